@@ -1,0 +1,111 @@
+//! The shipped agents and tool contracts: data, and nothing but.
+//!
+//! Each agent is a TOML file beside this one. Its `tools` may name shipped tools (`"calc"`) or hold
+//! whole contracts.
+
+use serde::Deserialize;
+
+use crate::contract::ToolContract;
+use crate::spec::{Limits, Policy, Roles, Spec, SpecError};
+
+const TOOLS: &str = include_str!("tools.toml");
+const AGENTS: [(&str, &str); 2] = [
+    ("plan-then-execute", include_str!("plan-then-execute.toml")),
+    ("validated", include_str!("validated.toml")),
+];
+
+/// The agent that runs where none is named.
+pub const DEFAULT: &str = "validated";
+
+/// The names of the shipped agents.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    AGENTS.iter().map(|(name, _)| *name)
+}
+
+/// A shipped agent as it was written, in TOML.
+pub fn source(name: &str) -> Option<&'static str> {
+    AGENTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// A shipped agent.
+///
+/// ```
+/// let spec = planwright::agents::shipped("plan-then-execute").unwrap();
+/// assert!(spec.roles.validator.is_none());
+/// ```
+pub fn shipped(name: &str) -> Option<Spec> {
+    Some(load(source(name)?).expect("the test `every_shipped_agent_loads` reads each of them"))
+}
+
+/// The contract of a shipped tool: `calc`, `docs`, `wiki`, `lookup` or `search`.
+pub fn tool(name: &str) -> Option<ToolContract> {
+    tools().into_iter().find(|tool| tool.name == name)
+}
+
+/// The contracts of the shipped tools.
+pub fn tools() -> Vec<ToolContract> {
+    #[derive(Deserialize)]
+    struct File {
+        tools: Vec<ToolContract>,
+    }
+    let file: File = toml::from_str(TOOLS).expect("the test `every_shipped_tool_contract_is_sound` reads it");
+    file.tools
+}
+
+/// A spec as it is written: its tools may be names.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SpecFile {
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    policy: Policy,
+    #[serde(default)]
+    limits: Limits,
+    roles: Roles,
+    #[serde(default)]
+    tools: Vec<ToolEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected the name of a shipped tool or a tool contract")]
+enum ToolEntry {
+    Name(String),
+    Contract(Box<ToolContract>),
+}
+
+/// Reads a spec from TOML. Its `tools` may name shipped tools.
+///
+/// ```
+/// let error = planwright::agents::load("name = 'mine'\ncolour = 'red'").unwrap_err();
+/// assert!(error.to_string().contains("colour"));
+/// ```
+///
+/// # Errors
+/// What does not parse, with its line; an unknown tool; whatever [`Spec::check`] refuses.
+pub fn load(text: &str) -> Result<Spec, SpecError> {
+    let file: SpecFile =
+        toml::from_str(text).map_err(|error| SpecError::at("spec", error.to_string().trim().to_owned()))?;
+    let mut tools = Vec::with_capacity(file.tools.len());
+    for (at, entry) in file.tools.into_iter().enumerate() {
+        tools.push(match entry {
+            ToolEntry::Contract(contract) => *contract,
+            ToolEntry::Name(name) => tool(&name).ok_or_else(|| {
+                let known: Vec<String> = self::tools().into_iter().map(|tool| tool.name).collect();
+                let problem = format!("expected a contract or one of {}, found {name:?}", known.join(", "));
+                SpecError::at(format!("tools[{at}]"), problem)
+            })?,
+        });
+    }
+    let spec = Spec {
+        name: file.name,
+        description: file.description,
+        policy: file.policy,
+        limits: file.limits,
+        roles: file.roles,
+        tools,
+    };
+    spec.clone().check()?;
+    Ok(spec)
+}

@@ -1,0 +1,66 @@
+//! What a writer must say.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{ContractError, read};
+
+/// The form of the writer's reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerForm {
+    /// Plain text: the whole reply is the answer.
+    #[default]
+    Text,
+    /// A JSON object `{"final": string}`.
+    Final,
+}
+
+#[derive(Deserialize)]
+struct FinalReply {
+    r#final: String,
+}
+
+impl AnswerForm {
+    /// Reads the answer out of a model's reply. An empty answer is none.
+    ///
+    /// ```
+    /// use planwright::contract::AnswerForm;
+    ///
+    /// assert_eq!(AnswerForm::Text.read("  42\n".to_owned(), 100)?, "42");
+    /// assert_eq!(AnswerForm::Final.read(r#"{"final": "42"}"#.to_owned(), 100)?, "42");
+    /// assert!(AnswerForm::Text.read(" ".to_owned(), 100).is_err());
+    /// # Ok::<(), planwright::contract::ContractError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A [`ContractError`] where the reply is too large, not of this form, or empty.
+    pub fn read(self, text: String, max_bytes: usize) -> Result<String, ContractError> {
+        let (path, answer) = match self {
+            AnswerForm::Text => {
+                read::within(&text, max_bytes)?;
+                ("$", text)
+            }
+            AnswerForm::Final => ("$.final", read::object::<FinalReply>(&text, max_bytes)?.r#final),
+        };
+        let trimmed = answer.trim();
+        match trimmed.len() {
+            0 => Err(ContractError::at(path, "expected an answer, found nothing")),
+            len if len == answer.len() => Ok(answer),
+            _ => Ok(trimmed.to_owned()),
+        }
+    }
+
+    /// The JSON schema sent with the request; none for plain text.
+    pub fn schema(self) -> Option<Value> {
+        match self {
+            AnswerForm::Text => None,
+            AnswerForm::Final => Some(json!({
+                "type": "object",
+                "properties": {"final": {"type": "string"}},
+                "required": ["final"],
+                "additionalProperties": false,
+            })),
+        }
+    }
+}

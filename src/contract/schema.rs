@@ -1,0 +1,220 @@
+//! JSON schema, as far as tools and contracts need it: the keywords that strict-mode servers take.
+//!
+//! Supported: `type` (one name or a list), `properties`, `required`, `additionalProperties` (a
+//! boolean), `items`, `enum`, `const`, `anyOf`, `minItems`, `maxItems`, `minLength`, `maxLength`,
+//! `minimum`, `maximum`, and the annotations `title`, `description`, `default`, `examples`,
+//! `format`. A declaration that uses another keyword is refused when it is loaded, so nothing is
+//! ever half checked. Meaning of the keywords: JSON Schema 2020-12, validation vocabulary.
+
+use serde_json::Value;
+
+use super::ContractError;
+
+/// Schemas may nest this deep.
+const MAX_DEPTH: usize = 32;
+
+const CHECKED: [&str; 14] = [
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "enum",
+    "const",
+    "anyOf",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+];
+const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
+const ANNOTATIONS: [&str; 5] = ["title", "description", "default", "examples", "format"];
+
+/// Refuses a schema that uses something [`check`] does not check.
+///
+/// # Errors
+/// Names the keyword, with its path in the schema.
+pub fn check_supported(schema: &Value) -> Result<(), ContractError> {
+    supported(schema, "$", 0)
+}
+
+fn supported(schema: &Value, path: &str, depth: usize) -> Result<(), ContractError> {
+    if depth > MAX_DEPTH {
+        return Err(ContractError::at(path, format!("nested deeper than {MAX_DEPTH} levels")));
+    }
+    let Some(keywords) = schema.as_object() else {
+        return Err(ContractError::at(path, "expected a JSON schema (an object)"));
+    };
+    for (keyword, value) in keywords {
+        let here = format!("{path}.{keyword}");
+        let well_formed = match keyword.as_str() {
+            "type" => type_names(value).is_some_and(|names| names.iter().all(|name| TYPES.contains(name))),
+            "required" => texts(value).is_some(),
+            "additionalProperties" => value.is_boolean(),
+            "enum" => value.as_array().is_some_and(|values| !values.is_empty()),
+            "minItems" | "maxItems" | "minLength" | "maxLength" => value.is_u64(),
+            "minimum" | "maximum" => value.is_number(),
+            "const" => true,
+            "properties" => {
+                let Some(properties) = value.as_object() else {
+                    return Err(ContractError::at(here, "expected an object"));
+                };
+                for (name, property) in properties {
+                    supported(property, &format!("{here}.{name}"), depth + 1)?;
+                }
+                true
+            }
+            "items" => {
+                supported(value, &here, depth + 1)?;
+                true
+            }
+            "anyOf" => {
+                let Some(choices) = value.as_array().filter(|choices| !choices.is_empty()) else {
+                    return Err(ContractError::at(here, "expected a list of schemas"));
+                };
+                for (at, choice) in choices.iter().enumerate() {
+                    supported(choice, &format!("{here}[{at}]"), depth + 1)?;
+                }
+                true
+            }
+            annotation if ANNOTATIONS.contains(&annotation) => true,
+            _ => {
+                let problem = format!("unsupported keyword (supported: {})", CHECKED.join(", "));
+                return Err(ContractError::at(here, problem));
+            }
+        };
+        if !well_formed {
+            return Err(ContractError::at(here, format!("ill-formed value {value}")));
+        }
+    }
+    Ok(())
+}
+
+fn type_names(value: &Value) -> Option<Vec<&str>> {
+    value.as_str().map(|name| vec![name]).or_else(|| texts(value))
+}
+
+fn texts(value: &Value) -> Option<Vec<&str>> {
+    value.as_array()?.iter().map(Value::as_str).collect()
+}
+
+/// Checks a value against a schema.
+///
+/// ```
+/// use planwright::contract::schema;
+/// use serde_json::json;
+///
+/// let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+/// assert!(schema::check(&schema, &json!({"city": "서울"})).is_ok());
+/// let error = schema::check(&schema, &json!({"city": 7})).unwrap_err();
+/// assert_eq!(error.to_string(), "$.city: expected string, found 7");
+/// ```
+///
+/// # Errors
+/// The first mismatch, with its JSON path.
+pub fn check(schema: &Value, value: &Value) -> Result<(), ContractError> {
+    conforms(schema, value, "$")
+}
+
+fn conforms(schema: &Value, value: &Value, path: &str) -> Result<(), ContractError> {
+    let fail = |expected: String| {
+        let found = super::read::excerpt(&value.to_string(), 60);
+        Err(ContractError::at(path, format!("expected {expected}, found {found}")))
+    };
+    if let Some(kind) = schema.get("type") {
+        let names = type_names(kind).unwrap_or_default();
+        if !names.iter().any(|name| is_a(value, name)) {
+            return fail(names.join(" or "));
+        }
+    }
+    if let Some(choices) = schema.get("enum").and_then(Value::as_array)
+        && !choices.contains(value)
+    {
+        let names: Vec<String> = choices.iter().map(Value::to_string).collect();
+        return fail(format!("one of {}", names.join(", ")));
+    }
+    if let Some(constant) = schema.get("const")
+        && constant != value
+    {
+        return fail(constant.to_string());
+    }
+    if let Some(choices) = schema.get("anyOf").and_then(Value::as_array)
+        && !choices.iter().any(|choice| conforms(choice, value, path).is_ok())
+    {
+        return fail(format!("one of {} forms", choices.len()));
+    }
+    match value {
+        Value::String(text) => {
+            let len = text.chars().count() as u64;
+            in_range(schema, "minLength", "maxLength", len, "characters", path)
+        }
+        Value::Array(items) => {
+            in_range(schema, "minItems", "maxItems", items.len() as u64, "items", path)?;
+            let Some(each) = schema.get("items") else { return Ok(()) };
+            items.iter().enumerate().try_for_each(|(at, item)| conforms(each, item, &format!("{path}[{at}]")))
+        }
+        Value::Object(_) => fields(schema, value, path),
+        Value::Number(number) => {
+            let number = number.as_f64().unwrap_or(f64::NAN);
+            let bound = |keyword| schema.get(keyword).and_then(Value::as_f64);
+            match (bound("minimum"), bound("maximum")) {
+                (Some(least), _) if number < least => fail(format!("at least {least}")),
+                (_, Some(most)) if number > most => fail(format!("at most {most}")),
+                _ => Ok(()),
+            }
+        }
+        Value::Null | Value::Bool(_) => Ok(()),
+    }
+}
+
+fn is_a(value: &Value, name: &str) -> bool {
+    match name {
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|n| n.fract() == 0.0),
+        "number" => value.is_number(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
+        _ => false,
+    }
+}
+
+fn in_range(
+    schema: &Value,
+    least: &str,
+    most: &str,
+    len: u64,
+    unit: &str,
+    path: &str,
+) -> Result<(), ContractError> {
+    let bound = |keyword| schema.get(keyword).and_then(Value::as_u64);
+    let expected = match (bound(least), bound(most)) {
+        (Some(least), _) if len < least => format!("at least {least}"),
+        (_, Some(most)) if len > most => format!("at most {most}"),
+        _ => return Ok(()),
+    };
+    Err(ContractError::at(path, format!("expected {expected} {unit}, found {len}")))
+}
+
+fn fields(schema: &Value, value: &Value, path: &str) -> Result<(), ContractError> {
+    let Some(found) = value.as_object() else { return Ok(()) };
+    for name in schema.get("required").and_then(texts).unwrap_or_default() {
+        if !found.contains_key(name) {
+            return Err(ContractError::at(path, format!("expected a field {name:?}, found none")));
+        }
+    }
+    let known = schema.get("properties").and_then(Value::as_object);
+    for (name, field) in found {
+        match known.and_then(|known| known.get(name)) {
+            Some(property) => conforms(property, field, &format!("{path}.{name}"))?,
+            None if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
+                return Err(ContractError::at(format!("{path}.{name}"), "unexpected field"));
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}

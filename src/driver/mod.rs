@@ -1,0 +1,4 @@
+//! The driver.
+mod ports;
+
+pub use ports::{Cause, Model, ModelError, Secret, TokenSink, Tool, ToolCall, ToolError, Unanswered};

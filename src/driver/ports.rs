@@ -1,0 +1,239 @@
+//! The ports: what the driver asks of the world, each a small blocking trait.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::contract::ToolContract;
+use crate::machine::{FailureClass, ModelFailure, ModelReply};
+use crate::prompt::ModelRequest;
+
+/// A model. Blocking; retries of transport failures are its own affair, and bounded.
+///
+/// ```
+/// use planwright::driver::{Model, ModelError, TokenSink};
+/// use planwright::machine::ModelReply;
+/// use planwright::prompt::ModelRequest;
+///
+/// struct Parrot;
+///
+/// impl Model for Parrot {
+///     fn name(&self) -> &str {
+///         "parrot"
+///     }
+///     fn ask(&self, request: &ModelRequest, _: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
+///         Ok(ModelReply::text(request.payload.clone()))
+///     }
+/// }
+/// ```
+pub trait Model: Send + Sync {
+    /// The model's name, for people.
+    fn name(&self) -> &str;
+
+    /// Asks once and waits for the answer. Where there is a sink and the model streams, the sink
+    /// gets the text piece by piece as it comes; the reply holds the whole text either way.
+    ///
+    /// # Errors
+    /// [`ModelError::Failed`] where the answer is no reply, [`ModelError::Unanswered`] where there
+    /// was no answer and the tries are used up.
+    fn ask(&self, request: &ModelRequest, tokens: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError>;
+
+    /// The keys this model is configured with. Their values are replaced before anything that the
+    /// world said is kept.
+    fn secrets(&self) -> Vec<Secret> {
+        Vec::new()
+    }
+}
+
+/// Where a streaming model puts the text as it comes.
+pub type TokenSink<'a> = &'a mut dyn FnMut(&str);
+
+/// Why there is no reply.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// There was an answer, and it is no reply. The machine decides what follows.
+    #[error("{0}")]
+    Failed(ModelFailure),
+    /// There was no answer. The run is interrupted and can be resumed.
+    #[error("{0}")]
+    Unanswered(Unanswered),
+}
+
+impl ModelError {
+    /// An answer that is no reply.
+    pub fn failed(class: FailureClass, message: impl Into<String>) -> Self {
+        ModelError::Failed(ModelFailure { class, message: message.into() })
+    }
+
+    /// No answer.
+    pub fn unanswered(cause: Cause, message: impl Into<String>) -> Self {
+        ModelError::Unanswered(Unanswered { cause, message: message.into(), retry_after: None, tries: 1 })
+    }
+}
+
+/// A request that got no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unanswered {
+    /// The kind of failure.
+    pub cause: Cause,
+    /// What went wrong, with what to do about it where that is known. Never holds a key.
+    pub message: String,
+    /// How long the server asked to wait, where it did.
+    pub retry_after: Option<Duration>,
+    /// How many times it was tried.
+    pub tries: u32,
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.cause, self.message)?;
+        if let Some(delay) = self.retry_after {
+            write!(f, " (the server asks to wait {} s)", delay.as_secs_f64().ceil())?;
+        }
+        if self.tries > 1 {
+            write!(f, " (tried {} times)", self.tries)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Unanswered {}
+
+/// The kinds of transport failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The server does not accept the key, or there is none (401, 403).
+    Authentication,
+    /// The quota or the credit is used up; waiting does not help (402, `insufficient_quota`).
+    Quota,
+    /// Too many requests (429).
+    RateLimit,
+    /// No answer in time.
+    Timeout,
+    /// The connection could not be made or broke.
+    Connection,
+    /// The address or the model does not exist there (404), or the address is no URL.
+    NotFound,
+    /// The server failed (5xx).
+    Server,
+    /// What came is no answer: broken JSON, a cut stream, another format, a redirect elsewhere.
+    BadResponse,
+    /// There is nothing to ask: a scripted model at the end of its script, a replay without this
+    /// recording.
+    Unavailable,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cause::Authentication => "authentication",
+            Cause::Quota => "quota",
+            Cause::RateLimit => "rate limit",
+            Cause::Timeout => "timeout",
+            Cause::Connection => "connection",
+            Cause::NotFound => "not found",
+            Cause::Server => "server",
+            Cause::BadResponse => "bad response",
+            Cause::Unavailable => "unavailable",
+        })
+    }
+}
+
+/// A tool. Blocking; called at most once for each effect the machine asks for.
+///
+/// ```
+/// use planwright::contract::{ToolContract, ToolEffect};
+/// use planwright::driver::{Tool, ToolCall, ToolError};
+///
+/// struct Shout;
+///
+/// impl Tool for Shout {
+///     fn contract(&self) -> ToolContract {
+///         ToolContract::text("shout", "Says it louder.", ToolEffect::Pure)
+///     }
+///     fn call(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
+///         Ok(call.text()?.to_uppercase())
+///     }
+/// }
+/// ```
+pub trait Tool: Send + Sync {
+    /// What the tool declares about itself.
+    fn contract(&self) -> ToolContract;
+
+    /// Calls the tool.
+    ///
+    /// # Errors
+    /// A failure is recorded as the step's result; it is never a crash of the run.
+    fn call(&self, call: &ToolCall<'_>) -> Result<String, ToolError>;
+
+    /// The keys this tool is configured with; see [`Model::secrets`].
+    fn secrets(&self) -> Vec<Secret> {
+        Vec::new()
+    }
+}
+
+/// One call of a tool.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolCall<'a> {
+    /// What the plan says to call it with; it conforms to the contract's schema.
+    pub input: &'a Value,
+    /// The same for every repetition of this very call: `<run>/<effect id>`.
+    pub idempotency_key: &'a str,
+    /// How long the call may take, where the contract says. The driver stops waiting then.
+    pub timeout: Option<Duration>,
+    /// Largest output that is kept, in bytes.
+    pub max_output_bytes: usize,
+}
+
+impl<'a> ToolCall<'a> {
+    /// The input as a text.
+    ///
+    /// # Errors
+    /// Where the input is another JSON value.
+    pub fn text(&self) -> Result<&'a str, ToolError> {
+        self.input
+            .as_str()
+            .ok_or_else(|| ToolError::new("input", format!("expected a text, found {}", self.input)))
+    }
+}
+
+/// Why a tool call failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}: {message}")]
+pub struct ToolError {
+    /// One word for the kind: `timeout`, `http`, `input`, ….
+    pub kind: String,
+    /// What went wrong. Never holds a key.
+    pub message: String,
+}
+
+impl ToolError {
+    /// A failure of this kind.
+    pub fn new(kind: impl Into<String>, message: impl Into<String>) -> Self {
+        ToolError { kind: kind.into(), message: message.into() }
+    }
+}
+
+/// A key. It cannot be printed; [`expose`](Secret::expose) is the one way to its value.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps a key.
+    pub fn new(value: impl Into<String>) -> Self {
+        Secret(value.into())
+    }
+
+    /// The value, for the header of a request.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}

@@ -1,0 +1,126 @@
+//! The trace: the lines that a run leaves behind. No timings, no ids that change from run to run:
+//! equal runs leave equal traces.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeSeq};
+
+use super::state::PhaseName;
+use crate::contract::{Plan, PlanStep, Verdict};
+
+/// One line of the trace. The names are those of the state-machine notebook that the design
+/// follows: one line for each visit of PLAN, EXECUTE, VALIDATE and WRITE, one for each replan that
+/// is triggered and each repair that is asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "phase", rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum TraceLine {
+    /// A visit of PLAN ended.
+    Plan {
+        /// Whether it gave a plan.
+        ok: bool,
+        /// Whether the re-planner was asked.
+        used_replan_planner: bool,
+        /// The steps of the plan.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        steps: Option<Steps>,
+        /// What ended the run here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A visit of EXECUTE ended.
+    Execute {
+        /// Whether the run may go on with the results.
+        ok: bool,
+        /// How many steps have a result, failed ones and `final_answer` included.
+        num_results: u32,
+        /// How many of them failed.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        num_failed: u32,
+        /// What ended the run here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A visit of VALIDATE ended.
+    Validate {
+        /// Whether it gave a verdict.
+        ok: bool,
+        /// The verdict.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        verdict: Option<Verdict>,
+        /// What ended the run here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// The plan was sent back.
+    ReplanTrigger {
+        /// How many were, this one included.
+        replan_count: u32,
+        /// Why.
+        reason: String,
+        /// What the next plan should do differently.
+        fix_hint: String,
+    },
+    /// A reply broke its contract and is asked for again.
+    Repair {
+        /// The phase that asked.
+        of: PhaseName,
+        /// Which repair of this reply, from 1.
+        repair: u32,
+        /// What was wrong, and where.
+        error: String,
+    },
+    /// A visit of WRITE ended.
+    Write {
+        /// Whether it gave an answer.
+        ok: bool,
+        /// The answer's length in characters.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        final_chars: Option<u32>,
+        /// What ended the run here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// The steps of a plan in a trace line. Shares the frozen plan: no step is copied.
+#[derive(Clone, Debug)]
+pub struct Steps(Arc<Plan>);
+
+// A line read from a file knows the steps and not the goal, so the steps alone are compared.
+impl PartialEq for Steps {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Steps {
+    pub(super) fn of(plan: &Arc<Plan>) -> Self {
+        Steps(Arc::clone(plan))
+    }
+
+    /// The steps, in plan order.
+    pub fn as_slice(&self) -> &[PlanStep] {
+        &self.0.steps
+    }
+}
+
+impl Serialize for Steps {
+    fn serialize<S: Serializer>(&self, sink: S) -> Result<S::Ok, S::Error> {
+        let mut list = sink.serialize_seq(Some(self.0.steps.len()))?;
+        for step in &self.0.steps {
+            list.serialize_element(step)?;
+        }
+        list.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Steps {
+    fn deserialize<D: serde::Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        let steps = Vec::deserialize(source)?;
+        Ok(Steps(Arc::new(Plan { goal: String::new(), steps })))
+    }
+}

@@ -1,0 +1,85 @@
+//! The spec: every choice an agent may make, as data.
+//!
+//! A [`Spec`] is what a person writes (as TOML) and what a journal keeps. [`Spec::check`] refuses
+//! contradictions once and gives [`Rules`]: the spec together with all that is worked out from it
+//! once, such as the tool index, the contracts' schemas, the constant part of each request with its
+//! digest, and the bounds of a run.
+//!
+//! **Invariant:** nothing in this crate asks which agent runs. Whatever agents may differ in is a
+//! field here.
+
+mod bounds;
+mod digest;
+mod limits;
+mod policy;
+mod role;
+mod rules;
+
+pub use bounds::Bounds;
+pub use digest::Digest;
+pub use limits::Limits;
+pub use policy::{
+    Containment, Execution, OnBadReply, OnExhausted, OnReplan, OnStepFailure, PlanPolicy, Policy, Validate,
+};
+pub use role::{Role, RoleName, Roles};
+pub use rules::{RequestFrame, Rules, SpecError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::contract::ToolContract;
+
+/// An agent as data: policy, roles, tool contracts and limits.
+///
+/// The `tools` are whole contracts. A spec in TOML may also name shipped tools;
+/// [`agents::load`](crate::agents::load) looks those up.
+///
+/// ```
+/// use planwright::agents;
+///
+/// let spec = agents::shipped("validated").expect("ships with the crate");
+/// assert_eq!(spec.limits.max_replans, 2);
+/// assert!(spec.check().is_ok());
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// The agent's name.
+    pub name: String,
+    /// What it does, in a sentence.
+    #[serde(default)]
+    pub description: String,
+    /// The choices.
+    #[serde(default)]
+    pub policy: Policy,
+    /// The bounds.
+    #[serde(default)]
+    pub limits: Limits,
+    /// The model's roles and their prompts.
+    pub roles: Roles,
+    /// The tools that plans may name.
+    #[serde(default)]
+    pub tools: Vec<ToolContract>,
+}
+
+impl Spec {
+    /// Checks the spec and works out what follows from it.
+    ///
+    /// # Errors
+    /// The first field that is out of range or contradicts another, by name.
+    pub fn check(self) -> Result<Rules, SpecError> {
+        Rules::of(self)
+    }
+
+    /// The same spec with only those of its tools that `keep` names, in the spec's order.
+    ///
+    /// ```
+    /// let spec = planwright::agents::shipped("validated").unwrap();
+    /// let offline = spec.with_tools(|tool| tool.name == "calc");
+    /// assert_eq!(offline.tools.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn with_tools(mut self, mut keep: impl FnMut(&ToolContract) -> bool) -> Self {
+        self.tools.retain(|tool| keep(tool));
+        self
+    }
+}
