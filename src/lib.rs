@@ -4,6 +4,7 @@
 pub mod agents;
 pub mod contract;
 pub mod driver;
+pub mod journal;
 pub mod machine;
 pub mod prompt;
 pub mod spec;

@@ -27,28 +27,29 @@ impl AnswerForm {
     /// ```
     /// use planwright::contract::AnswerForm;
     ///
-    /// assert_eq!(AnswerForm::Text.read("  42\n".to_owned(), 100)?, "42");
-    /// assert_eq!(AnswerForm::Final.read(r#"{"final": "42"}"#.to_owned(), 100)?, "42");
-    /// assert!(AnswerForm::Text.read(" ".to_owned(), 100).is_err());
+    /// assert_eq!(AnswerForm::Text.read("  42\n", 100)?, "42");
+    /// assert_eq!(AnswerForm::Final.read(r#"{"final": "42"}"#, 100)?, "42");
+    /// assert!(AnswerForm::Text.read(" ", 100).is_err());
     /// # Ok::<(), planwright::contract::ContractError>(())
     /// ```
     ///
     /// # Errors
     /// A [`ContractError`] where the reply is too large, not of this form, or empty.
-    pub fn read(self, text: String, max_bytes: usize) -> Result<String, ContractError> {
+    pub fn read(self, text: &str, max_bytes: usize) -> Result<String, ContractError> {
         let (path, answer) = match self {
             AnswerForm::Text => {
-                read::within(&text, max_bytes)?;
-                ("$", text)
+                read::within(text, max_bytes)?;
+                ("$", text.trim().to_owned())
             }
-            AnswerForm::Final => ("$.final", read::object::<FinalReply>(&text, max_bytes)?.r#final),
+            AnswerForm::Final => {
+                let reply: FinalReply = read::object(text, max_bytes)?;
+                ("$.final", reply.r#final.trim().to_owned())
+            }
         };
-        let trimmed = answer.trim();
-        match trimmed.len() {
-            0 => Err(ContractError::at(path, "expected an answer, found nothing")),
-            len if len == answer.len() => Ok(answer),
-            _ => Ok(trimmed.to_owned()),
+        if answer.is_empty() {
+            return Err(ContractError::at(path, "expected an answer, found nothing"));
         }
+        Ok(answer)
     }
 
     /// The JSON schema sent with the request; none for plain text.

@@ -58,6 +58,14 @@ impl PlanStep {
         self.id.clone().unwrap_or_else(|| default_name(index))
     }
 
+    /// Whether `name` names this step, standing at `index` (from 0).
+    pub fn has_name(&self, index: usize, name: &str) -> bool {
+        match &self.id {
+            Some(id) => id == name,
+            None => name.strip_prefix("step_").and_then(|n| n.parse().ok()) == index.checked_add(1),
+        }
+    }
+
     fn refers(&self) -> bool {
         self.input_from.is_some() || !self.depends_on.is_empty()
     }

@@ -1,4 +1,27 @@
-//! The driver.
-mod ports;
+//! The driver: performs what the machine asks for, and writes down what was asked and answered.
+//!
+//! One loop serves run, resume, record and replay: they differ only in where answers come from and
+//! where records go. It runs on the caller's thread; steps that run side by side get threads of
+//! their own, scoped and bounded by the policy's width. Inside an async runtime, call it in a
+//! blocking task.
+//!
+//! **Invariant:** nothing in this folder decides what happens next. Whether to try again, go back
+//! or stop is the machine's.
 
+mod agent;
+mod clock;
+mod job;
+mod live;
+mod observer;
+mod ports;
+mod prepare;
+mod redact;
+mod replay;
+mod run;
+
+pub use agent::{Agent, AgentBuilder};
+pub use clock::now;
+pub use job::{CancelToken, Job, RecordMode};
+pub use observer::{Observer, Signal};
 pub use ports::{Cause, Model, ModelError, Secret, TokenSink, Tool, ToolCall, ToolError, Unanswered};
+pub use run::{Interrupted, Run, Stopped};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{EffectId, Usage};
+use super::event::Usage;
 use super::trace::TraceLine;
 use crate::contract::plan::Links;
-use crate::contract::{ContractError, Plan, Verdict};
+use crate::contract::{ContractError, Plan};
 
 /// A run at one moment. It serialises whole: written, read and stepped is the same as stepped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -188,8 +188,8 @@ pub struct Task {
     pub progress: Option<Progress>,
     /// What came of the run so far.
     pub artifacts: Artifacts,
-    /// What went wrong so far, in order: bad replies, rejections, what ended the run. Failed steps
-    /// are in the steps.
+    /// What went wrong so far, in order: bad replies and what ended the run. Failed steps are in the
+    /// steps, rejections in the trace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
     /// What was spent so far.
@@ -208,7 +208,7 @@ impl Task {
 }
 
 /// Why a plan was sent back to PLAN.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feedback {
     /// The validator's reason, or which step failed.
     pub reason: String,
@@ -222,9 +222,6 @@ pub struct Artifacts {
     /// Earlier plans with their results, oldest first: the audit trail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub past: Vec<Progress>,
-    /// The last verdict.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
     /// The answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_answer: Option<String>,
@@ -238,12 +235,34 @@ pub struct Artifacts {
 pub struct Progress {
     /// The plan. Frozen.
     pub plan: Arc<Plan>,
+    /// How many replies it took to get the plan, repairs included.
+    pub plan_asks: u32,
+    /// How many replies it took to get a verdict on its results; 0 before there is one.
+    pub verdict_asks: u32,
     /// Whether the plan was made after untrusted output had been read.
     pub tainted: bool,
     /// One slot for each step, in plan order.
     pub steps: Vec<StepRun>,
     /// Which steps may start.
     pub schedule: Schedule,
+}
+
+impl Progress {
+    /// Whether the step's tool was called and has answered.
+    pub(super) fn was_called(&self, step: u32) -> bool {
+        let at = step as usize;
+        let (Some(run), Some(planned)) = (self.steps.get(at), self.plan.steps.get(at)) else {
+            return false;
+        };
+        run.output().is_some() && !planned.is_final() && self.failed_need(at).is_none()
+    }
+
+    /// The first of the steps that a step waits for that failed, if one did.
+    pub(super) fn failed_need(&self, step: usize) -> Option<u32> {
+        let needs = self.schedule.links.needs.get(step)?;
+        let failed = |&need: &u32| matches!(self.steps.get(need as usize), Some(StepRun::Failed { .. }));
+        needs.iter().copied().find(|need| failed(need))
+    }
 }
 
 /// How far one step is.
@@ -396,30 +415,4 @@ pub struct Counters {
     pub transitions: u32,
     /// Tokens, summed over all replies.
     pub usage: Usage,
-}
-
-impl State {
-    /// The effects whose answers the run waits for, in order of their steps.
-    ///
-    /// Their ids follow from the state alone, so a state read from a file knows what is outstanding.
-    pub fn outstanding(&self) -> Vec<EffectId> {
-        let draft = self.task.draft;
-        match &self.phase {
-            Phase::Plan(PlanStage::Drafting(asking)) => vec![EffectId::Plan { draft, ask: asking.ask }],
-            Phase::Validate(asking) => vec![EffectId::Validate { draft, ask: asking.ask }],
-            Phase::Write(writing) => vec![EffectId::Write { draft, ask: writing.asking.ask }],
-            Phase::Done | Phase::Error => Vec::new(),
-            Phase::Execute(ExecuteStage::Running) => {
-                let steps = self.task.progress.iter().flat_map(|progress| progress.steps.iter().enumerate());
-                steps
-                    .filter_map(|(at, step)| match step {
-                        StepRun::Running { attempt } => {
-                            Some(EffectId::Step { draft, step: at as u32, attempt: *attempt })
-                        }
-                        _ => None,
-                    })
-                    .collect()
-            }
-        }
-    }
 }

@@ -8,8 +8,10 @@
 //! **Invariant:** rendering is pure. Equal states give equal bytes, so a recording can be found by
 //! digest.
 
+mod call;
 mod payload;
 
+pub use call::tool_call;
 pub use payload::render;
 
 use std::sync::Arc;

@@ -1,0 +1,68 @@
+//! Redaction: keys are replaced in everything that the world says, before anything keeps it. So no
+//! key can reach the state, and none can reach a journal, a fixture, a trace or an answer from there.
+
+use crate::driver::Secret;
+use crate::machine::{Event, ToolOutcome};
+
+/// What stands where a key was.
+const REDACTED: &str = "[redacted]";
+
+/// Shorter values are no secrets (local servers are happy with `x` or `none`), and replacing them
+/// would garble every text.
+const SHORTEST: usize = 8;
+
+/// Replaces the values of configured keys.
+#[derive(Clone, Default)]
+pub(super) struct Redactor {
+    values: Vec<String>,
+}
+
+impl Redactor {
+    pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
+        let mut values = Vec::new();
+        for secret in secrets {
+            let value = secret.expose().trim();
+            if value.len() < SHORTEST {
+                continue;
+            }
+            values.push(value.to_owned());
+            // Where a text holds JSON, a key with quotes or backslashes stands in it escaped.
+            let quoted = serde_json::Value::from(value).to_string();
+            let escaped = &quoted[1..quoted.len() - 1];
+            if escaped != value {
+                values.push(escaped.to_owned());
+            }
+        }
+        // The longest first, so that a key that holds another goes whole.
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        values.dedup();
+        Redactor { values }
+    }
+
+    /// The text without keys.
+    pub fn text(&self, mut text: String) -> String {
+        for value in &self.values {
+            if text.contains(value.as_str()) {
+                text = text.replace(value.as_str(), REDACTED);
+            }
+        }
+        text
+    }
+
+    /// The event without keys.
+    pub fn event(&self, mut event: Event) -> Event {
+        if self.values.is_empty() {
+            return event;
+        }
+        let text = match &mut event {
+            Event::ModelReplied { reply, .. } => &mut reply.text,
+            Event::ModelFailed { failure, .. } => &mut failure.message,
+            Event::ToolReturned { outcome: ToolOutcome::Returned { output }, .. } => output,
+            Event::ToolReturned { outcome: ToolOutcome::Failed { message, .. }, .. } => message,
+            Event::Cancelled { reason } => reason,
+            Event::DeadlinePassed => return event,
+        };
+        *text = self.text(std::mem::take(text));
+        event
+    }
+}

@@ -1,0 +1,212 @@
+//! Replay: answers out of a fixture, and how a replay differs from its recording.
+
+use std::collections::HashMap;
+
+use super::prepare::{Prepared, Request};
+use crate::journal::{Drift, Exchange, Fixture, Frame, Outcome, first_difference};
+use crate::machine::{EffectId, Event, PhaseName, State, TraceLine};
+use crate::spec::Digest;
+
+/// A fixture being played.
+pub(super) struct Playback {
+    fixture: Fixture,
+    used: Vec<bool>,
+    /// Positions in the order in which they were asked for.
+    order: Vec<usize>,
+    /// For each digest, its positions, ascending.
+    index: HashMap<Digest, Vec<usize>>,
+}
+
+impl Playback {
+    pub fn new(fixture: Fixture) -> Self {
+        let mut index: HashMap<Digest, Vec<usize>> = HashMap::new();
+        for (at, exchange) in fixture.exchanges.iter().enumerate() {
+            if let Some((_, digest)) = exchange.key() {
+                index.entry(digest).or_default().push(at);
+            }
+        }
+        let used = vec![false; fixture.exchanges.len()];
+        Playback { fixture, used, order: Vec::new(), index }
+    }
+
+    /// Where the answer to an effect is: among the unused recordings of its digest the one of the
+    /// same effect, else the first.
+    fn find(&self, prepared: &Prepared) -> Option<usize> {
+        let unused =
+            || self.index.get(&prepared.digest).into_iter().flatten().copied().filter(|&at| !self.used[at]);
+        let same = |at: &usize| self.fixture.exchanges[*at].key().is_some_and(|(id, _)| id == prepared.id);
+        unused().find(same).or_else(|| unused().next())
+    }
+
+    /// Of several effects that wait, the one that was answered first in the recording.
+    pub fn first_recorded(&self, queue: &[Prepared]) -> Option<usize> {
+        let found = queue.iter().enumerate().filter_map(|(nth, prepared)| Some((self.find(prepared)?, nth)));
+        found.min().map(|(_, nth)| nth)
+    }
+
+    /// The recorded answer to an effect.
+    pub fn answer(&mut self, prepared: &Prepared) -> Option<Event> {
+        let at = self.find(prepared)?;
+        self.used[at] = true;
+        self.order.push(at);
+        Some(readdressed(self.fixture.exchanges[at].event(), prepared.id))
+    }
+
+    /// What happened unasked at this point of the recording.
+    pub fn happened(&mut self) -> Option<Event> {
+        let next = self.used.iter().position(|used| !used)?;
+        let Exchange::Happened(event) = &self.fixture.exchanges[next] else { return None };
+        self.used[next] = true;
+        Some(event.clone())
+    }
+
+    /// Why there is no recording for an effect.
+    pub fn missing(&self, state: &State, prepared: &Prepared) -> Drift {
+        if let Some(drift) = self.trace_drift(&state.task.trace, false) {
+            return drift;
+        }
+        let unused =
+            || self.fixture.exchanges.iter().enumerate().filter(|(at, _)| !self.used[*at]).map(|(_, it)| it);
+        let effect = |exchange: &&Exchange| exchange.key().is_some_and(|(id, _)| id == prepared.id);
+        let asked = |exchange: &&Exchange| exchange.asked() == prepared.asked();
+        let nearest = unused().find(|exchange| effect(exchange) && asked(exchange));
+        if let Some(drift) = nearest.and_then(|nearest| self.request_drift(prepared, nearest)) {
+            return drift;
+        }
+        let what = match self.used.iter().position(|used| !used) {
+            Some(next) => format!(
+                "exchange {} asks {} ({}), the fixture holds {}",
+                next + 1,
+                prepared.asked(),
+                prepared.id,
+                self.fixture.exchanges[next].asked()
+            ),
+            None => format!(
+                "the run asks {} ({}), the fixture ends after {} exchanges",
+                prepared.asked(),
+                prepared.id,
+                self.used.len()
+            ),
+        };
+        Drift::Transition { what, difference: None }
+    }
+
+    fn request_drift(&self, prepared: &Prepared, nearest: &Exchange) -> Option<Drift> {
+        let difference = match (&prepared.request, nearest) {
+            (Request::Model { role, request }, Exchange::Model { request: recorded, .. }) => {
+                let now = serde_json::from_str(&request.payload).ok()?;
+                let frame_then = self.fixture.frames.get(role).map(serde_json::to_value)?.ok()?;
+                let frame_now = serde_json::to_value(Frame::of(&request.frame)).ok()?;
+                let frame = first_difference(&frame_then, &frame_now).map(|mut difference| {
+                    difference.path = difference.path.replacen('$', &format!("{role} frame"), 1);
+                    difference
+                });
+                frame.or_else(|| first_difference(recorded, &now))
+            }
+            (Request::Tool { input, .. }, Exchange::Tool { input: recorded, .. }) => {
+                first_difference(recorded, input)
+            }
+            _ => None,
+        };
+        let difference = difference.unwrap_or_else(|| crate::journal::Difference {
+            path: "the tool contracts".to_owned(),
+            recorded: format!(
+                "digest {}",
+                nearest.key().map_or_else(String::new, |(_, digest)| digest.to_string())
+            ),
+            now: format!("digest {}", prepared.digest),
+        });
+        let (effect, asked) = (prepared.id, prepared.asked().to_owned());
+        Some(Drift::Request { effect, asked, nearest: nearest.key()?.0, difference })
+    }
+
+    /// How the whole replay differs from the recording.
+    pub fn drifts(&self, state: &State, parallel: bool) -> Vec<Drift> {
+        let mut drifts: Vec<Drift> = self.trace_drift(&state.task.trace, true).into_iter().collect();
+        if drifts.is_empty() {
+            drifts.extend(self.outcome_drift(state));
+        }
+        drifts.extend(self.order_drift(parallel));
+        let unused: Vec<usize> = (0..self.used.len()).filter(|&at| !self.used[at]).collect();
+        if let (Some(&first), true) = (unused.first(), drifts.is_empty()) {
+            let asked = self.fixture.exchanges[first].asked().to_owned();
+            drifts.push(Drift::Unused { count: unused.len(), exchange: first + 1, asked });
+        }
+        drifts
+    }
+
+    /// The first trace line that differs. While a replay goes on, the recording may hold more.
+    fn trace_drift(&self, now: &[TraceLine], whole: bool) -> Option<Drift> {
+        let recorded = &self.fixture.trace;
+        let most = if whole { recorded.len().max(now.len()) } else { now.len() };
+        let at = (0..most).find(|&at| recorded.get(at) != now.get(at))?;
+        let json = |line: Option<&TraceLine>| serde_json::to_value(line).unwrap_or_default();
+        let mut difference = first_difference(&json(recorded.get(at)), &json(now.get(at)))?;
+        difference.path = difference.path.replacen('$', &format!("trace line {}", at + 1), 1);
+        let reads_differently = unread(recorded.get(at)) != unread(now.get(at));
+        Some(match reads_differently {
+            true => Drift::Contract { line: at + 1, difference },
+            false => {
+                let what = format!("the run left another trace line {}", at + 1);
+                Drift::Transition { what, difference: Some(difference) }
+            }
+        })
+    }
+
+    fn outcome_drift(&self, state: &State) -> Option<Drift> {
+        let now = Outcome::of(state)?;
+        // A recording that was interrupted has no ending to compare with.
+        if matches!(self.fixture.outcome, Outcome::Interrupted(_)) || now == self.fixture.outcome {
+            return None;
+        }
+        let json = |outcome: &Outcome| serde_json::to_value(outcome).unwrap_or_default();
+        let mut difference = first_difference(&json(&self.fixture.outcome), &json(&now))?;
+        difference.path = difference.path.replacen('$', "outcome", 1);
+        Some(Drift::Transition { what: "the run ended otherwise".to_owned(), difference: Some(difference) })
+    }
+
+    fn order_drift(&self, parallel: bool) -> Option<Drift> {
+        let id = |at: usize| self.fixture.exchanges[at].key().map(|(id, _)| id);
+        let asked: Vec<EffectId> = self.order.iter().filter_map(|&at| id(at)).collect();
+        let mut sorted = self.order.clone();
+        sorted.sort_unstable();
+        let recorded: Vec<(usize, EffectId)> =
+            sorted.into_iter().filter_map(|at| Some((at, id(at)?))).collect();
+        let differs = |((_, recorded), now): &(&(usize, EffectId), &EffectId)| {
+            let beside = match (recorded, now) {
+                (EffectId::Step { draft: left, .. }, EffectId::Step { draft: right, .. }) => left == right,
+                _ => false,
+            };
+            recorded != *now && !(parallel && beside)
+        };
+        let ((at, recorded), now) = recorded.iter().zip(&asked).find(differs)?;
+        Some(Drift::Order { exchange: at + 1, recorded: *recorded, now: *now })
+    }
+}
+
+/// Whether a line tells of a reply that did not read.
+fn unread(line: Option<&TraceLine>) -> bool {
+    let contract =
+        |error: &Option<String>| error.as_ref().is_some_and(|text| text.contains("_ERROR: contract: "));
+    match line {
+        Some(TraceLine::Repair { of, .. }) => *of != PhaseName::Execute,
+        Some(
+            TraceLine::Plan { error, .. }
+            | TraceLine::Validate { error, .. }
+            | TraceLine::Write { error, .. }
+            | TraceLine::Execute { error, .. },
+        ) => contract(error),
+        Some(TraceLine::ReplanTrigger { .. }) | None => false,
+    }
+}
+
+/// The same answer, to the effect that asks now.
+fn readdressed(mut event: Event, id: EffectId) -> Event {
+    match &mut event {
+        Event::ModelReplied { effect, .. }
+        | Event::ModelFailed { effect, .. }
+        | Event::ToolReturned { effect, .. } => *effect = id,
+        Event::Cancelled { .. } | Event::DeadlinePassed => {}
+    }
+    event
+}

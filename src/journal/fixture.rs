@@ -1,0 +1,310 @@
+//! Fixtures: one readable JSON file for one run, with each request as it was rendered and each
+//! answer as it came.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::machine::{
+    EffectId, Event, Input, ModelFailure, ModelReply, PhaseName, RunError, State, ToolOutcome, TraceLine,
+};
+use crate::spec::{Digest, RequestFrame, RoleName, Spec};
+
+/// What the first field of a fixture says.
+const FORMAT: &str = "planwright-fixture/1";
+
+/// A recorded run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fixture {
+    /// The format and its version.
+    format: String,
+    /// For people: where this run comes from, and what in it is made up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What the run started from.
+    pub input: Input,
+    /// How the run ended.
+    pub outcome: Outcome,
+    /// The trace it left.
+    pub trace: Vec<TraceLine>,
+    /// Everything that was asked and answered, in the order of the answers.
+    pub exchanges: Vec<Exchange>,
+    /// What was the same in every request of a role.
+    pub frames: BTreeMap<RoleName, Frame>,
+    /// The spec it ran under.
+    pub spec: Spec,
+}
+
+/// How a recorded run ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// DONE, with this answer.
+    Answer(String),
+    /// ERROR, with this error.
+    Error(RunError),
+    /// Neither: the world did not answer, for this reason. Recording can go on under
+    /// `new_episodes`.
+    Interrupted(String),
+}
+
+impl Outcome {
+    /// How a state has ended; `None` where it has not.
+    pub fn of(state: &State) -> Option<Self> {
+        let artifacts = &state.task.artifacts;
+        match state.phase.name() {
+            PhaseName::Done => Some(Outcome::Answer(artifacts.final_answer.clone().unwrap_or_default())),
+            PhaseName::Error => artifacts.error.clone().map(Outcome::Error),
+            _ => None,
+        }
+    }
+}
+
+/// The constant part of a role's requests, as it was recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    /// The model the spec named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Sampling temperature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Most tokens of the reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+    /// The system message, line by line.
+    pub system: Vec<String>,
+    /// JSON schema of the reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+}
+
+impl Frame {
+    /// The frame of a request, as it is recorded.
+    pub fn of(frame: &RequestFrame) -> Self {
+        Frame {
+            model: frame.model.clone(),
+            temperature: frame.temperature,
+            max_tokens: frame.max_tokens,
+            system: frame.system.split('\n').map(str::to_owned).collect(),
+            schema: frame.schema.clone(),
+        }
+    }
+}
+
+/// One thing that was asked and answered, or that happened unasked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exchange {
+    /// A model call.
+    Model {
+        /// The effect.
+        effect: EffectId,
+        /// The role that was asked.
+        role: RoleName,
+        /// The digest of frame and payload.
+        digest: Digest,
+        /// Which request of this digest it is, from 1.
+        occurrence: u32,
+        /// The payload: the user message.
+        request: Value,
+        /// What came.
+        answer: ModelAnswer,
+    },
+    /// A tool call.
+    Tool {
+        /// The effect.
+        effect: EffectId,
+        /// The tool.
+        tool: String,
+        /// The digest of tool and canonical input.
+        digest: Digest,
+        /// Which call of this digest it is, from 1.
+        occurrence: u32,
+        /// What it was called with.
+        input: Value,
+        /// What came.
+        answer: ToolAnswer,
+    },
+    /// Something that answers no effect.
+    Happened(Event),
+}
+
+/// What a model answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelAnswer {
+    /// A reply.
+    Reply(ModelReply),
+    /// No reply, for this reason.
+    Failure(ModelFailure),
+}
+
+/// What a tool answered.
+pub type ToolAnswer = ToolOutcome;
+
+impl Exchange {
+    /// The effect and the digest; `None` for what happened unasked.
+    pub fn key(&self) -> Option<(EffectId, Digest)> {
+        match self {
+            Exchange::Model { effect, digest, .. } | Exchange::Tool { effect, digest, .. } => {
+                Some((*effect, *digest))
+            }
+            Exchange::Happened(_) => None,
+        }
+    }
+
+    /// Who was asked: a role or a tool.
+    pub fn asked(&self) -> &str {
+        match self {
+            Exchange::Model { role, .. } => role.as_str(),
+            Exchange::Tool { tool, .. } => tool,
+            Exchange::Happened(event) => event.kind(),
+        }
+    }
+
+    /// The answer as the event that carries it.
+    pub fn event(&self) -> Event {
+        match self {
+            Exchange::Model { effect, answer: ModelAnswer::Reply(reply), .. } => {
+                Event::ModelReplied { effect: *effect, reply: reply.clone() }
+            }
+            Exchange::Model { effect, answer: ModelAnswer::Failure(failure), .. } => {
+                Event::ModelFailed { effect: *effect, failure: failure.clone() }
+            }
+            Exchange::Tool { effect, answer, .. } => {
+                Event::ToolReturned { effect: *effect, outcome: answer.clone() }
+            }
+            Exchange::Happened(event) => event.clone(),
+        }
+    }
+}
+
+/// The digest of a tool call: the tool's name and the input with its keys in alphabetical order.
+///
+/// ```
+/// use planwright::journal::tool_digest;
+/// use serde_json::json;
+///
+/// assert_eq!(tool_digest("t", &json!({"a": 1, "b": 2})), tool_digest("t", &json!({"b": 2, "a": 1})));
+/// ```
+pub fn tool_digest(tool: &str, input: &Value) -> Digest {
+    match input {
+        Value::String(text) => Digest::of([b"tool".as_slice(), tool.as_bytes(), b"text", text.as_bytes()]),
+        other => {
+            let canonical = sorted(other).to_string();
+            Digest::of([b"tool".as_slice(), tool.as_bytes(), b"json", canonical.as_bytes()])
+        }
+    }
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut pairs: Vec<(&String, &Value)> = fields.iter().collect();
+            pairs.sort_by_key(|(name, _)| *name);
+            Value::Object(pairs.into_iter().map(|(name, value)| (name.clone(), sorted(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        other => other.clone(),
+    }
+}
+
+/// Why a fixture cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct FixtureError {
+    path: PathBuf,
+    problem: String,
+}
+
+impl FixtureError {
+    fn at(path: &Path, problem: impl Into<String>) -> Self {
+        FixtureError { path: path.to_owned(), problem: problem.into() }
+    }
+}
+
+impl Fixture {
+    /// A fixture without exchanges, to be filled.
+    pub fn new(spec: Spec, input: Input) -> Self {
+        Fixture {
+            format: FORMAT.to_owned(),
+            notes: Vec::new(),
+            input,
+            outcome: Outcome::Interrupted("nothing recorded yet".to_owned()),
+            trace: Vec::new(),
+            exchanges: Vec::new(),
+            frames: BTreeMap::new(),
+            spec,
+        }
+    }
+
+    /// Reads a fixture.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, is not JSON, is of another format, or does not fit; names
+    /// the place.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, FixtureError> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| FixtureError::at(path, format!("cannot be read: {error}")))?;
+        Self::parse(&text).map_err(|problem| FixtureError::at(path, problem))
+    }
+
+    /// Reads a fixture from its text.
+    ///
+    /// # Errors
+    /// What does not fit, with its JSON path.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut source = serde_json::Deserializer::from_str(text);
+        let fixture: Fixture = match serde_path_to_error::deserialize(&mut source) {
+            Ok(fixture) => fixture,
+            Err(error) => {
+                let format = serde_json::from_str::<Value>(text).ok();
+                let format = format.as_ref().map(|value| value.get("format").and_then(Value::as_str));
+                return Err(match format {
+                    None => format!("is not JSON: {}", error.into_inner()),
+                    Some(None) => format!("is no fixture: expected a field \"format\" that says {FORMAT:?}"),
+                    Some(Some(FORMAT)) => format!("$.{}: {}", error.path(), error.inner()),
+                    Some(Some(other)) => format!("expected the format {FORMAT:?}, found {other:?}"),
+                });
+            }
+        };
+        source.end().map_err(|error| format!("is not one JSON value: {error}"))?;
+        if fixture.format != FORMAT {
+            return Err(format!("expected the format {FORMAT:?}, found {:?}", fixture.format));
+        }
+        Ok(fixture)
+    }
+
+    /// The fixture as it is written: pretty-printed JSON with a line end.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("a fixture has text keys only");
+        text.push('\n');
+        text
+    }
+
+    /// Writes the fixture, whole or not at all: into a file beside the target that then takes its
+    /// place. Folders on the way are made.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FixtureError> {
+        let path = path.as_ref();
+        let fail = |error: std::io::Error| FixtureError::at(path, format!("cannot be written: {error}"));
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(fail)?;
+        }
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(format!(".{}.tmp", std::process::id()));
+        let beside = PathBuf::from(beside);
+        let written = std::fs::write(&beside, self.to_json()).and_then(|()| std::fs::rename(&beside, path));
+        written.map_err(|error| {
+            let _ = std::fs::remove_file(&beside);
+            fail(error)
+        })
+    }
+}

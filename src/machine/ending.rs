@@ -1,0 +1,43 @@
+//! Ending: what a run that ends without an answer leaves behind.
+
+use super::plan;
+use super::route::Exit;
+use super::state::{ErrorCode, Failure, PhaseName, RunError, Task};
+use super::trace::TraceLine;
+use crate::spec::Rules;
+
+/// The trace line of a phase in which the run ends.
+pub(super) fn leave_line(task: &mut Task, rules: &Rules, phase: PhaseName, error: Option<&RunError>) {
+    let error = error.map(RunError::to_string);
+    if let Some(message) = error.clone() {
+        task.failures.push(Failure { phase, draft: task.draft, message });
+    }
+    let line = match phase {
+        PhaseName::Plan => {
+            let used_replan_planner = plan::uses_replanner(task, rules);
+            TraceLine::Plan { ok: false, used_replan_planner, steps: None, error }
+        }
+        PhaseName::Execute => {
+            let schedule = task.progress.as_ref().map(|progress| &progress.schedule);
+            let (num_results, num_failed) = schedule.map_or((0, 0), |steps| (steps.finished, steps.failed));
+            TraceLine::Execute { ok: false, num_results, num_failed, error }
+        }
+        PhaseName::Validate => TraceLine::Validate { ok: false, verdict: None, error },
+        PhaseName::Write => TraceLine::Write { ok: false, final_chars: None, error },
+        PhaseName::Done | PhaseName::Error => return,
+    };
+    task.trace.push(line);
+}
+
+/// The error of a run that has no replan left. The line of the phase that sent the plan back says
+/// why already, so there is no other.
+pub(super) fn exhausted(task: &mut Task, exit: Exit) -> RunError {
+    let (phase, code) = match exit {
+        Exit::StepFailed => (PhaseName::Execute, ErrorCode::StepFailedMaxReplans),
+        _ => (PhaseName::Validate, ErrorCode::ValidationFailedMaxReplans),
+    };
+    let reason = task.feedback.as_ref().map(|feedback| feedback.reason.clone()).unwrap_or_default();
+    let error = RunError { code, message: reason };
+    task.failures.push(Failure { phase, draft: task.draft, message: error.to_string() });
+    error
+}

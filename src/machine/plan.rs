@@ -1,0 +1,88 @@
+//! Plan: gets a plan out of the planner. This phase never runs a step, and no step of a plan that
+//! failed any check ever runs.
+
+use std::sync::Arc;
+
+use super::event::{EffectId, Event};
+use super::hierarchy::Context;
+use super::route::Exit;
+use super::state::{Asking, PhaseName, PlanStage, Progress, Schedule, StepRun, Task};
+use super::trace::{Steps, TraceLine};
+use super::{budget, reply};
+use crate::contract::Plan;
+use crate::contract::plan::Links;
+use crate::spec::{RoleName, Rules};
+
+/// Asks for a plan. Where one was sent back, it goes to the audit trail and the replan is counted.
+pub(super) fn enter(stage: &mut PlanStage, task: &mut Task, context: &mut Context<'_>) {
+    if let Some(progress) = task.progress.take() {
+        task.artifacts.past.push(progress);
+        task.draft += 1;
+        task.counters.replans += 1;
+        let feedback = task.feedback.clone().unwrap_or_default();
+        task.trace.push(TraceLine::ReplanTrigger {
+            replan_count: task.counters.replans,
+            reason: feedback.reason,
+            fix_hint: feedback.fix_hint,
+        });
+    }
+    let PlanStage::Drafting(asking) = stage;
+    ask(asking, task, context);
+}
+
+fn ask(asking: &Asking, task: &mut Task, context: &mut Context<'_>) {
+    let id = EffectId::Plan { draft: task.draft, ask: asking.ask };
+    let role = role(task, context.rules);
+    budget::ask_model(task, context, id, role);
+}
+
+/// The role that drafts.
+pub(super) fn role(task: &Task, rules: &Rules) -> RoleName {
+    if uses_replanner(task, rules) { RoleName::Replanner } else { RoleName::Planner }
+}
+
+/// Whether the re-planner drafts: it is asked only where there is a hint to follow.
+pub(super) fn uses_replanner(task: &Task, rules: &Rules) -> bool {
+    let hint = task.feedback.as_ref().is_some_and(|feedback| !feedback.fix_hint.trim().is_empty());
+    hint && rules.has(RoleName::Replanner)
+}
+
+pub(super) fn on_event(stage: &mut PlanStage, task: &mut Task, context: &mut Context<'_>) {
+    let PlanStage::Drafting(asking) = stage;
+    match context.event.take() {
+        Some(Event::ModelReplied { reply, .. }) => {
+            task.counters.usage.add(reply.usage);
+            let most = context.rules.spec().limits.max_reply_bytes as usize;
+            match context.rules.plan().read(&reply.text, most) {
+                Ok((plan, links)) => accept(plan, links, asking.ask, task, context),
+                Err(error) => {
+                    if reply::bad(PhaseName::Plan, asking, task, context, error, &reply.text) {
+                        ask(asking, task, context);
+                    }
+                }
+            }
+        }
+        Some(Event::ModelFailed { failure, .. }) => reply::failed(PhaseName::Plan, context, &failure),
+        other => context.event = other,
+    }
+}
+
+fn accept(plan: Plan, links: Links, plan_asks: u32, task: &mut Task, context: &mut Context<'_>) {
+    let plan = Arc::new(plan);
+    task.trace.push(TraceLine::Plan {
+        ok: true,
+        used_replan_planner: uses_replanner(task, context.rules),
+        steps: Some(Steps::of(&plan)),
+        error: None,
+    });
+    task.feedback = None;
+    task.progress = Some(Progress {
+        steps: vec![StepRun::Pending; plan.steps.len()],
+        schedule: Schedule::of(plan.steps.len(), links),
+        plan,
+        plan_asks,
+        verdict_asks: 0,
+        tainted: task.tainted,
+    });
+    context.leave(Exit::Planned);
+}
