@@ -5,10 +5,11 @@ use std::time::{Duration, SystemTime};
 use planwright::driver::Cause;
 use planwright::machine::FailureClass;
 use planwright::model::OpenAiConfig;
+use planwright::spec::RequestFrame;
 use serde_json::{Value, json};
 
 use super::support::{Answer, DeadPort, Server, completion};
-use super::{Asker, config, failed, unanswered};
+use super::{Asker, config, failed, request, unanswered, with_schema};
 
 /// The failure lasts: it is tried `tries` times in all and then has this cause and says this.
 #[track_caller]
@@ -94,6 +95,21 @@ fn too_long_a_context_is_told_from_other_bad_requests() {
     check_failure(400, &code, class, "Too long.");
     let llama = json!({"error": {"code": 400, "message": "it is long", "type": "exceed_context_size_error"}});
     check_failure(400, &llama, class, "it is long");
+}
+
+#[test]
+fn too_long_a_context_is_not_asked_again_in_another_form() {
+    let message = "maximum context length is 8192 tokens, lower max_completion_tokens or the schema";
+    let server = Server::answering([Answer::error(400, message)]);
+    let asked = with_schema();
+    let frame = RequestFrame { max_tokens: Some(9), ..(*asked.frame).clone() };
+    failed(Asker::of(&server).ask_with(&request(frame)), FailureClass::ContextLength);
+    assert_eq!(server.count(), 1);
+}
+
+#[test]
+fn too_many_tokens_a_minute_is_no_matter_of_the_context() {
+    check_lasting(Answer::error(429, "Too many tokens, please wait"), Cause::RateLimit, 6, "Too many tokens");
 }
 
 #[test]
