@@ -7,3 +7,4 @@ pub mod driver;
 pub mod machine;
 pub mod prompt;
 pub mod spec;
+pub mod tool;
