@@ -4,6 +4,7 @@
 //! own rule. Nothing is written, nothing leaves the machine, and what a document says is
 //! never more than text: the results are untrusted by contract.
 
+mod html;
 mod index;
 mod passages;
 mod read;

@@ -10,6 +10,7 @@ use unicode_normalization::UnicodeNormalization;
 use crate::driver::ToolError;
 
 use super::Skipped;
+use super::html;
 use super::passages::Form;
 
 /// Most documents of one folder.
@@ -142,29 +143,10 @@ fn decode(bytes: &[u8]) -> String {
 /// A document as text with marked headings, composed.
 pub(super) fn plain(name: &str, text: &str) -> Result<(String, Form), String> {
     let form = match extension(Path::new(name)) {
-        Some("html" | "htm") => return Ok((from_html(text)?.nfc().collect(), Form::Markdown)),
+        Some("html" | "htm") => return Ok((html::text(text)?.nfc().collect(), Form::Markdown)),
         Some("adoc") => Form::AsciiDoc,
         Some("rst") => Form::Restructured,
         _ => Form::Markdown,
     };
     Ok((text.nfc().collect(), form))
-}
-
-/// Wider than any line, so that no word is torn.
-const HTML_WIDTH: usize = 4000;
-/// Deeper nesting is no document, and rendering it takes time that grows with the square.
-const MAX_HTML_DEPTH: usize = 400;
-
-fn from_html(html: &str) -> Result<String, String> {
-    let opened = html.matches('<').count().saturating_sub(2 * html.matches("</").count());
-    // A cheap upper bound of the depth: tags that are never closed, and void ones, are few in documents.
-    if opened > html.len() / 8 + MAX_HTML_DEPTH {
-        return Err("HTML that is not closed".into());
-    }
-    html2text::config::plain_no_decorate()
-        .raw_mode(true)
-        .no_table_borders()
-        .allow_width_overflow()
-        .string_from_read(html.as_bytes(), HTML_WIDTH)
-        .map_err(|error| format!("HTML that cannot be read: {error}"))
 }
