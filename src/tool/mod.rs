@@ -17,7 +17,7 @@ mod calc;
 #[cfg(feature = "docs")]
 pub mod docs;
 #[cfg(feature = "http")]
-pub mod http;
+mod http;
 #[cfg(feature = "http")]
 pub mod retry;
 #[cfg(feature = "http")]
