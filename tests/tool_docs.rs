@@ -124,7 +124,8 @@ fn results_that_do_not_fit_are_left_out_whole() {
 
 #[test]
 fn equal_scores_are_ordered_by_path_then_position() {
-    let docs = of(&[("c.md", "same words"), ("a.md", "# X\nsame words\n# Y\nsame words"), ("b.md", "same words")]);
+    let docs =
+        of(&[("c.md", "same words"), ("a.md", "# X\nsame words\n# Y\nsame words"), ("b.md", "same words")]);
     let found = docs.search("same", 9).unwrap();
     let order: Vec<(&str, usize)> = found.iter().map(|p| (p.path.as_str(), p.position)).collect();
     assert_eq!(order, [("a.md", 0), ("a.md", 1), ("b.md", 0), ("c.md", 0)]);
@@ -134,10 +135,15 @@ fn equal_scores_are_ordered_by_path_then_position() {
 
 #[test]
 fn the_same_documents_give_the_same_scores() {
-    let text: String = (0..400).map(|n| format!("# H{}\nword{} plan 상태{}\n", n % 7, n % 13, n % 5)).collect();
+    let text: String =
+        (0..400).map(|n| format!("# H{}\nword{} plan 상태{}\n", n % 7, n % 13, n % 5)).collect();
     let run = || -> Vec<(String, u32)> {
         let docs = of(&[("a.md", &text), ("b.md", "plan word3")]);
-        docs.search("plan word3 상태2 h4", 50).unwrap().iter().map(|p| (p.source(), p.score.to_bits())).collect()
+        docs.search("plan word3 상태2 h4", 50)
+            .unwrap()
+            .iter()
+            .map(|p| (p.source(), p.score.to_bits()))
+            .collect()
     };
     let first = run();
     assert_eq!(first.len(), 50);
@@ -185,13 +191,20 @@ fn large_files_are_skipped_and_said() {
     check(&docs, "needle", &["small.md"]);
     let skipped = docs.skipped().unwrap();
     assert_eq!(skipped.len(), 1);
-    assert_eq!((skipped[0].path.as_str(), skipped[0].reason.as_str()), ("large.md", "larger than 2097152 bytes"));
+    assert_eq!(
+        (skipped[0].path.as_str(), skipped[0].reason.as_str()),
+        ("large.md", "larger than 2097152 bytes")
+    );
 }
 
 #[test]
 fn other_encodings_are_read_as_far_as_they_go() {
     let utf16: Vec<u8> = "\u{feff}기계 notes".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let folder = folder(&[("bom.md", b"\xef\xbb\xbf# Top\nneedle"), ("latin.md", b"na\xefve needle"), ("u16.txt", &utf16)]);
+    let folder = folder(&[
+        ("bom.md", b"\xef\xbb\xbf# Top\nneedle"),
+        ("latin.md", b"na\xefve needle"),
+        ("u16.txt", &utf16),
+    ]);
     let docs = Docs::folder(folder.path()).unwrap();
     check(&docs, "기계", &["u16.txt"]);
     let mut found = sources(&docs, "needle");

@@ -98,7 +98,10 @@ fn a_try_that_works_ends_the_tries() {
 
 #[test]
 fn waits_grow_and_follow_the_server_where_it_asks() {
-    let (_, waits) = check(vec![says(500, ""), says(500, ""), says(500, "").with("retry-after", "7"), says(200, FOUND)], 4);
+    let (_, waits) = check(
+        vec![says(500, ""), says(500, ""), says(500, "").with("retry-after", "7"), says(200, FOUND)],
+        4,
+    );
     let seconds: Vec<f64> = waits.iter().map(Duration::as_secs_f64).collect();
     assert!((0.25..=0.5).contains(&seconds[0]), "{seconds:?}");
     assert!((0.5..=1.0).contains(&seconds[1]), "{seconds:?}");
@@ -123,14 +126,18 @@ fn a_connection_that_fails_is_tried_again() {
     let (search, waits) = search(&format!("http://127.0.0.1:{port}"));
     let error = ask(&search, Duration::from_secs(60)).unwrap_err();
     assert_eq!(error.kind, "connection", "{error}");
-    assert!(error.message.contains(&format!("127.0.0.1:{port}")) && error.message.contains("tried 6 times"), "{error}");
+    assert!(
+        error.message.contains(&format!("127.0.0.1:{port}")) && error.message.contains("tried 6 times"),
+        "{error}"
+    );
     assert_eq!(waits.lock().unwrap().len(), 5);
     check_error(vec![Reply::Raw(Vec::new())], 6, "connection", "127.0.0.1");
 }
 
 #[test]
 fn a_server_that_does_not_finish_is_a_timeout() {
-    for begun in ["", "HTTP/1.1 200 OK\r\ncontent-le", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"res"] {
+    for begun in ["", "HTTP/1.1 200 OK\r\ncontent-le", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"res"]
+    {
         let server = Server::new(vec![Reply::Hangs(begun.as_bytes().to_vec())]);
         let (search, waits) = search(&server.url());
         let error = ask(&search, Duration::from_millis(300)).unwrap_err();
@@ -208,7 +215,12 @@ fn an_echoed_key_is_not_told_on() {
             assert!(!error.contains(KEY) && !error.contains("tvly-01"), "{error}");
         }
     }
-    check_error(vec![says(302, "").with("location", &format!("http://a.org/?k={KEY}"))], 1, "http", "[redacted]");
+    check_error(
+        vec![says(302, "").with("location", &format!("http://a.org/?k={KEY}"))],
+        1,
+        "http",
+        "[redacted]",
+    );
     let found = json!({"results": [{"title": KEY, "url": "u", "content": format!("a {KEY} b")}]}).to_string();
     let said = check(vec![says(200, &found)], 1).0.unwrap();
     assert_eq!(said, r#"[{"title":"[redacted]","url":"u","content":"a [redacted] b"}]"#);

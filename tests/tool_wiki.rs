@@ -94,7 +94,10 @@ fn the_script_of_the_words_chooses_the_language() {
     ask(&tool, "state machine").unwrap();
     ask(&tool, "유한 상태 기계").unwrap();
     let lines: Vec<String> = server.asked().into_iter().map(|asked| asked.line).collect();
-    assert!(lines[0].starts_with("GET /en/w/api.php?") && lines[1].starts_with("GET /ko/w/api.php?"), "{lines:?}");
+    assert!(
+        lines[0].starts_with("GET /en/w/api.php?") && lines[1].starts_with("GET /ko/w/api.php?"),
+        "{lines:?}"
+    );
 }
 
 #[test]
@@ -109,8 +112,16 @@ fn an_article_is_found_by_its_title_and_cut() {
 fn a_missing_title_proposes_what_is_near() {
     let missing = json!({"query": {"pages": [{"title": "Fnite", "missing": true}]}});
     let near = json!({"query": {"search": [{"title": "Finite"}, {"title": "유한"}]}});
-    check_error(lookup("Fnite", &[missing.clone(), near]), "not_found", "\"Fnite\"; near it are \"Finite\", \"유한\"");
-    check_error(lookup("Fnite", &[missing.clone(), json!({})]), "not_found", "no article has the title \"Fnite\"");
+    check_error(
+        lookup("Fnite", &[missing.clone(), near]),
+        "not_found",
+        "\"Fnite\"; near it are \"Finite\", \"유한\"",
+    );
+    check_error(
+        lookup("Fnite", &[missing.clone(), json!({})]),
+        "not_found",
+        "no article has the title \"Fnite\"",
+    );
     check_error(lookup("Fnite", &[missing, json!({"error": {}})]), "not_found", "\"Fnite\"");
 }
 
@@ -122,7 +133,8 @@ fn what_cannot_be_a_title_is_refused_unasked() {
         assert_eq!(ask(&tool, title).unwrap_err().kind, "input", "{title:?}");
     }
     assert_eq!(server.asked().len(), 0);
-    let invalid = json!({"query": {"pages": [{"title": "..", "invalid": true, "invalidreason": "relative"}]}});
+    let invalid =
+        json!({"query": {"pages": [{"title": "..", "invalid": true, "invalidreason": "relative"}]}});
     check_error(lookup("..", &[invalid]), "input", "relative");
     let textless = json!({"query": {"pages": [{"title": "A"}]}});
     check_error(lookup("A", &[textless]), "response", "gives no text");

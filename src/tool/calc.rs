@@ -3,8 +3,11 @@
 //! The arithmetic is fend's. This file says what may reach it and what may come back: everything
 //! whose answer could change from one day to the next (dates, dice, currencies) or whose cost has no
 //! bound (functions of one's own, shifts) is refused before it is read; the rest runs under a
-//! budget of work, a deadline and a stack of its own. A number is never cut: it comes back whole or
-//! not at all.
+//! budget of work, a deadline and a stack of its own. Where plain arithmetic uses up the budget, it
+//! is done again [approximately](approximate). A number is never cut: it comes back whole or not at
+//! all.
+
+mod approximate;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -18,9 +21,11 @@ use super::cut;
 
 /// Longest expression, in characters.
 const MAX_CHARS: usize = 1000;
-/// Most brackets of one kind. Deeper nesting helps nobody and costs stack.
+/// Deepest nesting of brackets: reading them takes time that doubles or triples with each level.
+const MAX_DEPTH: usize = 8;
+/// Most pairs of brackets.
 const MAX_BRACKETS: usize = 60;
-/// Most statements, prefix signs in a row and the like are bounded by this many operators.
+/// Most operators, and so signs in a row, statements and the like.
 const MAX_OPERATORS: usize = 300;
 /// How often the arithmetic may look up from its work. Reached at the same place on every machine,
 /// where a deadline is not.
@@ -84,7 +89,10 @@ fn too_much(why: String) -> ToolError {
 fn readable(text: &str) -> Result<String, ToolError> {
     if text.chars().nth(MAX_CHARS).is_some() {
         let found = text.chars().count();
-        return Err(ToolError::new("input", format!("expected at most {MAX_CHARS} characters, found {found}")));
+        return Err(ToolError::new(
+            "input",
+            format!("expected at most {MAX_CHARS} characters, found {found}"),
+        ));
     }
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
@@ -99,7 +107,10 @@ fn readable(text: &str) -> Result<String, ToolError> {
             '√' => plain.push_str(" sqrt "),
             c if c.is_whitespace() => plain.push(' '),
             c if c.is_control() => {
-                return Err(ToolError::new("input", format!("expected an expression, found the character {c:?}")));
+                return Err(ToolError::new(
+                    "input",
+                    format!("expected an expression, found the character {c:?}"),
+                ));
             }
             c => plain.push(c),
         }
@@ -127,7 +138,8 @@ fn without_thousands_separators(text: &str) -> Result<String, ToolError> {
         if digits_after != 3 || !group_before {
             let from = at - run;
             let number: String = chars[from..=at + digits_after].iter().collect();
-            let problem = format!("expected a thousands separator before groups of three digits, found {number:?}");
+            let problem =
+                format!("expected a thousands separator before groups of three digits, found {number:?}");
             return Err(ToolError::new("input", problem));
         }
     }
@@ -153,8 +165,11 @@ fn refuse_unbounded(expression: &str) -> Result<(), ToolError> {
             return refuse(what);
         }
     }
+    if depth(expression) > MAX_DEPTH {
+        return refuse(&format!("brackets are nested deeper than {MAX_DEPTH} levels"));
+    }
     let many = |wanted: &str| expression.chars().filter(|c| wanted.contains(*c)).count();
-    if many("([{") > MAX_BRACKETS || many(")]}") > MAX_BRACKETS {
+    if many("(") > MAX_BRACKETS {
         return refuse("there are too many brackets");
     }
     if many("+-*/^%!&|~=;") > MAX_OPERATORS {
@@ -171,14 +186,29 @@ fn refuse_unbounded(expression: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
+/// How deep the brackets are nested; closing ones too many count as opened at the front.
+fn depth(expression: &str) -> usize {
+    let (mut open, mut deepest, mut missing) = (0usize, 0, 0);
+    for c in expression.chars() {
+        match c {
+            '(' => open += 1,
+            ')' if open == 0 => missing += 1,
+            ')' => open -= 1,
+            _ => {}
+        }
+        deepest = deepest.max(open);
+    }
+    deepest + missing
+}
+
 /// `d6`, `3d6`.
 fn is_dice(word: &str) -> bool {
     let based = ["0x", "0b", "0o"].iter().any(|prefix| word.starts_with(prefix));
     let word = word.trim_start_matches(|c: char| c.is_ascii_digit());
     !based
-        && word.strip_prefix('d').is_some_and(|faces| {
-            !faces.is_empty() && faces.chars().all(|c| c.is_ascii_digit() || c == '_')
-        })
+        && word
+            .strip_prefix('d')
+            .is_some_and(|faces| !faces.is_empty() && faces.chars().all(|c| c.is_ascii_digit() || c == '_'))
 }
 
 /// Looks at the clock and counts the work.
@@ -204,9 +234,12 @@ fn evaluate(expression: String, timeout: Duration) -> Result<String, ToolError> 
         // The one who asked may have given up waiting.
         let _ = answer.send(match result {
             Ok(result) => Ok(result.get_main_result().trim().to_owned()),
-            Err(_) if spent => Err(too_much("it takes too many operations".into())),
+            Err(_) if spent => approximate::approximate(&expression)
+                .ok_or_else(|| too_much("it takes too many operations".into())),
             Err(_) if Instant::now() >= watch.deadline => Err(late(timeout)),
-            Err(problem) => Err(ToolError::new("input", format!("{problem}: {:?}", cut(&expression, 80)))),
+            Err(problem) => {
+                Err(ToolError::new("input", format!("{}: {:?}", cut(&problem, 300), cut(&expression, 80))))
+            }
         });
     };
     thread::Builder::new()

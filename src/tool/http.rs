@@ -113,7 +113,13 @@ impl Client {
         for_good("http", format!("{} redirects more than {MAX_REDIRECTS} times", host(&here)))
     }
 
-    fn send(&self, to: &Uri, query: &[(&str, &str)], request: &Request<'_>, left: Duration) -> Try<Response<Body>> {
+    fn send(
+        &self,
+        to: &Uri,
+        query: &[(&str, &str)],
+        request: &Request<'_>,
+        left: Duration,
+    ) -> Try<Response<Body>> {
         let pairs = query.iter().copied();
         let bearer = request.key.map(|key| format!("Bearer {}", key.expose()));
         let connect = CONNECT_TIMEOUT.min(left);
@@ -150,7 +156,11 @@ impl Client {
 /// A failure of the transport.
 fn unanswered(error: &ureq::Error, to: &Uri) -> Failed<ToolError> {
     let host = host(to);
-    let failed = |kind: &str, message: String, again| Failed { error: ToolError::new(kind, message), again, after: None };
+    let failed = |kind: &str, message: String, again| Failed {
+        error: ToolError::new(kind, message),
+        again,
+        after: None,
+    };
     match error {
         ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
             failed("connection", format!("no connection to {host} in time"), true)
@@ -162,7 +172,9 @@ fn unanswered(error: &ureq::Error, to: &Uri) -> Failed<ToolError> {
         ureq::Error::Io(error) => failed("connection", format!("{host}: {error}"), true),
         ureq::Error::ConnectionFailed => failed("connection", format!("{host}: the connection failed"), true),
         ureq::Error::HostNotFound => failed("connection", format!("{host}: no such host"), false),
-        ureq::Error::Protocol(error) => failed("response", format!("{host} does not speak HTTP: {error}"), false),
+        ureq::Error::Protocol(error) => {
+            failed("response", format!("{host} does not speak HTTP: {error}"), false)
+        }
         other => failed("connection", format!("{host}: {other}"), false),
     }
 }
@@ -242,7 +254,8 @@ fn host(address: &Uri) -> String {
 
 /// An address of a web service.
 pub(super) fn address(url: &str) -> Result<Uri, ToolError> {
-    let refuse = |problem: &str| Err(ToolError::new("input", format!("expected an http or https address, {problem}")));
+    let refuse =
+        |problem: &str| Err(ToolError::new("input", format!("expected an http or https address, {problem}")));
     let Ok(address) = url.parse::<Uri>() else { return refuse(&format!("found {url:?}")) };
     if !matches!(address.scheme_str(), Some("http" | "https")) || address.host().is_none_or(str::is_empty) {
         return refuse(&format!("found {url:?}"));
@@ -285,7 +298,15 @@ mod tests {
         check("http://a.org/w", "/x?y=1", Some("http://a.org/x?y=1"));
         check("http://a.org:81/w", "http://a.org:81/x", Some("http://a.org:81/x"));
         check("http://a.org/w", "https://a.org/x", Some("https://a.org/x"));
-        for elsewhere in ["//b.org/x", "http://b.org/x", "https://a.org:8443/x", "ftp://a.org/x", "x", "", "http://u@a.org/"] {
+        for elsewhere in [
+            "//b.org/x",
+            "http://b.org/x",
+            "https://a.org:8443/x",
+            "ftp://a.org/x",
+            "x",
+            "",
+            "http://u@a.org/",
+        ] {
             check("http://a.org/w", elsewhere, None);
         }
         check("https://a.org/w", "http://a.org/x", None);

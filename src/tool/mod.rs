@@ -47,7 +47,10 @@ fn shipped(name: &str) -> crate::contract::ToolContract {
 fn words<'a>(call: &crate::driver::ToolCall<'a>, wanted: &str) -> Result<&'a str, crate::driver::ToolError> {
     let text = call.text()?.trim();
     if text.is_empty() {
-        return Err(crate::driver::ToolError::new("input", format!("expected {wanted}, found an empty text")));
+        return Err(crate::driver::ToolError::new(
+            "input",
+            format!("expected {wanted}, found an empty text"),
+        ));
     }
     Ok(text)
 }

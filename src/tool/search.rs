@@ -48,10 +48,14 @@ impl Search {
         // A key from a file or a shell often ends in a line break.
         let key = Secret::new(key.expose().trim());
         if key.expose().is_empty() {
-            return Err(ToolError::new("input", "expected a key for the search service, found an empty text"));
+            return Err(ToolError::new(
+                "input",
+                "expected a key for the search service, found an empty text",
+            ));
         }
         if !key.expose().chars().all(|c| c.is_ascii_graphic()) {
-            let problem = "expected a key of visible ASCII characters for the search service, found another character";
+            let problem =
+                "expected a key of visible ASCII characters for the search service, found another character";
             return Err(ToolError::new("input", problem));
         }
         Ok(Search { base: DEFAULT_BASE.to_owned(), key, client: Client::new() })
@@ -99,11 +103,13 @@ impl Tool for Search {
         let answer = self.client.json(&request, call.timeout)?;
         let Some(found) = answer.get("results").and_then(Value::as_array) else {
             let found = redacted(&answer.to_string(), Some(&self.key));
-            let problem = format!("expected a list \"results\" from the search service, found {}", cut(&found, 200));
+            let problem =
+                format!("expected a list \"results\" from the search service, found {}", cut(&found, 200));
             return Err(ToolError::new("response", problem));
         };
         let field = |result: &Value, name: &str, most| {
-            let text = redacted(result.get(name).and_then(Value::as_str).unwrap_or_default(), Some(&self.key));
+            let text =
+                redacted(result.get(name).and_then(Value::as_str).unwrap_or_default(), Some(&self.key));
             cut(text.trim(), most).to_owned()
         };
         let mut results: Vec<Written> = found

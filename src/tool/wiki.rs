@@ -92,12 +92,18 @@ fn endpoint(base: &str) -> Result<String, ToolError> {
 
 /// Whether the text holds Hangul, composed or not.
 fn is_korean(text: &str) -> bool {
-    text.chars().any(|c| matches!(c, '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7a3}'))
+    text.chars()
+        .any(|c| matches!(c, '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7a3}'))
 }
 
 impl MediaWiki {
     /// Asks the API; `asked` decides the language.
-    fn query(&self, call: &ToolCall<'_>, asked: &str, parameters: &[(&str, &str)]) -> Result<Value, ToolError> {
+    fn query(
+        &self,
+        call: &ToolCall<'_>,
+        asked: &str,
+        parameters: &[(&str, &str)],
+    ) -> Result<Value, ToolError> {
         let url = self.base.replace("{lang}", if is_korean(asked) { "ko" } else { "en" });
         let mut query = vec![("action", "query"), ("format", "json"), ("formatversion", "2"), ("utf8", "1")];
         query.extend_from_slice(parameters);
@@ -109,7 +115,10 @@ impl MediaWiki {
             return Err(ToolError::new("api", cut(&message, 500)));
         }
         if !answer.is_object() {
-            return Err(ToolError::new("response", format!("expected a JSON object, found {}", cut(&answer.to_string(), 80))));
+            return Err(ToolError::new(
+                "response",
+                format!("expected a JSON object, found {}", cut(&answer.to_string(), 80)),
+            ));
         }
         Ok(answer)
     }
@@ -183,8 +192,13 @@ impl Tool for Lookup {
             return Err(ToolError::new("input", format!("expected a title, found {c:?} in {title:?}")));
         }
         let begun = Instant::now();
-        let parameters =
-            [("titles", title), ("prop", "extracts"), ("explaintext", "1"), ("exlimit", "1"), ("redirects", "1")];
+        let parameters = [
+            ("titles", title),
+            ("prop", "extracts"),
+            ("explaintext", "1"),
+            ("exlimit", "1"),
+            ("redirects", "1"),
+        ];
         let answer = self.0.query(call, title, &parameters)?;
         let pages = pages(&answer);
         let Some(page) = pages.first().filter(|page| page.get("missing").is_none()) else {
@@ -221,7 +235,8 @@ impl Lookup {
             .take(5)
             .map(|title| format!("{:?}", cut(title, 100)))
             .collect();
-        let hint = if titles.is_empty() { String::new() } else { format!("; near it are {}", titles.join(", ")) };
+        let hint =
+            if titles.is_empty() { String::new() } else { format!("; near it are {}", titles.join(", ")) };
         ToolError::new("not_found", format!("no article has the title {title:?}{hint}"))
     }
 }

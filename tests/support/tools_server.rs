@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 /// What the server does with one request.
 #[derive(Clone)]
+#[allow(dead_code)]
 pub enum Reply {
     /// Answers: status, headers, body.
     Says(u16, Vec<(String, String)>, Vec<u8>),
@@ -22,6 +23,7 @@ pub fn says(status: u16, body: &str) -> Reply {
 }
 
 impl Reply {
+    #[allow(dead_code)]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         if let Reply::Says(_, headers, _) = &mut self {
             headers.push((name.to_owned(), value.to_owned()));
@@ -124,9 +126,7 @@ fn answer(mut stream: TcpStream, reply: Reply) {
     // The client may have gone; that is its right.
     let _ = match reply {
         Reply::Raw(bytes) => stream.write_all(&bytes),
-        Reply::Hangs(bytes) => {
-            stream.write_all(&bytes).and_then(|()| stream.read(&mut [0; 1])).map(|_| ())
-        }
+        Reply::Hangs(bytes) => stream.write_all(&bytes).and_then(|()| stream.read(&mut [0; 1])).map(|_| ()),
         Reply::Says(status, headers, body) => {
             let mut head = format!("HTTP/1.1 {status} Status\r\nconnection: close\r\n");
             if !headers.iter().any(|(name, _)| name == "content-length") {

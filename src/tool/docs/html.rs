@@ -10,7 +10,8 @@ const MAX_UNCLOSED: usize = 1000;
 /// The text of a page, its headings marked as in Markdown.
 pub(super) fn text(html: &str) -> Result<String, String> {
     let unreadable = |error| format!("HTML that cannot be read: {error}");
-    let config = html2text::config::plain_no_decorate().raw_mode(true).no_table_borders().allow_width_overflow();
+    let config =
+        html2text::config::plain_no_decorate().raw_mode(true).no_table_borders().allow_width_overflow();
     if !closes_what_it_opens(html) {
         return Err(format!("HTML that leaves more than {MAX_UNCLOSED} elements open"));
     }
@@ -28,9 +29,9 @@ pub(super) fn text(html: &str) -> Result<String, String> {
 
 /// Elements without content, and those that the next one of their kind closes.
 const NEVER_OPEN: [&str; 30] = [
-    "area", "base", "body", "br", "caption", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html", "img",
-    "input", "li", "link", "meta", "optgroup", "option", "p", "param", "source", "tbody", "td", "tfoot", "th",
-    "thead", "tr", "wbr",
+    "area", "base", "body", "br", "caption", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html",
+    "img", "input", "li", "link", "meta", "optgroup", "option", "p", "param", "source", "tbody", "td",
+    "tfoot", "th", "thead", "tr", "wbr",
 ];
 /// Elements whose content is no markup.
 const RAW: [&str; 5] = ["script", "style", "textarea", "title", "xmp"];

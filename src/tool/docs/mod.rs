@@ -189,8 +189,10 @@ impl Tool for Docs {
     /// Passages that would not fit the call's output are left out whole.
     fn call(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
         let found = self.search(super::words(call, "words to look for")?, MAX_RESULTS)?;
-        let mut results: Vec<Written> =
-            found.into_iter().map(|passage| Written { source: passage.source(), text: passage.text }).collect();
+        let mut results: Vec<Written> = found
+            .into_iter()
+            .map(|passage| Written { source: passage.source(), text: passage.text })
+            .collect();
         Ok(super::json_within(&mut results, call.max_output_bytes))
     }
 }

@@ -27,7 +27,8 @@ pub(super) struct Piece {
 
 /// Cuts a document into passages.
 pub(super) fn split(text: &str, form: Form) -> Vec<Piece> {
-    let mut splitter = Splitter { form, trail: Vec::new(), pieces: Vec::new(), gathered: String::new(), bare: None };
+    let mut splitter =
+        Splitter { form, trail: Vec::new(), pieces: Vec::new(), gathered: String::new(), bare: None };
     let lines: Vec<&str> = text.lines().collect();
     let mut paragraph: Vec<&str> = Vec::new();
     let mut fence: Option<&str> = None;
@@ -51,7 +52,9 @@ pub(super) fn split(text: &str, form: Form) -> Vec<Piece> {
         } else if let Some((level, title)) = marked_heading(line, form) {
             splitter.paragraph(&mut paragraph);
             splitter.heading(level, title);
-        } else if let Some(level) = lines.get(at).filter(|_| paragraph.is_empty()).and_then(|next| underline(next, form)) {
+        } else if let Some(level) =
+            lines.get(at).filter(|_| paragraph.is_empty()).and_then(|next| underline(next, form))
+        {
             at += 1;
             splitter.heading(level, line.trim());
         } else {
@@ -199,12 +202,11 @@ mod tests {
 
     #[test]
     fn passages_know_the_headings_above_them() {
-        check("top\n\n# A\none\n\ntwo\n## B ##\nthree\n# C\nfour", Form::Markdown, &[
-            ("", "top"),
-            ("A", "one\n\ntwo"),
-            ("A > B", "three"),
-            ("C", "four"),
-        ]);
+        check(
+            "top\n\n# A\none\n\ntwo\n## B ##\nthree\n# C\nfour",
+            Form::Markdown,
+            &[("", "top"), ("A", "one\n\ntwo"), ("A > B", "three"), ("C", "four")],
+        );
         check("Title\n=====\nx\n\nPart\n----\ny", Form::Markdown, &[("Title", "x"), ("Title > Part", "y")]);
         check("= Title\nx\n== Part\ny", Form::AsciiDoc, &[("Title", "x"), ("Title > Part", "y")]);
         check("Title\n=====\n\nPart\n~~~~\ny", Form::Restructured, &[("Title > Part", "y")]);

@@ -34,7 +34,8 @@ pub(super) struct Found {
 
 /// The documents of a folder by path, and what was left out.
 pub(super) fn find(folder: &Path) -> Result<(Vec<Found>, Vec<Skipped>), ToolError> {
-    let fail = |kind: &str, problem: String| Err(ToolError::new(kind, format!("{}: {problem}", folder.display())));
+    let fail =
+        |kind: &str, problem: String| Err(ToolError::new(kind, format!("{}: {problem}", folder.display())));
     let root = match folder.canonicalize() {
         Ok(root) if root.is_dir() => root,
         Ok(_) => return fail("input", "expected a folder, found a file".into()),
@@ -92,7 +93,8 @@ fn extension(path: &Path) -> Option<&'static str> {
 /// The path from the folder, with `/` between its parts.
 fn relative(root: &Path, path: &Path) -> String {
     let parts = path.strip_prefix(root).unwrap_or(path).components();
-    let parts: Vec<_> = parts.map(|part| part.as_os_str().to_string_lossy().nfc().collect::<String>()).collect();
+    let parts: Vec<_> =
+        parts.map(|part| part.as_os_str().to_string_lossy().nfc().collect::<String>()).collect();
     parts.join("/")
 }
 
@@ -103,7 +105,8 @@ pub(super) fn read(found: &[Found], skipped: &mut Vec<Skipped>) -> Vec<(String, 
     for Found { path, source } in found {
         match read_one(path) {
             Ok(text) if total + text.len() > MAX_TOTAL_BYTES => {
-                skipped.push(Skipped::new(source, format!("more than {MAX_TOTAL_BYTES} bytes of text in all")));
+                skipped
+                    .push(Skipped::new(source, format!("more than {MAX_TOTAL_BYTES} bytes of text in all")));
             }
             Ok(text) => {
                 total += text.len();

@@ -93,8 +93,11 @@ const EMPTY_WORDS: [&str; 54] = [
 pub(super) fn query_terms(query: &str, most: usize) -> Vec<String> {
     let all = terms(query);
     let telling = |term: &&String| !EMPTY_WORDS.contains(&term.as_str());
-    let chosen: Vec<&String> =
-        if all.iter().any(|term| telling(&term)) { all.iter().filter(telling).collect() } else { all.iter().collect() };
+    let chosen: Vec<&String> = if all.iter().any(|term| telling(&term)) {
+        all.iter().filter(telling).collect()
+    } else {
+        all.iter().collect()
+    };
     let mut different: Vec<String> = Vec::new();
     for term in chosen {
         if different.len() == most {
