@@ -9,3 +9,4 @@ pub mod machine;
 pub mod model;
 pub mod prompt;
 pub mod spec;
+pub mod tool;
