@@ -5,5 +5,6 @@ pub mod agents;
 pub mod contract;
 pub mod driver;
 pub mod machine;
+pub mod model;
 pub mod prompt;
 pub mod spec;
