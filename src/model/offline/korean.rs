@@ -3,7 +3,7 @@
 //! A rule takes nothing off where too little would remain, or where the letters before it say that
 //! it cannot be a particle: 사과, 도로, 나이 and 회의 stay whole.
 
-use super::text::{ends_in_consonant, ends_in_rieul};
+use super::text::{ends_in_consonant, ends_in_rieul, is_hangul};
 
 /// What the syllable before a particle must end in.
 #[derive(Clone, Copy, PartialEq)]
@@ -140,6 +140,7 @@ const ENDS: &[(&str, After)] = &[
     ("될", Any),
     ("한", Any),
     ("할", Any),
+    ("해", Any),
 ];
 
 /// Nouns that end like a noun with a particle; a word that ends in one of them stays whole. Few are
@@ -522,6 +523,46 @@ pub(super) fn is_ending(word: &str) -> bool {
 
 fn is_ending_once(word: &str) -> bool {
     ENDS.iter().any(|(end, _)| *end == word)
+}
+
+/// Whether a word ends one question and another follows (저널은 뭐고 …).
+pub(super) fn ends_question(word: &str) -> bool {
+    let word = word.trim_end_matches(',');
+    [
+        "뭐고",
+        "뭐며",
+        "무엇이고",
+        "무엇이며",
+        "얼마고",
+        "얼마이고",
+        "누구고",
+        "누구이고",
+        "어디고",
+        "언제고",
+        "인지",
+    ]
+    .iter()
+    .any(|end| word.ends_with(end))
+}
+
+/// Whether a word stands for something named before.
+pub(super) fn refers_back(word: &str) -> bool {
+    ["그것", "이것", "그게", "이게", "그건", "이건", "거기", "여기"].iter().any(|head| word.starts_with(head))
+}
+
+/// Whether a text compares.
+pub(super) fn compares(text: &str) -> bool {
+    ["차이", "비교", "다른", "다르", "달라", "구별", "구분"].iter().any(|word| text.contains(word))
+}
+
+/// Whether a word is joined to the next by a particle (저널과 픽스처).
+pub(super) fn joins(word: &str) -> bool {
+    ["와", "과", "하고", "이랑", "랑"].iter().any(|end| {
+        let rest = word.strip_suffix(end);
+        rest.is_some_and(|rest| {
+            rest.chars().nth(1).is_some() && (!rest.ends_with(is_hangul) || stem(word) == rest)
+        })
+    })
 }
 
 /// The word without its particles and endings.
