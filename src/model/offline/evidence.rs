@@ -68,7 +68,6 @@ impl Evidence {
             let input = input.map(|input| line(&clean(input, 400), 320)).unwrap_or_default();
             evidence.result(tool, input, text("status"), output.trim());
         }
-        evidence.passages.truncate(MAX_PASSAGES);
         evidence
     }
 
@@ -96,6 +95,9 @@ impl Evidence {
     }
 
     fn passage(&mut self, source: &str, text: &str) {
+        if self.passages.len() == MAX_PASSAGES {
+            return;
+        }
         let text = clean(text, MAX_PASSAGE);
         let passage = Passage { source: line(source, MAX_SOURCE), text: text.trim().to_owned() };
         if !passage.text.is_empty() && !self.passages.contains(&passage) {

@@ -304,7 +304,7 @@ mod tests {
         check("> quoted\n> text\n\n---\n", &["quoted text"]);
         check("![diagram](x.png) of <b>it</b><br>", &["diagram of it"]);
         check("snake_case and 2 * 3 and a*b*c", &["snake_case and 2 * 3 and a*b*c"]);
-        check("**상태**는 _데이터_다.", &["상태는 데이터다."]);
+        check("**상태**는 _데이터_ 다.", &["상태는 데이터 다."]);
         check("Vec<String> &amp; more", &["Vec<String> & more"]);
     }
 
