@@ -12,6 +12,8 @@ use crate::contract::FINAL_ANSWER;
 const MAX_RESULTS: usize = 64;
 /// Most characters of one result's output.
 const MAX_OUTPUT: usize = 64_000;
+/// Most characters of all outputs.
+const MAX_ALL: usize = 400_000;
 /// Most passages of all results.
 const MAX_PASSAGES: usize = 120;
 /// Most characters of one passage.
@@ -57,13 +59,15 @@ impl Evidence {
     /// Reads the records of `tool_results`. Records in no known form are left out.
     pub(super) fn read(records: &[Value]) -> Self {
         let mut evidence = Evidence::default();
+        let mut room = MAX_ALL;
         for record in records.iter().take(MAX_RESULTS) {
             let text = |key: &str| record.get(key).and_then(Value::as_str).unwrap_or_default();
             let tool = line(&clean(text("tool"), 80), 64);
             if tool.is_empty() || tool == FINAL_ANSWER {
                 continue;
             }
-            let output = clean(text("output"), MAX_OUTPUT);
+            let output = clean(text("output"), MAX_OUTPUT.min(room));
+            room -= output.chars().count().min(room);
             let input = record.get("input").and_then(Value::as_str);
             let input = input.map(|input| line(&clean(input, 400), 320)).unwrap_or_default();
             evidence.result(tool, input, text("status"), output.trim());

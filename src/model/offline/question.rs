@@ -11,6 +11,9 @@ const MAX_CHARS: usize = 4_000;
 /// Most parts; what more there is joins the last.
 const MAX_PARTS: usize = 3;
 
+/// Most places of a clause that are tried as the end of a part.
+const MAX_CUTS: usize = 16;
+
 /// A question, read once.
 #[derive(Debug)]
 pub(super) struct Question {
@@ -132,8 +135,9 @@ fn pieces(clause: &str) -> Vec<&str> {
     let lower = clause.to_lowercase();
     let compares = ["differ", "compar", "between", " vs", "versus"].iter().any(|word| lower.contains(word))
         || korean::compares(clause);
-    let named = || terms(clause).iter().filter(|term| term.name).count() >= 2;
-    let long = terms(clause).len() >= 5;
+    let all = terms(clause);
+    let rich = all.len() >= 5 || all.iter().filter(|term| term.name).count() >= 2;
+    let mut tries = 0;
     let mut pieces = Vec::new();
     let mut start = 0;
     let mut words = Spans { text: clause, at: 0 }.peekable();
@@ -142,13 +146,17 @@ fn pieces(clause: &str) -> Vec<&str> {
         let lower = word.trim_end_matches(',').to_lowercase();
         let next = words.peek().map_or("", |(from, to)| &clause[*from..*to]);
         let cut = match lower.as_str() {
-            "and" | "&" | "및" => (compares || begins_question(next) || long || named()).then_some(from),
+            "and" | "&" | "및" => (compares || begins_question(next) || rich).then_some(from),
             "vs" | "vs." | "versus" | "그리고" | "또한" => Some(from),
             _ if korean::ends_question(word) => Some(to),
             _ if compares && korean::joins(word) => Some(to),
             _ => None,
         };
         let Some(cut) = cut else { continue };
+        tries += 1;
+        if tries > MAX_CUTS {
+            break;
+        }
         let halves = [&clause[start..cut], &clause[to..]];
         let both = halves.iter().all(|half| half.contains(MARK) || !terms(half).is_empty());
         if both && pieces.len() + 1 < MAX_PARTS {

@@ -50,7 +50,8 @@ pub(super) fn select(passages: &[Passage], terms: &[&Term], shows_code: bool) ->
             scored.map(|(at, one)| (worth(one), at)).max_by_key(|(gain, at)| (*gain, std::cmp::Reverse(*at)));
         let Some((gain, at)) = best else { break };
         first = first.max(gain);
-        if picks.len() >= 2 && gain * 3 < first {
+        // What says far less than the best only fills the page.
+        if gain * if picks.len() < 2 { 4 } else { 3 } < first {
             break;
         }
         let chosen = candidates.remove(at);
@@ -64,10 +65,10 @@ pub(super) fn select(passages: &[Passage], terms: &[&Term], shows_code: bool) ->
     picks
 }
 
-/// A term that was not named yet counts four times one that was.
+/// A term that was not named yet counts twice one that was.
 fn gain(candidate: &Candidate, terms: &[&Term], seen: &[bool]) -> u32 {
     let named = terms.iter().zip(&candidate.names).zip(seen).filter(|((_, names), _)| **names);
-    named.map(|((term, _), seen)| if *seen { term.weight } else { term.weight * 4 }).sum::<u32>()
+    named.map(|((term, _), seen)| if *seen { term.weight * 2 } else { term.weight * 4 }).sum::<u32>()
         + candidate.bonus
 }
 
@@ -102,7 +103,7 @@ fn candidates(passages: &[Passage], terms: &[&Term], shows_code: bool) -> Vec<Ca
             }
             let rank = u32::try_from(3usize.saturating_sub(passage)).unwrap_or(0);
             let code = if unit.kind == UnitKind::Code && shows_code { 4 } else { 0 };
-            let bonus = near + rank + code + if opens { 2 } else { 0 };
+            let bonus = u32::from(near > 0) + rank + code + u32::from(opens);
             candidates.push(Candidate { pick: Pick { passage, at, unit }, names, bonus });
         }
     }

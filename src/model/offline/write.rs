@@ -35,6 +35,9 @@ pub(super) fn write(question: &Question, evidence: &Evidence) -> String {
         let entries = sources.iter().enumerate().map(|(at, source)| format!("\n[{}] {source}", at + 1));
         blocks.push(format!("{}{}", question.say("Sources:", "출처:"), entries.collect::<String>()));
     }
+    if blocks.is_empty() {
+        blocks.push(question.say(NOTHING.0, NOTHING.1).to_owned());
+    }
     if honest {
         blocks.push(question.say(WHAT_THIS_IS.0, WHAT_THIS_IS.1).to_owned());
     }
@@ -46,6 +49,8 @@ const WHAT_THIS_IS: (&str, &str) = (
     "(언어 모델 없이 규칙으로 찾아낸 발췌 답변입니다.)",
 );
 
+const NOTHING: (&str, &str) = ("Nothing was found.", "찾은 것이 없습니다.");
+
 /// The shortest answer: the first result, or that there is none.
 pub(super) fn write_briefly(question: &Question, evidence: &Evidence) -> String {
     if let Some(first) = evidence.calculations.first() {
@@ -54,7 +59,7 @@ pub(super) fn write_briefly(question: &Question, evidence: &Evidence) -> String 
     let picks = select(&evidence.passages, &question.terms(), false);
     match picks.first().and_then(|pick| Some((pick, evidence.passages.get(pick.passage)?))) {
         Some((pick, passage)) => line(&format!("{} ({})", pick.unit.text, passage.source), MAX_SHORT),
-        None => question.say("Nothing was found.", "찾은 것이 없습니다.").to_owned(),
+        None => question.say(NOTHING.0, NOTHING.1).to_owned(),
     }
 }
 
