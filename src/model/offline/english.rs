@@ -1,363 +1,66 @@
 //! English: stop words, generic words and a light stemmer.
 
-/// Words that ask, join or are polite, and so say nothing of what a question is about. Sorted.
-const STOP: &[&str] = &[
-    "a",
-    "about",
-    "after",
-    "again",
-    "all",
-    "also",
-    "although",
-    "always",
-    "am",
-    "an",
-    "and",
-    "any",
-    "anybody",
-    "anyone",
-    "anything",
-    "are",
-    "aren",
-    "as",
-    "ask",
-    "at",
-    "be",
-    "because",
-    "been",
-    "before",
-    "being",
-    "between",
-    "both",
-    "but",
-    "by",
-    "can",
-    "cannot",
-    "compare",
-    "compared",
-    "comparison",
-    "could",
-    "couldn",
-    "d",
-    "did",
-    "didn",
-    "differ",
-    "difference",
-    "differences",
-    "different",
-    "differs",
-    "do",
-    "does",
-    "doesn",
-    "doing",
-    "don",
-    "done",
-    "during",
-    "e",
-    "each",
-    "eg",
-    "either",
-    "else",
-    "etc",
-    "even",
-    "ever",
-    "every",
-    "explain",
-    "few",
-    "find",
-    "for",
-    "from",
-    "get",
-    "gets",
-    "give",
-    "given",
-    "gives",
-    "go",
-    "goes",
-    "going",
-    "had",
-    "happen",
-    "happens",
-    "has",
-    "hasn",
-    "have",
-    "haven",
-    "he",
-    "hello",
-    "help",
-    "her",
-    "here",
-    "hey",
-    "hi",
-    "him",
-    "his",
-    "how",
-    "i",
-    "ie",
-    "if",
-    "in",
-    "instead",
-    "into",
-    "is",
-    "isn",
-    "it",
-    "its",
-    "itself",
-    "just",
-    "kindly",
-    "know",
-    "let",
-    "like",
-    "ll",
-    "look",
-    "m",
-    "many",
-    "may",
-    "me",
-    "mean",
-    "meaning",
-    "means",
-    "meant",
-    "might",
-    "more",
-    "most",
-    "much",
-    "must",
-    "my",
-    "need",
-    "needs",
-    "no",
-    "nor",
-    "not",
-    "now",
-    "of",
-    "off",
-    "ok",
-    "okay",
-    "on",
-    "once",
-    "one",
-    "only",
-    "or",
-    "other",
-    "ought",
-    "our",
-    "out",
-    "over",
-    "own",
-    "per",
-    "please",
-    "quite",
-    "re",
-    "really",
-    "s",
-    "said",
-    "same",
-    "say",
-    "says",
-    "shall",
-    "she",
-    "should",
-    "shouldn",
-    "show",
-    "so",
-    "some",
-    "somebody",
-    "someone",
-    "something",
-    "such",
-    "t",
-    "tell",
-    "than",
-    "thank",
-    "thanks",
-    "that",
-    "the",
-    "their",
-    "them",
-    "then",
-    "there",
-    "these",
-    "they",
-    "thing",
-    "things",
-    "this",
-    "those",
-    "through",
-    "to",
-    "too",
-    "try",
-    "under",
-    "until",
-    "up",
-    "us",
-    "ve",
-    "versus",
-    "very",
-    "via",
-    "vs",
-    "want",
-    "was",
-    "wasn",
-    "way",
-    "we",
-    "well",
-    "were",
-    "weren",
-    "what",
-    "whats",
-    "when",
-    "where",
-    "whether",
-    "which",
-    "while",
-    "who",
-    "whom",
-    "whose",
-    "why",
-    "will",
-    "with",
-    "within",
-    "without",
-    "won",
-    "would",
-    "wouldn",
-    "yes",
-    "yet",
-    "you",
-    "your",
-];
+use super::list::Words;
 
-/// Words that say little of what a question is about. Sorted.
-const GENERIC: &[&str] = &[
-    "available",
-    "become",
-    "big",
-    "brief",
-    "briefly",
-    "call",
-    "called",
-    "cause",
-    "change",
-    "common",
-    "consist",
-    "contain",
-    "current",
-    "define",
-    "definition",
-    "describe",
-    "description",
-    "detail",
-    "details",
-    "example",
-    "examples",
-    "exist",
-    "fast",
-    "first",
-    "general",
-    "good",
-    "important",
-    "information",
-    "keep",
-    "kind",
-    "kinds",
-    "large",
-    "last",
-    "latest",
-    "list",
-    "long",
-    "main",
-    "make",
-    "makes",
-    "name",
-    "new",
-    "number",
-    "old",
-    "overview",
-    "part",
-    "parts",
-    "place",
-    "possible",
-    "provide",
-    "purpose",
-    "question",
-    "reason",
-    "role",
-    "short",
-    "small",
-    "start",
-    "step",
-    "summarise",
-    "summarize",
-    "summary",
-    "support",
-    "take",
-    "takes",
-    "tall",
-    "time",
-    "today",
-    "two",
-    "type",
-    "types",
-    "use",
-    "used",
-    "uses",
-    "using",
-    "work",
-    "working",
-    "works",
-    "write",
-    "year",
-];
+/// Words that ask, join or are polite, and so say nothing of what a question is about.
+static STOP: Words = Words::new(
+    "
+    a about after again all also although always am an and any anybody anyone anything are aren as ask
+    at be because been before being between both but by can cannot compare compared comparison could
+    couldn d did didn differ difference differences different differs do does doesn doing don done
+    during e each eg either else etc even ever every explain few find for from get gets give given gives
+    go goes going had happen happens has hasn have haven he hello help her here hey hi him his how i ie
+    if in instead into is isn it its itself just kindly know let like ll look m many may me mean meaning
+    means meant might more most much must my need needs no nor not now of off ok okay on once one only
+    or other ought our out over own per please quite re really s said same say says shall she should
+    shouldn show so some somebody someone something such t tell than thank thanks that the their them
+    then there these they thing things this those through to too try under until up us ve versus very
+    via vs want was wasn way we well were weren what whats when where whether which while who whom whose
+    why will with within without won would wouldn yes yet you your
+",
+);
+
+/// Words that say little of what a question is about.
+static GENERIC: Words = Words::new(
+    "
+    available become big brief briefly call called cause change common consist contain current define
+    definition describe description detail details example examples exist fast first general good
+    important information keep kind kinds large last latest list long main make makes name new number
+    old overview part parts place possible provide purpose question reason role short small start step
+    summarise summarize summary support take takes tall time today two type types use used uses using
+    work working works write year
+",
+);
 
 /// Words that begin a question of their own.
-const STARTERS: &[&str] = &[
-    "what",
-    "what's",
-    "whats",
-    "how",
-    "why",
-    "when",
-    "where",
-    "who",
-    "which",
-    "whose",
-    "does",
-    "do",
-    "did",
-    "is",
-    "are",
-    "can",
-    "could",
-    "should",
-    "will",
-    "explain",
-    "describe",
-    "tell",
-    "calculate",
-    "compute",
-    "show",
-    "give",
-    "list",
-];
+static STARTERS: Words = Words::new(
+    "
+    what what's whats how why when where who which whose does do did is are can could should will
+    explain describe tell calculate compute show give list
+",
+);
 
 /// Words that stand for something named before.
-const PRONOUNS: &[&str] = &["it", "its", "they", "them", "their", "this", "these", "those", "he", "she"];
+static PRONOUNS: Words = Words::new(
+    "
+    it its they them their this these those he she
+",
+);
 
 pub(super) fn is_stop(word: &str) -> bool {
-    STOP.binary_search(&word).is_ok()
+    STOP.has(word)
 }
 
 pub(super) fn is_generic(word: &str) -> bool {
-    GENERIC.binary_search(&word).is_ok()
+    GENERIC.has(word)
 }
 
 pub(super) fn is_starter(word: &str) -> bool {
-    STARTERS.contains(&word)
+    STARTERS.has(word)
 }
 
 pub(super) fn is_pronoun(word: &str) -> bool {
-    PRONOUNS.contains(&word)
+    PRONOUNS.has(word)
 }
 
 /// The stem of a lower-case word. It is no word itself; it is only ever compared with other stems.
@@ -423,12 +126,6 @@ fn bare(word: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_lists_that_are_searched_by_halving_are_sorted() {
-        assert!(STOP.is_sorted());
-        assert!(GENERIC.is_sorted());
-    }
 
     #[test]
     fn forms_of_one_word_have_one_stem() {

@@ -12,6 +12,7 @@ mod english;
 mod evidence;
 mod judge;
 mod korean;
+mod list;
 mod markdown;
 mod plan;
 mod question;
