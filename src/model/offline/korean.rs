@@ -30,7 +30,7 @@ const AFTER_ANY: &str = "
     의 에 도 만 된 될 한 할 해
 ";
 const AFTER_CONSONANT: &str = "
-    이라면 이라는 이라고 으로서 으로써 이에요 이나 이란 으로 이랑 이야 이다 이고 이며 이죠 은 이 을 과
+    이라면 이라는 이면 이라고 으로서 으로써 이에요 이나 이란 으로 이랑 이야 이다 이고 이며 이죠 은 이 을 과
 ";
 const AFTER_VOWEL: &str = "
     라는 라면 라고 예요 는 가 를 와 란 야 랑
@@ -85,7 +85,7 @@ static STOP_TAILS: Words = Words::new(
 /// Whole words that say nothing of what a question is about.
 static STOP: Words = Words::new(
     "
-    은 는 이 가 을 를 의 에 에서 와 과 로 으로 도 만 란 이란 야 이야 왜 왜요 좀 잘 더 또 및 그
+    없이 면 이면 은 는 이 가 을 를 의 에 에서 와 과 로 으로 도 만 란 이란 야 이야 왜 왜요 좀 잘 더 또 및 그
     이것 그것 저것 것 거 게 수 때 등 또는 혹은 그리고 또한 그런데 하지만 그러면 그럼 있는 있나 있나요
     있어 있어요 있습니까 있다 없는 없나요 없어 없다 하는 하나 하나요 하면 하고 하려면 해야 할 한 하지
     하죠 합니까 해 했어 되는 되나 되나요 되면 되지 된 될 됩니까 돼 되어 같은 대해 대해서 대한 관해
@@ -116,6 +116,7 @@ pub(super) fn is_generic(stem: &str) -> bool {
 /// Whether a word asks, joins or is polite, and says nothing else.
 pub(super) fn is_stop(word: &str) -> bool {
     STOP.has(word)
+        || word.starts_with('몇')
         || STOP_HEADS
             .iter()
             .any(|head| word.strip_prefix(head).is_some_and(|rest| rest.is_empty() || STOP_TAILS.has(rest)))

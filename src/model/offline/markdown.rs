@@ -1,6 +1,8 @@
 //! Markdown made plain: sentences without link targets, heading marks and table pipes. Code stays
 //! as it is.
 
+use super::inline::plain;
+
 /// Most units of one passage.
 const MAX_UNITS: usize = 400;
 /// Longest sentence, in characters; a longer one is cut and marked.
@@ -19,7 +21,7 @@ pub(super) struct Unit {
 pub(super) enum UnitKind {
     Heading,
     Sentence,
-    /// An entry of a list or a row of a table: a line of its own.
+    /// The first sentence of a list entry, or a row of a table: a line of its own.
     Item,
     Code,
 }
@@ -108,11 +110,10 @@ impl Reader {
 
     fn end_paragraph(&mut self) {
         let text = plain(&std::mem::take(&mut self.paragraph));
-        if std::mem::take(&mut self.item) {
-            return self.unit(&text, UnitKind::Item);
-        }
+        let mut kind = if std::mem::take(&mut self.item) { UnitKind::Item } else { UnitKind::Sentence };
         for sentence in sentences(&text) {
-            self.unit(sentence, UnitKind::Sentence);
+            self.unit(sentence, kind);
+            kind = UnitKind::Sentence;
         }
     }
 
@@ -149,104 +150,6 @@ fn entry(line: &str) -> Option<&str> {
     let rest = bulleted.or_else(numbered)?.trim_start();
     let rest = ["[ ] ", "[x] ", "[X] "].iter().find_map(|mark| rest.strip_prefix(mark)).unwrap_or(rest);
     Some(rest)
-}
-
-/// A line without link targets, emphasis and tags. What stands between backticks is kept whole.
-pub(super) fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let taken = match c {
-            '`' => code(rest, &mut out),
-            '!' if rest.starts_with("![") => link(&rest[1..], &mut out).map(|len| len + 1),
-            '[' => link(rest, &mut out),
-            '<' => tag(rest, &mut out),
-            '&' => entity(rest, &mut out),
-            '*' | '_' | '~' => emphasis(rest, c, &out),
-            '\\' if rest[1..].starts_with(|c: char| c.is_ascii_punctuation()) => {
-                out.push_str(&rest[1..2]);
-                Some(2)
-            }
-            _ => None,
-        };
-        let len = taken.unwrap_or_else(|| {
-            out.push(c);
-            c.len_utf8()
-        });
-        rest = &rest[len..];
-    }
-    out
-}
-
-/// The part of a text within which a mark must be closed.
-fn near(text: &str) -> &str {
-    text.char_indices().nth(MAX_SENTENCE).map_or(text, |(end, _)| &text[..end])
-}
-
-fn code(rest: &str, out: &mut String) -> Option<usize> {
-    let ticks = rest.bytes().take_while(|byte| *byte == b'`').count();
-    let end = near(&rest[ticks..]).find(&rest[..ticks])?;
-    let len = ticks + end + ticks;
-    out.push('`');
-    out.push_str(rest[ticks..ticks + end].trim());
-    out.push('`');
-    Some(len)
-}
-
-/// `[words](target)` and `[words][name]`: the words.
-fn link(rest: &str, out: &mut String) -> Option<usize> {
-    let close = near(rest).find(']')?;
-    let (words, behind) = (&rest[1..close], &rest[close + 1..]);
-    let end = match behind.chars().next()? {
-        '(' => near(behind).find(')')?,
-        '[' => near(behind).find(']')?,
-        _ => return None,
-    };
-    out.push_str(words.trim_start_matches(['!', '[']));
-    Some(close + 1 + end + 1)
-}
-
-const TAGS: [&str; 26] = [
-    "a", "b", "br", "code", "dd", "details", "div", "dl", "dt", "em", "h1", "h2", "h3", "hr", "i", "img",
-    "kbd", "li", "p", "pre", "span", "strong", "sub", "summary", "sup", "u",
-];
-
-fn tag(rest: &str, out: &mut String) -> Option<usize> {
-    if rest.starts_with("<!--") {
-        return Some(near(rest).find("-->")? + 3);
-    }
-    let end = near(rest).find('>')?;
-    let inner = &rest[1..end];
-    if inner.starts_with("http://") || inner.starts_with("https://") {
-        out.push_str(inner);
-        return Some(end + 1);
-    }
-    let name = inner.trim_start_matches('/');
-    let name = name.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    TAGS.contains(&name.to_ascii_lowercase().as_str()).then_some(end + 1)
-}
-
-fn entity(rest: &str, out: &mut String) -> Option<usize> {
-    let known =
-        [("&amp;", '&'), ("&lt;", '<'), ("&gt;", '>'), ("&quot;", '"'), ("&#39;", '\''), ("&nbsp;", ' ')];
-    let (entity, c) = known.into_iter().find(|(entity, _)| rest.starts_with(entity))?;
-    out.push(c);
-    Some(entity.len())
-}
-
-/// The length of a mark of emphasis; `None` for a sign that means itself (`a * b`, `snake_case`).
-fn emphasis(rest: &str, mark: char, before: &str) -> Option<usize> {
-    let run = rest.chars().take_while(|c| *c == mark).count();
-    let word = |c: Option<char>| c.is_some_and(|c| !c.is_whitespace());
-    let (left, right) = (word(before.chars().next_back()), word(rest[run..].chars().next()));
-    let inside = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-    let within_word = inside(before.chars().next_back()) && inside(rest[run..].chars().next());
-    match mark {
-        '~' => (run == 2).then_some(2),
-        // `**이것**은` has letters on both sides.
-        '*' if run == 2 => (left || right).then_some(2),
-        _ => (run <= 3 && (left || right) && !within_word).then_some(run),
-    }
 }
 
 /// Short forms that end with a full stop inside a sentence.

@@ -10,6 +10,7 @@
 mod arithmetic;
 mod english;
 mod evidence;
+mod inline;
 mod judge;
 mod korean;
 mod list;
@@ -21,6 +22,7 @@ mod select;
 mod shape;
 mod terms;
 mod text;
+mod words;
 mod write;
 
 use serde_json::{Value, json};

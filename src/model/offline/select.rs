@@ -15,6 +15,9 @@ const MAX_CODE: usize = 600;
 /// Most units that are weighed.
 const MAX_UNITS: usize = 2_000;
 
+/// A question of no more terms than this asks what something is.
+const DEFINES: usize = 2;
+
 /// A sentence that was chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pick {
@@ -92,20 +95,33 @@ fn candidates(passages: &[Passage], terms: &[&Term], shows_code: bool) -> Vec<Ca
             if unit.kind == UnitKind::Code {
                 unit.text = unit.text.chars().take(MAX_CODE).collect();
             }
-            let own = Vocabulary::of(&unit.text);
-            let names: Vec<bool> = terms.iter().map(|term| own.has(term)).collect();
             let near = context.weight(terms.iter().copied());
             // What a heading names, the sentence right below it is about.
-            let opens = std::mem::take(&mut first) && unit.kind == UnitKind::Sentence;
-            let about = names.contains(&true) || (opens && near > 1) || terms.is_empty();
-            if !about || !known.insert(unit.text.clone()) {
+            let opens = std::mem::take(&mut first) && unit.kind == UnitKind::Sentence && near > 1;
+            let defines = opens && terms.len() <= DEFINES;
+            let own = Vocabulary::of(&unit.text);
+            let names: Vec<bool> =
+                terms.iter().map(|term| own.has(term) || (defines && context.has(term))).collect();
+            let about = names.contains(&true) || opens || terms.is_empty();
+            if !about || (unit.kind == UnitKind::Code && !says(&unit.text, &names, terms, shows_code)) {
+                continue;
+            }
+            if !known.insert(unit.text.clone()) {
                 continue;
             }
             let rank = u32::try_from(3usize.saturating_sub(passage)).unwrap_or(0);
             let code = if unit.kind == UnitKind::Code && shows_code { 4 } else { 0 };
-            let bonus = u32::from(near > 0) + rank + code + u32::from(opens);
+            let bonus = u32::from(near > 0) + rank + code + if opens { 3 } else { 0 };
             candidates.push(Candidate { pick: Pick { passage, at, unit }, names, bonus });
         }
     }
     candidates
+}
+
+/// Whether a code block is worth a place: it is asked for or has a name that is asked for, and is
+/// no drawing.
+fn says(code: &str, names: &[bool], terms: &[&Term], shows_code: bool) -> bool {
+    let named = terms.iter().zip(names).any(|(term, names)| *names && term.name);
+    let drawn = code.chars().any(|c| matches!(c, '\u{2500}'..='\u{259f}'));
+    (shows_code || named) && !drawn
 }

@@ -92,38 +92,39 @@ fn extracts<'a>(passages: &'a [Passage], picks: &[Pick], sources: &mut Vec<&'a s
             }
         };
         let block = &mut blocks[number];
-        let follows = last.is_some_and(|last| last.passage == pick.passage && last.at + 1 == pick.at);
-        append(block, pick, follows);
+        append(block, pick, last);
         last = Some(pick);
     }
     let numbered = blocks.into_iter().enumerate();
     numbered.map(|(at, block)| close(block, at + 1)).collect()
 }
 
-fn append(block: &mut String, pick: &Pick, follows: bool) {
+/// Sentences that follow each other stay together, entries and code have lines of their own, and a
+/// gap is marked.
+fn append(block: &mut String, pick: &Pick, last: Option<&Pick>) {
     let text = &pick.unit.text;
+    let follows = last.is_some_and(|last| last.passage == pick.passage && last.at + 1 == pick.at);
+    let after_sentence = last.is_some_and(|last| last.unit.kind == UnitKind::Sentence);
+    match pick.unit.kind {
+        _ if block.is_empty() => {}
+        UnitKind::Sentence if follows && !block.ends_with('\n') => block.push(' '),
+        UnitKind::Sentence if after_sentence => block.push_str(" … "),
+        _ if block.ends_with('\n') => {}
+        _ => block.push('\n'),
+    }
     match pick.unit.kind {
         UnitKind::Code => {
             for line in text.lines() {
-                block.push_str(if block.is_empty() { "    " } else { "\n    " });
+                block.push_str("    ");
                 block.push_str(line);
-            }
-            block.push('\n');
-        }
-        UnitKind::Item => {
-            if !block.is_empty() && !block.ends_with('\n') {
                 block.push('\n');
             }
+        }
+        UnitKind::Item => {
             block.push_str("- ");
             block.push_str(text);
-            block.push('\n');
         }
-        UnitKind::Sentence | UnitKind::Heading => {
-            if !block.is_empty() && !block.ends_with('\n') {
-                block.push_str(if follows { " " } else { " … " });
-            }
-            block.push_str(text);
-        }
+        UnitKind::Sentence | UnitKind::Heading => block.push_str(text),
     }
 }
 
