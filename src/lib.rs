@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod agents;
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod contract;
 pub mod driver;
 pub mod journal;
