@@ -88,7 +88,10 @@ fn fixtures(paths: &[PathBuf]) -> Outcome<Vec<PathBuf>> {
 fn search(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        // Links to folders are not followed: they may lead in a circle.
+        // Hidden ones are not meant; links to folders are not followed: they may lead in a circle.
+        if entry.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        }
         if entry.file_type()?.is_dir() {
             search(&entry.path(), found)?;
         } else if entry.path().extension().is_some_and(|ending| ending == "json") {

@@ -7,10 +7,12 @@ use clap::ValueEnum;
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
-    /// On a terminal, unless NO_COLOR is set.
+    /// On a terminal, unless NO_COLOR is set
     #[default]
     Auto,
+    /// Everywhere
     Always,
+    /// Nowhere
     Never,
 }
 
