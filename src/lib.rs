@@ -8,5 +8,7 @@ pub mod contract;
 pub mod driver;
 pub mod journal;
 pub mod machine;
+pub mod model;
 pub mod prompt;
 pub mod spec;
+pub mod tool;

@@ -12,7 +12,7 @@
 //!
 //! Three functions, all pure and by value: [`start`] begins a run, [`admit`] says whether an event
 //! fits, [`transition`] moves a run by one event. Each phase has a file and ends in an exit; the
-//! file `route.rs` alone says which phase follows.
+//! file `route.rs` alone says which phase follows. [`explore`] walks all of it.
 //!
 //! **Invariant:** nothing in this folder does I/O, reads a clock or draws a random number, and
 //! nothing in it can fail because of the world. A time-out, a refused connection and nonsense from a
@@ -22,6 +22,7 @@ mod budget;
 mod ending;
 mod event;
 mod execute;
+pub mod explore;
 mod hierarchy;
 mod outstanding;
 mod plan;

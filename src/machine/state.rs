@@ -134,7 +134,7 @@ pub struct Writing {
 }
 
 /// Why a run may enter WRITE. There is no other way in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
     /// The validator accepted.

@@ -1,0 +1,107 @@
+//! Explore: walks every state that the rules of a spec can reach, by feeding every kind of event
+//! and every kind of reply to the real transition function.
+//!
+//! States are told apart by an abstraction ([`abstraction`]) that keeps every input of a branch and
+//! drops the words and the call counters. From the walk come the proof of the invariants
+//! ([`Check`]), the longest run ([`Report::longest`]) and the picture ([`diagram`]), so that
+//! picture, proof and code cannot disagree.
+//!
+//! The walk is over the [`Machine`] trait, so that a test can hand it a broken machine and see it
+//! caught.
+
+mod abstraction;
+mod alphabet;
+mod check;
+pub mod diagram;
+mod walk;
+
+pub use abstraction::{Key, key};
+pub use check::Check;
+pub use walk::{Edge, Report};
+
+use super::{Event, Input, Refusal, Refused, State, Step};
+use crate::spec::{Execution, Rules, Spec};
+
+/// Plans of more steps than this are explored as plans of this many.
+pub const MOST_STEPS: u32 = 6;
+/// More replans than this are explored as this many.
+pub const MOST_REPLANS: u32 = 3;
+/// More repairs than this are explored as this many.
+pub const MOST_REPAIRS: u32 = 2;
+/// Replies are explored as if the limit were this, so that one over it stays small.
+pub const MOST_REPLY_BYTES: u32 = 4_096;
+/// Wider execution than this is explored as this wide.
+pub const MOST_WIDTH: u32 = 3;
+
+/// The three functions that are walked.
+pub trait Machine {
+    /// See [`start`](super::start).
+    fn start(&self, rules: &Rules, input: Input) -> Step {
+        super::start(rules, input)
+    }
+
+    /// See [`admit`](super::admit()).
+    ///
+    /// # Errors
+    /// Why the event does not fit.
+    fn admit(&self, state: &State, event: &Event) -> Result<(), Refusal> {
+        super::admit(state, event)
+    }
+
+    /// See [`transition`](super::transition).
+    ///
+    /// # Errors
+    /// The event, refused.
+    fn transition(&self, rules: &Rules, state: State, event: Event) -> Result<Step, Box<Refused>> {
+        super::transition(rules, state, event)
+    }
+}
+
+/// The machine that this crate runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Real;
+
+impl Machine for Real {}
+
+/// Walks the rules of a spec.
+///
+/// ```
+/// use planwright::{agents, machine::explore};
+///
+/// let rules = agents::shipped("plan-then-execute").unwrap().check()?;
+/// let report = explore::explore(&rules);
+/// assert!(report.holds());
+/// assert_eq!(report.longest.model_calls, 2);
+/// # Ok::<(), planwright::spec::SpecError>(())
+/// ```
+pub fn explore(rules: &Rules) -> Report {
+    explore_with(&Real, rules)
+}
+
+/// Walks a machine of your own under the rules of a spec.
+pub fn explore_with(machine: &dyn Machine, rules: &Rules) -> Report {
+    let mut explored_as = Vec::new();
+    let small = reduced(rules.spec().clone(), &mut explored_as);
+    let small = small.check().expect("a spec that checks still does with smaller numbers");
+    walk::walk(machine, &small, rules.bounds(), explored_as)
+}
+
+/// The same spec with numbers small enough to be walked whole. Larger ones add states of the same
+/// kinds; the bounds of the spec itself are worked out from it directly.
+pub fn reduced(mut spec: Spec, said: &mut Vec<String>) -> Spec {
+    let mut cap = |value: &mut u32, most: u32, name: &str| {
+        if *value > most {
+            said.push(format!("{name} {value} explored as {most}"));
+            *value = most;
+        }
+    };
+    cap(&mut spec.policy.plan.max_steps, MOST_STEPS, "max_steps");
+    spec.policy.plan.min_steps = spec.policy.plan.min_steps.min(spec.policy.plan.max_steps);
+    cap(&mut spec.limits.max_replans, MOST_REPLANS, "max_replans");
+    cap(&mut spec.limits.max_repairs, MOST_REPAIRS, "max_repairs");
+    spec.limits.max_reply_bytes = spec.limits.max_reply_bytes.min(MOST_REPLY_BYTES);
+    if let Execution::Parallel { width } = &mut spec.policy.execution {
+        cap(width, MOST_WIDTH, "width");
+    }
+    spec
+}

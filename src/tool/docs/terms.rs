@@ -1,0 +1,181 @@
+//! From text to the terms that are indexed and looked for; the same rule on both sides.
+//!
+//! Words of spaced scripts are one lower-case term each. A run of Hangul, Han, kana or another
+//! script whose words are not told apart by spaces alone gives every pair of neighbouring characters
+//! and the whole run, so `상태기계`, `상태 기계는` and `기계를` share terms without a dictionary.
+
+use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
+use unicode_normalization::UnicodeNormalization;
+
+/// Longer words are cut, so that no text makes a term of any size.
+const MAX_WORD_CHARS: usize = 64;
+/// Longer runs give their pairs alone.
+const MAX_RUN_CHARS: usize = 16;
+
+/// The terms of a text, in order.
+pub(super) fn terms(text: &str) -> Vec<String> {
+    // Compatibility composition: decomposed Hangul and full-width letters become what people type.
+    let mut terms = Vec::new();
+    let mut word = String::new();
+    let mut run: Vec<char> = Vec::new();
+    for c in text.nfkc().flat_map(char::to_lowercase) {
+        if is_unspaced(c) {
+            end_word(&mut word, &mut terms);
+            run.push(c);
+        } else if c.is_alphanumeric() {
+            end_run(&mut run, &mut terms);
+            word.push(c);
+        } else {
+            end_word(&mut word, &mut terms);
+            end_run(&mut run, &mut terms);
+        }
+    }
+    end_word(&mut word, &mut terms);
+    end_run(&mut run, &mut terms);
+    terms
+}
+
+/// Scripts whose words are found by pairs of characters.
+fn is_unspaced(c: char) -> bool {
+    matches!(c,
+        '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}'
+        | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}'
+        | '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}')
+        && c.is_alphanumeric()
+}
+
+fn end_word(word: &mut String, terms: &mut Vec<String>) {
+    if word.is_empty() {
+        return;
+    }
+    let term: String = std::mem::take(word).chars().take(MAX_WORD_CHARS).collect();
+    terms.push(if term.is_ascii() { singular(term) } else { term });
+}
+
+fn end_run(run: &mut Vec<char>, terms: &mut Vec<String>) {
+    terms.extend(run.windows(2).map(|pair| pair.iter().collect::<String>()));
+    // A pair is its own whole run.
+    if run.len() != 2 && !run.is_empty() && run.len() <= MAX_RUN_CHARS {
+        terms.push(run.iter().collect());
+    }
+    run.clear();
+}
+
+/// `plans` and `plan` are one term: the rules of Harman's S-stemmer.
+fn singular(mut word: String) -> String {
+    let ends = |endings: &[&str]| endings.iter().any(|ending| word.ends_with(ending));
+    if word.len() <= 3 || !word.ends_with('s') {
+    } else if ends(&["ies"]) {
+        if !ends(&["eies", "aies"]) {
+            word.truncate(word.len() - 3);
+            word.push('y');
+        }
+    } else if ends(&["es"]) {
+        if !ends(&["aes", "ees", "oes"]) {
+            word.truncate(word.len() - 1);
+        }
+    } else if !ends(&["us", "ss"]) {
+        word.truncate(word.len() - 1);
+    }
+    word
+}
+
+/// Words of a question that say nothing of what it is about.
+const EMPTY_WORDS: [&str; 54] = [
+    "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "could", "did", "do", "does", "for",
+    "from", "had", "has", "have", "how", "i", "in", "is", "it", "its", "me", "my", "of", "on", "or", "our",
+    "should", "that", "the", "their", "there", "these", "this", "to", "was", "we", "were", "what", "when",
+    "where", "which", "who", "why", "will", "with", "would", "you", "your", "doe",
+];
+
+/// The different terms of a query, at most this many, without empty words unless there are no others.
+pub(super) fn query_terms(query: &str, most: usize) -> Vec<String> {
+    let all = terms(query);
+    let telling = |term: &&String| !EMPTY_WORDS.contains(&term.as_str());
+    let chosen: Vec<&String> = if all.iter().any(|term| telling(&term)) {
+        all.iter().filter(telling).collect()
+    } else {
+        all.iter().collect()
+    };
+    let mut different: Vec<String> = Vec::new();
+    for term in chosen {
+        if different.len() == most {
+            break;
+        }
+        if !different.contains(term) {
+            different.push(term.clone());
+        }
+    }
+    different
+}
+
+/// [`terms`] as the index asks for them.
+#[derive(Clone)]
+pub(super) struct Terms;
+
+/// The terms of one text, one after the other.
+pub(super) struct Stream {
+    left: std::vec::IntoIter<String>,
+    token: Token,
+}
+
+impl Tokenizer for Terms {
+    type TokenStream<'a> = Stream;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> Stream {
+        Stream { left: terms(text).into_iter(), token: Token::default() }
+    }
+}
+
+impl TokenStream for Stream {
+    fn advance(&mut self) -> bool {
+        let Some(text) = self.left.next() else { return false };
+        self.token.text = text;
+        self.token.position = self.token.position.wrapping_add(1);
+        true
+    }
+
+    fn token(&self) -> &Token {
+        &self.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        &mut self.token
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(terms(text), expected);
+    }
+
+    #[test]
+    fn words_are_lower_case_and_singular() {
+        check("The Plans, max_replans: 3!", &["the", "plan", "max", "replan", "3"]);
+        check("policies classes status boss", &["policy", "classe", "status", "boss"]);
+    }
+
+    #[test]
+    fn a_hangul_run_gives_its_pairs_and_itself() {
+        check("상태기계", &["상태", "태기", "기계", "상태기계"]);
+        check("기계를 왜", &["기계", "계를", "기계를", "왜"]);
+        check("LLM이", &["llm", "이"]);
+    }
+
+    #[test]
+    fn decomposed_and_full_width_forms_become_composed() {
+        check("\u{1100}\u{1175}\u{1100}\u{1168}", &["기계"]);
+        check("ＡＢＣ", &["abc"]);
+    }
+
+    #[test]
+    fn a_query_keeps_the_words_that_tell_something() {
+        assert_eq!(query_terms("What is the plan of the plans?", 9), ["plan"]);
+        assert_eq!(query_terms("who is who", 9), ["who", "is"]);
+    }
+}

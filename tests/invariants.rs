@@ -1,0 +1,281 @@
+//! Every invariant holds in every reachable state of every shipped agent, and each check is able to
+//! fail: a machine broken on purpose is caught by the check that is about it.
+
+use planwright::agents;
+use planwright::machine::explore::{self, Machine, Report};
+use planwright::machine::{
+    Effect, EffectId, ErrorCode, Event, Gate, Input, Phase, PhaseName, Refusal, Refused, RunError, State,
+    Step,
+};
+use planwright::spec::{Bounds, Execution, OnExhausted, OnStepFailure, Rules, Spec, Validate};
+
+fn rules(name: &str) -> Rules {
+    agents::shipped(name).expect("a shipped agent").check().expect("which checks")
+}
+
+/// The shipped agents, and the same with every policy that the tables of the agents combine.
+fn variants() -> Vec<(String, Spec)> {
+    let mut variants = Vec::new();
+    for name in agents::names() {
+        let spec = agents::shipped(name).expect("a shipped agent");
+        variants.push((name.to_owned(), spec.clone()));
+        for on_step_failure in [OnStepFailure::Record, OnStepFailure::Replan, OnStepFailure::Abort] {
+            for execution in [Execution::Sequential, Execution::Parallel { width: 2 }] {
+                for on_exhausted in [OnExhausted::Fail, OnExhausted::Write] {
+                    let mut variant = spec.clone();
+                    variant.policy.on_step_failure = on_step_failure;
+                    variant.policy.execution = execution;
+                    variant.policy.on_exhausted = on_exhausted;
+                    variant.policy.plan.max_steps = 4;
+                    variant.limits.max_replans = 1;
+                    let name = format!("{name} {on_step_failure:?} {execution:?} {on_exhausted:?}");
+                    if variant.clone().check().is_ok() {
+                        variants.push((name, variant));
+                    }
+                }
+            }
+        }
+    }
+    variants
+}
+
+#[track_caller]
+fn holds(name: &str, report: &Report) {
+    for check in &report.checks {
+        assert!(check.cases > 0, "{name}: nothing was tried for `{}`", check.invariant);
+        assert!(
+            check.violations.is_empty(),
+            "{name}: {} ({}): {:#?}",
+            check.invariant,
+            check.claim,
+            check.violations
+        );
+    }
+}
+
+#[test]
+fn every_invariant_holds_in_every_reachable_state_of_every_shipped_agent() {
+    for name in agents::names() {
+        holds(name, &explore::explore(&rules(name)));
+    }
+}
+
+#[test]
+fn every_invariant_holds_under_every_mix_of_policies() {
+    for (name, spec) in variants() {
+        holds(&name, &explore::explore(&spec.check().expect("checked above")));
+    }
+}
+
+/// A change of the rules that adds or loses states shows here.
+#[test]
+fn the_number_of_reachable_states_is_known() {
+    let counts: Vec<(&str, usize, usize)> = agents::names()
+        .map(|name| {
+            let report = explore::explore(&rules(name));
+            (name, report.states, report.edges.len())
+        })
+        .collect();
+    insta::assert_debug_snapshot!(counts);
+}
+
+#[test]
+fn the_longest_run_is_exactly_as_long_as_the_bounds_worked_out_from_the_spec() {
+    for name in agents::names() {
+        let report = explore::explore(&rules(name));
+        assert_eq!(report.longest, report.bounds, "{name}");
+    }
+    let of = |name| explore::explore(&rules(name)).bounds;
+    assert_eq!(of("plan-then-execute"), Bounds { model_calls: 2, tool_calls: 5, transitions: 7 });
+    assert_eq!(of("validated"), Bounds { model_calls: 14, tool_calls: 15, transitions: 29 });
+}
+
+#[test]
+fn a_budget_below_what_the_plan_needs_ends_the_run_and_breaks_no_invariant() {
+    for (calls, tools, transitions) in [(1, 1, 1), (2, 1, 3), (3, 0, 9), (5, 4, 6)] {
+        let mut spec = agents::shipped("validated").expect("shipped");
+        spec.limits.max_model_calls = Some(calls);
+        spec.limits.max_tool_calls = Some(tools);
+        spec.limits.max_transitions = Some(transitions);
+        holds(&format!("{calls} {tools} {transitions}"), &explore::explore(&spec.check().expect("checks")));
+    }
+}
+
+/// Walks a broken machine and expects the check of this name to catch it.
+#[track_caller]
+fn caught_by(invariant: &str, machine: &dyn Machine) {
+    let report = explore::explore_with(machine, &rules("validated"));
+    let check =
+        report.checks.iter().find(|check| check.invariant == invariant).expect("a check of this name");
+    assert!(!check.violations.is_empty(), "{invariant} did not catch it");
+}
+
+struct Panics;
+
+impl Machine for Panics {
+    fn transition(&self, rules: &Rules, state: State, event: Event) -> Result<Step, Box<Refused>> {
+        assert!(!matches!(event, Event::DeadlinePassed), "a deadline is not thought of");
+        planwright::machine::transition(rules, state, event)
+    }
+}
+
+#[test]
+fn a_machine_that_panics_is_not_total() {
+    caught_by("total", &Panics);
+}
+
+/// Changes every step that the real machine takes.
+struct Bent<F>(F);
+
+impl<F: Fn(&State, &Rules, &mut Step)> Machine for Bent<F> {
+    fn transition(&self, rules: &Rules, state: State, event: Event) -> Result<Step, Box<Refused>> {
+        let before = state.clone();
+        let mut step = planwright::machine::transition(rules, state, event)?;
+        (self.0)(&before, rules, &mut step);
+        Ok(step)
+    }
+}
+
+#[test]
+fn a_machine_that_forgets_to_count_replans_is_not_bounded() {
+    caught_by(
+        "bounded",
+        &Bent(|_: &State, _: &Rules, step: &mut Step| {
+            step.state.task.counters.replans = 0;
+            step.state.task.draft = 1;
+            step.state.task.artifacts.past.clear();
+        }),
+    );
+}
+
+#[test]
+fn a_machine_that_asks_twice_is_not_bounded() {
+    caught_by(
+        "bounded",
+        &Bent(|_: &State, _: &Rules, step: &mut Step| {
+            let again = step.effects.clone();
+            step.effects.extend(again);
+        }),
+    );
+}
+
+#[test]
+fn a_machine_that_allows_one_replan_too_many_is_caught() {
+    struct OneMore;
+    impl Machine for OneMore {
+        fn transition(&self, rules: &Rules, state: State, event: Event) -> Result<Step, Box<Refused>> {
+            let mut spec = rules.spec().clone();
+            spec.limits.max_replans += 1;
+            planwright::machine::transition(&spec.check().expect("checks"), state, event)
+        }
+    }
+    caught_by("replans", &OneMore);
+}
+
+#[test]
+fn a_machine_that_writes_after_a_rejection_is_not_gated() {
+    caught_by(
+        "gated",
+        &Bent(|_: &State, _: &Rules, step: &mut Step| {
+            if let Some(last) = step.moves.last_mut()
+                && last.to == PhaseName::Plan
+            {
+                last.to = PhaseName::Write;
+                let (gate, asking) = (Gate::Exhausted, planwright::machine::Asking::first());
+                step.state.phase = Phase::Write(planwright::machine::Writing { gate, asking });
+            }
+        }),
+    );
+}
+
+#[test]
+fn a_machine_that_takes_an_answer_twice_is_caught() {
+    struct Forgetful;
+    impl Machine for Forgetful {
+        fn admit(&self, state: &State, event: &Event) -> Result<(), Refusal> {
+            match planwright::machine::admit(state, event) {
+                Err(Refusal::AlreadyAnswered(_)) => Ok(()),
+                other => other,
+            }
+        }
+    }
+    caught_by("answered once", &Forgetful);
+}
+
+#[test]
+fn a_machine_that_takes_any_id_is_caught() {
+    struct Trusting;
+    impl Machine for Trusting {
+        fn transition(&self, rules: &Rules, state: State, mut event: Event) -> Result<Step, Box<Refused>> {
+            if let Some(Effect::AskModel { id, .. }) = planwright::machine::outstanding(rules, &state).first()
+                && let Event::ModelReplied { effect, .. } = &mut event
+            {
+                *effect = *id;
+            }
+            planwright::machine::transition(rules, state, event)
+        }
+    }
+    caught_by("answered once", &Trusting);
+}
+
+#[test]
+fn a_machine_that_goes_on_after_the_end_is_not_terminal() {
+    caught_by(
+        "terminal",
+        &Bent(|_: &State, _: &Rules, step: &mut Step| {
+            if step.state.phase.name() == PhaseName::Done {
+                let id = EffectId::Write { draft: 1, ask: 1 };
+                step.effects.push(Effect::AskModel { id, role: planwright::spec::RoleName::Writer });
+            }
+        }),
+    );
+}
+
+#[test]
+fn a_machine_that_remembers_outside_its_state_is_not_faithful() {
+    struct Counting(std::cell::Cell<u32>);
+    impl Machine for Counting {
+        fn transition(&self, rules: &Rules, state: State, event: Event) -> Result<Step, Box<Refused>> {
+            let mut step = planwright::machine::transition(rules, state, event)?;
+            self.0.set(self.0.get() + 1);
+            step.state.task.counters.usage.cached_tokens = u64::from(self.0.get());
+            Ok(step)
+        }
+    }
+    caught_by("faithful", &Counting(std::cell::Cell::new(0)));
+}
+
+#[test]
+fn a_branch_on_something_the_abstraction_drops_is_caught() {
+    // The reason of a rejection is dropped; a machine that reads it acts differently in states that
+    // are told to be the same.
+    caught_by(
+        "abstraction",
+        &Bent(|before: &State, _: &Rules, step: &mut Step| {
+            let failures = before.task.failures.len();
+            if step.state.phase.name() == PhaseName::Execute && failures > 0 && before.task.draft > 1 {
+                step.state.phase = Phase::Error;
+                let message = "…".to_owned();
+                step.state.task.artifacts.error = Some(RunError { code: ErrorCode::Cancelled, message });
+                step.effects.clear();
+                step.moves.clear();
+            }
+        }),
+    );
+}
+
+#[test]
+fn a_spec_without_tools_still_has_a_graph() {
+    let spec = agents::shipped("plan-then-execute").expect("shipped").with_tools(|_| false);
+    let report = explore::explore(&spec.check().expect("checks"));
+    holds("no tools", &report);
+    assert_eq!(report.longest.tool_calls, 0);
+}
+
+#[test]
+fn a_run_needs_no_start_time_input_to_begin() {
+    let rules = rules("validated");
+    assert_eq!(rules.policy().validate, Validate::Verdict);
+    let step = planwright::machine::start(&rules, Input::question("?"));
+    assert!(step.state.task.input.now.is_empty());
+}
