@@ -1,0 +1,382 @@
+//! Terms: what a question is about, and whether a text speaks of it.
+//!
+//! Question and text are taken apart by the same rules, so a term is found again in whatever form
+//! the text has it. Nothing here knows meanings: `car` and `automobile` are two terms.
+
+use std::collections::HashSet;
+
+use super::text::is_hangul;
+use super::{english, korean};
+
+/// Most terms of one question.
+pub(super) const MAX_TERMS: usize = 24;
+/// Most words of one text that are looked at.
+const MAX_WORDS: usize = 20_000;
+/// Most characters of one word.
+const MAX_WORD: usize = 64;
+
+/// One word of a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Word<'a> {
+    pub text: &'a str,
+    pub script: Script,
+    /// Whether it follows the word before it without a gap (`LLM` and `은`).
+    pub glued: bool,
+}
+
+/// How words of a script are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Script {
+    /// By stem: Latin and other scripts with blanks between words, numbers, code.
+    Spaced,
+    /// By inclusion: Hangul, and scripts without blanks between words.
+    Dense,
+}
+
+fn script(c: char) -> Option<Script> {
+    match c {
+        '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' => Some(Script::Dense),
+        c if is_hangul(c) => Some(Script::Dense),
+        c if c.is_alphanumeric() => Some(Script::Spaced),
+        _ => None,
+    }
+}
+
+/// The words of a text, in order. Code identifiers, file names and numbers are one word each.
+pub(super) fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
+    let mut from = 0;
+    let mut last_end = usize::MAX;
+    let next = move || {
+        let (start, first) = text[from..].char_indices().find(|(_, c)| script(*c).is_some() || *c == '_')?;
+        let start = from + start;
+        let kind = script(first).unwrap_or(Script::Spaced);
+        let end = start + word_len(&text[start..], kind);
+        let word = Word { text: &text[start..end], script: kind, glued: start == last_end };
+        (from, last_end) = (end, end);
+        Some(word)
+    };
+    std::iter::from_fn(next).take(MAX_WORDS)
+}
+
+fn word_len(text: &str, kind: Script) -> usize {
+    let mut chars = text.char_indices().peekable();
+    let mut count = 0;
+    while let Some((at, c)) = chars.next() {
+        count += 1;
+        if count > MAX_WORD {
+            return at;
+        }
+        if script(c) == Some(kind) || (kind == Script::Spaced && c == '_') {
+            continue;
+        }
+        let joins = kind == Script::Spaced && matches!(c, '-' | '.' | '\'' | '’' | ':' | '+' | '#') && at > 0;
+        let rest = &text[at..];
+        if joins && count == 2 && (rest.starts_with("++") || rest.starts_with('#')) {
+            // C++, C#.
+            return at + if rest.starts_with('#') { 1 } else { 2 };
+        }
+        let sign = if rest.starts_with("::") { 2 } else { c.len_utf8() };
+        let follows = rest.get(sign..).and_then(|rest| rest.chars().next());
+        let continues = follows.is_some_and(|c| script(c) == Some(Script::Spaced) || c == '_');
+        if !joins || !continues || (c == ':' && sign == 1) || matches!(c, '+' | '#') {
+            return at;
+        }
+        if sign == 2 {
+            chars.next();
+        }
+    }
+    text.len()
+}
+
+/// One thing a question is about.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Term {
+    /// As a query would have it: the word as written, Hangul without its particles.
+    pub text: String,
+    /// What is compared: the stem, or the stem of the Hangul word.
+    key: String,
+    script: Script,
+    /// The stems of the parts of an identifier or compound; empty where there are none.
+    parts: Vec<String>,
+    /// How much it says of what the question is about: 1 (generic) to 4 (a name).
+    pub weight: u32,
+    /// Whether it is a name: without it a text is about something else.
+    pub name: bool,
+}
+
+/// What a question's words are about, in their order, each once. Words that ask, join or are
+/// polite are left out.
+pub(super) fn terms(text: &str) -> Vec<Term> {
+    let korean = text.chars().any(is_hangul);
+    let capitals = tells_by_capitals(text);
+    let mut found: Vec<Term> = Vec::new();
+    let mut first = true;
+    for word in words(text) {
+        let term = match word.script {
+            Script::Dense => dense(&word),
+            Script::Spaced => spaced(word.text, capitals && !first, korean),
+        };
+        first = false;
+        let Some(term) = term else { continue };
+        if found.len() < MAX_TERMS && found.iter().all(|known| known.key != term.key) {
+            found.push(term);
+        }
+    }
+    found
+}
+
+/// Where most words are capitals, a capital says nothing.
+fn tells_by_capitals(text: &str) -> bool {
+    let upper = |word: &Word<'_>| word.text.starts_with(char::is_uppercase);
+    let (mut capitals, mut all) = (0, 0);
+    for word in words(text).filter(|word| word.script == Script::Spaced) {
+        all += 1;
+        capitals += usize::from(upper(&word));
+    }
+    all < 3 || capitals * 3 < all * 2
+}
+
+fn dense(word: &Word<'_>) -> Option<Term> {
+    if korean::is_stop(word.text) || (word.glued && korean::is_ending(word.text)) {
+        return None;
+    }
+    let stem = korean::stem(word.text);
+    if korean::is_stop(stem) {
+        return None;
+    }
+    let weight = match stem.chars().count() {
+        _ if korean::is_generic(stem) => 1,
+        1 => 1,
+        2 | 3 => 2,
+        _ => 3,
+    };
+    let text = stem.to_owned();
+    Some(Term { key: text.clone(), text, script: Script::Dense, parts: Vec::new(), weight, name: false })
+}
+
+fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
+    let word = without_ending(word).trim_matches('_');
+    let lower = word.to_lowercase();
+    if lower.is_empty() || english::is_stop(&lower) && !is_acronym(word) {
+        return None;
+    }
+    let parts = parts(word);
+    let number = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let code = !number && word.contains(['_', '.', ':', '+', '#']) || has_hump(word);
+    let capital = word.starts_with(char::is_uppercase);
+    let name = code || is_acronym(word) || capital && (capital_tells || korean);
+    let weight = match lower.chars().count() {
+        _ if name => 4,
+        _ if english::is_generic(&lower) => 1,
+        _ if number => 2,
+        _ if korean => 3,
+        1 => 1,
+        2..=7 => 2,
+        _ => 3,
+    };
+    Some(Term {
+        text: word.to_owned(),
+        key: english::stem(&lower),
+        script: Script::Spaced,
+        parts,
+        weight,
+        name,
+    })
+}
+
+/// Cuts `'s`, `'re`, … off.
+fn without_ending(word: &str) -> &str {
+    match word.find(['\'', '’']) {
+        Some(at) if word[at..].chars().count() <= 3 => &word[..at],
+        _ => word,
+    }
+}
+
+fn is_acronym(word: &str) -> bool {
+    word.chars().count() >= 2
+        && word.chars().any(char::is_uppercase)
+        && word.chars().all(|c| c.is_uppercase() || c.is_ascii_digit())
+}
+
+/// `TaskState`, `iPhone`.
+fn has_hump(word: &str) -> bool {
+    word.chars().zip(word.chars().skip(1)).any(|(before, c)| before.is_lowercase() && c.is_uppercase())
+}
+
+/// The stems of the parts of an identifier or a compound; empty where it has one part only.
+fn parts(word: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for piece in word.split(|c: char| !c.is_alphanumeric()).filter(|piece| !piece.is_empty()) {
+        let mut from = 0;
+        let mut before = ' ';
+        for (at, c) in piece.char_indices() {
+            if before.is_lowercase() && c.is_uppercase() {
+                parts.push(english::stem(&piece[from..at].to_lowercase()));
+                from = at;
+            }
+            before = c;
+        }
+        parts.push(english::stem(&piece[from..].to_lowercase()));
+    }
+    if parts.len() < 2 { Vec::new() } else { parts }
+}
+
+/// What a text speaks of, made to be asked often.
+#[derive(Debug, Default)]
+pub(super) struct Vocabulary {
+    stems: HashSet<String>,
+    /// The dense words, a line each.
+    lines: String,
+    /// The dense words without anything between them, for compounds that are written apart.
+    joined: String,
+}
+
+impl Vocabulary {
+    pub(super) fn of(text: &str) -> Self {
+        let mut vocabulary = Vocabulary::default();
+        vocabulary.add(text);
+        vocabulary
+    }
+
+    pub(super) fn add(&mut self, text: &str) {
+        for word in words(text) {
+            match word.script {
+                Script::Dense => {
+                    self.lines.push('\n');
+                    self.lines.push_str(word.text);
+                    self.joined.push_str(word.text);
+                    self.stems.insert(korean::stem(word.text).to_owned());
+                }
+                Script::Spaced => {
+                    let bare = without_ending(word.text).trim_matches('_');
+                    self.stems.extend(parts(bare));
+                    self.stems.insert(english::stem(&bare.to_lowercase()));
+                }
+            }
+        }
+        // A word of this text never joins one of the next.
+        self.lines.push('\n');
+        self.joined.push('\n');
+    }
+
+    pub(super) fn has(&self, term: &Term) -> bool {
+        if self.stems.contains(&term.key) {
+            return true;
+        }
+        match (term.script, term.key.chars().count()) {
+            (Script::Spaced, _) => {
+                // A compound is also found apart (`re-planner`, `re planner`), code only as it is.
+                let apart = !term.name && !term.parts.is_empty();
+                apart && term.parts.iter().all(|part| self.stems.contains(part))
+            }
+            // Korean compounds change at the seams: the longer the stem, the safer the inclusion.
+            (Script::Dense, 0 | 1) => false,
+            (Script::Dense, 2 | 3) => self.lines.contains(&term.key),
+            (Script::Dense, _) => self.lines.contains(&term.key) || self.joined.contains(&term.key),
+        }
+    }
+
+    /// The weight of those of the terms that the text speaks of.
+    pub(super) fn weight<'t>(&self, terms: impl IntoIterator<Item = &'t Term>) -> u32 {
+        terms.into_iter().filter(|term| self.has(term)).map(|term| term.weight).sum()
+    }
+}
+
+/// The terms of a hint or reason: those that it quotes, or all of them where it quotes none.
+pub(super) fn hinted(text: &str) -> Vec<Term> {
+    let quoted: Vec<&str> = text.split(['"', '“', '”', '‘', '’']).skip(1).step_by(2).collect();
+    if quoted.is_empty() { terms(text) } else { terms(&quoted.join(" / ")) }
+}
+
+/// The terms as one query of at most `max_chars` characters.
+pub(super) fn query<'t>(terms: impl IntoIterator<Item = &'t Term>, max_chars: usize) -> String {
+    let mut query = String::new();
+    let mut count = 0;
+    for term in terms {
+        let len = term.text.chars().count() + usize::from(!query.is_empty());
+        if count + len > max_chars {
+            break;
+        }
+        if !query.is_empty() {
+            query.push(' ');
+        }
+        query.push_str(&term.text);
+        count += len;
+    }
+    query
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(question: &str, expected: &[&str]) {
+        let found = terms(question);
+        let texts: Vec<&str> = found.iter().map(|term| term.text.as_str()).collect();
+        assert_eq!(texts, expected, "{question}");
+    }
+
+    #[test]
+    fn a_question_is_about_its_content_words() {
+        check("What is a finite state machine?", &["finite", "state", "machine"]);
+        check("How does the journal survive a crash?", &["journal", "survive", "crash"]);
+        check("What does max_replans do?", &["max_replans"]);
+        check("what's on_exhausted and why", &["on_exhausted"]);
+        check("Who wrote Cargo.toml?", &["wrote", "Cargo.toml"]);
+        check("Is C++ faster than C#?", &["C++", "faster", "C#"]);
+        check("Explain the plan-then-execute agent, please.", &["plan-then-execute", "agent"]);
+        check("Which HTTP status is 404?", &["HTTP", "status", "404"]);
+        check("Please help me", &[]);
+        check("", &[]);
+        check("What is `std::fs::read`?", &["std::fs::read"]);
+        check("plan plans planning", &["plan"]);
+    }
+
+    #[test]
+    fn a_korean_question_is_about_its_stems() {
+        check("유한 상태 기계가 뭐야?", &["유한", "상태", "기계"]);
+        check("상태기계란 무엇인가요?", &["상태기계"]);
+        check("max_replans는 무엇이고 어떻게 쓰나요?", &["max_replans"]);
+        check("저널의 역할을 설명해줘", &["저널", "역할"]);
+        check("사과와 도로에 대해 알려줘", &["사과", "도로"]);
+        check("LLM은 왜 계획을 먼저 세우나요?", &["LLM", "계획", "먼저", "세우"]);
+        check("회의 시간은 언제입니까?", &["회의", "시간"]);
+        check("설명서는 어디에 있나요?", &["설명서"]);
+        check("안녕", &[]);
+        check("문서까지만 검색하려면 어떻게 해야 하나요?", &["문서", "검색"]);
+    }
+
+    #[test]
+    fn names_weigh_most_and_generic_words_least() {
+        let weight = |question: &str, at: usize| terms(question)[at].weight;
+        assert_eq!(weight("how tall is Everest", 1), 4);
+        assert_eq!(weight("how tall is everest", 0), 1);
+        assert_eq!(weight("what is photosynthesis", 0), 3);
+        assert_eq!(weight("사용 방법", 0), 1);
+        assert!(terms("what is max_replans")[0].name);
+        assert!(!terms("What Is The State Of The Art")[0].name);
+    }
+
+    #[test]
+    fn a_text_speaks_of_a_term_in_whatever_form() {
+        let has = |text: &str, question: &str| Vocabulary::of(text).has(&terms(question)[0]);
+        assert!(has("It validates every plan.", "what is validation"));
+        assert!(has("상태기계는 여섯 단계를 가진다.", "상태가 뭐야"));
+        assert!(has("유한 상태 기계는 …", "유한상태기계란?"));
+        assert!(has("The field `max_replans` counts.", "max_replans?"));
+        assert!(has("산에 오른다", "산은?"));
+        assert!(has("the re planner", "re-planner"));
+        assert!(!has("검사 과정이 있다", "사과는?"));
+        assert!(!has("at most max replans", "max_replans?"));
+        assert!(!has("The planet", "plan?"));
+        assert!(!has("산업은 크다", "산은?"));
+    }
+
+    #[test]
+    fn a_hint_is_about_what_it_quotes() {
+        let texts: Vec<String> =
+            hinted("look for \"journal\", not for plans").into_iter().map(|term| term.text).collect();
+        assert_eq!(texts, ["journal"]);
+        assert_eq!(hinted("use broader words like journal").len(), 4);
+    }
+}
