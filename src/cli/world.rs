@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::config::{Server, Settings, shown_url};
 use super::failure::{Failure, Outcome};
-use crate::driver::{Agent, Model, Tool};
+use crate::driver::{Agent, Model, Tool, ToolError};
+use crate::model::offline::Offline;
 use crate::spec::Spec;
 
 /// The model that answers, and how it is called on the screen.
 pub fn model(settings: &Settings) -> Outcome<(Arc<dyn Model>, String)> {
     match &settings.server {
-        None => Ok((offline_model()?, "the offline model (extracts, no language model)".to_owned())),
+        None => Ok((Arc::new(Offline::new()), "the offline model (by rule, no language model)".to_owned())),
         Some(server) => {
             let name = format!("{} at {}", server.model, shown_url(&server.base_url));
             Ok((open_model(server)?, name))
@@ -18,20 +19,87 @@ pub fn model(settings: &Settings) -> Outcome<(Arc<dyn Model>, String)> {
     }
 }
 
-fn offline_model() -> Outcome<Arc<dyn Model>> {
-    Err(Failure::unusable("this build has no offline model"))
+#[cfg(feature = "http")]
+fn open_model(server: &Server) -> Outcome<Arc<dyn Model>> {
+    use super::config::StructuredOutput as Setting;
+    use crate::model::{OpenAi, OpenAiConfig, StructuredOutput};
+
+    let mut config = OpenAiConfig::new(&server.base_url, &server.model);
+    if let Some(key) = &server.key {
+        config = config.api_key(key.clone());
+    }
+    if let Some(setting) = server.structured_output {
+        config = config.structured_output(match setting {
+            Setting::Auto => StructuredOutput::Auto,
+            Setting::JsonSchema => StructuredOutput::JsonSchema,
+            Setting::JsonObject => StructuredOutput::JsonObject,
+            Setting::Prompt => StructuredOutput::Prompt,
+        });
+    }
+    if let Some(timeout) = server.call_timeout {
+        config = config.call_timeout(timeout);
+    }
+    if let Some(timeout) = server.connect_timeout {
+        config = config.connect_timeout(timeout);
+    }
+    if let Some(tries) = server.max_tries {
+        config = config.max_tries(tries);
+    }
+    Ok(Arc::new(OpenAi::new(config).map_err(Failure::unusable)?))
 }
 
-fn open_model(server: &Server) -> Outcome<Arc<dyn Model>> {
-    let Server { key: _, structured_output: _, call_timeout: _, connect_timeout: _, max_tries: _, .. } =
-        server;
-    Err(Failure::unusable("this build has no client for model servers"))
+#[cfg(not(feature = "http"))]
+fn open_model(_: &Server) -> Outcome<Arc<dyn Model>> {
+    Err(Failure::unusable("this build has no client for model servers (feature `http`)").hint("--offline"))
 }
 
 /// The tools of these names that the program has.
 fn toolbox(settings: &Settings, wanted: impl Fn(&str) -> bool) -> Outcome<Vec<Arc<dyn Tool>>> {
-    let _ = (wanted, &settings.wiki_url, &settings.search_url, super::handbook::documents());
-    Ok(Vec::new())
+    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+    #[cfg(feature = "calc")]
+    if wanted("calc") {
+        tools.push(Arc::new(crate::tool::Calc::new()));
+    }
+    #[cfg(feature = "docs")]
+    if wanted("docs") {
+        use crate::tool::Docs;
+        tools.push(Arc::new(match &settings.docs {
+            Some(folder) => Docs::folder(folder).map_err(|error| unusable("--docs", &error))?,
+            None => Docs::of(super::handbook::documents()),
+        }));
+    }
+    #[cfg(feature = "http")]
+    tools.extend(online(settings, &wanted)?);
+    Ok(tools)
+}
+
+#[cfg(feature = "http")]
+fn online(settings: &Settings, wanted: impl Fn(&str) -> bool) -> Outcome<Vec<Arc<dyn Tool>>> {
+    use crate::tool::{Lookup, Search, Wiki};
+
+    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+    let bad = |field: &'static str| move |error: ToolError| unusable(field, &error);
+    let wiki_url = settings.wiki_url.as_deref();
+    if wanted("wiki") {
+        tools.push(Arc::new(wiki_url.map_or_else(|| Ok(Wiki::new()), Wiki::at).map_err(bad("wiki_url"))?));
+    }
+    if wanted("lookup") {
+        tools
+            .push(Arc::new(wiki_url.map_or_else(|| Ok(Lookup::new()), Lookup::at).map_err(bad("wiki_url"))?));
+    }
+    if let (true, Some(key)) = (wanted("search"), &settings.search_key) {
+        let search = Search::new(key.clone()).map_err(bad("search_key_env"))?;
+        let search = match &settings.search_url {
+            Some(url) => search.at(url).map_err(bad("search_url"))?,
+            None => search,
+        };
+        tools.push(Arc::new(search));
+    }
+    Ok(tools)
+}
+
+fn unusable(setting: &str, error: &ToolError) -> Failure {
+    Failure::unusable(format!("{setting}: {error}"))
 }
 
 /// Puts the agent of a spec together. What the spec names and the program does not have is an
