@@ -44,8 +44,9 @@ pub enum StructuredOutput {
     Prompt,
 }
 
-/// Where answers come from, and how to get there.
+/// Where answers come from, and how to get there. A build without HTTP reads it all and uses part.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "http"), allow(dead_code))]
 pub struct Settings {
     /// The server to ask; the offline model answers where there is none.
     pub server: Option<Server>,
@@ -62,6 +63,7 @@ pub struct Settings {
 
 /// A server with an OpenAI-compatible endpoint.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "http"), allow(dead_code))]
 pub struct Server {
     pub base_url: String,
     pub model: String,

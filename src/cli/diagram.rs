@@ -3,20 +3,20 @@
 use super::args::{DiagramArgs, Format};
 use super::exit::Exit;
 use super::failure::Outcome;
-use super::verify::{Report, explore};
+use super::screen::while_waiting;
 use super::{agent, out};
 use crate::agents;
+use crate::machine::explore::diagram::{dot, mermaid};
+use crate::machine::explore::explore;
 
 pub fn diagram(args: &DiagramArgs) -> Outcome<Exit> {
     let name = args.agent.as_deref().unwrap_or(agents::DEFAULT);
     let rules = agent::rules(name, agent::spec(name)?)?;
-    out::print_text(drawn(&explore(&rules)?, args.format).trim_end())?;
+    let report = while_waiting("exploring every reachable state", || explore(&rules));
+    let drawing = match args.format {
+        Format::Mermaid => mermaid(&report),
+        Format::Dot => dot(&report),
+    };
+    out::print_text(drawing.trim_end())?;
     Ok(Exit::Done)
-}
-
-fn drawn(_: &Report, format: Format) -> String {
-    match format {
-        Format::Mermaid => String::new(),
-        Format::Dot => String::new(),
-    }
 }

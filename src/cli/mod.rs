@@ -14,6 +14,7 @@ mod config;
 mod diagram;
 mod exit;
 mod failure;
+#[cfg(feature = "docs")]
 mod handbook;
 mod interrupt;
 mod out;

@@ -197,6 +197,15 @@ impl Observer for Screen {
     }
 }
 
+/// Does something that takes a while, with a spinner on a terminal.
+pub fn while_waiting<T>(message: &str, work: impl FnOnce() -> T) -> T {
+    let screen = Screen::new(!is_screen(&std::io::stderr()), Color::Never);
+    screen.spin(Waiting::Reply, message);
+    let done = work();
+    screen.clear();
+    done
+}
+
 /// What a step is called with, as it is shown.
 pub fn input(step: &PlanStep) -> String {
     match (&step.input, &step.input_from) {

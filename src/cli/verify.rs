@@ -4,45 +4,23 @@ use serde_json::{Value, json};
 
 use super::args::VerifyArgs;
 use super::exit::Exit;
-use super::failure::{Failure, Outcome};
+use super::failure::Outcome;
+use super::screen::while_waiting;
 use super::{agent, out, text};
 use crate::agents;
-use crate::spec::{Bounds, Rules};
-
-/// What exploring an agent gives.
-pub struct Report {
-    pub states: usize,
-    pub edges: Vec<()>,
-    pub bounds: Bounds,
-    pub longest: Bounds,
-    pub checks: Vec<Check>,
-    pub explored_as: Vec<String>,
-}
-
-/// One invariant, checked.
-pub struct Check {
-    pub invariant: &'static str,
-    pub claim: &'static str,
-    pub cases: usize,
-    pub violations: Vec<String>,
-}
-
-/// Explores an agent.
-pub fn explore(_: &Rules) -> Outcome<Report> {
-    Err(Failure::unusable("this build cannot explore agents"))
-}
+use crate::machine::explore::{Check, Report, explore};
+use crate::spec::Bounds;
 
 pub fn verify(args: &VerifyArgs) -> Outcome<Exit> {
     let name = args.agent.as_deref().unwrap_or(agents::DEFAULT);
     let rules = agent::rules(name, agent::spec(name)?)?;
-    let report = explore(&rules)?;
+    let report = while_waiting("exploring every reachable state", || explore(&rules));
     let agent = &rules.spec().name;
     match args.json {
         true => out::print_json(&object(agent, &report))?,
         false => out::print(&(lines(agent, &report).join("\n") + "\n"))?,
     }
-    let holds = report.checks.iter().all(|check| check.violations.is_empty());
-    Ok(if holds { Exit::Done } else { Exit::Failed })
+    Ok(if report.holds() { Exit::Done } else { Exit::Failed })
 }
 
 fn lines(agent: &str, report: &Report) -> Vec<String> {
@@ -60,7 +38,7 @@ fn lines(agent: &str, report: &Report) -> Vec<String> {
     ];
     lines.extend(text::table(&bounds, None));
     lines.push(String::new());
-    let mut checks = vec![["invariant", "", "cases", "claim"].map(str::to_owned).to_vec()];
+    let mut checks = vec![["invariant", "result", "cases", "claim"].map(str::to_owned).to_vec()];
     checks.extend(report.checks.iter().map(|check| {
         let holds = if check.violations.is_empty() { "holds" } else { "VIOLATED" };
         let claim = text::line(check.claim);

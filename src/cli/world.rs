@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::config::{Server, Settings, shown_url};
 use super::failure::{Failure, Outcome};
-use crate::driver::{Agent, Model, Tool, ToolError};
+#[cfg(any(feature = "docs", feature = "http"))]
+use crate::driver::ToolError;
+use crate::driver::{Agent, Model, Tool};
 use crate::model::offline::Offline;
 use crate::spec::Spec;
 
@@ -54,6 +56,7 @@ fn open_model(_: &Server) -> Outcome<Arc<dyn Model>> {
 }
 
 /// The tools of these names that the program has.
+#[cfg_attr(not(all(feature = "calc", feature = "docs", feature = "http")), allow(unused))]
 fn toolbox(settings: &Settings, wanted: impl Fn(&str) -> bool) -> Outcome<Vec<Arc<dyn Tool>>> {
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     #[cfg(feature = "calc")]
@@ -98,6 +101,7 @@ fn online(settings: &Settings, wanted: impl Fn(&str) -> bool) -> Outcome<Vec<Arc
     Ok(tools)
 }
 
+#[cfg(any(feature = "docs", feature = "http"))]
 fn unusable(setting: &str, error: &ToolError) -> Failure {
     Failure::unusable(format!("{setting}: {error}"))
 }
