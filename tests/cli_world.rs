@@ -7,7 +7,7 @@ mod support;
 
 use std::process::Command;
 
-use cli_support::{Home, check};
+use cli_support::{Home, check, in_doubt_journal};
 use serde_json::Value;
 use support::{Answer, DeadPort, Server};
 
@@ -141,6 +141,19 @@ fn interruption_without_a_journal_says_what_would_have_helped() {
         "{}",
         said.stderr
     );
+}
+
+#[test]
+fn write_in_doubt_is_not_repeated_and_ends_with_4() {
+    let home = Home::new();
+    in_doubt_journal(&home.path("run.jsonl"));
+    let before = std::fs::read(home.path("run.jsonl")).unwrap();
+    let said = home.check(&["resume", "--json", "run.jsonl"], 4);
+    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(object["in_doubt"]["effect"], "step.1.1.1");
+    assert_eq!(object["in_doubt"]["tool"], "calc");
+    assert!(said.stderr.contains("step.1.1.1 is in doubt"), "{}", said.stderr);
+    assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
 }
 
 #[test]

@@ -168,3 +168,19 @@ pub fn ended_journal(path: &Path) {
     let mut journal = FileJournal::create(path).unwrap();
     agent(&[PLAN, GOOD, ANSWER]).job(input()).journal(&mut journal).run().unwrap();
 }
+
+/// A journal that ends after a write was asked for: nobody knows whether it happened.
+pub fn in_doubt_journal(path: &Path) {
+    let mut contract = agents::tool("calc").unwrap();
+    contract.effect = ToolEffect::Write;
+    let mut spec = agents::shipped("validated").unwrap().with_tools(|_| false);
+    spec.tools.push(contract.clone());
+    let plan = PLAN.replace("wiki", "calc").replace("clock", "calc");
+    let agent = Agent::builder(spec).model(Script::of(&[&plan])).tool(Says(contract, Ok("done".to_owned())));
+    let mut journal = FileJournal::create(path).unwrap();
+    agent.build().unwrap().job(input()).journal(&mut journal).run().unwrap_err();
+    let text = std::fs::read_to_string(path).unwrap();
+    let asked = text.split_inclusive('\n').position(|line| line.contains("requested\":{\"effect\":\"step."));
+    let kept: String = text.split_inclusive('\n').take(asked.unwrap() + 1).collect();
+    std::fs::write(path, kept).unwrap();
+}
