@@ -62,3 +62,6 @@ pub mod driver;
 
 pub mod model;
 pub mod tool;
+
+#[cfg(feature = "cli")]
+pub mod cli;

@@ -24,7 +24,7 @@ use crate::spec::{RoleName, Rules, Spec, SpecError};
 /// let spec = agents::shipped("plan-then-execute").unwrap().with_tools(|_| false);
 /// let agent = Agent::builder(spec)
 ///     .tool(FnTool::new(ToolContract::text("clock", "Tells the time.", ToolEffect::Pure), |_| Ok("noon".into())))
-///     .model(ScriptedModel::new([
+///     .model(ScriptedModel::replies([
 ///         r#"{"goal": "time", "steps": [{"tool": "clock", "input": "now"}, {"tool": "final_answer", "input": "the time"}]}"#,
 ///         r#"{"final": "It is noon."}"#,
 ///     ]))

@@ -1,0 +1,258 @@
+//! Settings: flags, else the environment, else the configuration file. A key is only ever read
+//! from the environment, and no error here repeats a value that might be one.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::args::WorldArgs;
+use super::failure::{Failure, Outcome};
+use crate::driver::Secret;
+
+const OPENAI: &str = "https://api.openai.com/v1";
+const KEY: &str = "OPENAI_API_KEY";
+const SEARCH_KEY: &str = "TAVILY_API_KEY";
+
+/// The configuration file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConfigFile {
+    pub base_url: Option<String>,
+    pub model: Option<String>,
+    pub api_key_env: Option<String>,
+    /// Named here to be refused with a reason.
+    api_key: Option<toml::Spanned<serde::de::IgnoredAny>>,
+    pub agent: Option<String>,
+    pub docs: Option<PathBuf>,
+    pub structured_output: Option<StructuredOutput>,
+    pub call_timeout_seconds: Option<u64>,
+    pub connect_timeout_seconds: Option<u64>,
+    pub max_tries: Option<u32>,
+    pub wiki_url: Option<String>,
+    pub search_url: Option<String>,
+    pub search_key_env: Option<String>,
+}
+
+/// How a reply's form is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StructuredOutput {
+    Auto,
+    JsonSchema,
+    JsonObject,
+    Prompt,
+}
+
+/// Where answers come from, and how to get there. A build without HTTP reads it all and uses part.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "http"), allow(dead_code))]
+pub struct Settings {
+    /// The server to ask; the offline model answers where there is none.
+    pub server: Option<Server>,
+    /// The agent the configuration file names.
+    pub agent: Option<String>,
+    /// The folder for `docs`; the built-in handbook where there is none.
+    pub docs: Option<PathBuf>,
+    pub wiki_url: Option<String>,
+    pub search_url: Option<String>,
+    pub search_key: Option<Secret>,
+    /// The variable that was looked at for it.
+    pub search_key_env: String,
+}
+
+/// A server with an OpenAI-compatible endpoint.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "http"), allow(dead_code))]
+pub struct Server {
+    pub base_url: String,
+    pub model: String,
+    pub key: Option<Secret>,
+    pub structured_output: Option<StructuredOutput>,
+    pub call_timeout: Option<Duration>,
+    pub connect_timeout: Option<Duration>,
+    pub max_tries: Option<u32>,
+}
+
+impl Settings {
+    /// The settings of this call of the program.
+    pub fn read(args: &WorldArgs) -> Outcome<Self> {
+        let file = ConfigFile::find(args.config.as_deref())?;
+        let search_key_env = file.search_key_env.clone().unwrap_or_else(|| SEARCH_KEY.to_owned());
+        variable_name(&search_key_env, "search_key_env")?;
+        let server = if args.offline { None } else { server(args, &file)? };
+        let docs = args.docs.clone().or(file.docs);
+        if let Some(docs) = &docs
+            && !docs.is_dir()
+        {
+            let problem = format!("{}: expected a folder of documents, found none", docs.display());
+            return Err(Failure::unusable(problem).hint("name an existing folder with --docs DIR"));
+        }
+        Ok(Settings {
+            server,
+            agent: file.agent,
+            docs,
+            wiki_url: file.wiki_url,
+            search_url: file.search_url,
+            search_key: variable(&search_key_env)?.map(Secret::new),
+            search_key_env,
+        })
+    }
+}
+
+/// The server to ask, where one is configured.
+fn server(args: &WorldArgs, file: &ConfigFile) -> Outcome<Option<Server>> {
+    let pick = |flag: &Option<String>, name: &str, file: &Option<String>| -> Outcome<Option<String>> {
+        let given = flag.clone().filter(|value| !value.trim().is_empty());
+        Ok(given.or(variable(name)?).or_else(|| file.clone()))
+    };
+    let base_url = pick(&args.base_url, "OPENAI_BASE_URL", &file.base_url)?;
+    let model = pick(&args.model, "PLANWRIGHT_MODEL", &file.model)?;
+    let key_env = match (&args.api_key_env, &file.api_key_env) {
+        (Some(name), _) => Some((name, "--api-key-env")),
+        (None, Some(name)) => Some((name, "`api_key_env` in the configuration file")),
+        (None, None) => None,
+    };
+    let key = match key_env {
+        Some((name, place)) => Some(named_key(name, place)?),
+        None => variable(KEY)?,
+    };
+    let offline = "or answer offline with --offline";
+    match (base_url, model, key) {
+        (None, None, None) => Ok(None),
+        (None, Some(_), None) => Err(Failure::unusable("a model is named, but no key and no server")
+            .hint(format!("set {KEY} for {OPENAI}, or name your own server with --base-url URL, {offline}"))),
+        (base_url, None, key) => {
+            let place = match base_url {
+                Some(url) => format!("for the server {}", shown_url(&url)),
+                None => format!("for {OPENAI} ({})", if key.is_some() { "a key is set" } else { "no key" }),
+            };
+            let problem = format!("no model is named {place}");
+            let hint = format!("name one with --model NAME or PLANWRIGHT_MODEL, {offline}");
+            Err(Failure::unusable(problem).hint(hint))
+        }
+        (base_url, Some(model), key) => Ok(Some(Server {
+            base_url: base_url.unwrap_or_else(|| OPENAI.to_owned()),
+            model,
+            key: key.map(Secret::new),
+            structured_output: file.structured_output,
+            call_timeout: file.call_timeout_seconds.map(Duration::from_secs),
+            connect_timeout: file.connect_timeout_seconds.map(Duration::from_secs),
+            max_tries: file.max_tries,
+        })),
+    }
+}
+
+/// A URL as it may be shown: without user, password, query and fragment.
+pub fn shown_url(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.rsplit('@').next().unwrap_or_default().to_owned();
+    };
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    format!("{scheme}://{}{path}", host.rsplit('@').next().unwrap_or_default())
+}
+
+/// An environment variable; empty is the same as not set.
+fn variable(name: &str) -> Outcome<Option<String>> {
+    match std::env::var(name) {
+        Ok(value) => Ok(Some(value).filter(|value| !value.trim().is_empty())),
+        Err(std::env::VarError::NotPresent) => Ok(None),
+        Err(std::env::VarError::NotUnicode(_)) => {
+            Err(Failure::unusable(format!("the environment variable {name} is not UTF-8")))
+        }
+    }
+}
+
+/// The key that a variable of the user's choice holds.
+fn named_key(name: &str, place: &str) -> Outcome<String> {
+    variable_name(name, place)?;
+    // What does not look like the name of a variable may be the key itself, so it is not repeated.
+    let usual = name.len() <= 64 && !name.chars().any(|c| c.is_ascii_lowercase());
+    let shown = if usual { format!("{name}, named by {place},") } else { format!("named by {place}") };
+    variable(name)?.ok_or_else(|| {
+        Failure::unusable(format!("the environment variable {shown} is not set"))
+            .hint("set it to the server's key, or leave the setting out for a server that needs none")
+    })
+}
+
+fn variable_name(name: &str, place: &str) -> Outcome<()> {
+    let legal =
+        |(at, c): (usize, char)| c == '_' || c.is_ascii_alphabetic() || (at > 0 && c.is_ascii_digit());
+    if !name.is_empty() && name.chars().enumerate().all(legal) {
+        return Ok(());
+    }
+    let problem = format!("{place}: expected the name of an environment variable, found something else");
+    Err(Failure::unusable(problem).hint("put the key into a variable and name that, never the key itself"))
+}
+
+impl ConfigFile {
+    /// The configuration file of this call. One that is asked for must exist.
+    fn find(flag: Option<&Path>) -> Outcome<Self> {
+        let named = std::env::var_os("PLANWRIGHT_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
+        if let Some(path) = flag.map(Path::to_owned).or(named) {
+            return ConfigFile::load(&path);
+        }
+        match usual_place().filter(|path| path.exists()) {
+            Some(path) => ConfigFile::load(&path),
+            None => Ok(ConfigFile::default()),
+        }
+    }
+
+    fn load(path: &Path) -> Outcome<Self> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::caused(format!("{}: cannot be read", path.display()), error))?;
+        let mut file = ConfigFile::parse(&text)
+            .map_err(|problem| Failure::unusable(format!("{}:{problem}", path.display())))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        file.docs = file.docs.map(|docs| at_home(folder, docs));
+        let is_path = |agent: &String| super::agent::is_file(agent);
+        if let Some(agent) = file.agent.take_if(|agent| is_path(agent)) {
+            file.agent = Some(at_home(folder, PathBuf::from(agent)).to_string_lossy().into_owned());
+        }
+        Ok(file)
+    }
+
+    /// Reads the file. Errors say `line:column: problem` and never show a line of the file: it
+    /// might hold a key after all.
+    fn parse(text: &str) -> Result<Self, String> {
+        let place = |at: usize| {
+            let before = text.get(..at).unwrap_or(text);
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            format!("{}:{column}", before.matches('\n').count() + 1)
+        };
+        let file: ConfigFile = toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            format!("{}: {}", place(at), error.message())
+        })?;
+        if let Some(key) = &file.api_key {
+            let at = place(key.span().start);
+            return Err(format!(
+                "{at}: `api_key` is refused: a key in a file is soon in a backup or a repository. Put it \
+                 into an environment variable and name that in `api_key_env`"
+            ));
+        }
+        Ok(file)
+    }
+}
+
+/// Paths in the file are seen from its folder; `~/` is the user's home.
+fn at_home(folder: &Path, path: PathBuf) -> PathBuf {
+    match (path.strip_prefix("~"), home()) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => folder.join(path),
+    }
+}
+
+fn home() -> Option<PathBuf> {
+    std::env::home_dir().filter(|home| !home.as_os_str().is_empty())
+}
+
+fn usual_place() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = match cfg!(windows) {
+        true => folder("APPDATA"),
+        false => folder("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config"))),
+    };
+    Some(base?.join("planwright").join("config.toml"))
+}

@@ -1,0 +1,55 @@
+//! Exit codes, in one place. Scripts rely on them: a code is never given another meaning.
+
+use std::process::ExitCode;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Done,
+    Failed,
+    Unusable,
+    Interrupted,
+    InDoubt,
+    Cancelled,
+}
+
+impl Exit {
+    const ALL: [Exit; 6] =
+        [Exit::Done, Exit::Failed, Exit::Unusable, Exit::Interrupted, Exit::InDoubt, Exit::Cancelled];
+
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Unusable => 2,
+            Exit::Interrupted => 3,
+            Exit::InDoubt => 4,
+            Exit::Cancelled => 130,
+        }
+    }
+
+    fn meaning(self) -> &'static str {
+        match self {
+            Exit::Done => "an answer; every fixture replays the same; every invariant holds",
+            Exit::Failed => {
+                "the run ended in ERROR; a replay drifts from its fixture; an invariant is violated"
+            }
+            Exit::Unusable => "wrong usage; a file, spec or setting that cannot be used",
+            Exit::Interrupted => "interrupted: the model did not answer; nothing is lost, the run can go on",
+            Exit::InDoubt => "in doubt: a write may or may not have happened and is not repeated",
+            Exit::Cancelled => "cancelled",
+        }
+    }
+
+    /// The table that `--help` shows.
+    pub fn table() -> String {
+        let lines = Exit::ALL.map(|exit| format!("{:>5}  {}", exit.code(), exit.meaning()));
+        format!("Exit codes:\n{}", lines.join("\n"))
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit.code())
+    }
+}

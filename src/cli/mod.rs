@@ -1,0 +1,77 @@
+//! The command-line program.
+//!
+//! stdout holds results alone: the answer, a table, or one JSON object. Whatever tells how it is
+//! going, and every error, goes to stderr. `exit.rs` holds the exit codes.
+//!
+//! **Invariant:** nothing here decides anything about a run; a run of the program is a run of the
+//! library. No key is ever printed, and no text of a model, a tool or a file reaches a terminal with
+//! its control characters.
+
+mod agent;
+mod agents;
+mod args;
+mod config;
+mod diagram;
+mod exit;
+mod failure;
+#[cfg(feature = "docs")]
+mod handbook;
+mod interrupt;
+mod out;
+mod replay;
+mod report;
+mod resume;
+mod run;
+mod screen;
+mod style;
+mod text;
+mod trace;
+mod verify;
+mod world;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use exit::Exit;
+use failure::{Failure, Outcome};
+use style::{Look, Style};
+
+/// The program: reads the command line, does what it says, and tells how that ended.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Where the help cannot be written, nobody reads it.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Unusable.into() } else { Exit::Done.into() };
+        }
+    };
+    let color = cli.color;
+    let done = dispatch(cli);
+    done.unwrap_or_else(|failure| {
+        complain(&failure, Style::of(color, &std::io::stderr()));
+        failure.exit
+    })
+    .into()
+}
+
+fn dispatch(cli: Cli) -> Outcome<Exit> {
+    match cli.command {
+        Command::Run(args) => run::run(&args, cli.color),
+        Command::Resume(args) => resume::resume(&args, cli.color),
+        Command::Replay(args) => replay::replay(&args, cli.color),
+        Command::Trace(args) => trace::trace(&args),
+        Command::Diagram(args) => diagram::diagram(&args),
+        Command::Agents(args) => agents::agents(&args),
+        Command::Verify(args) => verify::verify(&args),
+    }
+}
+
+fn complain(failure: &Failure, style: Style) {
+    for (nth, line) in failure.lines().into_iter().enumerate() {
+        let look = if nth == 0 { Look::Bad } else { Look::Dim };
+        out::complain(&style.paint(look, &text::clean(&line)));
+    }
+}

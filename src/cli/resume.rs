@@ -1,0 +1,43 @@
+//! `resume`: goes on with an interrupted run from its journal.
+
+use super::args::ResumeArgs;
+use super::config::Settings;
+use super::exit::Exit;
+use super::failure::{Failure, Outcome};
+use super::report::{self, Asked};
+use super::run::farewell;
+use super::screen::Screen;
+use super::style::Color;
+use super::{agent, interrupt, world};
+use crate::journal::{FileJournal, Journal, fold};
+
+pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
+    let screen = Screen::new(args.show.quiet, color);
+    let mut journal = FileJournal::open(&args.journal).map_err(Failure::unusable)?;
+    let records = journal.records().map_err(Failure::unusable)?;
+    let folded =
+        fold(records).map_err(|error| Failure::unusable(format!("{}: {error}", args.journal.display())))?;
+    let spec = folded.rules.spec().clone();
+    let (agent, model) = if folded.state.phase.name().is_terminal() {
+        screen.note("the run has ended; nothing is asked again");
+        (agent::replaying(spec)?, "journal".to_owned())
+    } else {
+        let settings = Settings::read(&args.world)?;
+        let (model, name) = world::model(&settings)?;
+        screen.note(&format!("{name} answers, agent {}", spec.name));
+        (world::agent(spec, &settings, model)?, name)
+    };
+    // A resumed run cannot be cancelled from outside; its journal holds all there is, so ending at
+    // once loses nothing.
+    interrupt::listen(None, screen.voice.clone(), farewell(Some(&args.journal)));
+    let result = agent.resume(&mut journal, Some(&screen));
+    let asked = Asked {
+        question: &folded.state.task.input.question,
+        agent: &agent.rules().spec().name,
+        model: &model,
+        show: &args.show,
+        journal: Some(&args.journal),
+        record: None,
+    };
+    report::conclude(&asked, &screen, result)
+}

@@ -1,0 +1,176 @@
+//! `run`: answers a question, out of the world or out of a fixture.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::args::{Mode, RunArgs};
+use super::config::Settings;
+use super::exit::Exit;
+use super::failure::{Failure, Outcome};
+use super::report::{self, Asked};
+use super::screen::Screen;
+use super::style::Color;
+use super::{agent, interrupt, world};
+use crate::agents;
+use crate::driver::{Agent, CancelToken, now};
+use crate::journal::{FileJournal, Fixture, Journal};
+use crate::machine::Input;
+use crate::spec::Spec;
+
+/// Longest question that is read from stdin, in bytes.
+const MOST: u64 = 1 << 20;
+
+pub fn run(args: &RunArgs, color: Color) -> Outcome<Exit> {
+    let screen = Screen::new(args.show.quiet, color);
+    let question = args.question.as_deref().map(read_question).transpose()?;
+    let recorded = recorded(args, question.as_deref())?;
+    let plays_only = args.replay.is_some() || args.record_mode != Mode::NewEpisodes;
+    match recorded {
+        Some((path, fixture)) if plays_only => {
+            let again = if args.record.is_some() { " (--record-mode all records anew)" } else { "" };
+            screen.note(&format!("every answer comes from {}{again}", path.display()));
+            replay(args, &screen, path, fixture)
+        }
+        recorded => ask(args, &screen, question.unwrap_or_default(), recorded.map(|(_, fixture)| fixture)),
+    }
+}
+
+/// The question, from the argument or from stdin.
+fn read_question(argument: &str) -> Outcome<String> {
+    let question = match argument {
+        "-" => {
+            let mut text = String::new();
+            let read = std::io::stdin().lock().take(MOST + 1).read_to_string(&mut text);
+            read.map_err(|error| Failure::caused("the question cannot be read from stdin", error))?;
+            if text.len() as u64 > MOST {
+                return Err(Failure::unusable(format!("the question on stdin is longer than {MOST} bytes")));
+            }
+            text
+        }
+        argument => argument.to_owned(),
+    };
+    let question = question.trim();
+    if question.is_empty() {
+        let hint = "planwright run \"your question\", or: echo \"your question\" | planwright run -";
+        return Err(Failure::unusable("the question is empty").hint(hint));
+    }
+    Ok(question.to_owned())
+}
+
+/// The fixture that answers come from, where there is one. It must be of the same question:
+/// recording another over it would lose it.
+fn recorded<'a>(args: &'a RunArgs, question: Option<&str>) -> Outcome<Option<(&'a Path, Fixture)>> {
+    let path = match (&args.replay, &args.record) {
+        (Some(path), _) => path,
+        (None, Some(path)) if args.record_mode == Mode::None => path,
+        (None, Some(path)) if args.record_mode != Mode::All && path.exists() => path,
+        _ => return Ok(None),
+    };
+    let fixture = Fixture::load(path).map_err(Failure::unusable)?;
+    if let Some(question) = question
+        && question != fixture.input.question
+    {
+        let problem = format!(
+            "{} answers another question: expected {:?}, found {question:?}",
+            path.display(),
+            fixture.input.question
+        );
+        let hint = match args.replay.is_some() {
+            true => "leave the question out: it is in the fixture",
+            false => "name another fixture, or replace this one with --record-mode all",
+        };
+        return Err(Failure::unusable(problem).hint(hint));
+    }
+    Ok(Some((path, fixture)))
+}
+
+/// The spec as this call asks for it.
+fn adjusted(mut spec: Spec, args: &RunArgs) -> Spec {
+    if let Some(max_replans) = args.max_replans {
+        spec.limits.max_replans = max_replans;
+    }
+    spec
+}
+
+fn replay(args: &RunArgs, screen: &Screen, path: &Path, fixture: Fixture) -> Outcome<Exit> {
+    let spec = agent::for_fixture(&fixture, args.agent.as_deref(), false)?;
+    let agent = agent::replaying(adjusted(spec, args))?;
+    let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
+    let question = fixture.input.question.clone();
+    let mut job = agent.job(fixture.input.clone()).observer(screen).replay(fixture);
+    if let Some(journal) = &mut journal {
+        job = job.journal(journal);
+    }
+    let result = job.run();
+    let asked = Asked {
+        question: &question,
+        agent: &agent.rules().spec().name,
+        model: "replay",
+        show: &args.show,
+        journal: args.journal.as_deref(),
+        record: Some(path),
+    };
+    report::conclude(&asked, screen, result)
+}
+
+fn ask(args: &RunArgs, screen: &Screen, question: String, recorded: Option<Fixture>) -> Outcome<Exit> {
+    let settings = Settings::read(&args.world)?;
+    let (agent, model) = prepare(args, &settings, recorded.as_ref())?;
+    let spec = agent.rules().spec();
+    screen.note(&format!("{} answers, agent {}", model, spec.name));
+    if settings.docs.is_none() && spec.tools.iter().any(|tool| tool.name == "docs") {
+        screen.note("searching the built-in handbook; --docs DIR searches your own folder");
+    }
+    let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
+    let token = CancelToken::new();
+    interrupt::listen(Some(token.clone()), screen.voice.clone(), farewell(args.journal.as_deref()));
+    let input = Input { question: question.clone(), now: args.now.clone().unwrap_or_else(now) };
+    let mut job = agent.job(input).observer(screen).cancel(token);
+    if let Some(journal) = &mut journal {
+        job = job.journal(journal as &mut dyn Journal);
+    }
+    if let Some(path) = &args.record {
+        job = job.record(path, args.record_mode.into());
+    }
+    let result = job.run();
+    let asked = Asked {
+        question: &question,
+        agent: &spec.name,
+        model: &model,
+        show: &args.show,
+        journal: args.journal.as_deref(),
+        record: args.record.as_deref(),
+    };
+    report::conclude(&asked, screen, result)
+}
+
+/// The agent, with the model and the tools that it may use. One that goes on with a recording
+/// keeps the tools it was recorded with: they are part of every request.
+fn prepare(args: &RunArgs, settings: &Settings, recorded: Option<&Fixture>) -> Outcome<(Agent, String)> {
+    let spec = match recorded {
+        Some(fixture) if args.tools.is_none() => agent::for_fixture(fixture, args.agent.as_deref(), false)?,
+        _ => {
+            let name = args.agent.as_deref().or(settings.agent.as_deref()).unwrap_or(agents::DEFAULT);
+            agent::choose_tools(agent::spec(name)?, args.tools.as_deref(), settings)?
+        }
+    };
+    let (model, name) = world::model(settings)?;
+    Ok((world::agent(adjusted(spec, args), settings, model)?, name))
+}
+
+fn create_journal(path: &Path) -> Outcome<FileJournal> {
+    if path.exists() {
+        let problem = format!("{}: there is a file already", path.display());
+        let hint = format!(
+            "`planwright resume {}` goes on with a journal; a new run needs a new file",
+            path.display()
+        );
+        return Err(Failure::unusable(problem).hint(hint));
+    }
+    FileJournal::create(path).map_err(Failure::unusable)
+}
+
+/// What to say where the program ends at once.
+pub fn farewell(journal: Option<&Path>) -> String {
+    journal.map_or_else(String::new, |path| format!("; `planwright resume {}` goes on", path.display()))
+}

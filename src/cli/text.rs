@@ -1,0 +1,75 @@
+//! Text for terminals: measured in columns, cut between characters, free of control characters.
+//! Whatever a model, a tool or a file said goes through [`clean`] or [`line`] before it is shown.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// How many columns a text takes. Korean, Chinese and Japanese characters take two.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The text without control characters; line ends and tabs are kept.
+pub fn clean(text: &str) -> String {
+    text.chars().filter(|&c| c == '\n' || c == '\t' || !c.is_control()).collect()
+}
+
+/// The text on one line: runs of blanks and line ends become one blank, control characters go.
+pub fn line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        let word: String = word.chars().filter(|c| !c.is_control()).collect();
+        if word.is_empty() {
+            continue;
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(&word);
+    }
+    out
+}
+
+/// The text in at most `most` columns, with `…` where something was cut off.
+pub fn cut(text: &str, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut taken = 0;
+    for c in text.chars() {
+        let wide = c.width().unwrap_or(0);
+        if taken + wide + 1 > most {
+            break;
+        }
+        taken += wide;
+        out.push(c);
+    }
+    if most > 0 {
+        out.push('…');
+    }
+    // A sequence (an emoji with a modifier) may be wider or narrower than its characters.
+    while width(&out) > most && out.pop().is_some() {}
+    out
+}
+
+/// The text, padded with blanks to `columns`.
+pub fn pad(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// Rows as lines with aligned columns, two blanks apart. Each line takes at most `most` columns,
+/// at the cost of the last cell.
+pub fn table(rows: &[Vec<String>], most: Option<usize>) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widest = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell)).max();
+    let widths: Vec<usize> = (0..columns).map(|at| widest(at).unwrap_or(0)).collect();
+    let render = |row: &Vec<String>| {
+        let cells = row.iter().enumerate().map(|(at, cell)| match at + 1 == row.len() {
+            true => cell.clone(),
+            false => pad(cell, widths[at]),
+        });
+        let line = cells.collect::<Vec<_>>().join("  ").trim_end().to_owned();
+        most.map_or(line.clone(), |most| cut(&line, most))
+    };
+    rows.iter().map(render).collect()
+}

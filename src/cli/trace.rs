@@ -1,0 +1,142 @@
+//! `trace`: the transitions of a recorded run as a table.
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use super::args::TraceArgs;
+use super::exit::Exit;
+use super::failure::{Failure, Outcome};
+use super::style::columns;
+use super::{out, screen, text};
+use crate::journal::{self, Fixture, Record};
+use crate::machine::TraceLine;
+
+pub fn trace(args: &TraceArgs) -> Outcome<Exit> {
+    let story = Story::load(&args.file)?;
+    if args.json {
+        let json = |line| serde_json::to_string(line).map(|line| line + "\n");
+        let lines: Result<String, _> = story.lines.iter().map(json).collect();
+        let lines = lines.map_err(|error| Failure::caused("the trace cannot be written", error))?;
+        out::print(&lines)?;
+        return Ok(Exit::Done);
+    }
+    let stdout = std::io::stdout();
+    let own = if stdout.is_terminal() { terminal_size::terminal_size_of(&stdout) } else { None };
+    out::print(&(table(&story.lines, Some(&story.ending), columns(own)).join("\n") + "\n"))?;
+    Ok(Exit::Done)
+}
+
+/// The trace of a run and how it ended: phase, result and details.
+struct Story {
+    lines: Vec<TraceLine>,
+    ending: [String; 3],
+}
+
+impl Story {
+    /// Reads a fixture, or folds a journal.
+    fn load(path: &Path) -> Outcome<Self> {
+        let bytes = std::fs::read(path)
+            .map_err(|error| Failure::caused(format!("{}: cannot be read", path.display()), error))?;
+        let unreadable = |problem: String| {
+            Failure::unusable(format!("{}: {problem}", path.display()))
+                .hint("expected a fixture (`run --record`) or a journal (`run --journal`)")
+        };
+        let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        if matches!(serde_json::from_slice(first), Ok(Record::Header(_))) {
+            return Story::of_journal(&bytes).map_err(unreadable);
+        }
+        let text = String::from_utf8(bytes).map_err(|_| unreadable("is not UTF-8".to_owned()))?;
+        let fixture = Fixture::parse(&text).map_err(unreadable)?;
+        Ok(Story { ending: ending(&fixture.outcome), lines: fixture.trace })
+    }
+
+    /// The journal is only read: one that is being written to, or may not be, can be shown too.
+    fn of_journal(bytes: &[u8]) -> Result<Self, String> {
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let lines = bytes[..whole].split_inclusive(|&byte| byte == b'\n').enumerate();
+        let read = |(at, line)| {
+            serde_json::from_slice::<Record>(line)
+                .map_err(|error| format!("line {}: does not read as a journal record: {error}", at + 1))
+        };
+        let records = lines.map(read).collect::<Result<Vec<Record>, String>>()?;
+        let state = journal::fold(records).map_err(|error| error.to_string())?.state;
+        let ending = match journal::Outcome::of(&state) {
+            Some(outcome) => ending(&outcome),
+            None => row3(&state.phase.name().to_string(), "unfinished", "`planwright resume` goes on"),
+        };
+        Ok(Story { ending, lines: state.task.trace })
+    }
+}
+
+fn ending(outcome: &journal::Outcome) -> [String; 3] {
+    match outcome {
+        journal::Outcome::Answer(answer) => row3("DONE", "answer", answer),
+        journal::Outcome::Error(error) => row3("ERROR", &error.code.to_string(), &error.message),
+        journal::Outcome::Interrupted(why) => row3("(interrupted)", "", why),
+    }
+}
+
+fn row3(phase: &str, result: &str, details: &str) -> [String; 3] {
+    [phase.to_owned(), result.to_owned(), text::line(details)]
+}
+
+/// The trace as a table, a line each, cut to `most` columns.
+pub fn table(lines: &[TraceLine], ending: Option<&[String; 3]>, most: Option<usize>) -> Vec<String> {
+    let head = ["n", "phase", "result", "details"].map(str::to_owned).to_vec();
+    let numbered = lines.iter().enumerate().map(|(at, line)| {
+        let mut row = vec![(at + 1).to_string()];
+        row.extend(row_of(line));
+        row
+    });
+    let last = ending.map(|ending| {
+        let mut row = vec![String::new()];
+        row.extend(ending.iter().cloned());
+        row
+    });
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(numbered).chain(last).collect();
+    text::table(&rows, most)
+}
+
+fn row_of(line: &TraceLine) -> [String; 3] {
+    let ok = |ok: &bool| if *ok { "ok" } else { "failed" };
+    let said = |error: &Option<String>| error.clone().unwrap_or_default();
+    match line {
+        TraceLine::Plan { ok: good, used_replan_planner, steps, error } => {
+            let steps = steps.as_ref().map_or_else(String::new, |steps| {
+                let step =
+                    |step: &crate::contract::PlanStep| format!("{} {}", step.tool, screen::input(step));
+                let steps: Vec<String> = steps.as_slice().iter().map(step).collect();
+                steps.join(", ")
+            });
+            let by = if *used_replan_planner { "(re-planner) " } else { "" };
+            row3("PLAN", ok(good), &format!("{by}{steps}{}", said(error)))
+        }
+        TraceLine::Execute { ok: good, num_results, num_failed, error } => {
+            let failed = if *num_failed > 0 { format!(", {num_failed} failed") } else { String::new() };
+            let error = error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
+            row3("EXECUTE", ok(good), &format!("{num_results} results{failed}{error}"))
+        }
+        TraceLine::Validate { verdict: Some(verdict), .. } => {
+            let result = if verdict.ok { "accepted" } else { "rejected" };
+            row3("VALIDATE", result, &with_hint(&verdict.reason, &verdict.fix_hint))
+        }
+        TraceLine::Validate { ok: good, error, .. } => row3("VALIDATE", ok(good), &said(error)),
+        TraceLine::ReplanTrigger { replan_count, reason, fix_hint } => {
+            row3("REPLAN_TRIGGER", &format!("replan {replan_count}"), &with_hint(reason, fix_hint))
+        }
+        TraceLine::Repair { of, repair, error } => {
+            row3("REPAIR", &format!("repair {repair}"), &format!("of {of}: {error}"))
+        }
+        TraceLine::Write { ok: good, final_chars, error } => {
+            let chars = final_chars.map_or_else(String::new, |chars| format!("{chars} characters"));
+            row3("WRITE", ok(good), &format!("{chars}{}", said(error)))
+        }
+    }
+}
+
+fn with_hint(reason: &str, hint: &str) -> String {
+    match hint.trim() {
+        "" => reason.to_owned(),
+        hint => format!("{reason} (hint: {hint})"),
+    }
+}
