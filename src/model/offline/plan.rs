@@ -139,13 +139,16 @@ impl Planner<'_> {
         if !docs && asks_for_news(&self.question.text) {
             sources.sort_by_key(|tool| tool.name != "search");
         }
-        let own = self
-            .shape
-            .tools
-            .iter()
-            .filter(|tool| tool.name != "calc" && !SOURCES.contains(&tool.name.as_str()));
+        let own = || {
+            let tools = self.shape.tools.iter().copied();
+            tools.filter(|tool| tool.name != "calc" && !SOURCES.contains(&tool.name.as_str()))
+        };
         let about = |tool: &ToolContract| Vocabulary::of(&format!("{} {}", tool.name, tool.description));
-        sources.extend(own.filter(|tool| about(tool).weight(self.question.terms()) > 1));
+        sources.extend(own().filter(|tool| about(tool).weight(self.question.terms()) > 1));
+        // An agent of nothing but its author's own tools is asked through them, whatever they say.
+        if sources.is_empty() {
+            sources.extend(own());
+        }
         sources
     }
 
