@@ -192,18 +192,19 @@ pub(super) fn resume(
     agent: &Agent,
     journal: &mut dyn Journal,
     observer: Option<&dyn Observer>,
+    cancel: CancelToken,
 ) -> Result<Run, Stopped> {
     let folded = fold(journal.records()?)?;
     let agent = Agent { rules: Arc::new(folded.rules), world: Arc::clone(&agent.world) };
-    if !folded.state.phase.name().is_terminal() {
-        agent.complete()?;
-    }
     let rules = &*agent.rules;
     let effects = outstanding(rules, &folded.state);
     for effect in &effects {
         if let Some(tool) = in_doubt(rules, &folded.state, effect, &folded.unanswered) {
             return Err(Stopped::InDoubt { effect: effect.id(), tool });
         }
+    }
+    if !folded.state.phase.name().is_terminal() {
+        agent.complete()?;
     }
     let mut drive = Drive {
         agent: &agent,
@@ -212,7 +213,7 @@ pub(super) fn resume(
         journal,
         index: folded.len,
         observer: observer.unwrap_or(&Nobody),
-        cancel: CancelToken::new(),
+        cancel,
         began: Instant::now(),
         playback: None,
         may_ask: true,
