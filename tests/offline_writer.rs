@@ -16,7 +16,7 @@ fn write(agent: &str, payload: &Value) -> String {
     let rules = agents::shipped(agent).unwrap().check().unwrap();
     let frame = rules.frame(RoleName::Writer).unwrap().clone();
     let reply = Offline::new().ask(&ModelRequest { frame, payload: payload.to_string() }, None).unwrap();
-    rules.form().read(reply.text, 100_000).unwrap()
+    rules.form().read(&reply.text, 100_000).unwrap()
 }
 
 fn result(tool: &str, input: &str, status: &str, output: &str) -> Value {

@@ -143,7 +143,7 @@ impl<'a> Job<'a> {
             may_ask,
         };
         self.observer.notice(Signal::Entered(PhaseName::Plan));
-        let ended = drive.to_the_end(state, effects.to_vec(), &[]);
+        let ended = drive.follow(state, effects.to_vec(), &[]);
         let records = if own || save_to.is_some() { drive.journal.records()? } else { Vec::new() };
         if let Some(path) = save_to {
             let interrupted = match &ended {
@@ -219,7 +219,7 @@ pub(super) fn resume(
         may_ask: true,
     };
     drive.observer.notice(Signal::Entered(folded.state.phase.name()));
-    let ended = drive.to_the_end(folded.state, effects, &folded.unanswered);
+    let ended = drive.follow(folded.state, effects, &folded.unanswered);
     conclude(ended, Vec::new())
 }
 
@@ -290,7 +290,7 @@ struct Drive<'a> {
 
 impl Drive<'_> {
     /// The loop: what waits is answered, one answer at a time, until the run has ended.
-    fn to_the_end(&mut self, state: State, effects: Vec<Effect>, asked: &[EffectId]) -> Result<State, Halt> {
+    fn follow(&mut self, state: State, effects: Vec<Effect>, asked: &[EffectId]) -> Result<State, Halt> {
         let agent = self.agent.clone();
         let (sender, receiver) = channel();
         std::thread::scope(|scope| {
