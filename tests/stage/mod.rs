@@ -1,11 +1,11 @@
 //! A stage for runs: scripted models and tools that write down how they were called.
 #![allow(dead_code)]
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 use planwright::agents;
 use planwright::contract::{ToolContract, ToolEffect, Trust};
-use planwright::driver::{Agent, AgentBuilder, Tool, ToolCall, ToolError};
+use planwright::driver::{Agent, AgentBuilder, Observer, Signal, Tool, ToolCall, ToolError};
 use planwright::machine::Input;
 use planwright::model::ScriptedModel;
 use planwright::spec::{Execution, Spec};
@@ -128,4 +128,35 @@ pub fn rejected(reason: &str, fix_hint: &str) -> String {
 
 pub fn answer(text: &str) -> String {
     json!({"final": text}).to_string()
+}
+
+/// Lets tools answer in one order: a call with the input `n` returns when all that stand before
+/// `n` in the order have been taken up by the run.
+pub struct Conductor {
+    order: Vec<String>,
+    turn: Mutex<usize>,
+    moved: Condvar,
+}
+
+impl Conductor {
+    pub fn new(order: &[&str]) -> Arc<Self> {
+        let order = order.iter().map(|&input| input.to_owned()).collect();
+        Arc::new(Conductor { order, turn: Mutex::new(0), moved: Condvar::new() })
+    }
+
+    /// Waits until it is the turn of `input`.
+    pub fn wait(&self, input: &str) {
+        let turn = self.turn.lock().unwrap();
+        let before = |turn: &mut usize| self.order.get(*turn).is_some_and(|next| next != input);
+        drop(self.moved.wait_while(turn, before).unwrap());
+    }
+}
+
+impl Observer for Conductor {
+    fn notice(&self, signal: Signal<'_>) {
+        if let Signal::Finished { .. } = signal {
+            *self.turn.lock().unwrap() += 1;
+            self.moved.notify_all();
+        }
+    }
 }
