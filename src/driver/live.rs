@@ -51,8 +51,16 @@ impl World {
                 let (Some(port), Some(contract)) = (self.tools.get(tool), rules.tool(tool)) else {
                     return Err(unavailable(format!("the tool {tool:?} is not registered")));
                 };
-                let outcome = call(port, contract, run, prepared.id, input);
-                Event::ToolReturned { effect: prepared.id, outcome }
+                let most = contract.max_output_bytes as usize;
+                // Keys go before the cut: half a key is still a secret.
+                let outcome = match call(port, contract, run, prepared.id, input) {
+                    Ok(output) => ToolOutcome::Returned { output: cut(self.redactor.text(output), most) },
+                    Err(ToolError { kind, message }) => ToolOutcome::Failed {
+                        kind: self.redactor.text(kind),
+                        message: cut(self.redactor.text(message), most),
+                    },
+                };
+                return Ok(Event::ToolReturned { effect: prepared.id, outcome });
             }
         };
         Ok(self.redactor.event(event))
@@ -63,17 +71,17 @@ fn unavailable(message: String) -> Unanswered {
     Unanswered { cause: Cause::Unavailable, message, retry_after: None, tries: 1 }
 }
 
-/// Calls a tool within its contract: its time, its output size. A panic is a failure like others.
+/// Calls a tool within its contract's time. A panic is a failure like others.
 fn call(
     tool: &Arc<dyn Tool>,
     contract: &ToolContract,
     run: &str,
     effect: EffectId,
     input: &Value,
-) -> ToolOutcome {
+) -> Result<String, ToolError> {
     let key = format!("{run}/{effect}");
     let most = contract.max_output_bytes as usize;
-    let result = match contract.timeout_ms.map(Duration::from_millis) {
+    match contract.timeout_ms.map(Duration::from_millis) {
         None => guarded(&**tool, input, &key, None, most),
         Some(timeout) => {
             // The call gets a thread of its own that can be left behind: nothing else ends a
@@ -93,10 +101,6 @@ fn call(
                 Err(error) => Err(ToolError::new("resources", format!("no thread for the call: {error}"))),
             }
         }
-    };
-    match result {
-        Ok(output) => ToolOutcome::Returned { output: cut(output, most) },
-        Err(ToolError { kind, message }) => ToolOutcome::Failed { kind, message: cut(message, most) },
     }
 }
 

@@ -2,7 +2,7 @@
 //! key can reach the state, and none can reach a journal, a fixture, a trace or an answer from there.
 
 use crate::driver::Secret;
-use crate::machine::{Event, ToolOutcome};
+use crate::machine::Event;
 
 /// What stands where a key was.
 const REDACTED: &str = "[redacted]";
@@ -49,7 +49,8 @@ impl Redactor {
         text
     }
 
-    /// The event without keys.
+    /// The event without keys. What a tool returned has been through [`text`](Redactor::text)
+    /// before it was cut to size.
     pub fn event(&self, mut event: Event) -> Event {
         if self.values.is_empty() {
             return event;
@@ -57,10 +58,8 @@ impl Redactor {
         let text = match &mut event {
             Event::ModelReplied { reply, .. } => &mut reply.text,
             Event::ModelFailed { failure, .. } => &mut failure.message,
-            Event::ToolReturned { outcome: ToolOutcome::Returned { output }, .. } => output,
-            Event::ToolReturned { outcome: ToolOutcome::Failed { message, .. }, .. } => message,
             Event::Cancelled { reason } => reason,
-            Event::DeadlinePassed => return event,
+            Event::ToolReturned { .. } | Event::DeadlinePassed => return event,
         };
         *text = self.text(std::mem::take(text));
         event

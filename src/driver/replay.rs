@@ -30,10 +30,15 @@ impl Playback {
     }
 
     /// Where the answer to an effect is: among the unused recordings of its digest the one of the
-    /// same effect, else the first.
+    /// same effect, else the first. A recording of another kind of effect answers nothing, whatever
+    /// digest somebody wrote into it.
     fn find(&self, prepared: &Prepared) -> Option<usize> {
-        let unused =
-            || self.index.get(&prepared.digest).into_iter().flatten().copied().filter(|&at| !self.used[at]);
+        let answers = |exchange: &Exchange| match prepared.request {
+            Request::Model { .. } => matches!(exchange, Exchange::Model { .. }),
+            Request::Tool { .. } => matches!(exchange, Exchange::Tool { .. }),
+        };
+        let recorded = || self.index.get(&prepared.digest).into_iter().flatten().copied();
+        let unused = || recorded().filter(|&at| !self.used[at] && answers(&self.fixture.exchanges[at]));
         let same = |at: &usize| self.fixture.exchanges[*at].key().is_some_and(|(id, _)| id == prepared.id);
         unused().find(same).or_else(|| unused().next())
     }

@@ -15,6 +15,8 @@ pub struct FileJournal {
     len: u64,
     /// Where the next record goes: the end of the last whole line.
     end: u64,
+    /// How long the file was when it was last looked at, a torn last line included.
+    size: u64,
 }
 
 impl FileJournal {
@@ -26,7 +28,7 @@ impl FileJournal {
         let path = path.into();
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(|error| io(&path, "cannot be created", &error))?;
-        Ok(FileJournal { path, file, len: 0, end: 0 })
+        Ok(FileJournal { path, file, len: 0, end: 0, size: 0 })
     }
 
     /// Opens a journal to read it and write on.
@@ -37,13 +39,14 @@ impl FileJournal {
         let path = path.into();
         let file = OpenOptions::new().read(true).write(true).open(&path);
         let file = file.map_err(|error| io(&path, "cannot be opened", &error))?;
-        let mut journal = FileJournal { path, file, len: 0, end: 0 };
-        let (records, end) = journal.read()?;
-        (journal.len, journal.end) = (records.len() as u64, end);
+        let mut journal = FileJournal { path, file, len: 0, end: 0, size: 0 };
+        let (records, end, size) = journal.read()?;
+        (journal.len, journal.end, journal.size) = (records.len() as u64, end, size);
         Ok(journal)
     }
 
-    fn read(&self) -> Result<(Vec<Record>, u64), JournalError> {
+    /// The records, where the last whole line ends, and how long the file is.
+    fn read(&self) -> Result<(Vec<Record>, u64, u64), JournalError> {
         let mut bytes = Vec::new();
         let mut file = &self.file;
         file.seek(SeekFrom::Start(0))
@@ -58,7 +61,7 @@ impl FileJournal {
             })?;
             records.push(record);
         }
-        Ok((records, end as u64))
+        Ok((records, end as u64, bytes.len() as u64))
     }
 }
 
@@ -71,14 +74,24 @@ impl Journal for FileJournal {
             serde_json::to_vec(record).map_err(|error| JournalError::at(index, error.to_string()))?;
         line.push(b'\n');
         let mut file = &self.file;
+        let size = file.metadata().map_err(|error| io(&self.path, "cannot be read", &error))?.len();
+        if size != self.size {
+            let problem = format!("another writer was here: expected {} bytes, found {size}", self.size);
+            return Err(JournalError::named(self.path.display().to_string(), problem));
+        }
         let written = file
             .seek(SeekFrom::Start(self.end))
             .and_then(|_| self.file.set_len(self.end))
             .and_then(|()| file.write_all(&line))
             .and_then(|()| self.file.sync_data());
-        written.map_err(|error| io(&self.path, "cannot be written", &error))?;
+        if let Err(error) = written {
+            // Half a line of our own may stand there now; the next append takes it away.
+            self.size = file.metadata().map_or(size, |metadata| metadata.len());
+            return Err(io(&self.path, "cannot be written", &error));
+        }
         self.len += 1;
         self.end += line.len() as u64;
+        self.size = self.end;
         Ok(())
     }
 

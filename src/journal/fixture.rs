@@ -268,7 +268,10 @@ impl Fixture {
                 return Err(match format {
                     None => format!("is not JSON: {}", error.into_inner()),
                     Some(None) => format!("is no fixture: expected a field \"format\" that says {FORMAT:?}"),
-                    Some(Some(FORMAT)) => format!("$.{}: {}", error.path(), error.inner()),
+                    Some(Some(FORMAT)) => match error.path().to_string() {
+                        path if path == "." => format!("$: {}", error.inner()),
+                        path => format!("$.{path}: {}", error.inner()),
+                    },
                     Some(Some(other)) => format!("expected the format {FORMAT:?}, found {other:?}"),
                 });
             }
@@ -276,6 +279,16 @@ impl Fixture {
         source.end().map_err(|error| format!("is not one JSON value: {error}"))?;
         if fixture.format != FORMAT {
             return Err(format!("expected the format {FORMAT:?}, found {:?}", fixture.format));
+        }
+        for (at, exchange) in fixture.exchanges.iter().enumerate() {
+            if let Exchange::Happened(event) = exchange
+                && event.effect().is_some()
+            {
+                let kind = event.kind();
+                return Err(format!(
+                    "$.exchanges[{at}].happened: expected what answers no effect, found {kind:?}"
+                ));
+            }
         }
         Ok(fixture)
     }
