@@ -19,7 +19,7 @@ const MAX_SHORT: usize = 300;
 /// The answer to a question.
 pub(super) fn write(question: &Question, evidence: &Evidence) -> String {
     let terms = question.terms();
-    let picks = select(&evidence.passages, &terms, shows_code(question));
+    let picks = select(&evidence.passages, &terms, question.parts.len(), shows_code(question));
     let mut blocks: Vec<String> = Vec::new();
     let calculations = calculations(evidence);
     if !calculations.is_empty() {
@@ -56,7 +56,7 @@ pub(super) fn write_briefly(question: &Question, evidence: &Evidence) -> String 
     if let Some(first) = evidence.calculations.first() {
         return line(&format!("{} = {}", first.expression, first.result), MAX_SHORT);
     }
-    let picks = select(&evidence.passages, &question.terms(), false);
+    let picks = select(&evidence.passages, &question.terms(), question.parts.len(), false);
     match picks.first().and_then(|pick| Some((pick, evidence.passages.get(pick.passage)?))) {
         Some((pick, passage)) => line(&format!("{} ({})", pick.unit.text, passage.source), MAX_SHORT),
         None => question.say(NOTHING.0, NOTHING.1).to_owned(),
@@ -107,7 +107,9 @@ fn append(block: &mut String, pick: &Pick, last: Option<&Pick>) {
     let after_sentence = last.is_some_and(|last| last.unit.kind == UnitKind::Sentence);
     match pick.unit.kind {
         _ if block.is_empty() => {}
-        UnitKind::Sentence if follows && !block.ends_with('\n') => block.push(' '),
+        UnitKind::Sentence if follows && !block.ends_with('\n') && (after_sentence || !pick.unit.opens) => {
+            block.push(' ');
+        }
         UnitKind::Sentence if after_sentence => block.push_str(" … "),
         _ if block.ends_with('\n') => {}
         _ => block.push('\n'),
