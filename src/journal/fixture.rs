@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -311,8 +312,10 @@ impl Fixture {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(fail)?;
         }
+        // A name of its own, so that two who save at the same time do not write into one file.
+        static COUNT: AtomicU64 = AtomicU64::new(0);
         let mut beside = path.as_os_str().to_owned();
-        beside.push(format!(".{}.tmp", std::process::id()));
+        beside.push(format!(".{}.{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
         let beside = PathBuf::from(beside);
         let written = std::fs::write(&beside, self.to_json()).and_then(|()| std::fs::rename(&beside, path));
         written.map_err(|error| {
