@@ -209,3 +209,10 @@ fn a_passage_that_shares_only_the_verb_is_left_out() {
     );
     assert_eq!(found, "환불은 30일 안에 신청한다. [1]\n\n출처:\n[1] a.md");
 }
+
+#[test]
+fn what_is_to_be_done_goes_on_behind_the_sentence_that_names_it() {
+    let text = "The remote is full. Delete old snapshots or buy more space. Be patient.";
+    let found = answer("What happens when the remote is full?", &[docs(&[("a.md", text)])]);
+    assert!(found.starts_with("The remote is full. Delete old snapshots or buy more space. [1]"), "{found}");
+}

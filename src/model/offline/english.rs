@@ -109,6 +109,8 @@ pub(super) fn stem(word: &str) -> String {
     let singular = singular(word);
     let base = bare(&singular);
     let base = base.strip_suffix('e').filter(|rest| rest.len() >= 3).unwrap_or(base);
+    // `installation` has lost its `ion` and is an `install`.
+    let base = base.strip_suffix("at").filter(|rest| rest.len() >= 5).unwrap_or(base);
     let mut stem = base.to_owned();
     let bytes = stem.as_bytes();
     // `planning` loses one of its two n, and so does `fall`, on both sides of a comparison.
@@ -172,6 +174,9 @@ mod tests {
             &["retry", "retries", "retried", "retrying"],
             &["cache", "caches", "cached", "caching"],
             &["process", "processes", "processing"],
+            &["install", "installs", "installed", "installation"],
+            &["configure", "configuring", "configuration"],
+            &["write", "writes", "wrote", "written"],
             &["execute", "execution", "executing"],
         ] {
             let stems: Vec<String> = family.iter().map(|word| stem(word)).collect();

@@ -176,7 +176,9 @@ impl Coverage<'_> {
         // Two nouns outweigh a long one.
         let outweighed =
             self.found.len() > 1 && found * 2 > all && missing.iter().all(|term| term.is_dense());
-        missing.iter().all(|term| !term.name)
+        let only_verbs = !noun && missing.iter().any(|term| !term.verb && term.weight > 1 && term.is_dense());
+        !only_verbs
+            && missing.iter().all(|term| !term.name)
             && (most(&self.found) >= most(&missing) || outweighed)
             && found * 2 >= all
             && self.best * 3 >= all

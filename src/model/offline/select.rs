@@ -80,6 +80,22 @@ pub(super) fn select(passages: &[Passage], terms: &[&Term], parts: usize, shows_
     picks
 }
 
+/// Adds the sentence that goes on where the first passage's picks end: of what is to be done, the
+/// second half seldom names it again.
+pub(super) fn go_on(picks: &mut Vec<Pick>, passages: &[Passage]) {
+    let Some(passage) = picks.first().map(|pick| pick.passage) else { return };
+    let Some(place) = picks.iter().rposition(|pick| pick.passage == passage) else { return };
+    let (last, text) = (picks[place].at, passages.get(passage).map_or("", |found| found.text.as_str()));
+    let next = answered(units(text)).into_iter().find(|(at, _)| *at > last);
+    let goes_on = |unit: &Unit| unit.kind == UnitKind::Sentence && !unit.opens;
+    if let Some((at, unit)) = next.filter(|(at, unit)| *at == last + 1 && goes_on(unit))
+        && picks.iter().all(|pick| pick.unit.text != unit.text)
+        && picks.len() < MAX_PICKS
+    {
+        picks.insert(place + 1, Pick { passage, at, unit });
+    }
+}
+
 /// Whether a candidate of a new passage names nothing that was not named, and is about less than
 /// others are.
 fn says_nothing_new(candidate: &Candidate, picks: &[Pick], seen: &[bool], enough: u32) -> bool {

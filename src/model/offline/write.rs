@@ -7,7 +7,7 @@ use super::evidence::{Evidence, Passage};
 use super::judge::{Coverage, Library, named};
 use super::markdown::UnitKind;
 use super::question::Question;
-use super::select::{Pick, select};
+use super::select::{Pick, go_on, select};
 use super::terms::Term;
 use super::text::line;
 
@@ -19,7 +19,10 @@ const MAX_SHORT: usize = 300;
 /// The answer to a question.
 pub(super) fn write(question: &Question, evidence: &Evidence) -> String {
     let terms = question.terms();
-    let picks = select(&evidence.passages, &terms, question.parts.len(), shows_code(question));
+    let mut picks = select(&evidence.passages, &terms, question.parts.len(), shows_code(question));
+    if asks_what_to_do(question) {
+        go_on(&mut picks, &evidence.passages);
+    }
     let mut blocks: Vec<String> = Vec::new();
     let calculations = calculations(evidence);
     if !calculations.is_empty() {
@@ -183,6 +186,25 @@ fn failures(question: &Question, evidence: &Evidence) -> Option<String> {
         })
         .collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// Whether the question asks what is to be done.
+fn asks_what_to_do(question: &Question) -> bool {
+    let lower = question.text.to_lowercase();
+    [
+        "how do ",
+        "how can ",
+        "how to ",
+        "what should",
+        "what happens",
+        "what can i",
+        "error",
+        "어떻게",
+        "오류",
+        "방법",
+    ]
+    .iter()
+    .any(|word| lower.contains(word))
 }
 
 /// Whether the question asks to be shown something.
