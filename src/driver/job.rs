@@ -123,7 +123,7 @@ impl<'a> Job<'a> {
         };
         let question = self.agent.world.redactor.text(std::mem::take(&mut self.input.question));
         let input = Input { question, ..self.input };
-        let spec = self.agent.rules.spec().clone();
+        let spec = self.agent.rules.shared_spec();
         let run = run_id();
         let header = Header { format: JOURNAL_FORMAT, run: run.clone(), spec, input: input.clone() };
         journal.append(0, &Record::Header(Box::new(header)))?;
