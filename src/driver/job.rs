@@ -144,7 +144,11 @@ impl<'a> Job<'a> {
         };
         self.observer.notice(Signal::Entered(PhaseName::Plan));
         let ended = drive.to_the_end(state, effects.to_vec(), &[]);
-        let records = if own || save_to.is_some() { drive.journal.records()? } else { Vec::new() };
+        let records = match (own, &save_to) {
+            (true, _) => memory.into_records(),
+            (false, Some(_)) => drive.journal.records()?,
+            (false, None) => Vec::new(),
+        };
         if let Some(path) = save_to {
             let interrupted = match &ended {
                 Err(Halt::Interrupted { cause, .. }) => Some(cause.to_string()),
