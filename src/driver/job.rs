@@ -123,7 +123,7 @@ impl<'a> Job<'a> {
         };
         let question = self.agent.world.redactor.text(std::mem::take(&mut self.input.question));
         let input = Input { question, ..self.input };
-        let spec = self.agent.rules.spec().clone();
+        let spec = self.agent.rules.shared_spec();
         let run = run_id();
         let header = Header { format: JOURNAL_FORMAT, run: run.clone(), spec, input: input.clone() };
         journal.append(0, &Record::Header(Box::new(header)))?;
@@ -144,7 +144,11 @@ impl<'a> Job<'a> {
         };
         self.observer.notice(Signal::Entered(PhaseName::Plan));
         let ended = drive.follow(state, effects.to_vec(), &[]);
-        let records = if own || save_to.is_some() { drive.journal.records()? } else { Vec::new() };
+        let records = match (own, &save_to) {
+            (true, _) => memory.into_records(),
+            (false, Some(_)) => drive.journal.records()?,
+            (false, None) => Vec::new(),
+        };
         if let Some(path) = save_to {
             let interrupted = match &ended {
                 Err(Halt::Interrupted { cause, .. }) => Some(cause.to_string()),
