@@ -210,7 +210,7 @@ fn asks_what_to_do(question: &Question) -> bool {
 /// Whether the question asks to be shown something.
 fn shows_code(question: &Question) -> bool {
     let lower = question.text.to_lowercase();
-    ["how", "example", "code", "command", "show", "어떻게", "예시", "예제", "코드", "명령"]
+    ["how", "example", "code", "command", "show", "install", "설치", "어떻게", "예시", "예제", "코드", "명령"]
         .iter()
         .any(|word| lower.contains(word))
 }
