@@ -17,10 +17,6 @@ const FLOORS: [(&str, u32); 9] = [
     ("tool", 6),
 ];
 
-/// Where two folders of one floor may name each other: the shipped specs are data that the rules
-/// never look at, and tools share the models' HTTP client.
-const BESIDE: [(&str, &str); 1] = [("tool", "model")];
-
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
@@ -90,7 +86,7 @@ fn upstairs(file: &str, code: &str) -> Vec<String> {
     let Some(own) = floor(module) else { return Vec::new() };
     let wrong = |name: &String| match (name.as_str(), floor(name)) {
         ("cli", _) => true,
-        (name, Some(theirs)) => name != module && theirs >= own && !BESIDE.contains(&(module, name)),
+        (name, Some(theirs)) => name != module && theirs >= own,
         _ => false,
     };
     named(code).into_iter().filter(wrong).map(|name| format!("{file} names {name}")).collect()

@@ -236,14 +236,14 @@ fn a_failed_step_is_a_result_a_new_plan_or_the_end() {
     let mut spec = agent("validated");
     spec.policy.on_step_failure = OnStepFailure::Abort;
     let told = tell(spec, &[Text(PLAN), Broken]);
-    assert_eq!(told.error(), "EXECUTE_ERROR: step_1 (wiki): ERROR: http: status 500");
+    assert_eq!(told.error(), "EXECUTE_ERROR: step_1 (wiki) failed: ERROR: http: status 500");
 
     let mut spec = agent("validated");
     spec.policy.on_step_failure = OnStepFailure::Replan;
     spec.limits.max_replans = 1;
     let told = tell(spec, &[Text(PLAN), Broken, Text(PLAN), Found, Broken]);
     assert_eq!(told.roles, [Planner, Replanner]);
-    assert_eq!(told.error(), "STEP_FAILED_MAX_REPLANS: step_2 (calc): ERROR: http: status 500");
+    assert_eq!(told.error(), "STEP_FAILED_MAX_REPLANS: step_2 (calc) failed: ERROR: http: status 500");
     assert_eq!(told.phases(), ["PLAN", "EXECUTE", "REPLAN_TRIGGER", "PLAN", "EXECUTE"]);
 }
 

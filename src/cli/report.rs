@@ -10,7 +10,7 @@ use super::failure::{Failure, Outcome};
 use super::screen::Screen;
 use super::{out, text, trace};
 use crate::driver::{Interrupted, Run, Stopped};
-use crate::journal::Drift;
+use crate::journal::{Drift, Fixture};
 use crate::machine::{ErrorCode, Progress, RunError, State};
 
 /// A run as it was asked for.
@@ -32,6 +32,10 @@ pub fn conclude(asked: &Asked<'_>, screen: &Screen, result: Result<Run, Stopped>
         Err(Stopped::Drifted(drifts)) => drifted(asked, &drifts),
         Err(stopped @ Stopped::InDoubt { .. }) => in_doubt(asked, stopped),
         Err(Stopped::Incomplete(problem)) => Err(Failure::unusable(problem)),
+        Err(Stopped::Unsaved { error, run }) => {
+            ended(asked, screen, &run)?;
+            Err(Failure::unusable(error))
+        }
         Err(Stopped::Journal(error)) => Err(Failure::unusable(error)),
         Err(Stopped::Fixture(error)) => Err(Failure::unusable(error)),
     }
@@ -83,6 +87,9 @@ fn interrupted(asked: &Asked<'_>, screen: &Screen, interrupted: &Interrupted) ->
     }
     let hint = match (asked.journal, asked.record) {
         (Some(journal), _) => format!("planwright resume {}  goes on where it stopped", quoted(journal)),
+        (None, Some(fixture)) if !holds_a_part(fixture) => {
+            format!("{} holds a whole run and is left as it was", quoted(fixture))
+        }
         (None, Some(fixture)) => format!(
             "what was answered is kept in {}; the same command with --record-mode new_episodes goes on",
             quoted(fixture)
@@ -91,6 +98,12 @@ fn interrupted(asked: &Asked<'_>, screen: &Screen, interrupted: &Interrupted) ->
     };
     let error = anyhow::anyhow!("{}", text::line(&interrupted.to_string()));
     Err(Failure { exit: Exit::Interrupted, error, hint: Some(hint) })
+}
+
+/// Whether a fixture holds a run that was interrupted.
+fn holds_a_part(path: &Path) -> bool {
+    Fixture::load(path)
+        .is_ok_and(|fixture| matches!(fixture.outcome, crate::journal::Outcome::Interrupted(_)))
 }
 
 fn drifted(asked: &Asked<'_>, drifts: &[Drift]) -> Outcome<Exit> {

@@ -9,6 +9,7 @@ use super::run::farewell;
 use super::screen::Screen;
 use super::style::Color;
 use super::{agent, interrupt, world};
+use crate::driver::CancelToken;
 use crate::journal::{FileJournal, Journal, fold};
 
 pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
@@ -27,10 +28,9 @@ pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
         screen.note(&format!("{name} answers, agent {}", spec.name));
         (world::agent(spec, &settings, model)?, name)
     };
-    // A resumed run cannot be cancelled from outside; its journal holds all there is, so ending at
-    // once loses nothing.
-    interrupt::listen(None, screen.voice.clone(), farewell(Some(&args.journal)));
-    let result = agent.resume(&mut journal, Some(&screen));
+    let cancel = CancelToken::new();
+    interrupt::listen(Some(cancel.clone()), screen.voice.clone(), farewell(Some(&args.journal)));
+    let result = agent.resume_with(&mut journal, Some(&screen), cancel);
     let asked = Asked {
         question: &folded.state.task.input.question,
         agent: &agent.rules().spec().name,

@@ -58,14 +58,6 @@ impl PlanStep {
         self.id.clone().unwrap_or_else(|| default_name(index))
     }
 
-    /// Whether `name` names this step, standing at `index` (from 0).
-    pub fn has_name(&self, index: usize, name: &str) -> bool {
-        match &self.id {
-            Some(id) => id == name,
-            None => name.strip_prefix("step_").and_then(|n| n.parse().ok()) == index.checked_add(1),
-        }
-    }
-
     fn refers(&self) -> bool {
         self.input_from.is_some() || !self.depends_on.is_empty()
     }
@@ -127,14 +119,16 @@ pub enum StepField {
     Description,
 }
 
-/// Which steps of a plan wait for which, by position. Both lists are empty where no step refers to
-/// another; else they hold one entry per step.
+/// Which steps of a plan wait for which, by position: names are resolved here once and for all. The
+/// lists are empty where no step refers to another; else they hold one entry per step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Links {
     /// For each step, the earlier steps it waits for, ascending.
     pub needs: Vec<Vec<u32>>,
     /// For each step, the later steps that wait for it, ascending.
     pub dependents: Vec<Vec<u32>>,
+    /// For each step, the earlier step whose output is its input, where there is one.
+    pub inputs: Vec<Option<u32>>,
 }
 
 /// What plans of one agent must look like.
@@ -333,7 +327,11 @@ fn link(steps: &[PlanStep]) -> Result<Links, ContractError> {
     if !steps.iter().any(PlanStep::refers) {
         return Ok(Links::default());
     }
-    let mut links = Links { needs: vec![Vec::new(); steps.len()], dependents: vec![Vec::new(); steps.len()] };
+    let mut links = Links {
+        needs: vec![Vec::new(); steps.len()],
+        dependents: vec![Vec::new(); steps.len()],
+        inputs: vec![None; steps.len()],
+    };
     for (at, step) in steps.iter().enumerate() {
         let named =
             step.depends_on.iter().enumerate().map(|(nth, name)| (format!("depends_on[{nth}]"), name));
@@ -349,6 +347,7 @@ fn link(steps: &[PlanStep]) -> Result<Links, ContractError> {
                 Some(&needed) => links.needs[at].push(needed as u32),
             }
         }
+        links.inputs[at] = step.input_from.as_ref().and_then(|_| links.needs[at].last().copied());
         links.needs[at].sort_unstable();
         links.needs[at].dedup();
         for &needed in &links.needs[at] {

@@ -8,6 +8,8 @@ use serde_json::Value;
 
 /// How many opening braces of a reply are tried as the start of its JSON object.
 const MAX_CANDIDATES: usize = 64;
+/// Longest path and longest problem of a contract error, in characters.
+const MAX_MESSAGE_CHARS: usize = 500;
 
 /// Something that does not fit a contract, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +21,9 @@ pub struct ContractError {
 impl ContractError {
     /// An error at a JSON path (`$.steps[2].tool`) or a field name of a declaration.
     pub fn at(path: impl Into<String>, problem: impl Into<String>) -> Self {
-        ContractError { path: path.into(), problem: problem.into() }
+        // Messages quote what came, and what came may be as long as a reply.
+        let bounded = |text: String| excerpt(&text, MAX_MESSAGE_CHARS);
+        ContractError { path: bounded(path.into()), problem: bounded(problem.into()) }
     }
 
     /// The JSON path of the value that does not fit.

@@ -82,7 +82,7 @@ impl Agent {
         observer: Option<&dyn Observer>,
         cancel: super::CancelToken,
     ) -> Result<Run, Stopped> {
-        super::job::resume(self, journal, observer, cancel)
+        super::resume::resume(self, journal, observer, cancel)
     }
 
     /// Replays a fixture under this agent's rules: every answer comes out of the fixture, nothing

@@ -1,24 +1,20 @@
-//! One run: its configuration, and the loop that every run goes through.
+//! Job: one run to be configured, and where its records go.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::Scope;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::agent::Agent;
+use super::drive::{Drive, Halt};
 use super::observer::{Nobody, Observer, Signal};
-use super::ports::Unanswered;
-use super::prepare::{Prepared, Request};
 use super::replay::Playback;
 use super::run::{Interrupted, Run, Stopped};
-use crate::contract::{AnswerForm, ToolEffect};
-use crate::journal::{Drift, Fixture, Header, JOURNAL_FORMAT, Journal, MemoryJournal, Record, fold};
-use crate::machine::{
-    Effect, EffectId, Event, Input, PhaseName, State, Step, StepRun, admit, outstanding, start, transition,
+use crate::journal::{
+    Fixture, FixtureError, Header, JOURNAL_FORMAT, Journal, MemoryJournal, Outcome, Record,
 };
-use crate::spec::{Digest, Execution, RoleName, Rules};
+use crate::machine::{ErrorCode, Input, PhaseName, State, Step, start};
+use crate::spec::Digest;
 
 /// What a run does with a fixture, under the names that people know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +44,7 @@ impl CancelToken {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    fn is_cancelled(&self) -> bool {
+    pub(super) fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -115,6 +111,9 @@ impl<'a> Job<'a> {
         if may_ask {
             self.agent.complete()?;
         }
+        if let Some(path) = &save_to {
+            Fixture::check_writable(path)?;
+        }
         let mut memory = MemoryJournal::new();
         let own = self.journal.is_none();
         let journal: &mut dyn Journal = match self.journal {
@@ -149,16 +148,12 @@ impl<'a> Job<'a> {
             (false, Some(_)) => drive.journal.records()?,
             (false, None) => Vec::new(),
         };
-        if let Some(path) = save_to {
-            let interrupted = match &ended {
-                Err(Halt::Interrupted { cause, .. }) => Some(cause.to_string()),
-                _ => None,
-            };
-            if !matches!(ended, Err(Halt::Drifted(_) | Halt::Journal(_))) {
-                save(&path, &records, interrupted)?;
-            }
+        let saved = save_to.map_or(Ok(()), |path| save(&path, &records, &ended));
+        let run = conclude(ended, if own { records } else { Vec::new() })?;
+        match saved {
+            Ok(()) => Ok(run),
+            Err(error) => Err(Stopped::Unsaved { error, run: Box::new(run) }),
         }
-        conclude(ended, if own { records } else { Vec::new() })
     }
 
     /// Where answers come from, whether the world may be asked, and where the fixture goes.
@@ -183,60 +178,35 @@ impl<'a> Job<'a> {
     }
 }
 
-fn save(path: &Path, records: &[Record], interrupted: Option<String>) -> Result<(), Stopped> {
-    let mut fixture = Fixture::of_records(records, interrupted)?;
+/// Saves what was recorded. A whole recording that stands there already is not given up for one
+/// that broke off.
+fn save(path: &Path, records: &[Record], ended: &Result<State, Halt>) -> Result<(), FixtureError> {
+    let interrupted = match ended {
+        Ok(_) => None,
+        Err(Halt::Interrupted { cause, .. }) => Some(cause.to_string()),
+        Err(Halt::Drifted(_) | Halt::Journal(_)) => return Ok(()),
+    };
+    let unreadable = |error: crate::journal::JournalError| FixtureError::at(path, error.to_string());
+    let mut fixture = Fixture::of_records(records, interrupted).map_err(unreadable)?;
     if let Ok(before) = Fixture::load(path) {
+        let richer = fixture.exchanges.len() >= before.exchanges.len();
+        if broke_off(&fixture) && !(broke_off(&before) && richer) {
+            return Ok(());
+        }
         fixture.notes = before.notes;
     }
-    Ok(fixture.save(path)?)
+    fixture.save(path)
 }
 
-/// Goes on with a journal.
-pub(super) fn resume(
-    agent: &Agent,
-    journal: &mut dyn Journal,
-    observer: Option<&dyn Observer>,
-    cancel: CancelToken,
-) -> Result<Run, Stopped> {
-    let folded = fold(journal.records()?)?;
-    let agent = Agent { rules: Arc::new(folded.rules), world: Arc::clone(&agent.world) };
-    let rules = &*agent.rules;
-    let effects = outstanding(rules, &folded.state);
-    for effect in &effects {
-        if let Some(tool) = in_doubt(rules, &folded.state, effect, &folded.unanswered) {
-            return Err(Stopped::InDoubt { effect: effect.id(), tool });
-        }
+fn broke_off(fixture: &Fixture) -> bool {
+    match &fixture.outcome {
+        Outcome::Interrupted(_) => true,
+        Outcome::Error(error) => error.code == ErrorCode::Cancelled,
+        Outcome::Answer(_) => false,
     }
-    if !folded.state.phase.name().is_terminal() {
-        agent.complete()?;
-    }
-    let mut drive = Drive {
-        agent: &agent,
-        rules,
-        run: folded.run,
-        journal,
-        index: folded.len,
-        observer: observer.unwrap_or(&Nobody),
-        cancel,
-        began: Instant::now(),
-        playback: None,
-        may_ask: true,
-    };
-    drive.observer.notice(Signal::Entered(folded.state.phase.name()));
-    let ended = drive.follow(folded.state, effects, &folded.unanswered);
-    conclude(ended, Vec::new())
 }
 
-/// The tool of an effect that was requested, never answered, and may not be done twice.
-fn in_doubt(rules: &Rules, state: &State, effect: &Effect, unanswered: &[EffectId]) -> Option<String> {
-    let Effect::CallTool { id, step } = effect else { return None };
-    let (name, _) = crate::prompt::tool_call(state, *step)?;
-    let contract = rules.tool(name)?;
-    let once = contract.effect == ToolEffect::Write && !contract.is_idempotent();
-    (once && unanswered.contains(id)).then(|| name.to_owned())
-}
-
-fn conclude(ended: Result<State, Halt>, records: Vec<Record>) -> Result<Run, Stopped> {
+pub(super) fn conclude(ended: Result<State, Halt>, records: Vec<Record>) -> Result<Run, Stopped> {
     match ended {
         Ok(state) => Ok(Run { state, records }),
         Err(Halt::Interrupted { effect, cause, state }) => Err(Stopped::Interrupted(Box::new(Interrupted {
@@ -252,7 +222,6 @@ fn conclude(ended: Result<State, Halt>, records: Vec<Record>) -> Result<Run, Sto
 
 /// An id that no other run has: the tool calls' idempotency keys begin with it.
 fn run_id() -> String {
-    use std::sync::atomic::AtomicU64;
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let parts = [
@@ -261,240 +230,4 @@ fn run_id() -> String {
         COUNT.fetch_add(1, Ordering::Relaxed).to_le_bytes().to_vec(),
     ];
     Digest::of(parts.iter().map(Vec::as_slice)).to_string()
-}
-
-/// Why the loop stops before the end.
-enum Halt {
-    Interrupted { effect: EffectId, cause: Unanswered, state: State },
-    Drifted(Vec<Drift>),
-    Journal(crate::journal::JournalError),
-}
-
-impl From<crate::journal::JournalError> for Halt {
-    fn from(error: crate::journal::JournalError) -> Self {
-        Halt::Journal(error)
-    }
-}
-
-/// What a thread brings back.
-type Performed = (EffectId, Result<Event, Unanswered>);
-
-struct Drive<'a> {
-    agent: &'a Agent,
-    rules: &'a Rules,
-    run: String,
-    journal: &'a mut dyn Journal,
-    index: u64,
-    observer: &'a dyn Observer,
-    cancel: CancelToken,
-    began: Instant,
-    playback: Option<Playback>,
-    may_ask: bool,
-}
-
-impl Drive<'_> {
-    /// The loop: what waits is answered, one answer at a time, until the run has ended.
-    fn follow(&mut self, state: State, effects: Vec<Effect>, asked: &[EffectId]) -> Result<State, Halt> {
-        let agent = self.agent.clone();
-        let (sender, receiver) = channel();
-        std::thread::scope(|scope| {
-            let side = Side { agent: &agent, scope, sender, receiver };
-            let mut state = state;
-            let mut queue = Vec::new();
-            self.request(&state, effects, asked, &mut queue)?;
-            let mut in_flight = 0;
-            while !state.phase.name().is_terminal() {
-                let event = match self.happened() {
-                    Some(event) => event,
-                    None => match self.next_answer(&state, &mut queue, &mut in_flight, &side)? {
-                        (_, Ok(event)) => event,
-                        (effect, Err(cause)) => {
-                            let state = self.drain(state, in_flight, &side)?;
-                            return Err(Halt::Interrupted { effect, cause, state });
-                        }
-                    },
-                };
-                let (next, effects) = self.apply(state, event)?;
-                state = next;
-                self.request(&state, effects, &[], &mut queue)?;
-            }
-            if let Some(playback) = &self.playback
-                && !self.may_ask
-            {
-                let parallel = self.rules.policy().execution != Execution::Sequential;
-                let drifts = playback.drifts(&state, parallel);
-                if !drifts.is_empty() {
-                    return Err(Halt::Drifted(drifts));
-                }
-            }
-            Ok(state)
-        })
-    }
-
-    /// Writes down what is about to be performed, then lines it up.
-    fn request(
-        &mut self,
-        state: &State,
-        effects: Vec<Effect>,
-        asked: &[EffectId],
-        queue: &mut Vec<Prepared>,
-    ) -> Result<(), Halt> {
-        for effect in effects {
-            let prepared = Prepared::of(self.rules, state, effect);
-            if !asked.contains(&prepared.id) {
-                self.append(&Record::Requested { effect: prepared.id, digest: prepared.digest })?;
-            }
-            match &prepared.request {
-                Request::Model { role, .. } => {
-                    self.observer.notice(Signal::Asking { effect: prepared.id, role: *role });
-                }
-                Request::Tool { step, tool, input } => {
-                    self.observer.notice(Signal::Calling { effect: prepared.id, step: *step, tool, input });
-                }
-            }
-            queue.push(prepared);
-        }
-        Ok(())
-    }
-
-    /// What happened that answers no effect: out of the recording in a replay, else out of the
-    /// world.
-    fn happened(&mut self) -> Option<Event> {
-        if let Some(playback) = &mut self.playback
-            && let Some(event) = playback.happened()
-        {
-            return Some(event);
-        }
-        if !self.may_ask {
-            return None;
-        }
-        if self.cancel.is_cancelled() {
-            return Some(Event::Cancelled { reason: "stopped by the user".to_owned() });
-        }
-        let deadline = Duration::from_secs(u64::from(self.rules.spec().limits.deadline_seconds));
-        (self.began.elapsed() > deadline).then_some(Event::DeadlinePassed)
-    }
-
-    /// The next answer: a recorded one where there is one, else one of the world's.
-    fn next_answer(
-        &mut self,
-        state: &State,
-        queue: &mut Vec<Prepared>,
-        in_flight: &mut usize,
-        side: &Side<'_, '_>,
-    ) -> Result<Performed, Halt> {
-        if let Some(playback) = &mut self.playback
-            && let Some(nth) = playback.first_recorded(queue)
-        {
-            let prepared = queue.remove(nth);
-            let event = playback.answer(&prepared).expect("first_recorded found its recording");
-            return Ok((prepared.id, Ok(event)));
-        }
-        if let (Some(playback), Some(prepared), false) = (&self.playback, queue.first(), self.may_ask) {
-            return Err(Halt::Drifted(vec![playback.missing(state, prepared)]));
-        }
-        if *in_flight == 0 && queue.len() == 1 {
-            let prepared = queue.remove(0);
-            return Ok((prepared.id, self.perform_here(&prepared)));
-        }
-        for prepared in queue.drain(..) {
-            side.perform(self.run.clone(), prepared);
-            *in_flight += 1;
-        }
-        let performed = side.receiver.recv().expect("the loop itself holds a sender");
-        *in_flight -= 1;
-        Ok(performed)
-    }
-
-    fn perform_here(&self, prepared: &Prepared) -> Result<Event, Unanswered> {
-        let world = &self.agent.world;
-        let streams = matches!(prepared.request, Request::Model { role: RoleName::Writer, .. })
-            && self.rules.form() == AnswerForm::Text
-            && self.observer.wants_tokens();
-        if !streams {
-            return world.perform(self.rules, &self.run, prepared, None);
-        }
-        let mut sink = |piece: &str| {
-            let piece = world.redactor.text(piece.to_owned());
-            self.observer.notice(Signal::Token(&piece));
-        };
-        world.perform(self.rules, &self.run, prepared, Some(&mut sink))
-    }
-
-    /// Writes an answer down, then moves the run. An answer that does not fit any more (the run was
-    /// cancelled meanwhile) is not written down.
-    fn apply(&mut self, state: State, event: Event) -> Result<(State, Vec<Effect>), Halt> {
-        if admit(&state, &event).is_err() {
-            return Ok((state, Vec::new()));
-        }
-        let answers = event.effect();
-        let record = match answers {
-            Some(_) => Record::Answered(event),
-            None => Record::Happened(event),
-        };
-        self.append(&record)?;
-        let (Record::Answered(event) | Record::Happened(event)) = record else {
-            unreachable!("made two lines above")
-        };
-        let lines = state.task.trace.len();
-        let step = transition(self.rules, state, event).expect("admitted above");
-        self.show(&step, answers, lines);
-        Ok((step.state, step.effects.to_vec()))
-    }
-
-    fn show(&self, step: &Step, answered: Option<EffectId>, lines_before: usize) {
-        let task = &step.state.task;
-        if let Some(EffectId::Step { draft, step: at, .. }) = answered
-            && let Some(progress) = match draft == task.draft {
-                true => task.progress.as_ref(),
-                false => task.artifacts.past.last(),
-            }
-            && let (Some(planned), Some(run)) =
-                (progress.plan.steps.get(at as usize), progress.steps.get(at as usize))
-        {
-            let (tool, failed) = (&planned.tool, matches!(run, StepRun::Failed { .. }));
-            let output = run.output().unwrap_or_default();
-            self.observer.notice(Signal::Finished { step: at, tool, failed, output });
-        }
-        for line in task.trace.iter().skip(lines_before) {
-            self.observer.notice(Signal::Traced(line));
-        }
-        for taken in &step.moves {
-            self.observer.notice(Signal::Entered(taken.to));
-        }
-    }
-
-    fn append(&mut self, record: &Record) -> Result<(), Halt> {
-        self.journal.append(self.index, record)?;
-        self.index += 1;
-        Ok(())
-    }
-
-    /// Waits for what still runs beside an interrupted effect, so that no answer is lost.
-    fn drain(&mut self, mut state: State, in_flight: usize, side: &Side<'_, '_>) -> Result<State, Halt> {
-        for _ in 0..in_flight {
-            if let Ok((_, Ok(event))) = side.receiver.recv() {
-                state = self.apply(state, event)?.0;
-            }
-        }
-        Ok(state)
-    }
-}
-
-/// Threads for what runs side by side.
-struct Side<'scope, 'env> {
-    agent: &'env Agent,
-    scope: &'scope Scope<'scope, 'env>,
-    sender: Sender<Performed>,
-    receiver: Receiver<Performed>,
-}
-
-impl Side<'_, '_> {
-    fn perform(&self, run: String, prepared: Prepared) {
-        let (agent, sender) = (self.agent, self.sender.clone());
-        self.scope.spawn(move || {
-            let performed = agent.world.perform(&agent.rules, &run, &prepared, None);
-            let _ = sender.send((prepared.id, performed));
-        });
-    }
 }

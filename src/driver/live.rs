@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::ports::{Cause, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, Unanswered};
 use super::prepare::{Prepared, Request};
 use super::redact::Redactor;
-use crate::contract::ToolContract;
+use crate::contract::{ToolContract, ToolEffect};
 use crate::machine::{EffectId, Event, ToolOutcome};
 use crate::spec::{RoleName, Rules};
 
@@ -53,7 +53,7 @@ impl World {
                 };
                 let most = contract.max_output_bytes as usize;
                 // Keys go before the cut: half a key is still a secret.
-                let outcome = match call(port, contract, run, prepared.id, input) {
+                let outcome = match call(port, contract, run, prepared.id, input)? {
                     Ok(output) => ToolOutcome::Returned { output: cut(self.redactor.text(output), most) },
                     Err(ToolError { kind, message }) => ToolOutcome::Failed {
                         kind: self.redactor.text(kind),
@@ -72,17 +72,21 @@ fn unavailable(message: String) -> Unanswered {
 }
 
 /// Calls a tool within its contract's time. A panic is a failure like others.
+///
+/// # Errors
+/// A write that may not happen twice and has not come back: it may have happened or may yet, so
+/// there is no answer to give. The run is interrupted, and the write in doubt.
 fn call(
     tool: &Arc<dyn Tool>,
     contract: &ToolContract,
     run: &str,
     effect: EffectId,
     input: &Value,
-) -> Result<String, ToolError> {
+) -> Result<Result<String, ToolError>, Unanswered> {
     let key = format!("{run}/{effect}");
     let most = contract.max_output_bytes as usize;
     match contract.timeout_ms.map(Duration::from_millis) {
-        None => guarded(&**tool, input, &key, None, most),
+        None => Ok(guarded(&**tool, input, &key, None, most)),
         Some(timeout) => {
             // The call gets a thread of its own that can be left behind: nothing else ends a
             // blocking call that does not come back.
@@ -93,12 +97,22 @@ fn call(
                     let _ = sender.send(guarded(&*tool, &input, &key, Some(timeout), most));
                 });
             match spawned.map(|_| receiver.recv_timeout(timeout)) {
-                Ok(Ok(result)) => result,
+                Ok(Ok(result)) => Ok(result),
                 Ok(Err(RecvTimeoutError::Timeout)) => {
-                    Err(ToolError::new("timeout", format!("no answer within {} ms", timeout.as_millis())))
+                    let message = format!("no answer within {} ms", timeout.as_millis());
+                    if contract.effect == ToolEffect::Write && !contract.is_idempotent() {
+                        let message = format!("{}: {message}; the write may have happened", contract.name);
+                        let cause = Cause::Timeout;
+                        return Err(Unanswered { cause, message, retry_after: None, tries: 1 });
+                    }
+                    Ok(Err(ToolError::new("timeout", message)))
                 }
-                Ok(Err(RecvTimeoutError::Disconnected)) => Err(ToolError::new("panic", "the tool panicked")),
-                Err(error) => Err(ToolError::new("resources", format!("no thread for the call: {error}"))),
+                Ok(Err(RecvTimeoutError::Disconnected)) => {
+                    Ok(Err(ToolError::new("panic", "the tool panicked")))
+                }
+                Err(error) => {
+                    Ok(Err(ToolError::new("resources", format!("no thread for the call: {error}"))))
+                }
             }
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! One loop serves run, resume, record and replay: they differ only in where answers come from and
 //! where records go. It runs on the caller's thread; steps that run side by side get threads of
-//! their own, scoped and bounded by the policy's width. Inside an async runtime, call it in a
+//! their own, bounded by the policy's width, and so does a tool call with a time-out, which is left
+//! behind when its time is up. Inside an async runtime, call it in a
 //! blocking task.
 //!
 //! **Invariant:** nothing in this folder decides what happens next. Whether to try again, go back
@@ -10,6 +11,7 @@
 
 mod agent;
 mod clock;
+mod drive;
 mod job;
 mod live;
 mod observer;
@@ -17,6 +19,7 @@ mod ports;
 mod prepare;
 mod redact;
 mod replay;
+mod resume;
 mod run;
 
 pub use agent::{Agent, AgentBuilder};

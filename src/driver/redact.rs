@@ -49,6 +49,19 @@ impl Redactor {
         text
     }
 
+    /// The next piece of a stream without keys. What may be the beginning of a key is held back until
+    /// more has come.
+    pub fn piece(&self, held: &mut String, piece: &str) -> String {
+        held.push_str(piece);
+        let mut text = self.text(std::mem::take(held));
+        let begins = |value: &String| {
+            (1..value.len()).rev().find(|&end| value.is_char_boundary(end) && text.ends_with(&value[..end]))
+        };
+        let keep = self.values.iter().filter_map(begins).max().unwrap_or(0);
+        *held = text.split_off(text.len() - keep);
+        text
+    }
+
     /// The event without keys. What a tool returned has been through [`text`](Redactor::text)
     /// before it was cut to size.
     pub fn event(&self, mut event: Event) -> Event {

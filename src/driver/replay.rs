@@ -11,6 +11,8 @@ use crate::spec::Digest;
 pub(super) struct Playback {
     fixture: Fixture,
     used: Vec<bool>,
+    /// Everything before this position is used.
+    first_unused: usize,
     /// Positions in the order in which they were asked for.
     order: Vec<usize>,
     /// For each digest, its positions, ascending.
@@ -26,7 +28,7 @@ impl Playback {
             }
         }
         let used = vec![false; fixture.exchanges.len()];
-        Playback { fixture, used, order: Vec::new(), index }
+        Playback { fixture, used, first_unused: 0, order: Vec::new(), index }
     }
 
     /// Where the answer to an effect is: among the unused recordings of its digest the one of the
@@ -59,8 +61,11 @@ impl Playback {
 
     /// What happened unasked at this point of the recording.
     pub fn happened(&mut self) -> Option<Event> {
-        let next = self.used.iter().position(|used| !used)?;
-        let Exchange::Happened(event) = &self.fixture.exchanges[next] else { return None };
+        while self.used.get(self.first_unused) == Some(&true) {
+            self.first_unused += 1;
+        }
+        let next = self.first_unused;
+        let Exchange::Happened(event) = self.fixture.exchanges.get(next)? else { return None };
         self.used[next] = true;
         Some(event.clone())
     }

@@ -102,6 +102,14 @@ pub enum Stopped {
     /// The agent lacks something that its spec names.
     #[error("{0}")]
     Incomplete(String),
+    /// The run has ended, and its fixture cannot be written. Nothing that came of the run is lost.
+    #[error("{error}")]
+    Unsaved {
+        /// Why the fixture cannot be written.
+        error: FixtureError,
+        /// The run.
+        run: Box<Run>,
+    },
     /// The journal cannot be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),

@@ -20,12 +20,19 @@ pub struct FileJournal {
 }
 
 impl FileJournal {
-    /// Starts a new journal.
+    /// Starts a new journal. A file that holds no whole record (its writer was stopped before the
+    /// first) is taken over.
     ///
     /// # Errors
-    /// Where the file exists already, or cannot be made.
+    /// Where the file holds a record already, or cannot be made.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
         let path = path.into();
+        if path.is_file()
+            && let Ok(journal) = FileJournal::open(&path)
+            && journal.len == 0
+        {
+            return Ok(journal);
+        }
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(|error| io(&path, "cannot be created", &error))?;
         Ok(FileJournal { path, file, len: 0, end: 0, size: 0 })

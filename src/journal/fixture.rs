@@ -2,6 +2,7 @@
 //! answer as it came.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -108,7 +109,7 @@ pub enum Exchange {
         role: RoleName,
         /// The digest of frame and payload.
         digest: Digest,
-        /// Which request of this digest it is, from 1.
+        /// Which answer to a request of this digest it is, from 1.
         occurrence: u32,
         /// The payload: the user message.
         request: Value,
@@ -223,7 +224,7 @@ pub struct FixtureError {
 }
 
 impl FixtureError {
-    fn at(path: &Path, problem: impl Into<String>) -> Self {
+    pub(crate) fn at(path: &Path, problem: impl Into<String>) -> Self {
         FixtureError { path: path.to_owned(), problem: problem.into() }
     }
 }
@@ -301,6 +302,21 @@ impl Fixture {
         text
     }
 
+    /// Whether a fixture could be written there. Asked before a run that is to be recorded, so that
+    /// no model is asked for nothing.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn check_writable(path: impl AsRef<Path>) -> Result<(), FixtureError> {
+        let path = path.as_ref();
+        let fail = |error: std::io::Error| FixtureError::at(path, format!("cannot be written: {error}"));
+        if path.is_dir() {
+            return Err(FixtureError::at(path, "cannot be written: it is a folder"));
+        }
+        let beside = beside(path).map_err(fail)?;
+        std::fs::File::create(&beside).and_then(|_| std::fs::remove_file(&beside)).map_err(fail)
+    }
+
     /// Writes the fixture, whole or not at all: into a file beside the target that then takes its
     /// place. Folders on the way are made.
     ///
@@ -309,18 +325,25 @@ impl Fixture {
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FixtureError> {
         let path = path.as_ref();
         let fail = |error: std::io::Error| FixtureError::at(path, format!("cannot be written: {error}"));
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).map_err(fail)?;
-        }
-        // A name of its own, so that two who save at the same time do not write into one file.
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(format!(".{}.{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-        let beside = PathBuf::from(beside);
-        let written = std::fs::write(&beside, self.to_json()).and_then(|()| std::fs::rename(&beside, path));
+        let beside = beside(path).map_err(fail)?;
+        let written = std::fs::File::create(&beside)
+            .and_then(|mut file| file.write_all(self.to_json().as_bytes()).and_then(|()| file.sync_all()))
+            .and_then(|()| std::fs::rename(&beside, path));
         written.map_err(|error| {
             let _ = std::fs::remove_file(&beside);
             fail(error)
         })
     }
+}
+
+/// A file beside the target, with a name of its own, so that two who save at the same time do not
+/// write into one file. Folders on the way are made.
+fn beside(path: &Path) -> std::io::Result<PathBuf> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+    Ok(PathBuf::from(beside))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::fixture::{Exchange, Fixture, Frame, ModelAnswer, Outcome, tool_digest};
 use super::{JournalError, Record};
-use crate::machine::{Effect, EffectId, Event, State, outstanding, start, transition};
+use crate::machine::{Effect, EffectId, Event, State, awaited, start, transition};
 use crate::prompt;
 use crate::spec::{Digest, RoleName, Rules, Spec};
 
@@ -61,8 +61,7 @@ impl Fixture {
 }
 
 fn ask(rules: &Rules, state: &State, id: EffectId, fixture: &mut Fixture) -> Option<Asked> {
-    let effect = outstanding(rules, state).into_iter().find(|effect| effect.id() == id)?;
-    match effect {
+    match awaited(rules, state, id)? {
         Effect::AskModel { role, .. } => {
             let request = prompt::render(rules, state, role)?;
             fixture.frames.entry(role).or_insert_with(|| Frame::of(&request.frame));

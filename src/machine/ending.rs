@@ -2,7 +2,7 @@
 
 use super::plan;
 use super::route::Exit;
-use super::state::{ErrorCode, Failure, PhaseName, RunError, Task};
+use super::state::{ErrorCode, Failure, PhaseName, Progress, RunError, Task};
 use super::trace::TraceLine;
 use crate::spec::Rules;
 
@@ -32,12 +32,18 @@ pub(super) fn leave_line(task: &mut Task, rules: &Rules, phase: PhaseName, error
 /// The error of a run that has no replan left. The line of the phase that sent the plan back says
 /// why already, so there is no other.
 pub(super) fn exhausted(task: &mut Task, exit: Exit) -> RunError {
-    let (phase, code) = match exit {
-        Exit::StepFailed => (PhaseName::Execute, ErrorCode::StepFailedMaxReplans),
-        _ => (PhaseName::Validate, ErrorCode::ValidationFailedMaxReplans),
+    let (phase, code, message) = match exit {
+        Exit::StepFailed => {
+            let failure = task.progress.as_ref().and_then(Progress::first_failure);
+            let message = failure.map(|failure| failure.to_string());
+            (PhaseName::Execute, ErrorCode::StepFailedMaxReplans, message)
+        }
+        _ => {
+            let reason = task.feedback.as_ref().map(|feedback| feedback.reason.clone());
+            (PhaseName::Validate, ErrorCode::ValidationFailedMaxReplans, reason)
+        }
     };
-    let reason = task.feedback.as_ref().map(|feedback| feedback.reason.clone()).unwrap_or_default();
-    let error = RunError { code, message: reason };
+    let error = RunError { code, message: message.unwrap_or_default() };
     task.failures.push(Failure { phase, draft: task.draft, message: error.to_string() });
     error
 }

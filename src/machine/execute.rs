@@ -41,9 +41,10 @@ pub(super) fn on_event(_: &mut ExecuteStage, task: &mut Task, context: &mut Cont
             let policy = context.rules.policy();
             let judged_at_once =
                 policy.execution == Execution::Sequential && policy.on_step_failure != OnStepFailure::Record;
-            match failed && judged_at_once {
-                true => leave(task, context),
-                false => advance(task, context),
+            if failed && judged_at_once {
+                leave(task, context);
+            } else {
+                advance(task, context);
             }
         }
         other => context.event = other,
@@ -134,14 +135,30 @@ impl Progress {
         }
     }
 
-    /// The first failed step, said as `step_2 (wiki): ERROR: …`.
-    fn first_failure(&self) -> Option<String> {
+    /// The first failed step.
+    pub(super) fn first_failure(&self) -> Option<StepFailure> {
         let failed = |run: &&StepRun| matches!(run, StepRun::Failed { .. });
         let (at, run) = self.steps.iter().enumerate().find(|(_, run)| failed(run))?;
         let planned = self.plan.steps.get(at)?;
-        Some(format!("{} ({}): {}", planned.name(at), planned.tool, run.output().unwrap_or_default()))
+        let step = format!("{} ({}) failed", planned.name(at), planned.tool);
+        Some(StepFailure { step, output: run.output().unwrap_or_default().to_owned() })
     }
 }
+
+/// A failed step: which, and what its tool said.
+pub(super) struct StepFailure {
+    step: String,
+    output: String,
+}
+
+impl std::fmt::Display for StepFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.step, self.output)
+    }
+}
+
+/// What the re-planner is told after a failed step.
+const STEP_FAILED_HINT: &str = "Plan another way to what the failed step was for.";
 
 fn leave(task: &mut Task, context: &mut Context<'_>) {
     let Some(progress) = task.progress.as_ref() else { return };
@@ -155,9 +172,10 @@ fn leave(task: &mut Task, context: &mut Context<'_>) {
         return context.leave(Exit::Executed);
     };
     if context.rules.policy().on_step_failure == OnStepFailure::Abort {
-        return context.fail(ErrorCode::ExecuteError, failure);
+        return context.fail(ErrorCode::ExecuteError, failure.to_string());
     }
     task.trace.push(TraceLine::Execute { ok: false, num_results, num_failed, error: None });
-    task.feedback = Some(Feedback { reason: failure.clone(), fix_hint: failure });
+    // What the tool said is data: the re-planner sees it among the results. The hint is ours.
+    task.feedback = Some(Feedback { reason: failure.step, fix_hint: STEP_FAILED_HINT.to_owned() });
     context.leave(Exit::StepFailed);
 }

@@ -35,7 +35,7 @@ mod validate;
 mod write;
 
 pub use event::{Effect, EffectId, Event, FailureClass, ModelFailure, ModelReply, ToolOutcome, Usage};
-pub use outstanding::outstanding;
+pub use outstanding::{awaited, outstanding};
 pub use refusal::{Refusal, Refused, admit};
 pub use route::{Exit, Move};
 pub use state::{

@@ -3,6 +3,7 @@
 
 use super::event::{Effect, EffectId};
 use super::plan;
+use super::refusal::is_outstanding;
 use super::state::{ExecuteStage, Phase, PlanStage, State, StepRun};
 use crate::spec::{RoleName, Rules};
 
@@ -18,29 +19,34 @@ use crate::spec::{RoleName, Rules};
 /// ```
 pub fn outstanding(rules: &Rules, state: &State) -> Vec<Effect> {
     let draft = state.task.draft;
-    match &state.phase {
-        Phase::Plan(PlanStage::Drafting(asking)) => {
-            let id = EffectId::Plan { draft, ask: asking.ask };
-            vec![Effect::AskModel { id, role: plan::role(&state.task, rules) }]
-        }
-        Phase::Validate(asking) => {
-            let id = EffectId::Validate { draft, ask: asking.ask };
-            vec![Effect::AskModel { id, role: RoleName::Validator }]
-        }
-        Phase::Write(writing) => {
-            let id = EffectId::Write { draft, ask: writing.asking.ask };
-            vec![Effect::AskModel { id, role: RoleName::Writer }]
-        }
+    let ids: Vec<EffectId> = match &state.phase {
+        Phase::Plan(PlanStage::Drafting(asking)) => vec![EffectId::Plan { draft, ask: asking.ask }],
+        Phase::Validate(asking) => vec![EffectId::Validate { draft, ask: asking.ask }],
+        Phase::Write(writing) => vec![EffectId::Write { draft, ask: writing.asking.ask }],
         Phase::Execute(ExecuteStage::Running) => {
             let steps = state.task.progress.iter().flat_map(|progress| progress.steps.iter().enumerate());
             let running = steps.filter_map(|(at, run)| match run {
                 StepRun::Running { attempt } => Some((at as u32, *attempt)),
                 StepRun::Pending | StepRun::Completed { .. } | StepRun::Failed { .. } => None,
             });
-            running
-                .map(|(step, attempt)| Effect::CallTool { id: EffectId::Step { draft, step, attempt }, step })
-                .collect()
+            running.map(|(step, attempt)| EffectId::Step { draft, step, attempt }).collect()
         }
         Phase::Done | Phase::Error => Vec::new(),
+    };
+    ids.into_iter().map(|id| effect(rules, state, id)).collect()
+}
+
+/// The effect of an id that the run waits for; `None` where it does not. Costs the same however
+/// many it waits for.
+pub fn awaited(rules: &Rules, state: &State, id: EffectId) -> Option<Effect> {
+    is_outstanding(state, id).then(|| effect(rules, state, id))
+}
+
+fn effect(rules: &Rules, state: &State, id: EffectId) -> Effect {
+    match id {
+        EffectId::Plan { .. } => Effect::AskModel { id, role: plan::role(&state.task, rules) },
+        EffectId::Validate { .. } => Effect::AskModel { id, role: RoleName::Validator },
+        EffectId::Write { .. } => Effect::AskModel { id, role: RoleName::Writer },
+        EffectId::Step { step, .. } => Effect::CallTool { id, step },
     }
 }

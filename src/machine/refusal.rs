@@ -62,10 +62,8 @@ pub fn admit(state: &State, event: &Event) -> Result<(), Refusal> {
     }
     let Some(id) = event.effect() else { return Ok(()) };
     if !is_outstanding(state, id) {
-        return Err(match was_asked(state, id) {
-            true => Refusal::AlreadyAnswered(id),
-            false => Refusal::NeverAsked(id),
-        });
+        let refusal = if was_asked(state, id) { Refusal::AlreadyAnswered } else { Refusal::NeverAsked };
+        return Err(refusal(id));
     }
     let fits = match event {
         Event::ModelReplied { .. } | Event::ModelFailed { .. } => !matches!(id, EffectId::Step { .. }),
@@ -75,7 +73,7 @@ pub fn admit(state: &State, event: &Event) -> Result<(), Refusal> {
     if fits { Ok(()) } else { Err(Refusal::WrongKind(id)) }
 }
 
-fn is_outstanding(state: &State, id: EffectId) -> bool {
+pub(super) fn is_outstanding(state: &State, id: EffectId) -> bool {
     let current = state.task.draft;
     match (&state.phase, id) {
         (Phase::Plan(PlanStage::Drafting(asking)), EffectId::Plan { draft, ask })

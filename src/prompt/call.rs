@@ -14,10 +14,9 @@ pub fn tool_call(state: &State, step: u32) -> Option<(&str, Cow<'_, Value>)> {
     let planned = progress.plan.steps.get(step as usize)?;
     let input = match (&planned.input, &planned.input_from) {
         (Some(input), _) => Cow::Borrowed(input),
-        (None, Some(name)) => {
-            let steps = progress.plan.steps.iter().take(step as usize).enumerate();
-            let source = steps.rev().find(|(at, earlier)| earlier.has_name(*at, name)).map(|(at, _)| at)?;
-            Cow::Owned(Value::String(progress.steps.get(source)?.output()?.to_owned()))
+        (None, Some(_)) => {
+            let source = (*progress.schedule.links.inputs.get(step as usize)?)?;
+            Cow::Owned(Value::String(progress.steps.get(source as usize)?.output()?.to_owned()))
         }
         (None, None) => return None,
     };

@@ -23,6 +23,9 @@ struct Payload<'a> {
     /// The plan that was sent back, for planner and re-planner.
     #[serde(skip_serializing_if = "Option::is_none")]
     rejected_plan: Option<&'a Plan>,
+    /// The failed steps of that plan, where they sent it back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_steps: Option<Results<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rejected_because: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,14 +63,20 @@ pub fn render(rules: &Rules, state: &State, role: RoleName) -> Option<ModelReque
     let plans = matches!(role, RoleName::Planner | RoleName::Replanner);
     let current = task.progress.as_ref().filter(|_| !plans);
     let rejected = task.feedback.as_ref().filter(|_| plans);
+    let past = rejected.and_then(|_| task.artifacts.past.last());
     let payload = Payload {
         user_question: &task.input.question,
         now: &task.input.now,
         plan: current.map(|progress| &*progress.plan),
-        tool_results: current.map(|progress| Results { rules, progress }),
-        rejected_plan: rejected.and_then(|_| task.artifacts.past.last()).map(|past| &*past.plan),
+        tool_results: current.map(|progress| Results { rules, progress, only_failed: false }),
+        rejected_plan: past.map(|past| &*past.plan),
+        failed_steps: past.filter(|past| past.verdict_asks == 0).map(|progress| Results {
+            rules,
+            progress,
+            only_failed: true,
+        }),
         rejected_because: rejected.map(|feedback| feedback.reason.as_str()),
-        fix_hint: rejected.map(|feedback| feedback.fix_hint.as_str()).filter(|hint| !hint.is_empty()),
+        fix_hint: rejected.map(|feedback| feedback.fix_hint.trim()).filter(|hint| !hint.is_empty()),
         repair: repair(&state.phase),
     };
     let payload = serde_json::to_string(&payload).expect("a payload has text keys only");
@@ -92,6 +101,7 @@ fn repair(phase: &Phase) -> Option<RepairNote<'_>> {
 struct Results<'a> {
     rules: &'a Rules,
     progress: &'a Progress,
+    only_failed: bool,
 }
 
 #[derive(Serialize)]
@@ -114,6 +124,9 @@ impl Serialize for Results<'_> {
         let mut list = sink.serialize_seq(None)?;
         for (step_index, (step, run)) in steps {
             let Some(output) = run.output() else { continue };
+            if self.only_failed && !matches!(run, StepRun::Failed { .. }) {
+                continue;
+            }
             list.serialize_element(&ResultRecord {
                 step_index,
                 tool: &step.tool,
