@@ -67,7 +67,7 @@ pub fn render(rules: &Rules, state: &State, role: RoleName) -> Option<ModelReque
         tool_results: current.map(|progress| Results { rules, progress }),
         rejected_plan: rejected.and_then(|_| task.artifacts.past.last()).map(|past| &*past.plan),
         rejected_because: rejected.map(|feedback| feedback.reason.as_str()),
-        fix_hint: rejected.map(|feedback| feedback.fix_hint.as_str()).filter(|hint| !hint.is_empty()),
+        fix_hint: rejected.map(|feedback| feedback.fix_hint.as_str()).filter(|hint| !hint.trim().is_empty()),
         repair: repair(&state.phase),
     };
     let payload = serde_json::to_string(&payload).expect("a payload has text keys only");
