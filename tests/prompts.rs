@@ -8,7 +8,7 @@ use planwright::contract::ToolContract;
 use planwright::driver::ToolError;
 use planwright::machine::Input;
 use planwright::prompt::ModelRequest;
-use planwright::spec::{RoleName, Spec};
+use planwright::spec::{OnExhausted, RoleName, Spec};
 use serde_json::{Value, json};
 
 use stage::{Calls, accepted, answer, asked, echoing, model, plan, rejected, spec};
@@ -221,6 +221,16 @@ fn planner_gets_the_hint_where_the_agent_has_no_replanner() {
     let replies = vec![plan(&[]), rejected("이유", "힌트"), plan(&[]), accepted(), "답".to_owned()];
     let seen = shown(spec, asked("q"), replies);
     assert_eq!((seen[2].role, seen[2].keys()), (RoleName::Planner, HINTED.to_vec()));
+}
+
+#[test]
+fn writer_that_answers_with_what_there_is_is_shown_no_hint() {
+    let mut spec = spec("validated");
+    spec.limits.max_replans = 0;
+    spec.policy.on_exhausted = OnExhausted::Write;
+    let replies = vec![plan(&[("find", "하나")]), rejected("이유", "힌트"), "답".to_owned()];
+    let seen = shown(spec, asked("q"), replies);
+    assert_eq!((seen[2].role, seen[2].keys()), (RoleName::Writer, RESULTS.to_vec()));
 }
 
 #[test]
