@@ -4,8 +4,7 @@
 use planwright::agents;
 use planwright::machine::explore::{self, Machine, Report};
 use planwright::machine::{
-    Effect, EffectId, ErrorCode, Event, Gate, Input, Phase, PhaseName, Refusal, Refused, RunError, State,
-    Step,
+    Effect, EffectId, ErrorCode, Event, Gate, Phase, PhaseName, Refusal, Refused, RunError, State, Step,
 };
 use planwright::spec::{Bounds, Execution, OnExhausted, OnStepFailure, Rules, Spec};
 

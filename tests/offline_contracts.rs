@@ -47,11 +47,11 @@ fn check(payload: &Value) {
             let read = match role {
                 RoleName::Planner | RoleName::Replanner => rules.plan().read(&reply, MAX).map(drop),
                 RoleName::Validator => Verdict::read(&reply, MAX).map(drop),
-                RoleName::Writer => rules.form().read(reply.clone(), MAX).map(drop),
+                RoleName::Writer => rules.form().read(&reply, MAX).map(drop),
             };
             assert_eq!(read, Ok(()), "{role}: {reply}: {payload}");
             let printed = match role {
-                RoleName::Writer => rules.form().read(reply.clone(), MAX).unwrap(),
+                RoleName::Writer => rules.form().read(&reply, MAX).unwrap(),
                 _ => reply.clone(),
             };
             assert!(!printed.chars().any(|c| c.is_control() && c != '\n'), "{role}: {printed:?}");

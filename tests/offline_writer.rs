@@ -16,7 +16,7 @@ fn write(agent: &str, payload: &Value) -> String {
     let rules = agents::shipped(agent).unwrap().check().unwrap();
     let frame = rules.frame(RoleName::Writer).unwrap().clone();
     let reply = Offline::new().ask(&ModelRequest { frame, payload: payload.to_string() }, None).unwrap();
-    rules.form().read(reply.text, 100_000).unwrap()
+    rules.form().read(&reply.text, 100_000).unwrap()
 }
 
 fn result(tool: &str, input: &str, status: &str, output: &str) -> Value {
@@ -169,4 +169,50 @@ fn after_a_reply_that_did_not_fit_the_answer_is_short() {
     let payload = json!({"user_question": "What is a journal?", "tool_results": results, "repair": repair});
     assert_eq!(write("validated", &payload), "A journal is a list. (a.md)");
     assert_eq!(write("plan-then-execute", &payload), "A journal is a list. (a.md)");
+}
+
+#[test]
+fn a_question_of_an_faq_comes_with_its_answer() {
+    let text = "**Can I use it offline?** Yes, with a local disk.\n\n**Is it free?** Yes.";
+    let found = answer("Can I use it offline?", &[docs(&[("a.md", text)])]);
+    assert_eq!(found, "Can I use it offline? Yes, with a local disk. [1]\n\nSources:\n[1] a.md");
+}
+
+#[test]
+fn the_steps_right_below_a_heading_are_what_it_is_about() {
+    let text = "1. Chop an onion.\n2. Fry it.\n\nIt keeps three days.";
+    let found = answer("How do I make tomato soup?", &[docs(&[("a.md#Tomato soup", text)])]);
+    assert!(found.starts_with("- Chop an onion.\n- Fry it."), "{found}");
+}
+
+#[test]
+fn a_paragraph_below_a_table_has_a_line_of_its_own() {
+    let text = "| Thing | Amount |\n|---|---|\n| Eggs | 4 |\n\nWhisk the eggs.";
+    let found = answer("How many eggs?", &[docs(&[("a.md", text)])]);
+    assert!(found.starts_with("- Eggs — 4\nWhisk the eggs. [1]"), "{found}");
+}
+
+#[test]
+fn what_is_about_another_name_is_left_out() {
+    let found = answer(
+        "What port does mod_57 open?",
+        &[docs(&[("a.md#mod_57", "`mod_57` opens port 4057."), ("a.md#mod_3", "It opens port 4003.")])],
+    );
+    assert_eq!(found, "`mod_57` opens port 4057. [1]\n\nSources:\n[1] a.md#mod_57");
+}
+
+#[test]
+fn a_passage_that_shares_only_the_verb_is_left_out() {
+    let found = answer(
+        "환불은 언제까지 신청하나요?",
+        &[docs(&[("a.md", "환불은 30일 안에 신청한다."), ("b.md", "출장은 7일 전까지 신청한다.")])],
+    );
+    assert_eq!(found, "환불은 30일 안에 신청한다. [1]\n\n출처:\n[1] a.md");
+}
+
+#[test]
+fn what_is_to_be_done_goes_on_behind_the_sentence_that_names_it() {
+    let text = "The remote is full. Delete old snapshots or buy more space. Be patient.";
+    let found = answer("What happens when the remote is full?", &[docs(&[("a.md", text)])]);
+    assert!(found.starts_with("The remote is full. Delete old snapshots or buy more space. [1]"), "{found}");
 }

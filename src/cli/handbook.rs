@@ -5,6 +5,13 @@ pub fn documents() -> Vec<(String, String)> {
     DOCUMENTS.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
 }
 
-/// Every document that is built in. README.md, docs/ARCHITECTURE.md and docs/guide/*.md belong
-/// here: `("README.md", include_str!("../../README.md"))`.
-const DOCUMENTS: &[(&str, &str)] = &[];
+/// Every document that is built in.
+const DOCUMENTS: &[(&str, &str)] = &[
+    ("README.md", include_str!("../../README.md")),
+    ("docs/ARCHITECTURE.md", include_str!("../../docs/ARCHITECTURE.md")),
+    ("docs/guide/runs.md", include_str!("../../docs/guide/runs.md")),
+    ("docs/guide/ko.md", include_str!("../../docs/guide/ko.md")),
+    ("docs/guide/specs.md", include_str!("../../docs/guide/specs.md")),
+    ("docs/guide/fixtures.md", include_str!("../../docs/guide/fixtures.md")),
+    ("docs/guide/models.md", include_str!("../../docs/guide/models.md")),
+];

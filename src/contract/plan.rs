@@ -141,7 +141,8 @@ pub struct Links {
 #[derive(Clone, Debug)]
 pub struct PlanContract {
     tools: Vec<ToolContract>,
-    index: HashMap<String, usize>,
+    /// Positions in `tools`, in the order of their names.
+    by_name: Vec<usize>,
     min_steps: usize,
     max_steps: usize,
     final_step: FinalStep,
@@ -157,8 +158,9 @@ impl PlanContract {
         final_step: FinalStep,
         max_input_bytes: usize,
     ) -> Self {
-        let index = tools.iter().enumerate().map(|(at, tool)| (tool.name.clone(), at)).collect();
-        PlanContract { tools, index, min_steps: steps.0, max_steps: steps.1, final_step, max_input_bytes }
+        let mut by_name: Vec<usize> = (0..tools.len()).collect();
+        by_name.sort_by(|&left, &right| tools[left].name.cmp(&tools[right].name));
+        PlanContract { tools, by_name, min_steps: steps.0, max_steps: steps.1, final_step, max_input_bytes }
     }
 
     /// The tools that plans may name.
@@ -168,7 +170,8 @@ impl PlanContract {
 
     /// The contract of one tool.
     pub fn tool(&self, name: &str) -> Option<&ToolContract> {
-        self.index.get(name).map(|&at| &self.tools[at])
+        let found = self.by_name.binary_search_by(|&at| self.tools[at].name.as_str().cmp(name)).ok()?;
+        Some(&self.tools[self.by_name[found]])
     }
 
     /// Reads a plan out of a model's reply and checks it whole.

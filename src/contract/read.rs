@@ -72,7 +72,8 @@ pub fn object<T: DeserializeOwned>(text: &str, max_bytes: usize) -> Result<T, Co
         return Ok(value);
     }
     let mut largest: Option<&str> = None;
-    for candidate in Objects::of(text) {
+    let mut objects = Objects::of(text);
+    for candidate in &mut objects {
         match serde_json::from_str(candidate) {
             Ok(value) => return Ok(value),
             Err(_) if largest.is_none_or(|known| known.len() < candidate.len()) => {
@@ -81,9 +82,10 @@ pub fn object<T: DeserializeOwned>(text: &str, max_bytes: usize) -> Result<T, Co
             Err(_) => {}
         }
     }
-    match largest {
-        Some(candidate) => Err(explain::<T>(candidate)),
-        None => Err(no_object(text)),
+    match (largest, objects.cut) {
+        (_, Some(problem)) => Err(ContractError::at("$", problem)),
+        (Some(candidate), None) => Err(explain::<T>(candidate)),
+        (None, None) => Err(no_object(text)),
     }
 }
 
@@ -128,16 +130,18 @@ pub(crate) fn excerpt(text: &str, max: usize) -> String {
     }
 }
 
-/// The outermost complete JSON objects in a text, in order.
+/// The outermost complete JSON objects in a text, in order. Ends at one that is cut off: what looks
+/// complete after its brace is a part of it, and a part is not what was asked for.
 struct Objects<'a> {
     text: &'a str,
     from: usize,
     tries: usize,
+    cut: Option<String>,
 }
 
 impl<'a> Objects<'a> {
     fn of(text: &'a str) -> Self {
-        Objects { text, from: 0, tries: MAX_CANDIDATES }
+        Objects { text, from: 0, tries: MAX_CANDIDATES, cut: None }
     }
 }
 
@@ -150,12 +154,19 @@ impl<'a> Iterator for Objects<'a> {
             self.tries -= 1;
             let rest = &self.text[start..];
             let mut values = serde_json::Deserializer::from_str(rest).into_iter::<serde::de::IgnoredAny>();
-            if let Some(Ok(_)) = values.next() {
-                let end = start + values.byte_offset();
-                self.from = end;
-                return Some(&self.text[start..end]);
+            match values.next() {
+                Some(Ok(_)) => {
+                    self.from = start + values.byte_offset();
+                    return Some(&self.text[start..self.from]);
+                }
+                Some(Err(error)) if error.is_eof() => {
+                    let begins = excerpt(rest, 60);
+                    self.cut =
+                        Some(format!("expected a whole JSON object, found one that is cut off: {begins:?}"));
+                    return None;
+                }
+                Some(Err(_)) | None => self.from = start + 1,
             }
-            self.from = start + 1;
         }
         None
     }

@@ -118,29 +118,33 @@ pub fn check(schema: &Value, value: &Value) -> Result<(), ContractError> {
     conforms(schema, value, "$")
 }
 
+/// A keyword of a schema. A schema has few of them: going through them is quicker than hashing.
+fn keyword<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
+    schema.as_object()?.iter().find(|(known, _)| known.as_str() == name).map(|(_, value)| value)
+}
+
 fn conforms(schema: &Value, value: &Value, path: &str) -> Result<(), ContractError> {
     let fail = |expected: String| {
         let found = super::read::excerpt(&value.to_string(), 60);
         Err(ContractError::at(path, format!("expected {expected}, found {found}")))
     };
-    if let Some(kind) = schema.get("type") {
-        let names = type_names(kind).unwrap_or_default();
-        if !names.iter().any(|name| is_a(value, name)) {
-            return fail(names.join(" or "));
-        }
+    if let Some(kind) = keyword(schema, "type")
+        && !is_one_of(value, kind)
+    {
+        return fail(type_names(kind).unwrap_or_default().join(" or "));
     }
-    if let Some(choices) = schema.get("enum").and_then(Value::as_array)
+    if let Some(choices) = keyword(schema, "enum").and_then(Value::as_array)
         && !choices.contains(value)
     {
         let names: Vec<String> = choices.iter().map(Value::to_string).collect();
         return fail(format!("one of {}", names.join(", ")));
     }
-    if let Some(constant) = schema.get("const")
+    if let Some(constant) = keyword(schema, "const")
         && constant != value
     {
         return fail(constant.to_string());
     }
-    if let Some(choices) = schema.get("anyOf").and_then(Value::as_array)
+    if let Some(choices) = keyword(schema, "anyOf").and_then(Value::as_array)
         && !choices.iter().any(|choice| conforms(choice, value, path).is_ok())
     {
         return fail(format!("one of {} forms", choices.len()));
@@ -152,13 +156,13 @@ fn conforms(schema: &Value, value: &Value, path: &str) -> Result<(), ContractErr
         }
         Value::Array(items) => {
             in_range(schema, "minItems", "maxItems", items.len() as u64, "items", path)?;
-            let Some(each) = schema.get("items") else { return Ok(()) };
+            let Some(each) = keyword(schema, "items") else { return Ok(()) };
             items.iter().enumerate().try_for_each(|(at, item)| conforms(each, item, &format!("{path}[{at}]")))
         }
         Value::Object(_) => fields(schema, value, path),
         Value::Number(number) => {
             let number = number.as_f64().unwrap_or(f64::NAN);
-            let bound = |keyword| schema.get(keyword).and_then(Value::as_f64);
+            let bound = |name| keyword(schema, name).and_then(Value::as_f64);
             match (bound("minimum"), bound("maximum")) {
                 (Some(least), _) if number < least => fail(format!("at least {least}")),
                 (_, Some(most)) if number > most => fail(format!("at most {most}")),
@@ -166,6 +170,14 @@ fn conforms(schema: &Value, value: &Value, path: &str) -> Result<(), ContractErr
             }
         }
         Value::Null | Value::Bool(_) => Ok(()),
+    }
+}
+
+fn is_one_of(value: &Value, kind: &Value) -> bool {
+    match kind {
+        Value::String(name) => is_a(value, name),
+        Value::Array(names) => names.iter().filter_map(Value::as_str).any(|name| is_a(value, name)),
+        _ => false,
     }
 }
 
@@ -190,7 +202,7 @@ fn in_range(
     unit: &str,
     path: &str,
 ) -> Result<(), ContractError> {
-    let bound = |keyword| schema.get(keyword).and_then(Value::as_u64);
+    let bound = |name| keyword(schema, name).and_then(Value::as_u64);
     let expected = match (bound(least), bound(most)) {
         (Some(least), _) if len < least => format!("at least {least}"),
         (_, Some(most)) if len > most => format!("at most {most}"),
@@ -201,16 +213,16 @@ fn in_range(
 
 fn fields(schema: &Value, value: &Value, path: &str) -> Result<(), ContractError> {
     let Some(found) = value.as_object() else { return Ok(()) };
-    for name in schema.get("required").and_then(texts).unwrap_or_default() {
+    for name in keyword(schema, "required").and_then(texts).unwrap_or_default() {
         if !found.contains_key(name) {
             return Err(ContractError::at(path, format!("expected a field {name:?}, found none")));
         }
     }
-    let known = schema.get("properties").and_then(Value::as_object);
+    let known = keyword(schema, "properties").and_then(Value::as_object);
     for (name, field) in found {
         match known.and_then(|known| known.get(name)) {
             Some(property) => conforms(property, field, &format!("{path}.{name}"))?,
-            None if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
+            None if keyword(schema, "additionalProperties") == Some(&Value::Bool(false)) => {
                 return Err(ContractError::at(format!("{path}.{name}"), "unexpected field"));
             }
             None => {}

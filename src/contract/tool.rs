@@ -44,7 +44,7 @@ pub struct ToolContract {
     pub name: String,
     /// What it does and when to use it, in a sentence or two; planners read this.
     pub description: String,
-    /// JSON schema of its input (the subset that [`schema`](super::schema) lists).
+    /// JSON schema of its input (the subset that [`schema`] lists).
     #[serde(default = "text_schema")]
     pub input: Value,
     /// What calling it does to the world.

@@ -69,7 +69,20 @@ impl Agent {
     /// # Errors
     /// [`Stopped`]; a write that may or may not have happened is [`Stopped::InDoubt`].
     pub fn resume(&self, journal: &mut dyn Journal, observer: Option<&dyn Observer>) -> Result<Run, Stopped> {
-        super::job::resume(self, journal, observer)
+        self.resume_with(journal, observer, super::CancelToken::new())
+    }
+
+    /// The same, for somebody who may stop it.
+    ///
+    /// # Errors
+    /// As [`resume`](Agent::resume).
+    pub fn resume_with(
+        &self,
+        journal: &mut dyn Journal,
+        observer: Option<&dyn Observer>,
+        cancel: super::CancelToken,
+    ) -> Result<Run, Stopped> {
+        super::job::resume(self, journal, observer, cancel)
     }
 
     /// Replays a fixture under this agent's rules: every answer comes out of the fixture, nothing

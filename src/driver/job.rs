@@ -123,7 +123,7 @@ impl<'a> Job<'a> {
         };
         let question = self.agent.world.redactor.text(std::mem::take(&mut self.input.question));
         let input = Input { question, ..self.input };
-        let spec = self.agent.rules.spec().clone();
+        let spec = self.agent.rules.shared_spec();
         let run = run_id();
         let header = Header { format: JOURNAL_FORMAT, run: run.clone(), spec, input: input.clone() };
         journal.append(0, &Record::Header(Box::new(header)))?;
@@ -143,8 +143,12 @@ impl<'a> Job<'a> {
             may_ask,
         };
         self.observer.notice(Signal::Entered(PhaseName::Plan));
-        let ended = drive.to_the_end(state, effects.to_vec(), &[]);
-        let records = if own || save_to.is_some() { drive.journal.records()? } else { Vec::new() };
+        let ended = drive.follow(state, effects.to_vec(), &[]);
+        let records = match (own, &save_to) {
+            (true, _) => memory.into_records(),
+            (false, Some(_)) => drive.journal.records()?,
+            (false, None) => Vec::new(),
+        };
         if let Some(path) = save_to {
             let interrupted = match &ended {
                 Err(Halt::Interrupted { cause, .. }) => Some(cause.to_string()),
@@ -192,18 +196,19 @@ pub(super) fn resume(
     agent: &Agent,
     journal: &mut dyn Journal,
     observer: Option<&dyn Observer>,
+    cancel: CancelToken,
 ) -> Result<Run, Stopped> {
     let folded = fold(journal.records()?)?;
     let agent = Agent { rules: Arc::new(folded.rules), world: Arc::clone(&agent.world) };
-    if !folded.state.phase.name().is_terminal() {
-        agent.complete()?;
-    }
     let rules = &*agent.rules;
     let effects = outstanding(rules, &folded.state);
     for effect in &effects {
         if let Some(tool) = in_doubt(rules, &folded.state, effect, &folded.unanswered) {
             return Err(Stopped::InDoubt { effect: effect.id(), tool });
         }
+    }
+    if !folded.state.phase.name().is_terminal() {
+        agent.complete()?;
     }
     let mut drive = Drive {
         agent: &agent,
@@ -212,13 +217,13 @@ pub(super) fn resume(
         journal,
         index: folded.len,
         observer: observer.unwrap_or(&Nobody),
-        cancel: CancelToken::new(),
+        cancel,
         began: Instant::now(),
         playback: None,
         may_ask: true,
     };
     drive.observer.notice(Signal::Entered(folded.state.phase.name()));
-    let ended = drive.to_the_end(folded.state, effects, &folded.unanswered);
+    let ended = drive.follow(folded.state, effects, &folded.unanswered);
     conclude(ended, Vec::new())
 }
 
@@ -289,7 +294,7 @@ struct Drive<'a> {
 
 impl Drive<'_> {
     /// The loop: what waits is answered, one answer at a time, until the run has ended.
-    fn to_the_end(&mut self, state: State, effects: Vec<Effect>, asked: &[EffectId]) -> Result<State, Halt> {
+    fn follow(&mut self, state: State, effects: Vec<Effect>, asked: &[EffectId]) -> Result<State, Halt> {
         let agent = self.agent.clone();
         let (sender, receiver) = channel();
         std::thread::scope(|scope| {

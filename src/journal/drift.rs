@@ -178,7 +178,13 @@ fn differ(recorded: &Value, now: &Value, path: &str) -> Option<Difference> {
 
 /// Equal values may still be written in another key order, which is another request.
 fn reordered(recorded: &Value, now: &Value) -> bool {
-    recorded.to_string() != now.to_string()
+    match (recorded, now) {
+        (Value::Object(old), Value::Object(new)) => {
+            old.keys().ne(new.keys()) || old.values().zip(new.values()).any(|(old, new)| reordered(old, new))
+        }
+        (Value::Array(old), Value::Array(new)) => old.iter().zip(new).any(|(old, new)| reordered(old, new)),
+        _ => false,
+    }
 }
 
 fn shown(value: Option<&Value>) -> String {

@@ -1,5 +1,7 @@
 //! Records, and what a sequence of them means.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::JournalError;
@@ -37,7 +39,7 @@ pub struct Header {
     /// The run's id. Tool calls carry `<run>/<effect id>` as their idempotency key.
     pub run: String,
     /// The rules the run began with, and resumes under.
-    pub spec: Spec,
+    pub spec: Arc<Spec>,
     /// What it starts from.
     pub input: Input,
 }
@@ -72,7 +74,8 @@ pub fn fold(records: impl IntoIterator<Item = Record>) -> Result<Folded, Journal
         let problem = format!("expected journal format {JOURNAL_FORMAT}, found {}", header.format);
         return Err(JournalError::at(0, problem));
     }
-    let rules = header.spec.check().map_err(|error| JournalError::at(0, format!("spec: {error}")))?;
+    let spec = Arc::unwrap_or_clone(header.spec);
+    let rules = spec.check().map_err(|error| JournalError::at(0, format!("spec: {error}")))?;
     let mut state = start(&rules, header.input).state;
     let mut unanswered = Vec::new();
     let mut len = 1;

@@ -9,7 +9,7 @@ use super::fixture::{Exchange, Fixture, Frame, ModelAnswer, Outcome, tool_digest
 use super::{JournalError, Record};
 use crate::machine::{Effect, EffectId, Event, State, outstanding, start, transition};
 use crate::prompt;
-use crate::spec::{Digest, RoleName, Rules};
+use crate::spec::{Digest, RoleName, Rules, Spec};
 
 /// A request as it was rendered, waiting for its answer.
 enum Asked {
@@ -26,8 +26,9 @@ impl Fixture {
         let Some((Record::Header(header), rest)) = records.split_first() else {
             return Err(JournalError::at(0, "expected a header"));
         };
-        let rules = header.spec.clone().check().map_err(|error| JournalError::at(0, error.to_string()))?;
-        let mut fixture = Fixture::new(header.spec.clone(), header.input.clone());
+        let spec = Spec::clone(&header.spec);
+        let rules = spec.clone().check().map_err(|error| JournalError::at(0, error.to_string()))?;
+        let mut fixture = Fixture::new(spec, header.input.clone());
         let mut state = start(&rules, header.input.clone()).state;
         let mut asked: HashMap<EffectId, Asked> = HashMap::new();
         let mut occurrences: HashMap<Digest, u32> = HashMap::new();

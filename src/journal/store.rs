@@ -51,6 +51,11 @@ impl MemoryJournal {
     pub fn new() -> Self {
         MemoryJournal::default()
     }
+
+    /// The records, handed over.
+    pub fn into_records(self) -> Vec<Record> {
+        self.0
+    }
 }
 
 impl Journal for MemoryJournal {

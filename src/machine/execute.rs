@@ -59,8 +59,10 @@ fn record(step: u32, outcome: ToolOutcome, task: &mut Task, rules: &Rules) -> bo
             (true, StepRun::Failed { output: format!("ERROR: {kind}: {message}") })
         }
     };
-    let tool = progress.plan.steps.get(step as usize).and_then(|planned| rules.tool(&planned.tool));
-    task.tainted |= tool.is_none_or(|tool| tool.trust == Trust::Untrusted);
+    if !task.tainted {
+        let tool = progress.plan.steps.get(step as usize).and_then(|planned| rules.tool(&planned.tool));
+        task.tainted = tool.is_none_or(|tool| tool.trust == Trust::Untrusted);
+    }
     progress.schedule.running = progress.schedule.running.saturating_sub(1);
     progress.schedule.alone = false;
     progress.finish(step, run);
@@ -83,7 +85,8 @@ fn advance(task: &mut Task, context: &mut Context<'_>) {
             progress.finish(step, run);
             continue;
         }
-        let alone = must_run_alone(planned, context.rules);
+        // One by one, every step runs alone.
+        let alone = width > 1 && must_run_alone(planned, context.rules);
         if alone && schedule.running > 0 {
             return;
         }

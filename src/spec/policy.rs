@@ -82,10 +82,11 @@ pub enum OnBadReply {
 }
 
 /// How the steps of a plan run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Execution {
     /// One by one, in plan order.
+    #[default]
     Sequential,
     /// Each as soon as the steps it waits for are finished, at most `width` at a time. A write that
     /// is not idempotent runs alone.
@@ -93,12 +94,6 @@ pub enum Execution {
         /// Most steps at a time.
         width: u32,
     },
-}
-
-impl Default for Execution {
-    fn default() -> Self {
-        Execution::Sequential
-    }
 }
 
 impl Execution {

@@ -53,7 +53,7 @@ pub struct RequestFrame {
 /// A checked spec. The journal keeps the [`Spec`], the driver an `Arc<Rules>`, the state neither.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    spec: Spec,
+    spec: Arc<Spec>,
     plan: PlanContract,
     form: AnswerForm,
     frames: [Option<Arc<RequestFrame>>; RoleName::ALL.len()],
@@ -76,12 +76,17 @@ impl Rules {
             Some(Arc::new(frame(name, role, &plan, policy, form)))
         });
         let bounds = Bounds::of(&spec);
-        Ok(Rules { spec, plan, form, frames, bounds })
+        Ok(Rules { spec: Arc::new(spec), plan, form, frames, bounds })
     }
 
     /// The spec as it was written.
     pub fn spec(&self) -> &Spec {
         &self.spec
+    }
+
+    /// The same, to be kept: every run's journal begins with it.
+    pub fn shared_spec(&self) -> Arc<Spec> {
+        Arc::clone(&self.spec)
     }
 
     /// The choices.

@@ -110,7 +110,8 @@ fn plan_key(rules: &Rules, progress: &Progress) -> PlanKey {
         StepRun::Running { attempt } => (run.status(), *attempt),
         _ => (run.status(), 0),
     };
-    let listed = !alike && !(one_by_one && schedule.links.needs.is_empty());
+    let in_order = one_by_one && schedule.links.needs.is_empty();
+    let listed = !alike && !in_order;
     let steps =
         progress.plan.steps.iter().zip(&progress.steps).map(|(planned, run)| StepKey {
             tool: planned.tool.clone(),

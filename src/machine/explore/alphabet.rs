@@ -196,11 +196,11 @@ fn strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
             for id in ids {
                 let here = waiting.iter().any(|effect| effect.id() == id);
                 let is_step = matches!(id, EffectId::Step { .. });
-                if !(here && !is_step) {
+                if !here || is_step {
                     letters.push(letter("stray reply", reply(id), false));
                     letters.push(letter("stray failure", failed(id), false));
                 }
-                if !(here && is_step) {
+                if !here || !is_step {
                     letters.push(letter("stray result", returned(id), false));
                 }
             }

@@ -1,7 +1,7 @@
 //! Explore: walks every state that the rules of a spec can reach, by feeding every kind of event
 //! and every kind of reply to the real transition function.
 //!
-//! States are told apart by an abstraction ([`abstraction`]) that keeps every input of a branch and
+//! States are told apart by an abstraction ([`Key`]) that keeps every input of a branch and
 //! drops the words and the call counters. From the walk come the proof of the invariants
 //! ([`Check`]), the longest run ([`Report::longest`]) and the picture ([`diagram`]), so that
 //! picture, proof and code cannot disagree.

@@ -89,6 +89,8 @@ pub(super) fn walk(machine: &dyn Machine, rules: &Rules, bounds: Bounds, explore
     walk.report(bounds, explored_as, first.0)
 }
 
+struct Panicked;
+
 struct Walk<'a> {
     machine: &'a dyn Machine,
     rules: &'a Rules,
@@ -161,7 +163,7 @@ impl Walk<'_> {
                     Done::Refused
                 }
                 Ok(Ok(step)) => Done::Stepped { step, lines_before: 0 },
-                Ok(Err(_)) | Err(_) => Done::Panicked,
+                Ok(Err(_)) | Err(Panicked) => Done::Panicked,
             };
             self.checks.step(self.machine, self.rules, state, letter, &done);
         }
@@ -206,13 +208,14 @@ impl Walk<'_> {
         match self.guarded(before.clone(), event.clone()) {
             Ok(Ok(step)) => Done::Stepped { step, lines_before },
             Ok(Err(refused)) if refused.state == *before => Done::Refused,
-            Ok(Err(_)) | Err(_) => Done::Panicked,
+            Ok(Err(_)) | Err(Panicked) => Done::Panicked,
         }
     }
 
-    fn guarded(&self, state: State, event: Event) -> std::thread::Result<Result<Step, Box<Refused>>> {
+    /// One transition, with a panic caught: that is a violation to report, not an end to the walk.
+    fn guarded(&self, state: State, event: Event) -> Result<Result<Step, Box<Refused>>, Panicked> {
         let machine = || self.machine.transition(self.rules, state, event);
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(machine))
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(machine)).map_err(|_| Panicked)
     }
 
     fn report(mut self, bounds: Bounds, explored_as: Vec<String>, first: (u32, u32)) -> Report {

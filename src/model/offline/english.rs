@@ -47,6 +47,40 @@ static PRONOUNS: Words = Words::new(
 ",
 );
 
+/// Forms that no rule leads back to their verb or noun.
+const IRREGULAR: [(&str, &str); 30] = [
+    ("wrote", "write"),
+    ("written", "write"),
+    ("built", "build"),
+    ("sent", "send"),
+    ("kept", "keep"),
+    ("paid", "pay"),
+    ("sold", "sell"),
+    ("bought", "buy"),
+    ("ran", "run"),
+    ("began", "begin"),
+    ("begun", "begin"),
+    ("chose", "choose"),
+    ("chosen", "choose"),
+    ("broke", "break"),
+    ("broken", "break"),
+    ("lost", "lose"),
+    ("taught", "teach"),
+    ("forgot", "forget"),
+    ("forgotten", "forget"),
+    ("stolen", "steal"),
+    ("froze", "freeze"),
+    ("frozen", "freeze"),
+    ("grew", "grow"),
+    ("grown", "grow"),
+    ("drew", "draw"),
+    ("drawn", "draw"),
+    ("held", "hold"),
+    ("spent", "spend"),
+    ("children", "child"),
+    ("people", "person"),
+];
+
 pub(super) fn is_stop(word: &str) -> bool {
     STOP.has(word)
 }
@@ -71,9 +105,12 @@ pub(super) fn stem(word: &str) -> String {
     if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return word.to_owned();
     }
+    let word = IRREGULAR.iter().find(|(form, _)| *form == word).map_or(word, |(_, base)| base);
     let singular = singular(word);
     let base = bare(&singular);
     let base = base.strip_suffix('e').filter(|rest| rest.len() >= 3).unwrap_or(base);
+    // `installation` has lost its `ion` and is an `install`.
+    let base = base.strip_suffix("at").filter(|rest| rest.len() >= 5).unwrap_or(base);
     let mut stem = base.to_owned();
     let bytes = stem.as_bytes();
     // `planning` loses one of its two n, and so does `fall`, on both sides of a comparison.
@@ -137,6 +174,9 @@ mod tests {
             &["retry", "retries", "retried", "retrying"],
             &["cache", "caches", "cached", "caching"],
             &["process", "processes", "processing"],
+            &["install", "installs", "installed", "installation"],
+            &["configure", "configuring", "configuration"],
+            &["write", "writes", "wrote", "written"],
             &["execute", "execution", "executing"],
         ] {
             let stems: Vec<String> = family.iter().map(|word| stem(word)).collect();

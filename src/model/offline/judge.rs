@@ -167,11 +167,19 @@ impl Coverage<'_> {
     pub(super) fn is_enough(&self) -> bool {
         let weight = |terms: &[&Term]| terms.iter().map(|term| term.weight).sum::<u32>();
         let most = |terms: &[&Term]| terms.iter().map(|term| term.weight).max().unwrap_or(0);
+        // A verb has more forms than rules know: one that is missing counts for nothing, beside a
+        // noun that is there.
+        let noun = self.found.iter().any(|term| !term.verb && term.weight > 1);
+        let missing: Vec<&Term> = self.missing.iter().filter(|term| !(noun && term.verb)).copied().collect();
         let found = weight(&self.found);
-        let all = found + weight(&self.missing);
-        let names = self.missing.iter().all(|term| !term.name);
-        names
-            && most(&self.found) >= most(&self.missing)
+        let all = found + weight(&missing);
+        // Two nouns outweigh a long one.
+        let outweighed =
+            self.found.len() > 1 && found * 2 > all && missing.iter().all(|term| term.is_dense());
+        let only_verbs = !noun && missing.iter().any(|term| !term.verb && term.weight > 1 && term.is_dense());
+        !only_verbs
+            && missing.iter().all(|term| !term.name)
+            && (most(&self.found) >= most(&missing) || outweighed)
             && found * 2 >= all
             && self.best * 3 >= all
             && found > 0

@@ -30,10 +30,10 @@ const AFTER_ANY: &str = "
     의 에 도 만 된 될 한 할 해
 ";
 const AFTER_CONSONANT: &str = "
-    이라면 이라는 이면 이라고 으로서 으로써 이에요 이나 이란 으로 이랑 이야 이다 이고 이며 이죠 은 이 을 과
+    이라는데요 인데요 이요 은요 이라면 이라는 이면 이라고 으로서 으로써 이에요 이나 이란 으로 이랑 이야 이다 이고 이며 이죠 은 이 을 과
 ";
 const AFTER_VOWEL: &str = "
-    라는 라면 라고 예요 는 가 를 와 란 야 랑
+    는요 가요 죠 지요 라는 라면 라고 예요 는 가 를 와 란 야 랑
 ";
 const AFTER_OPEN: &str = "
     로서 로써 로
@@ -59,6 +59,15 @@ static NOUN_ENDS: Words = Words::new(
 ",
 );
 
+/// Nouns of two syllables that end like a particle, where they end a longer noun (출산휴가).
+const COMPOUND_ENDS: [&str; 22] = [
+    "휴가", "평가", "국가", "물가", "단가", "허가", "추가", "문의", "회의", "강의", "동의", "한도", "제도",
+    "온도", "속도", "빈도", "용도", "결과", "효과", "성과", "경로", "차이",
+];
+
+/// Ends that make a noun of a noun: 출장비 is about 출장.
+const MADE: [char; 6] = ['비', '금', '일', '서', '료', '율'];
+
 /// Nouns of one syllable, which particles of one syllable leave behind.
 const SHORT_ENDS: [&str; 5] = ["은", "는", "을", "를", "에"];
 
@@ -78,7 +87,7 @@ static STOP_TAILS: Words = Words::new(
     하시오 하고 해줄래 해봐 이야 이고 이며 인가 인지 인가요 인데 이에요 에요 예요 였지 입니까 입니다
     일까 일까요 이죠 죠 주세요 주십시오 줄래 줄래요 주고 줘요 게요 고싶어 해주고 한가요 합니다 할까
     할까요 까지 부터 에서 로 으로 인지요 니 냐 려면 는지 하세요 워 워요 건 것 라고 만 나요 드려요
-    드립니다
+    드립니다 주실 주시 주실래요 주시겠어요 주실수 주시면 주시길
 ",
 );
 
@@ -92,7 +101,9 @@ static STOP: Words = Words::new(
     관해서 관한 위해 위한 통해 따라 따른 사이 사이의 중 경우 모두 나 내 나는 내가 저 제 제가 저는
     우리 너 당신 이게 그게 이건 그건 몇 몇개 차이 차이점 비교 비교해줘 비교하면 다른 다르지 다른가요
     달라 무엇 쓰는 쓰나요 써 쓰지 인가요 입니까 이며 이고 라는 이라는 인지 줘 주세요 그대로 바로 가장
-    매우 아주 여기 거기 저기 뜻 뜻이 뜻은 의미 의미는 의미가
+    매우 아주 며칠 몇일 얼마나 어디서 어디에 혹시 실례지만 시 안 나서 쓸 있을 없을 할수 뭔가 좀더 제발 그냥
+    있는지 없는지 되는지 하는지 싶어 싶어요 싶은데 싶습니다 싶은데요 쓰려면 쓰면 쓸수 주실 주시면 대해서도 하면은
+    알려 알고 남아 안녕하세요 반가워 반갑습니다 안되는 안돼 여기 거기 저기 뜻 뜻이 뜻은 의미 의미는 의미가
 ",
 );
 
@@ -101,7 +112,7 @@ static GENERIC: Words = Words::new(
     "
     사용 방법 예시 예 예제 종류 이유 역할 기능 작동 동작 개념 정의 특징 내용 정보 목적 과정 방식 문제
     요약 정리 개요 소개 상세 최신 현재 오늘 이름 부분 필요 가능 사람 가지 만드 만들 일 처음 생기 바꾸
-    가리키
+    가리키 자주 여부 관련 절차
 ",
 );
 
@@ -120,6 +131,11 @@ pub(super) fn is_stop(word: &str) -> bool {
         || STOP_HEADS
             .iter()
             .any(|head| word.strip_prefix(head).is_some_and(|rest| rest.is_empty() || STOP_TAILS.has(rest)))
+}
+
+/// The noun that a longer one was made of, of two syllables at least.
+pub(super) fn made_of(noun: &str) -> Option<&str> {
+    noun.strip_suffix(MADE).filter(|rest| rest.chars().nth(1).is_some())
 }
 
 /// Whether a run of Hangul right behind a Latin word or a number holds particles and endings only.
@@ -171,7 +187,8 @@ pub(super) fn stem(word: &str) -> &str {
 }
 
 fn shorter(word: &str) -> Option<&str> {
-    if NOUN_ENDS.iter().any(|noun| word.ends_with(noun)) {
+    let compound = word.chars().nth(3).is_some() && COMPOUND_ENDS.iter().any(|noun| word.ends_with(noun));
+    if compound || NOUN_ENDS.iter().any(|noun| word.ends_with(noun)) {
         return None;
     }
     ENDS.iter().find_map(|(end, after)| {

@@ -15,6 +15,8 @@ const MAX_CODE_LINES: usize = 10;
 pub(super) struct Unit {
     pub text: String,
     pub kind: UnitKind,
+    /// Whether it begins a paragraph, an entry or another block.
+    pub opens: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +79,7 @@ impl Reader {
         let hashes = quoted.chars().take_while(|c| *c == '#').count();
         if (1..=6).contains(&hashes) && quoted[hashes..].starts_with(' ') {
             self.end_paragraph();
-            return self.unit(&plain(quoted[hashes..].trim_matches(['#', ' '])), UnitKind::Heading);
+            return self.unit(&plain(quoted[hashes..].trim_matches(['#', ' '])), UnitKind::Heading, true);
         }
         if quoted.starts_with('|') {
             self.end_paragraph();
@@ -105,15 +107,16 @@ impl Reader {
         }
         let cells: Vec<String> = row.trim_matches('|').split('|').map(|cell| plain(cell.trim())).collect();
         let cells: Vec<&str> = cells.iter().map(String::as_str).filter(|cell| !cell.is_empty()).collect();
-        self.unit(&cells.join(" — "), UnitKind::Item);
+        self.unit(&cells.join(" — "), UnitKind::Item, true);
     }
 
     fn end_paragraph(&mut self) {
         let text = plain(&std::mem::take(&mut self.paragraph));
         let mut kind = if std::mem::take(&mut self.item) { UnitKind::Item } else { UnitKind::Sentence };
+        let mut opens = true;
         for sentence in sentences(&text) {
-            self.unit(sentence, kind);
-            kind = UnitKind::Sentence;
+            self.unit(sentence, kind, opens);
+            (kind, opens) = (UnitKind::Sentence, false);
         }
     }
 
@@ -121,15 +124,15 @@ impl Reader {
         if let Some((_, lines)) = self.code.take() {
             let text = lines.join("\n");
             if !text.trim().is_empty() {
-                self.units.push(Unit { text, kind: UnitKind::Code });
+                self.units.push(Unit { text, kind: UnitKind::Code, opens: true });
             }
         }
     }
 
-    fn unit(&mut self, text: &str, kind: UnitKind) {
+    fn unit(&mut self, text: &str, kind: UnitKind, opens: bool) {
         let text = super::text::line(text, MAX_SENTENCE);
         if text.chars().any(char::is_alphanumeric) {
-            self.units.push(Unit { text, kind });
+            self.units.push(Unit { text, kind, opens });
         }
     }
 }

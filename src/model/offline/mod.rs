@@ -16,6 +16,7 @@ mod korean;
 mod list;
 mod markdown;
 mod plan;
+mod predicate;
 mod question;
 mod request;
 mod select;

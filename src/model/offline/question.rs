@@ -149,7 +149,7 @@ fn pieces(clause: &str) -> Vec<&str> {
             "and" | "&" | "및" => (compares || begins_question(next) || rich).then_some(from),
             "vs" | "vs." | "versus" | "그리고" | "또한" => Some(from),
             _ if korean::ends_question(word) => Some(to),
-            _ if compares && korean::joins(word) => Some(to),
+            _ if korean::joins(word) && (compares || parallel(&clause[start..to], &clause[to..])) => Some(to),
             _ => None,
         };
         let Some(cut) = cut else { continue };
@@ -166,6 +166,11 @@ fn pieces(clause: &str) -> Vec<&str> {
     }
     pieces.push(&clause[start..]);
     pieces
+}
+
+/// Whether two halves end in the same word (환불 기한과 교환 기한).
+fn parallel(left: &str, right: &str) -> bool {
+    terms(left).last().is_some_and(|last| terms(right).iter().any(|term| term.text == last.text))
 }
 
 /// Where the words of a text begin and end.
@@ -217,6 +222,7 @@ mod tests {
         check("What is the difference between a journal and a fixture?", &["journal", "fixture"]);
         check("planner vs replanner", &["planner", "replanner"]);
         check("저널과 픽스처의 차이는?", &["저널", "픽스처"]);
+        check("환불 기한과 교환 기한을 알려줘", &["환불 기한", "교환 기한"]);
         check("저널은 뭐고 픽스처는 뭐야?", &["저널", "픽스처"]);
         check("저널이 뭐야? 그리고 재생은 어떻게 해?", &["저널", "재생"]);
         check("A1은 뭐야? B2는 뭐야? C3는 뭐야? D4는 뭐야?", &["A1", "B2", "C3 D4"]);

@@ -5,12 +5,16 @@
 
 use std::collections::HashSet;
 
+use super::predicate::{self, Predicate};
 use super::text::is_hangul;
 use super::words::{Script, Word, words};
 use super::{english, korean};
 
 /// Most terms of one question.
 pub(super) const MAX_TERMS: usize = 24;
+/// Begins the key of a verb, so that it meets no noun.
+const VERB: char = '~';
+
 /// One thing a question is about.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Term {
@@ -25,12 +29,28 @@ pub(super) struct Term {
     pub weight: u32,
     /// Whether it is a name: without it a text is about something else.
     pub name: bool,
+    /// Whether it is a Korean verb, which no question stands or falls by.
+    pub verb: bool,
+}
+
+impl Term {
+    /// Whether it is Hangul or of another script that is compared by inclusion.
+    pub(super) fn is_dense(&self) -> bool {
+        self.script == Script::Dense
+    }
 }
 
 /// What a question's words are about, in their order, each once. Words that ask, join or are
 /// polite are left out.
 pub(super) fn terms(text: &str) -> Vec<Term> {
     let korean = text.chars().any(is_hangul);
+    let lower;
+    let text = if shouts(text) {
+        lower = text.to_lowercase();
+        &lower
+    } else {
+        text
+    };
     let capitals = tells_by_capitals(text);
     let mut found: Vec<Term> = Vec::new();
     let mut first = true;
@@ -62,12 +82,22 @@ fn tells_by_capitals(text: &str) -> bool {
     all < 3 || capitals * 3 < all * 2
 }
 
+/// Whether a text of some words is all capitals, so that none of them is an acronym.
+fn shouts(text: &str) -> bool {
+    !text.contains(char::is_lowercase)
+        && words(text).filter(|word| word.text.contains(char::is_uppercase)).count() > 3
+}
+
 fn dense(word: &Word<'_>) -> Option<Term> {
     if korean::is_stop(word.text) || (word.glued && korean::is_ending(word.text)) {
         return None;
     }
-    let stem = korean::stem(word.text);
-    if korean::is_stop(stem) {
+    let (stem, verb) = match predicate::read(word.text) {
+        Some(Predicate::Verb(stem)) => return verb(stem),
+        Some(Predicate::Noun(noun)) => (noun, true),
+        None => (korean::stem(word.text), false),
+    };
+    if korean::is_stop(stem) || korean::is_stop(word.text) {
         return None;
     }
     let weight = match stem.chars().count() {
@@ -76,8 +106,23 @@ fn dense(word: &Word<'_>) -> Option<Term> {
         2 | 3 => 2,
         _ => 3,
     };
-    let text = stem.to_owned();
-    Some(Term { key: text.clone(), text, script: Script::Dense, parts: Vec::new(), weight, name: false })
+    let (text, key) = (stem.to_owned(), stem.to_owned());
+    Some(Term { text, key, script: Script::Dense, parts: Vec::new(), weight, name: false, verb })
+}
+
+/// A verb is looked for by its stem, among what may be verbs.
+fn verb(stem: String) -> Option<Term> {
+    let key = format!("{VERB}{stem}");
+    let empty = predicate::is_helper(&stem) || korean::is_stop(&stem);
+    (!empty).then(|| Term {
+        text: stem,
+        key,
+        script: Script::Dense,
+        parts: Vec::new(),
+        weight: 1,
+        name: false,
+        verb: true,
+    })
 }
 
 fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
@@ -107,6 +152,7 @@ fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
         parts,
         weight,
         name,
+        verb: false,
     })
 }
 
@@ -172,6 +218,7 @@ impl Vocabulary {
                     self.lines.push_str(word.text);
                     self.joined.push_str(word.text);
                     self.stems.insert(korean::stem(word.text).to_owned());
+                    self.stems.insert(format!("{VERB}{}", predicate::loose(word.text)));
                 }
                 Script::Spaced => {
                     let bare = without_ending(word.text).trim_matches('_');
@@ -189,6 +236,9 @@ impl Vocabulary {
         if self.stems.contains(&term.key) {
             return true;
         }
+        if let Some(stem) = term.key.strip_prefix(VERB) {
+            return stem.chars().nth(1).is_some() && self.lines.contains(stem);
+        }
         match (term.script, term.key.chars().count()) {
             (Script::Spaced, _) => {
                 // A compound is also found apart (`re-planner`, `re planner`), code only as it is.
@@ -197,8 +247,13 @@ impl Vocabulary {
             }
             // Korean compounds change at the seams: the longer the stem, the safer the inclusion.
             (Script::Dense, 0 | 1) => false,
-            (Script::Dense, 2 | 3) => self.lines.contains(&term.key),
-            (Script::Dense, _) => self.lines.contains(&term.key) || self.joined.contains(&term.key),
+            (Script::Dense, 2) => self.lines.contains(&term.key),
+            (Script::Dense, _) => {
+                let has = |key: &str| self.lines.contains(key);
+                has(&term.key)
+                    || self.joined.contains(&term.key)
+                    || korean::made_of(&term.key).is_some_and(has)
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use super::evidence::{Evidence, Passage};
 use super::judge::{Coverage, Library, named};
 use super::markdown::UnitKind;
 use super::question::Question;
-use super::select::{Pick, select};
+use super::select::{Pick, go_on, select};
 use super::terms::Term;
 use super::text::line;
 
@@ -19,7 +19,10 @@ const MAX_SHORT: usize = 300;
 /// The answer to a question.
 pub(super) fn write(question: &Question, evidence: &Evidence) -> String {
     let terms = question.terms();
-    let picks = select(&evidence.passages, &terms, shows_code(question));
+    let mut picks = select(&evidence.passages, &terms, question.parts.len(), shows_code(question));
+    if asks_what_to_do(question) {
+        go_on(&mut picks, &evidence.passages);
+    }
     let mut blocks: Vec<String> = Vec::new();
     let calculations = calculations(evidence);
     if !calculations.is_empty() {
@@ -56,7 +59,7 @@ pub(super) fn write_briefly(question: &Question, evidence: &Evidence) -> String 
     if let Some(first) = evidence.calculations.first() {
         return line(&format!("{} = {}", first.expression, first.result), MAX_SHORT);
     }
-    let picks = select(&evidence.passages, &question.terms(), false);
+    let picks = select(&evidence.passages, &question.terms(), question.parts.len(), false);
     match picks.first().and_then(|pick| Some((pick, evidence.passages.get(pick.passage)?))) {
         Some((pick, passage)) => line(&format!("{} ({})", pick.unit.text, passage.source), MAX_SHORT),
         None => question.say(NOTHING.0, NOTHING.1).to_owned(),
@@ -107,7 +110,9 @@ fn append(block: &mut String, pick: &Pick, last: Option<&Pick>) {
     let after_sentence = last.is_some_and(|last| last.unit.kind == UnitKind::Sentence);
     match pick.unit.kind {
         _ if block.is_empty() => {}
-        UnitKind::Sentence if follows && !block.ends_with('\n') => block.push(' '),
+        UnitKind::Sentence if follows && !block.ends_with('\n') && (after_sentence || !pick.unit.opens) => {
+            block.push(' ');
+        }
         UnitKind::Sentence if after_sentence => block.push_str(" … "),
         _ if block.ends_with('\n') => {}
         _ => block.push('\n'),
@@ -183,10 +188,29 @@ fn failures(question: &Question, evidence: &Evidence) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
+/// Whether the question asks what is to be done.
+fn asks_what_to_do(question: &Question) -> bool {
+    let lower = question.text.to_lowercase();
+    [
+        "how do ",
+        "how can ",
+        "how to ",
+        "what should",
+        "what happens",
+        "what can i",
+        "error",
+        "어떻게",
+        "오류",
+        "방법",
+    ]
+    .iter()
+    .any(|word| lower.contains(word))
+}
+
 /// Whether the question asks to be shown something.
 fn shows_code(question: &Question) -> bool {
     let lower = question.text.to_lowercase();
-    ["how", "example", "code", "command", "show", "어떻게", "예시", "예제", "코드", "명령"]
+    ["how", "example", "code", "command", "show", "install", "설치", "어떻게", "예시", "예제", "코드", "명령"]
         .iter()
         .any(|word| lower.contains(word))
 }

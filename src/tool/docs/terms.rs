@@ -1,6 +1,6 @@
 //! From text to the terms that are indexed and looked for; the same rule on both sides.
 //!
-//! Words of spaced scripts are one lower-case term each. A run of Hangul, Han, kana or another
+//! Words of spaced scripts are one lower-case term each, and their root another. A run of Hangul, Han, kana or another
 //! script whose words are not told apart by spaces alone gives every pair of neighbouring characters
 //! and the whole run, so `상태기계`, `상태 기계는` and `기계를` share terms without a dictionary.
 
@@ -50,7 +50,10 @@ fn end_word(word: &mut String, terms: &mut Vec<String>) {
         return;
     }
     let term: String = std::mem::take(word).chars().take(MAX_WORD_CHARS).collect();
-    terms.push(if term.is_ascii() { singular(term) } else { term });
+    let term = if term.is_ascii() { singular(term) } else { term };
+    let root = root(&term).map(str::to_owned);
+    terms.push(term);
+    terms.extend(root);
 }
 
 fn end_run(run: &mut Vec<char>, terms: &mut Vec<String>) {
@@ -79,6 +82,27 @@ fn singular(mut word: String) -> String {
         word.truncate(word.len() - 1);
     }
     word
+}
+
+/// What `contribute`, `contributing` and `contribution` have in common, where it is not the word
+/// itself. It is a term beside the word, so that the word as it is asked for still counts most.
+fn root(word: &str) -> Option<&str> {
+    if !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return None;
+    }
+    let ending = |end: &str, least: usize| word.strip_suffix(end).filter(|rest| rest.len() >= least);
+    let base = ending("ation", 5)
+        .or_else(|| ending("ion", 4).filter(|rest| rest.ends_with(['t', 's'])))
+        .or_else(|| ending("ing", 4))
+        .or_else(|| ending("ed", 4))
+        .unwrap_or(word);
+    let base = base.strip_suffix('e').filter(|rest| rest.len() >= 4).unwrap_or(base);
+    let base = base.strip_suffix("at").filter(|rest| rest.len() >= 5).unwrap_or(base);
+    // `planning` and `plan`.
+    let bytes = base.as_bytes();
+    let doubled = matches!(bytes, [.., one, other] if one == other && !b"aeiouls".contains(one));
+    let base = if doubled && base.len() > 4 { &base[..base.len() - 1] } else { base };
+    (base.len() < word.len()).then_some(base)
 }
 
 /// Words of a question that say nothing of what it is about.
@@ -157,7 +181,24 @@ mod tests {
     #[test]
     fn words_are_lower_case_and_singular() {
         check("The Plans, max_replans: 3!", &["the", "plan", "max", "replan", "3"]);
-        check("policies classes status boss", &["policy", "classe", "status", "boss"]);
+        check("policies classes status boss", &["policy", "classe", "class", "status", "boss"]);
+    }
+
+    #[test]
+    fn forms_of_a_word_share_a_term() {
+        for (one, other) in [
+            ("contribute", "contributing"),
+            ("contribute", "contributions"),
+            ("install", "installation"),
+            ("install", "installed"),
+            ("configure", "configuration"),
+            ("plan", "planning"),
+            ("validate", "validation"),
+        ] {
+            let others = terms(other);
+            assert!(terms(one).iter().any(|term| others.contains(term)), "{one} {other}");
+        }
+        check("max_ring bus red state", &["max", "ring", "bus", "red", "state", "stat"]);
     }
 
     #[test]

@@ -1,0 +1,169 @@
+//! How a run's cost grows with its steps: sequential, side by side, and in a chain in which each
+//! step waits for the one before. The machine alone, over the whole horizon.
+
+mod support;
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use planwright::machine::{Effect, Effects, Input, PhaseName, State, start};
+use planwright::spec::{Execution, RoleName, Rules};
+
+const SIZES: [usize; 4] = [10, 100, 1_000, 10_000];
+
+fn main() {
+    divan::main();
+    if support::measures() {
+        Shape::ALL.into_iter().for_each(print_growth);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Shape {
+    /// One step after the other, as written.
+    Sequential,
+    /// Independent steps, eight at a time.
+    Parallel,
+    /// Eight at a time would be allowed, but each step waits for the one before.
+    Chain,
+}
+
+impl Shape {
+    const ALL: [Shape; 3] = [Shape::Sequential, Shape::Parallel, Shape::Chain];
+
+    fn rules(self) -> Rules {
+        let mut spec = support::spec();
+        spec.policy.plan.max_steps = 100_000;
+        spec.limits.max_reply_bytes = u32::MAX;
+        spec.policy.execution = match self {
+            Shape::Sequential => Execution::Sequential,
+            Shape::Parallel | Shape::Chain => Execution::Parallel { width: 8 },
+        };
+        spec.check().expect("checks")
+    }
+
+    /// A plan of so many tool steps.
+    fn plan(self, steps: usize) -> String {
+        let mut text = r#"{"goal": "many things", "steps": ["#.to_owned();
+        for at in 1..=steps {
+            let _ = write!(text, r#"{{"tool": "docs", "input": "the thing with number {at}""#);
+            if self == Shape::Chain && at > 1 {
+                let _ = write!(text, r#", "depends_on": ["step_{}"]"#, at - 1);
+            }
+            text.push_str("},\n");
+        }
+        text.push_str(r#"{"tool": "final_answer", "input": "all of them"}]}"#);
+        text
+    }
+}
+
+fn answer(effect: Effect) -> planwright::machine::Event {
+    match effect {
+        Effect::CallTool { id, .. } => support::returned(id, "what was found about this thing".to_owned()),
+        Effect::AskModel { id, role: RoleName::Validator } => {
+            support::replied(id, r#"{"ok": true, "reason": "", "fix_hint": ""}"#.to_owned())
+        }
+        Effect::AskModel { id, .. } => support::replied(id, "All was found.".to_owned()),
+    }
+}
+
+/// PLAN, with its reply read.
+fn planned(rules: &Rules, plan: String) -> (State, Effects) {
+    let begun = start(rules, Input::question(support::QUESTION));
+    let event = support::replied(begun.effects[0].id(), plan);
+    let step = support::advance(rules, begun, event);
+    (step.state, step.effects)
+}
+
+/// EXECUTE for every step, VALIDATE, WRITE, DONE. What runs side by side is answered oldest first.
+fn to_the_end(rules: &Rules, mut state: State, effects: Effects) -> State {
+    let mut waiting: VecDeque<Effect> = effects.into_iter().collect();
+    while let Some(effect) = waiting.pop_front() {
+        let step = planwright::machine::transition(rules, state, answer(effect)).expect("was asked");
+        waiting.extend(step.effects);
+        state = step.state;
+    }
+    assert_eq!(state.phase.name(), PhaseName::Done);
+    state
+}
+
+fn bench_steps(bencher: Bencher<'_, '_>, shape: Shape, steps: usize) {
+    let rules = shape.rules();
+    let (state, effects) = planned(&rules, shape.plan(steps));
+    bencher
+        .counter(ItemsCount::new(steps))
+        .with_inputs(|| (state.clone(), effects.clone()))
+        .bench_values(|(state, effects)| drop(to_the_end(&rules, state, effects)));
+}
+
+fn bench_whole(bencher: Bencher<'_, '_>, shape: Shape, steps: usize) {
+    let rules = shape.rules();
+    let plan = shape.plan(steps);
+    bencher.counter(ItemsCount::new(steps)).with_inputs(|| plan.clone()).bench_values(|plan| {
+        let (state, effects) = planned(&rules, plan);
+        drop(to_the_end(&rules, state, effects));
+    });
+}
+
+/// From the accepted plan on: no plan text is read.
+#[divan::bench_group]
+mod from_the_plan_on {
+    use super::*;
+
+    #[divan::bench(args = SIZES)]
+    fn sequential(bencher: Bencher<'_, '_>, steps: usize) {
+        bench_steps(bencher, Shape::Sequential, steps);
+    }
+
+    #[divan::bench(args = SIZES)]
+    fn parallel(bencher: Bencher<'_, '_>, steps: usize) {
+        bench_steps(bencher, Shape::Parallel, steps);
+    }
+
+    #[divan::bench(args = SIZES)]
+    fn chain(bencher: Bencher<'_, '_>, steps: usize) {
+        bench_steps(bencher, Shape::Chain, steps);
+    }
+}
+
+/// The whole run, with the plan read and checked.
+#[divan::bench_group]
+mod whole_run {
+    use super::*;
+
+    #[divan::bench(args = SIZES)]
+    fn sequential(bencher: Bencher<'_, '_>, steps: usize) {
+        bench_whole(bencher, Shape::Sequential, steps);
+    }
+
+    #[divan::bench(args = SIZES)]
+    fn parallel(bencher: Bencher<'_, '_>, steps: usize) {
+        bench_whole(bencher, Shape::Parallel, steps);
+    }
+
+    #[divan::bench(args = SIZES)]
+    fn chain(bencher: Bencher<'_, '_>, steps: usize) {
+        bench_whole(bencher, Shape::Chain, steps);
+    }
+}
+
+/// The cost per step at 10,000 steps against that at 100.
+fn print_growth(shape: Shape) {
+    let rules = shape.rules();
+    let (few, many) = (shape.plan(100), shape.plan(10_000));
+    let run = |plan: &String| {
+        let (state, effects) = planned(&rules, plan.clone());
+        drop(to_the_end(&rules, state, effects));
+    };
+    // As many steps on either side of the scale: a hundred short runs, one long one.
+    let [few, many] = support::fastest(15, [&mut || (0..100).for_each(|_| run(&few)), &mut || run(&many)]);
+    let growth = many.as_secs_f64() / few.as_secs_f64();
+    let per_step = |whole: std::time::Duration| whole.as_nanos() / 10_000;
+    println!(
+        "{shape:?}, whole run: {} ns a step at 100 steps, {} ns at 10,000: {growth:.2} times (bar: 1.5)",
+        per_step(few),
+        per_step(many),
+    );
+}

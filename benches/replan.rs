@@ -1,0 +1,128 @@
+//! What a run costs: one transition, and a whole run with one replan as a loop written by hand, by
+//! the machine alone, and by the whole driver.
+
+mod support;
+
+use std::sync::Mutex;
+
+use divan::Bencher;
+use planwright::driver::{Agent, Model, ModelError, TokenSink};
+use planwright::machine::{Input, ModelReply, PhaseName, State, Step, start};
+use planwright::prompt::ModelRequest;
+use planwright::spec::{RoleName, Rules};
+use planwright::tool::FnTool;
+use support::{QUESTION, Replies, by_hand};
+
+fn main() {
+    assert_all_do_the_same();
+    divan::main();
+    if support::measures() {
+        print_ratios();
+    }
+}
+
+/// PLAN → EXECUTE ×3 → VALIDATE (rejects) → PLAN → EXECUTE ×3 → VALIDATE → WRITE → DONE.
+fn machine(rules: &Rules) -> State {
+    let mut replies = Replies::default();
+    let mut step = start(rules, Input::question(QUESTION));
+    while let Some(&effect) = step.effects.first() {
+        step = support::advance(rules, step, replies.event(effect));
+    }
+    step.state
+}
+
+/// A model that replies from the list, run after run. Not the scripted one of the library: that
+/// hands its texts out once, and these are copied in each run, as in the other two.
+#[derive(Default)]
+struct Canned(Mutex<Replies>);
+
+impl Model for Canned {
+    fn name(&self) -> &str {
+        "canned"
+    }
+
+    fn ask(&self, request: &ModelRequest, _: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
+        let mut replies = self.0.lock().expect("nothing panics with it");
+        let text = replies.model(request.frame.role);
+        if request.frame.role == RoleName::Writer {
+            *replies = Replies::default();
+        }
+        Ok(ModelReply::text(text))
+    }
+}
+
+fn agent() -> Agent {
+    let spec = support::spec();
+    let contracts = spec.tools.clone();
+    let mut builder = Agent::builder(spec).model(Canned::default());
+    for (at, contract) in contracts.into_iter().enumerate() {
+        builder = builder.tool(FnTool::new(contract, move |_| Ok(Replies::default().tool(at))));
+    }
+    builder.build().expect("the spec checks")
+}
+
+fn driver(agent: &Agent) -> planwright::driver::Run {
+    agent.job(Input::question(QUESTION)).run().expect("nothing interrupts it")
+}
+
+#[divan::bench]
+fn one_transition(bencher: Bencher<'_, '_>) {
+    let rules = support::rules();
+    let mut replies = Replies::default();
+    let begun = start(&rules, Input::question(QUESTION));
+    let plan = replies.event(begun.effects[0]);
+    let planned = support::advance(&rules, begun, plan);
+    let answer = replies.event(planned.effects[0]);
+    let (state, effects) = (planned.state, planned.effects);
+    bencher
+        .with_inputs(|| {
+            let step = Step { state: state.clone(), effects: effects.clone(), moves: Default::default() };
+            (step, answer.clone())
+        })
+        .bench_values(|(step, answer)| support::advance(&rules, step, answer));
+}
+
+#[divan::bench]
+fn replan_run_by_hand(bencher: Bencher<'_, '_>) {
+    bencher.bench(|| drop(by_hand::run(QUESTION, &mut Replies::default())));
+}
+
+#[divan::bench]
+fn replan_run_by_the_machine(bencher: Bencher<'_, '_>) {
+    let rules = support::rules();
+    bencher.bench(|| drop(machine(&rules)));
+}
+
+#[divan::bench]
+fn replan_run_by_the_driver(bencher: Bencher<'_, '_>) {
+    let agent = agent();
+    bencher.bench(|| drop(driver(&agent)));
+}
+
+fn assert_all_do_the_same() {
+    let by_hand = by_hand::run(QUESTION, &mut Replies::default());
+    let by_machine = machine(&support::rules());
+    let by_driver = driver(&agent());
+    assert_eq!(by_machine.phase.name(), PhaseName::Done);
+    assert_eq!(by_machine.task.counters.tool_calls, 6);
+    assert_eq!(by_hand.answer, by_machine.task.artifacts.final_answer);
+    assert_eq!(by_hand.trace.len(), by_machine.task.trace.len());
+    assert_eq!(by_machine.task.trace, by_driver.trace());
+}
+
+fn print_ratios() {
+    let (rules, agent) = (support::rules(), agent());
+    let [by_hand, machine, driver] = support::fastest(
+        2_000,
+        [
+            &mut || drop(by_hand::run(QUESTION, &mut Replies::default())),
+            &mut || drop(machine(&rules)),
+            &mut || drop(driver(&agent)),
+        ],
+    );
+    let times = |time: std::time::Duration| time.as_secs_f64() / by_hand.as_secs_f64();
+    println!("\nthe fastest batches of 20 runs, taken in turns:");
+    println!("  by hand     {by_hand:?} a run");
+    println!("  the machine {machine:?} a run, {:.2} times that (bar: 2)", times(machine));
+    println!("  the driver  {driver:?} a run, {:.2} times that (bar: 8)", times(driver));
+}

@@ -1,0 +1,256 @@
+//! What models say is read strictly: wrapped replies are read, nonsense is an error that names the
+//! place.
+
+use planwright::contract::{
+    AnswerForm, FinalStep, Plan, PlanContract, StepField, ToolContract, ToolEffect, Verdict, schema,
+};
+use serde_json::{Value, json};
+
+fn contract() -> PlanContract {
+    let mut typed = ToolContract::text("book", "Books a table.", ToolEffect::Write);
+    typed.input = json!({
+        "type": "object",
+        "properties": {"people": {"type": "integer", "minimum": 1}, "name": {"type": "string"}},
+        "required": ["people"], "additionalProperties": false,
+    });
+    let tools = vec![ToolContract::text("wiki", "Looks up.", ToolEffect::Read), typed];
+    PlanContract::new(tools, (1, 4), FinalStep::Required, 100)
+}
+
+fn read(reply: &str) -> Result<Plan, String> {
+    contract().read(reply, 10_000).map(|(plan, _)| plan).map_err(|error| error.to_string())
+}
+
+fn plan(steps: Value) -> String {
+    json!({"goal": "g", "steps": steps}).to_string()
+}
+
+#[track_caller]
+fn refuses(reply: &str, expected: &str) {
+    match read(reply) {
+        Ok(plan) => panic!("read as {plan:?}"),
+        Err(error) => assert_eq!(error, expected),
+    }
+}
+
+const GOOD: &str =
+    r#"{"goal":"g","steps":[{"tool":"wiki","input":"서울 {중괄호}"},{"tool":"final_answer","input":"x"}]}"#;
+
+#[test]
+fn a_reply_in_fences_or_prose_is_read_the_same() {
+    let bare = read(GOOD).expect("reads");
+    for wrapped in [
+        format!("```json\n{GOOD}\n```"),
+        format!("```\n{GOOD}\n```"),
+        format!("  \n{GOOD}\n"),
+        format!("Here is the plan you asked for:\n{GOOD}\nShall I go on?"),
+        format!("<think>maybe {{wiki}} or {{\"tool\": 1}}?</think>\n{GOOD}"),
+        format!("계획은 다음과 같습니다 {{}}: {GOOD}"),
+        format!("\u{feff}{GOOD}"),
+    ] {
+        assert_eq!(read(&wrapped).as_ref(), Ok(&bare), "{wrapped}");
+    }
+}
+
+#[test]
+fn the_outermost_object_is_read_and_not_one_inside_it() {
+    let reply =
+        plan(json!([{"tool": "book", "input": {"people": 2}}, {"tool": "final_answer", "input": "x"}]));
+    let plan = read(&format!("Sure. {reply}")).expect("reads");
+    assert_eq!(plan.steps.len(), 2);
+}
+
+#[test]
+fn nonsense_names_the_json_path() {
+    refuses("", "$: expected a JSON object, found an empty reply");
+    refuses(
+        "I would search first.",
+        "$: expected a JSON object, found text that begins \"I would search first.\"",
+    );
+    refuses("[1, 2]", "$: expected a JSON object, found text that begins \"[1, 2]\"");
+    refuses(r#"{"steps": []}"#, "$: missing field `goal`");
+    refuses(r#"{"goal": 7, "steps": []}"#, "$.goal: invalid type: integer `7`, expected a string");
+    refuses(r#"{"goal": "g", "steps": [{"input": "x"}]}"#, "$.steps[0]: missing field `tool`");
+    refuses(
+        r#"{"goal": "g", "steps": [{"tool": "wiki", "input": "x"}, {"tool": 3}]}"#,
+        "$.steps[1].tool: invalid type: integer `3`, expected a string",
+    );
+    let cut = &GOOD[..GOOD.len() - 10];
+    assert!(
+        read(cut).expect_err("cut").starts_with("$: expected a whole JSON object, found one that is cut off")
+    );
+    let inside = r#"{"notes": {"final": "not the answer"}, "fin"#;
+    assert!(AnswerForm::Final.read(inside, 1_000).is_err(), "a part of a cut reply is not the reply");
+    assert!(read(r#"{"goal": "g", "steps": [}"#).expect_err("broken").contains("JSON that does not parse"));
+}
+
+#[test]
+fn a_plan_is_checked_whole() {
+    let end = json!({"tool": "final_answer", "input": "x"});
+    let wiki = json!({"tool": "wiki", "input": "x"});
+    refuses(&plan(json!([])), "$.steps: expected 1 to 4 steps, found 0");
+    let many: Vec<&Value> = vec![&wiki; 10_000];
+    assert!(contract().read(&plan(json!(many)), 10_000_000).is_err());
+    refuses(
+        &plan(json!([wiki])),
+        "$.steps[0].tool: expected \"final_answer\" as the last step, found \"wiki\"",
+    );
+    refuses(
+        &plan(json!([end, end])),
+        "$.steps[0].tool: \"final_answer\" must be the last step, and only the last",
+    );
+    refuses(
+        &plan(json!([{"tool": "rm -rf", "input": "x"}, end])),
+        "$.steps[0].tool: expected one of wiki, book, final_answer, found \"rm -rf\"",
+    );
+    refuses(&plan(json!([{"tool": "wiki"}, end])), "$.steps[0].input: expected an input, found none");
+    refuses(
+        &plan(json!([{"tool": "wiki", "input": ""}, end])),
+        "$.steps[0].input: expected at least 1 characters, found 0",
+    );
+    refuses(
+        &plan(json!([{"tool": "wiki", "input": ["a"]}, end])),
+        "$.steps[0].input: expected string, found [\"a\"]",
+    );
+    refuses(
+        &plan(json!([{"tool": "wiki", "input": "x".repeat(101)}, end])),
+        "$.steps[0].input: expected at most 100 bytes, found 101",
+    );
+    refuses(
+        &plan(json!([{"tool": "book", "input": {"people": 0}}, end])),
+        "$.steps[0].input.people: expected at least 1, found 0",
+    );
+    refuses(
+        &plan(json!([{"tool": "book", "input": {"people": 2, "x": 1}}, end])),
+        "$.steps[0].input.x: unexpected field",
+    );
+    refuses(
+        &plan(json!([{"tool": "wiki", "input": "x"}, {"tool": "book", "input_from": "step_1"}, end])),
+        "$.steps[1].input_from: \"book\" does not take a text, so no step's output either",
+    );
+    refuses(
+        &plan(json!([wiki, {"tool": "wiki", "input": "x", "input_from": "step_1"}, end])),
+        "$.steps[1].input_from: expected `input` or `input_from`, found both",
+    );
+}
+
+#[test]
+fn ids_and_references_are_checked() {
+    let end = json!({"tool": "final_answer", "input": "x"});
+    let step = |extra: Value| {
+        let mut step = json!({"tool": "wiki", "input": "x"});
+        for (name, value) in extra.as_object().expect("fields") {
+            step[name] = value.clone();
+        }
+        step
+    };
+    refuses(
+        &plan(json!([step(json!({"id": "a"})), step(json!({"id": "a"})), end])),
+        "$.steps[1].id: the id \"a\" is taken by step 1",
+    );
+    refuses(
+        &plan(json!([step(json!({"id": "step_2"})), step(json!({})), end])),
+        "$.steps[1].id: the id \"step_2\" is taken by step 1",
+    );
+    refuses(
+        &plan(json!([step(json!({"depends_on": ["nobody"]})), end])),
+        "$.steps[0].depends_on[0]: no step has the id \"nobody\"",
+    );
+    refuses(
+        &plan(json!([step(json!({"depends_on": ["step_1"]})), end])),
+        "$.steps[0].depends_on[0]: a step cannot wait for itself",
+    );
+    refuses(
+        &plan(json!([step(json!({"depends_on": [2]})), step(json!({"depends_on": [1]})), end])),
+        "$.steps[0].depends_on[0]: \"step_2\" is a later step; expected an earlier one",
+    );
+    let good = plan(json!([
+        {"step_id": 1, "tool": "wiki", "input": "x"},
+        {"step_id": 2, "tool": "wiki", "input_from": 1, "depends_on": null, "status": "completed", "output": "mine"},
+        end
+    ]));
+    let (read, links) = contract().read(&good, 10_000).expect("reads");
+    assert_eq!(read.steps[1].input_from.as_deref(), Some("step_1"));
+    assert_eq!(links.needs, [vec![], vec![0], vec![]]);
+    assert_eq!(links.dependents, [vec![1], vec![], vec![]]);
+}
+
+#[test]
+fn a_reply_over_the_limit_is_refused_unread() {
+    let error = contract().read(GOOD, 20).expect_err("too large");
+    assert_eq!(error.to_string(), format!("$: expected at most 20 bytes, found {}", GOOD.len()));
+}
+
+#[test]
+fn deep_nesting_and_many_braces_are_errors_and_no_overflow() {
+    for bad in ["{".repeat(100_000), "[".repeat(100_000), "{\"a\":".repeat(50_000), "}{".repeat(50_000)] {
+        assert!(contract().read(&bad, 1_000_000).is_err());
+        assert!(Verdict::read(&bad, 1_000_000).is_err());
+        assert!(AnswerForm::Final.read(&bad, 1_000_000).is_err());
+    }
+}
+
+#[test]
+fn a_verdict_needs_all_its_fields_in_their_types() {
+    let verdict =
+        Verdict::read("판정:\n{\"ok\": true, \"reason\": \"충분\", \"fix_hint\": \"\", \"score\": 9}", 1_000);
+    assert_eq!(verdict.expect("reads").reason, "충분");
+    for (bad, path) in [
+        (r#"{"ok": true, "reason": "r"}"#, "$"),
+        (r#"{"ok": "true", "reason": "r", "fix_hint": ""}"#, "$.ok"),
+        (r#"{"ok": true, "reason": null, "fix_hint": ""}"#, "$.reason"),
+        (r#"{"ok": true, "ok": false, "reason": "r", "fix_hint": ""}"#, "$"),
+    ] {
+        assert_eq!(Verdict::read(bad, 1_000).expect_err(bad).path(), path, "{bad}");
+    }
+}
+
+#[test]
+fn schemas_that_go_out_are_strict_and_describe_what_is_read() {
+    fn strict(schema: &Value) {
+        if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+            assert_eq!(schema["additionalProperties"], json!(false), "{schema}");
+            let names: Vec<&String> = properties.keys().collect();
+            assert_eq!(schema["required"], json!(names), "every property is required: {schema}");
+        }
+        match schema {
+            Value::Object(fields) => fields.values().for_each(strict),
+            Value::Array(items) => items.iter().for_each(strict),
+            _ => {}
+        }
+    }
+    let mut simple = contract().schema(&[]);
+    // A tool's own input schema is its author's; all else is ours.
+    simple["properties"]["steps"]["items"]["anyOf"][1]["properties"]["input"] = json!({});
+    strict(&simple);
+    let text = PlanContract::new(
+        vec![ToolContract::text("wiki", "Looks up.", ToolEffect::Read)],
+        (1, 4),
+        FinalStep::Required,
+        100,
+    );
+    let all = [StepField::Id, StepField::InputFrom, StepField::DependsOn, StepField::Description];
+    for schema in
+        [text.schema(&[]), text.schema(&all), Verdict::schema(), AnswerForm::Final.schema().expect("one")]
+    {
+        strict(&schema);
+        schema::check_supported(&schema).expect("our own checker knows every keyword");
+    }
+    let value: Value = serde_json::from_str(GOOD).expect("JSON");
+    schema::check(&text.schema(&[]), &value).expect("what is read conforms to what was asked for");
+    assert_eq!(
+        text.schema(&[])["properties"]["steps"]["items"]["properties"]["tool"]["enum"],
+        json!(["wiki", "final_answer"])
+    );
+}
+
+#[test]
+fn a_tool_schema_with_an_unknown_keyword_is_refused() {
+    let mut tool = ToolContract::text("t", "d", ToolEffect::Pure);
+    tool.input = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "^x"}}});
+    assert!(
+        tool.check().expect_err("pattern").to_string().starts_with("input.properties.a.pattern: unsupported")
+    );
+    tool.input = json!({"type": "strng"});
+    assert!(tool.check().is_err());
+}
