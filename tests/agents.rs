@@ -129,8 +129,9 @@ fn validated_has_a_malformed_plan_mended_with_one_call_more() {
 
 #[test]
 fn validated_ends_where_the_mended_plan_is_malformed_too() {
-    let said = "PLAN_ERROR: contract: $: expected a JSON object, found JSON that does not parse (EOF while \
-                parsing a string)";
+    let said = "PLAN_ERROR: contract: $: expected a whole JSON object, found one that is cut off: \
+                \"{\\\"goal\\\": \\\"일상 속 예를 찾는다.\\\", \\\"steps\\\": [{\\\"tool\\\": \\\"wiki\\\", \
+                \\\"input\\\":…\"";
     replays("validated", "malformed_plan_twice", 2, 0, Error(said));
 }
 
