@@ -2,6 +2,7 @@
 //! fail: a machine broken on purpose is caught by the check that is about it.
 
 use planwright::agents;
+use planwright::contract::{FinalStep, ToolContract, ToolEffect};
 use planwright::machine::explore::{self, Machine, Report};
 use planwright::machine::{
     Effect, EffectId, ErrorCode, Event, Gate, Phase, PhaseName, Refusal, Refused, RunError, State, Step,
@@ -267,6 +268,57 @@ fn a_branch_on_something_the_abstraction_drops_is_caught() {
                 step.effects.clear();
                 step.moves.clear();
             }
+        }),
+    );
+}
+
+#[test]
+fn tools_of_every_kind_are_walked_whatever_their_input() {
+    let mut booking = ToolContract::text("book", "Books a table.", ToolEffect::Write);
+    booking.input = serde_json::json!({
+        "type": "object",
+        "properties": {"people": {"type": "integer", "minimum": 2}, "day": {"enum": ["today", "tomorrow"]}},
+        "required": ["people", "day"], "additionalProperties": false,
+    });
+    let mut report = ToolContract::text("report", "Reports, and may be repeated.", ToolEffect::Write);
+    report.idempotent = Some(true);
+    for final_step in [FinalStep::Required, FinalStep::None] {
+        let mut spec = agents::shipped("validated").expect("shipped").with_tools(|tool| tool.name == "calc");
+        spec.tools.extend([booking.clone(), report.clone()]);
+        spec.policy.execution = Execution::Parallel { width: 2 };
+        spec.policy.plan.final_step = final_step;
+        spec.policy.plan.max_steps = 3;
+        spec.limits.max_replans = 1;
+        let explored = explore::explore(&spec.check().expect("checks"));
+        holds(&format!("{final_step:?}"), &explored);
+        for tool in ["calc", "book", "report"] {
+            let runs = |key: &explore::Key| {
+                let steps = key.progress.iter().flat_map(|progress| &progress.steps);
+                key.phase == PhaseName::Execute && steps.into_iter().any(|step| step.tool == tool)
+            };
+            assert!(explored.keys.iter().any(runs), "no plan with {tool} was walked");
+        }
+        // What may not happen twice never runs beside another step.
+        let beside = |key: &explore::Key| {
+            key.progress.as_ref().is_some_and(|progress| {
+                let running = progress
+                    .steps
+                    .iter()
+                    .filter(|step| step.status.is_some_and(|(status, _)| status == "running"));
+                progress.counts.0 > 1 && running.into_iter().any(|step| step.tool == "book")
+            })
+        };
+        assert!(!explored.keys.iter().any(beside));
+        assert!(explored.keys.iter().any(|key| key.progress.as_ref().is_some_and(|plan| plan.counts.0 == 2)));
+    }
+}
+
+#[test]
+fn a_machine_that_starts_a_step_without_asking_is_not_total() {
+    caught_by(
+        "total",
+        &Bent(|_: &State, _: &Rules, step: &mut Step| {
+            step.effects.retain(|effect| !matches!(effect, Effect::CallTool { .. }));
         }),
     );
 }

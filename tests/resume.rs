@@ -346,7 +346,25 @@ fn journal_file_is_not_begun_twice_and_not_opened_where_there_is_none() {
     let path = folder.path().join("run.jsonl");
     let said = FileJournal::open(&path).unwrap_err().to_string();
     assert!(said.starts_with(&format!("{}: cannot be opened: ", path.display())), "{said}");
-    drop(FileJournal::create(&path).unwrap());
+    let whole = recorded(spec("validated"));
+    FileJournal::create(&path).unwrap().append(0, &whole[0]).unwrap();
     let said = FileJournal::create(&path).unwrap_err().to_string();
     assert!(said.starts_with(&format!("{}: cannot be created: ", path.display())), "{said}");
+    std::fs::write(&path, "notes without a line end").unwrap();
+    assert!(FileJournal::create(&path).is_err(), "somebody's file is not taken for a journal");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "notes without a line end");
+}
+
+#[test]
+fn journal_that_was_stopped_in_its_first_line_is_begun_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    let whole = recorded(spec("validated"));
+    let header = serde_json::to_string(&whole[0]).unwrap();
+    for torn in [0, 1, 9, 40, header.len()] {
+        std::fs::write(&path, &header[..torn]).unwrap();
+        let mut journal = FileJournal::create(&path).unwrap();
+        journal.append(0, &whole[0]).unwrap();
+        assert_eq!(FileJournal::open(&path).unwrap().records().unwrap(), whole[..1]);
+    }
 }

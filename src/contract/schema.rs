@@ -100,6 +100,44 @@ fn texts(value: &Value) -> Option<Vec<&str>> {
     value.as_array()?.iter().map(Value::as_str).collect()
 }
 
+/// A small value that conforms to a schema, where a simple one does: exploring feeds it as a tool's
+/// input.
+pub(crate) fn sample(schema: &Value) -> Value {
+    let first = |keyword: &str| schema.get(keyword).and_then(Value::as_array).and_then(|list| list.first());
+    if let Some(constant) = schema.get("const") {
+        return constant.clone();
+    }
+    if let Some(choice) = first("enum") {
+        return choice.clone();
+    }
+    if let Some(choice) = first("anyOf") {
+        return sample(choice);
+    }
+    let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_u64).unwrap_or(0);
+    let kinds = schema.get("type").and_then(type_names).unwrap_or_else(|| vec!["object"]);
+    match kinds.first().copied().unwrap_or("null") {
+        "string" => Value::from("x".repeat(usize::try_from(bound("minLength").clamp(1, 4_096)).unwrap_or(1))),
+        "boolean" => Value::Bool(true),
+        "integer" | "number" => {
+            schema.get("minimum").or(schema.get("maximum")).cloned().unwrap_or(Value::from(1))
+        }
+        "array" => {
+            let item = schema.get("items").map_or(Value::Null, sample);
+            Value::Array(vec![item; usize::try_from(bound("minItems").min(64)).unwrap_or(0)])
+        }
+        "object" => {
+            let known = schema.get("properties").and_then(Value::as_object);
+            let required = schema.get("required").and_then(texts).unwrap_or_default();
+            let field = |name: &str| {
+                let property = known.and_then(|known| known.get(name));
+                (name.to_owned(), property.map_or(Value::Null, sample))
+            };
+            Value::Object(required.into_iter().map(field).collect())
+        }
+        _ => Value::Null,
+    }
+}
+
 /// Checks a value against a schema.
 ///
 /// ```

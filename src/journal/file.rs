@@ -27,11 +27,8 @@ impl FileJournal {
     /// Where the file holds a record already, or cannot be made.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
         let path = path.into();
-        if path.is_file()
-            && let Ok(journal) = FileJournal::open(&path)
-            && journal.len == 0
-        {
-            return Ok(journal);
+        if std::fs::read(&path).is_ok_and(|bytes| is_torn_header(&bytes)) {
+            return FileJournal::open(path);
         }
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(|error| io(&path, "cannot be created", &error))?;
@@ -105,6 +102,13 @@ impl Journal for FileJournal {
     fn records(&self) -> Result<Vec<Record>, JournalError> {
         Ok(self.read()?.0)
     }
+}
+
+/// Whether a file holds the beginning of a journal's first line and no more: nothing of anybody's.
+fn is_torn_header(bytes: &[u8]) -> bool {
+    const BEGINNING: &[u8] = b"{\"header\":{";
+    let len = bytes.len().min(BEGINNING.len());
+    bytes[..len] == BEGINNING[..len] && !bytes.contains(&b'\n')
 }
 
 fn io(path: &Path, what: &str, error: &std::io::Error) -> JournalError {

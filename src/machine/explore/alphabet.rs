@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::contract::{AnswerForm, FINAL_ANSWER, FinalStep, ToolContract};
+use crate::contract::{AnswerForm, FINAL_ANSWER, FinalStep, ToolContract, schema};
 use crate::machine::{
     Effect, EffectId, Event, FailureClass, ModelFailure, ModelReply, State, ToolOutcome, outstanding,
 };
@@ -134,7 +134,7 @@ fn kinds(rules: &Rules) -> Vec<&ToolContract> {
     let mut kinds: Vec<&ToolContract> = Vec::new();
     for tool in rules.plan().tools() {
         let kind = |tool: &ToolContract| (tool.effect, tool.is_idempotent(), tool.trust);
-        if tool.takes_text() && !kinds.iter().any(|known| kind(known) == kind(tool)) {
+        if !kinds.iter().any(|known| kind(known) == kind(tool)) {
             kinds.push(tool);
         }
     }
@@ -142,12 +142,7 @@ fn kinds(rules: &Rules) -> Vec<&ToolContract> {
 }
 
 fn plan(tools: &[&ToolContract], ends: bool, depends_on: impl Fn(usize) -> Value) -> String {
-    let step = |(at, tool): (usize, &&ToolContract)| {
-        // Tools may ask for a form of text that one letter does not have; theirs is made to fit.
-        let least = tool.input.get("minLength").and_then(Value::as_u64).unwrap_or(1).max(1);
-        let input = "x".repeat(usize::try_from(least).unwrap_or(1).min(4_096));
-        json!({"tool": tool.name, "input": input, "depends_on": depends_on(at)})
-    };
+    let step = |(at, tool): (usize, &&ToolContract)| json!({"tool": tool.name, "input": schema::sample(&tool.input), "depends_on": depends_on(at)});
     let mut steps: Vec<Value> = tools.iter().enumerate().map(step).collect();
     if ends {
         steps.push(json!({"tool": FINAL_ANSWER, "input": "answer"}));

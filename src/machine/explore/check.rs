@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::Machine;
 use super::abstraction::Key;
 use super::alphabet::Letter;
-use super::walk::{Done, Edge};
-use crate::machine::{ErrorCode, Exit, Gate, Move, Phase, PhaseName, State, Step, outstanding};
+use super::walk::{Done, Edge, Spent};
+use crate::machine::{Effect, ErrorCode, Exit, Gate, Move, Phase, PhaseName, State, Step, outstanding};
 use crate::spec::{Bounds, OnExhausted, Rules, Validate};
 
 /// Violations kept of one invariant; more would only repeat them.
@@ -79,7 +79,8 @@ impl Checks {
         let waiting = outstanding(rules, state);
         let said = || format!("{phase} waits for {waiting:?}");
         self.claim(TOTAL, phase.is_terminal() == waiting.is_empty(), said);
-        self.claim(TOTAL, letters.iter().any(|letter| letter.fits) != phase.is_terminal(), said);
+        let answers = letters.iter().any(|letter| letter.fits && letter.event.effect().is_some());
+        self.claim(TOTAL, answers != phase.is_terminal(), said);
         let most = rules.spec().limits.max_replans;
         let replans = state.task.counters.replans;
         self.claim(REPLANS, replans <= most, || format!("{replans} replans of {most} in {phase}"));
@@ -139,8 +140,11 @@ impl Checks {
             let said = || format!("{}: asks for {:?}", case(), step.effects);
             self.claim(TERMINAL, step.effects.is_empty(), said);
         }
-        let asked = step.effects.iter().all(|effect| outstanding(rules, &step.state).contains(effect));
+        let (waited, waits) = (outstanding(rules, before), outstanding(rules, &step.state));
+        let asked = step.effects.iter().all(|effect| waits.contains(effect));
         self.claim(TOTAL, asked, || format!("{}: asks for what it does not wait for", case()));
+        let silent = waits.iter().find(|effect| !waited.contains(effect) && !step.effects.contains(effect));
+        self.claim(TOTAL, silent.is_none(), || format!("{}: waits for {silent:?} unasked", case()));
         for taken in &step.moves {
             self.moved(rules, before, taken, &step.state);
         }
@@ -176,6 +180,23 @@ impl Checks {
             };
             self.claim(GATED, holds, || format!("WRITE entered by {taken:?}"));
         }
+    }
+
+    /// With a budget used up, nothing more is asked on it. (A plan's tool calls are set aside when
+    /// EXECUTE is entered, so there they count as spent already.)
+    pub fn within_budget(&mut self, spent: Spent, letter: &Letter, step: &Step) {
+        let asks_model = step.effects.iter().any(|effect| matches!(effect, Effect::AskModel { .. }));
+        let begins_plan = step.moves.iter().any(|taken| taken.to == PhaseName::Execute);
+        let calls_tool = step.effects.iter().any(|effect| matches!(effect, Effect::CallTool { .. }));
+        let over = match spent {
+            Spent::Nothing => false,
+            Spent::ModelCalls => asks_model,
+            Spent::ToolCalls => begins_plan && calls_tool,
+            Spent::Transitions => asks_model || (begins_plan && calls_tool),
+        };
+        self.claim(BOUNDED, !over, || {
+            format!("{}{}: asks for {:?}", letter.name, spent.said(), step.effects)
+        });
     }
 
     /// The state, written and read; written again it must be the same, byte for byte.
@@ -215,12 +236,23 @@ impl Checks {
                 && longest.tool_calls <= bounds.tool_calls
                 && longest.transitions <= bounds.transitions;
             // A limit that the spec sets below what its graph allows ends runs earlier than the
-            // graph: then the budget is the bound, and exceeding it is the machine's to prevent.
+            // graph: then the budget is the bound, and `within_budget` is the proof.
             let limits = &rules.spec().limits;
             let budgeted = limits.max_model_calls.is_some()
                 || limits.max_tool_calls.is_some()
                 || limits.max_transitions.is_some();
             self.claim(BOUNDED, within || budgeted, || format!("longest {longest:?}, bounds {bounds:?}"));
+        }
+        let phases: BTreeSet<PhaseName> = keys.iter().map(|key| key.phase).collect();
+        for phase in [PhaseName::Execute, PhaseName::Write, PhaseName::Done] {
+            // A budget may be too small to get there; then not getting there is what was asked for.
+            let limits = &rules.spec().limits;
+            let may_end_early = limits.max_model_calls.or(limits.max_tool_calls).or(limits.max_transitions);
+            let passes = phase == PhaseName::Execute && rules.bounds().tool_calls == 0;
+            let reached = phases.contains(&phase) || passes || may_end_early.is_some();
+            self.claim(TOTAL, reached, || {
+                format!("{phase} is never reached: no reply that was tried leads there")
+            });
         }
         let leaving: BTreeSet<usize> = edges.iter().map(|edge| edge.from).collect();
         for (number, key) in keys.iter().enumerate() {

@@ -29,7 +29,7 @@ pub const MOST_REPLANS: u32 = 3;
 /// More repairs than this are explored as this many.
 pub const MOST_REPAIRS: u32 = 2;
 /// Replies are explored as if the limit were this, so that one over it stays small.
-pub const MOST_REPLY_BYTES: u32 = 4_096;
+pub const MOST_REPLY_BYTES: u32 = 32_768;
 /// Wider execution than this is explored as this wide.
 pub const MOST_WIDTH: u32 = 3;
 

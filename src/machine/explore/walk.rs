@@ -188,6 +188,7 @@ impl Walk<'_> {
         let Done::Stepped { step, lines_before } = done else {
             return format!("{} → refused", letter.name);
         };
+        self.checks.within_budget(spent, letter, &step);
         let lines: Vec<String> = step.state.task.trace.iter().skip(lines_before).map(line_key).collect();
         let repaired = step.state.task.trace.iter().skip(lines_before).filter_map(|line| match line {
             TraceLine::Repair { of, .. } => Some(*of),
@@ -249,7 +250,7 @@ fn by_number(numbers: &BTreeMap<Key, usize>) -> Vec<Key> {
 
 /// A budget that is used up before the event comes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Spent {
+pub(super) enum Spent {
     Nothing,
     ModelCalls,
     ToolCalls,
@@ -270,7 +271,7 @@ impl Spent {
         Some(state)
     }
 
-    fn said(self) -> &'static str {
+    pub(super) fn said(self) -> &'static str {
         match self {
             Spent::Nothing => "",
             Spent::ModelCalls => ", no model call left",
