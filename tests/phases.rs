@@ -321,6 +321,110 @@ fn steps_side_by_side_start_as_soon_as_what_they_wait_for_is_done() {
     assert_eq!(ids(&step.effects), ["write.1.1"]);
 }
 
+/// What each of these ids is told where nothing waits for it.
+#[track_caller]
+fn check_refusals(state: &State, expected: &[(&str, &str)]) {
+    for (id, said) in expected {
+        let effect = id.parse().expect("an id");
+        let outcome = ToolOutcome::Returned { output: "late".into() };
+        let event = match id.starts_with("step") {
+            true => Event::ToolReturned { effect, outcome },
+            false => Event::ModelReplied { effect, reply: ModelReply::text(OK) },
+        };
+        let refusal = planwright::machine::admit(state, &event).expect_err(id);
+        let refusal = format!("{refusal:?}");
+        assert_eq!(refusal.split('(').next(), Some(*said), "{id}");
+    }
+}
+
+#[test]
+fn a_refusal_says_whether_it_was_answered_or_never_asked() {
+    let rules = agent("validated").check().expect("checks");
+    let mut state = start(&rules, Input::question("q")).state;
+    let tell = |state: State, text: &str| {
+        let effect = outstanding(&rules, &state)[0].id();
+        let event = match effect.to_string().starts_with("step") {
+            true => Event::ToolReturned { effect, outcome: ToolOutcome::Returned { output: text.into() } },
+            false => Event::ModelReplied { effect, reply: ModelReply::text(text) },
+        };
+        transition(&rules, state, event).expect("fits").state
+    };
+    let chained = r#"{"goal":"g","steps":[{"tool":"wiki","input":"a"},{"tool":"calc","input":"1"},{"tool":"final_answer","input":"x"}]}"#;
+    for text in ["no plan", chained, "found"] {
+        state = tell(state, text);
+    }
+    const ASKED: &str = "AlreadyAnswered";
+    const NEVER: &str = "NeverAsked";
+    check_refusals(
+        &state,
+        &[
+            ("plan.1.1", ASKED),
+            ("plan.1.2", ASKED),
+            ("plan.1.3", NEVER),
+            ("plan.2.1", NEVER),
+            ("step.1.1.1", ASKED),
+            ("step.1.1.2", NEVER),
+            ("step.1.3.1", NEVER),
+            ("step.1.4.1", NEVER),
+            ("step.2.1.1", NEVER),
+            ("validate.1.1", NEVER),
+            ("write.1.1", NEVER),
+        ],
+    );
+    for text in ["2", "no verdict", REJECTED] {
+        state = tell(state, text);
+    }
+    check_refusals(
+        &state,
+        &[
+            ("plan.1.2", ASKED),
+            ("plan.1.3", NEVER),
+            ("plan.2.2", NEVER),
+            ("step.1.2.1", ASKED),
+            ("step.1.3.1", NEVER),
+            ("validate.1.1", ASKED),
+            ("validate.1.2", ASKED),
+            ("validate.1.3", NEVER),
+            ("validate.2.1", NEVER),
+        ],
+    );
+    for text in [ONLY_FINAL, OK, " "] {
+        state = tell(state, text);
+    }
+    check_refusals(
+        &state,
+        &[
+            ("write.2.1", ASKED),
+            ("write.1.1", NEVER),
+            ("write.2.3", NEVER),
+            ("validate.2.1", ASKED),
+            ("validate.2.2", NEVER),
+            ("plan.2.1", ASKED),
+            ("plan.3.1", NEVER),
+            ("step.2.1.1", NEVER),
+        ],
+    );
+    let ended = tell(state, "an answer");
+    check_refusals(&ended, &[("write.2.2", "Ended"), ("plan.9.9", "Ended")]);
+}
+
+#[test]
+fn an_input_comes_from_the_step_that_the_check_resolved() {
+    let mut spec = agent("plan-then-execute");
+    spec.policy.execution = Execution::Parallel { width: 4 };
+    let rules = spec.check().expect("checks");
+    let plan = r#"{"goal":"g","steps":[{"id":"step_03","tool":"wiki","input":"a"},{"tool":"docs","input":"b"},{"tool":"docs","input":"c"},{"tool":"docs","input_from":"step_03"},{"tool":"final_answer","input":"x"}]}"#;
+    let begun = start(&rules, Input::question("q"));
+    let event = Event::ModelReplied { effect: begun.effects[0].id(), reply: ModelReply::text(plan) };
+    let state = transition(&rules, begun.state, event).expect("fits").state;
+    let outcome = ToolOutcome::Returned { output: "from the first".into() };
+    let first = "step.1.1.1".parse().expect("an id");
+    let state =
+        transition(&rules, state, Event::ToolReturned { effect: first, outcome }).expect("fits").state;
+    let (tool, input) = planwright::prompt::tool_call(&state, 3).expect("its input is there");
+    assert_eq!((tool, input.as_str()), ("docs", Some("from the first")));
+}
+
 #[test]
 fn reading_untrusted_output_taints_the_run_and_every_plan_after_it() {
     let calc = r#"{"goal":"g","steps":[{"tool":"calc","input":"1"},{"tool":"final_answer","input":"x"}]}"#;

@@ -1,7 +1,7 @@
 //! Budget: the one place where effects leave the machine, and so where limits are checked.
 
+use super::context::Context;
 use super::event::{Effect, EffectId};
-use super::hierarchy::Context;
 use super::state::{ErrorCode, Task};
 use crate::spec::RoleName;
 

@@ -1,10 +1,10 @@
 //! Ending: what a run that ends without an answer leaves behind.
 
-use super::plan;
+use super::outstanding::drafter;
 use super::route::Exit;
 use super::state::{ErrorCode, Failure, PhaseName, Progress, RunError, Task};
 use super::trace::TraceLine;
-use crate::spec::Rules;
+use crate::spec::{RoleName, Rules};
 
 /// The trace line of a phase in which the run ends.
 pub(super) fn leave_line(task: &mut Task, rules: &Rules, phase: PhaseName, error: Option<&RunError>) {
@@ -14,7 +14,7 @@ pub(super) fn leave_line(task: &mut Task, rules: &Rules, phase: PhaseName, error
     }
     let line = match phase {
         PhaseName::Plan => {
-            let used_replan_planner = plan::uses_replanner(task, rules);
+            let used_replan_planner = drafter(task, rules) == RoleName::Replanner;
             TraceLine::Plan { ok: false, used_replan_planner, steps: None, error }
         }
         PhaseName::Execute => {

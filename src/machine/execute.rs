@@ -4,8 +4,8 @@
 //! Steps sit in slots. Answers may come in any order; what the run looks like when EXECUTE is left
 //! does not depend on it.
 
+use super::context::Context;
 use super::event::{Event, ToolOutcome};
-use super::hierarchy::Context;
 use super::route::Exit;
 use super::state::{ErrorCode, ExecuteStage, Feedback, Progress, Schedule, StepRun, Task};
 use super::trace::TraceLine;

@@ -19,6 +19,7 @@
 //! model are all events.
 
 mod budget;
+mod context;
 mod ending;
 mod event;
 mod execute;

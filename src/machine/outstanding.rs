@@ -2,9 +2,8 @@
 //! run read from a journal knows what to ask for again.
 
 use super::event::{Effect, EffectId};
-use super::plan;
 use super::refusal::is_outstanding;
-use super::state::{ExecuteStage, Phase, PlanStage, State, StepRun};
+use super::state::{ExecuteStage, Phase, PlanStage, State, StepRun, Task};
 use crate::spec::{RoleName, Rules};
 
 /// The effects whose answers the run waits for, lowest step first. Empty in DONE and ERROR only.
@@ -44,9 +43,15 @@ pub fn awaited(rules: &Rules, state: &State, id: EffectId) -> Option<Effect> {
 
 fn effect(rules: &Rules, state: &State, id: EffectId) -> Effect {
     match id {
-        EffectId::Plan { .. } => Effect::AskModel { id, role: plan::role(&state.task, rules) },
+        EffectId::Plan { .. } => Effect::AskModel { id, role: drafter(&state.task, rules) },
         EffectId::Validate { .. } => Effect::AskModel { id, role: RoleName::Validator },
         EffectId::Write { .. } => Effect::AskModel { id, role: RoleName::Writer },
         EffectId::Step { step, .. } => Effect::CallTool { id, step },
     }
+}
+
+/// The role that drafts: the re-planner only where there is a hint to follow.
+pub(super) fn drafter(task: &Task, rules: &Rules) -> RoleName {
+    let hint = task.feedback.as_ref().is_some_and(|feedback| !feedback.fix_hint.trim().is_empty());
+    if hint && rules.has(RoleName::Replanner) { RoleName::Replanner } else { RoleName::Planner }
 }

@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
+use super::context::Context;
 use super::event::{EffectId, Event};
-use super::hierarchy::Context;
+use super::outstanding::drafter;
 use super::route::Exit;
 use super::state::{Asking, PhaseName, PlanStage, Progress, Schedule, StepRun, Task};
 use super::trace::{Steps, TraceLine};
 use super::{budget, reply};
 use crate::contract::Plan;
 use crate::contract::plan::Links;
-use crate::spec::{RoleName, Rules};
+use crate::spec::RoleName;
 
 /// Asks for a plan. Where one was sent back, it goes to the audit trail and the replan is counted.
 pub(super) fn enter(stage: &mut PlanStage, task: &mut Task, context: &mut Context<'_>) {
@@ -32,19 +33,8 @@ pub(super) fn enter(stage: &mut PlanStage, task: &mut Task, context: &mut Contex
 
 fn ask(asking: &Asking, task: &mut Task, context: &mut Context<'_>) {
     let id = EffectId::Plan { draft: task.draft, ask: asking.ask };
-    let role = role(task, context.rules);
+    let role = drafter(task, context.rules);
     budget::ask_model(task, context, id, role);
-}
-
-/// The role that drafts.
-pub(super) fn role(task: &Task, rules: &Rules) -> RoleName {
-    if uses_replanner(task, rules) { RoleName::Replanner } else { RoleName::Planner }
-}
-
-/// Whether the re-planner drafts: it is asked only where there is a hint to follow.
-pub(super) fn uses_replanner(task: &Task, rules: &Rules) -> bool {
-    let hint = task.feedback.as_ref().is_some_and(|feedback| !feedback.fix_hint.trim().is_empty());
-    hint && rules.has(RoleName::Replanner)
 }
 
 pub(super) fn on_event(stage: &mut PlanStage, task: &mut Task, context: &mut Context<'_>) {
@@ -71,7 +61,7 @@ fn accept(plan: Plan, links: Links, plan_asks: u32, task: &mut Task, context: &m
     let plan = Arc::new(plan);
     task.trace.push(TraceLine::Plan {
         ok: true,
-        used_replan_planner: uses_replanner(task, context.rules),
+        used_replan_planner: drafter(task, context.rules) == RoleName::Replanner,
         steps: Some(Steps::of(&plan)),
         error: None,
     });

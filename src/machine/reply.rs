@@ -1,7 +1,7 @@
 //! Reply: what follows from a model's reply that does not read, in whichever phase it was asked for.
 
+use super::context::Context;
 use super::event::ModelFailure;
-use super::hierarchy::Context;
 use super::state::{Asking, ErrorCode, Failure, PhaseName, Repair, Task};
 use super::trace::TraceLine;
 use crate::contract::ContractError;

@@ -1,8 +1,8 @@
 //! Validate: asks whether the results will do. This phase never mends anything itself; a rejection
 //! leaves as an exit, and `route.rs` decides what follows.
 
+use super::context::Context;
 use super::event::{EffectId, Event};
-use super::hierarchy::Context;
 use super::route::Exit;
 use super::state::{Asking, Feedback, PhaseName, Task};
 use super::trace::TraceLine;

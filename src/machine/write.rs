@@ -1,7 +1,7 @@
 //! Write: asks for the answer. This phase never judges and never goes back.
 
+use super::context::Context;
 use super::event::{EffectId, Event};
-use super::hierarchy::Context;
 use super::route::Exit;
 use super::state::{PhaseName, Task, Writing};
 use super::trace::TraceLine;

@@ -1,0 +1,62 @@
+//! Context: what goes into and comes out of one step besides the state. A phase says here how it
+//! ended; the edge that follows is `route.rs`'s.
+
+use super::event::Event;
+use super::route::{Exit, Move, Next, route};
+use super::state::{Asking, ErrorCode, ExecuteStage, Phase, PhaseName, PlanStage, RunError, Task, Writing};
+use super::{Effects, Moves, ending};
+use crate::spec::Rules;
+
+/// What one step may use besides the state.
+pub(super) struct Context<'a> {
+    pub rules: &'a Rules,
+    /// The event, until a handler takes it. statig lends handlers `&Event`, and copying every tool
+    /// output would be felt.
+    pub event: Option<Event>,
+    pub effects: Effects,
+    pub moves: Moves,
+    /// What ended the run, until ERROR is entered.
+    pub error: Option<RunError>,
+    exit: Option<Exit>,
+}
+
+impl<'a> Context<'a> {
+    pub fn new(rules: &'a Rules, event: Option<Event>) -> Self {
+        let (effects, moves) = (Effects::new(), Moves::new());
+        Context { rules, event, effects, moves, exit: None, error: None }
+    }
+
+    /// Ends the phase.
+    pub fn leave(&mut self, exit: Exit) {
+        self.exit = Some(exit);
+    }
+
+    /// Ends the run without an answer.
+    pub fn fail(&mut self, code: ErrorCode, message: impl Into<String>) {
+        self.error = Some(RunError { code, message: message.into() });
+        self.exit = Some(Exit::Failed);
+    }
+
+    /// The phase that follows, where the current one has ended.
+    pub fn next(&mut self, task: &mut Task, from: PhaseName) -> Option<Phase> {
+        let exit = self.exit.take()?;
+        let replans_left = task.counters.replans < self.rules.spec().limits.max_replans;
+        let next = route(self.rules.policy(), exit, replans_left);
+        if exit == Exit::Failed {
+            ending::leave_line(task, self.rules, from, self.error.as_ref());
+        }
+        if next == (Next::Error { exhausted: true }) {
+            self.error = Some(ending::exhausted(task, exit));
+        }
+        let phase = match next {
+            Next::Plan => Phase::Plan(PlanStage::Drafting(Asking::first())),
+            Next::Execute => Phase::Execute(ExecuteStage::Running),
+            Next::Validate => Phase::Validate(Asking::first()),
+            Next::Write(gate) => Phase::Write(Writing { gate, asking: Asking::first() }),
+            Next::Done => Phase::Done,
+            Next::Error { .. } => Phase::Error,
+        };
+        self.moves.push(Move { from, exit, to: phase.name() });
+        Some(phase)
+    }
+}
