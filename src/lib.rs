@@ -65,3 +65,8 @@ pub mod tool;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+
+/// The README's examples, compiled and run with the other doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -251,3 +251,48 @@ fn without_features_the_tree_has_no_network_database_or_command_line() {
     }
     assert!(tree.lines().count() < 60, "{tree}");
 }
+
+/// Every crate in the tree may be used under a permissive licence. Reads what the crates themselves
+/// declare, without a network.
+#[test]
+fn every_dependency_has_a_permissive_licence() {
+    let metadata = std::process::Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--offline",
+            "--format-version",
+            "1",
+            "--filter-platform",
+            "x86_64-unknown-linux-gnu",
+        ])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    assert!(metadata.status.success(), "{}", String::from_utf8_lossy(&metadata.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).expect("JSON");
+    let permissive = [
+        "MIT",
+        "Apache-2.0",
+        "Apache-2.0 WITH LLVM-exception",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "ISC",
+        "Zlib",
+        "0BSD",
+        "Unlicense",
+        "CC0-1.0",
+        "MIT-0",
+        "Unicode-3.0",
+        "BSL-1.0",
+        "CDLA-Permissive-2.0",
+    ];
+    for package in metadata["packages"].as_array().expect("packages") {
+        let licence = package["license"].as_str().unwrap_or("(none)").replace('/', " OR ");
+        // A choice needs one permissive side; a conjunction needs all of them permissive.
+        let fine = licence
+            .replace(['(', ')'], "")
+            .split(" OR ")
+            .any(|choice| choice.split(" AND ").all(|one| permissive.contains(&one.trim())));
+        assert!(fine, "{} {}: {licence}", package["name"], package["version"]);
+    }
+}
