@@ -16,7 +16,8 @@ use super::run::{Interrupted, Run, Stopped};
 use crate::contract::{AnswerForm, ToolEffect};
 use crate::journal::{Drift, Fixture, Header, JOURNAL_FORMAT, Journal, MemoryJournal, Record, fold};
 use crate::machine::{
-    Effect, EffectId, Event, Input, PhaseName, State, Step, StepRun, admit, outstanding, start, transition,
+    Effect, EffectId, Effects, Event, Input, PhaseName, State, Step, StepRun, admit, outstanding, start,
+    transition,
 };
 use crate::spec::{Digest, Execution, RoleName, Rules};
 
@@ -143,7 +144,7 @@ impl<'a> Job<'a> {
             may_ask,
         };
         self.observer.notice(Signal::Entered(PhaseName::Plan));
-        let ended = drive.follow(state, effects.to_vec(), &[]);
+        let ended = drive.follow(state, effects, &[]);
         let records = match (own, &save_to) {
             (true, _) => memory.into_records(),
             (false, Some(_)) => drive.journal.records()?,
@@ -223,7 +224,7 @@ pub(super) fn resume(
         may_ask: true,
     };
     drive.observer.notice(Signal::Entered(folded.state.phase.name()));
-    let ended = drive.follow(folded.state, effects, &folded.unanswered);
+    let ended = drive.follow(folded.state, effects.into(), &folded.unanswered);
     conclude(ended, Vec::new())
 }
 
@@ -294,7 +295,7 @@ struct Drive<'a> {
 
 impl Drive<'_> {
     /// The loop: what waits is answered, one answer at a time, until the run has ended.
-    fn follow(&mut self, state: State, effects: Vec<Effect>, asked: &[EffectId]) -> Result<State, Halt> {
+    fn follow(&mut self, state: State, effects: Effects, asked: &[EffectId]) -> Result<State, Halt> {
         let agent = self.agent.clone();
         let (sender, receiver) = channel();
         std::thread::scope(|scope| {
@@ -335,7 +336,7 @@ impl Drive<'_> {
     fn request(
         &mut self,
         state: &State,
-        effects: Vec<Effect>,
+        effects: Effects,
         asked: &[EffectId],
         queue: &mut Vec<Prepared>,
     ) -> Result<(), Halt> {
@@ -423,9 +424,9 @@ impl Drive<'_> {
 
     /// Writes an answer down, then moves the run. An answer that does not fit any more (the run was
     /// cancelled meanwhile) is not written down.
-    fn apply(&mut self, state: State, event: Event) -> Result<(State, Vec<Effect>), Halt> {
+    fn apply(&mut self, state: State, event: Event) -> Result<(State, Effects), Halt> {
         if admit(&state, &event).is_err() {
-            return Ok((state, Vec::new()));
+            return Ok((state, Effects::new()));
         }
         let answers = event.effect();
         let record = match answers {
@@ -439,7 +440,7 @@ impl Drive<'_> {
         let lines = state.task.trace.len();
         let step = transition(self.rules, state, event).expect("admitted above");
         self.show(&step, answers, lines);
-        Ok((step.state, step.effects.to_vec()))
+        Ok((step.state, step.effects))
     }
 
     fn show(&self, step: &Step, answered: Option<EffectId>, lines_before: usize) {
