@@ -296,40 +296,52 @@ struct Drive<'a> {
 impl Drive<'_> {
     /// The loop: what waits is answered, one answer at a time, until the run has ended.
     fn follow(&mut self, state: State, effects: Effects, asked: &[EffectId]) -> Result<State, Halt> {
+        if self.rules.policy().execution == Execution::Sequential {
+            return self.turn_by_turn(state, effects, asked, None);
+        }
         let agent = self.agent.clone();
         let (sender, receiver) = channel();
         std::thread::scope(|scope| {
-            let side = Side { agent: &agent, scope, sender, receiver };
-            let mut state = state;
-            let mut queue = Vec::new();
-            self.request(&state, effects, asked, &mut queue)?;
-            let mut in_flight = 0;
-            while !state.phase.name().is_terminal() {
-                let event = match self.happened() {
-                    Some(event) => event,
-                    None => match self.next_answer(&state, &mut queue, &mut in_flight, &side)? {
-                        (_, Ok(event)) => event,
-                        (effect, Err(cause)) => {
-                            let state = self.drain(state, in_flight, &side)?;
-                            return Err(Halt::Interrupted { effect, cause, state });
-                        }
-                    },
-                };
-                let (next, effects) = self.apply(state, event)?;
-                state = next;
-                self.request(&state, effects, &[], &mut queue)?;
-            }
-            if let Some(playback) = &self.playback
-                && !self.may_ask
-            {
-                let parallel = self.rules.policy().execution != Execution::Sequential;
-                let drifts = playback.drifts(&state, parallel);
-                if !drifts.is_empty() {
-                    return Err(Halt::Drifted(drifts));
-                }
-            }
-            Ok(state)
+            let side = Side { agent: &agent, scope, sender, receiver, in_flight: 0 };
+            self.turn_by_turn(state, effects, asked, Some(side))
         })
+    }
+
+    /// The loop's body, with threads where steps may run side by side.
+    fn turn_by_turn(
+        &mut self,
+        mut state: State,
+        effects: Effects,
+        asked: &[EffectId],
+        mut side: Option<Side<'_, '_>>,
+    ) -> Result<State, Halt> {
+        let mut queue = Vec::new();
+        self.request(&state, effects, asked, &mut queue)?;
+        while !state.phase.name().is_terminal() {
+            let event = match self.happened() {
+                Some(event) => event,
+                None => match self.next_answer(&state, &mut queue, side.as_mut())? {
+                    (_, Ok(event)) => event,
+                    (effect, Err(cause)) => {
+                        let state = self.drain(state, side)?;
+                        return Err(Halt::Interrupted { effect, cause, state });
+                    }
+                },
+            };
+            let (next, effects) = self.apply(state, event)?;
+            state = next;
+            self.request(&state, effects, &[], &mut queue)?;
+        }
+        if let Some(playback) = &self.playback
+            && !self.may_ask
+        {
+            let parallel = self.rules.policy().execution != Execution::Sequential;
+            let drifts = playback.drifts(&state, parallel);
+            if !drifts.is_empty() {
+                return Err(Halt::Drifted(drifts));
+            }
+        }
+        Ok(state)
     }
 
     /// Writes down what is about to be performed, then lines it up.
@@ -381,8 +393,7 @@ impl Drive<'_> {
         &mut self,
         state: &State,
         queue: &mut Vec<Prepared>,
-        in_flight: &mut usize,
-        side: &Side<'_, '_>,
+        side: Option<&mut Side<'_, '_>>,
     ) -> Result<Performed, Halt> {
         if let Some(playback) = &mut self.playback
             && let Some(nth) = playback.first_recorded(queue)
@@ -394,17 +405,16 @@ impl Drive<'_> {
         if let (Some(playback), Some(prepared), false) = (&self.playback, queue.first(), self.may_ask) {
             return Err(Halt::Drifted(vec![playback.missing(state, prepared)]));
         }
-        if *in_flight == 0 && queue.len() == 1 {
-            let prepared = queue.remove(0);
-            return Ok((prepared.id, self.perform_here(&prepared)));
+        match side {
+            Some(side) if side.in_flight > 0 || queue.len() > 1 => {
+                queue.drain(..).for_each(|prepared| side.perform(self.run.clone(), prepared));
+                Ok(side.receive())
+            }
+            _ => {
+                let prepared = queue.remove(0);
+                Ok((prepared.id, self.perform_here(&prepared)))
+            }
         }
-        for prepared in queue.drain(..) {
-            side.perform(self.run.clone(), prepared);
-            *in_flight += 1;
-        }
-        let performed = side.receiver.recv().expect("the loop itself holds a sender");
-        *in_flight -= 1;
-        Ok(performed)
     }
 
     fn perform_here(&self, prepared: &Prepared) -> Result<Event, Unanswered> {
@@ -472,9 +482,10 @@ impl Drive<'_> {
     }
 
     /// Waits for what still runs beside an interrupted effect, so that no answer is lost.
-    fn drain(&mut self, mut state: State, in_flight: usize, side: &Side<'_, '_>) -> Result<State, Halt> {
-        for _ in 0..in_flight {
-            if let Ok((_, Ok(event))) = side.receiver.recv() {
+    fn drain(&mut self, mut state: State, side: Option<Side<'_, '_>>) -> Result<State, Halt> {
+        let Some(mut side) = side else { return Ok(state) };
+        while side.in_flight > 0 {
+            if let (_, Ok(event)) = side.receive() {
                 state = self.apply(state, event)?.0;
             }
         }
@@ -488,14 +499,21 @@ struct Side<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     sender: Sender<Performed>,
     receiver: Receiver<Performed>,
+    in_flight: usize,
 }
 
 impl Side<'_, '_> {
-    fn perform(&self, run: String, prepared: Prepared) {
+    fn perform(&mut self, run: String, prepared: Prepared) {
+        self.in_flight += 1;
         let (agent, sender) = (self.agent, self.sender.clone());
         self.scope.spawn(move || {
             let performed = agent.world.perform(&agent.rules, &run, &prepared, None);
             let _ = sender.send((prepared.id, performed));
         });
+    }
+
+    fn receive(&mut self) -> Performed {
+        self.in_flight -= 1;
+        self.receiver.recv().expect("this holds a sender itself")
     }
 }
