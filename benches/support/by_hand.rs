@@ -2,8 +2,6 @@
 //! the checks a careful developer would make, the same trace lines. No effects, no ids, no
 //! refusals, no journal: it cannot be interrupted, resumed or replayed.
 
-use std::rc::Rc;
-
 use planwright::spec::RoleName;
 use serde::Deserialize;
 
@@ -18,7 +16,7 @@ pub struct Plan {
     pub steps: Vec<PlannedStep>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct PlannedStep {
     pub tool: String,
     pub input: String,
@@ -39,7 +37,7 @@ pub struct StepResult {
 }
 
 pub enum TraceLine {
-    Plan { ok: bool, used_replan_planner: bool, steps: Option<Rc<Plan>>, error: Option<String> },
+    Plan { ok: bool, used_replan_planner: bool, steps: Option<Vec<PlannedStep>>, error: Option<String> },
     Execute { ok: bool, num_results: usize },
     Validate { ok: bool, verdict: Option<Verdict>, error: Option<String> },
     ReplanTrigger { replan_count: u32, reason: String, fix_hint: String },
@@ -59,7 +57,7 @@ enum Phase {
 #[derive(Default)]
 pub struct Ended {
     pub question: String,
-    pub plan: Option<Rc<Plan>>,
+    pub plan: Option<Plan>,
     pub results: Vec<StepResult>,
     pub hint: Option<String>,
     pub replans: u32,
@@ -89,8 +87,7 @@ fn plan(run: &mut Ended, replies: &mut Replies) -> Phase {
     let read = serde_json::from_str::<Plan>(&text).map_err(|error| error.to_string());
     match read.and_then(checked) {
         Ok(plan) => {
-            let plan = Rc::new(plan);
-            let steps = Some(Rc::clone(&plan));
+            let steps = Some(plan.steps.clone());
             run.trace.push(TraceLine::Plan { ok: true, used_replan_planner, steps, error: None });
             run.plan = Some(plan);
             run.results.clear();

@@ -1,6 +1,5 @@
 //! An agent: rules, models and tools, ready to run.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::job::Job;
@@ -194,9 +193,8 @@ impl Agent {
             let problem = format!("no model is configured for the roles {}", silent.join(", "));
             return Err(Stopped::Incomplete(problem));
         }
-        let known: HashSet<&String> = self.world.tools.keys().collect();
-        let tools = self.rules.plan().tools().iter().map(|tool| &tool.name);
-        let missing: Vec<&str> = tools.filter(|name| !known.contains(name)).map(String::as_str).collect();
+        let tools = self.rules.plan().tools().iter().map(|tool| tool.name.as_str());
+        let missing: Vec<&str> = tools.filter(|name| !self.world.tools.contains_key(*name)).collect();
         if missing.is_empty() {
             return Ok(());
         }

@@ -16,7 +16,7 @@ use super::prepare::{Prepared, Request};
 use super::replay::Playback;
 use crate::contract::AnswerForm;
 use crate::journal::{Drift, Journal, JournalError, Record};
-use crate::machine::{Effect, EffectId, Event, State, Step, StepRun, admit, transition};
+use crate::machine::{EffectId, Effects, Event, State, Step, StepRun, admit, transition};
 use crate::spec::{Execution, RoleName, Rules};
 
 /// Why the loop stops before the end.
@@ -54,37 +54,49 @@ pub(super) struct Drive<'a> {
 impl Drive<'_> {
     /// Answers what waits, one answer at a time, until the run has ended. `asked` are the effects
     /// that the journal says were requested already.
-    pub fn follow(&mut self, state: State, effects: Vec<Effect>, asked: &[EffectId]) -> Result<State, Halt> {
+    pub fn follow(&mut self, state: State, effects: Effects, asked: &[EffectId]) -> Result<State, Halt> {
+        if self.rules.policy().execution == Execution::Sequential {
+            return self.turn_by_turn(state, effects, asked, None);
+        }
         let agent = self.agent.clone();
         let (sender, receiver) = channel();
         std::thread::scope(|scope| {
-            let side = Side { agent: &agent, scope, sender, receiver };
-            let mut state = state;
-            let mut queue = Vec::new();
-            self.request(&state, effects, asked, &mut queue)?;
-            let mut in_flight = 0;
-            while !state.phase.name().is_terminal() {
-                let event = match self.happened() {
-                    Some(event) => {
-                        // What runs beside will be waited for in any case; its answers count.
-                        state = self.drain(state, &mut in_flight, &side)?;
-                        event
-                    }
-                    None => match self.next_answer(&state, &mut queue, &mut in_flight, &side)? {
-                        (_, Ok(event)) => event,
-                        (effect, Err(cause)) => {
-                            let state = self.drain(state, &mut in_flight, &side)?;
-                            return Err(Halt::Interrupted { effect, cause, state });
-                        }
-                    },
-                };
-                let (next, effects) = self.apply(state, event)?;
-                state = next;
-                self.request(&state, effects, &[], &mut queue)?;
-            }
-            self.compare(&state)?;
-            Ok(state)
+            let side = Side { agent: &agent, scope, sender, receiver, in_flight: 0 };
+            self.turn_by_turn(state, effects, asked, Some(side))
         })
+    }
+
+    /// The loop itself, with threads where steps may run side by side.
+    fn turn_by_turn(
+        &mut self,
+        mut state: State,
+        effects: Effects,
+        asked: &[EffectId],
+        mut side: Option<Side<'_, '_>>,
+    ) -> Result<State, Halt> {
+        let mut queue = Vec::new();
+        self.request(&state, effects, asked, &mut queue)?;
+        while !state.phase.name().is_terminal() {
+            let event = match self.happened() {
+                Some(event) => {
+                    // What runs beside will be waited for in any case; its answers count.
+                    state = self.drain(state, side.as_mut())?;
+                    event
+                }
+                None => match self.next_answer(&state, &mut queue, side.as_mut())? {
+                    (_, Ok(event)) => event,
+                    (effect, Err(cause)) => {
+                        let state = self.drain(state, side.as_mut())?;
+                        return Err(Halt::Interrupted { effect, cause, state });
+                    }
+                },
+            };
+            let (next, effects) = self.apply(state, event)?;
+            state = next;
+            self.request(&state, effects, &[], &mut queue)?;
+        }
+        self.compare(&state)?;
+        Ok(state)
     }
 
     /// A replay that has ended must be the recording.
@@ -99,7 +111,7 @@ impl Drive<'_> {
     fn request(
         &mut self,
         state: &State,
-        effects: Vec<Effect>,
+        effects: Effects,
         asked: &[EffectId],
         queue: &mut Vec<Prepared>,
     ) -> Result<(), Halt> {
@@ -144,8 +156,7 @@ impl Drive<'_> {
         &mut self,
         state: &State,
         queue: &mut Vec<Prepared>,
-        in_flight: &mut usize,
-        side: &Side<'_, '_>,
+        side: Option<&mut Side<'_, '_>>,
     ) -> Result<Performed, Halt> {
         if let Some(playback) = &mut self.playback
             && let Some(nth) = playback.first_recorded(queue)
@@ -157,20 +168,18 @@ impl Drive<'_> {
         if let (Some(playback), Some(prepared), false) = (&self.playback, queue.first(), self.may_ask) {
             return Err(Halt::Drifted(vec![playback.missing(state, prepared)]));
         }
-        if *in_flight == 0 && queue.len() <= 1 {
-            let Some(prepared) = queue.pop() else {
-                let problem = "the run waits for an answer, and nothing was asked";
-                return Err(Halt::Journal(JournalError::at(self.index, problem)));
-            };
-            return Ok((prepared.id, self.perform_here(&prepared)));
+        if let Some(side) = side
+            && (side.in_flight > 0 || queue.len() > 1)
+        {
+            queue.drain(..).for_each(|prepared| side.perform(self.run.clone(), prepared));
+            return Ok(side.receive());
         }
-        for prepared in queue.drain(..) {
-            side.perform(self.run.clone(), prepared);
-            *in_flight += 1;
+        if queue.is_empty() {
+            let problem = "the run waits for an answer, and nothing was asked";
+            return Err(Halt::Journal(JournalError::at(self.index, problem)));
         }
-        let performed = side.receiver.recv().expect("the loop itself holds a sender");
-        *in_flight -= 1;
-        Ok(performed)
+        let prepared = queue.remove(0);
+        Ok((prepared.id, self.perform_here(&prepared)))
     }
 
     fn perform_here(&self, prepared: &Prepared) -> Result<Event, Unanswered> {
@@ -197,9 +206,9 @@ impl Drive<'_> {
 
     /// Writes an answer down, then moves the run. An answer that does not fit any more is not
     /// written down.
-    fn apply(&mut self, state: State, event: Event) -> Result<(State, Vec<Effect>), Halt> {
+    fn apply(&mut self, state: State, event: Event) -> Result<(State, Effects), Halt> {
         if admit(&state, &event).is_err() {
-            return Ok((state, Vec::new()));
+            return Ok((state, Effects::new()));
         }
         let answers = event.effect();
         let record = match answers {
@@ -213,7 +222,7 @@ impl Drive<'_> {
         let lines = state.task.trace.len();
         let step = transition(self.rules, state, event).expect("admitted above");
         self.show(&step, answers, lines);
-        Ok((step.state, step.effects.to_vec()))
+        Ok((step.state, step.effects))
     }
 
     fn show(&self, step: &Step, answered: Option<EffectId>, lines_before: usize) {
@@ -245,10 +254,10 @@ impl Drive<'_> {
     }
 
     /// Waits for what still runs on other threads, so that no answer is lost.
-    fn drain(&mut self, mut state: State, in_flight: &mut usize, side: &Side<'_, '_>) -> Result<State, Halt> {
-        while *in_flight > 0 {
-            *in_flight -= 1;
-            if let Ok((_, Ok(event))) = side.receiver.recv() {
+    fn drain(&mut self, mut state: State, side: Option<&mut Side<'_, '_>>) -> Result<State, Halt> {
+        let Some(side) = side else { return Ok(state) };
+        while side.in_flight > 0 {
+            if let (_, Ok(event)) = side.receive() {
                 state = self.apply(state, event)?.0;
             }
         }
@@ -262,11 +271,13 @@ struct Side<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     sender: Sender<Performed>,
     receiver: Receiver<Performed>,
+    in_flight: usize,
 }
 
 impl Side<'_, '_> {
     /// Performs an effect on a thread of its own; here and now where the system has none to give.
-    fn perform(&self, run: String, prepared: Prepared) {
+    fn perform(&mut self, run: String, prepared: Prepared) {
+        self.in_flight += 1;
         let (agent, sender, id) = (self.agent, self.sender.clone(), prepared.id);
         let prepared = std::sync::Arc::new(prepared);
         let (theirs, their_run) = (std::sync::Arc::clone(&prepared), run.clone());
@@ -278,5 +289,9 @@ impl Side<'_, '_> {
             let performed = agent.world.perform(&agent.rules, &run, &prepared, None);
             let _ = self.sender.send((id, performed));
         }
+    }
+    fn receive(&mut self) -> Performed {
+        self.in_flight -= 1;
+        self.receiver.recv().expect("this holds a sender itself")
     }
 }

@@ -142,7 +142,7 @@ impl<'a> Job<'a> {
             may_ask,
         };
         self.observer.notice(Signal::Entered(PhaseName::Plan));
-        let ended = drive.follow(state, effects.to_vec(), &[]);
+        let ended = drive.follow(state, effects, &[]);
         let records = match (own, &save_to) {
             (true, _) => memory.into_records(),
             (false, Some(_)) => drive.journal.records()?,

@@ -45,7 +45,7 @@ pub(super) fn resume(
         may_ask: true,
     };
     drive.observer.notice(Signal::Entered(folded.state.phase.name()));
-    let ended = drive.follow(folded.state, effects, &folded.unanswered);
+    let ended = drive.follow(folded.state, effects.into(), &folded.unanswered);
     conclude(ended, Vec::new())
 }
 

@@ -41,6 +41,9 @@ struct RepairNote<'a> {
     instruction: &'static str,
 }
 
+/// Room for most payloads: growing into it from nothing takes as long as writing it.
+const PAYLOAD_BYTES: usize = 2_048;
+
 const REPAIR_INSTRUCTION: &str = "Your reply did not fit the contract. Reply again, with the error mended.";
 
 /// Renders the request that a run's state asks of `role`. Pure.
@@ -79,7 +82,9 @@ pub fn render(rules: &Rules, state: &State, role: RoleName) -> Option<ModelReque
         fix_hint: rejected.map(|feedback| feedback.fix_hint.trim()).filter(|hint| !hint.is_empty()),
         repair: repair(&state.phase),
     };
-    let payload = serde_json::to_string(&payload).expect("a payload has text keys only");
+    let mut text = Vec::with_capacity(PAYLOAD_BYTES);
+    serde_json::to_writer(&mut text, &payload).expect("a payload has text keys only");
+    let payload = String::from_utf8(text).expect("JSON is UTF-8");
     Some(ModelRequest { frame, payload })
 }
 
