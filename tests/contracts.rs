@@ -47,6 +47,7 @@ fn a_reply_in_fences_or_prose_is_read_the_same() {
         format!("<think>maybe {{wiki}} or {{\"tool\": 1}}?</think>\n{GOOD}"),
         format!("계획은 다음과 같습니다 {{}}: {GOOD}"),
         format!("\u{feff}{GOOD}"),
+        format!("<think>{{\"goal\": \"no\", \"steps\": []}}</think>\n{GOOD}"),
     ] {
         assert_eq!(read(&wrapped).as_ref(), Ok(&bare), "{wrapped}");
     }
@@ -67,7 +68,7 @@ fn nonsense_names_the_json_path() {
         "I would search first.",
         "$: expected a JSON object, found text that begins \"I would search first.\"",
     );
-    refuses("[1, 2]", "$: expected a JSON object, found text that begins \"[1, 2]\"");
+    refuses("[1, 2]", "$: expected a JSON object, found an array");
     refuses(r#"{"steps": []}"#, "$: missing field `goal`");
     refuses(r#"{"goal": 7, "steps": []}"#, "$.goal: invalid type: integer `7`, expected a string");
     refuses(r#"{"goal": "g", "steps": [{"input": "x"}]}"#, "$.steps[0]: missing field `tool`");
@@ -79,6 +80,11 @@ fn nonsense_names_the_json_path() {
     assert!(
         read(cut).expect_err("cut").starts_with("$: expected a whole JSON object, found one that is cut off")
     );
+    let comma = r#"{"goal":"g","steps":[{"tool":"wiki","input":"x"},]}"#;
+    assert!(read(comma).expect_err("broken").starts_with(
+        "$: expected a JSON object, found JSON that does not parse (trailing comma at line 1 column"
+    ));
+    assert_eq!(AnswerForm::Text.read("<think>hm {</think>\n답", 100).as_deref(), Ok("답"));
     let inside = r#"{"notes": {"final": "not the answer"}, "fin"#;
     assert!(AnswerForm::Final.read(inside, 1_000).is_err(), "a part of a cut reply is not the reply");
     assert!(read(r#"{"goal": "g", "steps": [}"#).expect_err("broken").contains("JSON that does not parse"));

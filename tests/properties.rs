@@ -142,8 +142,13 @@ struct Played {
 /// Plays random moves and checks at every step what must hold at every step.
 fn play(rules: &Rules, spec: &Spec, moves: &[Move]) -> Played {
     let input = Input::question("질문?");
-    let header =
-        Header { format: JOURNAL_FORMAT, run: "r".into(), spec: spec.clone().into(), input: input.clone() };
+    let header = Header {
+        format: JOURNAL_FORMAT,
+        run: "r".into(),
+        spec: spec.clone().into(),
+        input: input.clone(),
+        model: String::new(),
+    };
     let begun = start(rules, input);
     let mut played =
         Played { records: vec![Record::Header(Box::new(header))], states: Vec::new(), answered: Vec::new() };

@@ -55,6 +55,20 @@ pub enum Command {
     Verify(VerifyArgs),
 }
 
+impl Command {
+    /// Whether results are to be JSON.
+    pub fn wants_json(&self) -> bool {
+        match self {
+            Command::Run(args) => args.show.json,
+            Command::Resume(args) => args.show.json,
+            Command::Replay(args) => args.json,
+            Command::Trace(args) => args.json,
+            Command::Verify(args) => args.json,
+            Command::Diagram(_) | Command::Agents(_) => false,
+        }
+    }
+}
+
 const RUN_EXAMPLES: &str = "\
 Examples:
   planwright run \"How long is 5 km in miles?\"

@@ -28,6 +28,18 @@ impl Exit {
         }
     }
 
+    /// The code by name, for JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Exit::Done => "DONE",
+            Exit::Failed => "FAILED",
+            Exit::Unusable => "UNUSABLE",
+            Exit::Interrupted => "INTERRUPTED",
+            Exit::InDoubt => "IN_DOUBT",
+            Exit::Cancelled => "CANCELLED",
+        }
+    }
+
     fn meaning(self) -> &'static str {
         match self {
             Exit::Done => "an answer; every fixture replays the same; every invariant holds",

@@ -49,8 +49,17 @@ pub fn main() -> ExitCode {
         }
     };
     let color = cli.color;
+    let json = cli.command.wants_json();
     let done = dispatch(cli);
     done.unwrap_or_else(|failure| {
+        // Who asked for JSON gets an object, also where nothing came of it.
+        if json && !out::has_printed() {
+            let message = format!("{:#}", failure.error);
+            let error = serde_json::json!({
+                "error": {"code": failure.exit.name(), "message": message, "hint": failure.hint},
+            });
+            let _ = out::print_json(&error);
+        }
         complain(&failure, Style::of(color, &std::io::stderr()));
         failure.exit
     })

@@ -1,12 +1,22 @@
 //! Writing to stdout and stderr. A reader that has gone away is no error and never a panic.
 
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::failure::{Failure, Outcome};
 use super::text;
 
+/// Whether anything was printed.
+static PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether stdout holds something already.
+pub fn has_printed() -> bool {
+    PRINTED.load(Ordering::Relaxed)
+}
+
 /// Writes a text to stdout, as it is.
 pub fn print(text: &str) -> Outcome<()> {
+    PRINTED.store(true, Ordering::Relaxed);
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {

@@ -9,7 +9,7 @@ use super::exit::Exit;
 use super::failure::{Failure, Outcome};
 use super::screen::Screen;
 use super::{out, text, trace};
-use crate::driver::{Interrupted, Run, Stopped};
+use crate::driver::{Cause, Interrupted, Run, Stopped};
 use crate::journal::{Drift, Fixture};
 use crate::machine::{ErrorCode, Progress, RunError, State};
 
@@ -61,6 +61,9 @@ fn ended(asked: &Asked<'_>, screen: &Screen, run: &Run) -> Outcome<Exit> {
 fn hint_for(error: &RunError, asked: &Asked<'_>) -> Option<String> {
     let hint = match error.code {
         ErrorCode::Cancelled => return None,
+        ErrorCode::ValidationFailedMaxReplans if asked.model.contains("offline") => {
+            "ask in other words, or name the folder to search with --docs DIR"
+        }
         ErrorCode::ValidationFailedMaxReplans | ErrorCode::StepFailedMaxReplans => {
             "--max-replans N lets the run try more plans"
         }
@@ -96,8 +99,27 @@ fn interrupted(asked: &Asked<'_>, screen: &Screen, interrupted: &Interrupted) ->
         ),
         (None, None) => "with --journal FILE the run could have been resumed".to_owned(),
     };
+    let hint = match advice(interrupted.cause.cause) {
+        Some(advice) => format!("{advice}; {hint}"),
+        None => hint,
+    };
     let error = anyhow::anyhow!("{}", text::line(&interrupted.to_string()));
     Err(Failure { exit: Exit::Interrupted, error, hint: Some(hint) })
+}
+
+/// What to look at first.
+fn advice(cause: Cause) -> Option<&'static str> {
+    match cause {
+        Cause::Authentication => {
+            Some("check the key in OPENAI_API_KEY, or the variable that --api-key-env names")
+        }
+        Cause::Quota => Some("check the account's quota and credit"),
+        Cause::NotFound => Some("check --base-url (it usually ends in /v1) and --model"),
+        Cause::Connection => Some("check that the server runs and --base-url is its address"),
+        Cause::Timeout => Some("call_timeout_seconds in the configuration file gives it more time"),
+        Cause::BadResponse => Some("check that --base-url is an OpenAI-compatible server"),
+        _ => None,
+    }
 }
 
 /// Whether a fixture holds a run that was interrupted.
@@ -156,7 +178,8 @@ fn object(asked: &Asked<'_>, state: Option<&State>) -> Value {
         "in_doubt": null,
         "drift": [],
         "phase": state.map(|state| state.phase.name()),
-        "question": asked.question,
+        // As the run keeps it: without the value of a key.
+        "question": task.map_or(asked.question, |task| &task.input.question),
         "now": task.map(|task| &task.input.now),
         "agent": asked.agent,
         "model": asked.model,

@@ -25,6 +25,16 @@ pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
     } else {
         let settings = Settings::read(&args.world)?;
         let (model, name) = world::model(&settings)?;
+        let chosen = args.world.offline || args.world.model.is_some() || args.world.base_url.is_some();
+        if !folded.model.is_empty() && folded.model != model.name() && !chosen {
+            let problem = format!(
+                "the run began with the model {:?}, and now {:?} would answer",
+                folded.model,
+                model.name()
+            );
+            let hint = "give the same --base-url and --model as before, or choose with --model or --offline";
+            return Err(Failure::unusable(problem).hint(hint));
+        }
         screen.note(&format!("{name} answers, agent {}", spec.name));
         (world::agent(spec, &settings, model)?, name)
     };

@@ -114,6 +114,9 @@ fn replay(args: &RunArgs, screen: &Screen, path: &Path, fixture: Fixture) -> Out
 }
 
 fn ask(args: &RunArgs, screen: &Screen, question: String, recorded: Option<Fixture>) -> Outcome<Exit> {
+    if args.record.is_some() && args.record == args.journal {
+        return Err(Failure::unusable("--record and --journal name the same file; expected two"));
+    }
     let settings = Settings::read(&args.world)?;
     let (agent, model) = prepare(args, &settings, recorded.as_ref())?;
     let spec = agent.rules().spec();

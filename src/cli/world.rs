@@ -67,13 +67,32 @@ fn toolbox(settings: &Settings, wanted: impl Fn(&str) -> bool) -> Outcome<Vec<Ar
     if wanted("docs") {
         use crate::tool::Docs;
         tools.push(Arc::new(match &settings.docs {
-            Some(folder) => Docs::folder(folder).map_err(|error| unusable("--docs", &error))?,
+            Some(folder) => {
+                let docs = Docs::folder(folder).map_err(|error| unusable("--docs", &error))?;
+                let skipped = docs.skipped().map_err(|error| unusable("--docs", &error))?;
+                left_out(skipped.iter().map(|skipped| (skipped.path.as_str(), skipped.reason.as_str())));
+                docs
+            }
             None => Docs::of(super::handbook::documents()),
         }));
     }
     #[cfg(feature = "http")]
     tools.extend(online(settings, &wanted)?);
     Ok(tools)
+}
+
+/// Says which documents are not searched.
+#[cfg(feature = "docs")]
+fn left_out<'a>(skipped: impl ExactSizeIterator<Item = (&'a str, &'a str)>) {
+    const SHOWN: usize = 3;
+    let count = skipped.len();
+    for (path, reason) in skipped.take(SHOWN) {
+        let line = format!("planwright: not searched: {path}: {reason}");
+        super::out::complain(super::text::clean(&line).trim_end());
+    }
+    if count > SHOWN {
+        super::out::complain(&format!("planwright: not searched: {} more", count - SHOWN));
+    }
 }
 
 #[cfg(feature = "http")]

@@ -39,7 +39,7 @@ impl AnswerForm {
         let (path, answer) = match self {
             AnswerForm::Text => {
                 read::within(text, max_bytes)?;
-                ("$", text.trim().to_owned())
+                ("$", read::spoken(text).to_owned())
             }
             AnswerForm::Final => {
                 let reply: FinalReply = read::object(text, max_bytes)?;

@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// How many opening braces of a reply are tried as the start of its JSON object.
 const MAX_CANDIDATES: usize = 64;
@@ -63,6 +62,14 @@ pub(crate) fn within(text: &str, max_bytes: usize) -> Result<(), ContractError> 
     Err(ContractError::at("$", problem))
 }
 
+/// What a reply says: without the white space around it, and without the thoughts that reasoning
+/// models put in front (`<think>…</think>`).
+pub(crate) fn spoken(text: &str) -> &str {
+    let text = text.trim_start_matches('\u{feff}').trim();
+    let thought = text.strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
+    thought.map_or(text, |(_, said)| said.trim())
+}
+
 /// Reads the JSON object of a reply as `T`: the reply itself, or, where it is wrapped in a code
 /// fence or in prose, the first outermost object in it that fits.
 ///
@@ -75,6 +82,10 @@ pub fn object<T: DeserializeOwned>(text: &str, max_bytes: usize) -> Result<T, Co
     if let Ok(value) = serde_json::from_str(text) {
         return Ok(value);
     }
+    let text = spoken(text);
+    if text.starts_with('[') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
+        return Err(ContractError::at("$", "expected a JSON object, found an array"));
+    }
     let mut largest: Option<&str> = None;
     let mut objects = Objects::of(text);
     for candidate in &mut objects {
@@ -86,10 +97,12 @@ pub fn object<T: DeserializeOwned>(text: &str, max_bytes: usize) -> Result<T, Co
             Err(_) => {}
         }
     }
-    match (largest, objects.cut) {
-        (_, Some(problem)) => Err(ContractError::at("$", problem)),
-        (Some(candidate), None) => Err(explain::<T>(candidate)),
-        (None, None) => Err(no_object(text)),
+    match (largest, objects.broken) {
+        (Some(candidate), broken) if broken.as_ref().is_none_or(|(read, _)| *read <= candidate.len()) => {
+            Err(explain::<T>(candidate))
+        }
+        (_, Some((_, problem))) => Err(ContractError::at("$", problem)),
+        (_, None) => Err(no_object(text)),
     }
 }
 
@@ -115,13 +128,9 @@ fn without_position(message: &str) -> String {
 }
 
 fn no_object(text: &str) -> ContractError {
-    let text = text.trim();
-    if text.is_empty() {
-        return ContractError::at("$", "expected a JSON object, found an empty reply");
-    }
-    let found = match text.find('{').map(|start| serde_json::from_str::<Value>(&text[start..])) {
-        Some(Err(error)) => format!("JSON that does not parse ({})", without_position(&error.to_string())),
-        _ => format!("text that begins {:?}", excerpt(text, 60)),
+    let found = match text.is_empty() {
+        true => "an empty reply".to_owned(),
+        false => format!("text that begins {:?}", excerpt(text, 60)),
     };
     ContractError::at("$", format!("expected a JSON object, found {found}"))
 }
@@ -134,18 +143,25 @@ pub(crate) fn excerpt(text: &str, max: usize) -> String {
     }
 }
 
-/// The outermost complete JSON objects in a text, in order. Ends at one that is cut off: what looks
-/// complete after its brace is a part of it, and a part is not what was asked for.
+/// The outermost complete JSON objects in a text, in order. What looks complete inside one that is
+/// broken or cut off is a part of it, and a part is not what was asked for.
 struct Objects<'a> {
     text: &'a str,
     from: usize,
     tries: usize,
-    cut: Option<String>,
+    /// The broken object that read furthest: how many bytes of it read, and what is wrong there.
+    broken: Option<(usize, String)>,
 }
 
 impl<'a> Objects<'a> {
     fn of(text: &'a str) -> Self {
-        Objects { text, from: 0, tries: MAX_CANDIDATES, cut: None }
+        Objects { text, from: 0, tries: MAX_CANDIDATES, broken: None }
+    }
+
+    fn note(&mut self, read: usize, problem: String) {
+        if self.broken.as_ref().is_none_or(|(known, _)| *known < read) {
+            self.broken = Some((read, problem));
+        }
     }
 }
 
@@ -165,13 +181,31 @@ impl<'a> Iterator for Objects<'a> {
                 }
                 Some(Err(error)) if error.is_eof() => {
                     let begins = excerpt(rest, 60);
-                    self.cut =
-                        Some(format!("expected a whole JSON object, found one that is cut off: {begins:?}"));
+                    let problem =
+                        format!("expected a whole JSON object, found one that is cut off: {begins:?}");
+                    self.note(rest.len(), problem);
                     return None;
                 }
-                Some(Err(_)) | None => self.from = start + 1,
+                Some(Err(error)) => {
+                    let read = offset(rest, &error);
+                    self.note(
+                        read,
+                        format!("expected a JSON object, found JSON that does not parse ({error})"),
+                    );
+                    self.from = start + read.max(1);
+                    while !self.text.is_char_boundary(self.from) {
+                        self.from += 1;
+                    }
+                }
+                None => self.from = start + 1,
             }
         }
         None
     }
+}
+
+/// Where in a text a parse error stands, in bytes.
+fn offset(text: &str, error: &serde_json::Error) -> usize {
+    let before: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+    (before + error.column().saturating_sub(1)).min(text.len())
 }

@@ -124,7 +124,8 @@ impl<'a> Job<'a> {
         let input = Input { question, ..self.input };
         let spec = self.agent.rules.shared_spec();
         let run = run_id();
-        let header = Header { format: JOURNAL_FORMAT, run: run.clone(), spec, input: input.clone() };
+        let model = self.agent.world.model.as_ref().map(|model| model.name().to_owned()).unwrap_or_default();
+        let header = Header { format: JOURNAL_FORMAT, run: run.clone(), spec, input: input.clone(), model };
         journal.append(0, &Record::Header(Box::new(header)))?;
 
         let rules = &*self.agent.rules;

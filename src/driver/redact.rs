@@ -4,6 +4,47 @@
 use crate::driver::Secret;
 use crate::machine::Event;
 
+/// The text without a key that is written with JSON escapes (`\u0073k-…`): whoever decodes it would
+/// have the key again.
+fn without_escaped(text: String, value: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(next) = rest.chars().next() {
+        if let Some(len) = escaped_prefix(rest, value) {
+            kept.push_str(REDACTED);
+            rest = &rest[len..];
+        } else {
+            kept.push(next);
+            rest = &rest[next.len_utf8()..];
+        }
+    }
+    kept
+}
+
+/// How many bytes at the beginning of a text spell the value, each character as it is or escaped.
+fn escaped_prefix(text: &str, value: &str) -> Option<usize> {
+    let mut rest = text;
+    for wanted in value.chars() {
+        let mut unit = [0; 4];
+        let plain = wanted.encode_utf8(&mut unit);
+        rest = match rest.strip_prefix(&*plain) {
+            Some(after) => after,
+            None => escaped_char(rest, wanted)?,
+        };
+    }
+    Some(text.len() - rest.len())
+}
+
+fn escaped_char(text: &str, wanted: char) -> Option<&str> {
+    // JSON in JSON doubles the backslash; however often, it is one escape.
+    let escape = text.strip_prefix('\\')?.trim_start_matches('\\');
+    if let Some(hex) = escape.strip_prefix('u') {
+        let code = hex.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok())?;
+        return (code == u32::from(wanted)).then(|| &hex[4..]);
+    }
+    escape.strip_prefix(wanted)
+}
+
 /// What stands where a key was.
 const REDACTED: &str = "[redacted]";
 
@@ -44,6 +85,9 @@ impl Redactor {
         for value in &self.values {
             if text.contains(value.as_str()) {
                 text = text.replace(value.as_str(), REDACTED);
+            }
+            if text.contains('\\') {
+                text = without_escaped(text, value);
             }
         }
         text

@@ -119,7 +119,8 @@ impl Playback {
             _ => None,
         };
         let difference = difference.unwrap_or_else(|| crate::journal::Difference {
-            path: "the tool contracts".to_owned(),
+            // The texts are the same: what differs is what the file does not spell out.
+            path: "the digest alone (the tools' contracts, or the file was edited)".to_owned(),
             recorded: format!(
                 "digest {}",
                 nearest.key().map_or_else(String::new, |(_, digest)| digest.to_string())
@@ -153,7 +154,7 @@ impl Playback {
         let json = |line: Option<&TraceLine>| serde_json::to_value(line).unwrap_or_default();
         let mut difference = first_difference(&json(recorded.get(at)), &json(now.get(at)))?;
         difference.path = difference.path.replacen('$', &format!("trace line {}", at + 1), 1);
-        let reads_differently = unread(recorded.get(at)) != unread(now.get(at));
+        let reads_differently = unread(recorded.get(at)) || unread(now.get(at));
         Some(match reads_differently {
             true => Drift::Contract { line: at + 1, difference },
             false => {

@@ -14,6 +14,8 @@ use crate::machine::{
 };
 use crate::spec::{Digest, RequestFrame, RoleName, Spec};
 
+/// Largest fixture that is read, in bytes.
+const MAX_BYTES: u64 = 256 << 20;
 /// What the first field of a fixture says.
 const FORMAT: &str = "planwright-fixture/1";
 
@@ -251,8 +253,16 @@ impl Fixture {
     /// the place.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, FixtureError> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| FixtureError::at(path, format!("cannot be read: {error}")))?;
+        let fail = |error: std::io::Error| FixtureError::at(path, format!("cannot be read: {error}"));
+        let about = std::fs::metadata(path).map_err(fail)?;
+        if !about.is_file() {
+            return Err(FixtureError::at(path, "cannot be read: it is not a file"));
+        }
+        if about.len() > MAX_BYTES {
+            let problem = format!("expected at most {MAX_BYTES} bytes, found {}", about.len());
+            return Err(FixtureError::at(path, problem));
+        }
+        let text = std::fs::read_to_string(path).map_err(fail)?;
         Self::parse(&text).map_err(|problem| FixtureError::at(path, problem))
     }
 
@@ -310,8 +320,8 @@ impl Fixture {
     pub fn check_writable(path: impl AsRef<Path>) -> Result<(), FixtureError> {
         let path = path.as_ref();
         let fail = |error: std::io::Error| FixtureError::at(path, format!("cannot be written: {error}"));
-        if path.is_dir() {
-            return Err(FixtureError::at(path, "cannot be written: it is a folder"));
+        if path.exists() && !path.is_file() {
+            return Err(FixtureError::at(path, "cannot be written: there is something that is not a file"));
         }
         let beside = beside(path).map_err(fail)?;
         std::fs::File::create(&beside).and_then(|_| std::fs::remove_file(&beside)).map_err(fail)

@@ -42,6 +42,9 @@ pub struct Header {
     pub spec: Arc<Spec>,
     /// What it starts from.
     pub input: Input,
+    /// The name of the model that it began with; empty where there was none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
 }
 
 /// A journal, folded.
@@ -49,6 +52,8 @@ pub struct Header {
 pub struct Folded {
     /// The run's id.
     pub run: String,
+    /// The name of the model that it began with.
+    pub model: String,
     /// The rules it runs under.
     pub rules: Rules,
     /// Where it is.
@@ -99,5 +104,5 @@ pub fn fold(records: impl IntoIterator<Item = Record>) -> Result<Folded, Journal
         };
         len += 1;
     }
-    Ok(Folded { run: header.run, rules, state, unanswered, len })
+    Ok(Folded { run: header.run, model: header.model, rules, state, unanswered, len })
 }

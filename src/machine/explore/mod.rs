@@ -103,5 +103,17 @@ pub fn reduced(mut spec: Spec, said: &mut Vec<String>) -> Spec {
     if let Execution::Parallel { width } = &mut spec.policy.execution {
         cap(width, MOST_WIDTH, "width");
     }
+    let budgets = [
+        ("max_model_calls", spec.limits.max_model_calls),
+        ("max_tool_calls", spec.limits.max_tool_calls),
+        ("max_transitions", spec.limits.max_transitions),
+    ];
+    for (name, budget) in budgets {
+        said.extend(budget.map(|most| {
+            format!(
+                "{name} {most}: the walk goes on beyond it, and checks in every state that a run does not"
+            )
+        }));
+    }
     spec
 }
