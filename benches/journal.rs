@@ -42,7 +42,9 @@ fn records(steps: usize) -> Vec<Record> {
     let mut spec = support::spec();
     spec.policy.plan.max_steps = 100_000;
     spec.limits.max_reply_bytes = u32::MAX;
-    let each = r#"{"tool": "docs", "input": "a thing"}, "#.repeat(steps);
+    let each: String = (0..steps)
+        .map(|at| format!(r#"{{"tool": "docs", "input": "the thing with number {at}"}}, "#))
+        .collect();
     let plan = format!(r#"{{"goal": "much", "steps": [{each}{{"tool": "final_answer", "input": "all"}}]}}"#);
     let contracts = spec.tools.clone();
     let mut builder = Agent::builder(spec).model(Canned { plan });
