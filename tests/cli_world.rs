@@ -113,10 +113,10 @@ fn journaled_run_goes_on_after_an_interruption() {
     assert_eq!(object["interrupted"]["effect"], "plan.1.1");
     assert_eq!(object["interrupted"]["cause"], "connection");
     assert_eq!(object["answer"], Value::Null);
-    assert!(said.stderr.contains("hint: planwright resume run.jsonl"), "{}", said.stderr);
+    assert!(said.stderr.contains("planwright resume run.jsonl  goes on"), "{}", said.stderr);
 
     let said = home.check(&["resume", "run.jsonl"], 3);
-    assert!(said.stderr.contains("hint: planwright resume run.jsonl"));
+    assert!(said.stderr.contains("planwright resume run.jsonl  goes on"));
     let said = home.check(&["resume", "--offline", "run.jsonl"], 0);
     assert!(said.stdout.contains("300840"), "{}", said.stdout);
 }

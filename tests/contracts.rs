@@ -81,9 +81,10 @@ fn nonsense_names_the_json_path() {
         read(cut).expect_err("cut").starts_with("$: expected a whole JSON object, found one that is cut off")
     );
     let comma = r#"{"goal":"g","steps":[{"tool":"wiki","input":"x"},]}"#;
-    assert!(read(comma).expect_err("broken").starts_with(
-        "$: expected a JSON object, found JSON that does not parse (trailing comma at line 1 column"
-    ));
+    assert_eq!(
+        read(comma).expect_err("broken"),
+        "$: expected a JSON object, found JSON that does not parse (expected value at line 1 column 50)"
+    );
     assert_eq!(AnswerForm::Text.read("<think>hm {</think>\n답", 100).as_deref(), Ok("답"));
     let inside = r#"{"notes": {"final": "not the answer"}, "fin"#;
     assert!(AnswerForm::Final.read(inside, 1_000).is_err(), "a part of a cut reply is not the reply");

@@ -9,7 +9,7 @@ use super::run::farewell;
 use super::screen::Screen;
 use super::style::Color;
 use super::{agent, interrupt, world};
-use crate::driver::CancelToken;
+use crate::driver::{CancelToken, in_doubt};
 use crate::journal::{FileJournal, Journal, fold};
 
 pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
@@ -26,7 +26,8 @@ pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
         let settings = Settings::read(&args.world)?;
         let (model, name) = world::model(&settings)?;
         let chosen = args.world.offline || args.world.model.is_some() || args.world.base_url.is_some();
-        if !folded.model.is_empty() && folded.model != model.name() && !chosen {
+        if !folded.model.is_empty() && folded.model != model.name() && !chosen && in_doubt(&folded).is_none()
+        {
             let problem = format!(
                 "the run began with the model {:?}, and now {:?} would answer",
                 folded.model,

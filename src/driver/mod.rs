@@ -27,4 +27,5 @@ pub use clock::now;
 pub use job::{CancelToken, Job, RecordMode};
 pub use observer::{Observer, Signal};
 pub use ports::{Cause, Model, ModelError, Secret, TokenSink, Tool, ToolCall, ToolError, Unanswered};
+pub use resume::in_doubt;
 pub use run::{Interrupted, Run, Stopped};

@@ -9,9 +9,8 @@ use super::job::{CancelToken, conclude};
 use super::observer::{Nobody, Observer, Signal};
 use super::run::{Run, Stopped};
 use crate::contract::ToolEffect;
-use crate::journal::{Journal, fold};
-use crate::machine::{Effect, EffectId, State, outstanding};
-use crate::spec::Rules;
+use crate::journal::{Folded, Journal, fold};
+use crate::machine::{Effect, EffectId, awaited, outstanding};
 
 /// Goes on with a journal.
 pub(super) fn resume(
@@ -21,14 +20,12 @@ pub(super) fn resume(
     cancel: CancelToken,
 ) -> Result<Run, Stopped> {
     let folded = fold(journal.records()?)?;
+    if let Some((effect, tool)) = in_doubt(&folded) {
+        return Err(Stopped::InDoubt { effect, tool });
+    }
     let agent = Agent { rules: Arc::new(folded.rules), world: Arc::clone(&agent.world) };
     let rules = &*agent.rules;
     let effects = outstanding(rules, &folded.state);
-    for effect in &effects {
-        if let Some(tool) = in_doubt(rules, &folded.state, effect, &folded.unanswered) {
-            return Err(Stopped::InDoubt { effect: effect.id(), tool });
-        }
-    }
     if !folded.state.phase.name().is_terminal() {
         agent.complete()?;
     }
@@ -49,11 +46,13 @@ pub(super) fn resume(
     conclude(ended, Vec::new())
 }
 
-/// The tool of an effect that was requested, never answered, and may not be done twice.
-fn in_doubt(rules: &Rules, state: &State, effect: &Effect, unanswered: &[EffectId]) -> Option<String> {
-    let Effect::CallTool { id, step } = effect else { return None };
-    let (name, _) = crate::prompt::tool_call(state, *step)?;
-    let contract = rules.tool(name)?;
-    let once = contract.effect == ToolEffect::Write && !contract.is_idempotent();
-    (once && unanswered.contains(id)).then(|| name.to_owned())
+/// The effect, and its tool, that was requested, never answered, and may not be done twice.
+pub fn in_doubt(folded: &Folded) -> Option<(EffectId, String)> {
+    folded.unanswered.iter().find_map(|&id| {
+        let Effect::CallTool { step, .. } = awaited(&folded.rules, &folded.state, id)? else { return None };
+        let (name, _) = crate::prompt::tool_call(&folded.state, step)?;
+        let contract = folded.rules.tool(name)?;
+        let once = contract.effect == ToolEffect::Write && !contract.is_idempotent();
+        once.then(|| (id, name.to_owned()))
+    })
 }
