@@ -25,7 +25,8 @@ pub struct Limits {
     pub max_reply_bytes: u32,
     /// Largest input of a plan step, in bytes. 16,384 unless set.
     pub max_input_bytes: u32,
-    /// Longest time a run may take, in seconds; the driver ends it at the next answer after that.
+    /// Longest time a run may take in one sitting, in seconds; the driver ends it at the next answer
+    /// after that. A run that is resumed begins a new sitting.
     /// 3,600 unless set.
     pub deadline_seconds: u32,
 }
