@@ -183,6 +183,20 @@ fn ids_and_references_are_checked() {
 }
 
 #[test]
+fn an_input_and_what_is_waited_for_are_told_apart_and_nothing_is_waited_for_twice() {
+    let steps = json!([
+        {"tool": "wiki", "input": "a"},
+        {"tool": "wiki", "input": "b"},
+        {"tool": "wiki", "input_from": "step_1", "depends_on": ["step_2", "step_1", "step_2"]},
+        {"tool": "final_answer", "input": "x"},
+    ]);
+    let (_, links) = contract().read(&plan(steps), 10_000).expect("reads");
+    assert_eq!(links.inputs, [None, None, Some(0), None]);
+    assert_eq!(links.needs, [vec![], vec![], vec![0, 1], vec![]]);
+    assert_eq!(links.dependents, [vec![2], vec![2], vec![], vec![]]);
+}
+
+#[test]
 fn a_reply_over_the_limit_is_refused_unread() {
     let error = contract().read(GOOD, 20).expect_err("too large");
     assert_eq!(error.to_string(), format!("$: expected at most 20 bytes, found {}", GOOD.len()));

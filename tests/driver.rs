@@ -17,7 +17,7 @@ use planwright::model::ScriptedModel;
 use planwright::spec::{RoleName, Spec};
 use serde_json::json;
 
-use stage::{Calls, accepted, answer, asked, echoing, model, parallel, plan, spec};
+use stage::{Calls, Conductor, accepted, answer, asked, echoing, model, parallel, plan, spec};
 
 const PTE: &str = "plan-then-execute";
 
@@ -157,6 +157,38 @@ fn tool_that_does_not_come_back_is_a_recorded_failure_and_the_run_goes_on() {
     assert_eq!(outputs(&run), wanted);
     assert_eq!(run.answer(), Some("끝"));
     drop(sender);
+}
+
+#[test]
+fn write_that_does_not_come_back_interrupts_the_run_and_stays_in_doubt() {
+    for (tool, doubted) in [("send", true), ("store", false)] {
+        let (sender, receiver) = channel();
+        let block = blocked(receiver);
+        let mut spec = spec(PTE);
+        let contract = spec.tools.iter_mut().find(|contract| contract.name == tool).unwrap();
+        contract.timeout_ms = Some(20);
+        let contract = contract.clone();
+        let script = model([plan(&[(tool, "x"), ("find", "y")]), answer("끝")]);
+        let (calls, mut journal) = (Calls::default(), MemoryJournal::new());
+        let late = calls.tool(contract, move |_| {
+            block();
+            Ok("too late".to_owned())
+        });
+        let agent = echoing(spec, &script, &calls).tool(late).build().unwrap();
+        let ended = agent.job(asked("q")).journal(&mut journal).run();
+        if doubted {
+            let said = ended.unwrap_err().to_string();
+            let wanted = "interrupted at step.1.1.1 (EXECUTE): timeout: send: no answer within 20 ms; the write may have happened";
+            assert_eq!(said, wanted);
+            let again = agent.resume(&mut journal, None).unwrap_err();
+            assert!(matches!(again, Stopped::InDoubt { .. }), "{again:?}");
+            assert_eq!(calls.names(), ["send:x"], "nothing ran after it, and it was not done again");
+        } else {
+            let wanted = ["ERROR: timeout: no answer within 20 ms", "find of y", FINAL_STEP_OUTPUT];
+            assert_eq!(outputs(&ended.unwrap()), wanted, "a write that may be repeated is a failed step");
+        }
+        drop(sender);
+    }
 }
 
 #[test]
@@ -393,6 +425,49 @@ fn token_stops_the_run_at_its_next_answer() {
 }
 
 #[test]
+fn token_that_stops_steps_side_by_side_loses_no_answer() {
+    let (calls, token) = (Calls::default(), CancelToken::new());
+    let script = model([plan(&[("calc", "a"), ("find", "b"), ("calc", "c")])]);
+    // `b` answers only when the answer of `a` was taken up and the run is stopped.
+    let conductor = Conductor::new(&["a", "b"]);
+    let (stop, turns) = (token.clone(), conductor.clone());
+    let [calc, find] = [0, 1].map(|at| stage::contracts().swap_remove(at));
+    let agent = echoing(parallel(PTE, 2), &script, &calls)
+        .tool(calls.tool(calc, move |_| {
+            stop.cancel();
+            Ok("하나".to_owned())
+        }))
+        .tool(calls.tool(find, move |_| {
+            turns.wait("b");
+            Ok("둘".to_owned())
+        }))
+        .build()
+        .unwrap();
+    let run = agent.job(asked("q")).cancel(token).observer(&*conductor).run().unwrap();
+    assert_eq!(run.error().unwrap().to_string(), "CANCELLED: stopped by the user");
+    let steps = &run.state().task.progress.as_ref().unwrap().steps;
+    assert_eq!((steps[0].output(), steps[1].output()), (Some("하나"), Some("둘")));
+    assert_eq!(run.fixture().unwrap().replay_as_recorded().unwrap().state(), run.state());
+}
+
+#[test]
+fn run_that_takes_longer_than_its_deadline_ends_at_its_next_answer() {
+    let mut spec = spec(PTE);
+    spec.limits.deadline_seconds = 1;
+    let (script, calls) = (model([plan(&[("calc", "a"), ("find", "b")])]), Calls::default());
+    let slow = calls.tool(calc(), |_| {
+        std::thread::sleep(Duration::from_millis(1_010));
+        Ok("늦었습니다".to_owned())
+    });
+    let run = echoing(spec, &script, &calls).tool(slow).build().unwrap().run("q").unwrap();
+    assert_eq!(run.error().unwrap().to_string(), "DEADLINE_EXCEEDED: the run took more than 1 s");
+    assert_eq!(calls.names(), ["calc:a"], "the second tool is not called");
+    let steps = &run.state().task.progress.as_ref().unwrap().steps;
+    assert_eq!(steps[0].output(), Some("늦었습니다"), "what came late is kept");
+    assert_eq!(run.fixture().unwrap().replay_as_recorded().unwrap().state(), run.state());
+}
+
+#[test]
 fn token_that_was_used_before_stops_the_run_before_anybody_is_asked() {
     let (script, token) = (model([plan(&[])]), CancelToken::new());
     token.cancel();
@@ -473,4 +548,19 @@ fn answer_streams_only_as_text_and_only_to_who_wants_it() {
         !watched(PTE, &[plan(&[]), answer("두 낱말")], true).iter().any(token),
         "JSON is no answer to show"
     );
+}
+
+#[test]
+fn key_that_streams_in_pieces_is_shown_in_none() {
+    let watcher = Watcher { seen: Mutex::default(), tokens: true };
+    // The scripted model streams word by word, so a key of words comes in pieces.
+    let key = "열쇠 하나 둘 셋";
+    let replies = [plan(&[]), accepted(), format!("답은 열쇠 하나 {key} 입니다 열쇠 하나")];
+    let agent = echoing(spec("validated"), &model(replies), &Calls::default());
+    let agent = agent.secret(planwright::driver::Secret::new(key)).build().unwrap();
+    agent.job(Input::question("q")).observer(&watcher).run().unwrap();
+    let seen = watcher.seen.into_inner().unwrap();
+    let tokens: Vec<&str> = seen.iter().filter_map(|line| line.strip_prefix("token ")).collect();
+    let shown: String = tokens.iter().map(|token| serde_json::from_str::<String>(token).unwrap()).collect();
+    assert_eq!(shown, "답은 열쇠 하나 [redacted] 입니다 열쇠 하나", "what only began like a key is shown");
 }

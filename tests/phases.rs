@@ -1,9 +1,10 @@
 //! The rules, one claim each: what a run does on every kind of answer. The machine is fed by hand.
 
 use planwright::agents;
+use planwright::contract::FinalStep;
 use planwright::machine::{
-    Effect, Event, FailureClass, Input, ModelFailure, ModelReply, PhaseName, State, ToolOutcome, outstanding,
-    start, transition,
+    Effect, EffectId, Event, FailureClass, Input, ModelFailure, ModelReply, PhaseName, Refusal, State,
+    ToolOutcome, Usage, admit, outstanding, start, transition,
 };
 use planwright::spec::{Execution, OnBadReply, OnExhausted, OnStepFailure, RoleName, Rules, Spec};
 use serde_json::{Value, json};
@@ -439,4 +440,93 @@ fn reading_untrusted_output_taints_the_run_and_every_plan_after_it() {
         !told.state.task.artifacts.past[0].tainted
             && told.state.task.progress.as_ref().expect("a plan").tainted
     );
+}
+
+#[test]
+fn a_budget_that_is_just_enough_is_enough() {
+    let mut spec = agent("validated");
+    (spec.limits.max_tool_calls, spec.limits.max_model_calls) = (Some(2), Some(3));
+    spec.limits.max_transitions = Some(5);
+    let told = tell(spec, &[Text(PLAN), Found, Found, Text(OK), Text("a")]);
+    assert_eq!(told.state.phase.name(), PhaseName::Done);
+}
+
+#[test]
+fn of_several_failed_steps_the_first_in_the_plan_is_named() {
+    let mut spec = agent("validated");
+    spec.policy.execution = Execution::Parallel { width: 2 };
+    spec.policy.on_step_failure = OnStepFailure::Abort;
+    let told = tell(spec, &[Text(PLAN), Broken, Broken]);
+    assert_eq!(told.error(), "EXECUTE_ERROR: step_1 (wiki) failed: ERROR: http: status 500");
+}
+
+#[test]
+fn what_a_tool_said_is_no_reason_for_a_new_plan_and_no_hint() {
+    let mut spec = agent("validated");
+    spec.policy.on_step_failure = OnStepFailure::Replan;
+    let told = tell(spec, &[Text(PLAN), Broken, Text(ONLY_FINAL), Text(OK), Text("a")]);
+    let trigger = json!({
+        "phase": "REPLAN_TRIGGER", "replan_count": 1, "reason": "step_1 (wiki) failed",
+        "fix_hint": "Plan another way to what the failed step was for."});
+    assert_eq!(told.trace()[2], trigger);
+    assert_eq!(told.state.task.feedback, None, "it is forgotten when another plan is accepted");
+}
+
+#[test]
+fn a_repaired_reply_stays_among_the_failures() {
+    let told = tell(agent("validated"), &[Text("?"), Text(ONLY_FINAL), Text("?"), Text(OK), Text("a")]);
+    let failures: Vec<_> = told.state.task.failures.iter().map(|it| (it.phase, it.draft)).collect();
+    assert_eq!(failures, [(PhaseName::Plan, 1), (PhaseName::Validate, 1)]);
+    assert!(told.state.task.failures[0].message.starts_with("$: expected a JSON object"));
+}
+
+#[test]
+fn every_reply_is_counted_in_what_the_run_cost() {
+    let rules = agent("validated").check().expect("checks");
+    let mut state = start(&rules, Input::question("q")).state;
+    for (text, nth) in [("?", 1), (ONLY_FINAL, 10), ("?", 100), (OK, 1_000), ("", 10_000), ("a", 100_000)] {
+        let usage = Usage { input_tokens: nth, output_tokens: 2 * nth, cached_tokens: 3 * nth };
+        let reply = ModelReply { usage, ..ModelReply::text(text) };
+        let effect = outstanding(&rules, &state)[0].id();
+        state = transition(&rules, state, Event::ModelReplied { effect, reply }).expect("fits").state;
+    }
+    assert_eq!(state.phase.name(), PhaseName::Done);
+    let all = Usage { input_tokens: 111_111, output_tokens: 222_222, cached_tokens: 333_333 };
+    assert_eq!(state.task.counters.usage, all);
+}
+
+#[test]
+fn an_answer_of_the_wrong_kind_is_refused_and_so_is_an_asking_zero() {
+    let rules = agent("validated").check().expect("checks");
+    let begun = start(&rules, Input::question("q")).state;
+    let returned =
+        |effect| Event::ToolReturned { effect, outcome: ToolOutcome::Returned { output: PLAN.into() } };
+    let replied = |effect, text: &str| Event::ModelReplied { effect, reply: ModelReply::text(text) };
+    let (plan, step) = ("plan.1.1".parse().expect("an id"), "step.1.1.1".parse().expect("an id"));
+    assert_eq!(admit(&begun, &returned(plan)), Err(Refusal::WrongKind(plan)));
+    let zero = EffectId::Plan { draft: 1, ask: 0 };
+    assert_eq!(admit(&begun, &replied(zero, PLAN)), Err(Refusal::NeverAsked(zero)));
+    let running = transition(&rules, begun, replied(plan, PLAN)).expect("fits").state;
+    assert_eq!(admit(&running, &replied(step, "found")), Err(Refusal::WrongKind(step)));
+    let failure = ModelFailure { class: FailureClass::Refusal, message: "no".into() };
+    let failed = Event::ModelFailed { effect: step, failure };
+    assert_eq!(admit(&running, &failed), Err(Refusal::WrongKind(step)));
+}
+
+#[test]
+fn the_bounds_of_a_spec_count_plans_verdicts_repairs_and_steps() {
+    let of = |spec: Spec| {
+        let bounds = spec.check().expect("checks").bounds();
+        (bounds.model_calls, bounds.tool_calls, bounds.transitions)
+    };
+    let mut spec = agent("validated");
+    spec.policy.plan.max_steps = 4;
+    // Three plans and three verdicts and an answer, each asked for twice; three steps beside the last.
+    assert_eq!(of(spec.clone()), (14, 9, 23));
+    spec.policy.on_bad_reply = OnBadReply::Fail;
+    assert_eq!(of(spec.clone()), (7, 9, 16));
+    spec.limits.max_replans = 0;
+    assert_eq!(of(spec.clone()), (3, 3, 6));
+    spec.policy.plan.final_step = FinalStep::None;
+    assert_eq!(of(spec), (3, 4, 7));
 }

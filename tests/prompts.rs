@@ -8,7 +8,7 @@ use planwright::contract::ToolContract;
 use planwright::driver::ToolError;
 use planwright::machine::Input;
 use planwright::prompt::ModelRequest;
-use planwright::spec::{OnExhausted, RoleName, Spec};
+use planwright::spec::{OnExhausted, OnStepFailure, RoleName, Spec};
 use serde_json::{Value, json};
 
 use stage::{Calls, accepted, answer, asked, echoing, model, plan, rejected, spec};
@@ -283,6 +283,21 @@ fn results_are_records_with_status_and_trust() {
     assert_eq!(writer.payload["tool_results"], wanted);
     // A reader that reads in order meets what a thing is before what it says.
     assert_eq!(writer.payload["tool_results"].to_string(), wanted.to_string());
+}
+
+#[test]
+fn re_planner_is_shown_the_failed_steps_and_no_others() {
+    let mut spec = spec("validated");
+    spec.policy.on_step_failure = OnStepFailure::Replan;
+    let replies = [plan(&[("find", "x"), ("calc", "y"), ("find", "z")]), plan(&[]), accepted(), "답".into()];
+    let (script, calls) = (model(replies), Calls::default());
+    let failing = calls.tool(spec.tools[0].clone(), |_| Err(ToolError::new("http", "503")));
+    echoing(spec, &script, &calls).tool(failing).build().unwrap().run("q").unwrap();
+    let replanner = of(script.seen().remove(1));
+    assert_eq!(replanner.role, RoleName::Replanner);
+    let wanted = json!([{"step_index": 1, "tool": "calc", "input": "y", "status": "failed",
+        "trust": "untrusted", "output": "ERROR: http: 503"}]);
+    assert_eq!(replanner.payload["failed_steps"], wanted);
 }
 
 #[test]

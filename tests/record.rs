@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planwright::driver::{
-    Agent, Cause, Model, ModelError, RecordMode, Run, Secret, Stopped, TokenSink, ToolError,
+    Agent, CancelToken, Cause, Model, ModelError, RecordMode, Run, Secret, Stopped, TokenSink, ToolError,
 };
-use planwright::journal::{FileJournal, Fixture, Outcome};
+use planwright::journal::{Exchange, FileJournal, Fixture, Outcome};
 use planwright::machine::{FailureClass, ModelReply};
 use planwright::model::ScriptedModel;
 use planwright::prompt::ModelRequest;
@@ -136,6 +136,34 @@ fn new_request_is_an_error_under_none_and_once_and_asks_nobody() {
         assert_eq!((models, tools), (0, 0));
         assert_eq!(read(&path), before);
     }
+}
+
+#[test]
+fn recording_that_breaks_off_never_takes_the_place_of_a_fuller_one() {
+    let gone = |answered| {
+        ScriptedModel::replies(replies().into_iter().take(answered))
+            .answer(Err(ModelError::unanswered(Cause::Server, "503")))
+    };
+    let (_folder, path) = place();
+    // With nothing there, what broke off is better than nothing; more of it is better than less.
+    for (answered, kept) in [(2, 2), (1, 2), (3, 3)] {
+        assert!(matches!(validated(gone(answered), &path, RecordMode::All).0, Err(Stopped::Interrupted(_))));
+        let models = |exchange: &&Exchange| matches!(exchange, Exchange::Model { .. });
+        let fixture = Fixture::load(&path).unwrap();
+        assert_eq!(fixture.exchanges.iter().filter(models).count(), kept, "{answered} answered");
+    }
+    validated(whole(), &path, RecordMode::All).0.unwrap();
+    let before = read(&path);
+    for answered in 0..replies().len() {
+        assert!(matches!(validated(gone(answered), &path, RecordMode::All).0, Err(Stopped::Interrupted(_))));
+        assert_eq!(read(&path), before, "{answered} answered");
+    }
+    let stopped = CancelToken::new();
+    stopped.cancel();
+    let agent = echoing(spec("validated"), &model(replies()), &Calls::default()).build().unwrap();
+    let job = agent.job(asked("질문?")).cancel(stopped);
+    assert!(job.record(&path, RecordMode::All).run().unwrap().error().is_some());
+    assert_eq!(read(&path), before, "stopped by a person");
 }
 
 #[test]
@@ -369,6 +397,50 @@ fn keys_of_tools_and_further_keys_are_kept_out_as_well() {
     let run = run.unwrap();
     let steps = &run.state().task.progress.as_ref().unwrap().steps;
     assert_eq!(steps[0].output(), Some("[redacted] and [redacted]"));
+    assert_eq!(run.answer(), Some("[redacted]"));
+}
+
+#[test]
+fn key_of_a_model_that_is_asked_in_one_role_is_kept_out_as_well() {
+    let script = model([plan(&[("calc", KEY)]), accepted()]);
+    let writer = Keyed(ScriptedModel::replies([format!("답은 {KEY}입니다.")]));
+    let agent = echoing(spec("validated"), &script, &Calls::default());
+    let agent = agent.model_for(RoleName::Writer, writer).build().unwrap();
+    let (run, _) = keeps_no_key(&agent, "질문?");
+    assert_eq!(run.unwrap().answer(), Some("답은 [redacted]입니다."));
+}
+
+#[test]
+fn key_that_a_model_spells_with_escapes_is_not_planned_with() {
+    let key = "sk-열쇠/\"0123456789abcdef";
+    let hex = |letter: char| format!("\\u{:04x}", u32::from(letter));
+    let all: String = key.chars().map(hex).collect();
+    let plain = |letter: char| letter.is_ascii_digit() || letter.is_ascii_lowercase();
+    let some =
+        key.chars().map(|letter| if plain(letter) { letter.to_string() } else { hex(letter) }).collect();
+    for spelt in [all, some] {
+        let steps = plan(&[("calc", "KEY"), ("find", "x")]).replace("KEY", &spelt);
+        let (script, calls) = (model([steps, answer(&spelt)]), Calls::default());
+        let agent = echoing(spec("plan-then-execute"), &script, &calls);
+        let agent = agent.secret(Secret::new(key)).build().unwrap();
+        let (run, _) = keeps_no_key(&agent, "질문?");
+        assert_eq!(calls.names(), ["calc:[redacted]", "find:x"]);
+        assert_eq!(run.unwrap().answer(), Some("[redacted]"));
+    }
+}
+
+#[test]
+fn key_of_many_lines_is_kept_nowhere_in_json_either() {
+    let lines = "-----BEGIN-----\n열쇠0123456789abcdef\n\t-----END-----";
+    let contract = stage::contracts().remove(0);
+    let tool = Calls::default().tool(contract, move |_| Ok(serde_json::json!({ "key": lines }).to_string()));
+    let script = model([plan(&[("calc", "x")]), answer(lines)]);
+    let agent = echoing(spec("plan-then-execute"), &script, &Calls::default()).tool(tool);
+    let agent = agent.secret(Secret::new(lines)).build().unwrap();
+    let (run, _) = keeps_no_key(&agent, &format!("{lines}?"));
+    let run = run.unwrap();
+    let steps = &run.state().task.progress.as_ref().unwrap().steps;
+    assert_eq!(steps[0].output(), Some(r#"{"key":"[redacted]"}"#));
     assert_eq!(run.answer(), Some("[redacted]"));
 }
 

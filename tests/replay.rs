@@ -362,3 +362,14 @@ fn parallel_replay_may_not_mind_the_order_of_steps_side_by_side() {
     let run = fixture.replay_as_recorded().unwrap();
     assert_eq!(run.answer(), Some("끝"));
 }
+
+#[test]
+fn narrower_replay_may_not_mind_the_order_of_steps_and_one_by_one_does() {
+    let (recorded, fixture) = answered_in(["3", "1", "2"], ["a", "b", "c"]);
+    // With room for two, the third step cannot be the first to be answered.
+    let run = fixture.replay(&bare(parallel("plan-then-execute", 2))).unwrap();
+    assert_eq!(run.trace(), recorded.trace());
+    let found = drifts(stage::spec("plan-then-execute"), &fixture);
+    let wanted = Drift::Order { exchange: 2, recorded: id("step.1.3.1"), now: id("step.1.1.1") };
+    assert_eq!(found, [wanted]);
+}

@@ -328,6 +328,19 @@ fn record_that_does_not_fit_is_an_error_that_names_it() {
 }
 
 #[test]
+fn journal_of_another_format_is_refused() {
+    let mut records = recorded(spec("validated"));
+    let Record::Header(header) = &mut records[0] else { panic!("a journal begins with a header") };
+    header.format += 1;
+    let said = fold(records.clone()).unwrap_err().to_string();
+    assert_eq!(said, "journal record 0: expected journal format 1, found 2");
+    let (script, calls, mut journal) = (model(replies()), Calls::default(), journal_of(&records[..2]));
+    let stopped = agent(spec("validated"), &script, &calls).resume(&mut journal, None).unwrap_err();
+    assert!(matches!(stopped, Stopped::Journal(_)), "{stopped:?}");
+    assert_eq!((script.asked(), calls.count()), (0, 0));
+}
+
+#[test]
 fn second_writer_of_a_journal_file_is_refused() {
     let whole = recorded(spec("validated"));
     let folder = tempfile::tempdir().unwrap();
