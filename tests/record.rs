@@ -412,8 +412,10 @@ fn key_of_a_model_that_is_asked_in_one_role_is_kept_out_as_well() {
 
 #[test]
 fn key_that_a_model_spells_with_escapes_is_not_planned_with() {
-    let key = "sk-열쇠/\"0123456789abcdef";
-    let hex = |letter: char| format!("\\u{:04x}", u32::from(letter));
+    let key = "sk-열쇠/\"\\u00410123🔑456789abcdef";
+    let hex = |letter: char| -> String {
+        letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+    };
     let all: String = key.chars().map(hex).collect();
     let plain = |letter: char| letter.is_ascii_digit() || letter.is_ascii_lowercase();
     let some =

@@ -25,12 +25,8 @@ fn without_escaped(text: String, value: &str) -> String {
 fn escaped_prefix(text: &str, value: &str) -> Option<usize> {
     let mut rest = text;
     for wanted in value.chars() {
-        let mut unit = [0; 4];
-        let plain = wanted.encode_utf8(&mut unit);
-        rest = match rest.strip_prefix(&*plain) {
-            Some(after) => after,
-            None => escaped_char(rest, wanted)?,
-        };
+        // The escape first: the key's own backslash may be written as one.
+        rest = escaped_char(rest, wanted).or_else(|| rest.strip_prefix(wanted))?;
     }
     Some(text.len() - rest.len())
 }
@@ -38,11 +34,26 @@ fn escaped_prefix(text: &str, value: &str) -> Option<usize> {
 fn escaped_char(text: &str, wanted: char) -> Option<&str> {
     // JSON in JSON doubles the backslash; however often, it is one escape.
     let escape = text.strip_prefix('\\')?.trim_start_matches('\\');
-    if let Some(hex) = escape.strip_prefix('u') {
-        let code = hex.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok())?;
-        return (code == u32::from(wanted)).then(|| &hex[4..]);
+    if let Some(hex) = escape.strip_prefix('u')
+        && let Some((unit, after)) = code_unit(hex)
+    {
+        if unit == u32::from(wanted) {
+            return Some(after);
+        }
+        // A character outside the first plane is written as two units.
+        let mut units = [0; 2];
+        let [high, low] = wanted.encode_utf16(&mut units) else { return None };
+        let second = after.trim_start_matches('\\').strip_prefix('u')?;
+        let (next, after) = code_unit(second)?;
+        return (unit == u32::from(*high) && next == u32::from(*low)).then_some(after);
     }
     escape.strip_prefix(wanted)
+}
+
+/// Four hexadecimal digits, and what follows them.
+fn code_unit(text: &str) -> Option<(u32, &str)> {
+    let digits = text.get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    Some((u32::from_str_radix(digits, 16).ok()?, &text[4..]))
 }
 
 /// What stands where a key was.
