@@ -37,6 +37,22 @@ fn own_folder_is_searched() {
     assert!(!said.stderr.contains("handbook"));
 }
 
+/// A language model would take the handbook for the user's own documents.
+#[test]
+fn language_model_is_offered_documents_only_where_a_folder_is_named() {
+    let home = Home::new();
+    home.write("notes/refunds.md", "# 환불\n환불은 30일 안에 신청한다.\n");
+    for (folder, offered) in [(None, false), (Some(["--docs", "notes"]), true)] {
+        let server = talkative();
+        let (url, file) = (server.url(), format!("{offered}.json"));
+        let mut args = vec!["run", "--base-url", &url, "--model", "m", "--record", &file, SUM];
+        args.extend(folder.iter().flatten());
+        home.check(&args, 0);
+        let fixture = planwright::journal::Fixture::load(home.path(&file)).unwrap();
+        assert_eq!(fixture.spec.tools.iter().any(|tool| tool.name == "docs"), offered);
+    }
+}
+
 #[test]
 fn recorded_run_replays_without_a_model_and_without_tools() {
     let home = Home::new();

@@ -96,7 +96,11 @@ pub fn choose_tools(spec: Spec, asked_for: Option<&str>, settings: &Settings) ->
         return Ok(spec.with_tools(|tool| names.contains(&tool.name.as_str())));
     }
     let online = settings.server.is_some();
+    // A language model would take the handbook for the user's own documents. With nothing else to
+    // plan with, it is still better than nothing.
+    let handbook = !online || spec.tools.iter().all(|tool| tool.name == "docs");
     Ok(spec.with_tools(|tool| match tool.name.as_str() {
+        "docs" => handbook || settings.docs.is_some(),
         "wiki" | "lookup" => online,
         "search" => online && settings.search_key.is_some(),
         _ => true,
