@@ -293,6 +293,15 @@ fn a_plan_beyond_the_budget_ends_the_run_before_its_first_step() {
 }
 
 #[test]
+fn a_repair_that_the_budget_does_not_allow_leaves_no_line() {
+    let mut spec = agent("validated");
+    spec.limits.max_model_calls = Some(1);
+    let told = tell(spec, &[Text("no plan")]);
+    assert_eq!(told.phases(), ["PLAN"]);
+    assert!(told.error().starts_with("MAX_MODEL_CALLS_EXCEEDED: plan.1.2"), "{}", told.error());
+}
+
+#[test]
 fn steps_side_by_side_start_as_soon_as_what_they_wait_for_is_done() {
     let mut spec = agent("plan-then-execute");
     spec.policy.execution = Execution::Parallel { width: 2 };

@@ -5,19 +5,22 @@ use super::event::{Effect, EffectId};
 use super::state::{ErrorCode, Task};
 use crate::spec::RoleName;
 
-/// Asks the model, unless the run may not ask any more.
-pub(super) fn ask_model(task: &mut Task, context: &mut Context<'_>, id: EffectId, role: RoleName) {
+/// Asks the model, or ends the run where it may not ask any more. Returns whether it asked.
+pub(super) fn ask_model(task: &mut Task, context: &mut Context<'_>, id: EffectId, role: RoleName) -> bool {
     let bounds = context.rules.bounds();
     if task.counters.model_calls >= bounds.model_calls {
         let message =
             format!("{id} would be model call {} of {}", bounds.model_calls + 1, bounds.model_calls);
-        return context.fail(ErrorCode::MaxModelCallsExceeded, message);
+        context.fail(ErrorCode::MaxModelCallsExceeded, message);
+        return false;
     }
     if let Some(message) = transitions_short(task, context, 1) {
-        return context.fail(ErrorCode::MaxStepsExceeded, message);
+        context.fail(ErrorCode::MaxStepsExceeded, message);
+        return false;
     }
     task.counters.model_calls += 1;
     context.effects.push(Effect::AskModel { id, role });
+    true
 }
 
 /// Whether a whole plan's tool calls are within the limits. Asked once, before the first step: so

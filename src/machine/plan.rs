@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use super::context::Context;
-use super::event::{EffectId, Event};
+use super::event::Event;
 use super::outstanding::drafter;
+use super::reply;
 use super::route::Exit;
-use super::state::{Asking, PhaseName, PlanStage, Progress, Schedule, StepRun, Task};
+use super::state::{PhaseName, PlanStage, Progress, Schedule, StepRun, Task};
 use super::trace::{Steps, TraceLine};
-use super::{budget, reply};
 use crate::contract::Plan;
 use crate::contract::plan::Links;
 use crate::spec::RoleName;
@@ -28,13 +28,7 @@ pub(super) fn enter(stage: &mut PlanStage, task: &mut Task, context: &mut Contex
         });
     }
     let PlanStage::Drafting(asking) = stage;
-    ask(asking, task, context);
-}
-
-fn ask(asking: &Asking, task: &mut Task, context: &mut Context<'_>) {
-    let id = EffectId::Plan { draft: task.draft, ask: asking.ask };
-    let role = drafter(task, context.rules);
-    budget::ask_model(task, context, id, role);
+    reply::ask(PhaseName::Plan, asking, task, context);
 }
 
 pub(super) fn on_event(stage: &mut PlanStage, task: &mut Task, context: &mut Context<'_>) {
@@ -45,11 +39,7 @@ pub(super) fn on_event(stage: &mut PlanStage, task: &mut Task, context: &mut Con
             let most = context.rules.spec().limits.max_reply_bytes as usize;
             match context.rules.plan().read(&reply.text, most) {
                 Ok((plan, links)) => accept(plan, links, asking.ask, task, context),
-                Err(error) => {
-                    if reply::bad(PhaseName::Plan, asking, task, context, error, &reply.text) {
-                        ask(asking, task, context);
-                    }
-                }
+                Err(error) => reply::bad(PhaseName::Plan, asking, task, context, error, &reply.text),
             }
         }
         Some(Event::ModelFailed { failure, .. }) => reply::failed(PhaseName::Plan, context, &failure),

@@ -2,18 +2,16 @@
 //! leaves as an exit, and `route.rs` decides what follows.
 
 use super::context::Context;
-use super::event::{EffectId, Event};
+use super::event::Event;
+use super::reply;
 use super::route::Exit;
 use super::state::{Asking, Feedback, PhaseName, Task};
 use super::trace::TraceLine;
-use super::{budget, reply};
 use crate::contract::Verdict;
-use crate::spec::RoleName;
 
 /// Asks for a verdict.
 pub(super) fn enter(asking: &mut Asking, task: &mut Task, context: &mut Context<'_>) {
-    let id = EffectId::Validate { draft: task.draft, ask: asking.ask };
-    budget::ask_model(task, context, id, RoleName::Validator);
+    reply::ask(PhaseName::Validate, asking, task, context);
 }
 
 pub(super) fn on_event(asking: &mut Asking, task: &mut Task, context: &mut Context<'_>) {
@@ -23,11 +21,7 @@ pub(super) fn on_event(asking: &mut Asking, task: &mut Task, context: &mut Conte
             let most = context.rules.spec().limits.max_reply_bytes as usize;
             match Verdict::read(&reply.text, most) {
                 Ok(verdict) => judge(verdict, asking.ask, task, context),
-                Err(error) => {
-                    if reply::bad(PhaseName::Validate, asking, task, context, error, &reply.text) {
-                        enter(asking, task, context);
-                    }
-                }
+                Err(error) => reply::bad(PhaseName::Validate, asking, task, context, error, &reply.text),
             }
         }
         Some(Event::ModelFailed { failure, .. }) => reply::failed(PhaseName::Validate, context, &failure),

@@ -1,17 +1,15 @@
 //! Write: asks for the answer. This phase never judges and never goes back.
 
 use super::context::Context;
-use super::event::{EffectId, Event};
+use super::event::Event;
+use super::reply;
 use super::route::Exit;
 use super::state::{PhaseName, Task, Writing};
 use super::trace::TraceLine;
-use super::{budget, reply};
-use crate::spec::RoleName;
 
 /// Asks for the answer.
 pub(super) fn enter(writing: &mut Writing, task: &mut Task, context: &mut Context<'_>) {
-    let id = EffectId::Write { draft: task.draft, ask: writing.asking.ask };
-    budget::ask_model(task, context, id, RoleName::Writer);
+    reply::ask(PhaseName::Write, &writing.asking, task, context);
 }
 
 pub(super) fn on_event(writing: &mut Writing, task: &mut Task, context: &mut Context<'_>) {
@@ -27,10 +25,7 @@ pub(super) fn on_event(writing: &mut Writing, task: &mut Task, context: &mut Con
                     context.leave(Exit::Written);
                 }
                 Err(error) => {
-                    let asking = &mut writing.asking;
-                    if reply::bad(PhaseName::Write, asking, task, context, error, &reply.text) {
-                        enter(writing, task, context);
-                    }
+                    reply::bad(PhaseName::Write, &mut writing.asking, task, context, error, &reply.text);
                 }
             }
         }
