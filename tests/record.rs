@@ -431,6 +431,20 @@ fn key_that_a_model_spells_with_escapes_is_not_planned_with() {
     }
 }
 
+/// Work that grew with the square of the text would take hours here.
+#[test]
+fn text_of_nothing_but_backslashes_is_looked_through_like_any_other() {
+    let slashes = "\\".repeat(4_000_000);
+    let said = slashes.clone();
+    let tool = Calls::default().tool(stage::contracts().remove(0), move |_| Ok(said.clone()));
+    let script = model([plan(&[("calc", "x")]), answer("done")]);
+    let agent = echoing(spec("plan-then-execute"), &script, &Calls::default()).tool(tool);
+    let agent = agent.secret(Secret::new("sk-0123456789")).build().unwrap();
+    let run = agent.run("?").unwrap();
+    let steps = &run.state().task.progress.as_ref().unwrap().steps;
+    assert!(steps[0].output().unwrap().starts_with(&slashes[..1_000]));
+}
+
 #[test]
 fn key_of_many_lines_is_kept_nowhere_in_json_either() {
     let lines = "-----BEGIN-----\n열쇠0123456789abcdef\n\t-----END-----";
