@@ -47,7 +47,9 @@ impl Exit {
                 "the run ended in ERROR; a replay drifts from its fixture; an invariant is violated"
             }
             Exit::Unusable => "wrong usage; a file, spec or setting that cannot be used",
-            Exit::Interrupted => "interrupted: the model did not answer; nothing is lost, the run can go on",
+            Exit::Interrupted => {
+                "interrupted: the model did not answer; a run with --journal or --record can go on"
+            }
             Exit::InDoubt => "in doubt: a write may or may not have happened and is not repeated",
             Exit::Cancelled => "cancelled",
         }
