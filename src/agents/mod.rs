@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use crate::contract::ToolContract;
-use crate::spec::{Limits, Policy, Roles, Spec, SpecError};
+use crate::spec::{Limits, Member, Policy, Prices, Role, Roles, Spec, SpecError};
 
 const TOOLS: &str = include_str!("tools.toml");
 const AGENTS: [(&str, &str); 2] = [
@@ -66,6 +66,10 @@ struct SpecFile {
     roles: Roles,
     #[serde(default)]
     tools: Vec<ToolEntry>,
+    #[serde(default)]
+    agents: Vec<MemberFile>,
+    #[serde(default)]
+    prices: Prices,
 }
 
 #[derive(Deserialize)]
@@ -73,6 +77,50 @@ struct SpecFile {
 enum ToolEntry {
     Name(String),
     Contract(Box<ToolContract>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MemberFile {
+    name: String,
+    description: String,
+    #[serde(default)]
+    role: Option<Role>,
+    #[serde(default)]
+    spec: Option<Box<SpecFile>>,
+}
+
+impl SpecFile {
+    /// Looks the names up.
+    fn resolve(self) -> Result<Spec, SpecError> {
+        let mut tools = Vec::with_capacity(self.tools.len());
+        for (at, entry) in self.tools.into_iter().enumerate() {
+            tools.push(match entry {
+                ToolEntry::Contract(contract) => *contract,
+                ToolEntry::Name(name) => tool(&name).ok_or_else(|| {
+                    let known: Vec<String> = self::tools().into_iter().map(|tool| tool.name).collect();
+                    let problem =
+                        format!("expected a contract or one of {}, found {name:?}", known.join(", "));
+                    SpecError::at(format!("tools[{at}]"), problem)
+                })?,
+            });
+        }
+        let member = |member: MemberFile| {
+            let MemberFile { name, description, role, spec } = member;
+            let spec = spec.map(|spec| spec.resolve()).transpose()?.map(Box::new);
+            Ok(Member { name, description, role, spec })
+        };
+        Ok(Spec {
+            name: self.name,
+            description: self.description,
+            policy: self.policy,
+            limits: self.limits,
+            roles: self.roles,
+            tools,
+            agents: self.agents.into_iter().map(member).collect::<Result<_, SpecError>>()?,
+            prices: self.prices,
+        })
+    }
 }
 
 /// Reads a spec from TOML. Its `tools` may name shipped tools.
@@ -87,25 +135,7 @@ enum ToolEntry {
 pub fn load(text: &str) -> Result<Spec, SpecError> {
     let file: SpecFile =
         toml::from_str(text).map_err(|error| SpecError::at("spec", error.to_string().trim().to_owned()))?;
-    let mut tools = Vec::with_capacity(file.tools.len());
-    for (at, entry) in file.tools.into_iter().enumerate() {
-        tools.push(match entry {
-            ToolEntry::Contract(contract) => *contract,
-            ToolEntry::Name(name) => tool(&name).ok_or_else(|| {
-                let known: Vec<String> = self::tools().into_iter().map(|tool| tool.name).collect();
-                let problem = format!("expected a contract or one of {}, found {name:?}", known.join(", "));
-                SpecError::at(format!("tools[{at}]"), problem)
-            })?,
-        });
-    }
-    let spec = Spec {
-        name: file.name,
-        description: file.description,
-        policy: file.policy,
-        limits: file.limits,
-        roles: file.roles,
-        tools,
-    };
+    let spec = file.resolve()?;
     spec.clone().check()?;
     Ok(spec)
 }

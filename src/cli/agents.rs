@@ -43,7 +43,7 @@ fn list(as_json: bool) -> Outcome<()> {
 fn flow(spec: &Spec) -> String {
     match spec.policy.validate {
         Validate::Off => "PLAN EXECUTE WRITE".to_owned(),
-        Validate::Verdict => {
+        Validate::Verdict | Validate::Sufficiency => {
             format!("PLAN EXECUTE VALIDATE WRITE, at most {} replans", spec.limits.max_replans)
         }
     }

@@ -7,14 +7,27 @@
 //! **Invariant:** nothing in this folder does I/O, and no text from outside can make it panic.
 
 pub mod answer;
+pub mod calls;
+mod canonical;
+pub mod decision;
+pub mod intake;
 pub mod plan;
+pub mod react;
 pub mod read;
 pub mod schema;
+mod source;
 pub mod tool;
 pub mod verdict;
 
 pub use answer::AnswerForm;
-pub use plan::{FINAL_ANSWER, FinalStep, Plan, PlanContract, PlanStep, StepField};
+pub use calls::AskedCall;
+pub use canonical::canonical;
+pub use decision::{Action, Collaboration, Decision};
+pub use intake::{Confidence, Intent, IntentForm, PreviousContext, Scope};
+pub use plan::{
+    FINAL_ANSWER, FinalStep, HITL, Plan, PlanContract, PlanSays, PlanShape, PlanStep, ReadPlan, StepField,
+};
 pub use read::ContractError;
+pub use source::Source;
 pub use tool::{ToolContract, ToolEffect, Trust};
-pub use verdict::Verdict;
+pub use verdict::{Verdict, VerdictForm};

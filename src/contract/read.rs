@@ -43,6 +43,14 @@ impl ContractError {
         };
         self
     }
+
+    /// The same error in another place: the head of its path replaced.
+    pub(crate) fn moved(mut self, from: &str, to: &str) -> Self {
+        if let Some(rest) = self.path.strip_prefix(from) {
+            self.path = format!("{to}{rest}");
+        }
+        self
+    }
 }
 
 impl fmt::Display for ContractError {

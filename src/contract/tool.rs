@@ -110,7 +110,7 @@ impl ToolContract {
                 format!("expected 1 to 64 letters, digits, `_` or `-`, found {:?}", self.name),
             ));
         }
-        if self.name == super::FINAL_ANSWER {
+        if [super::FINAL_ANSWER, super::HITL].contains(&self.name.as_str()) {
             return Err(ContractError::at("name", format!("{:?} is reserved", self.name)));
         }
         if self.description.trim().is_empty() {

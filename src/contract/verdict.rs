@@ -27,6 +27,84 @@ pub struct Verdict {
     pub fix_hint: String,
 }
 
+/// Which contract a validator answers under.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictForm {
+    /// `{ok, reason, fix_hint}`.
+    #[default]
+    Verdict,
+    /// `{sufficient, missing_info, reason}`: read as the same verdict, with `missing_info` as its
+    /// hint.
+    Sufficiency,
+}
+
+#[derive(Deserialize)]
+struct Sufficiency {
+    sufficient: bool,
+    #[serde(deserialize_with = "missing")]
+    missing_info: String,
+    reason: String,
+}
+
+/// What is missing: a text, a list of texts, or nothing.
+fn missing<'de, D: serde::Deserializer<'de>>(source: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a text or a list of texts")]
+    enum Said {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match Option::<Said>::deserialize(source)? {
+        None => String::new(),
+        Some(Said::One(text)) => text,
+        Some(Said::Many(texts)) => texts.join(", "),
+    })
+}
+
+impl VerdictForm {
+    /// Reads a verdict of this form out of a model's reply.
+    ///
+    /// ```
+    /// use planwright::contract::VerdictForm;
+    ///
+    /// let reply = r#"{"sufficient": false, "missing_info": "the term of notice", "reason": "not found"}"#;
+    /// let verdict = VerdictForm::Sufficiency.read(reply, 1_000)?;
+    /// assert!(!verdict.ok);
+    /// assert_eq!(verdict.fix_hint, "the term of notice");
+    /// # Ok::<(), planwright::contract::ContractError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A [`ContractError`] with the JSON path of the first thing that does not fit.
+    pub fn read(self, text: &str, max_bytes: usize) -> Result<Verdict, ContractError> {
+        match self {
+            VerdictForm::Verdict => Verdict::read(text, max_bytes),
+            VerdictForm::Sufficiency => {
+                let Sufficiency { sufficient, missing_info, reason } = read::object(text, max_bytes)?;
+                Ok(Verdict { ok: sufficient, reason, fix_hint: missing_info })
+            }
+        }
+    }
+
+    /// The JSON schema sent with the request (strict-mode compatible).
+    pub fn schema(self) -> Value {
+        match self {
+            VerdictForm::Verdict => Verdict::schema(),
+            VerdictForm::Sufficiency => json!({
+                "type": "object",
+                "properties": {
+                    "sufficient": {"type": "boolean"},
+                    "missing_info": {"type": "string"},
+                    "reason": {"type": "string"},
+                },
+                "required": ["sufficient", "missing_info", "reason"],
+                "additionalProperties": false,
+            }),
+        }
+    }
+}
+
 impl Verdict {
     /// Reads a verdict out of a model's reply.
     ///

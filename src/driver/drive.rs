@@ -16,7 +16,7 @@ use super::prepare::{Prepared, Request};
 use super::replay::Playback;
 use crate::contract::AnswerForm;
 use crate::journal::{Drift, Journal, JournalError, Record};
-use crate::machine::{EffectId, Effects, Event, State, Step, StepRun, admit, transition};
+use crate::machine::{EffectId, EffectKind, Effects, Event, State, Step, StepRun, admit, transition};
 use crate::spec::{Execution, RoleName, Rules};
 
 /// Why the loop stops before the end.
@@ -227,7 +227,7 @@ impl Drive<'_> {
 
     fn show(&self, step: &Step, answered: Option<EffectId>, lines_before: usize) {
         let task = &step.state.task;
-        if let Some(EffectId::Step { draft, step: at, .. }) = answered {
+        if let Some(EffectKind::Step { draft, step: at, .. }) = answered.map(|id| id.kind) {
             let here = draft == task.draft;
             let progress = if here { task.progress.as_ref() } else { task.artifacts.past.last() };
             let slot = progress.and_then(|progress| {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::ports::{Cause, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, Unanswered};
+use super::ports::{Cause, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput, Unanswered};
 use super::prepare::{Prepared, Request};
 use super::redact::Redactor;
 use crate::contract::{ToolContract, ToolEffect};
@@ -54,7 +54,10 @@ impl World {
                 let most = contract.max_output_bytes as usize;
                 // Keys go before the cut: half a key is still a secret.
                 let outcome = match call(port, contract, run, prepared.id, input)? {
-                    Ok(output) => ToolOutcome::Returned { output: cut(self.redactor.text(output), most) },
+                    Ok(output) => ToolOutcome::Returned {
+                        output: cut(self.redactor.text(output.text), most),
+                        sources: self.redactor.sources(output.sources),
+                    },
                     Err(ToolError { kind, message }) => ToolOutcome::Failed {
                         kind: self.redactor.text(kind),
                         message: cut(self.redactor.text(message), most),
@@ -82,7 +85,7 @@ fn call(
     run: &str,
     effect: EffectId,
     input: &Value,
-) -> Result<Result<String, ToolError>, Unanswered> {
+) -> Result<Result<ToolOutput, ToolError>, Unanswered> {
     let key = format!("{run}/{effect}");
     let most = contract.max_output_bytes as usize;
     match contract.timeout_ms.map(Duration::from_millis) {
@@ -124,7 +127,7 @@ fn guarded(
     key: &str,
     timeout: Option<Duration>,
     most: usize,
-) -> Result<String, ToolError> {
+) -> Result<ToolOutput, ToolError> {
     let call = ToolCall { input, idempotency_key: key, timeout, max_output_bytes: most };
     catch_unwind(AssertUnwindSafe(|| tool.call(&call))).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());

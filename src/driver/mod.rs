@@ -26,6 +26,9 @@ pub use agent::{Agent, AgentBuilder};
 pub use clock::now;
 pub use job::{CancelToken, Job, RecordMode};
 pub use observer::{Observer, Signal};
-pub use ports::{Cause, Model, ModelError, Secret, TokenSink, Tool, ToolCall, ToolError, Unanswered};
+pub use ports::{
+    Cause, Human, Model, ModelError, Question, Secret, TokenSink, Tool, ToolCall, ToolError, ToolOutput,
+    Unanswered,
+};
 pub use resume::in_doubt;
 pub use run::{Interrupted, Run, Stopped};

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::contract::ToolContract;
-use crate::machine::{FailureClass, ModelFailure, ModelReply};
+use crate::contract::{Source, ToolContract};
+use crate::machine::{EffectId, FailureClass, HumanAnswer, ModelFailure, ModelReply, State};
 use crate::prompt::ModelRequest;
 
 /// A model. Blocking; retries of transport failures are its own affair, and bounded.
@@ -145,7 +145,7 @@ impl fmt::Display for Cause {
 ///
 /// ```
 /// use planwright::contract::{ToolContract, ToolEffect};
-/// use planwright::driver::{Tool, ToolCall, ToolError};
+/// use planwright::driver::{Tool, ToolCall, ToolError, ToolOutput};
 ///
 /// struct Shout;
 ///
@@ -153,8 +153,8 @@ impl fmt::Display for Cause {
 ///     fn contract(&self) -> ToolContract {
 ///         ToolContract::text("shout", "Says it louder.", ToolEffect::Pure)
 ///     }
-///     fn call(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
-///         Ok(call.text()?.to_uppercase())
+///     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
+///         Ok(call.text()?.to_uppercase().into())
 ///     }
 /// }
 /// ```
@@ -166,12 +166,74 @@ pub trait Tool: Send + Sync {
     ///
     /// # Errors
     /// A failure is recorded as the step's result; it is never a crash of the run.
-    fn call(&self, call: &ToolCall<'_>) -> Result<String, ToolError>;
+    fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError>;
 
     /// The keys this tool is configured with; see [`Model::secrets`].
     fn secrets(&self) -> Vec<Secret> {
         Vec::new()
     }
+}
+
+/// What a tool returns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// The text that models and people are shown.
+    pub text: String,
+    /// Where it comes from; an answer names these.
+    pub sources: Vec<Source>,
+}
+
+impl ToolOutput {
+    /// A text with its sources.
+    pub fn from_sources(text: impl Into<String>, sources: Vec<Source>) -> Self {
+        ToolOutput { text: text.into(), sources }
+    }
+}
+
+impl From<String> for ToolOutput {
+    fn from(text: String) -> Self {
+        ToolOutput { text, sources: Vec::new() }
+    }
+}
+
+impl From<&str> for ToolOutput {
+    fn from(text: &str) -> Self {
+        ToolOutput::from(text.to_owned())
+    }
+}
+
+/// A person, or whoever answers for one. Blocking.
+///
+/// ```
+/// use planwright::driver::{Human, Question};
+/// use planwright::machine::HumanAnswer;
+///
+/// struct Boss;
+///
+/// impl Human for Boss {
+///     fn ask(&self, question: &Question<'_>) -> Option<HumanAnswer> {
+///         Some(HumanAnswer::respond(format!("{}: yes", question.text)))
+///     }
+/// }
+/// ```
+pub trait Human: Send + Sync {
+    /// Asks and waits for the answer; `None` where nobody is there, and the run is to wait.
+    fn ask(&self, question: &Question<'_>) -> Option<HumanAnswer>;
+}
+
+/// What a person is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The effect that the answer answers.
+    pub effect: EffectId,
+    /// The step's position in the plan, from 0.
+    pub step: u32,
+    /// The question.
+    pub text: &'a str,
+    /// The run so far: plan, results, trace.
+    pub state: &'a State,
+    /// Why the answer before was not taken, where it was not.
+    pub refused: Option<&'a str>,
 }
 
 /// One call of a tool.

@@ -30,6 +30,7 @@ impl Prepared {
                     .expect("the machine asks only roles that the spec has");
                 Prepared { id, digest: request.digest(), request: Request::Model { role, request } }
             }
+            Effect::AskHuman { .. } | Effect::Wait { .. } => unreachable!("not asked yet"),
             Effect::CallTool { id, step } => {
                 let (tool, input) = prompt::tool_call(state, step)
                     .expect("the machine starts a step only when its input is there");

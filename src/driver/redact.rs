@@ -1,8 +1,11 @@
 //! Redaction: keys are replaced in everything that the world says, before anything keeps it. So no
 //! key can reach the state, and none can reach a journal, a fixture, a trace or an answer from there.
 
+use serde_json::Value;
+
+use crate::contract::Source;
 use crate::driver::Secret;
-use crate::machine::Event;
+use crate::machine::{Event, HumanAnswer};
 
 /// What stands where a key was.
 const REDACTED: &str = "[redacted]";
@@ -71,14 +74,55 @@ impl Redactor {
         if self.values.is_empty() {
             return event;
         }
-        let text = match &mut event {
-            Event::ModelReplied { reply, .. } => &mut reply.text,
-            Event::ModelFailed { failure, .. } => &mut failure.message,
-            Event::Cancelled { reason } => reason,
-            Event::ToolReturned { .. } | Event::DeadlinePassed => return event,
-        };
-        *text = self.text(std::mem::take(text));
+        let mut clean = |text: &mut String| *text = self.text(std::mem::take(text));
+        match &mut event {
+            Event::ModelReplied { reply, .. } => {
+                clean(&mut reply.text);
+                for call in &mut reply.tool_calls {
+                    clean(&mut call.name);
+                    clean(&mut call.arguments);
+                }
+            }
+            Event::ModelFailed { failure, .. } => clean(&mut failure.message),
+            Event::Cancelled { reason }
+            | Event::HumanAnswered { answer: HumanAnswer::Reject { reason }, .. } => {
+                clean(reason);
+            }
+            Event::HumanAnswered { answer: HumanAnswer::Respond { text }, .. } => clean(text),
+            Event::HumanAnswered { answer: HumanAnswer::Edit { steps }, .. } => {
+                for step in steps {
+                    let texts = [&mut step.task, &mut step.description, &mut step.hitl_question];
+                    texts.into_iter().flatten().for_each(&mut clean);
+                    if let Some(input) = &mut step.input {
+                        self.value(input);
+                    }
+                }
+            }
+            Event::ToolReturned { .. } | Event::TimePassed { .. } | Event::DeadlinePassed => {}
+        }
         event
+    }
+
+    /// The sources without keys.
+    pub fn sources(&self, mut sources: Vec<Source>) -> Vec<Source> {
+        if self.values.is_empty() {
+            return sources;
+        }
+        for source in &mut sources {
+            let Source { title, document, part, url } = source;
+            let texts = [Some(title), document.as_mut(), part.as_mut(), url.as_mut()];
+            texts.into_iter().flatten().for_each(|text| *text = self.text(std::mem::take(text)));
+        }
+        sources
+    }
+
+    fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.text(std::mem::take(text)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.value(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::prepare::{Prepared, Request};
 use crate::journal::{Drift, Exchange, Fixture, Frame, Outcome, first_difference};
-use crate::machine::{EffectId, Event, PhaseName, State, TraceLine};
+use crate::machine::{EffectId, EffectKind, Event, PhaseName, State, TraceLine};
 use crate::spec::Digest;
 
 /// A fixture being played.
@@ -56,7 +56,7 @@ impl Playback {
         let at = self.find(prepared)?;
         self.used[at] = true;
         self.order.push(at);
-        Some(readdressed(self.fixture.exchanges[at].event(), prepared.id))
+        Some(self.fixture.exchanges[at].event().addressed(prepared.id))
     }
 
     /// What happened unasked at this point of the recording.
@@ -184,8 +184,10 @@ impl Playback {
         let recorded: Vec<(usize, EffectId)> =
             sorted.into_iter().filter_map(|at| Some((at, id(at)?))).collect();
         let differs = |((_, recorded), now): &(&(usize, EffectId), &EffectId)| {
-            let beside = match (recorded, now) {
-                (EffectId::Step { draft: left, .. }, EffectId::Step { draft: right, .. }) => left == right,
+            let beside = match (recorded.kind, now.kind) {
+                (EffectKind::Step { draft: left, .. }, EffectKind::Step { draft: right, .. }) => {
+                    left == right
+                }
                 _ => false,
             };
             recorded != *now && !(parallel && beside)
@@ -209,15 +211,4 @@ fn unread(line: Option<&TraceLine>) -> bool {
         ) => contract(error),
         Some(TraceLine::ReplanTrigger { .. }) | None => false,
     }
-}
-
-/// The same answer, to the effect that asks now.
-fn readdressed(mut event: Event, id: EffectId) -> Event {
-    match &mut event {
-        Event::ModelReplied { effect, .. }
-        | Event::ModelFailed { effect, .. }
-        | Event::ToolReturned { effect, .. } => *effect = id,
-        Event::Cancelled { .. } | Event::DeadlinePassed => {}
-    }
-    event
 }

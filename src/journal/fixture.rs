@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::contract::canonical;
 use crate::machine::{
     EffectId, Event, Input, ModelFailure, ModelReply, PhaseName, RunError, State, ToolOutcome, TraceLine,
 };
@@ -199,21 +200,9 @@ pub fn tool_digest(tool: &str, input: &Value) -> Digest {
     match input {
         Value::String(text) => Digest::of([b"tool".as_slice(), tool.as_bytes(), b"text", text.as_bytes()]),
         other => {
-            let canonical = sorted(other).to_string();
+            let canonical = canonical(other);
             Digest::of([b"tool".as_slice(), tool.as_bytes(), b"json", canonical.as_bytes()])
         }
-    }
-}
-
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let mut pairs: Vec<(&String, &Value)> = fields.iter().collect();
-            pairs.sort_by_key(|(name, _)| *name);
-            Value::Object(pairs.into_iter().map(|(name, value)| (name.clone(), sorted(value))).collect())
-        }
-        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
-        other => other.clone(),
     }
 }
 

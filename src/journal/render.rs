@@ -68,6 +68,7 @@ fn ask(rules: &Rules, state: &State, id: EffectId, fixture: &mut Fixture) -> Opt
             let payload = serde_json::from_str(&request.payload).ok()?;
             Some(Asked::Model { role, digest: request.digest(), request: payload })
         }
+        Effect::AskHuman { .. } | Effect::Wait { .. } => None,
         Effect::CallTool { step, .. } => {
             let (tool, input) = prompt::tool_call(state, step)?;
             let input = input.into_owned();

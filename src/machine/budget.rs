@@ -1,7 +1,8 @@
 //! Budget: the one place where effects leave the machine, and so where limits are checked.
 
 use super::context::Context;
-use super::event::{Effect, EffectId};
+use super::effect_id::{EffectId, EffectKind};
+use super::event::Effect;
 use super::state::{ErrorCode, Task};
 use crate::spec::RoleName;
 
@@ -44,7 +45,7 @@ pub(super) fn allows_plan(task: &mut Task, context: &mut Context<'_>, tool_steps
 /// Calls a tool. [`allows_plan`] has seen to the limits.
 pub(super) fn call_tool(task: &mut Task, context: &mut Context<'_>, step: u32, attempt: u32) {
     task.counters.tool_calls += 1;
-    let id = EffectId::Step { draft: task.draft, step, attempt };
+    let id = EffectKind::Step { draft: task.draft, step, attempt }.into();
     context.effects.push(Effect::CallTool { id, step });
 }
 

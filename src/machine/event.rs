@@ -1,103 +1,13 @@
 //! The two vocabularies: what may happen to a run (events, past tense) and what it may ask of the
-//! world (effects, imperative), with the ids that tie an answer to what was asked.
+//! world (effects, imperative).
 
 use std::fmt;
-use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
+use super::effect_id::EffectId;
+use crate::contract::{AskedCall, PlanStep, Source};
 use crate::spec::RoleName;
-
-/// The id of one effect. It derives from what is asked (which draft, which step, which try) and
-/// not from a counter, so nothing depends on the order of arrival. Written `plan.1.1`,
-/// `step.1.3.1`, `validate.1.1`, `write.1.1`; all numbers count from 1.
-///
-/// ```
-/// use planwright::machine::EffectId;
-///
-/// let id: EffectId = "step.1.3.1".parse()?;
-/// assert_eq!(id, EffectId::Step { draft: 1, step: 2, attempt: 1 });
-/// assert_eq!(id.to_string(), "step.1.3.1");
-/// # Ok::<(), String>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EffectId {
-    /// Asking for a plan.
-    Plan {
-        /// Which draft of the plan, from 1.
-        draft: u32,
-        /// Which asking for it, from 1; later ones are repairs.
-        ask: u32,
-    },
-    /// Calling the tool of a step.
-    Step {
-        /// The draft the step belongs to, from 1.
-        draft: u32,
-        /// The step's position in the plan, from 0 (written from 1).
-        step: u32,
-        /// Which try, from 1.
-        attempt: u32,
-    },
-    /// Asking for a verdict.
-    Validate {
-        /// The draft whose results are judged, from 1.
-        draft: u32,
-        /// Which asking for it, from 1; later ones are repairs.
-        ask: u32,
-    },
-    /// Asking for the answer.
-    Write {
-        /// The draft whose results are written up, from 1.
-        draft: u32,
-        /// Which asking for it, from 1; later ones are repairs.
-        ask: u32,
-    },
-}
-
-impl fmt::Display for EffectId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            EffectId::Plan { draft, ask } => write!(f, "plan.{draft}.{ask}"),
-            EffectId::Step { draft, step, attempt } => {
-                write!(f, "step.{draft}.{}.{attempt}", u64::from(*step) + 1)
-            }
-            EffectId::Validate { draft, ask } => write!(f, "validate.{draft}.{ask}"),
-            EffectId::Write { draft, ask } => write!(f, "write.{draft}.{ask}"),
-        }
-    }
-}
-
-impl FromStr for EffectId {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut parts = text.split('.');
-        let kind = parts.next().unwrap_or_default();
-        let numbers: Option<Vec<u32>> =
-            parts.map(|part| part.parse().ok().filter(|&number| number > 0)).collect();
-        let id = match (kind, numbers.as_deref()) {
-            ("plan", Some(&[draft, ask])) => EffectId::Plan { draft, ask },
-            ("step", Some(&[draft, step, attempt])) => EffectId::Step { draft, step: step - 1, attempt },
-            ("validate", Some(&[draft, ask])) => EffectId::Validate { draft, ask },
-            ("write", Some(&[draft, ask])) => EffectId::Write { draft, ask },
-            _ => return Err(format!("expected an effect id like \"plan.1.1\", found {text:?}")),
-        };
-        // One text per id: "plan.01.1" is refused, as it would not be written back the same.
-        if id.to_string() == text { Ok(id) } else { Err(format!("expected \"{id}\", found {text:?}")) }
-    }
-}
-
-impl Serialize for EffectId {
-    fn serialize<S: Serializer>(&self, sink: S) -> Result<S::Ok, S::Error> {
-        sink.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for EffectId {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        String::deserialize(source)?.parse().map_err(serde::de::Error::custom)
-    }
-}
 
 /// What a run asks of the world. Small: the words of a request are rendered from the state by
 /// [`prompt::render`](crate::prompt::render), the input of a tool call is read from the plan.
@@ -118,13 +28,40 @@ pub enum Effect {
         /// The step's position in the plan, from 0.
         step: u32,
     },
+    /// Ask a person about a step. The answer may come next week.
+    AskHuman {
+        /// The id its answer must carry.
+        id: EffectId,
+        /// The step's position in the plan, from 0.
+        step: u32,
+    },
+    /// Let time pass before another try.
+    Wait {
+        /// The id its answer must carry.
+        id: EffectId,
+        /// How long, in milliseconds.
+        delay_ms: u64,
+    },
 }
 
 impl Effect {
     /// The id that the answer must carry.
     pub fn id(&self) -> EffectId {
         match self {
-            Effect::AskModel { id, .. } | Effect::CallTool { id, .. } => *id,
+            Effect::AskModel { id, .. }
+            | Effect::CallTool { id, .. }
+            | Effect::AskHuman { id, .. }
+            | Effect::Wait { id, .. } => *id,
+        }
+    }
+
+    /// The same effect under another id.
+    pub(super) fn under(self, id: EffectId) -> Self {
+        match self {
+            Effect::AskModel { role, .. } => Effect::AskModel { id, role },
+            Effect::CallTool { step, .. } => Effect::CallTool { id, step },
+            Effect::AskHuman { step, .. } => Effect::AskHuman { id, step },
+            Effect::Wait { delay_ms, .. } => Effect::Wait { id, delay_ms },
         }
     }
 }
@@ -154,6 +91,18 @@ pub enum Event {
         /// What came of it.
         outcome: ToolOutcome,
     },
+    /// A person answered.
+    HumanAnswered {
+        /// The effect this answers.
+        effect: EffectId,
+        /// What they said.
+        answer: HumanAnswer,
+    },
+    /// The time that a run waited for has passed.
+    TimePassed {
+        /// The effect this answers.
+        effect: EffectId,
+    },
     /// Someone stopped the run. Answers no effect.
     Cancelled {
         /// Why, in the words of whoever did.
@@ -169,9 +118,25 @@ impl Event {
         match self {
             Event::ModelReplied { effect, .. }
             | Event::ModelFailed { effect, .. }
-            | Event::ToolReturned { effect, .. } => Some(*effect),
+            | Event::ToolReturned { effect, .. }
+            | Event::HumanAnswered { effect, .. }
+            | Event::TimePassed { effect } => Some(*effect),
             Event::Cancelled { .. } | Event::DeadlinePassed => None,
         }
+    }
+
+    /// The same event as the answer to another effect.
+    #[must_use]
+    pub fn addressed(mut self, to: EffectId) -> Self {
+        match &mut self {
+            Event::ModelReplied { effect, .. }
+            | Event::ModelFailed { effect, .. }
+            | Event::ToolReturned { effect, .. }
+            | Event::HumanAnswered { effect, .. }
+            | Event::TimePassed { effect } => *effect = to,
+            Event::Cancelled { .. } | Event::DeadlinePassed => {}
+        }
+        self
     }
 
     /// The name of this kind of event.
@@ -180,6 +145,8 @@ impl Event {
             Event::ModelReplied { .. } => "model_replied",
             Event::ModelFailed { .. } => "model_failed",
             Event::ToolReturned { .. } => "tool_returned",
+            Event::HumanAnswered { .. } => "human_answered",
+            Event::TimePassed { .. } => "time_passed",
             Event::Cancelled { .. } => "cancelled",
             Event::DeadlinePassed => "deadline_passed",
         }
@@ -191,15 +158,37 @@ impl Event {
 pub struct ModelReply {
     /// The text, as received.
     pub text: String,
+    /// The tool calls it asks for, in order; native function calling only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<AskedCall>,
     /// What it cost.
     #[serde(default, skip_serializing_if = "Usage::is_zero")]
     pub usage: Usage,
+    /// The name that the model was asked under, where its price is to be known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// Whether it came out of the cache, where the same request had been answered before.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub cached: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl ModelReply {
     /// A reply of which nothing is known but its text.
     pub fn text(text: impl Into<String>) -> Self {
-        ModelReply { text: text.into(), usage: Usage::default() }
+        ModelReply { text: text.into(), ..ModelReply::default() }
+    }
+
+    /// A reply that asks for tool calls.
+    pub fn calls<T: Into<String>>(calls: impl IntoIterator<Item = (T, serde_json::Value)>) -> Self {
+        let call = |(name, arguments): (T, serde_json::Value)| AskedCall {
+            name: name.into(),
+            arguments: arguments.to_string(),
+        };
+        ModelReply { tool_calls: calls.into_iter().map(call).collect(), ..ModelReply::default() }
     }
 }
 
@@ -296,6 +285,9 @@ pub enum ToolOutcome {
     Returned {
         /// What it returned.
         output: String,
+        /// Where that comes from, as far as the tool knows.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        sources: Vec<Source>,
     },
     /// The tool failed. A failed step is a recorded result, never a crash.
     Failed {
@@ -304,4 +296,44 @@ pub enum ToolOutcome {
         /// What went wrong.
         message: String,
     },
+}
+
+/// What a person said about a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HumanAnswer {
+    /// An answer in words. The run goes on, and later steps are shown it.
+    Respond {
+        /// What they said.
+        text: String,
+    },
+    /// No. The policy's `on_rejection` decides what follows.
+    Reject {
+        /// Why.
+        reason: String,
+    },
+    /// Yes, but the remaining steps are to be these. They pass the same checks as a planner's.
+    Edit {
+        /// The steps, from the next on.
+        steps: Vec<PlanStep>,
+    },
+}
+
+impl HumanAnswer {
+    /// An answer in words.
+    pub fn respond(text: impl Into<String>) -> Self {
+        HumanAnswer::Respond { text: text.into() }
+    }
+
+    /// No, and why.
+    pub fn reject(reason: impl Into<String>) -> Self {
+        HumanAnswer::Reject { reason: reason.into() }
+    }
+}
+
+impl ToolOutcome {
+    /// A tool returned this, from no known source.
+    pub fn returned(output: impl Into<String>) -> Self {
+        ToolOutcome::Returned { output: output.into(), sources: Vec::new() }
+    }
 }

@@ -36,7 +36,7 @@ pub(super) fn enter(_: &mut ExecuteStage, task: &mut Task, context: &mut Context
 pub(super) fn on_event(_: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>) {
     match context.event.take() {
         Some(Event::ToolReturned { effect, outcome }) => {
-            let super::EffectId::Step { step, .. } = effect else { return };
+            let super::EffectKind::Step { step, .. } = effect.kind else { return };
             let failed = record(step, outcome, task, context.rules);
             let policy = context.rules.policy();
             let judged_at_once =
@@ -55,7 +55,7 @@ pub(super) fn on_event(_: &mut ExecuteStage, task: &mut Task, context: &mut Cont
 fn record(step: u32, outcome: ToolOutcome, task: &mut Task, rules: &Rules) -> bool {
     let Some(progress) = task.progress.as_mut() else { return false };
     let (failed, run) = match outcome {
-        ToolOutcome::Returned { output } => (false, StepRun::Completed { output }),
+        ToolOutcome::Returned { output, .. } => (false, StepRun::Completed { output }),
         ToolOutcome::Failed { kind, message } => {
             (true, StepRun::Failed { output: format!("ERROR: {kind}: {message}") })
         }

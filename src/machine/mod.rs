@@ -20,6 +20,7 @@
 
 mod budget;
 mod context;
+mod effect_id;
 mod ending;
 mod event;
 mod execute;
@@ -35,7 +36,8 @@ mod trace;
 mod validate;
 mod write;
 
-pub use event::{Effect, EffectId, Event, FailureClass, ModelFailure, ModelReply, ToolOutcome, Usage};
+pub use effect_id::{EffectId, EffectKind, Path, Place};
+pub use event::{Effect, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, ToolOutcome, Usage};
 pub use outstanding::{awaited, outstanding};
 pub use refusal::{Refusal, Refused, admit};
 pub use route::{Exit, Move};

@@ -1,7 +1,8 @@
 //! Outstanding: the effects whose answers a run waits for. They follow from the state alone, so a
 //! run read from a journal knows what to ask for again.
 
-use super::event::{Effect, EffectId};
+use super::effect_id::{EffectId, EffectKind};
+use super::event::Effect;
 use super::refusal::is_outstanding;
 use super::state::{ExecuteStage, Phase, PlanStage, State, StepRun, Task};
 use crate::spec::{RoleName, Rules};
@@ -18,21 +19,21 @@ use crate::spec::{RoleName, Rules};
 /// ```
 pub fn outstanding(rules: &Rules, state: &State) -> Vec<Effect> {
     let draft = state.task.draft;
-    let ids: Vec<EffectId> = match &state.phase {
-        Phase::Plan(PlanStage::Drafting(asking)) => vec![EffectId::Plan { draft, ask: asking.ask }],
-        Phase::Validate(asking) => vec![EffectId::Validate { draft, ask: asking.ask }],
-        Phase::Write(writing) => vec![EffectId::Write { draft, ask: writing.asking.ask }],
+    let ids: Vec<EffectKind> = match &state.phase {
+        Phase::Plan(PlanStage::Drafting(asking)) => vec![EffectKind::Plan { draft, ask: asking.ask }],
+        Phase::Validate(asking) => vec![EffectKind::Validate { draft, ask: asking.ask }],
+        Phase::Write(writing) => vec![EffectKind::Write { draft, ask: writing.asking.ask }],
         Phase::Execute(ExecuteStage::Running) => {
             let steps = state.task.progress.iter().flat_map(|progress| progress.steps.iter().enumerate());
             let running = steps.filter_map(|(at, run)| match run {
                 StepRun::Running { attempt } => Some((at as u32, *attempt)),
                 StepRun::Pending | StepRun::Completed { .. } | StepRun::Failed { .. } => None,
             });
-            running.map(|(step, attempt)| EffectId::Step { draft, step, attempt }).collect()
+            running.map(|(step, attempt)| EffectKind::Step { draft, step, attempt }).collect()
         }
         Phase::Done | Phase::Error => Vec::new(),
     };
-    ids.into_iter().map(|id| effect(rules, state, id)).collect()
+    ids.into_iter().map(|id| effect(rules, state, id.into())).collect()
 }
 
 /// The effect of an id that the run waits for; `None` where it does not. Costs the same however
@@ -42,11 +43,12 @@ pub fn awaited(rules: &Rules, state: &State, id: EffectId) -> Option<Effect> {
 }
 
 fn effect(rules: &Rules, state: &State, id: EffectId) -> Effect {
-    match id {
-        EffectId::Plan { .. } => Effect::AskModel { id, role: drafter(&state.task, rules) },
-        EffectId::Validate { .. } => Effect::AskModel { id, role: RoleName::Validator },
-        EffectId::Write { .. } => Effect::AskModel { id, role: RoleName::Writer },
-        EffectId::Step { step, .. } => Effect::CallTool { id, step },
+    match id.kind {
+        EffectKind::Plan { .. } => Effect::AskModel { id, role: drafter(&state.task, rules) },
+        EffectKind::Validate { .. } => Effect::AskModel { id, role: RoleName::Validator },
+        EffectKind::Write { .. } => Effect::AskModel { id, role: RoleName::Writer },
+        EffectKind::Step { step, .. } => Effect::CallTool { id, step },
+        _ => Effect::AskModel { id, role: RoleName::Planner },
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn on_event(stage: &mut PlanStage, task: &mut Task, context: &mut Con
             task.counters.usage.add(reply.usage);
             let most = context.rules.spec().limits.max_reply_bytes as usize;
             match context.rules.plan().read(&reply.text, most) {
-                Ok((plan, links)) => accept(plan, links, asking.ask, task, context),
+                Ok(read) => accept(read.plan, read.links, asking.ask, task, context),
                 Err(error) => reply::bad(PhaseName::Plan, asking, task, context, error, &reply.text),
             }
         }

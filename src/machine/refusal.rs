@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::event::{EffectId, Event};
+use super::effect_id::{EffectId, EffectKind};
+use super::event::Event;
 use super::state::{Asking, ExecuteStage, Phase, PlanStage, Progress, State, StepRun};
 
 /// Why an event does not fit.
@@ -66,24 +67,24 @@ pub fn admit(state: &State, event: &Event) -> Result<(), Refusal> {
         return Err(refusal(id));
     }
     let fits = match event {
-        Event::ModelReplied { .. } | Event::ModelFailed { .. } => !matches!(id, EffectId::Step { .. }),
-        Event::ToolReturned { .. } => matches!(id, EffectId::Step { .. }),
-        Event::Cancelled { .. } | Event::DeadlinePassed => true,
+        Event::ModelReplied { .. } | Event::ModelFailed { .. } => !matches!(id.kind, EffectKind::Step { .. }),
+        Event::ToolReturned { .. } => matches!(id.kind, EffectKind::Step { .. }),
+        _ => true,
     };
     if fits { Ok(()) } else { Err(Refusal::WrongKind(id)) }
 }
 
 pub(super) fn is_outstanding(state: &State, id: EffectId) -> bool {
     let current = state.task.draft;
-    match (&state.phase, id) {
-        (Phase::Plan(PlanStage::Drafting(asking)), EffectId::Plan { draft, ask })
-        | (Phase::Validate(asking), EffectId::Validate { draft, ask }) => {
+    match (&state.phase, id.kind) {
+        (Phase::Plan(PlanStage::Drafting(asking)), EffectKind::Plan { draft, ask })
+        | (Phase::Validate(asking), EffectKind::Validate { draft, ask }) => {
             (draft, ask) == (current, asking.ask)
         }
-        (Phase::Write(writing), EffectId::Write { draft, ask }) => {
+        (Phase::Write(writing), EffectKind::Write { draft, ask }) => {
             (draft, ask) == (current, writing.asking.ask)
         }
-        (Phase::Execute(ExecuteStage::Running), EffectId::Step { draft, step, attempt }) => {
+        (Phase::Execute(ExecuteStage::Running), EffectKind::Step { draft, step, attempt }) => {
             draft == current && slot(state, step) == Some(&StepRun::Running { attempt })
         }
         _ => false,
@@ -99,26 +100,27 @@ fn slot(state: &State, step: u32) -> Option<&StepRun> {
 fn was_asked(state: &State, id: EffectId) -> bool {
     let current = state.task.draft;
     let earlier = |asking: &Asking, ask: u32| (1..asking.ask).contains(&ask);
-    match (&state.phase, id) {
-        (Phase::Plan(PlanStage::Drafting(asking)), EffectId::Plan { draft, ask })
-        | (Phase::Validate(asking), EffectId::Validate { draft, ask })
+    match (&state.phase, id.kind) {
+        (Phase::Plan(PlanStage::Drafting(asking)), EffectKind::Plan { draft, ask })
+        | (Phase::Validate(asking), EffectKind::Validate { draft, ask })
             if draft == current =>
         {
             earlier(asking, ask)
         }
-        (Phase::Write(writing), EffectId::Write { draft, ask }) => {
+        (Phase::Write(writing), EffectKind::Write { draft, ask }) => {
             draft == current && earlier(&writing.asking, ask)
         }
-        (_, EffectId::Write { .. }) => false,
-        (_, EffectId::Plan { draft, ask }) => {
+        (_, EffectKind::Write { .. }) => false,
+        (_, EffectKind::Plan { draft, ask }) => {
             progress_of(state, draft).is_some_and(|progress| (1..=progress.plan_asks).contains(&ask))
         }
-        (_, EffectId::Validate { draft, ask }) => {
+        (_, EffectKind::Validate { draft, ask }) => {
             progress_of(state, draft).is_some_and(|progress| (1..=progress.verdict_asks).contains(&ask))
         }
-        (_, EffectId::Step { draft, step, attempt }) => {
+        (_, EffectKind::Step { draft, step, attempt }) => {
             progress_of(state, draft).is_some_and(|progress| attempt == 1 && progress.was_called(step))
         }
+        _ => false,
     }
 }
 

@@ -3,7 +3,8 @@
 
 use super::budget;
 use super::context::Context;
-use super::event::{EffectId, ModelFailure};
+use super::effect_id::{EffectId, EffectKind};
+use super::event::ModelFailure;
 use super::outstanding::drafter;
 use super::state::{Asking, ErrorCode, Failure, PhaseName, Repair, Task};
 use super::trace::TraceLine;
@@ -18,12 +19,12 @@ const SHOWN_CHARS: usize = 4_000;
 pub(super) fn ask(phase: PhaseName, asking: &Asking, task: &mut Task, context: &mut Context<'_>) -> bool {
     let (draft, ask) = (task.draft, asking.ask);
     let (id, role) = match phase {
-        PhaseName::Plan => (EffectId::Plan { draft, ask }, drafter(task, context.rules)),
-        PhaseName::Validate => (EffectId::Validate { draft, ask }, RoleName::Validator),
-        PhaseName::Write => (EffectId::Write { draft, ask }, RoleName::Writer),
+        PhaseName::Plan => (EffectKind::Plan { draft, ask }, drafter(task, context.rules)),
+        PhaseName::Validate => (EffectKind::Validate { draft, ask }, RoleName::Validator),
+        PhaseName::Write => (EffectKind::Write { draft, ask }, RoleName::Writer),
         PhaseName::Execute | PhaseName::Done | PhaseName::Error => return false,
     };
-    budget::ask_model(task, context, id, role)
+    budget::ask_model(task, context, EffectId::from(id), role)
 }
 
 /// Asks again, or ends the run.

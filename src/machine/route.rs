@@ -72,7 +72,7 @@ pub(super) fn route(policy: &Policy, exit: Exit, replans_left: bool) -> Next {
     match exit {
         Exit::Planned => Next::Execute,
         Exit::Executed => match policy.validate {
-            Validate::Verdict => Next::Validate,
+            Validate::Verdict | Validate::Sufficiency => Next::Validate,
             Validate::Off => Next::Write(Gate::ValidationOff),
         },
         Exit::Accepted => Next::Write(Gate::Accepted),

@@ -121,6 +121,6 @@ impl Serialize for Steps {
 impl<'de> Deserialize<'de> for Steps {
     fn deserialize<D: serde::Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
         let steps = Vec::deserialize(source)?;
-        Ok(Steps(Arc::new(Plan { goal: String::new(), steps })))
+        Ok(Steps(Arc::new(Plan { steps, ..Plan::default() })))
     }
 }

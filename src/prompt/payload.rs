@@ -85,7 +85,7 @@ pub fn render(rules: &Rules, state: &State, role: RoleName) -> Option<ModelReque
     let mut text = Vec::with_capacity(PAYLOAD_BYTES);
     serde_json::to_writer(&mut text, &payload).expect("a payload has text keys only");
     let payload = String::from_utf8(text).expect("JSON is UTF-8");
-    Some(ModelRequest { frame, payload })
+    Some(ModelRequest { frame, payload, conversation: Vec::new() })
 }
 
 fn repair(phase: &Phase) -> Option<RepairNote<'_>> {

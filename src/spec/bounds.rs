@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{OnBadReply, OnStepFailure, Spec, Validate};
+use super::rules::most_working_steps;
+use super::{
+    Approval, Doer, Horizon, Intake, Orchestrate, RoleName, Rules, Spec, Validate, ValidateAt, Write,
+};
 
 /// The most that any run can do. Every run whose effects are answered ends within these numbers.
 ///
@@ -14,9 +17,9 @@ use super::{OnBadReply, OnStepFailure, Spec, Validate};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Most model calls, repairs included.
+    /// Most model calls, repairs and those of nested runs included.
     pub model_calls: u32,
-    /// Most tool calls.
+    /// Most tool calls, further tries and those of nested runs included.
     pub tool_calls: u32,
     /// Most transitions: one for each answer, the last included.
     pub transitions: u32,
@@ -25,23 +28,100 @@ pub struct Bounds {
 impl Bounds {
     /// The bounds of a spec, its own `max_model_calls`, `max_tool_calls` and `max_transitions`
     /// included.
-    pub(super) fn of(spec: &Spec) -> Self {
-        let policy = &spec.policy;
-        let can_replan =
-            policy.validate == Validate::Verdict || policy.on_step_failure == OnStepFailure::Replan;
-        let drafts = 1 + if can_replan { spec.limits.max_replans } else { 0 };
-        let asks = 1 + match policy.on_bad_reply {
-            OnBadReply::Fail => 0,
-            OnBadReply::Repair => spec.limits.max_repairs,
-        };
-        let per_draft = 1 + u32::from(policy.validate == Validate::Verdict);
-        let replies = drafts.saturating_mul(per_draft).saturating_add(1).saturating_mul(asks);
-        let steps = super::rules::most_tool_steps(spec).saturating_mul(drafts);
-
-        let model_calls = spec.limits.max_model_calls.unwrap_or(u32::MAX).min(replies);
-        let tool_calls = spec.limits.max_tool_calls.unwrap_or(u32::MAX).min(steps);
-        let all = model_calls.saturating_add(tool_calls);
+    pub(super) fn of(rules: &Rules) -> Self {
+        let spec = rules.spec();
+        let steps = Steps::of(rules);
+        let model_calls = spec.limits.max_model_calls.unwrap_or(u32::MAX).min(replies(rules, &steps));
+        let tool_calls = spec.limits.max_tool_calls.unwrap_or(u32::MAX).min(steps.tool_calls);
+        let all = [model_calls, tool_calls, steps.others].into_iter().fold(0, u32::saturating_add);
         let transitions = spec.limits.max_transitions.unwrap_or(u32::MAX).min(all);
         Bounds { model_calls, tool_calls, transitions }
     }
+}
+
+/// The most that the steps of a run can do.
+struct Steps {
+    /// Steps of plans, added ones not included.
+    planned: u32,
+    model_calls: u32,
+    tool_calls: u32,
+    /// Waits, and answers of people.
+    others: u32,
+}
+
+impl Steps {
+    fn of(rules: &Rules) -> Self {
+        let spec = rules.spec();
+        let planned = most_working_steps(spec).saturating_mul(drafts(spec));
+        let added =
+            if spec.policy.orchestrate == Orchestrate::EachStep { spec.limits.max_added_steps } else { 0 };
+        let all = planned.saturating_add(added);
+        let tries = spec.policy.step_tries.tries;
+        let tried = all.saturating_mul(tries);
+        let (mut models, mut tools, mut others) = (0, u32::from(!spec.tools.is_empty()), 0);
+        for doer in rules.doers() {
+            let Doer::Agent(inner) = doer else {
+                models = models.max(1);
+                continue;
+            };
+            let bounds = inner.bounds();
+            models = models.max(bounds.model_calls);
+            tools = tools.max(bounds.tool_calls);
+            others = others.max(bounds.transitions.saturating_sub(bounds.model_calls));
+        }
+        let waits = all.saturating_mul(tries - 1);
+        let asked = if spec.policy.approval == Approval::Steps { all } else { 0 };
+        Steps {
+            planned,
+            model_calls: tried.saturating_mul(models),
+            tool_calls: tried.saturating_mul(tools),
+            others: waits.saturating_add(asked).saturating_add(tried.saturating_mul(others)),
+        }
+    }
+}
+
+/// How often PLAN may be entered.
+fn drafts(spec: &Spec) -> u32 {
+    match spec.policy.horizon {
+        Horizon::Next => spec.limits.max_iterations.unwrap_or(1),
+        Horizon::Whole if spec.policy.can_replan() => 1 + spec.limits.max_replans,
+        Horizon::Whole => 1,
+    }
+}
+
+/// The most replies that may be asked for, repairs included.
+fn replies(rules: &Rules, steps: &Steps) -> u32 {
+    let spec = rules.spec();
+    let policy = &spec.policy;
+    let drafts = drafts(spec);
+    let asks = |role: RoleName| match rules.has(role) {
+        true => 1 + rules.repairs(role),
+        false => 0,
+    };
+    let intake = policy.intake.iter().map(|intake| {
+        asks(match intake {
+            Intake::Scope => RoleName::Scope,
+            Intake::PreviousContext => RoleName::PreviousContext,
+            Intake::Intent => RoleName::Intent,
+        })
+    });
+    let planning = asks(RoleName::Planner).max(asks(RoleName::Replanner));
+    let judging = if policy.validate == Validate::Off { 0 } else { asks(RoleName::Validator) };
+    let writer = if policy.write == Write::Model { asks(RoleName::Writer) } else { 0 };
+    let writing = writer.max(asks(RoleName::Conversation));
+    let written = if policy.validate_at == ValidateAt::Answer { drafts } else { 1 };
+    let decisions = match policy.orchestrate {
+        Orchestrate::Never => 0,
+        Orchestrate::EachStep => {
+            let points = steps.planned.saturating_add(spec.limits.max_added_steps).saturating_add(drafts);
+            points.saturating_mul(asks(RoleName::Orchestrator))
+        }
+    };
+    let parts = [
+        drafts.saturating_mul(planning.saturating_add(judging)),
+        written.saturating_mul(writing),
+        decisions,
+        steps.model_calls,
+    ];
+    intake.chain(parts).fold(0, u32::saturating_add)
 }

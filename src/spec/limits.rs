@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Money;
+
 /// The bounds of a run. Those left out are worked out from the others (see
 /// [`Bounds`](super::Bounds)) or take the default that each names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,6 +13,19 @@ pub struct Limits {
     pub max_replans: u32,
     /// How often one reply may be asked for again because it broke its contract. 1 unless set.
     pub max_repairs: u32,
+    /// How often PLAN may be entered under `horizon = "next"`; needed there, refused elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_iterations: Option<u32>,
+    /// How many steps an orchestrator may add to a run. 4 unless set.
+    #[serde(skip_serializing_if = "is_four")]
+    pub max_added_steps: u32,
+    /// Most tokens of a run, read and written together. Looked at before each model call that runs
+    /// beside nothing else; any number unless set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// Most money of a run, by the spec's prices; looked at like `max_tokens`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<Money>,
     /// Most model calls of a run, repairs included. Unless set: as many as the other limits allow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_model_calls: Option<u32>,
@@ -36,6 +51,10 @@ impl Default for Limits {
         Limits {
             max_replans: 2,
             max_repairs: 1,
+            max_iterations: None,
+            max_added_steps: 4,
+            max_tokens: None,
+            max_cost: None,
             max_model_calls: None,
             max_tool_calls: None,
             max_transitions: None,
@@ -44,4 +63,8 @@ impl Default for Limits {
             deadline_seconds: 3_600,
         }
     }
+}
+
+fn is_four(count: &u32) -> bool {
+    *count == 4
 }

@@ -9,20 +9,30 @@
 //! field here.
 
 mod bounds;
+mod check;
 mod digest;
 mod limits;
+mod member;
+mod money;
 mod policy;
 mod role;
 mod rules;
+mod suggest;
 
 pub use bounds::Bounds;
 pub use digest::Digest;
 pub use limits::Limits;
+pub use member::Member;
+pub use money::{Money, Price, Prices};
 pub use policy::{
-    Containment, Execution, OnBadReply, OnExhausted, OnReplan, OnStepFailure, PlanPolicy, Policy, Validate,
+    Approval, Containment, Duplicates, Execution, Horizon, Intake, IntentPolicy, Memory, OnBadReply,
+    OnExhausted, OnRejection, OnReplan, OnStepFailure, Orchestrate, PlanPolicy, Planner, Policy,
+    RequiredCall, StepTries, Suggestion, Validate, ValidateAt, Write,
 };
-pub use role::{Role, RoleName, Roles};
-pub use rules::{RequestFrame, Rules, SpecError};
+pub use role::{OnFailure, Role, RoleName, Roles};
+pub(crate) use rules::MAX_NESTING;
+pub use rules::{Doer, RequestFrame, Rules, SpecError};
+pub use suggest::Suggested;
 
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +69,12 @@ pub struct Spec {
     /// The tools that plans may name.
     #[serde(default)]
     pub tools: Vec<ToolContract>,
+    /// The agents that plans may name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<Member>,
+    /// What models cost, by name.
+    #[serde(default, skip_serializing_if = "Prices::is_empty")]
+    pub prices: Prices,
 }
 
 impl Spec {

@@ -10,29 +10,61 @@ use crate::contract::AnswerForm;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleName {
+    /// Says whether the question is in scope.
+    Scope,
+    /// Says whether the answer needs the earlier turns.
+    PreviousContext,
+    /// Says what the user wants.
+    Intent,
     /// Drafts the plan.
     Planner,
-    /// Drafts a new plan after a rejection that came with a hint.
+    /// Drafts a new plan after one was sent back with a hint.
     Replanner,
-    /// Judges the results.
+    /// Decides between the steps what becomes of the rest of the plan.
+    Orchestrator,
+    /// Judges the results or the answer.
     Validator,
     /// Writes the answer.
     Writer,
+    /// Answers where no tool was needed.
+    Conversation,
+    /// Does a step: one of the spec's agents.
+    Agent,
 }
 
 impl RoleName {
-    /// Every role, in the order a run may ask them.
-    pub const ALL: [RoleName; 4] =
-        [RoleName::Planner, RoleName::Replanner, RoleName::Validator, RoleName::Writer];
+    /// Every role that a spec has under its own name, in the order a run may ask them.
+    pub const ALL: [RoleName; 9] = [
+        RoleName::Scope,
+        RoleName::PreviousContext,
+        RoleName::Intent,
+        RoleName::Planner,
+        RoleName::Replanner,
+        RoleName::Orchestrator,
+        RoleName::Validator,
+        RoleName::Writer,
+        RoleName::Conversation,
+    ];
 
     /// The name as it is written in specs and fixtures.
     pub fn as_str(self) -> &'static str {
         match self {
+            RoleName::Scope => "scope",
+            RoleName::PreviousContext => "previous_context",
+            RoleName::Intent => "intent",
             RoleName::Planner => "planner",
             RoleName::Replanner => "replanner",
+            RoleName::Orchestrator => "orchestrator",
             RoleName::Validator => "validator",
             RoleName::Writer => "writer",
+            RoleName::Conversation => "conversation",
+            RoleName::Agent => "agent",
         }
+    }
+
+    /// Whether the role drafts plans.
+    pub fn plans(self) -> bool {
+        matches!(self, RoleName::Planner | RoleName::Replanner)
     }
 }
 
@@ -60,32 +92,70 @@ pub struct Role {
     /// The form of the reply. For the writer only; the other roles have one form each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<AnswerForm>,
+    /// What follows from a reply that does not read, or from none; what the policy's `on_bad_reply`
+    /// says unless set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_failure: Option<OnFailure>,
 }
 
-/// The roles of an agent.
+/// What follows when a role gives no usable reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailure {
+    /// What it was asked for has failed.
+    Fail,
+    /// It is asked again and shown the exact error, at most `limits.max_repairs` times.
+    Repair,
+    /// This reply is read in its place, at once.
+    Fallback(String),
+}
+
+/// The roles of an agent. Each may be there only where the policy asks for it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Roles {
+    /// Says whether the question is in scope; for `intake = ["scope", …]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Role>,
+    /// Says whether the answer needs earlier turns; for `intake = ["previous_context", …]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_context: Option<Role>,
+    /// Says what the user wants; for `intake = ["intent", …]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<Role>,
     /// Drafts the plan.
     pub planner: Role,
     /// Drafts a new plan where there is a hint; the planner does it where this is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replanner: Option<Role>,
-    /// Judges the results; needed under `validate = "verdict"`, refused under `"off"`.
+    /// Decides between the steps; for `orchestrate = "each_step"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orchestrator: Option<Role>,
+    /// Judges; for any `validate` but `"off"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validator: Option<Role>,
-    /// Writes the answer.
-    pub writer: Role,
+    /// Writes the answer; for `write = "model"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writer: Option<Role>,
+    /// Answers where no tool was needed; the writer does it where this is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Role>,
 }
 
 impl Roles {
     /// One role, where the agent has it.
     pub fn get(&self, name: RoleName) -> Option<&Role> {
         match name {
+            RoleName::Scope => self.scope.as_ref(),
+            RoleName::PreviousContext => self.previous_context.as_ref(),
+            RoleName::Intent => self.intent.as_ref(),
             RoleName::Planner => Some(&self.planner),
             RoleName::Replanner => self.replanner.as_ref(),
+            RoleName::Orchestrator => self.orchestrator.as_ref(),
             RoleName::Validator => self.validator.as_ref(),
-            RoleName::Writer => Some(&self.writer),
+            RoleName::Writer => self.writer.as_ref(),
+            RoleName::Conversation => self.conversation.as_ref(),
+            RoleName::Agent => None,
         }
     }
 }

@@ -5,8 +5,15 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Bounds, Digest, Execution, OnExhausted, OnStepFailure, Policy, Role, RoleName, Spec, Validate};
-use crate::contract::{AnswerForm, FinalStep, PlanContract, ToolContract, Verdict};
+use super::check::check;
+use super::suggest::{Suggested, Suggestions};
+use super::{
+    Approval, Bounds, Digest, Intake, Member, OnBadReply, OnFailure, Planner, Policy, Role, RoleName, Spec,
+};
+use crate::contract::{
+    AnswerForm, Decision, FinalStep, Intent, PlanContract, PlanShape, PreviousContext, Scope, ToolContract,
+    ToolEffect, Trust,
+};
 
 /// A contradiction or a value out of range in a spec.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +32,12 @@ impl SpecError {
     pub fn field(&self) -> &str {
         &self.field
     }
+
+    /// The same error, seen from a spec that holds this one.
+    fn under(mut self, outer: &str) -> Self {
+        self.field = format!("{outer}.{}", self.field);
+        self
+    }
 }
 
 /// The part of a request that is the same for every request of one role: who is asked, under which
@@ -33,12 +46,18 @@ impl SpecError {
 pub struct RequestFrame {
     /// The duty.
     pub role: RoleName,
+    /// Which of the spec's agents it is, for [`RoleName::Agent`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The model the spec asks for; `None` leaves it to the driver.
     pub model: Option<String>,
     /// The system message.
     pub system: String,
-    /// The tools that the reply may name; empty for roles that plan nothing.
+    /// The tools and agents that the reply may name; empty for roles that plan nothing.
     pub tools: Vec<ToolContract>,
+    /// Whether they are offered as native tool calls, and not as a list in the system message.
+    #[serde(skip_serializing_if = "is_false")]
+    pub native_calls: bool,
     /// JSON schema of the reply; `None` asks for plain text.
     pub schema: Option<Value>,
     /// Sampling temperature.
@@ -50,6 +69,19 @@ pub struct RequestFrame {
     pub digest: Digest,
 }
 
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// Who does an agent's step.
+#[derive(Clone, Debug)]
+pub enum Doer {
+    /// A role: the constant part of its requests.
+    Role(Arc<RequestFrame>),
+    /// A whole agent: the rules of its run.
+    Agent(Arc<Rules>),
+}
+
 /// A checked spec. The journal keeps the [`Spec`], the driver an `Arc<Rules>`, the state neither.
 #[derive(Clone, Debug)]
 pub struct Rules {
@@ -57,26 +89,57 @@ pub struct Rules {
     plan: PlanContract,
     form: AnswerForm,
     frames: [Option<Arc<RequestFrame>>; RoleName::ALL.len()],
+    /// In the order of the spec's agents.
+    doers: Vec<Doer>,
+    suggestions: Suggestions,
     bounds: Bounds,
 }
 
+/// How deep agents may nest: an agent's agents may have agents of their own, and that is all.
+pub(crate) const MAX_NESTING: usize = 2;
+
 impl Rules {
     pub(super) fn of(spec: Spec) -> Result<Self, SpecError> {
+        Rules::nested(spec, 0)
+    }
+
+    fn nested(spec: Spec, depth: usize) -> Result<Self, SpecError> {
         check(&spec)?;
+        let doers: Vec<Doer> = (0..spec.agents.len())
+            .map(|at| doer(&spec, at, depth).map_err(|error| error.under(&format!("agents[{at}]"))))
+            .collect::<Result<_, _>>()?;
+        let members = spec.agents.iter().zip(&doers).map(|(member, doer)| contract(member, doer)).collect();
         let policy = &spec.policy;
-        let plan = PlanContract::new(
-            spec.tools.clone(),
-            (policy.plan.min_steps as usize, policy.plan.max_steps as usize),
-            policy.plan.final_step,
-            spec.limits.max_input_bytes as usize,
-        );
-        let form = spec.roles.writer.form.unwrap_or_default();
+        let shape = PlanShape {
+            min_steps: policy.plan.min_steps as usize,
+            max_steps: policy.plan.max_steps as usize,
+            max_depth: policy.plan.max_depth.map_or(usize::MAX, |most| most as usize),
+            final_step: policy.plan.final_step,
+            hitl: policy.approval == Approval::Steps,
+            says: policy.plan.says,
+            fields: policy.plan.fields.clone(),
+            required: policy.plan.required.clone(),
+            max_input_bytes: spec.limits.max_input_bytes as usize,
+        };
+        let plan = PlanContract::new(spec.tools.clone(), members, shape);
+        let form = spec.roles.writer.as_ref().and_then(|writer| writer.form).unwrap_or_default();
         let frames = RoleName::ALL.map(|name| {
             let role = spec.roles.get(name)?;
             Some(Arc::new(frame(name, role, &plan, policy, form)))
         });
-        let bounds = Bounds::of(&spec);
-        Ok(Rules { spec: Arc::new(spec), plan, form, frames, bounds })
+        let suggestions = Suggestions::of(policy, &plan)?;
+        let mut rules = Rules {
+            spec: Arc::new(spec),
+            plan,
+            form,
+            frames,
+            doers,
+            suggestions,
+            bounds: Bounds { model_calls: 0, tool_calls: 0, transitions: 0 },
+        };
+        rules.bounds = Bounds::of(&rules);
+        rules.check_fallbacks()?;
+        Ok(rules)
     }
 
     /// The spec as it was written.
@@ -99,9 +162,19 @@ impl Rules {
         &self.plan
     }
 
-    /// The contract of one tool.
+    /// The contract of one tool or agent.
     pub fn tool(&self, name: &str) -> Option<&ToolContract> {
         self.plan.tool(name)
+    }
+
+    /// Who does the steps of an agent; `None` where the name is a tool's or nobody's.
+    pub fn doer(&self, name: &str) -> Option<&Doer> {
+        self.plan.agent(name).map(|at| &self.doers[at])
+    }
+
+    /// Who does the steps of the spec's agents, in their order.
+    pub fn doers(&self) -> &[Doer] {
+        &self.doers
     }
 
     /// The form of the writer's reply.
@@ -111,25 +184,130 @@ impl Rules {
 
     /// Whether the agent has this role.
     pub fn has(&self, role: RoleName) -> bool {
-        self.frames[role as usize].is_some()
+        self.frame(role).is_some()
     }
 
     /// The constant part of a role's requests; `None` where the agent does not have the role.
     pub fn frame(&self, role: RoleName) -> Option<&Arc<RequestFrame>> {
-        self.frames[role as usize].as_ref()
+        self.frames.get(role as usize)?.as_ref()
+    }
+
+    /// What follows when a role gives no usable reply.
+    pub fn on_failure(&self, role: RoleName) -> OnFailure {
+        let own = self.spec.roles.get(role).and_then(|role| role.on_failure.clone());
+        own.unwrap_or(match self.spec.policy.on_bad_reply {
+            OnBadReply::Fail => OnFailure::Fail,
+            OnBadReply::Repair => OnFailure::Repair,
+        })
+    }
+
+    /// How often a role's reply may be asked for again.
+    pub fn repairs(&self, role: RoleName) -> u32 {
+        match self.on_failure(role) {
+            OnFailure::Repair => self.spec.limits.max_repairs,
+            OnFailure::Fail | OnFailure::Fallback(_) => 0,
+        }
+    }
+
+    /// The calls that are proposed to the planner for a question.
+    pub fn suggested(&self, question: &str) -> Vec<Suggested> {
+        self.suggestions.matching(question)
+    }
+
+    /// Reads a decision of the orchestrator.
+    ///
+    /// # Errors
+    /// What does not fit, with its JSON path.
+    pub fn read_decision(&self, text: &str) -> Result<Decision, crate::contract::ContractError> {
+        let most = self.spec.limits.max_reply_bytes as usize;
+        Decision::read(text, |name| self.plan.agent(name).is_some(), most)
+    }
+
+    /// Reads an intent.
+    ///
+    /// # Errors
+    /// What does not fit, with its JSON path.
+    pub fn read_intent(&self, text: &str) -> Result<Intent, crate::contract::ContractError> {
+        let intent = &self.spec.policy.intent;
+        Intent::read(intent.form, &intent.kinds, text, self.spec.limits.max_reply_bytes as usize)
     }
 
     /// The most that any run can do.
     pub fn bounds(&self) -> Bounds {
         self.bounds
     }
+
+    /// A fallback is a reply, so it must read as one.
+    fn check_fallbacks(&self) -> Result<(), SpecError> {
+        let most = self.spec.limits.max_reply_bytes as usize;
+        for name in RoleName::ALL.into_iter().filter(|name| self.has(*name)) {
+            let OnFailure::Fallback(text) = self.on_failure(name) else { continue };
+            let read = match name {
+                RoleName::Scope => Scope::read(&text, most).map(drop),
+                RoleName::PreviousContext => PreviousContext::read(&text, most).map(drop),
+                RoleName::Intent => self.read_intent(&text).map(drop),
+                RoleName::Orchestrator => self.read_decision(&text).map(drop),
+                RoleName::Validator => {
+                    self.spec.policy.validate.form().map_or(Ok(()), |form| form.read(&text, most).map(drop))
+                }
+                RoleName::Writer => self.form.read(&text, most).map(drop),
+                RoleName::Conversation => AnswerForm::Text.read(&text, most).map(drop),
+                RoleName::Planner | RoleName::Replanner => match self.spec.policy.planner {
+                    Planner::Json => self.plan.read(&text, most).map(drop),
+                    Planner::ToolCalls => AnswerForm::Text.read(&text, most).map(drop),
+                    Planner::ReactText => {
+                        self.plan.read_react(crate::contract::plan::Before::NOTHING, &text, most).map(drop)
+                    }
+                },
+                RoleName::Agent => Ok(()),
+            };
+            read.map_err(|error| {
+                SpecError::at(format!("roles.{name}.on_failure.fallback"), error.to_string())
+            })?;
+        }
+        Ok(())
+    }
 }
 
-/// The most steps of one plan that call a tool.
-pub(super) fn most_tool_steps(spec: &Spec) -> u32 {
+fn doer(spec: &Spec, at: usize, depth: usize) -> Result<Doer, SpecError> {
+    let member = &spec.agents[at];
+    match (&member.role, &member.spec) {
+        (Some(role), None) => {
+            super::check::check_role(role, "role")?;
+            Ok(Doer::Role(Arc::new(member_frame(member, role))))
+        }
+        (None, Some(_)) if depth == MAX_NESTING => {
+            Err(SpecError::at("spec", format!("agents may nest {MAX_NESTING} deep, and this is deeper")))
+        }
+        (None, Some(inner)) => {
+            let rules = Rules::nested((**inner).clone(), depth + 1).map_err(|error| error.under("spec"))?;
+            Ok(Doer::Agent(Arc::new(rules)))
+        }
+        _ => Err(SpecError::at("role", "expected either `role` or `spec`")),
+    }
+}
+
+/// What a member declares about itself, as a tool would.
+fn contract(member: &Member, doer: &Doer) -> ToolContract {
+    let mut contract = ToolContract::text(&member.name, &member.description, ToolEffect::Pure);
+    // A role knows only what the run has read already.
+    contract.trust = Trust::Trusted;
+    if let Doer::Agent(rules) = doer {
+        let all = rules.plan().all();
+        contract.effect = all.iter().map(|tool| tool.effect).max().unwrap_or(ToolEffect::Pure);
+        contract.idempotent = all.iter().any(|tool| !tool.is_idempotent()).then_some(false);
+        let trusted = all.iter().all(|tool| tool.trust == Trust::Trusted);
+        contract.trust = if trusted { Trust::Trusted } else { Trust::Untrusted };
+    }
+    contract.max_output_bytes = u32::MAX;
+    contract
+}
+
+/// The most steps of one plan that somebody has to do.
+pub(super) fn most_working_steps(spec: &Spec) -> u32 {
     let plan = &spec.policy.plan;
     match plan.final_step {
-        _ if spec.tools.is_empty() => 0,
+        _ if spec.tools.is_empty() && spec.agents.is_empty() && spec.policy.approval == Approval::Never => 0,
         FinalStep::Required => plan.max_steps - 1,
         FinalStep::None => plan.max_steps,
     }
@@ -142,166 +320,84 @@ fn frame(
     policy: &Policy,
     form: AnswerForm,
 ) -> RequestFrame {
+    let native = name.plans() && policy.planner == Planner::ToolCalls;
     let (tools, schema) = match name {
+        RoleName::Scope => (Vec::new(), Some(Scope::schema())),
+        RoleName::PreviousContext => (Vec::new(), Some(PreviousContext::schema())),
+        RoleName::Intent => (Vec::new(), Intent::schema(policy.intent.form, &policy.intent.kinds)),
         RoleName::Planner | RoleName::Replanner => {
-            (plan.tools().to_vec(), Some(plan.schema(&policy.plan.fields)))
+            let schema = (policy.planner == Planner::Json).then(|| plan.schema());
+            (plan.all().to_vec(), schema)
         }
-        RoleName::Validator => (Vec::new(), Some(Verdict::schema())),
+        RoleName::Orchestrator => {
+            let names: Vec<&str> = plan.agents().iter().map(|agent| agent.name.as_str()).collect();
+            (plan.agents().to_vec(), Some(Decision::schema(&names)))
+        }
+        RoleName::Validator => (Vec::new(), policy.validate.form().map(|form| form.schema())),
         RoleName::Writer => (Vec::new(), form.schema()),
+        RoleName::Conversation | RoleName::Agent => (Vec::new(), None),
     };
-    let mut frame = RequestFrame {
+    let system = match native {
+        true => role.prompt.trim().to_owned(),
+        false => system(role, plan, &tools),
+    };
+    let (model, temperature, max_tokens) = (role.model.clone(), role.temperature, role.max_tokens);
+    digested(RequestFrame {
         role: name,
-        model: role.model.clone(),
-        system: system(role, &tools),
+        agent: None,
+        model,
+        system,
         tools,
+        native_calls: native,
         schema,
+        temperature,
+        max_tokens,
+        digest: Digest::of([]),
+    })
+}
+
+fn member_frame(member: &Member, role: &Role) -> RequestFrame {
+    digested(RequestFrame {
+        role: RoleName::Agent,
+        agent: Some(member.name.clone()),
+        model: role.model.clone(),
+        system: role.prompt.trim().to_owned(),
+        tools: Vec::new(),
+        native_calls: false,
+        schema: None,
         temperature: role.temperature,
         max_tokens: role.max_tokens,
         digest: Digest::of([]),
-    };
+    })
+}
+
+fn digested(mut frame: RequestFrame) -> RequestFrame {
     let bytes = serde_json::to_vec(&frame).expect("a frame has text keys only");
     frame.digest = Digest::of([bytes.as_slice()]);
     frame
 }
 
-/// The system message: the role's prompt and, for roles that plan, the tools it may plan with.
-fn system(role: &Role, tools: &[ToolContract]) -> String {
+/// The system message: the role's prompt and, for roles that plan, whom it may plan with.
+fn system(role: &Role, plan: &PlanContract, offered: &[ToolContract]) -> String {
     let mut text = role.prompt.trim().to_owned();
-    if tools.is_empty() {
-        return text;
-    }
-    text.push_str("\n\nTools:");
-    for tool in tools {
-        text.push_str(&format!("\n- {}: {}", tool.name, tool.description.trim()));
-        if !tool.takes_text() {
-            text.push_str(&format!(" Input: {}", tool.input));
+    let (agents, tools): (Vec<&ToolContract>, Vec<&ToolContract>) =
+        offered.iter().partition(|offered| plan.agent(&offered.name).is_some());
+    for (title, list) in [("Tools", tools), ("Agents", agents)] {
+        if list.is_empty() {
+            continue;
+        }
+        text.push_str(&format!("\n\n{title}:"));
+        for tool in list {
+            text.push_str(&format!("\n- {}: {}", tool.name, tool.description.trim()));
+            if !tool.takes_text() {
+                text.push_str(&format!(" Input: {}", tool.input));
+            }
         }
     }
     text
 }
 
-fn check(spec: &Spec) -> Result<(), SpecError> {
-    let refuse = |field: &str, problem: &str| Err(SpecError::at(field, problem));
-    if spec.name.trim().is_empty() {
-        return refuse("name", "expected a name, found nothing");
-    }
-    let plan = &spec.policy.plan;
-    if plan.min_steps < 1 {
-        return refuse("policy.plan.min_steps", "expected at least 1, found 0");
-    }
-    if plan.max_steps < plan.min_steps {
-        return refuse("policy.plan.max_steps", "expected at least `min_steps`");
-    }
-    if plan.max_steps > MAX_PLAN_STEPS {
-        return refuse("policy.plan.max_steps", "expected at most 100,000");
-    }
-    if plan.final_step == FinalStep::None && spec.tools.is_empty() {
-        return refuse("tools", "a plan without `final_answer` needs a tool; expected at least one");
-    }
-    match spec.policy.execution {
-        Execution::Parallel { width: 0 } => {
-            return refuse("policy.execution.width", "expected at least 1, found 0");
-        }
-        Execution::Parallel { width } if width > MAX_WIDTH => {
-            return refuse("policy.execution.width", "expected at most 256");
-        }
-        _ => {}
-    }
-    check_replans(spec)?;
-    check_roles(spec)?;
-    check_limits(spec)?;
-    let mut names = std::collections::HashSet::new();
-    for (at, tool) in spec.tools.iter().enumerate() {
-        let field = format!("tools[{at}]");
-        tool.check().map_err(|error| {
-            SpecError::at(format!("{field}.{}", error.path()), error.problem().to_owned())
-        })?;
-        if !names.insert(tool.name.as_str()) {
-            return Err(SpecError::at(field, format!("the name {:?} is taken", tool.name)));
-        }
-    }
-    Ok(())
-}
-
-/// Most steps a plan may be allowed to have.
-const MAX_PLAN_STEPS: u32 = 100_000;
-/// Most steps that may be allowed to run side by side.
-const MAX_WIDTH: u32 = 256;
-/// Most replans or repairs a run may be allowed.
-const MAX_TRIES: u32 = 1_000;
-
-fn check_replans(spec: &Spec) -> Result<(), SpecError> {
-    let policy = &spec.policy;
-    let can_replan = policy.validate == Validate::Verdict || policy.on_step_failure == OnStepFailure::Replan;
-    if policy.on_exhausted == OnExhausted::Write && !can_replan {
-        return Err(SpecError::at(
-            "policy.on_exhausted",
-            "\"write\" has nothing to follow: nothing in this policy replans (`validate` is \"off\" and \
-             `on_step_failure` is not \"replan\")",
-        ));
-    }
-    if spec.roles.replanner.is_some() && !can_replan {
-        return Err(SpecError::at(
-            "roles.replanner",
-            "never asked: nothing in this policy replans (`validate` is \"off\" and `on_step_failure` is \
-             not \"replan\")",
-        ));
-    }
-    Ok(())
-}
-
-fn check_roles(spec: &Spec) -> Result<(), SpecError> {
-    match (spec.policy.validate, &spec.roles.validator) {
-        (Validate::Verdict, None) => {
-            return Err(SpecError::at("roles.validator", "needed under `validate = \"verdict\"`"));
-        }
-        (Validate::Off, Some(_)) => {
-            return Err(SpecError::at("roles.validator", "never asked under `validate = \"off\"`"));
-        }
-        _ => {}
-    }
-    for name in RoleName::ALL {
-        let Some(role) = spec.roles.get(name) else { continue };
-        let refuse =
-            |field: &str, problem: &str| Err(SpecError::at(format!("roles.{name}.{field}"), problem));
-        if role.prompt.trim().is_empty() {
-            return refuse("prompt", "expected instructions, found nothing");
-        }
-        if role.form.is_some() && name != RoleName::Writer {
-            return refuse("form", "only the writer's reply has a choice of forms");
-        }
-        if role.temperature.is_some_and(|value| !(0.0..=2.0).contains(&value)) {
-            return refuse("temperature", "expected a number from 0 to 2");
-        }
-        if role.max_tokens == Some(0) {
-            return refuse("max_tokens", "expected at least 1, found 0");
-        }
-        if role.model.as_ref().is_some_and(|model| model.trim().is_empty()) {
-            return refuse("model", "expected a model's name, found nothing");
-        }
-    }
-    Ok(())
-}
-
-fn check_limits(spec: &Spec) -> Result<(), SpecError> {
-    let limits = &spec.limits;
-    let most = [("limits.max_replans", limits.max_replans), ("limits.max_repairs", limits.max_repairs)];
-    for (field, value) in most {
-        if value > MAX_TRIES {
-            return Err(SpecError::at(field, format!("expected at most {MAX_TRIES}, found {value}")));
-        }
-    }
-    let least = [
-        ("limits.max_model_calls", limits.max_model_calls.unwrap_or(1)),
-        ("limits.max_transitions", limits.max_transitions.unwrap_or(1)),
-        ("limits.max_reply_bytes", limits.max_reply_bytes),
-        ("limits.max_input_bytes", limits.max_input_bytes),
-        ("limits.deadline_seconds", limits.deadline_seconds),
-    ];
-    for (field, value) in least {
-        if value == 0 {
-            return Err(SpecError::at(field, "expected at least 1, found 0"));
-        }
-    }
-    Ok(())
+/// Whether the policy asks something before the first draft.
+pub(super) fn asks(policy: &Policy, intake: Intake) -> bool {
+    policy.intake.contains(&intake)
 }

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::contract::ToolContract;
-use crate::driver::{Tool, ToolCall, ToolError};
+use crate::driver::{Tool, ToolCall, ToolError, ToolOutput};
 
 use super::cut;
 
@@ -66,7 +66,7 @@ impl Tool for Calc {
         super::shipped("calc")
     }
 
-    fn call(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let expression = readable(super::words(call, "an expression such as 12/4+9")?)?;
         refuse_unbounded(&expression)?;
         let result = evaluate(expression, call.timeout.unwrap_or(DEFAULT_TIMEOUT))?;
@@ -77,7 +77,7 @@ impl Tool for Calc {
             let most = call.max_output_bytes;
             return Err(too_much(format!("the result takes {} bytes of at most {most}", result.len())));
         }
-        Ok(result)
+        Ok(result.into())
     }
 }
 

@@ -1,7 +1,7 @@
 //! A tool made of a contract and a closure.
 
 use crate::contract::ToolContract;
-use crate::driver::{Tool, ToolCall, ToolError};
+use crate::driver::{Tool, ToolCall, ToolError, ToolOutput};
 
 /// A tool made of a contract and a closure: the short way to give an agent something to call, and
 /// what tests use to stand in for the world.
@@ -17,7 +17,7 @@ use crate::driver::{Tool, ToolCall, ToolError};
 ///
 /// let input = json!("hello");
 /// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 100 };
-/// assert_eq!(shout.call(&call).unwrap(), "HELLO");
+/// assert_eq!(shout.call(&call).unwrap().text, "HELLO");
 /// ```
 pub struct FnTool<F> {
     contract: ToolContract,
@@ -42,8 +42,8 @@ where
         self.contract.clone()
     }
 
-    fn call(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
-        (self.function)(call)
+    fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
+        (self.function)(call).map(ToolOutput::from)
     }
 }
 

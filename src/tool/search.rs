@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::contract::ToolContract;
-use crate::driver::{Secret, Tool, ToolCall, ToolError};
+use crate::driver::{Secret, Tool, ToolCall, ToolError, ToolOutput};
 
 use super::cut;
 use super::http::{Client, Request, address, redacted};
@@ -95,7 +95,7 @@ impl Tool for Search {
 
     /// A JSON array of at most five results: `[{"title":"…","url":"…","content":"…"}]`. Results that
     /// would not fit the call's output are left out whole.
-    fn call(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let words = super::words(call, "words to look for")?;
         let url = format!("{}/search", self.base);
         let body = json!({"query": words, "max_results": MAX_RESULTS});
@@ -121,7 +121,7 @@ impl Tool for Search {
                 content: field(result, "content", MAX_CONTENT_CHARS),
             })
             .collect();
-        Ok(super::json_within(&mut results, call.max_output_bytes))
+        Ok(super::json_within(&mut results, call.max_output_bytes).into())
     }
 
     fn secrets(&self) -> Vec<Secret> {

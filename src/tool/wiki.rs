@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::contract::ToolContract;
-use crate::driver::{Tool, ToolCall, ToolError};
+use crate::driver::{Tool, ToolCall, ToolError, ToolOutput};
 
 use super::cut;
 use super::http::{Client, DEFAULT_TIMEOUT, Request, address};
@@ -145,7 +145,7 @@ impl Tool for Wiki {
     }
 
     /// `Page: <title>` and `Summary: <text>` for each article, a blank line between them.
-    fn call(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let words = super::words(call, "words to look for")?;
         let answer = self.0.query(
             call,
@@ -175,7 +175,7 @@ impl Tool for Wiki {
         if blocks.is_empty() {
             return Ok("No article was found.".into());
         }
-        Ok(cut(&blocks.join("\n\n"), MAX_SUMMARY_CHARS).to_owned())
+        Ok(cut(&blocks.join("\n\n"), MAX_SUMMARY_CHARS).into())
     }
 }
 
@@ -185,7 +185,7 @@ impl Tool for Lookup {
     }
 
     /// `Page: <title>`, then the article's text.
-    fn call(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let title = super::words(call, "the title of an article")?;
         // The API would take it for several titles, or for none.
         if let Some(c) = title.chars().find(|c| "|#<>[]{}\u{1f}".contains(*c)) {
@@ -215,7 +215,7 @@ impl Tool for Lookup {
             let problem = format!("the encyclopedia has {title:?} but gives no text of it");
             return Err(ToolError::new("response", problem));
         }
-        Ok(cut(&format!("Page: {}\n{article}", text(page, "title")), MAX_ARTICLE_CHARS).to_owned())
+        Ok(cut(&format!("Page: {}\n{article}", text(page, "title")), MAX_ARTICLE_CHARS).into())
     }
 }
 

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::contract::{AnswerForm, FINAL_ANSWER, FinalStep, ToolContract, schema};
 use crate::machine::{
-    Effect, EffectId, Event, FailureClass, ModelFailure, ModelReply, State, ToolOutcome, outstanding,
+    Effect, EffectId, EffectKind, Event, FailureClass, ModelFailure, ModelReply, State, ToolOutcome,
+    outstanding,
 };
 use crate::spec::{Execution, RoleName, Rules};
 
@@ -40,7 +41,7 @@ fn answers(rules: &Rules, effect: Effect, letters: &mut Vec<Letter>) {
     let id = effect.id();
     let Effect::AskModel { role, .. } = effect else {
         let outcomes = [
-            ("step returned", ToolOutcome::Returned { output: "found".into() }),
+            ("step returned", ToolOutcome::returned("found")),
             ("step failed", ToolOutcome::Failed { kind: "timeout".into(), message: "…".into() }),
         ];
         for (name, outcome) in outcomes {
@@ -52,6 +53,7 @@ fn answers(rules: &Rules, effect: Effect, letters: &mut Vec<Letter>) {
         RoleName::Planner | RoleName::Replanner => plans(rules),
         RoleName::Validator => verdicts(),
         RoleName::Writer => answers_written(rules.form()),
+        _ => Vec::new(),
     };
     for (name, text) in replies.into_iter().chain(nonsense(rules)) {
         let name = format!("{role}: {name}");
@@ -171,8 +173,7 @@ fn bad_plans(most: u32) -> Vec<(String, String)> {
 fn strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
     let task = &state.task;
     let reply = |effect| Event::ModelReplied { effect, reply: ModelReply::text("{}") };
-    let returned =
-        |effect| Event::ToolReturned { effect, outcome: ToolOutcome::Returned { output: "late".into() } };
+    let returned = |effect| Event::ToolReturned { effect, outcome: ToolOutcome::returned("late") };
     let failed = |effect| Event::ModelFailed {
         effect,
         failure: ModelFailure { class: FailureClass::Refusal, message: "…".into() },
@@ -182,15 +183,15 @@ fn strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
     for draft in drafts {
         for ask in [0, 1, 2, u32::MAX] {
             let ids = [
-                EffectId::Plan { draft, ask },
-                EffectId::Validate { draft, ask },
-                EffectId::Write { draft, ask },
-                EffectId::Step { draft, step: ask.wrapping_sub(1), attempt: 1 },
-                EffectId::Step { draft, step: 0, attempt: ask },
+                EffectKind::Plan { draft, ask },
+                EffectKind::Validate { draft, ask },
+                EffectKind::Write { draft, ask },
+                EffectKind::Step { draft, step: ask.wrapping_sub(1), attempt: 1 },
+                EffectKind::Step { draft, step: 0, attempt: ask },
             ];
-            for id in ids {
+            for id in ids.map(EffectId::from) {
                 let here = waiting.iter().any(|effect| effect.id() == id);
-                let is_step = matches!(id, EffectId::Step { .. });
+                let is_step = matches!(id.kind, EffectKind::Step { .. });
                 if !here || is_step {
                     letters.push(letter("stray reply", reply(id), false));
                     letters.push(letter("stray failure", failed(id), false));

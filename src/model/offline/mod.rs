@@ -89,6 +89,14 @@ fn reply(request: &ModelRequest) -> Result<String, ModelError> {
         RoleName::Planner | RoleName::Replanner => {
             plan::reply(frame, &payload).map_err(|why| ModelError::failed(FailureClass::Refusal, why))
         }
+        RoleName::Scope
+        | RoleName::PreviousContext
+        | RoleName::Intent
+        | RoleName::Orchestrator
+        | RoleName::Conversation
+        | RoleName::Agent => {
+            Err(ModelError::failed(FailureClass::Refusal, "the offline model does not know this role"))
+        }
         RoleName::Validator => {
             let evidence = Evidence::read(payload.results);
             let question = Question::read(payload.question, evidence.calculated);

@@ -108,7 +108,7 @@ impl Draft {
                 Err(Trouble::failed(FailureClass::Length, message))
             }
             "error" => Err(Trouble::passing(Cause::Server, "the server broke the reply off with an error")),
-            _ => Ok(ModelReply { text: self.text, usage: self.usage }),
+            _ => Ok(ModelReply { text: self.text, usage: self.usage, ..ModelReply::default() }),
         }
     }
 }

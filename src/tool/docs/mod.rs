@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 use serde::Serialize;
 
 use crate::contract::ToolContract;
-use crate::driver::{Tool, ToolCall, ToolError};
+use crate::driver::{Tool, ToolCall, ToolError, ToolOutput};
 
 use index::PassageIndex;
 
@@ -187,13 +187,13 @@ impl Tool for Docs {
 
     /// A JSON array of at most five passages, best first: `[{"source":"guide.md#Refunds","text":"…"}]`.
     /// Passages that would not fit the call's output are left out whole.
-    fn call(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let found = self.search(super::words(call, "words to look for")?, MAX_RESULTS)?;
         let mut results: Vec<Written> = found
             .into_iter()
             .map(|passage| Written { source: passage.source(), text: passage.text })
             .collect();
-        Ok(super::json_within(&mut results, call.max_output_bytes))
+        Ok(super::json_within(&mut results, call.max_output_bytes).into())
     }
 }
 

@@ -1,0 +1,114 @@
+//! Which steps of a plan wait for which: names are resolved to positions, once.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::PlanStep;
+use crate::contract::{ContractError, read};
+
+/// Which steps of a plan wait for which, by position: names are resolved here once and for all. The
+/// lists are empty where no step refers to another; else they hold one entry per step.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Links {
+    /// For each step, the earlier steps it waits for, ascending.
+    pub needs: Vec<Vec<u32>>,
+    /// For each step, the later steps that wait for it, ascending.
+    pub dependents: Vec<Vec<u32>>,
+    /// For each step, the earlier step whose output is its input, where there is one.
+    pub inputs: Vec<Option<u32>>,
+}
+
+impl Links {
+    /// Adds the links of steps that follow `base` steps of which these are the links.
+    pub fn append(&mut self, base: usize, more: Links) {
+        if self.needs.is_empty() && more.needs.is_empty() {
+            return;
+        }
+        self.needs.resize(base, Vec::new());
+        self.dependents.resize(base, Vec::new());
+        self.inputs.resize(base, None);
+        self.needs.extend(more.needs);
+        self.dependents.extend(more.dependents);
+        self.inputs.extend(more.inputs);
+    }
+}
+
+/// The steps that stand before a plan and are kept: done ones may be referred to.
+#[derive(Clone, Copy)]
+pub struct Before<'a> {
+    /// The steps, from the first.
+    pub steps: &'a [PlanStep],
+    /// Whether the step at a position has an output.
+    pub done: &'a dyn Fn(usize) -> bool,
+}
+
+impl Before<'_> {
+    /// Nothing stands before.
+    pub const NOTHING: Before<'static> = Before { steps: &[], done: &|_| false };
+}
+
+/// Resolves ids and references to positions, counted over the steps before and these. The lists hold
+/// these steps alone.
+pub(super) fn link(before: Before<'_>, steps: &[PlanStep], max_depth: usize) -> Result<Links, ContractError> {
+    if !steps.iter().any(|step| step.refers() || step.id.is_some()) {
+        return Ok(Links::default());
+    }
+    let base = before.steps.len();
+    let mut positions: HashMap<String, usize> = HashMap::with_capacity(base + steps.len());
+    for (at, step) in before.steps.iter().enumerate().filter(|(at, _)| (before.done)(*at)) {
+        positions.insert(step.name(at), at);
+    }
+    for (at, step) in steps.iter().enumerate() {
+        let name = step.name(base + at);
+        if let Some(first) = positions.get(&name) {
+            let problem = format!("the id {name:?} is taken by step {}", first + 1);
+            return Err(ContractError::at(format!("$.steps[{at}].id"), problem));
+        }
+        positions.insert(name, base + at);
+    }
+    if !steps.iter().any(PlanStep::refers) {
+        return Ok(Links::default());
+    }
+    let mut links = Links {
+        needs: vec![Vec::new(); steps.len()],
+        dependents: vec![Vec::new(); steps.len()],
+        inputs: vec![None; steps.len()],
+    };
+    let mut depths = vec![1; steps.len()];
+    for (at, step) in steps.iter().enumerate() {
+        let fail =
+            |field: &str, problem: String| Err(ContractError::at(format!("$.steps[{at}].{field}"), problem));
+        let named =
+            step.depends_on.iter().enumerate().map(|(nth, name)| (format!("depends_on[{nth}]"), name));
+        let named = named.chain(step.input_from.iter().map(|name| ("input_from".to_owned(), name)));
+        for (field, name) in named {
+            match positions.get(name) {
+                None => return fail(&field, format!("no step has the id {:?}", read::excerpt(name, 60))),
+                Some(&needed) if needed == base + at => {
+                    return fail(&field, "a step cannot wait for itself".to_owned());
+                }
+                Some(&needed) if needed > base + at => {
+                    return fail(&field, format!("{name:?} is a later step; expected an earlier one"));
+                }
+                Some(&needed) => links.needs[at].push(needed as u32),
+            }
+        }
+        links.inputs[at] = step.input_from.as_ref().and_then(|_| links.needs[at].last().copied());
+        links.needs[at].sort_unstable();
+        links.needs[at].dedup();
+        for &needed in &links.needs[at] {
+            // What is done already is waited for by nobody.
+            if let Some(here) = (needed as usize).checked_sub(base) {
+                links.dependents[here].push((base + at) as u32);
+                depths[at] = depths[at].max(depths[here] + 1);
+            }
+        }
+        if depths[at] > max_depth {
+            let problem =
+                format!("{} steps wait for one another in a row; expected at most {max_depth}", depths[at]);
+            return fail("depends_on", problem);
+        }
+    }
+    Ok(links)
+}

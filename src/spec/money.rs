@@ -1,0 +1,129 @@
+//! Money: what model calls cost, exactly. All in whole billionths of the currency that the prices are
+//! in, so that sums do not depend on their order.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// An amount, in billionths of the currency unit. Written as a decimal text (`"0.0125"`); read from
+/// a text or a number.
+///
+/// ```
+/// use planwright::spec::Money;
+///
+/// let price: Money = serde_json::from_str("2.5")?;
+/// assert_eq!(price.to_string(), "2.5");
+/// assert_eq!(price.nanos(), 2_500_000_000);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Money(u64);
+
+const NANOS: u64 = 1_000_000_000;
+
+impl Money {
+    /// So many billionths.
+    pub fn of_nanos(nanos: u64) -> Self {
+        Money(nanos)
+    }
+
+    /// In billionths.
+    pub fn nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The sum; the greatest amount where it would be greater.
+    #[must_use]
+    pub fn plus(self, other: Money) -> Self {
+        Money(self.0.saturating_add(other.0))
+    }
+
+    /// Whether it is nothing.
+    pub fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() || !digits(whole) || !digits(part) || part.len() > 9 {
+            return None;
+        }
+        let whole: u64 = whole.parse().ok()?;
+        let part: u64 = format!("{part:0<9}").parse().ok()?;
+        Some(Money(whole.checked_mul(NANOS)?.checked_add(part)?))
+    }
+}
+
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, part) = (self.0 / NANOS, self.0 % NANOS);
+        if part == 0 {
+            return write!(f, "{whole}");
+        }
+        write!(f, "{whole}.{}", format!("{part:09}").trim_end_matches('0'))
+    }
+}
+
+impl Serialize for Money {
+    fn serialize<S: Serializer>(&self, sink: S) -> Result<S::Ok, S::Error> {
+        sink.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Money {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected an amount such as \"2.50\"")]
+        enum Written {
+            Text(String),
+            Whole(u64),
+            Number(f64),
+        }
+        let text = match Written::deserialize(source)? {
+            Written::Text(text) => text,
+            Written::Whole(number) => number.to_string(),
+            Written::Number(number) => number.to_string(),
+        };
+        Money::parse(&text).ok_or_else(|| {
+            serde::de::Error::custom(format!(
+                "expected an amount such as \"2.50\" with at most nine decimal places, found {text:?}"
+            ))
+        })
+    }
+}
+
+/// What one model costs, for a million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// For a million tokens read.
+    pub input: Money,
+    /// For a million tokens written.
+    pub output: Money,
+    /// For a million tokens read that the server had in its cache; as for others unless set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<Money>,
+}
+
+impl Price {
+    /// What so many tokens cost, rounded down to a billionth for each kind. `cached` are among
+    /// `input`.
+    pub fn of(&self, input: u64, output: u64, cached: u64) -> Money {
+        let cost = |tokens: u64, price: Money| {
+            let nanos = u128::from(tokens) * u128::from(price.0) / 1_000_000;
+            u64::try_from(nanos).unwrap_or(u64::MAX)
+        };
+        let cached = cached.min(input);
+        let parts = [
+            cost(input - cached, self.input),
+            cost(cached, self.cached.unwrap_or(self.input)),
+            cost(output, self.output),
+        ];
+        Money(parts.into_iter().fold(0, u64::saturating_add))
+    }
+}
+
+/// What models cost, by the name they are asked under.
+pub type Prices = BTreeMap<String, Price>;

@@ -1,0 +1,69 @@
+//! Suggestions: calls that are proposed to a planner by rule, where a question matches a pattern.
+
+use regex_lite::Regex;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Policy, SpecError};
+use crate::contract::{PlanContract, schema};
+
+/// A call that is proposed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Suggested {
+    /// The tool.
+    pub tool: String,
+    /// Its input.
+    pub input: Value,
+}
+
+/// The rules of one spec, compiled.
+#[derive(Clone, Debug)]
+pub(super) struct Suggestions(Vec<Rule>);
+
+#[derive(Clone, Debug)]
+struct Rule {
+    pattern: Regex,
+    tool: String,
+    template: String,
+    schema: Value,
+}
+
+/// Most proposals for one question.
+const MAX_SUGGESTED: usize = 8;
+
+impl Suggestions {
+    pub fn of(policy: &Policy, plan: &PlanContract) -> Result<Self, SpecError> {
+        let rule = |(at, suggestion): (usize, &super::Suggestion)| {
+            let field = |name: &str| format!("policy.suggestions[{at}].{name}");
+            let pattern = Regex::new(&suggestion.pattern)
+                .map_err(|error| SpecError::at(field("pattern"), error.to_string()))?;
+            let tool = plan.tool(&suggestion.tool).ok_or_else(|| {
+                SpecError::at(field("tool"), format!("there is no tool {:?}", suggestion.tool))
+            })?;
+            let (tool, schema) = (tool.name.clone(), tool.input.clone());
+            Ok(Rule { pattern, tool, template: suggestion.input.clone(), schema })
+        };
+        policy.suggestions.iter().enumerate().map(rule).collect::<Result<_, _>>().map(Suggestions)
+    }
+
+    /// What is proposed for a question: every match of every rule, in the order of the rules. What
+    /// does not fit the tool is left out.
+    pub fn matching(&self, question: &str) -> Vec<Suggested> {
+        let mut found: Vec<Suggested> = Vec::new();
+        for rule in &self.0 {
+            for groups in rule.pattern.captures_iter(question) {
+                let mut text = String::new();
+                groups.expand(&rule.template, &mut text);
+                // Where the tool takes another value than a text, the text is its JSON.
+                let as_text = Value::String(text.clone());
+                let as_json = || serde_json::from_str(&text).ok();
+                let fits = |value: &Value| schema::check(&rule.schema, value).is_ok();
+                let input = Some(as_text).filter(fits).or_else(|| as_json().filter(fits));
+                let suggested = input.map(|input| Suggested { tool: rule.tool.clone(), input });
+                found.extend(suggested.filter(|suggested| !found.contains(suggested)));
+            }
+        }
+        found.truncate(MAX_SUGGESTED);
+        found
+    }
+}
