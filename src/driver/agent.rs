@@ -54,7 +54,7 @@ impl Agent {
     /// # Errors
     /// [`Stopped`]. A run that ends in ERROR is a [`Run`] with an [`error`](Run::error).
     pub fn run(&self, question: impl Into<String>) -> Result<Run, Stopped> {
-        let input = Input { question: question.into(), now: super::now() };
+        let input = Input { now: super::now(), ..Input::question(question) };
         self.job(input).run()
     }
 

@@ -103,7 +103,7 @@ impl Drive<'_> {
     fn compare(&self, state: &State) -> Result<(), Halt> {
         let Some(playback) = self.playback.as_ref().filter(|_| !self.may_ask) else { return Ok(()) };
         let parallel = self.rules.policy().execution != Execution::Sequential;
-        let drifts = playback.drifts(state, parallel);
+        let drifts = playback.drifts(self.rules, state, parallel);
         if drifts.is_empty() { Ok(()) } else { Err(Halt::Drifted(drifts)) }
     }
 
@@ -207,7 +207,7 @@ impl Drive<'_> {
     /// Writes an answer down, then moves the run. An answer that does not fit any more is not
     /// written down.
     fn apply(&mut self, state: State, event: Event) -> Result<(State, Effects), Halt> {
-        if admit(&state, &event).is_err() {
+        if admit(self.rules, &state, &event).is_err() {
             return Ok((state, Effects::new()));
         }
         let answers = event.effect();

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::journal::tool_digest;
+use crate::contract::ToolContract;
+use crate::journal::{human_digest, tool_digest, wait_digest};
 use crate::machine::{Effect, EffectId, State};
 use crate::prompt::{self, ModelRequest};
 use crate::spec::{Digest, RoleName, Rules};
@@ -12,40 +13,47 @@ use crate::spec::{Digest, RoleName, Rules};
 pub(super) struct Prepared {
     pub id: EffectId,
     pub digest: Digest,
+    /// Who is asked: a role, a tool, a person.
+    pub asked: String,
     pub request: Request,
 }
 
 #[derive(Debug)]
 pub(super) enum Request {
     Model { role: RoleName, request: ModelRequest },
-    Tool { step: u32, tool: String, input: Value },
+    Tool { step: u32, input: Value, contract: Box<ToolContract> },
+    Human { step: u32, question: String },
+    Wait { delay_ms: u64 },
 }
 
 impl Prepared {
     /// Renders the request of an effect.
     pub fn of(rules: &Rules, state: &State, effect: Effect) -> Self {
-        match effect {
-            Effect::AskModel { id, role } => {
-                let request = prompt::render(rules, state, role)
-                    .expect("the machine asks only roles that the spec has");
-                Prepared { id, digest: request.digest(), request: Request::Model { role, request } }
+        let rule = "the machine asks only for what the state holds";
+        let id = effect.id();
+        let asked = prompt::asked(rules, state, effect).expect(rule);
+        let (digest, request) = match effect {
+            Effect::AskModel { role, .. } => {
+                let request = prompt::request(rules, state, effect).expect(rule);
+                (request.digest(), Request::Model { role, request })
             }
-            Effect::AskHuman { .. } | Effect::Wait { .. } => unreachable!("not asked yet"),
-            Effect::CallTool { id, step } => {
-                let (tool, input) = prompt::tool_call(state, step)
-                    .expect("the machine starts a step only when its input is there");
-                let (tool, input) = (tool.to_owned(), input.into_owned());
-                let digest = tool_digest(&tool, &input);
-                Prepared { id, digest, request: Request::Tool { step, tool, input } }
+            Effect::CallTool { step, .. } => {
+                let (tool, input) = prompt::call(rules, state, effect).expect(rule);
+                let contract = Box::new(prompt::called(rules, state, effect).expect(rule).clone());
+                let digest = tool_digest(tool, &input);
+                (digest, Request::Tool { step, input: input.into_owned(), contract })
             }
-        }
+            Effect::AskHuman { step, .. } => {
+                let question = prompt::question(rules, state, effect).expect(rule).to_owned();
+                (human_digest(&question), Request::Human { step, question })
+            }
+            Effect::Wait { delay_ms, .. } => (wait_digest(delay_ms), Request::Wait { delay_ms }),
+        };
+        Prepared { id, digest, asked, request }
     }
 
-    /// Who is asked: a role or a tool.
+    /// Who is asked: a role, a tool, a person.
     pub fn asked(&self) -> &str {
-        match &self.request {
-            Request::Model { role, .. } => role.as_str(),
-            Request::Tool { tool, .. } => tool,
-        }
+        &self.asked
     }
 }
