@@ -34,10 +34,13 @@ impl Playback {
     /// Where the answer to an effect is: among the unused recordings of its digest the one of the
     /// same effect, else the first. A recording of another kind of effect answers nothing, whatever
     /// digest somebody wrote into it.
-    fn find(&self, prepared: &Prepared) -> Option<usize> {
+    fn find(&self, prepared: &Prepared<'_>) -> Option<usize> {
         let answers = |exchange: &Exchange| match prepared.request {
             Request::Model { .. } => matches!(exchange, Exchange::Model { .. }),
             Request::Tool { .. } => matches!(exchange, Exchange::Tool { .. }),
+            // A person's answer or a wait: the recording says whose by the kind of its event.
+            Request::Human { .. } => matches!(exchange.event(), Event::HumanAnswered { .. }),
+            Request::Wait { .. } => matches!(exchange.event(), Event::TimePassed { .. }),
         };
         let recorded = || self.index.get(&prepared.digest).into_iter().flatten().copied();
         let unused = || recorded().filter(|&at| !self.used[at] && answers(&self.fixture.exchanges[at]));
@@ -46,17 +49,22 @@ impl Playback {
     }
 
     /// Of several effects that wait, the one that was answered first in the recording.
-    pub fn first_recorded(&self, queue: &[Prepared]) -> Option<usize> {
+    pub fn first_recorded(&self, queue: &[Prepared<'_>]) -> Option<usize> {
         let found = queue.iter().enumerate().filter_map(|(nth, prepared)| Some((self.find(prepared)?, nth)));
         found.min().map(|(_, nth)| nth)
     }
 
     /// The recorded answer to an effect.
-    pub fn answer(&mut self, prepared: &Prepared) -> Option<Event> {
+    pub fn answer(&mut self, prepared: &Prepared<'_>) -> Option<Event> {
         let at = self.find(prepared)?;
         self.used[at] = true;
         self.order.push(at);
         Some(self.fixture.exchanges[at].event().addressed(prepared.id))
+    }
+
+    /// Whether there is nothing left to play.
+    pub fn is_used_up(&self) -> bool {
+        self.used.iter().all(|used| *used)
     }
 
     /// What happened unasked at this point of the recording.
@@ -71,7 +79,7 @@ impl Playback {
     }
 
     /// Why there is no recording for an effect.
-    pub fn missing(&self, state: &State, prepared: &Prepared) -> Drift {
+    pub fn missing(&self, state: &State, prepared: &Prepared<'_>) -> Drift {
         if let Some(drift) = self.trace_drift(&state.task.trace, false) {
             return drift;
         }
@@ -101,7 +109,7 @@ impl Playback {
         Drift::Transition { what, difference: None }
     }
 
-    fn request_drift(&self, prepared: &Prepared, nearest: &Exchange) -> Option<Drift> {
+    fn request_drift(&self, prepared: &Prepared<'_>, nearest: &Exchange) -> Option<Drift> {
         let difference = match (&prepared.request, nearest) {
             (Request::Model { role, request }, Exchange::Model { request: recorded, .. }) => {
                 let now = serde_json::from_str(&request.payload).ok()?;
