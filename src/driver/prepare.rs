@@ -1,5 +1,7 @@
 //! Preparing an effect: from its id to the request that goes out, with the digest that names it.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::contract::ToolContract;
@@ -10,27 +12,26 @@ use crate::spec::{Digest, RoleName, Rules};
 
 /// An effect, ready to be performed.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct Prepared<'r> {
     pub id: EffectId,
     pub digest: Digest,
-    /// Who is asked: a role, a tool, a person.
-    pub asked: String,
-    pub request: Request,
+    /// Whom it asks, by name: a role, a tool, a person.
+    asked: String,
+    pub request: Request<'r>,
 }
 
 #[derive(Debug)]
-pub(super) enum Request {
+pub(super) enum Request<'r> {
     Model { role: RoleName, request: ModelRequest },
-    Tool { step: u32, input: Value, contract: Box<ToolContract> },
+    Tool { step: u32, tool: String, input: Value, contract: Option<&'r ToolContract> },
     Human { step: u32, question: String },
-    Wait { delay_ms: u64 },
+    Wait { delay: Duration },
 }
 
-impl Prepared {
+impl<'r> Prepared<'r> {
     /// Renders the request of an effect.
-    pub fn of(rules: &Rules, state: &State, effect: Effect) -> Self {
+    pub fn of(rules: &'r Rules, state: &State, effect: Effect) -> Self {
         let rule = "the machine asks only for what the state holds";
-        let id = effect.id();
         let asked = prompt::asked(rules, state, effect).expect(rule);
         let (digest, request) = match effect {
             Effect::AskModel { role, .. } => {
@@ -39,21 +40,33 @@ impl Prepared {
             }
             Effect::CallTool { step, .. } => {
                 let (tool, input) = prompt::call(rules, state, effect).expect(rule);
-                let contract = Box::new(prompt::called(rules, state, effect).expect(rule).clone());
-                let digest = tool_digest(tool, &input);
-                (digest, Request::Tool { step, input: input.into_owned(), contract })
+                let (tool, input) = (tool.to_owned(), input.into_owned());
+                let contract = prompt::called(rules, state, effect);
+                (tool_digest(&tool, &input), Request::Tool { step, tool, input, contract })
             }
             Effect::AskHuman { step, .. } => {
                 let question = prompt::question(rules, state, effect).expect(rule).to_owned();
                 (human_digest(&question), Request::Human { step, question })
             }
-            Effect::Wait { delay_ms, .. } => (wait_digest(delay_ms), Request::Wait { delay_ms }),
+            Effect::Wait { delay_ms, .. } => {
+                (wait_digest(delay_ms), Request::Wait { delay: Duration::from_millis(delay_ms) })
+            }
         };
-        Prepared { id, digest, asked, request }
+        Prepared { id: effect.id(), digest, asked, request }
     }
 
-    /// Who is asked: a role, a tool, a person.
+    /// Whom it asks, by name: a role, a tool, a person.
     pub fn asked(&self) -> &str {
         &self.asked
+    }
+
+    /// Whether a person is asked.
+    pub fn is_human(&self) -> bool {
+        matches!(self.request, Request::Human { .. })
+    }
+
+    /// Whether time is to pass.
+    pub fn is_wait(&self) -> bool {
+        matches!(self.request, Request::Wait { .. })
     }
 }

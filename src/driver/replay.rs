@@ -34,7 +34,7 @@ impl Playback {
     /// Where the answer to an effect is: among the unused recordings of its digest the one of the
     /// same effect, else the first. A recording of another kind of effect answers nothing, whatever
     /// digest somebody wrote into it.
-    fn find(&self, prepared: &Prepared) -> Option<usize> {
+    fn find(&self, prepared: &Prepared<'_>) -> Option<usize> {
         let answers = |exchange: &Exchange| match prepared.request {
             Request::Model { .. } => matches!(exchange, Exchange::Model { .. }),
             Request::Tool { .. } => matches!(exchange, Exchange::Tool { .. }),
@@ -48,17 +48,22 @@ impl Playback {
     }
 
     /// Of several effects that wait, the one that was answered first in the recording.
-    pub fn first_recorded(&self, queue: &[Prepared]) -> Option<usize> {
+    pub fn first_recorded(&self, queue: &[Prepared<'_>]) -> Option<usize> {
         let found = queue.iter().enumerate().filter_map(|(nth, prepared)| Some((self.find(prepared)?, nth)));
         found.min().map(|(_, nth)| nth)
     }
 
     /// The recorded answer to an effect.
-    pub fn answer(&mut self, prepared: &Prepared) -> Option<Event> {
+    pub fn answer(&mut self, prepared: &Prepared<'_>) -> Option<Event> {
         let at = self.find(prepared)?;
         self.used[at] = true;
         self.order.push(at);
         Some(self.fixture.exchanges[at].event().addressed(prepared.id))
+    }
+
+    /// Whether there is nothing left to play.
+    pub fn is_used_up(&self) -> bool {
+        self.used.iter().all(|used| *used)
     }
 
     /// What happened unasked at this point of the recording.
@@ -73,7 +78,7 @@ impl Playback {
     }
 
     /// Why there is no recording for an effect.
-    pub fn missing(&self, state: &State, prepared: &Prepared) -> Drift {
+    pub fn missing(&self, state: &State, prepared: &Prepared<'_>) -> Drift {
         if let Some(drift) = self.trace_drift(&state.task.trace, false) {
             return drift;
         }
@@ -103,7 +108,7 @@ impl Playback {
         Drift::Transition { what, difference: None }
     }
 
-    fn request_drift(&self, prepared: &Prepared, nearest: &Exchange) -> Option<Drift> {
+    fn request_drift(&self, prepared: &Prepared<'_>, nearest: &Exchange) -> Option<Drift> {
         let difference = match (&prepared.request, nearest) {
             (Request::Model { request, .. }, Exchange::Model { role, request: recorded, conversation, .. }) => {
                 let now = serde_json::from_str(&request.payload).ok()?;

@@ -66,18 +66,24 @@ pub enum Outcome {
 impl Outcome {
     /// How a state has ended, or for whom it waits; `None` where it goes on by itself.
     pub fn of(rules: &Rules, state: &State) -> Option<Self> {
+        if let Some(ended) = Outcome::ended(state) {
+            return Some(ended);
+        }
+        if !waits_for_a_person(state) {
+            return None;
+        }
+        let waits = outstanding(rules, state);
+        let question = waits.first().and_then(|effect| crate::prompt::question(rules, state, *effect))?;
+        (waits.len() == 1).then(|| Outcome::Waiting { question: question.to_owned() })
+    }
+
+    /// How a state has ended; `None` where it has not.
+    pub fn ended(state: &State) -> Option<Self> {
         let artifacts = &state.task.artifacts;
         match state.phase.name() {
             PhaseName::Done => Some(Outcome::Answer(artifacts.final_answer.clone().unwrap_or_default())),
             PhaseName::Error => artifacts.error.clone().map(Outcome::Error),
-            _ if !waits_for_a_person(state) => None,
-            _ => match outstanding(rules, state).as_slice() {
-                [effect] => {
-                    let question = crate::prompt::question(rules, state, *effect)?.to_owned();
-                    Some(Outcome::Waiting { question })
-                }
-                _ => None,
-            },
+            _ => None,
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use super::context::Context;
 use super::effect_id::{EffectId, EffectKind, Place};
-use super::event::{Effect, Event};
+use super::event::Effect;
 use super::execute::{self, place, slot};
 use super::hierarchy;
 use super::state::{Counters, ExecuteStage, Input, NestedRun, PhaseName, State, StepRun, Task};
@@ -133,20 +133,20 @@ fn settle(
 
 /// The run that an effect belongs to: its rules, its state, and the effect as that run knows it.
 #[derive(Clone, Copy, Debug)]
-pub struct Local<'a> {
+pub struct Local<'r, 's> {
     /// The rules it goes by.
-    pub rules: &'a Rules,
+    pub rules: &'r Rules,
     /// Where it is.
-    pub state: &'a State,
+    pub state: &'s State,
     /// The effect's id in it.
     pub id: EffectId,
     /// The names of the steps that it is nested in, outermost first: whose they are.
-    pub agents: [Option<&'a str>; crate::spec::MAX_NESTING],
+    pub agents: [Option<&'s str>; crate::spec::MAX_NESTING],
 }
 
 /// Finds the run that an effect belongs to: the run itself, or one nested in its steps. `None` where
 /// there is no such run now.
-pub fn local<'a>(rules: &'a Rules, state: &'a State, id: EffectId) -> Option<Local<'a>> {
+pub fn local<'r, 's>(rules: &'r Rules, state: &'s State, id: EffectId) -> Option<Local<'r, 's>> {
     let mut found = Local { rules, state, id, agents: [None; crate::spec::MAX_NESTING] };
     let mut depth = 0;
     while let Some((place, inner)) = found.id.outside() {

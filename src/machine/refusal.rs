@@ -86,7 +86,7 @@ pub fn admit(rules: &Rules, state: &State, event: &Event) -> Result<(), Refusal>
 }
 
 /// Whether this kind of event answers what is asked.
-fn fits(here: &Local<'_>, event: &Event) -> bool {
+fn fits(here: &Local<'_, '_>, event: &Event) -> bool {
     let by_model = match here.id.kind {
         EffectKind::Step { step, .. } => asks_a_role(here.rules, &here.state.task, step),
         EffectKind::Wait { .. } | EffectKind::Human { .. } => false,

@@ -62,13 +62,13 @@ fn known_by(rules: &Rules, state: &State, progress: &Progress, step: u32) -> Vec
 /// The tool of a call effect and the input it is called with, in the run that it belongs to.
 ///
 /// Returns `None` where the effect calls no tool, or the run does not wait for it.
-pub fn call<'a>(rules: &'a Rules, state: &'a State, effect: Effect) -> Option<(&'a str, Cow<'a, Value>)> {
+pub fn call<'s>(rules: &Rules, state: &'s State, effect: Effect) -> Option<(&'s str, Cow<'s, Value>)> {
     let Effect::CallTool { id, step } = effect else { return None };
     tool_call(local(rules, state, id)?.state, step)
 }
 
 /// The contract of the tool that an effect calls.
-pub fn called<'a>(rules: &'a Rules, state: &'a State, effect: Effect) -> Option<&'a ToolContract> {
+pub fn called<'r>(rules: &'r Rules, state: &State, effect: Effect) -> Option<&'r ToolContract> {
     let Effect::CallTool { id, step } = effect else { return None };
     let here = local(rules, state, id)?;
     let progress = here.state.task.progress.as_ref()?;
@@ -76,7 +76,7 @@ pub fn called<'a>(rules: &'a Rules, state: &'a State, effect: Effect) -> Option<
 }
 
 /// What a person is asked by an effect.
-pub fn question<'a>(rules: &'a Rules, state: &'a State, effect: Effect) -> Option<&'a str> {
+pub fn question<'s>(rules: &Rules, state: &'s State, effect: Effect) -> Option<&'s str> {
     let Effect::AskHuman { id, step } = effect else { return None };
     let progress = local(rules, state, id)?.state.task.progress.as_ref()?;
     Some(progress.plan.steps.get(step as usize)?.question())
@@ -99,6 +99,23 @@ pub fn asked(rules: &Rules, state: &State, effect: Effect) -> Option<String> {
         (Effect::Wait { .. }, _) => name.push_str("wait"),
     }
     Some(name)
+}
+
+/// The constant part of the requests to whom [`asked`] names.
+pub fn frame<'r>(rules: &'r Rules, asked: &str) -> Option<&'r std::sync::Arc<crate::spec::RequestFrame>> {
+    if let Some((agent, rest)) = asked.split_once('/') {
+        return match rules.doer(agent)? {
+            Doer::Agent(inner) => frame(inner, rest),
+            Doer::Role(_) => None,
+        };
+    }
+    match asked.strip_prefix("agent:") {
+        Some(agent) => match rules.doer(agent)? {
+            Doer::Role(frame) => Some(frame),
+            Doer::Agent(_) => None,
+        },
+        None => rules.frame(RoleName::ALL.into_iter().find(|role| role.as_str() == asked)?),
+    }
 }
 
 /// The tool of a step and the input it is called with: the plan's own, or an earlier step's output.

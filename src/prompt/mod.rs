@@ -14,7 +14,7 @@ mod payload;
 mod results;
 mod situation;
 
-pub use call::{asked, call, called, question, request, tool_call};
+pub use call::{asked, call, called, frame, question, request, tool_call};
 pub use payload::render;
 
 use std::sync::Arc;

@@ -6,8 +6,10 @@ use super::Machine;
 use super::abstraction::{Key, key, line_key};
 use super::alphabet::{Letter, letters};
 use super::check::{Check, Checks};
-use crate::machine::{Effect, Effects, Event, Input, Move, PhaseName, Refused, State, Step, TraceLine};
-use crate::spec::{Bounds, Rules};
+use crate::machine::{
+    Effect, Effects, Event, Input, Move, PhaseName, Refused, Speaker, State, Step, TraceLine, Turn,
+};
+use crate::spec::{Bounds, Memory, Rules};
 
 /// How many concrete states stand for one abstract state. More than one, so that an abstraction
 /// that drops an input of a branch is caught: what they do next must be the same.
@@ -79,7 +81,7 @@ pub(super) fn walk(machine: &dyn Machine, rules: &Rules, bounds: Bounds, explore
         checks: Checks::new(),
         queue: VecDeque::new(),
     };
-    let begun = machine.start(rules, Input::question("…"));
+    let begun = machine.start(rules, asked(rules));
     let first = (count(&begun.effects), begun.effects.len());
     walk.checks.start(rules, &begun);
     walk.arrive(begun.state);
@@ -87,6 +89,16 @@ pub(super) fn walk(machine: &dyn Machine, rules: &Rules, bounds: Bounds, explore
         walk.leave(number, state);
     }
     walk.report(bounds, explored_as, first.0)
+}
+
+/// What runs are walked from: with an earlier turn, where the policy remembers turns, so that what is
+/// asked only then is asked.
+fn asked(rules: &Rules) -> Input {
+    let mut input = Input::question("…");
+    if rules.policy().memory == Memory::Thread {
+        input.history = vec![Turn { role: Speaker::User, content: "…".into() }];
+    }
+    input
 }
 
 struct Panicked;
