@@ -425,5 +425,8 @@ fn what_no_shipped_agent_chooses_is_left_at_its_default() {
     assert_eq!(default.on_bad_reply, OnBadReply::Repair);
     assert_eq!((default.on_exhausted, default.on_rejection), (OnExhausted::Fail, OnRejection::Stop));
     assert_eq!((default.memory, default.execution), (Memory::None, Execution::Sequential));
-    assert_eq!((default.plan.final_step, default.plan.fields), (FinalStep::Required, Vec::<StepField>::new()));
+    assert_eq!(
+        (default.plan.final_step, default.plan.fields),
+        (FinalStep::Required, Vec::<StepField>::new())
+    );
 }

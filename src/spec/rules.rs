@@ -11,8 +11,8 @@ use super::{
     Approval, Bounds, Digest, Intake, Member, OnBadReply, OnFailure, Planner, Policy, Role, RoleName, Spec,
 };
 use crate::contract::{
-    AnswerForm, Decision, FinalStep, Intent, PlanContract, PlanSays, PlanShape, PreviousContext, Scope, ToolContract,
-    ToolEffect, Trust,
+    AnswerForm, Decision, FinalStep, Intent, PlanContract, PlanSays, PlanShape, PreviousContext, Scope,
+    ToolContract, ToolEffect, Trust,
 };
 
 /// A contradiction or a value out of range in a spec.
