@@ -41,8 +41,11 @@ iterations     | -                 | -               | -            | 4         
 /// What the agents of the family of `react` choose otherwise than it.
 const FAMILY: [(&str, &str); 3] = [("conversational", "memory: thread"), ("self-ask", ""), ("docstore", "")];
 
+/// A tool, how often at least, and the lines of the answer that it must be called for.
+type Call = (&'static str, u32, Option<&'static str>);
+
 /// The calls that must have been made before there is an answer.
-const REQUIRED: [(&str, &[(&str, u32, Option<&str>)]); 2] = [
+const REQUIRED: [(&str, &[Call]); 2] = [
     ("self-ask", &[("search", 1, Some("Follow-up"))]),
     ("docstore", &[("wiki", 1, None), ("lookup", 1, None)]),
 ];

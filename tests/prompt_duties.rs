@@ -333,6 +333,12 @@ fn intent_first_talks_naturally() {
     told("intent-first.conversation", &["small talk, talk naturally"]);
 }
 
+#[test]
+fn intent_first_answers_a_plain_question_from_the_turns_and_from_what_it_knows() {
+    let words = ["A question is an instruction to answer it", "`history`", "not sure"];
+    told("intent-first.conversation", &words);
+}
+
 // evaluate-loop
 
 #[test]
@@ -360,6 +366,11 @@ fn evaluate_loop_calls_several_tools_at_once_and_none_twice() {
 #[test]
 fn evaluate_loop_looks_for_what_is_missing_among_what_was_not_read() {
     told("evaluate-loop.planner", &["`missing_info`", "`explored`", "`unexplored` articles first"]);
+}
+
+#[test]
+fn evaluate_loop_asks_the_standard_contract_by_subject_and_not_by_number() {
+    told("evaluate-loop.planner", &["by title or subject", "number their articles differently"]);
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub fn shipped(name: &str) -> Option<Spec> {
     Some(load(source(name)?).expect("the test `every_shipped_agent_loads` reads each of them"))
 }
 
-/// The contract of a shipped tool: `calc`, `docs`, `wiki`, `lookup` or `search`.
+/// The contract of a shipped tool, such as `calc`.
 pub fn tool(name: &str) -> Option<ToolContract> {
     tools().into_iter().find(|tool| tool.name == name)
 }
