@@ -125,7 +125,9 @@ fn row_of(line: &TraceLine) -> [String; 3] {
         TraceLine::ReplanTrigger { replan_count, reason, fix_hint } => {
             row3("REPLAN_TRIGGER", &format!("replan {replan_count}"), &with_hint(reason, fix_hint))
         }
-        TraceLine::Scope { in_scope } => row3("SCOPE", if *in_scope { "in scope" } else { "out of scope" }, ""),
+        TraceLine::Scope { in_scope } => {
+            row3("SCOPE", if *in_scope { "in scope" } else { "out of scope" }, "")
+        }
         TraceLine::PreviousContext { needed } => {
             row3("PREVIOUS_CONTEXT", if *needed { "needed" } else { "not needed" }, "")
         }

@@ -110,7 +110,10 @@ impl Playback {
 
     fn request_drift(&self, prepared: &Prepared<'_>, nearest: &Exchange) -> Option<Drift> {
         let difference = match (&prepared.request, nearest) {
-            (Request::Model { request, .. }, Exchange::Model { role, request: recorded, conversation, .. }) => {
+            (
+                Request::Model { request, .. },
+                Exchange::Model { role, request: recorded, conversation, .. },
+            ) => {
                 let now = serde_json::from_str(&request.payload).ok()?;
                 let frame_then = self.fixture.frames.get(role).map(serde_json::to_value)?.ok()?;
                 let frame_now = serde_json::to_value(Frame::of(&request.frame)).ok()?;

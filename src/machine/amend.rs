@@ -30,7 +30,8 @@ pub(super) fn amend(decision: &Decision, task: &mut Task, rules: &Rules) -> Resu
         (Action::Collaborate, _, Some(both)) => collaborate(&mut rest, both, decision, &question, progress),
         _ => return Ok(Amended::Nothing),
     }
-    let left = rules.spec().limits.max_added_steps - task.counters.added_steps.min(rules.spec().limits.max_added_steps);
+    let left = rules.spec().limits.max_added_steps
+        - task.counters.added_steps.min(rules.spec().limits.max_added_steps);
     if rest.added > left {
         return Err(format!(
             "{} more steps were wanted, {left} of {} may be added",

@@ -102,8 +102,20 @@ pub(super) fn allows_plan(task: &mut Task, context: &mut Context<'_>) -> bool {
     let need = Need::of(task, context.rules);
     let bounds = context.rules.bounds();
     let kinds = [
-        ("tool", task.counters.tool_calls, need.tool_calls, bounds.tool_calls, ErrorCode::MaxToolCallsExceeded),
-        ("model", task.counters.model_calls, need.model_calls, bounds.model_calls, ErrorCode::MaxModelCallsExceeded),
+        (
+            "tool",
+            task.counters.tool_calls,
+            need.tool_calls,
+            bounds.tool_calls,
+            ErrorCode::MaxToolCallsExceeded,
+        ),
+        (
+            "model",
+            task.counters.model_calls,
+            need.model_calls,
+            bounds.model_calls,
+            ErrorCode::MaxModelCallsExceeded,
+        ),
     ];
     for (kind, spent, needed, most, code) in kinds {
         let wanted = spent.saturating_add(needed);

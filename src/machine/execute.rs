@@ -78,9 +78,13 @@ fn outcome(step: u32, attempt: u32, event: Event, task: &mut Task, rules: &Rules
         Event::ModelFailed { failure, .. } => {
             let fallback = start::member(rules, &planned.tool).and_then(|role| role.on_failure.clone());
             match fallback {
-                Some(OnFailure::Fallback(output)) => {
-                    StepRun::Completed { output, sources: Vec::new(), attempts: attempt, cached: false, nested: None }
-                }
+                Some(OnFailure::Fallback(output)) => StepRun::Completed {
+                    output,
+                    sources: Vec::new(),
+                    attempts: attempt,
+                    cached: false,
+                    nested: None,
+                },
                 _ => failed(format!("ERROR: {failure}")),
             }
         }
@@ -237,7 +241,9 @@ pub(super) fn execute_line(task: &Task, ok: bool, error: Option<String>) -> Trac
         for (at, run) in progress.steps.iter().enumerate().skip(task.first_step()) {
             num_results += u32::from(run.output().is_some());
             num_failed += u32::from(matches!(run, StepRun::Failed { .. }));
-            if let StepRun::Completed { nested: Some(run), .. } | StepRun::Failed { nested: Some(run), .. } = run {
+            if let StepRun::Completed { nested: Some(run), .. } | StepRun::Failed { nested: Some(run), .. } =
+                run
+            {
                 let planned = &progress.plan.steps[at];
                 let (step, agent, trace) = (planned.name(at), planned.tool.clone(), run.trace.clone());
                 nested.push(NestedTrace { step, agent, trace });

@@ -12,7 +12,8 @@ use super::context::Context;
 use super::event::Event;
 use super::refusal::{Refusal, Refused};
 use super::state::{
-    Artifacts, Asking, Counters, Draft, ErrorCode, Input, Phase, PhaseName, PlanStage, State, Task, Understanding,
+    Artifacts, Asking, Counters, Draft, ErrorCode, Input, Phase, PhaseName, PlanStage, State, Task,
+    Understanding,
 };
 use super::{Step, ending, execute, intake, plan, validate, write};
 use crate::spec::Rules;

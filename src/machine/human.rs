@@ -80,9 +80,7 @@ fn check(
 ) -> Result<Links, ContractError> {
     let begun = progress.steps.iter().filter(|run| **run != StepRun::Pending).count();
     // The step that is being answered counts as done: later ones may be shown its answer.
-    let done = |at: usize| {
-        progress.is_done(at) || progress.steps.get(at) == Some(&StepRun::WaitingHuman)
-    };
+    let done = |at: usize| progress.is_done(at) || progress.steps.get(at) == Some(&StepRun::WaitingHuman);
     let before = Before { steps: &progress.plan.steps[..begun], done: &done };
     rules.plan().check_edit(before, steps)
 }

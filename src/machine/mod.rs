@@ -56,7 +56,9 @@ pub use state::{
     Task, Turn, Understanding, Writing,
 };
 pub use trace::{NestedTrace, Steps, TraceLine};
-pub use view::{PastStep, PlanView, StepView, collected_info, decision_log, explored, past_steps, waits_for_a_person};
+pub use view::{
+    PastStep, PlanView, StepView, collected_info, decision_log, explored, past_steps, waits_for_a_person,
+};
 
 use smallvec::SmallVec;
 

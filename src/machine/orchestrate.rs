@@ -36,7 +36,9 @@ pub(super) fn ask(stage: &mut ExecuteStage, task: &mut Task, context: &mut Conte
 pub(super) fn on_event(stage: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>) {
     let ExecuteStage::Orchestrating(asking) = stage else { return };
     let read = |rules: &Rules, _: &Task, reply: &super::ModelReply| rules.read_decision(&reply.text);
-    let Some(Usable { value, fallback }) = reply::read(duty(task), asking, task, context, read) else { return };
+    let Some(Usable { value, fallback }) = reply::read(duty(task), asking, task, context, read) else {
+        return;
+    };
     let asks = asking.ask;
     task.current().decision_asks.push(asks);
     decide(stage, value, fallback, task, context);
@@ -61,7 +63,8 @@ fn decide(
     }
     let after = task.progress.as_ref().map_or(0, |progress| progress.schedule.finished);
     let (draft, action) = (task.draft, decision.action);
-    let line = TraceLine::Decision { after, decision: decision.clone(), fallback: fallback.clone(), remaining };
+    let line =
+        TraceLine::Decision { after, decision: decision.clone(), fallback: fallback.clone(), remaining };
     task.trace.push(line);
     task.decisions.push(Decided { draft, after, decision, fallback: fallback.is_some() });
     if action == Action::SkipRemaining {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::context::Context;
 use super::event::ModelReply;
+use super::intake;
 use super::outstanding::drafter;
 use super::reply::{self, Duty};
 use super::route::Exit;
 use super::state::{Draft, PhaseName, PlanStage, Progress, StepRun, Task};
 use super::trace::{Steps, TraceLine};
-use super::intake;
 use crate::contract::plan::{Before, ReadPlan};
 use crate::contract::react::ReactReply;
 use crate::contract::read::{spoken, within};
@@ -106,7 +106,10 @@ fn read(rules: &Rules, task: &Task, reply: &ModelReply) -> Result<Drafted, Contr
             within(&reply.text, most)?;
             let said = spoken(&reply.text);
             if reply.tool_calls.is_empty() && said.is_empty() {
-                return Err(ContractError::at("$", "expected tool calls or an answer in words, found neither"));
+                return Err(ContractError::at(
+                    "$",
+                    "expected tool calls or an answer in words, found neither",
+                ));
             }
             let calls = &reply.tool_calls;
             let plan = (!calls.is_empty()).then(|| contract.read_calls(before, calls, most)).transpose()?;

@@ -71,7 +71,8 @@ pub fn admit(rules: &Rules, state: &State, event: &Event) -> Result<(), Refusal>
     let Some(id) = event.effect() else { return Ok(()) };
     let here = local(rules, state, id);
     let Some(here) = here.filter(|here| is_outstanding(here.state, here.id.kind)) else {
-        let refusal = if was_asked(rules, state, id) { Refusal::AlreadyAnswered } else { Refusal::NeverAsked };
+        let refusal =
+            if was_asked(rules, state, id) { Refusal::AlreadyAnswered } else { Refusal::NeverAsked };
         return Err(refusal(id));
     };
     if !fits(&here, event) {
@@ -79,7 +80,8 @@ pub fn admit(rules: &Rules, state: &State, event: &Event) -> Result<(), Refusal>
     }
     match event {
         Event::HumanAnswered { answer: HumanAnswer::Edit { steps }, .. } => {
-            human::check_edit(here.rules, here.state, steps).map_err(|error| Refusal::BadEdit(Box::new(error)))
+            human::check_edit(here.rules, here.state, steps)
+                .map_err(|error| Refusal::BadEdit(Box::new(error)))
         }
         _ => Ok(()),
     }
@@ -210,14 +212,12 @@ fn asked_before(task: &Task, kind: EffectKind) -> bool {
             let asks = draft.decision_asks.get((nth as usize).wrapping_sub(1));
             asks.is_some_and(|asks| (1..=*asks).contains(&ask))
         }),
-        EffectKind::Step { draft, step, attempt } => {
-            run_of(task, draft, step).is_some_and(|run| match run {
-                StepRun::Completed { .. } | StepRun::Failed { .. } => {
-                    (1..=run.attempts()).contains(&attempt) && was_called(task, draft, step)
-                }
-                _ => (1..run.attempts()).contains(&attempt) || waits_after(run, attempt),
-            })
-        }
+        EffectKind::Step { draft, step, attempt } => run_of(task, draft, step).is_some_and(|run| match run {
+            StepRun::Completed { .. } | StepRun::Failed { .. } => {
+                (1..=run.attempts()).contains(&attempt) && was_called(task, draft, step)
+            }
+            _ => (1..run.attempts()).contains(&attempt) || waits_after(run, attempt),
+        }),
         EffectKind::Wait { draft, step, attempt } => {
             run_of(task, draft, step).is_some_and(|run| (2..=run.attempts()).contains(&attempt))
         }

@@ -20,7 +20,8 @@ pub(super) fn again(task: &mut Task, context: &mut Context<'_>, step: u32, numbe
 }
 
 fn attempt(task: &mut Task, context: &mut Context<'_>, step: u32, attempt: u32) {
-    let Some(planned) = task.progress.as_ref().and_then(|progress| progress.plan.steps.get(step as usize)) else {
+    let Some(planned) = task.progress.as_ref().and_then(|progress| progress.plan.steps.get(step as usize))
+    else {
         return;
     };
     match context.rules.doer(&planned.tool) {

@@ -54,7 +54,8 @@ fn summary(progress: &Progress, task: &Task) -> String {
             return None;
         }
         let name = planned.name(at);
-        let number = name.strip_prefix("step_").filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        let number =
+            name.strip_prefix("step_").filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
         let what = planned.description.as_deref().or(planned.task.as_deref());
         let what = match what {
             None if planned.is_hitl() => planned.question(),

@@ -42,13 +42,7 @@ pub(super) fn of(rules: &Rules, state: &State) -> Vec<Message> {
     said
 }
 
-fn called(
-    rules: &Rules,
-    task: &Task,
-    draft: &Draft,
-    steps: std::ops::Range<usize>,
-    said: &mut Vec<Message>,
-) {
+fn called(rules: &Rules, task: &Task, draft: &Draft, steps: std::ops::Range<usize>, said: &mut Vec<Message>) {
     let Some(progress) = task.progress.as_ref().filter(|_| !steps.is_empty()) else {
         said.extend((!draft.said.is_empty()).then(|| words(draft)));
         return;

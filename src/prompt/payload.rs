@@ -176,7 +176,8 @@ fn history<'a>(rules: &Rules, task: &'a Task, role: RoleName) -> Option<&'a [Tur
     let used = match role {
         RoleName::PreviousContext | RoleName::Intent => true,
         RoleName::Planner | RoleName::Replanner => {
-            let rewritten = understanding.intent.as_ref().is_some_and(|intent| intent.rewritten_query.is_some());
+            let rewritten =
+                understanding.intent.as_ref().is_some_and(|intent| intent.rewritten_query.is_some());
             !rewritten && !policy.intake.contains(&Intake::PreviousContext)
         }
         RoleName::Writer | RoleName::Conversation => {

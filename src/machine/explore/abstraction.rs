@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::machine::{
-    Asking, ErrorCode, ExecuteStage, Gate, Phase, PhaseName, PlanStage, Progress, State, StepRun, Task, TraceLine,
+    Asking, ErrorCode, ExecuteStage, Gate, Phase, PhaseName, PlanStage, Progress, State, StepRun, Task,
+    TraceLine,
 };
-use crate::spec::{Duplicates, Orchestrate, Rules, Write};
+use crate::spec::{Duplicates, Orchestrate, Planner, Rules, Write};
 
 /// An abstract state. Ordered and serialised, so that reports are the same every time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -98,9 +99,11 @@ pub fn key(rules: &Rules, state: &State) -> Key {
         added: task.counters.added_steps,
         past: task.artifacts.past.len(),
         feedback: task.feedback.as_ref().map(|feedback| !feedback.fix_hint.trim().is_empty()),
-        tainted: (task.tainted, draft.is_some_and(|draft| draft.tainted)),
+        tainted: (task.tainted, !phase.is_terminal() && draft.is_some_and(|draft| draft.tainted)),
         answered: task.artifacts.final_answer.is_some(),
-        asks: draft.map_or((0, 0, 0), |draft| (draft.plan_asks, draft.verdict_asks, draft.write_asks)),
+        asks: draft
+            .filter(|_| !phase.is_terminal())
+            .map_or((0, 0, 0), |draft| (draft.plan_asks, draft.verdict_asks, draft.write_asks)),
         progress: progress.map(|progress| plan_key(rules, task, progress)),
     }
 }
@@ -131,8 +134,11 @@ fn plan_key(rules: &Rules, task: &Task, progress: &Progress) -> PlanKey {
     let schedule = &progress.schedule;
     let first = task.first_step();
     let steps = || progress.plan.steps.iter().zip(&progress.steps);
-    let tools: Vec<&str> =
-        steps().skip(first).filter(|(step, _)| !step.is_final()).map(|(step, _)| step.tool.as_str()).collect();
+    let tools: Vec<&str> = steps()
+        .skip(first)
+        .filter(|(step, _)| !step.is_final())
+        .map(|(step, _)| step.tool.as_str())
+        .collect();
     let linked = !schedule.links.needs.is_empty() || !schedule.twins.is_empty();
     // Independent steps of one kind are interchangeable, except that one by one they keep order
     // anyway; steps that differ, or wait for each other, are not.
@@ -150,10 +156,9 @@ fn plan_key(rules: &Rules, task: &Task, progress: &Progress) -> PlanKey {
             *counts.entry(status(run)).or_default() += 1;
         }
     }
-    let here = steps().skip(first).map(|(planned, run)| StepKey {
-        tool: planned.tool.clone(),
-        status: listed.then(|| status(run)),
-    });
+    let here = steps()
+        .skip(first)
+        .map(|(planned, run)| StepKey { tool: planned.tool.clone(), status: listed.then(|| status(run)) });
     let from_here = |at: u32| at.checked_sub(first as u32);
     let needs = (first..progress.steps.len()).filter(|_| linked).map(|at| {
         let needs = schedule.links.needs.get(at).into_iter().flatten();
@@ -173,20 +178,21 @@ fn plan_key(rules: &Rules, task: &Task, progress: &Progress) -> PlanKey {
 /// What branches read of the steps of earlier drafts.
 fn kept(rules: &Rules, progress: &Progress, first: usize) -> BTreeMap<(String, &'static str), usize> {
     let policy = rules.policy();
-    let counted = policy.required_calls.iter().map(|required| required.least.max(MOST_LINES) as usize).max();
-    let matters = policy.duplicates == Duplicates::Skip || policy.orchestrate == Orchestrate::EachStep;
-    let most = counted.unwrap_or(1);
+    let by_tool = policy.duplicates == Duplicates::Skip || policy.orchestrate == Orchestrate::EachStep;
+    let referred =
+        policy.planner == Planner::Json || matches!(policy.write, Write::LastResult | Write::Summary);
     let mut kept = BTreeMap::new();
     for (planned, run) in progress.plan.steps.iter().zip(&progress.steps).take(first) {
-        let tool = if counted.is_some() || matters { planned.tool.clone() } else { String::new() };
-        let status = match run {
-            StepRun::Completed { .. } => "completed",
-            _ if policy.write == Write::Planner || counted.is_some() => run.status(),
-            // Only whether something was completed is asked of them.
-            _ => continue,
-        };
-        let count: &mut usize = kept.entry((tool, status)).or_default();
-        *count = (*count + 1).min(most);
+        let required = policy.required_calls.iter().find(|required| required.tool == planned.tool);
+        if let Some(required) = required.filter(|_| run.output().is_some()) {
+            let most = required.least.max(if required.per_line.is_some() { MOST_LINES } else { 0 });
+            let count: &mut usize = kept.entry((planned.tool.clone(), "made")).or_default();
+            *count = (*count + 1).min(most as usize);
+        }
+        if matches!(run, StepRun::Completed { .. }) && (by_tool || referred) {
+            let tool = if by_tool { planned.tool.clone() } else { String::new() };
+            kept.insert((tool, "completed"), 1);
+        }
     }
     kept
 }

@@ -178,7 +178,9 @@ impl Checks {
             let code = after.task.error().map(|error| error.code);
             let ended = match policy.on_exhausted {
                 _ if taken.exit == Exit::Declined => code == Some(ErrorCode::Rejected),
-                OnExhausted::Write if policy.validate_at == ValidateAt::Answer && taken.exit == Exit::Rejected => {
+                OnExhausted::Write
+                    if policy.validate_at == ValidateAt::Answer && taken.exit == Exit::Rejected =>
+                {
                     taken.to == PhaseName::Done
                 }
                 OnExhausted::Write => taken.to == PhaseName::Write,
@@ -251,7 +253,14 @@ impl Checks {
     }
 
     /// What only the whole graph can tell.
-    pub fn graph(&mut self, rules: &Rules, keys: &[Key], edges: &[Edge], longest: Option<Bounds>) {
+    pub fn graph(
+        &mut self,
+        rules: &Rules,
+        keys: &[Key],
+        edges: &[Edge],
+        moves: &BTreeSet<Move>,
+        longest: Option<Bounds>,
+    ) {
         self.claim(BOUNDED, longest.is_some(), || "the graph has a cycle".into());
         let bounds = rules.bounds();
         if let Some(longest) = longest {
@@ -266,7 +275,7 @@ impl Checks {
                 || limits.max_transitions.is_some();
             self.claim(BOUNDED, within || budgeted, || format!("longest {longest:?}, bounds {bounds:?}"));
         }
-        let phases: BTreeSet<PhaseName> = keys.iter().map(|key| key.phase).collect();
+        let phases: BTreeSet<PhaseName> = moves.iter().map(|taken| taken.to).collect();
         let writes = !(rules.policy().write == Write::Planner);
         for phase in [PhaseName::Execute, PhaseName::Write, PhaseName::Done] {
             if phase == PhaseName::Write && !writes {

@@ -135,7 +135,13 @@ pub struct NestedRun {
 impl StepRun {
     /// Done on the first try.
     pub fn completed(output: impl Into<String>) -> Self {
-        StepRun::Completed { output: output.into(), sources: Vec::new(), attempts: 1, cached: false, nested: None }
+        StepRun::Completed {
+            output: output.into(),
+            sources: Vec::new(),
+            attempts: 1,
+            cached: false,
+            nested: None,
+        }
     }
 
     /// The step's result, where it has one.

@@ -5,8 +5,8 @@ mod replies;
 
 use crate::contract::{HITL, PlanStep};
 use crate::machine::{
-    Effect, EffectId, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State, ToolOutcome,
-    outstanding,
+    Effect, EffectId, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State,
+    ToolOutcome, outstanding,
 };
 use crate::spec::Rules;
 
@@ -72,7 +72,11 @@ fn people(rules: &Rules, effect: EffectId, letters: &mut Vec<Letter>) {
     let mut answers = vec![
         ("responded", HumanAnswer::respond("yes"), true),
         ("rejected", HumanAnswer::reject("no"), true),
-        ("edited to something unknown", edit(vec![PlanStep { tool: "no such tool".into(), ..PlanStep::default() }]), false),
+        (
+            "edited to something unknown",
+            edit(vec![PlanStep { tool: "no such tool".into(), ..PlanStep::default() }]),
+            false,
+        ),
     ];
     if rules.policy().plan.final_step == crate::contract::FinalStep::None {
         let asks = PlanStep { tool: HITL.into(), ..PlanStep::default() };

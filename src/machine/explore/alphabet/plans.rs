@@ -14,9 +14,10 @@ type Replies = Vec<(String, ModelReply)>;
 /// One doer of each kind that a branch can tell apart: its effect, whether it may happen twice, whether
 /// its output is trusted, whether a model does it, and whether it must be called.
 fn kinds(rules: &Rules) -> Vec<&ToolContract> {
-    let mut kinds: Vec<((ToolEffect, bool, Trust, bool, bool), &ToolContract)> = Vec::new();
+    let mut kinds: Vec<((ToolEffect, bool, Trust, bool, Option<&str>), &ToolContract)> = Vec::new();
     for tool in rules.plan().all() {
-        let required = rules.policy().required_calls.iter().any(|required| required.tool == tool.name);
+        let required = rules.policy().required_calls.iter().find(|required| required.tool == tool.name);
+        let required = required.map(|required| required.tool.as_str());
         let does = rules.doer(&tool.name).is_some();
         let kind = (tool.effect, tool.is_idempotent(), tool.trust, does, required);
         if !kinds.iter().any(|(known, _)| *known == kind) {
@@ -37,8 +38,23 @@ fn input(tool: &ToolContract, nth: usize) -> Value {
     }
 }
 
+/// How many steps stand before a new plan.
+fn kept(rules: &Rules, state: &State) -> usize {
+    let progress = state.task.progress.as_ref().filter(|_| rules.policy().keeps_steps());
+    progress.map_or(0, |progress| progress.steps.len())
+}
+
+/// A plan whose one step waits for one that an earlier draft did.
+fn going_on(tool: &ToolContract, state: &State, ends: bool) -> Option<(String, ModelReply)> {
+    let progress = state.task.progress.as_ref()?;
+    let done = progress.steps.iter().position(|run| matches!(run, StepRun::Completed { .. }))?;
+    let name = progress.plan.steps[done].name(done);
+    Some(text("plan that goes on from what was done", plan(&[tool], ends, |_| json!([name]))))
+}
+
 /// Plans in JSON.
-pub(super) fn written(rules: &Rules) -> Replies {
+pub(super) fn written(rules: &Rules, state: &State) -> Replies {
+    let base = kept(rules, state);
     let policy = rules.policy();
     let ends = policy.plan.final_step == FinalStep::Required;
     let (least, most) = (policy.plan.min_steps, policy.plan.max_steps);
@@ -53,7 +69,8 @@ pub(super) fn written(rules: &Rules) -> Replies {
         }
         for tool in &kinds {
             let tools = vec![*tool; calls as usize];
-            replies.push(text(&format!("plan of {calls} × {}", tool.name), plan(&tools, ends, |_| Value::Null)));
+            replies
+                .push(text(&format!("plan of {calls} × {}", tool.name), plan(&tools, ends, |_| Value::Null)));
         }
         if kinds.len() > 1 && calls > 1 {
             let tools: Vec<&ToolContract> = kinds.iter().copied().cycle().take(calls as usize).collect();
@@ -61,26 +78,31 @@ pub(super) fn written(rules: &Rules) -> Replies {
         }
         if calls == 4 && !kinds.is_empty() && policy.execution != Execution::Sequential {
             let diamond = |at: usize| match at {
-                1 | 2 => json!(["step_1"]),
-                3 => json!(["step_2", "step_3"]),
+                1 | 2 => json!([format!("step_{}", base + 1)]),
+                3 => json!([format!("step_{}", base + 2), format!("step_{}", base + 3)]),
                 _ => Value::Null,
             };
             replies.push(text("plan of a diamond", plan(&[kinds[0]; 4], ends, diamond)));
         }
         if calls == 3 && !kinds.is_empty() {
-            let chain = |at: usize| if at == 0 { Value::Null } else { json!([format!("step_{at}")]) };
+            let chain =
+                |at: usize| if at == 0 { Value::Null } else { json!([format!("step_{}", base + at)]) };
             replies.push(text("plan of a chain", plan(&[kinds[0]; 3], ends, chain)));
         }
         if policy.duplicates == Duplicates::Skip && calls == 2 && !kinds.is_empty() {
             replies.push(text("plan of the same call twice", same_twice(kinds[0], ends)));
         }
         if rules.plan().shape().hitl && calls > 1 && !kinds.is_empty() {
-            replies.push(text(&format!("plan of {calls} steps with a question"), asking(kinds[0], calls, ends)));
+            replies
+                .push(text(&format!("plan of {calls} steps with a question"), asking(kinds[0], calls, ends)));
         }
     }
     if rules.plan().shape().hitl && most > 1 {
         let asks = json!({"agent": HITL, "hitl_question": "may I?"});
         replies.push(text("plan of only a question", whole(vec![asks], ends)));
+    }
+    if base > 0 && !kinds.is_empty() {
+        replies.extend(going_on(kinds[0], state, ends));
     }
     replies.extend(bad(most));
     replies
@@ -137,7 +159,8 @@ pub(super) fn called(rules: &Rules, state: &State) -> Replies {
     let most = policy.plan.max_steps as usize;
     let kinds = kinds(rules);
     let call = |tool: &ToolContract, nth: usize| (tool.name.clone(), tool.arguments(&input(tool, nth)));
-    let fresh = state.task.first_step() + state.task.progress.as_ref().map_or(0, |progress| progress.steps.len());
+    let fresh =
+        state.task.first_step() + state.task.progress.as_ref().map_or(0, |progress| progress.steps.len());
     let mut replies = words(rules);
     for size in 1..=most {
         for tool in &kinds {

@@ -16,7 +16,7 @@ pub(super) fn of(rules: &Rules, state: &State, role: RoleName) -> Replies {
         RoleName::PreviousContext => contexts(),
         RoleName::Intent => intents(rules),
         RoleName::Planner | RoleName::Replanner => match rules.policy().planner {
-            Planner::Json => plans::written(rules),
+            Planner::Json => plans::written(rules, state),
             Planner::ToolCalls => plans::called(rules, state),
             Planner::ReactText => plans::acted(rules, state),
         },
