@@ -9,6 +9,7 @@
 //! [`ToolError`](crate::driver::ToolError), and the machine says what follows. No tool prints, none
 //! keeps anything from one call to the next that would change an answer, and none lets a key out.
 
+mod embedder;
 mod function;
 mod toolbox;
 
@@ -29,6 +30,7 @@ mod wiki;
 pub use calc::Calc;
 #[cfg(feature = "docs")]
 pub use docs::Docs;
+pub use embedder::Embedder;
 pub use function::FnTool;
 #[cfg(feature = "http")]
 pub use search::Search;
