@@ -11,15 +11,17 @@ use planwright::spec::{Digest, RequestFrame, RoleName};
 fn request(role: RoleName, payload: &str) -> ModelRequest {
     let frame = RequestFrame {
         role,
+        agent: None,
         model: None,
         system: String::new(),
         tools: Vec::new(),
+        native_calls: false,
         schema: None,
         temperature: None,
         max_tokens: None,
         digest: Digest::of([]),
     };
-    ModelRequest { frame: Arc::new(frame), payload: payload.to_owned() }
+    ModelRequest { frame: Arc::new(frame), payload: payload.to_owned(), conversation: Vec::new() }
 }
 
 fn text(model: &ScriptedModel, role: RoleName) -> String {
