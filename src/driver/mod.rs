@@ -30,5 +30,6 @@ pub use ports::{
     Cause, Human, Model, ModelError, Question, Secret, TokenSink, Tool, ToolCall, ToolError, ToolOutput,
     Unanswered,
 };
+pub(crate) use redact::Redactor;
 pub use resume::in_doubt;
 pub use run::{Interrupted, Run, Stopped};
