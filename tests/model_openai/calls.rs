@@ -234,6 +234,17 @@ fn calls_that_all_have_index_0_are_told_apart() {
 }
 
 #[test]
+fn brackets_within_texts_and_texts_without_brackets_end_no_call_too_early_or_too_late() {
+    let named = |arguments: &str| piece(0, None, Some("wiki"), arguments);
+    let pieces =
+        [r#"{"input":"a } \\\""#, r#" } {[","deep":{"a":[1]}"#, r#","b":2}"#, r#"{"input":"둘"}"#].map(named);
+    let first = r#"{"input":"a } \\\" } {[","deep":{"a":[1]},"b":2}"#;
+    check_stream(pieces, &[("wiki", first), ("wiki", r#"{"input":"둘"}"#)]);
+    let no_json = [piece(0, None, Some("wiki"), "서울"), piece(0, None, Some("calc"), "1+1")];
+    check_stream(no_json, &[("wiki", "서울"), ("calc", "1+1")]);
+}
+
+#[test]
 fn index_may_be_missing() {
     let whole = |id: Option<&str>, (name, arguments): (&str, &str)| {
         entry(&json!({"id": id, "function": {"name": name, "arguments": arguments}}))

@@ -144,7 +144,7 @@ fn check_refusal(status: u16, message: &str) {
 
 #[test]
 fn server_that_refuses_tools_is_believed_and_the_tools_are_not_dropped() {
-    check_refusal(400, "registry/tiny:latest does not support tools");
+    check_refusal(400, "tiny:latest does not support tools");
     check_refusal(400, "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser");
     check_refusal(400, "Unrecognized request arguments supplied: tool_choice, tools");
     check_refusal(422, "body.tools: Extra inputs are not permitted");
