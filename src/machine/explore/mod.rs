@@ -12,12 +12,18 @@
 mod abstraction;
 mod alphabet;
 mod check;
+pub mod coverage;
 pub mod diagram;
 mod walk;
 
 pub use abstraction::{Key, key};
 pub use check::Check;
 pub use walk::{Edge, Report};
+
+/// The phase graph of some rules, walked just far enough to draw it: every edge, few states.
+pub fn sketch(rules: &Rules) -> Report {
+    coverage::small(&Real, rules)
+}
 
 use super::{Event, Input, Refusal, Refused, State, Step};
 use crate::spec::{Execution, Horizon, Orchestrate, Rules, Spec};

@@ -6,6 +6,7 @@ use super::Machine;
 use super::abstraction::{Key, key, line_key};
 use super::alphabet::{Letter, letters};
 use super::check::{Check, Checks};
+use super::coverage::{Taken, taken};
 use crate::machine::{
     Effect, Effects, Event, Input, Move, PhaseName, Refused, Speaker, State, Step, TraceLine, Turn,
 };
@@ -36,6 +37,8 @@ pub struct Report {
     pub moves: BTreeSet<Move>,
     /// The phases in which a reply is asked for again.
     pub repairs: BTreeSet<PhaseName>,
+    /// The edges that runs can take, those inside phases included.
+    pub taken: BTreeSet<Taken>,
 }
 
 impl Report {
@@ -78,6 +81,7 @@ pub(super) fn walk(machine: &dyn Machine, rules: &Rules, bounds: Bounds, explore
         edges: BTreeSet::new(),
         moves: BTreeSet::new(),
         repairs: BTreeSet::new(),
+        taken: BTreeSet::new(),
         checks: Checks::new(),
         queue: VecDeque::new(),
     };
@@ -112,6 +116,7 @@ struct Walk<'a> {
     edges: BTreeSet<Edge>,
     moves: BTreeSet<Move>,
     repairs: BTreeSet<PhaseName>,
+    taken: BTreeSet<Taken>,
     checks: Checks,
     queue: VecDeque<(usize, State)>,
 }
@@ -207,6 +212,7 @@ impl Walk<'_> {
             _ => None,
         });
         self.repairs.extend(repaired);
+        self.taken.extend(taken(&step, lines_before));
         self.moves.extend(step.moves.iter().copied());
         let (model_calls, tool_calls) = count(&step.effects);
         let on = format!("{}{}", letter.name, spent.said());
@@ -250,6 +256,7 @@ impl Walk<'_> {
             keys: keys.into_iter().collect(),
             moves: self.moves,
             repairs: self.repairs,
+            taken: self.taken,
         }
     }
 }
