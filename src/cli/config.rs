@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::args::WorldArgs;
 use super::failure::{Failure, Outcome};
 use crate::driver::Secret;
+use crate::spec::Prices;
 
 const OPENAI: &str = "https://api.openai.com/v1";
 const KEY: &str = "OPENAI_API_KEY";
@@ -32,6 +33,31 @@ pub struct ConfigFile {
     pub wiki_url: Option<String>,
     pub search_url: Option<String>,
     pub search_key_env: Option<String>,
+    /// What models cost, for a million tokens.
+    pub prices: Prices,
+    /// The currency the prices are in, for people.
+    pub currency: Option<String>,
+    pub cache: CacheFile,
+}
+
+/// The table `cache` of the configuration file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CacheFile {
+    pub folder: Option<PathBuf>,
+    pub entries: Option<usize>,
+    pub bytes: Option<u64>,
+}
+
+/// Where replies are kept, for agents whose policy says so.
+#[derive(Debug)]
+#[allow(dead_code, reason = "MERGE: read by `world::cached` as soon as there is a cache to build")]
+pub struct Cache {
+    pub folder: PathBuf,
+    /// Most replies that are kept.
+    pub entries: Option<usize>,
+    /// Most bytes that they may take.
+    pub bytes: Option<u64>,
 }
 
 /// How a reply's form is asked for.
@@ -59,6 +85,11 @@ pub struct Settings {
     pub search_key: Option<Secret>,
     /// The variable that was looked at for it.
     pub search_key_env: String,
+    /// What models cost; a spec's own prices go before these.
+    pub prices: Prices,
+    pub currency: Option<String>,
+    /// Where replies are kept; `None` where nobody wants that, or there is no place for it.
+    pub cache: Option<Cache>,
 }
 
 /// A server with an OpenAI-compatible endpoint.
@@ -96,7 +127,18 @@ impl Settings {
             search_url: file.search_url,
             search_key: variable(&search_key_env)?.map(Secret::new),
             search_key_env,
+            prices: file.prices,
+            currency: file.currency.filter(|currency| !currency.trim().is_empty()),
+            cache: if args.no_cache { None } else { file.cache.settled() },
         })
+    }
+}
+
+impl CacheFile {
+    /// With the usual folder where none is named.
+    fn settled(self) -> Option<Cache> {
+        let folder = self.folder.or_else(usual_cache)?;
+        Some(Cache { folder, entries: self.entries, bytes: self.bytes })
     }
 }
 
@@ -206,6 +248,7 @@ impl ConfigFile {
             .map_err(|problem| Failure::unusable(format!("{}:{problem}", path.display())))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         file.docs = file.docs.map(|docs| at_home(folder, docs));
+        file.cache.folder = file.cache.folder.map(|cache| at_home(folder, cache));
         let is_path = |agent: &String| super::agent::is_file(agent);
         if let Some(agent) = file.agent.take_if(|agent| is_path(agent)) {
             file.agent = Some(at_home(folder, PathBuf::from(agent)).to_string_lossy().into_owned());
@@ -249,10 +292,19 @@ fn home() -> Option<PathBuf> {
 }
 
 fn usual_place() -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    Some(usual_folder("APPDATA", "XDG_CONFIG_HOME", ".config")?.join("config.toml"))
+}
+
+fn usual_cache() -> Option<PathBuf> {
+    Some(usual_folder("LOCALAPPDATA", "XDG_CACHE_HOME", ".cache")?.join("replies"))
+}
+
+/// The program's folder of one kind, by the custom of the system.
+fn usual_folder(windows: &str, elsewhere: &str, at_home: &str) -> Option<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = match cfg!(windows) {
-        true => folder("APPDATA"),
-        false => folder("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config"))),
+        true => named(windows),
+        false => named(elsewhere).or_else(|| Some(home()?.join(at_home))),
     };
-    Some(base?.join("planwright").join("config.toml"))
+    Some(base?.join("planwright"))
 }

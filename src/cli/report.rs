@@ -5,13 +5,16 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::args::ShowArgs;
+use super::cost::Spent;
 use super::exit::Exit;
 use super::failure::{Failure, Outcome};
 use super::screen::Screen;
+use super::watch::Watch;
 use super::{out, text, trace};
-use crate::driver::{Cause, Interrupted, Run, Stopped};
+use crate::driver::{Cause, Interrupted, Run, Stopped, Waiting};
 use crate::journal::{Drift, Fixture};
 use crate::machine::{ErrorCode, Progress, RunError, State};
+use crate::spec::Prices;
 
 /// A run as it was asked for.
 pub struct Asked<'a> {
@@ -21,19 +24,40 @@ pub struct Asked<'a> {
     pub show: &'a ShowArgs,
     pub journal: Option<&'a Path>,
     pub record: Option<&'a Path>,
+    /// What models cost, and in which currency.
+    pub prices: &'a Prices,
+    pub currency: Option<&'a str>,
+}
+
+impl ShowArgs {
+    /// Who watches a run that is shown like this.
+    pub fn watch<'a>(&self, screen: &'a Screen) -> Watch<'a> {
+        match (self.events, self.json) {
+            (true, _) => Watch::events(screen),
+            (false, true) => Watch::quietly(screen),
+            (false, false) => Watch::answer(screen),
+        }
+    }
 }
 
 /// Tells what came of it.
-pub fn conclude(asked: &Asked<'_>, screen: &Screen, result: Result<Run, Stopped>) -> Outcome<Exit> {
+pub fn conclude(asked: &Asked<'_>, watch: &Watch<'_>, result: Result<Run, Stopped>) -> Outcome<Exit> {
+    let screen = watch.screen;
     screen.clear();
+    watch.ended(&result);
     match result {
-        Ok(run) => ended(asked, screen, &run),
+        Ok(run) => ended(asked, watch, &run),
         Err(Stopped::Interrupted(interrupted)) => self::interrupted(asked, screen, &interrupted),
+        Err(stopped @ Stopped::Refused { .. }) => {
+            let hint = "the run waits on; give another answer".to_owned();
+            Err(Failure { exit: Exit::Waiting, error: stopped.into(), hint: Some(hint) })
+        }
+        Err(stopped @ (Stopped::NotWaiting | Stopped::Waiting { .. })) => Err(Failure::unusable(stopped)),
         Err(Stopped::Drifted(drifts)) => drifted(asked, &drifts),
         Err(stopped @ Stopped::InDoubt { .. }) => in_doubt(asked, stopped),
         Err(Stopped::Incomplete(problem)) => Err(Failure::unusable(problem)),
         Err(Stopped::Unsaved { error, run }) => {
-            ended(asked, screen, &run)?;
+            ended(asked, watch, &run)?;
             Err(Failure::unusable(error))
         }
         Err(Stopped::Journal(error)) => Err(Failure::unusable(error)),
@@ -41,21 +65,51 @@ pub fn conclude(asked: &Asked<'_>, screen: &Screen, result: Result<Run, Stopped>
     }
 }
 
-fn ended(asked: &Asked<'_>, screen: &Screen, run: &Run) -> Outcome<Exit> {
+fn ended(asked: &Asked<'_>, watch: &Watch<'_>, run: &Run) -> Outcome<Exit> {
     let state = run.state();
-    show_trace(asked, screen, state);
+    show_trace(asked, watch.screen, state);
+    if let Some(line) = Spent::of(state, asked.prices).line(asked.currency) {
+        watch.screen.note(&line);
+    }
+    if let Some(open) = run.waiting() {
+        return waiting(asked, state, open);
+    }
     if asked.show.json {
         out::print_json(&object(asked, Some(state)))?;
     }
     let Some(error) = run.error() else {
         if !asked.show.json {
-            out::print_text(run.answer().unwrap_or_default())?;
+            watch.print_answer(run.answer().unwrap_or_default())?;
         }
         return Ok(Exit::Done);
     };
     let exit = if error.code == ErrorCode::Cancelled { Exit::Cancelled } else { Exit::Failed };
     let problem = anyhow::anyhow!("the run ended without an answer: {error}");
     Err(Failure { exit, error: problem, hint: hint_for(error, asked) })
+}
+
+/// The question, and how to answer it.
+fn waiting(asked: &Asked<'_>, state: &State, open: &Waiting) -> Outcome<Exit> {
+    if asked.show.json {
+        let mut object = object(asked, Some(state));
+        object["waiting"] = json!({
+            "effect": open.effect, "step": u64::from(open.step) + 1, "question": open.question,
+            "refused": open.refused,
+        });
+        out::print_json(&object)?;
+    }
+    out::complain(&format!("planwright: the run waits for a person: {}", text::clean(&open.question)));
+    if let Some(refused) = &open.refused {
+        out::complain(&format!("  the last answer was refused: {}", text::line(refused)));
+    }
+    out::complain(&match asked.journal {
+        Some(journal) => {
+            let journal = quoted(journal);
+            format!("  hint: planwright resume --respond TEXT {journal}  answers; --reject REASON says no")
+        }
+        None => "  hint: with --journal FILE the run could be answered later".to_owned(),
+    });
+    Ok(Exit::Waiting)
 }
 
 fn hint_for(error: &RunError, asked: &Asked<'_>) -> Option<String> {
@@ -176,6 +230,7 @@ fn object(asked: &Asked<'_>, state: Option<&State>) -> Value {
         "error": task.and_then(|task| task.error()),
         "interrupted": null,
         "in_doubt": null,
+        "waiting": null,
         "drift": [],
         "phase": state.map(|state| state.phase.name()),
         // As the run keeps it: without the value of a key.
@@ -186,6 +241,7 @@ fn object(asked: &Asked<'_>, state: Option<&State>) -> Value {
         "journal": asked.journal.map(|path| path.display().to_string()),
         "fixture": asked.record.map(|path| path.display().to_string()),
         "counters": task.map(|task| &task.counters),
+        "spent": state.map(|state| Spent::of(state, asked.prices).json(asked.currency)),
         "tainted": task.map(|task| task.tainted),
         "steps": state.map_or_else(Vec::new, steps),
         "trace": task.map_or(&[][..], |task| &task.trace),

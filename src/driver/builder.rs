@@ -106,7 +106,6 @@ impl AgentBuilder {
     }
 }
 
-
 /// Whether a spec or an agent in it has a contract of this name.
 fn names(spec: &Spec, tool: &str) -> bool {
     let own = spec.tools.iter().any(|known| known.name == tool);

@@ -215,7 +215,9 @@ impl<'a> Drive<'a> {
         }
         let missing = queue.iter().find(|prepared| !prepared.is_human()).or(queue.first());
         match missing {
-            Some(Prepared { id, request: Request::Human { step, question }, .. }) if playback.is_used_up() => {
+            Some(Prepared { id, request: Request::Human { step, question }, .. })
+                if playback.is_used_up() =>
+            {
                 let waiting = Waiting { effect: *id, step: *step, question: question.clone(), refused: None };
                 Ok(Some(Next::Waiting(waiting)))
             }

@@ -36,13 +36,7 @@ impl<'a> Drive<'a> {
     }
 
     /// Puts one question. An answer that does not fit is refused with the reason, and asked for again.
-    fn put(
-        &self,
-        state: &State,
-        effect: EffectId,
-        step: u32,
-        text: &str,
-    ) -> Result<Event, Option<String>> {
+    fn put(&self, state: &State, effect: EffectId, step: u32, text: &str) -> Result<Event, Option<String>> {
         let world = &self.agent.world;
         let Some(human) = &world.human else { return Err(None) };
         let mut refused: Option<String> = None;

@@ -141,8 +141,7 @@ impl Thread {
         let question = &run.state().task.input.question;
         self.turns.push_back((cut(question), cut(answer)));
         let bytes = |(question, answer): &(String, String)| question.len() + answer.len();
-        while self.turns.len() > MAX_TURNS
-            || self.turns.iter().map(bytes).sum::<usize>() > MAX_HISTORY_BYTES
+        while self.turns.len() > MAX_TURNS || self.turns.iter().map(bytes).sum::<usize>() > MAX_HISTORY_BYTES
         {
             self.turns.pop_front();
         }

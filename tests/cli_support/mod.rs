@@ -8,9 +8,7 @@ use std::sync::Mutex;
 
 use planwright::agents;
 use planwright::contract::{ToolContract, ToolEffect};
-use planwright::driver::{
-    Agent, Cause, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput,
-};
+use planwright::driver::{Agent, Cause, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput};
 use planwright::journal::{FileJournal, Fixture};
 use planwright::machine::{Input, ModelReply};
 use planwright::prompt::ModelRequest;
