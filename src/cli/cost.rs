@@ -18,7 +18,7 @@ pub struct Spent {
 impl Spent {
     /// What a run has spent so far.
     pub fn of(state: &State, prices: &Prices) -> Self {
-        let cost = (!prices.is_empty()).then(|| cost(state));
+        let cost = if prices.is_empty() { None } else { cost(state) };
         Spent { total: state.task.counters.usage, by_role: by_role(state), cost }
     }
 
@@ -66,10 +66,10 @@ fn by_role(state: &State) -> Vec<(String, Usage)> {
 }
 
 /// What the tokens cost.
-fn cost(state: &State) -> Money {
-    // MERGE: state.task.counters.cost.
+fn cost(state: &State) -> Option<Money> {
+    // MERGE: Some(state.task.counters.cost).
     let _ = state;
-    Money::default()
+    None
 }
 
 #[cfg(test)]
