@@ -1,10 +1,13 @@
 //! Settings: flags, else the environment, else the configuration file. A key is only ever read
 //! from the environment, and no error here repeats a value that might be one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
+mod file;
+
+use file::ConfigFile;
+pub use file::StructuredOutput;
 
 use super::args::WorldArgs;
 use super::failure::{Failure, Outcome};
@@ -15,40 +18,6 @@ const OPENAI: &str = "https://api.openai.com/v1";
 const KEY: &str = "OPENAI_API_KEY";
 const SEARCH_KEY: &str = "TAVILY_API_KEY";
 
-/// The configuration file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ConfigFile {
-    pub base_url: Option<String>,
-    pub model: Option<String>,
-    pub api_key_env: Option<String>,
-    /// Named here to be refused with a reason.
-    api_key: Option<toml::Spanned<serde::de::IgnoredAny>>,
-    pub agent: Option<String>,
-    pub docs: Option<PathBuf>,
-    pub structured_output: Option<StructuredOutput>,
-    pub call_timeout_seconds: Option<u64>,
-    pub connect_timeout_seconds: Option<u64>,
-    pub max_tries: Option<u32>,
-    pub wiki_url: Option<String>,
-    pub search_url: Option<String>,
-    pub search_key_env: Option<String>,
-    /// What models cost, for a million tokens.
-    pub prices: Prices,
-    /// The currency the prices are in, for people.
-    pub currency: Option<String>,
-    pub cache: CacheFile,
-}
-
-/// The table `cache` of the configuration file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct CacheFile {
-    pub folder: Option<PathBuf>,
-    pub entries: Option<usize>,
-    pub bytes: Option<u64>,
-}
-
 /// Where replies are kept, for agents whose policy says so.
 #[derive(Debug)]
 #[allow(dead_code, reason = "MERGE: read by `world::cached` as soon as there is a cache to build")]
@@ -58,16 +27,6 @@ pub struct Cache {
     pub entries: Option<usize>,
     /// Most bytes that they may take.
     pub bytes: Option<u64>,
-}
-
-/// How a reply's form is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StructuredOutput {
-    Auto,
-    JsonSchema,
-    JsonObject,
-    Prompt,
 }
 
 /// Where answers come from, and how to get there. A build without HTTP reads it all and uses part.
@@ -131,14 +90,6 @@ impl Settings {
             currency: file.currency.filter(|currency| !currency.trim().is_empty()),
             cache: if args.no_cache { None } else { file.cache.settled() },
         })
-    }
-}
-
-impl CacheFile {
-    /// With the usual folder where none is named.
-    fn settled(self) -> Option<Cache> {
-        let folder = self.folder.or_else(usual_cache)?;
-        Some(Cache { folder, entries: self.entries, bytes: self.bytes })
     }
 }
 
@@ -226,85 +177,4 @@ fn variable_name(name: &str, place: &str) -> Outcome<()> {
     }
     let problem = format!("{place}: expected the name of an environment variable, found something else");
     Err(Failure::unusable(problem).hint("put the key into a variable and name that, never the key itself"))
-}
-
-impl ConfigFile {
-    /// The configuration file of this call. One that is asked for must exist.
-    fn find(flag: Option<&Path>) -> Outcome<Self> {
-        let named = std::env::var_os("PLANWRIGHT_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
-        if let Some(path) = flag.map(Path::to_owned).or(named) {
-            return ConfigFile::load(&path);
-        }
-        match usual_place().filter(|path| path.exists()) {
-            Some(path) => ConfigFile::load(&path),
-            None => Ok(ConfigFile::default()),
-        }
-    }
-
-    fn load(path: &Path) -> Outcome<Self> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::caused(format!("{}: cannot be read", path.display()), error))?;
-        let mut file = ConfigFile::parse(&text)
-            .map_err(|problem| Failure::unusable(format!("{}:{problem}", path.display())))?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        file.docs = file.docs.map(|docs| at_home(folder, docs));
-        file.cache.folder = file.cache.folder.map(|cache| at_home(folder, cache));
-        let is_path = |agent: &String| super::agent::is_file(agent);
-        if let Some(agent) = file.agent.take_if(|agent| is_path(agent)) {
-            file.agent = Some(at_home(folder, PathBuf::from(agent)).to_string_lossy().into_owned());
-        }
-        Ok(file)
-    }
-
-    /// Reads the file. Errors say `line:column: problem` and never show a line of the file: it
-    /// might hold a key after all.
-    fn parse(text: &str) -> Result<Self, String> {
-        let place = |at: usize| {
-            let before = text.get(..at).unwrap_or(text);
-            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-            format!("{}:{column}", before.matches('\n').count() + 1)
-        };
-        let file: ConfigFile = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            format!("{}: {}", place(at), error.message())
-        })?;
-        if let Some(key) = &file.api_key {
-            let at = place(key.span().start);
-            return Err(format!(
-                "{at}: `api_key` is refused: a key in a file is soon in a backup or a repository. Put it \
-                 into an environment variable and name that in `api_key_env`"
-            ));
-        }
-        Ok(file)
-    }
-}
-
-/// Paths in the file are seen from its folder; `~/` is the user's home.
-fn at_home(folder: &Path, path: PathBuf) -> PathBuf {
-    match (path.strip_prefix("~"), home()) {
-        (Ok(rest), Some(home)) => home.join(rest),
-        _ => folder.join(path),
-    }
-}
-
-fn home() -> Option<PathBuf> {
-    std::env::home_dir().filter(|home| !home.as_os_str().is_empty())
-}
-
-fn usual_place() -> Option<PathBuf> {
-    Some(usual_folder("APPDATA", "XDG_CONFIG_HOME", ".config")?.join("config.toml"))
-}
-
-fn usual_cache() -> Option<PathBuf> {
-    Some(usual_folder("LOCALAPPDATA", "XDG_CACHE_HOME", ".cache")?.join("replies"))
-}
-
-/// The program's folder of one kind, by the custom of the system.
-fn usual_folder(windows: &str, elsewhere: &str, at_home: &str) -> Option<PathBuf> {
-    let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = match cfg!(windows) {
-        true => named(windows),
-        false => named(elsewhere).or_else(|| Some(home()?.join(at_home))),
-    };
-    Some(base?.join("planwright"))
 }

@@ -20,6 +20,7 @@ mod failure;
 mod handbook;
 mod interrupt;
 mod line;
+mod object;
 mod out;
 mod person;
 mod prepare;

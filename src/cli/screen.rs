@@ -222,7 +222,8 @@ pub fn input(step: &PlanStep) -> String {
     match (&step.input, &step.input_from) {
         (Some(input), _) => shown(input),
         (None, Some(from)) => format!("← {from}"),
-        (None, None) => String::new(),
+        (None, None) if step.is_hitl() => text::line(step.question()),
+        (None, None) => text::line(step.told()),
     }
 }
 
