@@ -9,7 +9,7 @@ use similar::TextDiff;
 use super::args::ReplayArgs;
 use super::exit::Exit;
 use super::failure::{Failure, Outcome};
-use super::report::drift_json;
+use super::object::drift_json;
 use super::style::{Color, Look, Style};
 use super::{agent, out, text};
 use crate::driver::Stopped;

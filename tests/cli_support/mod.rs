@@ -142,7 +142,7 @@ const NOT_YET: &str = r#"{"ok": false, "reason": "예시가 없다", "fix_hint":
 const GOOD: &str = r#"{"ok": true, "reason": "충분하다", "fix_hint": ""}"#;
 
 fn input() -> Input {
-    Input { question: QUESTION.to_owned(), now: "2026-11-20T09:30:00+09:00[Asia/Seoul]".to_owned() }
+    Input { now: "2026-11-20T09:30:00+09:00[Asia/Seoul]".to_owned(), ..Input::question(QUESTION) }
 }
 
 /// Searched, sent back once, answered.
@@ -183,4 +183,24 @@ pub fn in_doubt_journal(path: &Path) {
     let asked = text.split_inclusive('\n').position(|line| line.contains("requested\":{\"effect\":\"step."));
     let kept: String = text.split_inclusive('\n').take(asked.unwrap() + 1).collect();
     std::fs::write(path, kept).unwrap();
+}
+
+/// What a person is asked in [`waiting_journal`].
+pub const ASKED: &str = "보고서를 보낼까요?";
+
+/// A journal of a run that waits for a person.
+pub fn waiting_journal(path: &Path) {
+    let mut spec = agents::shipped("plan-then-execute").unwrap().with_tools(|tool| tool.name == "calc");
+    spec.policy.approval = planwright::spec::Approval::Steps;
+    let calc = agents::tool("calc").unwrap();
+    let plan = format!(
+        r#"{{"goal": "설명", "steps": [
+            {{"tool": "calc", "input": "12/4+9"}},
+            {{"tool": "hitl", "hitl_question": "{ASKED}"}},
+            {{"tool": "final_answer", "input": "답"}}]}}"#
+    );
+    let agent = Agent::builder(spec).model(Script::of(&[&plan])).tool(Says(calc, Ok("12".to_owned())));
+    let mut journal = FileJournal::create(path).unwrap();
+    let run = agent.build().unwrap().job(input()).journal(&mut journal).run().unwrap();
+    assert_eq!(run.waiting().map(|waiting| waiting.question.as_str()), Some(ASKED));
 }
