@@ -62,7 +62,6 @@ fn headings_of_articles_have_many_forms() {
         "제5조\n(비밀유지)",
         "제5조\n\n【비밀유지】",
         "제5조 (비밀유지)\n---",
-        "\u{1112}\u{116e}".is_empty().then_some("").unwrap_or("제5조 (비밀유지)"),
     ] {
         check_heading(line, "제5조 (비밀유지)", "");
     }
@@ -78,7 +77,11 @@ fn a_sentence_may_follow_its_heading_on_the_line() {
     check_heading("제5조(비밀유지)① 당사자는 지킨다.", "제5조 (비밀유지)", "① 당사자는 지킨다.\n");
     check_heading("제5조【비밀】: １항은 그대로 둔다.", "제5조 (비밀)", "１항은 그대로 둔다.\n");
     // Without a title, where the number follows the last one.
-    check_heading("제5조 당사자는 이 계약에 관하여 알게 된 비밀을 지킨다.", "제5조", "당사자는 이 계약에 관하여 알게 된 비밀을 지킨다.\n");
+    check_heading(
+        "제5조 당사자는 이 계약에 관하여 알게 된 비밀을 지킨다.",
+        "제5조",
+        "당사자는 이 계약에 관하여 알게 된 비밀을 지킨다.\n",
+    );
     check_heading("제5조 ① 당사자는 지킨다.", "제5조", "① 당사자는 지킨다.\n");
     check_text("제9조 당사자는 이 계약에 관하여 알게 된 비밀을 지킨다.");
 }
@@ -108,8 +111,6 @@ fn references_at_the_start_of_a_line_are_text() {
         "제5항 (비밀유지)",
         "제12345조 (비밀유지)",
         "제조 (비밀유지)",
-        "제5조 ()",
-        "## 제5조에 따른 조치".trim_start_matches("## "),
     ] {
         check_text(line);
     }
@@ -153,7 +154,11 @@ fn english_headings_are_read_too() {
     check("Article 5-2 (Data)", "Article 5-2 (Data)", "");
     check("## Article 5 — the term", "Article 5 (the term)", "");
     check("Article 5. Term. It is a year.", "Article 5 (Term)", "It is a year.\n");
-    check("Article 5. The term is one year, and then another.", "Article 5", "The term is one year, and then another.\n");
+    check(
+        "Article 5. The term is one year, and then another.",
+        "Article 5",
+        "The term is one year, and then another.\n",
+    );
     check("Article 5 (Term) It is a year.", "Article 5 (Term)", "It is a year.\n");
 }
 
@@ -213,7 +218,10 @@ fn a_table_of_contents_is_no_part() {
     let body = "제1조 (목적)\n목적이다.\n제2조 (정의)\n정의이다.\n부칙\n제1조 (시행일)\n오늘이다.\n별지 1 (명세)\n표이다.";
     let expected = ["전문", "제1조 (목적)", "제2조 (정의)", "부칙 제1조 (시행일)", "별지 1 (명세)"];
     check(&format!("목차\n제1조 (목적)\n제2조 (정의)\n별지 1 (명세)\n\n갑과 을의 계약\n\n{body}"), &expected);
-    check(&format!("목차\n제1조 (목적) ........ 1\n제2조 (정의) ··· 2\n\n갑과 을의 계약\n\n{body}"), &expected);
+    check(
+        &format!("목차\n제1조 (목적) ........ 1\n제2조 (정의) ··· 2\n\n갑과 을의 계약\n\n{body}"),
+        &expected,
+    );
     let contract = of(&format!("목차\n제1조 (목적) …… 1\n제2조 (정의) …… 12\n갑과 을의 계약\n{body}"));
     assert_eq!(contract.outline(), expected);
     assert_eq!(contract.parts()[0].text(), "목차\n\n갑과 을의 계약");
@@ -292,7 +300,12 @@ fn the_shipped_contracts_are_read_whole() {
     // They are about the same things and say something else.
     for title in ["비밀유지", "손해배상", "계약의 해지", "이용 요금"] {
         let of = |contract: &Articles| {
-            contract.parts().iter().find(|part| part.title() == Some(title)).map(|part| part.text().to_owned()).unwrap()
+            contract
+                .parts()
+                .iter()
+                .find(|part| part.title() == Some(title))
+                .map(|part| part.text().to_owned())
+                .unwrap()
         };
         assert_ne!(of(&user), of(&standard));
     }

@@ -150,7 +150,17 @@ fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'(' | b')' | b',' | b':' => {
+            b'A'..=b'Z'
+            | b'a'..=b'z'
+            | b'0'..=b'9'
+            | b'-'
+            | b'.'
+            | b'_'
+            | b'~'
+            | b'('
+            | b')'
+            | b','
+            | b':' => {
                 escaped.push(char::from(byte));
             }
             _ => escaped.push_str(&format!("%{byte:02X}")),
@@ -304,6 +314,20 @@ mod tests {
             assert_eq!(error.kind, "input");
             assert!(!error.message.contains("secret"));
         }
+    }
+
+    #[test]
+    fn articles_of_wikipedia_have_their_usual_addresses() {
+        let Wiki(wiki) = Wiki::new();
+        let source = wiki.cited("유한 상태", "유한 상태 기계");
+        assert_eq!(
+            (source.title.as_str(), source.document.as_deref()),
+            ("유한 상태 기계", Some("Wikipedia"))
+        );
+        let name = "%EC%9C%A0%ED%95%9C_%EC%83%81%ED%83%9C_%EA%B8%B0%EA%B3%84";
+        assert_eq!(source.url, Some(format!("https://ko.wikipedia.org/wiki/{name}")));
+        let url = wiki.cited("C++ (language)", "C++ (language)").url;
+        assert_eq!(url.as_deref(), Some("https://en.wikipedia.org/wiki/C%2B%2B_(language)"));
     }
 
     #[test]

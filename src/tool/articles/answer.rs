@@ -91,8 +91,12 @@ pub(super) fn answer(shelf: &Shelf, found: &[usize], notes: Vec<String>, most_by
         }
         let costs: Vec<usize> = parts.iter().map(|part| part.text().chars().map(cost).sum()).collect();
         let level = level(&costs, most_bytes.saturating_sub(frame));
-        let cut: Vec<String> =
-            parts.iter().zip(&costs).filter(|(_, cost)| **cost > level).map(|(part, _)| part.part()).collect();
+        let cut: Vec<String> = parts
+            .iter()
+            .zip(&costs)
+            .filter(|(_, cost)| **cost > level)
+            .map(|(part, _)| part.part())
+            .collect();
         text = written(&parts, level, &with_cuts(&notes, &cut, left_out));
         break;
     }

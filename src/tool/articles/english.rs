@@ -37,7 +37,8 @@ pub(super) fn number(scan: &mut Scan<'_>) -> Option<ArticleNumber> {
 fn is_title(text: &str) -> bool {
     let mut words = text.split_whitespace().filter(|word| word.chars().any(char::is_alphabetic)).peekable();
     let capital = |word: &str| !word.chars().find(|c| c.is_alphabetic()).is_some_and(char::is_lowercase);
-    words.peek().is_some_and(|first| capital(first)) && words.all(|word| word.chars().count() < 4 || capital(word))
+    words.peek().is_some_and(|first| capital(first))
+        && words.all(|word| word.chars().count() < 4 || capital(word))
 }
 
 pub(super) fn article(line: &Line) -> Option<(Opens, Option<String>, Sure)> {
@@ -126,7 +127,8 @@ pub(super) fn section(line: &Line) -> Option<(Opens, Option<String>, Sure)> {
 fn id(scan: &mut Scan<'_>) -> Option<String> {
     let start = scan.at;
     let single = |c: Option<&char>| c.is_some_and(char::is_ascii_uppercase);
-    let letter = single(scan.chars.get(start)) && !scan.chars.get(start + 1).is_some_and(|c| c.is_alphanumeric());
+    let letter =
+        single(scan.chars.get(start)) && !scan.chars.get(start + 1).is_some_and(|c| c.is_alphanumeric());
     if letter {
         scan.at += 1;
     } else if scan.number().is_none() {

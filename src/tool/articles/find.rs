@@ -29,7 +29,8 @@ pub(super) struct Named {
 /// bare ones; numbers of paragraphs («제2항») are none.
 pub(super) fn named(input: &str) -> Named {
     let chars: Vec<char> = input.chars().take(MAX_INPUT_CHARS).map(folded).collect();
-    let said = read(&chars, |scan| korean::number(scan).or_else(|| counted(scan)).or_else(|| in_english(scan)));
+    let said =
+        read(&chars, |scan| korean::number(scan).or_else(|| counted(scan)).or_else(|| in_english(scan)));
     if said.numbers.is_empty() { read(&chars, bare) } else { said }
 }
 
@@ -123,10 +124,9 @@ impl Articles {
             annex.is_some_and(|annex| before.contains(&annex))
         };
         let all: Vec<usize> = self.places(|part| part.number == Some(number));
-        for meant in [
-            &|part: &Article| !before.is_empty() && in_annex(part) as bool,
-            &|part: &Article| part.annex.is_none(),
-        ] as [&dyn Fn(&Article) -> bool; 2]
+        for meant in [&|part: &Article| !before.is_empty() && in_annex(part) as bool, &|part: &Article| {
+            part.annex.is_none()
+        }] as [&dyn Fn(&Article) -> bool; 2]
         {
             let found: Vec<usize> = all.iter().copied().filter(|at| meant(&self.parts[*at])).collect();
             if !found.is_empty() {
@@ -143,7 +143,9 @@ impl Articles {
         let wanted = comparable(input);
         outlined.or_else(|| {
             let unnumbered = |part: &Article| part.number.is_none();
-            let same = |part: &Article| [part.part(), part.label.clone()].iter().any(|own| comparable(own) == wanted);
+            let same = |part: &Article| {
+                [part.part(), part.label.clone()].iter().any(|own| comparable(own) == wanted)
+            };
             self.parts.iter().position(|part| unnumbered(part) && same(part))
         })
     }
@@ -157,7 +159,13 @@ impl Articles {
         }
         let titles: Vec<String> = self.parts.iter().map(|part| comparable(title(part))).collect();
         let places = |fits: &dyn Fn(&str) -> bool| -> Vec<usize> {
-            titles.iter().enumerate().filter(|(_, title)| fits(title)).map(|(at, _)| at).take(MAX_TITLED).collect()
+            titles
+                .iter()
+                .enumerate()
+                .filter(|(_, title)| fits(title))
+                .map(|(at, _)| at)
+                .take(MAX_TITLED)
+                .collect()
         };
         let exact = places(&|title| title == wanted);
         if !exact.is_empty() {

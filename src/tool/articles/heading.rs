@@ -107,8 +107,14 @@ fn without_page(line: &str) -> (&str, bool) {
     let rest = line.trim_end_matches(|c: char| c.is_ascii_digit());
     let leader = |c: char| matches!(c, '.' | '·' | '…' | '‥' | '․' | '-') || c.is_whitespace();
     let bare = rest.trim_end_matches(leader);
-    let dots: usize =
-        rest[bare.len()..].chars().map(|c| match c { '…' => 3, '‥' => 2, c => usize::from(!c.is_whitespace()) }).sum();
+    let dots: usize = rest[bare.len()..]
+        .chars()
+        .map(|c| match c {
+            '…' => 3,
+            '‥' => 2,
+            c => usize::from(!c.is_whitespace()),
+        })
+        .sum();
     if dots >= 3 && !bare.is_empty() { (bare, true) } else { (line, false) }
 }
 

@@ -16,8 +16,25 @@ const MAX_MARKED: usize = 120;
 
 /// Words that go on from a reference.
 const GOES_ON: [&str; 19] = [
-    "및", "또는", "내지", "부터", "까지", "과", "와", "에", "의", "에서", "중", "각", "각호", "소정의", "단서", "본문",
-    "전단", "후단", "등",
+    "및",
+    "또는",
+    "내지",
+    "부터",
+    "까지",
+    "과",
+    "와",
+    "에",
+    "의",
+    "에서",
+    "중",
+    "각",
+    "각호",
+    "소정의",
+    "단서",
+    "본문",
+    "전단",
+    "후단",
+    "등",
 ];
 
 /// `제N조` and what belongs to the number, wherever a scan stands.
@@ -61,7 +78,9 @@ fn goes_on(rest: &[char]) -> bool {
         scan.blanks();
         scan.number().is_some()
     };
-    another || GOES_ON.contains(&word.as_str()) || matches!(rest.first(), Some(',' | '~' | '∼' | '～' | '·' | '/'))
+    another
+        || GOES_ON.contains(&word.as_str())
+        || matches!(rest.first(), Some(',' | '~' | '∼' | '～' | '·' | '/'))
 }
 
 /// Whether a text is a sentence rather than a title.
@@ -105,7 +124,11 @@ pub(super) fn article(line: &Line) -> Option<(Opens, Option<String>, Sure)> {
     let title = title_of(rest);
     let most = if line.marked { MAX_MARKED } else { MAX_PLAIN };
     let begins = rest.first().is_some_and(|c| c.is_alphanumeric() && !is_circled(*c));
-    if begins && rest.len() <= most && !title.is_empty() && (line.marked || !is_sentence(&title)) && !rest.ends_with(&['.'])
+    if begins
+        && rest.len() <= most
+        && !title.is_empty()
+        && (line.marked || !is_sentence(&title))
+        && !rest.ends_with(&['.'])
     {
         let sure = if line.marked { Sure::Yes } else { Sure::AfterEnd };
         return Some((opens(end), Some(title), sure));
@@ -197,7 +220,11 @@ fn annex(line: &Line) -> Option<(Opens, String)> {
         return None;
     }
     // A word alone says little: «첨부 서류 목록» is as likely an item as an annex.
-    if id.is_none() && !opening && !line.marked && !scan.rest().is_empty() && scan.peek().is_some_and(char::is_alphanumeric)
+    if id.is_none()
+        && !opening
+        && !line.marked
+        && !scan.rest().is_empty()
+        && scan.peek().is_some_and(char::is_alphanumeric)
     {
         return None;
     }

@@ -38,8 +38,12 @@ impl Meaning {
             let problem = format!("expected a vector of {} numbers, found {}", first.len(), asked.len());
             return Err(ToolError::new("response", problem));
         }
-        let mut near: Vec<(usize, f64)> =
-            vectors.iter().map(|vector| cosine(asked, vector)).enumerate().filter(|(_, near)| *near > 0.0).collect();
+        let mut near: Vec<(usize, f64)> = vectors
+            .iter()
+            .map(|vector| cosine(asked, vector))
+            .enumerate()
+            .filter(|(_, near)| *near > 0.0)
+            .collect();
         near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         Ok(near.into_iter().take(most).map(|(at, _)| at).collect())
     }
@@ -51,7 +55,8 @@ impl Meaning {
             return Ok(Arc::clone(vectors));
         }
         if parts.len() > MAX_EMBEDDED {
-            let problem = format!("expected a contract of at most {MAX_EMBEDDED} parts, found {}", parts.len());
+            let problem =
+                format!("expected a contract of at most {MAX_EMBEDDED} parts, found {}", parts.len());
             return Err(ToolError::new("limit", problem));
         }
         let mut vectors: Vec<Vec<f32>> = Vec::with_capacity(parts.len());

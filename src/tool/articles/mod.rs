@@ -132,7 +132,10 @@ impl Articles {
             return Err(fail(format!("expected at most {MAX_CONTRACT_BYTES} bytes, found more")));
         }
         let text = decoded(&bytes).ok_or_else(|| {
-            fail("expected Markdown or plain text in UTF-8 or UTF-16, found another encoding or no text".into())
+            fail(
+                "expected Markdown or plain text in UTF-8 or UTF-16, found another encoding or no text"
+                    .into(),
+            )
         })?;
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         let name: String = name.nfc().collect();

@@ -108,7 +108,8 @@ impl<'a> Scan<'a> {
 
     /// Passes a Roman number of capital letters that ends where it ends.
     pub fn roman(&mut self) -> Option<u32> {
-        let letters: Vec<char> = self.rest().iter().copied().take_while(char::is_ascii_alphabetic).take(9).collect();
+        let letters: Vec<char> =
+            self.rest().iter().copied().take_while(char::is_ascii_alphabetic).take(9).collect();
         let mut total: u32 = 0;
         let mut most = 0;
         for c in letters.iter().rev() {

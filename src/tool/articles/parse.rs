@@ -90,7 +90,9 @@ fn stands(
         Opens::Article { number, .. } => number.follows(last),
         // What Markdown marks below an article's own level is part of its text; so is everything
         // before the first heading of a contract.
-        Opens::Other => return begun && level.is_none_or(|level| heading.level.is_some_and(|own| own <= level)),
+        Opens::Other => {
+            return begun && level.is_none_or(|level| heading.level.is_some_and(|own| own <= level));
+        }
         Opens::Annex { .. } | Opens::Chapter { .. } => true,
     };
     match heading.sure {
@@ -112,7 +114,8 @@ impl Section {
     fn tidy(&mut self) {
         let drawn = |line: &&str| {
             let line = line.trim();
-            line.is_empty() || line.chars().all(|c| matches!(c, '-' | '=' | '*' | '_' | '\u{2500}'..='\u{257f}'))
+            line.is_empty()
+                || line.chars().all(|c| matches!(c, '-' | '=' | '*' | '_' | '\u{2500}'..='\u{257f}'))
         };
         let lines: Vec<&str> = self.text.lines().collect();
         let first = lines.iter().position(|line| !drawn(&line)).unwrap_or(lines.len());
@@ -132,7 +135,8 @@ impl Section {
     /// What an entry of a table of contents has in common with what it is an entry of.
     fn key(&self) -> Option<String> {
         let heading = self.heading.as_ref()?;
-        let title: String = heading.title.iter().flat_map(|title| title.chars()).filter(|c| c.is_alphanumeric()).collect();
+        let title: String =
+            heading.title.iter().flat_map(|title| title.chars()).filter(|c| c.is_alphanumeric()).collect();
         Some(match &heading.opens {
             Opens::Article { number, english, .. } => format!("{english} {number} {title}"),
             Opens::Annex { label } | Opens::Chapter { label } => format!("{label} {title}"),
@@ -149,9 +153,8 @@ fn title_alone(line: &str) -> Option<String> {
     scan.rest().is_empty().then_some(title)
 }
 
-/// Drops the entries of a table of contents: headings that come again later, with a page number or with
-/// nothing below them. What stands below the last entry belongs to the preamble. A heading of something
-/// else than an article is an entry only beside another.
+/// Drops a table of contents: the headings before all others that come again later, with a page number or
+/// with nothing below them. What stands below the last of them belongs to the preamble.
 fn without_contents(sections: &mut Vec<Section>) {
     let keys: Vec<Option<String>> = sections.iter().map(Section::key).collect();
     let mut last: HashMap<&str, usize> = HashMap::new();
@@ -160,27 +163,18 @@ fn without_contents(sections: &mut Vec<Section>) {
             last.insert(key, at);
         }
     }
-    let mut entry = vec![false; sections.len()];
-    for at in 1..sections.len() {
-        let Section { heading: Some(heading), text } = &sections[at] else { continue };
+    let is_entry = |at: usize| {
+        let Section { heading: Some(heading), text } = &sections[at] else { return false };
         let again = keys[at].as_deref().and_then(|key| last.get(key)).is_some_and(|last| *last > at);
-        let restarts = sections[at + 1..].iter().find_map(Section::number) <= sections[at].number();
-        entry[at] = again && (text.is_empty() || heading.listed || entry[at - 1] && restarts);
-    }
-    let beside = |at: usize| entry[at - 1] || entry.get(at + 1) == Some(&true);
-    let dropped: Vec<bool> = (0..sections.len())
-        .map(|at| entry[at] && (sections[at].number().is_some() || beside(at)))
-        .collect();
-    let mut preamble = String::new();
-    for at in 1..sections.len() {
-        if dropped[at] && !sections[at].text.is_empty() {
-            preamble.push_str("\n\n");
-            preamble.push_str(&sections[at].text);
-        }
-    }
-    sections[0].text = format!("{}{preamble}", sections[0].text).trim().to_owned();
-    let mut dropped = dropped.into_iter();
-    sections.retain(|_| !dropped.next().unwrap_or(false));
+        let listed = || sections[1..=at].iter().rev().find_map(Section::number);
+        let restarts = || sections[at + 1..].iter().find_map(Section::number) <= listed();
+        again && (text.is_empty() || heading.listed || at > 1 && restarts())
+    };
+    let end = (1..sections.len()).find(|at| !is_entry(*at)).unwrap_or(sections.len());
+    let entries: Vec<Section> = sections.drain(1..end).collect();
+    let below = entries.iter().map(|entry| entry.text.as_str()).filter(|text| !text.is_empty());
+    let preamble: Vec<&str> = std::iter::once(sections[0].text.as_str()).chain(below).collect();
+    sections[0].text = preamble.join("\n\n").trim().to_owned();
 }
 
 /// Gives every part a label of its own.
@@ -205,7 +199,11 @@ fn labelled(sections: Vec<Section>) -> Vec<Article> {
         let headed = bare && opens_articles.get(at) == Some(&true);
         let (label, number, title) = match heading {
             None if bare => continue,
-            None => (labels.unique(if english == Some(true) { "Preamble" } else { "전문" }.to_owned()), None, None),
+            None => (
+                labels.unique(if english == Some(true) { "Preamble" } else { "전문" }.to_owned()),
+                None,
+                None,
+            ),
             Some(heading) => match labels.opened(heading, bare, headed) {
                 Some(part) => part,
                 None => continue,
@@ -228,7 +226,8 @@ impl Labels {
         match opens {
             Opens::Article { number, english, .. } => {
                 let label = label_of(number, english);
-                let label = self.annex.as_ref().map_or_else(|| label.clone(), |annex| format!("{annex} {label}"));
+                let label =
+                    self.annex.as_ref().map_or_else(|| label.clone(), |annex| format!("{annex} {label}"));
                 Some((self.unique(label), Some(number), title))
             }
             Opens::Annex { label } => {

@@ -54,7 +54,8 @@ impl Shelf {
     /// What there is, for whoever asked for something else.
     pub fn holds(&self) -> String {
         const MOST: usize = 40;
-        let mut parts: Vec<String> = self.articles.parts().iter().take(MOST).map(super::Article::part).collect();
+        let mut parts: Vec<String> =
+            self.articles.parts().iter().take(MOST).map(super::Article::part).collect();
         let more = self.articles.parts().len().saturating_sub(MOST);
         if more > 0 {
             parts.push(format!("and {more} more"));

@@ -88,7 +88,10 @@ impl ContractTools {
 impl fmt::Debug for ContractTools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (user, standard) = (self.user(), self.standard());
-        f.debug_struct("ContractTools").field("user", user).field("standard", standard).finish_non_exhaustive()
+        f.debug_struct("ContractTools")
+            .field("user", user)
+            .field("standard", standard)
+            .finish_non_exhaustive()
     }
 }
 
@@ -112,7 +115,8 @@ impl Tool for HybridSearch {
         let query = words(call, "words to look for")?;
         let mut notes = Vec::new();
         let by_words = self.user.by_words(query, MAX_RANKED)?;
-        let near = self.meaning.as_ref().map(|meaning| meaning.nearest(&self.user.articles, query, MAX_RANKED));
+        let near =
+            self.meaning.as_ref().map(|meaning| meaning.nearest(&self.user.articles, query, MAX_RANKED));
         let by_meaning = match near {
             None => Vec::new(),
             Some(Ok(near)) => near,
@@ -195,9 +199,8 @@ impl Tool for ByTitle {
 
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let input = words(call, "the title of an article")?;
-        let found = by_name(&self.0, input).ok_or_else(|| {
-            self.0.not_found(input, &self.0.articles.near(&named(input).words))
-        })?;
+        let found = by_name(&self.0, input)
+            .ok_or_else(|| self.0.not_found(input, &self.0.articles.near(&named(input).words)))?;
         Ok(answer(&self.0, &found, Vec::new(), call.max_output_bytes))
     }
 }
@@ -234,7 +237,9 @@ impl Tool for LookupStandard {
             None => {
                 let asked = named(input);
                 let by_words = self.0.by_words(&asked.words, MAX_STANDARD)?;
-                if by_words.is_empty() { numbered(&self.0, &asked.numbers, &asked.before).0 } else {
+                if by_words.is_empty() {
+                    numbered(&self.0, &asked.numbers, &asked.before).0
+                } else {
                     notes.push("found by its words: no article has that number or title".to_owned());
                     by_words
                 }
