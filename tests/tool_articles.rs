@@ -205,6 +205,27 @@ fn a_markdown_heading_below_an_article_belongs_to_it_and_one_beside_it_does_not(
 }
 
 #[test]
+fn two_languages_in_one_contract_are_two_series_of_articles() {
+    let text =
+        "제1조 (목적)\n목적이다.\nArticle 1 (Purpose)\nA purpose.\n제2조 (기간) Article 2 (Term)\n1년이다.";
+    check(text, &["제1조 (목적)", "Article 1 (Purpose)", "제2조 (기간)"]);
+    assert_eq!(of(text).parts()[2].text(), "Article 2 (Term)\n1년이다.");
+}
+
+#[test]
+fn no_name_of_a_part_is_longer_than_a_line() {
+    let long = "가나".repeat(5_000);
+    for heading in
+        ["# ", "# 제2조 ", "# 별지 1 ", "# 제2장 ", "# Annex A ", "# Article 2 — ", "제2조 (", "별지 1 "]
+    {
+        let contract = of(&format!("# 제1조 (목적)\n목적이다.\n\n{heading}{long}\n내용이다."));
+        for line in contract.outline() {
+            assert!(line.chars().count() < 200, "{heading}");
+        }
+    }
+}
+
+#[test]
 fn no_two_parts_have_the_same_name() {
     let text = "제1조 (목적)\n하나.\n제1조 (목적)\n둘.\n제1조\n셋.\n부칙\n제1조 (시행일)\n넷.\n부칙\n제1조 (시행일)\n다섯.";
     check(
@@ -330,7 +351,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_text_is_a_panic_and_nothing_is_lost(
+    fn no_text_is_a_panic_and_no_two_parts_share_a_label(
         lines in prop::collection::vec("(#{0,3} ?|\\*\\*)?(제 ?[0-9]{1,3} ?[조장]|Article [0-9IVX]{1,3}|부칙|별지 1)?(의[0-9])?[ .:(【]{0,2}[가-하a-cA-C①다]{0,4}[)】]?[ .]{0,2}[가-하A-C]{0,3}|\\PC{0,20}", 0..20)
     ) {
         let text = format!("{}\n제1조 (끝)\n끝이다.", lines.join("\n"));

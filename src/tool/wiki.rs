@@ -27,7 +27,7 @@ const MAX_ARTICLE_CHARS: usize = 4000;
 ///
 /// let input = json!("finite-state machine");
 /// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 16_000 };
-/// println!("{}", Wiki::new().call(&call)?);
+/// println!("{}", Wiki::new().call(&call)?.text);
 /// # Ok::<(), planwright::driver::ToolError>(())
 /// ```
 #[derive(Clone, Debug)]

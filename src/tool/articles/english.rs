@@ -114,7 +114,8 @@ pub(super) fn section(line: &Line) -> Option<(Opens, Option<String>, Sure)> {
         return None;
     }
     let title = title_of(scan.rest()).trim_matches(['(', ')']).to_owned();
-    if !line.marked && !title.is_empty() && (!is_title(&title) || scan.rest().len() > MAX_TITLE) {
+    let fits = line.marked || title.is_empty() || is_title(&title);
+    if !fits || scan.rest().len() > MAX_TITLE {
         return None;
     }
     let label = id.map_or_else(|| word.to_owned(), |id| format!("{word} {id}"));

@@ -119,21 +119,15 @@ impl Articles {
     /// articles are meant; else those of the contract itself before those of its annexes.
     pub(super) fn numbered(&self, number: ArticleNumber, before: &str) -> Vec<usize> {
         let before = comparable(before);
-        let in_annex = |part: &Article| {
-            let annex = part.annex.as_deref().map(comparable);
+        let all: Vec<usize> = self.places(|part| part.number == Some(number));
+        let of_annex = |at: &usize| {
+            let annex = self.parts[*at].annex.as_deref().map(comparable);
             annex.is_some_and(|annex| before.contains(&annex))
         };
-        let all: Vec<usize> = self.places(|part| part.number == Some(number));
-        for meant in [&|part: &Article| !before.is_empty() && in_annex(part) as bool, &|part: &Article| {
-            part.annex.is_none()
-        }] as [&dyn Fn(&Article) -> bool; 2]
-        {
-            let found: Vec<usize> = all.iter().copied().filter(|at| meant(&self.parts[*at])).collect();
-            if !found.is_empty() {
-                return found;
-            }
-        }
-        all
+        let of_itself = |at: &usize| self.parts[*at].annex.is_none();
+        let meant: Vec<usize> = all.iter().copied().filter(of_annex).collect();
+        let own: Vec<usize> = all.iter().copied().filter(of_itself).collect();
+        [meant, own, all].into_iter().find(|places| !places.is_empty()).unwrap_or_default()
     }
 
     /// The part that an input names in full: by its label where it has no number, or as the outline does.

@@ -59,6 +59,9 @@ pub(super) struct Line {
 /// heading on the same line, so this is long.
 const MAX_LINE_CHARS: usize = 20_000;
 
+/// Most characters of a heading that is none of an article.
+const MAX_OTHER_CHARS: usize = 120;
+
 impl Line {
     pub fn of(line: &str) -> Option<Self> {
         let line = line.trim();
@@ -86,7 +89,7 @@ impl Line {
             .or_else(|| korean::section(self))
             .or_else(|| english::section(self))
             .or_else(|| {
-                let title: String = self.text.iter().collect();
+                let title: String = self.text.iter().take(MAX_OTHER_CHARS).collect();
                 self.level.map(|_| (Opens::Other, Some(title), Sure::Yes))
             })?;
         Some(Heading { opens, title, sure, level: self.level, listed: self.listed })

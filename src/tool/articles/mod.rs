@@ -13,6 +13,7 @@ mod find;
 mod fuse;
 mod heading;
 mod korean;
+mod labels;
 mod meaning;
 mod number;
 mod parse;

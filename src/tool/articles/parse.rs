@@ -1,11 +1,11 @@
 //! From the text of a contract to its parts: lines are read as headings or as text, entries of a table of
-//! contents are dropped, and every part gets a label of its own.
+//! contents are dropped. What the parts are called is decided in `labels`.
 
 use std::collections::HashMap;
 
-use super::Article;
-use super::heading::{Heading, Line, Opens, has_ended};
+use super::heading::{Heading, Line, Opens, Sure, has_ended};
 use super::number::{ArticleNumber, Scan, folded};
+use super::{Article, labels};
 
 /// Most articles and other parts of one contract.
 pub(super) const MAX_PARTS: usize = 10_000;
@@ -13,10 +13,10 @@ pub(super) const MAX_PARTS: usize = 10_000;
 const MAX_TITLE_CHARS: usize = 80;
 
 /// A heading with the text below it.
-struct Section {
+pub(super) struct Section {
     /// `None`: what stands before the first heading.
-    heading: Option<Heading>,
-    text: String,
+    pub heading: Option<Heading>,
+    pub text: String,
 }
 
 /// The parts of a contract, in order.
@@ -31,7 +31,7 @@ pub(super) fn parts(text: &str) -> Result<Vec<Article>, String> {
                     Purpose\", each on a line of its own; found none"
             .to_owned());
     }
-    Ok(labelled(sections))
+    Ok(labels::labelled(sections))
 }
 
 /// Cuts the text at its headings.
@@ -85,7 +85,6 @@ fn stands(
     level: Option<usize>,
     begun: bool,
 ) -> bool {
-    use super::heading::Sure;
     let numbered = match &heading.opens {
         Opens::Article { number, .. } => number.follows(last),
         // What Markdown marks below an article's own level is part of its text; so is everything
@@ -103,7 +102,7 @@ fn stands(
 }
 
 impl Section {
-    fn number(&self) -> Option<ArticleNumber> {
+    pub fn number(&self) -> Option<ArticleNumber> {
         match self.heading.as_ref()?.opens {
             Opens::Article { number, .. } => Some(number),
             _ => None,
@@ -118,8 +117,8 @@ impl Section {
                 || line.chars().all(|c| matches!(c, '-' | '=' | '*' | '_' | '\u{2500}'..='\u{257f}'))
         };
         let lines: Vec<&str> = self.text.lines().collect();
-        let first = lines.iter().position(|line| !drawn(&line)).unwrap_or(lines.len());
-        let end = lines.iter().rposition(|line| !drawn(&line)).map_or(first, |last| last + 1);
+        let first = lines.iter().position(|line| !drawn(line)).unwrap_or(lines.len());
+        let end = lines.iter().rposition(|line| !drawn(line)).map_or(first, |last| last + 1);
         let mut lines = &lines[first..end];
         if let Some(heading) = &mut self.heading
             && matches!(heading.opens, Opens::Article { .. })
@@ -175,102 +174,4 @@ fn without_contents(sections: &mut Vec<Section>) {
     let below = entries.iter().map(|entry| entry.text.as_str()).filter(|text| !text.is_empty());
     let preamble: Vec<&str> = std::iter::once(sections[0].text.as_str()).chain(below).collect();
     sections[0].text = preamble.join("\n\n").trim().to_owned();
-}
-
-/// Gives every part a label of its own.
-#[derive(Default)]
-struct Labels {
-    /// The labels given out, each with the count that comes next.
-    used: HashMap<String, usize>,
-    annex: Option<String>,
-    chapter: Option<String>,
-}
-
-fn labelled(sections: Vec<Section>) -> Vec<Article> {
-    let english = sections.iter().find_map(|section| match section.heading.as_ref()?.opens {
-        Opens::Article { english, .. } => Some(english),
-        _ => None,
-    });
-    let opens_articles: Vec<bool> = sections.iter().skip(1).map(|next| next.number().is_some()).collect();
-    let mut labels = Labels::default();
-    let mut parts: Vec<Article> = Vec::with_capacity(sections.len());
-    for (at, Section { heading, text }) in sections.into_iter().enumerate() {
-        let bare = text.is_empty();
-        let headed = bare && opens_articles.get(at) == Some(&true);
-        let (label, number, title) = match heading {
-            None if bare => continue,
-            None => (
-                labels.unique(if english == Some(true) { "Preamble" } else { "전문" }.to_owned()),
-                None,
-                None,
-            ),
-            Some(heading) => match labels.opened(heading, bare, headed) {
-                Some(part) => part,
-                None => continue,
-            },
-        };
-        let Labels { annex, chapter, .. } = &labels;
-        let annex = annex.clone().filter(|_| number.is_some());
-        parts.push(Article { label, number, title, text, chapter: chapter.clone(), annex });
-    }
-    parts
-}
-
-type Opened = (String, Option<ArticleNumber>, Option<String>);
-
-impl Labels {
-    /// The label, number and title of a part; `None` where a heading has nothing of its own: only the
-    /// articles below it.
-    fn opened(&mut self, heading: Heading, bare: bool, headed: bool) -> Option<Opened> {
-        let Heading { opens, title, .. } = heading;
-        match opens {
-            Opens::Article { number, english, .. } => {
-                let label = label_of(number, english);
-                let label =
-                    self.annex.as_ref().map_or_else(|| label.clone(), |annex| format!("{annex} {label}"));
-                Some((self.unique(label), Some(number), title))
-            }
-            Opens::Annex { label } => {
-                let label = self.unique(label);
-                (self.annex, self.chapter) = (Some(label.clone()), None);
-                (!headed).then_some((label, None, title))
-            }
-            Opens::Chapter { label } => {
-                let whole = title.as_ref().map_or_else(|| label.clone(), |title| format!("{label} {title}"));
-                self.chapter = Some(whole);
-                if bare { None } else { Some((self.unique(label), None, title)) }
-            }
-            Opens::Other if bare => {
-                self.chapter = title;
-                None
-            }
-            Opens::Other => {
-                (self.annex, self.chapter) = (None, None);
-                Some((self.unique(title.unwrap_or_default()), None, None))
-            }
-        }
-    }
-
-    /// The label, with a count behind it where it was there before.
-    fn unique(&mut self, label: String) -> String {
-        let mut count = self.used.get(&label).copied().unwrap_or(1);
-        let mut own = if count == 1 { label.clone() } else { format!("{label} [{count}]") };
-        // Ends: only so many labels have been given out.
-        while self.used.contains_key(&own) {
-            count += 1;
-            own = format!("{label} [{count}]");
-        }
-        self.used.insert(label, count + 1);
-        self.used.entry(own.clone()).or_insert(2);
-        own
-    }
-}
-
-/// `제5조`, `제5조의2`, `Article 5`, `Article 5-2`.
-fn label_of(number: ArticleNumber, english: bool) -> String {
-    match (english, number.branch) {
-        (true, _) => format!("Article {number}"),
-        (false, None) => format!("제{}조", number.article),
-        (false, Some(branch)) => format!("제{}조의{branch}", number.article),
-    }
 }
