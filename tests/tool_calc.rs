@@ -11,7 +11,7 @@ use serde_json::json;
 fn calc_within(expression: &str, timeout: Duration, max_output_bytes: usize) -> Result<String, ToolError> {
     let input = json!(expression);
     let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: Some(timeout), max_output_bytes };
-    Calc::new().call(&call)
+    Calc::new().call(&call).map(|output| output.text)
 }
 
 fn calc(expression: &str) -> Result<String, ToolError> {

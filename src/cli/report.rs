@@ -63,7 +63,6 @@ pub fn conclude(asked: &Asked<'_>, watch: &Watch<'_>, result: Result<Run, Stoppe
         }
         Err(Stopped::Journal(error)) => Err(Failure::unusable(error)),
         Err(Stopped::Fixture(error)) => Err(Failure::unusable(error)),
-        Err(stopped) => Err(Failure::unusable(stopped)),
     }
 }
 
