@@ -13,6 +13,7 @@ mod args;
 mod chat;
 mod config;
 mod cost;
+mod coverage;
 mod diagram;
 mod exit;
 mod failure;
@@ -83,6 +84,7 @@ fn dispatch(cli: Cli) -> Outcome<Exit> {
         Command::Diagram(args) => diagram::diagram(&args),
         Command::Agents(args) => agents::agents(&args),
         Command::Verify(args) => verify::verify(&args),
+        Command::Coverage(args) => coverage::coverage(&args),
     }
 }
 

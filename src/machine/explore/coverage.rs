@@ -94,5 +94,5 @@ pub(super) fn small(machine: &dyn Machine, rules: &Rules) -> super::Report {
     // A budget of the spec's own was made for larger numbers.
     (limits.max_model_calls, limits.max_tool_calls, limits.max_transitions) = (None, None, None);
     let small = spec.check().expect("a spec that checks still does with smaller numbers");
-    walk::walk(machine, &small, rules.bounds(), said)
+    walk::walk(machine, &small, rules.bounds(), said, walk::Care::Edges)
 }
