@@ -32,7 +32,11 @@ static AGENTS: LazyLock<Vec<Rules>> = LazyLock::new(|| {
 });
 
 fn ask(rules: &Rules, role: RoleName, payload: &str) -> Option<Result<String, ModelError>> {
-    let request = ModelRequest { frame: rules.frame(role)?.clone(), payload: payload.to_owned() };
+    let request = ModelRequest {
+        frame: rules.frame(role)?.clone(),
+        payload: payload.to_owned(),
+        conversation: Vec::new(),
+    };
     let reply = Offline::new().ask(&request, None).map(|reply| reply.text);
     assert_eq!(reply, Offline::new().ask(&request, None).map(|reply| reply.text), "{payload}");
     Some(reply)
@@ -180,7 +184,11 @@ fn a_payload_that_is_not_understood_is_a_bad_request() {
 fn a_sink_gets_the_whole_reply() {
     let rules = agents::shipped("validated").unwrap().check().unwrap();
     let frame = rules.frame(RoleName::Writer).unwrap().clone();
-    let request = ModelRequest { frame, payload: json!({"user_question": "hello"}).to_string() };
+    let request = ModelRequest {
+        frame,
+        payload: json!({"user_question": "hello"}).to_string(),
+        conversation: Vec::new(),
+    };
     let mut streamed = String::new();
     let reply = Offline::new().ask(&request, Some(&mut |piece: &str| streamed.push_str(piece))).unwrap();
     assert_eq!(streamed, reply.text);

@@ -7,9 +7,11 @@
 
 use serde_json::{Value, json};
 
+use super::duties::{Duty, leave_the_subject};
+use super::members;
 use super::question::{Part, Question};
 use super::request::Payload;
-use super::shape::Shape;
+use super::shape::{Entry, Shape};
 use super::terms::{Term, Vocabulary, hinted, query};
 use super::text::{clean, line};
 use crate::contract::{FINAL_ANSWER, ToolContract, ToolEffect};
@@ -24,15 +26,24 @@ const MAX_SHORT: usize = 48;
 /// Most single words that are looked for one by one.
 const MAX_SINGLE: usize = 3;
 /// How many rungs the ladder has.
-const RUNGS: usize = 4;
+pub(super) const RUNGS: usize = 4;
 /// The tools that look something up, in the order in which they are tried.
 const SOURCES: [&str; 4] = ["docs", "wiki", "search", "lookup"];
 
 /// One step of a plan.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Step {
     pub tool: String,
     pub input: Value,
+    /// The step of this plan whose output is the input.
+    pub from: Option<usize>,
+}
+
+/// Steps that ask the same are equal, whichever step feeds them.
+impl PartialEq for Step {
+    fn eq(&self, other: &Self) -> bool {
+        self.tool == other.tool && self.input == other.input && self.from.is_some() == other.from.is_some()
+    }
 }
 
 /// The reply of planner and re-planner.
@@ -40,31 +51,99 @@ pub(super) struct Step {
 /// # Errors
 /// Where the contract wants a tool called and there is none that a rule can call.
 pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<String, String> {
-    let shape = Shape::of(frame);
-    let question = Question::read(payload.question, shape.tool("calc").is_some());
-    let hint = hinted(&clean(&payload.hint, 1_000));
-    let planner = Planner { shape: &shape, question: &question, hint };
-    let rejected = payload.rejected.as_deref();
-    let mut steps = planner.plan(rejected).ok_or("no tool of this agent can be called by rule")?;
-    if payload.repair {
-        let short = planner.shortened(&steps);
-        if rejected != Some(&short[..]) {
-            steps = short;
-        }
+    let mut shape = Shape::of(frame);
+    shape.kept = kept(payload.past());
+    let mut question = Question::read(payload.query(), shape.tool("calc").is_some());
+    if !shape.agents.is_empty() || shape.offers("input_from") {
+        leave_the_subject(&mut question);
     }
+    let planner = Planner::new(&shape, &question, &payload.hint);
+    let rejected = payload.rejected.as_deref();
+    let none = "no tool of this agent can be called by rule";
     let goal = if payload.repair { String::new() } else { line(&question.text, 200) };
     let goal = if goal.is_empty() {
         question.say("answer the question", "질문에 답하기").to_owned()
     } else {
         goal
     };
-    Ok(shape.plan(&goal, &steps).to_string())
+    if !shape.agents.is_empty() {
+        let entries = members::plan(&planner, rejected).ok_or(none)?;
+        return Ok(shape.plan(&goal, &members::reasoning(&question, &entries), &entries).to_string());
+    }
+    let mut steps = planner.plan(rejected).ok_or(none)?;
+    if payload.repair {
+        let short = planner.shortened(&steps);
+        if rejected != Some(&short[..]) {
+            steps = short;
+        }
+    }
+    let steps = not_done(steps, payload.past(), shape.least(), rejected.is_none());
+    let entries: Vec<Entry> = steps.iter().map(|step| planner.entry(step)).collect();
+    let reasoning = question.say("what is asked is looked up, step by step", "묻는 내용을 하나씩 찾습니다");
+    Ok(shape.plan(&goal, reasoning, &entries).to_string())
 }
 
-struct Planner<'a> {
-    shape: &'a Shape<'a>,
-    question: &'a Question,
+/// How many steps stand before a new plan.
+fn kept(past: &[Value]) -> usize {
+    let index = |record: &Value| usize::try_from(record.get("step_index")?.as_u64()?).ok();
+    past.iter().filter_map(index).max().map_or(past.len(), |last| last.saturating_add(1).max(past.len()))
+}
+
+/// The steps without those that are done already, where a plan is left then. Where nothing was sent
+/// back and all is done, an empty plan says so.
+fn not_done(steps: Vec<Step>, past: &[Value], least: usize, may_be_empty: bool) -> Vec<Step> {
+    let text =
+        |record: &Value, key: &str| record.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let done = |step: &Step| {
+        let same = |record: &Value| {
+            text(record, "tool") == step.tool
+                && record.get("input") == Some(&step.input)
+                && text(record, "status") == "completed"
+        };
+        step.from.is_none() && past.iter().any(same)
+    };
+    // A step that works on another's output needs it in the same plan.
+    if steps.iter().any(|step| step.from.is_some()) {
+        return steps;
+    }
+    let open: Vec<Step> = steps.iter().filter(|step| !done(step)).cloned().collect();
+    if open.len() >= least && (!open.is_empty() || may_be_empty) { open } else { steps }
+}
+
+/// What plans by rule.
+pub(super) struct Planner<'a> {
+    pub shape: &'a Shape<'a>,
+    pub question: &'a Question,
     hint: Vec<Term>,
+}
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(shape: &'a Shape<'a>, question: &'a Question, hint: &str) -> Self {
+        Planner { shape, question, hint: hinted(&clean(hint, 1_000)) }
+    }
+
+    /// A step with the words that the contract may want beside it.
+    pub(super) fn entry(&self, step: &Step) -> Entry {
+        let text = step.input.as_str().map_or_else(|| step.input.to_string(), str::to_owned);
+        let does = match (step.tool.as_str(), step.from) {
+            (FINAL_ANSWER, _) => text,
+            (tool, Some(_)) => {
+                format!("{}: {tool}", self.question.say("on what was found", "찾은 내용으로"))
+            }
+            ("calc", None) => format!("{}: {text}", self.question.say("work out", "계산")),
+            _ => format!("{}: {text}", self.question.say("look for", "찾기")),
+        };
+        let does = line(&does, MAX_QUERY);
+        Entry {
+            who: step.tool.clone(),
+            input: Some(step.input.clone()),
+            from: step.from,
+            after: Vec::new(),
+            task: Some(does.clone()),
+            description: Some(does),
+            question: None,
+        }
+    }
 }
 
 impl Planner<'_> {
@@ -93,6 +172,7 @@ impl Planner<'_> {
         if steps.is_empty() && self.shape.least() > 0 {
             steps = self.anything();
         }
+        steps.extend(self.chained(&steps));
         let mut steps = self.shape.fit(steps)?;
         if self.shape.ends {
             let say = match again {
@@ -104,13 +184,13 @@ impl Planner<'_> {
                     .question
                     .say("Say what was found and what was not.", "찾은 것과 찾지 못한 것을 말합니다."),
             };
-            steps.push(Step { tool: FINAL_ANSWER.to_owned(), input: json!(say) });
+            steps.push(Step { tool: FINAL_ANSWER.to_owned(), input: json!(say), from: None });
         }
         Some(steps)
     }
 
     /// The steps of one rung of the ladder, each once.
-    fn rung(&self, rung: usize) -> Vec<Step> {
+    pub(super) fn rung(&self, rung: usize) -> Vec<Step> {
         let mut steps = self.calculations();
         let found = match rung {
             0 => self.by_part(),
@@ -132,7 +212,7 @@ impl Planner<'_> {
     }
 
     /// The tool that is asked first, and the others.
-    fn sources(&self) -> Vec<&ToolContract> {
+    pub(super) fn sources(&self) -> Vec<&ToolContract> {
         let mut sources: Vec<&ToolContract> =
             SOURCES.iter().filter_map(|name| self.shape.tool(name)).collect();
         let docs = self.shape.tool("docs").is_some();
@@ -141,15 +221,34 @@ impl Planner<'_> {
         }
         let own = || {
             let tools = self.shape.tools.iter().copied();
-            tools.filter(|tool| tool.name != "calc" && !SOURCES.contains(&tool.name.as_str()))
+            tools.filter(|tool| {
+                let name = tool.name.as_str();
+                let feeds = self.shape.offers("input_from") && works_on_text(tool);
+                name != "calc" && !SOURCES.contains(&name) && !self.shape.agents.contains(&name) && !feeds
+            })
         };
         let about = |tool: &ToolContract| Vocabulary::of(&format!("{} {}", tool.name, tool.description));
-        sources.extend(own().filter(|tool| about(tool).weight(self.question.terms()) > 1));
+        let searches = |tool: &ToolContract| Duty::of(tool) == Some(Duty::Search);
+        let named = |tool: &&ToolContract| searches(tool) || about(tool).weight(self.question.terms()) > 1;
+        let mut others: Vec<&ToolContract> = own().filter(named).collect();
         // An agent of nothing but its author's own tools is asked through them, whatever they say.
-        if sources.is_empty() {
-            sources.extend(own());
+        if sources.is_empty() && others.is_empty() {
+            others.extend(own());
         }
+        others.sort_by_key(|tool| !searches(tool));
+        sources.extend(others);
         sources
+    }
+
+    /// A tool that the question wants to have what was found: it summarises or translates.
+    fn chained(&self, steps: &[Step]) -> Option<Step> {
+        let last = steps.len().checked_sub(1).filter(|_| self.shape.offers("input_from"))?;
+        let asked = Duty::asked(&self.question.text);
+        let wanted = |tool: &&&ToolContract| {
+            works_on_text(tool) && Duty::of(tool).is_some_and(|duty| asked.contains(&duty))
+        };
+        let tool = self.shape.tools.iter().find(wanted)?;
+        Some(Step { tool: tool.name.clone(), input: Value::Null, from: Some(last) })
     }
 
     /// Rung 0: every part as it is asked, and tools whose name is in the question.
@@ -212,7 +311,7 @@ impl Planner<'_> {
     }
 
     /// Asks a tool for these terms, without those that only name the tool itself.
-    fn ask(&self, tool: &ToolContract, terms: &[&Term]) -> Option<Step> {
+    pub(super) fn ask(&self, tool: &ToolContract, terms: &[&Term]) -> Option<Step> {
         let name = Vocabulary::of(&tool.name);
         let own: Vec<&Term> = terms.iter().filter(|term| !name.has(term)).copied().collect();
         let terms = if own.is_empty() { terms } else { &own };
@@ -266,14 +365,19 @@ impl Planner<'_> {
         };
         let mut short: Vec<Step> = calls.map(shorter).collect();
         if self.shape.ends {
-            short.push(Step { tool: FINAL_ANSWER.to_owned(), input: json!("") });
+            short.push(Step { tool: FINAL_ANSWER.to_owned(), input: json!(""), from: None });
         }
         short
     }
 }
 
+/// Whether a tool makes one text of another.
+fn works_on_text(tool: &ToolContract) -> bool {
+    tool.takes_text() && matches!(Duty::of(tool), Some(Duty::Summary | Duty::Translation))
+}
+
 /// The terms that say most, in the question's order among equals.
-fn strongest(terms: &[Term], count: usize) -> Vec<&Term> {
+pub(super) fn strongest(terms: &[Term], count: usize) -> Vec<&Term> {
     let mut terms: Vec<&Term> = terms.iter().collect();
     terms.sort_by_key(|term| std::cmp::Reverse(term.weight));
     terms.truncate(count);
