@@ -70,7 +70,7 @@ pub(super) fn small_talk(text: &str) -> Option<SmallTalk> {
 }
 
 /// Words that point to earlier turns wherever they stand.
-const EARLIER: [&str; 14] = [
+const EARLIER: [&str; 22] = [
     "아까",
     "방금",
     "이전에",
@@ -81,10 +81,18 @@ const EARLIER: [&str; 14] = [
     "나머지",
     "다른 건",
     "다른건",
+    "무슨 말",
+    "무슨 뜻",
+    "무슨 의미",
+    "다시 설명",
     "earlier",
     "previous",
     "you said",
     "above",
+    "what do you mean",
+    "explain again",
+    "in other words",
+    "say that again",
 ];
 /// Words that do so at the beginning.
 const OPENERS: [&str; 16] = [

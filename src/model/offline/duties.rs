@@ -79,6 +79,11 @@ impl Duty {
             Duty::Search => {
                 &["search", "lookup", "info", "query", "question", "inquiry", "검색", "조회", "질문"]
             }
+            // Who sorts by kinds counts these among the analyses.
+            Duty::Comparison => &["compar", "비교", "analy", "분석"],
+            Duty::Validation => &["validat", "verif", "검증", "analy", "분석"],
+            Duty::Critique => &["critic", "critique", "review", "비평", "검토", "analy", "분석"],
+            Duty::Writing => &["writer", "write", "작성", "document", "report", "문서", "보고서"],
             other => other.done_by(),
         }
     }

@@ -43,8 +43,20 @@ pub(super) fn plan(planner: &Planner<'_>, rejected: Option<&[Step]>) -> Option<V
     let mut drafts = drafts.collect::<Vec<_>>().into_iter();
     match rejected {
         None => drafts.next(),
-        Some(rejected) => drafts.find(|entries| !same(entries, rejected)),
+        Some(rejected) => drafts.find(|entries| !same(entries, rejected)).or_else(|| {
+            let other = Draft { planner, wording: 0 }.otherwise()?;
+            Some(other)
+                .filter(|entries| !same(entries, rejected))
+                .or_else(|| Draft { planner, wording: 0 }.whole())
+        }),
     }
+}
+
+/// A question without the clauses that only say that a person wants to be asked.
+pub(super) fn without_asking(text: &str) -> String {
+    let clauses = text.split_inclusive(['.', '!', '?', '\n', ',', ';']);
+    let rest: String = clauses.filter(|clause| !asks_to_be_asked(clause)).collect();
+    if rest.trim().is_empty() { text.to_owned() } else { rest }
 }
 
 /// Why the plan is made so.
@@ -97,6 +109,19 @@ impl Draft<'_> {
             );
             entries.push(Entry { who: FINAL_ANSWER.to_owned(), input: Some(say.into()), ..Entry::default() });
         }
+        Some(entries)
+    }
+
+    /// The plan with the last agent's task worded differently.
+    fn otherwise(&self) -> Option<Vec<Entry>> {
+        let mut entries = self.whole()?;
+        if entries.is_empty() {
+            entries.extend(self.anyone());
+        }
+        let agents = &self.planner.shape.agents;
+        let last = entries.iter_mut().rfind(|entry| agents.contains(&entry.who.as_str()))?;
+        let more = self.question().say("in other words", "다른 말로");
+        last.task = last.task.as_ref().map(|task| format!("{task} ({more})"));
         Some(entries)
     }
 

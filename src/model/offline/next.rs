@@ -19,7 +19,7 @@ use super::shape::Shape;
 use super::terms::{Term, query};
 use super::text::{clean, line};
 use super::write;
-use crate::contract::{ToolContract, ToolEffect};
+use crate::contract::{ToolContract, ToolEffect, schema};
 use crate::spec::RequestFrame;
 
 /// Most rounds that are spent on finding anything where nobody asks for more.
@@ -105,9 +105,13 @@ impl Ahead<'_> {
     fn proposed(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
         for (tool, input) in self.payload.suggested() {
-            let takes = |tool: &&ToolContract| crate::contract::schema::check(&tool.input, input).is_ok();
+            let input = match input {
+                Value::String(text) => json!(line(&clean(text, 4_000), 1_000)),
+                other => other.clone(),
+            };
+            let takes = |tool: &&ToolContract| schema::check(&tool.input, &input).is_ok();
             if let Some(tool) = self.shape.tool(tool).filter(takes) {
-                let step = Step { tool: tool.name.clone(), input: input.clone(), from: None };
+                let step = Step { tool: tool.name.clone(), input, from: None };
                 if !steps.contains(&step) {
                     steps.push(step);
                 }

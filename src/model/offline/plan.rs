@@ -54,6 +54,13 @@ pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<Strin
     let mut shape = Shape::of(frame);
     shape.kept = kept(payload.past());
     let mut question = Question::read(payload.query(), shape.tool("calc").is_some());
+    if shape.asks_people {
+        let text = std::mem::take(&mut question.text);
+        question = Question {
+            text,
+            ..Question::read(&members::without_asking(payload.query()), shape.tool("calc").is_some())
+        };
+    }
     if !shape.agents.is_empty() || shape.offers("input_from") {
         leave_the_subject(&mut question);
     }
@@ -235,8 +242,13 @@ impl Planner<'_> {
         if sources.is_empty() && others.is_empty() {
             others.extend(own());
         }
-        others.sort_by_key(|tool| !searches(tool));
-        sources.extend(others);
+        // What searches the material at hand is asked before the world outside.
+        others.sort_by_key(|tool| (!searches(tool), !tool.name.contains("search")));
+        let at_hand = |tool: &ToolContract| searches(tool) && tool.effect == ToolEffect::Pure;
+        let (first, last): (Vec<_>, Vec<_>) = others.into_iter().partition(|tool| at_hand(tool));
+        let place = usize::from(docs);
+        sources.splice(place..place, first);
+        sources.extend(last);
         sources
     }
 

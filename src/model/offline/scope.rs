@@ -123,6 +123,10 @@ fn in_scope(question: &str, outline: &[&str]) -> Option<(&'static str, &'static 
     if cues::names_an_article(question) {
         return Some(("the question names an article", "질문에 조항 번호가 있습니다"));
     }
+    let asked = terms(question);
+    if !asked.iter().any(|term| term.weight > 1) {
+        return Some(("the question names nothing of its own", "질문에 주제가 드러나지 않습니다"));
+    }
     if cues::refers(question) {
         return Some((
             "the question may go on from an earlier one",
@@ -136,7 +140,6 @@ fn in_scope(question: &str, outline: &[&str]) -> Option<(&'static str, &'static 
     for word in ENGLISH.iter().chain(KOREAN) {
         material.add(word);
     }
-    let asked = terms(question);
     // A Korean compound is about each of its parts: 계약금액, 손해배상액.
     let holds = KOREAN.iter().any(|word| question.contains(word)) || outline_in(question, outline);
     let shares = holds || asked.iter().any(|term| material.has(term));

@@ -182,7 +182,7 @@ impl<'a> Shape<'a> {
         let shown = self.offers("task") || self.offers("description");
         let input = match &entry.input {
             Some(input) => input.clone(),
-            None if self.null_input && (shown || entry.from.is_some()) => Value::Null,
+            None if self.null_input && shown => Value::Null,
             None => json!(told.map_or("", String::as_str)),
         };
         fields.insert("input".to_owned(), input);
