@@ -3,7 +3,7 @@
 
 mod offline_specs;
 
-use offline_specs::{REACT, ROUNDS, ask, frame, rules};
+use offline_specs::{REACT, ROUNDS, TITLES, ask, frame, rules};
 use planwright::contract::plan::Before;
 use planwright::contract::{AskedCall, VerdictForm, react::ReactReply};
 use planwright::machine::ModelReply;
@@ -12,7 +12,11 @@ use planwright::spec::RoleName;
 use serde_json::{Value, json};
 
 fn round(payload: &Value, conversation: &[Message]) -> ModelReply {
-    let rules = rules(ROUNDS);
+    round_of(ROUNDS, payload, conversation)
+}
+
+fn round_of(spec: &str, payload: &Value, conversation: &[Message]) -> ModelReply {
+    let rules = rules(spec);
     let reply = ask(&frame(&rules, RoleName::Planner), payload, conversation);
     if reply.tool_calls.is_empty() {
         assert!(!reply.text.trim().is_empty());
@@ -157,22 +161,22 @@ fn words_that_only_a_note_has_never_leave_the_machine() {
 fn a_tool_that_a_repair_names_is_called() {
     let payload = json!({"user_question": "How tall is Mount Everest?"});
     let mut conversation = Vec::new();
-    let first = round(&payload, &conversation);
+    let first = round_of(TITLES, &payload, &conversation);
     answered(
         &mut conversation,
         &first,
         &[("completed", "Page: Mount Everest\nSummary: Mount Everest is 8849 m tall.")],
     );
-    let answer = round(&payload, &conversation);
+    let answer = round_of(TITLES, &payload, &conversation);
     assert!(answer.tool_calls.is_empty() && answer.text.contains("8849"), "{answer:?}");
     conversation.push(Message::Assistant { text: answer.text, calls: Vec::new() });
     let error = "$: expected at least 1 call of `lookup` before the answer, found 0";
     note(&mut conversation, &json!({"repair": {"error": error, "instruction": "…"}}));
-    let repaired = round(&payload, &conversation);
+    let repaired = round_of(TITLES, &payload, &conversation);
     // The exact title that was found.
     assert_eq!(calls(&repaired), ["lookup: Mount Everest"]);
     answered(&mut conversation, &repaired, &[("completed", "Mount Everest is a mountain.")]);
-    assert!(round(&payload, &conversation).text.contains("8849"));
+    assert!(round_of(TITLES, &payload, &conversation).text.contains("8849"));
 }
 
 #[test]
@@ -251,4 +255,18 @@ fn thought_and_action_answer_small_talk_at_once() {
     let mut conversation = Vec::new();
     let reply = thought(&json!({"user_question": "안녕하세요"}), &mut conversation);
     assert_eq!(reply, ReactReply::Answer("안녕하세요! 무엇을 도와드릴까요?".to_owned()));
+}
+
+#[test]
+fn material_is_handed_to_the_tool_that_works_on_it() {
+    let payload = json!({"user_question": "매출 요약", "on_behalf_of": "매출을 요약해줘", "material": "5월 매출은 3억이다."});
+    let spec = ROUNDS.replace(
+        "\"wiki\", ",
+        "{ name = \"summarize\", description = \"Summarises.\", effect = \"pure\" }, ",
+    );
+    let mut conversation = Vec::new();
+    let first = round_of(&spec, &payload, &conversation);
+    assert_eq!(calls(&first), ["summarize: 5월 매출은 3억이다."]);
+    answered(&mut conversation, &first, &[("completed", "5월 매출: 3억.")]);
+    assert!(round_of(&spec, &payload, &conversation).text.contains("3억"));
 }

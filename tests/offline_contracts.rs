@@ -5,7 +5,7 @@ mod offline_specs;
 
 use std::sync::LazyLock;
 
-use offline_specs::{REACT, RESEARCH, ROUNDS, TEAMS};
+use offline_specs::{CHAIN, REACT, RESEARCH, ROUNDS, TEAMS, TITLES};
 use planwright::agents;
 use planwright::contract::plan::Before;
 use planwright::contract::{AnswerForm, ContractError, PreviousContext, Scope, StepField};
@@ -32,7 +32,7 @@ static AGENTS: LazyLock<Vec<Rules>> = LazyLock::new(|| {
         let spec = agents::shipped(name).expect("a name that is listed");
         keeps.map(|keep| spec.clone().with_tools(|tool| keep(&tool.name)))
     });
-    let own = [TEAMS, RESEARCH, ROUNDS, REACT].map(offline_specs::rules);
+    let own = [TEAMS, RESEARCH, ROUNDS, REACT, TITLES, CHAIN].map(offline_specs::rules);
     specs.filter_map(|spec| spec.check().ok()).chain(own).collect()
 });
 

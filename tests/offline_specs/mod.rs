@@ -148,6 +148,61 @@ intent = { prompt = "What is wanted?" }
 planner = { prompt = "Think and act." }
 "#;
 
+/// Native calls of which some must be made, the planner's words as the answer.
+pub const TITLES: &str = r#"
+name = "titles"
+tools = ["wiki", "lookup"]
+
+[policy]
+planner = "tool_calls"
+horizon = "next"
+validate = "off"
+write = "planner"
+required_calls = [{ tool = "wiki", least = 1 }, { tool = "lookup", least = 1 }]
+
+[policy.plan]
+final_step = "none"
+says = { goal = false }
+
+[limits]
+max_iterations = 8
+
+[roles]
+planner = { prompt = "Call tools." }
+"#;
+
+/// Steps that work on each other's outputs, and a new plan that keeps what was done.
+pub const CHAIN: &str = r#"
+name = "chain"
+tools = [
+    { name = "web_search", description = "Searches the web.", effect = "read", timeout_ms = 1000 },
+    { name = "summarize", description = "Summarises a text.", effect = "pure" },
+    "wiki",
+]
+
+[policy]
+intake = ["intent"]
+validate = "off"
+on_step_failure = "replan"
+on_replan = "keep"
+memory = "thread"
+
+[policy.plan]
+min_steps = 0
+final_step = "none"
+fields = ["id", "input_from"]
+
+[limits]
+max_replans = 2
+
+[roles]
+intent = { prompt = "What is wanted?" }
+planner = { prompt = "Plan." }
+replanner = { prompt = "Plan again." }
+writer = { prompt = "Write." }
+conversation = { prompt = "Talk." }
+"#;
+
 /// Rules of one of these specs.
 pub fn rules(spec: &str) -> Rules {
     agents::load(spec).unwrap().check().unwrap()

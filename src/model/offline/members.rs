@@ -7,7 +7,8 @@
 use serde_json::Value;
 
 use super::duties::Duty;
-use super::plan::{Planner, Step, strongest};
+use super::plan::Step;
+use super::planner::{Planner, strongest};
 use super::question::Question;
 use super::shape::Entry;
 use super::terms::{Term, query};
@@ -92,7 +93,7 @@ impl Draft<'_> {
         }
         // Who writes last stays, and of what is looked up the first.
         while entries.len() > shape.most() {
-            looked_up = if looked_up > 1 { looked_up - 1 } else { 0 };
+            looked_up = looked_up.saturating_sub(1);
             let spare = if looked_up > 0 { looked_up } else { entries.len().saturating_sub(2) };
             entries.remove(spare);
         }
@@ -241,11 +242,11 @@ fn step(agent: &str, task: String, label: &str) -> Entry {
 /// output that is no person's.
 fn linked(mut entries: Vec<Entry>, looked_up: usize) -> Vec<Entry> {
     let mut last = None;
-    for at in 0..entries.len() {
-        let person = entries[at].who == HITL;
+    for (at, entry) in entries.iter_mut().enumerate() {
+        let person = entry.who == HITL;
         if at >= looked_up || person {
-            entries[at].after = (0..at).collect();
-            entries[at].from = last.filter(|_| !person);
+            entry.after = (0..at).collect();
+            entry.from = last.filter(|_| !person);
         }
         last = if person { last } else { Some(at) };
     }

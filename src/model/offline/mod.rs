@@ -29,6 +29,7 @@ mod members;
 mod next;
 mod orchestrate;
 mod plan;
+mod planner;
 mod predicate;
 mod question;
 mod react;

@@ -12,7 +12,8 @@ use super::cues;
 use super::duties::{Duty, leave_the_subject};
 use super::evidence::Evidence;
 use super::judge::judge;
-use super::plan::{Planner, RUNGS, Step, strongest};
+use super::plan::Step;
+use super::planner::{Planner, RUNGS, strongest};
 use super::question::Question;
 use super::request::Payload;
 use super::shape::Shape;
@@ -81,7 +82,7 @@ impl Ahead<'_> {
         arguments.is_some_and(|arguments| !self.rounds.has_made(&step.tool, &arguments))
     }
 
-    fn new(&self, steps: Vec<Step>) -> Vec<Step> {
+    fn not_made(&self, steps: Vec<Step>) -> Vec<Step> {
         steps.into_iter().filter(|step| self.is_new(step)).collect()
     }
 
@@ -93,7 +94,7 @@ impl Ahead<'_> {
         if let Some(words) = self.remembered() {
             return Next::Say(words);
         }
-        for steps in [self.proposed(), self.handed_over(), self.new(self.planner.rung(0))] {
+        for steps in [self.proposed(), self.handed_over(), self.not_made(self.planner.rung(0))] {
             if !steps.is_empty() {
                 return Next::Call(steps);
             }
@@ -117,7 +118,7 @@ impl Ahead<'_> {
                 }
             }
         }
-        self.new(steps)
+        self.not_made(steps)
     }
 
     /// The material, for a tool that works on it: the one whose work is asked for, else the first.
@@ -130,7 +131,7 @@ impl Ahead<'_> {
         let mut tools: Vec<&ToolContract> = self.shape.tools.iter().filter(works).copied().collect();
         tools.sort_by_key(|tool| !Duty::of(tool).is_some_and(|duty| asked.contains(&duty)));
         let step = tools.into_iter().find_map(|tool| self.shape.hand_over(tool, &clean(material, 8_000)));
-        self.new(step.into_iter().collect())
+        self.not_made(step.into_iter().collect())
     }
 
     /// An answer out of what the user said earlier in this conversation, to a question about just that.
@@ -174,7 +175,9 @@ impl Ahead<'_> {
         // What wants an exact title is given one that was found.
         let lower = format!("{} {}", tool.name, tool.description).to_lowercase();
         if lower.contains("title") || lower.contains("제목") {
-            subjects.extend(self.evidence.passages.iter().map(|passage| passage.source.clone()));
+            let found = self.evidence.passages.iter().map(|passage| passage.source.as_str());
+            let titles = found.filter(|source| self.shape.tool(source).is_none());
+            subjects.extend(titles.map(|source| source.split(" (http").next().unwrap_or(source).to_owned()));
         }
         let terms: Vec<Term> = self.question.terms().into_iter().cloned().collect();
         subjects.push(query(&terms, MAX_QUERY));
@@ -216,7 +219,7 @@ impl Ahead<'_> {
         if judge(self.question, self.evidence).ok {
             // Where a proposal was taken, it took the place of what the question names.
             let begun = planned.iter().any(|step| !self.is_new(step));
-            return self.new(planned).into_iter().next().filter(|_| begun);
+            return self.not_made(planned).into_iter().next().filter(|_| begun);
         }
         let spent = self.rounds.count >= MAX_ROUNDS;
         let rungs = (0..RUNGS).flat_map(|rung| self.planner.rung(rung));
