@@ -270,3 +270,14 @@ fn material_is_handed_to_the_tool_that_works_on_it() {
     answered(&mut conversation, &first, &[("completed", "5월 매출: 3억.")]);
     assert!(round_of(&spec, &payload, &conversation).text.contains("3억"));
 }
+
+#[test]
+fn a_step_of_another_agent_is_one_call_or_an_answer_out_of_its_material() {
+    let mut payload =
+        json!({"user_question": "저널과 픽스처의 차이", "on_behalf_of": "저널과 픽스처의 차이는?"});
+    assert_eq!(calls(&round(&payload, &[])), ["hybrid_search: 저널 픽스처"]);
+    payload["user_question"] = json!("저널 보고서 작성");
+    payload["material"] = json!("저널은 기록의 목록이다. [1]\n\n출처:\n[1] a.md");
+    let found = round(&payload, &[]);
+    assert_eq!(found.text, "# 저널 보고서 작성\n\n저널은 기록의 목록이다. [1]\n\n출처:\n[1] a.md");
+}

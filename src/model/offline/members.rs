@@ -37,7 +37,8 @@ pub(super) fn plan(planner: &Planner<'_>, rejected: Option<&[Step]>) -> Option<V
     let same = |entries: &[Entry], rejected: &[Step]| {
         entries.len() == rejected.len()
             && entries.iter().zip(rejected).all(|(entry, step)| {
-                entry.who == step.tool && (told(entry) == step.input || step.input.is_null())
+                entry.who == step.tool
+                    && (told(entry) == step.input || step.input.as_str() == entry.description.as_deref())
             })
     };
     let drafts = (0..WORDINGS).filter_map(|wording| Draft { planner, wording }.whole());
@@ -122,7 +123,9 @@ impl Draft<'_> {
         let agents = &self.planner.shape.agents;
         let last = entries.iter_mut().rfind(|entry| agents.contains(&entry.who.as_str()))?;
         let more = self.question().say("in other words", "다른 말로");
-        last.task = last.task.as_ref().map(|task| format!("{task} ({more})"));
+        for text in [&mut last.task, &mut last.description].into_iter().flatten() {
+            *text = format!("{text} ({more})");
+        }
         Some(entries)
     }
 
@@ -164,7 +167,10 @@ impl Draft<'_> {
         let all: Vec<Term> = question.terms().into_iter().cloned().collect();
         let apart = self.planner.shape.offers("depends_on") && question.parts.len() > 1;
         match self.wording {
-            _ if all.is_empty() => vec![line(&question.text, MAX_TASK)],
+            _ if all.is_empty() => {
+                let text = line(&question.text, MAX_TASK);
+                vec![if text.is_empty() { question.say("search", "검색").to_owned() } else { text }]
+            }
             0 if apart => question.parts.iter().map(|part| query(&part.terms, MAX_TASK)).collect(),
             0 => vec![query(&all, MAX_TASK)],
             1 => vec![query(strongest(&all, 2), MAX_TASK)],

@@ -6,6 +6,7 @@
 
 use serde_json::{Value, json};
 
+use super::agent;
 use super::conversation::Rounds;
 use super::converse;
 use super::cues;
@@ -94,12 +95,32 @@ impl Ahead<'_> {
         if let Some(words) = self.remembered() {
             return Next::Say(words);
         }
-        for steps in [self.proposed(), self.handed_over(), self.not_made(self.planner.rung(0))] {
+        for steps in [self.proposed(), self.handed_over()] {
             if !steps.is_empty() {
                 return Next::Call(steps);
             }
         }
-        self.answer()
+        // Who was given what answers the task need not look for it.
+        if self.payload.material.is_some() && judge(self.question, self.evidence).ok {
+            return Next::Say(agent::reply(self.payload));
+        }
+        let steps = self.not_made(self.planner.rung(0));
+        match steps.is_empty() {
+            true => self.answer(),
+            false => Next::Call(self.few(steps)),
+        }
+    }
+
+    /// One call where one is all there may be: within another agent, or after several did not fit.
+    fn few(&self, steps: Vec<Step>) -> Vec<Step> {
+        let alone = self.payload.nested || self.payload.repair || self.rounds.note.repair.is_some();
+        if !alone || steps.len() < 2 {
+            return steps;
+        }
+        let whole =
+            self.planner.sources().first().and_then(|tool| self.planner.ask(tool, &self.question.terms()));
+        let calculation = steps.iter().find(|step| step.tool == "calc").cloned();
+        calculation.or(whole).or(steps.into_iter().next()).into_iter().collect()
     }
 
     /// The proposed calls that the contract takes.

@@ -131,8 +131,9 @@ impl Planner<'_> {
 
     /// The tool that is asked first, and the others.
     pub(super) fn sources(&self) -> Vec<&ToolContract> {
-        let mut sources: Vec<&ToolContract> =
-            SOURCES.iter().filter_map(|name| self.shape.tool(name)).collect();
+        // An agent may have the name of a tool, and is none.
+        let tools = SOURCES.iter().filter(|name| !self.shape.agents.contains(*name));
+        let mut sources: Vec<&ToolContract> = tools.filter_map(|name| self.shape.tool(name)).collect();
         let docs = self.shape.tool("docs").is_some();
         if !docs && asks_for_news(&self.question.text) {
             sources.sort_by_key(|tool| tool.name != "search");

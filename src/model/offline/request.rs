@@ -43,6 +43,8 @@ pub(super) struct Payload<'a> {
     pub task: Option<&'a str>,
     /// What an agent works on.
     pub input: Option<&'a str>,
+    /// Whether the agent does a step of another.
+    pub nested: bool,
     /// What a nested agent works on.
     pub material: Option<&'a str>,
     fields: &'a Map<String, Value>,
@@ -82,6 +84,7 @@ impl<'a> Payload<'a> {
             answer: fields.get("answer").and_then(Value::as_str),
             task: said(fields, "task"),
             input: said(fields, "input"),
+            nested: said(fields, "on_behalf_of").is_some(),
             material: said(fields, "material"),
             fields,
         })
@@ -169,7 +172,7 @@ fn steps(plan: &Map<String, Value>) -> Vec<Step> {
         let who = named("agent").or(named("team")).or(named("tool"));
         Step {
             tool: who.and_then(Value::as_str).unwrap_or_default().to_owned(),
-            input: named("input").or(named("task")).cloned().unwrap_or_default(),
+            input: named("input").or(named("task")).or(named("description")).cloned().unwrap_or_default(),
             from: None,
         }
     };
