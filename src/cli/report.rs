@@ -38,6 +38,7 @@ pub fn conclude(asked: &Asked<'_>, screen: &Screen, result: Result<Run, Stopped>
         }
         Err(Stopped::Journal(error)) => Err(Failure::unusable(error)),
         Err(Stopped::Fixture(error)) => Err(Failure::unusable(error)),
+        Err(stopped) => Err(Failure::unusable(stopped)),
     }
 }
 

@@ -127,7 +127,7 @@ fn ask(args: &RunArgs, screen: &Screen, question: String, recorded: Option<Fixtu
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
     let token = CancelToken::new();
     interrupt::listen(Some(token.clone()), screen.voice.clone(), farewell(args.journal.as_deref()));
-    let input = Input { question: question.clone(), now: args.now.clone().unwrap_or_else(now) };
+    let input = Input { now: args.now.clone().unwrap_or_else(now), ..Input::question(question.clone()) };
     let mut job = agent.job(input).observer(screen).cancel(token);
     if let Some(journal) = &mut journal {
         job = job.journal(journal as &mut dyn Journal);

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use super::CancelToken;
 use super::job::Job;
 use super::live::World;
-use super::observer::Observer;
-use super::ports::{Model, Secret, Tool};
-use super::redact::Redactor;
+use super::observer::{Nobody, Observer};
 use super::run::{Run, Stopped};
+use super::stream::Stream;
 use crate::journal::{Fixture, Journal};
-use crate::machine::Input;
-use crate::spec::{RoleName, Rules, Spec, SpecError};
+use crate::machine::{HumanAnswer, Input};
+use crate::spec::{Doer, RoleName, Rules};
 
 /// An agent that can run, resume and replay. Cheap to clone; every run has its own state.
 ///
@@ -39,23 +39,19 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Puts an agent together.
-    pub fn builder(spec: Spec) -> AgentBuilder {
-        AgentBuilder { spec, world: World::default(), secrets: Vec::new() }
-    }
-
     /// The rules it runs under.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Runs a question to its end. The time is read from the clock once, now.
+    /// Runs a question to its end, or to a question of its own that nobody answers yet. The time is
+    /// read from the clock once, now.
     ///
     /// # Errors
-    /// [`Stopped`]. A run that ends in ERROR is a [`Run`] with an [`error`](Run::error).
+    /// [`Stopped`]. A run that ends in ERROR is a [`Run`] with an [`error`](Run::error), one that waits
+    /// for a person is a [`Run`] that [is waiting](Run::is_waiting).
     pub fn run(&self, question: impl Into<String>) -> Result<Run, Stopped> {
-        let input = Input { question: question.into(), now: super::now() };
-        self.job(input).run()
+        self.job(asked(question)).run()
     }
 
     /// A run to be configured: where its records go, who watches, who may cancel it.
@@ -63,12 +59,38 @@ impl Agent {
         Job::new(self, input)
     }
 
+    /// Runs a question on a thread of its own and hands out what happens while it does. The last
+    /// item is what came of it; dropping the stream stops the run.
+    ///
+    /// ```
+    /// use planwright::driver::{Agent, Streamed};
+    /// use planwright::model::Offline;
+    ///
+    /// let spec = planwright::agents::shipped("validated").unwrap().with_tools(|tool| tool.name == "calc");
+    /// let agent = Agent::builder(spec).model(Offline::new()).tool(planwright::tool::Calc::new()).build()?;
+    /// for item in agent.stream("12/4+9?") {
+    ///     match item {
+    ///         Streamed::Progress(progress) => println!("{}", serde_json::to_string(&progress)?),
+    ///         Streamed::Ended(run) => assert_eq!(run?.error(), None),
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stream(&self, question: impl Into<String>) -> Stream {
+        self.stream_of(asked(question))
+    }
+
+    /// The same, from a whole input.
+    pub fn stream_of(&self, input: Input) -> Stream {
+        Stream::begin(self.clone(), input)
+    }
+
     /// Goes on with a journal under the rules in its header. What was answered is not asked again.
     ///
     /// # Errors
     /// [`Stopped`]; a write that may or may not have happened is [`Stopped::InDoubt`].
     pub fn resume(&self, journal: &mut dyn Journal, observer: Option<&dyn Observer>) -> Result<Run, Stopped> {
-        self.resume_with(journal, observer, super::CancelToken::new())
+        self.resume_with(journal, observer, CancelToken::new())
     }
 
     /// The same, for somebody who may stop it.
@@ -79,9 +101,37 @@ impl Agent {
         &self,
         journal: &mut dyn Journal,
         observer: Option<&dyn Observer>,
-        cancel: super::CancelToken,
+        cancel: CancelToken,
     ) -> Result<Run, Stopped> {
-        super::resume::resume(self, journal, observer, cancel)
+        super::resume::resume(self, journal, observer.unwrap_or(&Nobody), cancel, None)
+    }
+
+    /// Answers the question that a journal's run waits with, and goes on with it.
+    ///
+    /// # Errors
+    /// [`Stopped::NotWaiting`]; [`Stopped::Refused`] where the answer does not fit, with the journal
+    /// left as it is; else as [`resume`](Agent::resume).
+    pub fn answer(
+        &self,
+        journal: &mut dyn Journal,
+        answer: HumanAnswer,
+        observer: Option<&dyn Observer>,
+    ) -> Result<Run, Stopped> {
+        self.answer_with(journal, answer, observer.unwrap_or(&Nobody), CancelToken::new())
+    }
+
+    /// The same, for somebody who may stop it.
+    ///
+    /// # Errors
+    /// As [`answer`](Agent::answer).
+    pub fn answer_with(
+        &self,
+        journal: &mut dyn Journal,
+        answer: HumanAnswer,
+        observer: &dyn Observer,
+        cancel: CancelToken,
+    ) -> Result<Run, Stopped> {
+        super::resume::resume(self, journal, observer, cancel, Some(answer))
     }
 
     /// Replays a fixture under this agent's rules: every answer comes out of the fixture, nothing
@@ -92,6 +142,11 @@ impl Agent {
     pub fn replay(&self, fixture: &Fixture) -> Result<Run, Stopped> {
         self.job(fixture.input.clone()).replay(fixture.clone()).run()
     }
+}
+
+/// A question asked now.
+pub(super) fn asked(question: impl Into<String>) -> Input {
+    Input { now: super::now(), ..Input::question(question) }
 }
 
 impl Fixture {
@@ -114,87 +169,15 @@ impl Fixture {
     }
 }
 
-/// Puts an agent together.
-pub struct AgentBuilder {
-    spec: Spec,
-    world: World,
-    secrets: Vec<Secret>,
-}
-
-impl AgentBuilder {
-    /// The model that is asked in every role that has no model of its own.
-    #[must_use]
-    pub fn model(self, model: impl Model + 'static) -> Self {
-        self.shared_model(Arc::new(model))
-    }
-
-    /// The same, shared with others.
-    #[must_use]
-    pub fn shared_model(mut self, model: Arc<dyn Model>) -> Self {
-        self.secrets.extend(model.secrets());
-        self.world.model = Some(model);
-        self
-    }
-
-    /// The model that is asked in one role.
-    #[must_use]
-    pub fn model_for(mut self, role: RoleName, model: impl Model + 'static) -> Self {
-        self.secrets.extend(model.secrets());
-        self.world.models.insert(role, Arc::new(model));
-        self
-    }
-
-    /// A tool. Where the spec has a contract of that name, the spec's stands; else the tool's own
-    /// is added to it.
-    #[must_use]
-    pub fn tool(self, tool: impl Tool + 'static) -> Self {
-        self.shared_tool(Arc::new(tool))
-    }
-
-    /// The same, shared with others.
-    #[must_use]
-    pub fn shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
-        let contract = tool.contract();
-        self.secrets.extend(tool.secrets());
-        if !self.spec.tools.iter().any(|known| known.name == contract.name) {
-            self.spec.tools.push(contract.clone());
-        }
-        self.world.tools.insert(contract.name, tool);
-        self
-    }
-
-    /// A further key whose value must not be kept anywhere.
-    #[must_use]
-    pub fn secret(mut self, secret: Secret) -> Self {
-        self.secrets.push(secret);
-        self
-    }
-
-    /// The agent. Tools that the spec names and nobody registered are reported when a run starts:
-    /// a replay needs none.
-    ///
-    /// # Errors
-    /// What [`Spec::check`] refuses.
-    pub fn build(mut self) -> Result<Agent, SpecError> {
-        self.world.redactor = Redactor::new(self.secrets);
-        Ok(Agent { rules: Arc::new(self.spec.check()?), world: Arc::new(self.world) })
-    }
-}
-
 impl Agent {
-    /// Whether the agent can ask and call all that its spec names.
+    /// Whether the agent can ask and call all that its spec names, nested agents included.
     pub(super) fn complete(&self) -> Result<(), Stopped> {
-        let roles = RoleName::ALL.into_iter().filter(|role| self.rules.has(*role));
-        let silent: Vec<&str> = roles
-            .filter(|role| self.world.model.is_none() && !self.world.models.contains_key(role))
-            .map(RoleName::as_str)
-            .collect();
+        let (mut silent, mut missing) = (Vec::new(), Vec::new());
+        self.lacks(&self.rules, &mut silent, &mut missing);
         if !silent.is_empty() {
             let problem = format!("no model is configured for the roles {}", silent.join(", "));
             return Err(Stopped::Incomplete(problem));
         }
-        let tools = self.rules.plan().tools().iter().map(|tool| tool.name.as_str());
-        let missing: Vec<&str> = tools.filter(|name| !self.world.tools.contains_key(*name)).collect();
         if missing.is_empty() {
             return Ok(());
         }
@@ -203,5 +186,30 @@ impl Agent {
              `Spec::with_tools`)",
             missing.join(", ")
         )))
+    }
+
+    /// The roles that nobody answers and the tools that nobody registered, each once.
+    fn lacks<'r>(&self, rules: &'r Rules, silent: &mut Vec<&'r str>, missing: &mut Vec<&'r str>) {
+        let world = &self.world;
+        let mut needs = |role: RoleName| {
+            let silence = world.model.is_none() && !world.models.contains_key(&role);
+            if silence && !silent.contains(&role.as_str()) {
+                silent.push(role.as_str());
+            }
+        };
+        RoleName::ALL.into_iter().filter(|role| rules.has(*role)).for_each(&mut needs);
+        if rules.doers().iter().any(|doer| matches!(doer, Doer::Role(_))) {
+            needs(RoleName::Agent);
+        }
+        for tool in rules.plan().tools() {
+            if !world.tools.contains_key(&tool.name) && !missing.contains(&tool.name.as_str()) {
+                missing.push(&tool.name);
+            }
+        }
+        for doer in rules.doers() {
+            if let Doer::Agent(inner) = doer {
+                self.lacks(inner, silent, missing);
+            }
+        }
     }
 }

@@ -4,20 +4,20 @@
 //! requested ──▶ journal ──▶ performed (recording or world) ──▶ admitted ──▶ journal ──▶ transition ──▶ …
 //! ```
 
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::Scope;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use super::agent::Agent;
-use super::job::CancelToken;
 use super::observer::{Observer, Signal};
 use super::ports::Unanswered;
 use super::prepare::{Prepared, Request};
 use super::replay::Playback;
+use super::run::Waiting;
+use super::side::{Performed, Side};
+use super::stop::Sitting;
 use crate::contract::AnswerForm;
 use crate::journal::{Drift, Journal, JournalError, Record};
-use crate::machine::{EffectId, EffectKind, Effects, Event, State, Step, StepRun, admit, transition};
-use crate::spec::{Execution, RoleName, Rules};
+use crate::machine::{EffectId, Effects, Event, Refusal, State, admit, transition};
+use crate::spec::{Execution, RoleName, Rules, Validate, ValidateAt};
 
 /// Why the loop stops before the end.
 pub(super) enum Halt {
@@ -32,8 +32,33 @@ impl From<JournalError> for Halt {
     }
 }
 
-/// What a thread brings back.
-type Performed = (EffectId, Result<Event, Unanswered>);
+/// Where the loop ends well: at the end, or at a question that nobody answers yet.
+pub(super) struct Followed {
+    pub state: State,
+    pub waiting: Option<Waiting>,
+}
+
+/// What the loop does next.
+pub(super) enum Next {
+    /// Takes this.
+    Event(Event),
+    /// Looks again: a wait was cut short.
+    Again,
+    /// Stops: the world did not answer.
+    Unanswered(EffectId, Unanswered),
+    /// Stops: a person has to answer.
+    Waiting(Waiting),
+}
+
+impl From<Performed> for Next {
+    fn from((effect, performed): Performed) -> Self {
+        match performed {
+            Ok(Some(event)) => Next::Event(event),
+            Ok(None) => Next::Again,
+            Err(cause) => Next::Unanswered(effect, cause),
+        }
+    }
+}
 
 /// One run under way.
 pub(super) struct Drive<'a> {
@@ -44,90 +69,89 @@ pub(super) struct Drive<'a> {
     /// The index of the next record.
     pub index: u64,
     pub observer: &'a dyn Observer,
-    pub cancel: CancelToken,
-    pub began: Instant,
+    pub sitting: Arc<Sitting>,
     pub playback: Option<Playback>,
     /// Whether the world may be asked for what is not recorded.
     pub may_ask: bool,
+    /// The tools that nested runs are calling.
+    pub nested_calls: Vec<(EffectId, String)>,
 }
 
-impl Drive<'_> {
-    /// Answers what waits, one answer at a time, until the run has ended. `asked` are the effects
-    /// that the journal says were requested already.
-    pub fn follow(&mut self, state: State, effects: Effects, asked: &[EffectId]) -> Result<State, Halt> {
+impl<'a> Drive<'a> {
+    /// Answers what waits, one answer at a time, until the run has ended or waits for a person.
+    /// `asked` are the effects that the journal says were requested already.
+    pub fn follow(&mut self, state: State, effects: Effects, asked: &[EffectId]) -> Result<Followed, Halt> {
         if self.rules.policy().execution == Execution::Sequential {
             return self.turn_by_turn(state, effects, asked, None);
         }
-        let agent = self.agent.clone();
-        let (sender, receiver) = channel();
+        let (agent, run, sitting) = (self.agent, self.run.clone(), Arc::clone(&self.sitting));
         std::thread::scope(|scope| {
-            let side = Side { agent: &agent, scope, sender, receiver, in_flight: 0 };
+            let side = Side::new(agent, &run, &sitting, scope);
             self.turn_by_turn(state, effects, asked, Some(side))
         })
     }
 
     /// The loop itself, with threads where steps may run side by side.
-    fn turn_by_turn(
+    fn turn_by_turn<'env>(
         &mut self,
         mut state: State,
         effects: Effects,
         asked: &[EffectId],
-        mut side: Option<Side<'_, '_>>,
-    ) -> Result<State, Halt> {
+        mut side: Option<Side<'_, 'env>>,
+    ) -> Result<Followed, Halt>
+    where
+        'a: 'env,
+    {
         let mut queue = Vec::new();
         self.request(&state, effects, asked, &mut queue)?;
         while !state.phase.name().is_terminal() {
-            let event = match self.happened() {
+            let next = match self.happened() {
                 Some(event) => {
                     // What runs beside will be waited for in any case; its answers count.
                     state = self.drain(state, side.as_mut())?;
-                    event
+                    Next::Event(event)
                 }
-                None => match self.next_answer(&state, &mut queue, side.as_mut())? {
-                    (_, Ok(event)) => event,
-                    (effect, Err(cause)) => {
-                        let state = self.drain(state, side.as_mut())?;
-                        return Err(Halt::Interrupted { effect, cause, state });
-                    }
-                },
+                None => self.next(&state, &mut queue, side.as_mut())?,
+            };
+            let event = match next {
+                Next::Event(event) => event,
+                Next::Again => continue,
+                Next::Unanswered(effect, cause) => {
+                    let state = self.drain(state, side.as_mut())?;
+                    return Err(Halt::Interrupted { effect, cause, state });
+                }
+                Next::Waiting(waiting) => return Ok(Followed { state, waiting: Some(waiting) }),
             };
             let (next, effects) = self.apply(state, event)?;
             state = next;
             self.request(&state, effects, &[], &mut queue)?;
         }
         self.compare(&state)?;
-        Ok(state)
+        Ok(Followed { state, waiting: None })
     }
 
     /// A replay that has ended must be the recording.
     fn compare(&self, state: &State) -> Result<(), Halt> {
         let Some(playback) = self.playback.as_ref().filter(|_| !self.may_ask) else { return Ok(()) };
         let parallel = self.rules.policy().execution != Execution::Sequential;
-        let drifts = playback.drifts(state, parallel);
+        let drifts = playback.drifts(self.rules, state, parallel);
         if drifts.is_empty() { Ok(()) } else { Err(Halt::Drifted(drifts)) }
     }
 
     /// Writes down what is about to be performed, then lines it up.
-    fn request(
+    pub fn request(
         &mut self,
         state: &State,
         effects: Effects,
         asked: &[EffectId],
-        queue: &mut Vec<Prepared>,
+        queue: &mut Vec<Prepared<'a>>,
     ) -> Result<(), Halt> {
         for effect in effects {
             let prepared = Prepared::of(self.rules, state, effect);
             if !asked.contains(&prepared.id) {
                 self.append(&Record::Requested { effect: prepared.id, digest: prepared.digest })?;
             }
-            match &prepared.request {
-                Request::Model { role, .. } => {
-                    self.observer.notice(Signal::Asking { effect: prepared.id, role: *role });
-                }
-                Request::Tool { step, tool, input } => {
-                    self.observer.notice(Signal::Calling { effect: prepared.id, step: *step, tool, input });
-                }
-            }
+            self.show_request(&prepared);
             queue.push(prepared);
         }
         Ok(())
@@ -141,54 +165,71 @@ impl Drive<'_> {
         {
             return Some(event);
         }
-        if !self.may_ask {
-            return None;
-        }
-        if self.cancel.is_cancelled() {
-            return Some(Event::Cancelled { reason: "stopped by the user".to_owned() });
-        }
-        let deadline = Duration::from_secs(u64::from(self.rules.spec().limits.deadline_seconds));
-        (self.began.elapsed() > deadline).then_some(Event::DeadlinePassed)
+        if self.may_ask { self.sitting.over() } else { None }
     }
 
-    /// The next answer: a recorded one where there is one, else one of the world's.
-    fn next_answer(
+    /// What comes next: a recorded answer where there is one, else one of the world's.
+    fn next<'env>(
         &mut self,
         state: &State,
-        queue: &mut Vec<Prepared>,
-        side: Option<&mut Side<'_, '_>>,
-    ) -> Result<Performed, Halt> {
-        if let Some(playback) = &mut self.playback
-            && let Some(nth) = playback.first_recorded(queue)
-        {
-            let prepared = queue.remove(nth);
-            let event = playback.answer(&prepared).expect("first_recorded found its recording");
-            return Ok((prepared.id, Ok(event)));
+        queue: &mut Vec<Prepared<'a>>,
+        side: Option<&mut Side<'_, 'env>>,
+    ) -> Result<Next, Halt>
+    where
+        'a: 'env,
+    {
+        if let Some(next) = self.recorded(state, queue)? {
+            return Ok(next);
         }
-        if let (Some(playback), Some(prepared), false) = (&self.playback, queue.first(), self.may_ask) {
-            return Err(Halt::Drifted(vec![playback.missing(state, prepared)]));
-        }
+        let others = queue.iter().filter(|prepared| !prepared.is_human()).count();
         if let Some(side) = side
-            && (side.in_flight > 0 || queue.len() > 1)
+            && (side.is_busy() || others > 1)
         {
-            queue.drain(..).for_each(|prepared| side.perform(self.run.clone(), prepared));
-            return Ok(side.receive());
+            queue.extract_if(.., |prepared| !prepared.is_human()).for_each(|prepared| side.perform(prepared));
+            return Ok(side.receive().into());
         }
-        if queue.is_empty() {
+        if let Some(at) = queue.iter().position(|prepared| !prepared.is_human()) {
+            let prepared = queue.remove(at);
+            return Ok((prepared.id, self.perform_here(&prepared)).into());
+        }
+        self.ask_people(state, queue).ok_or_else(|| {
             let problem = "the run waits for an answer, and nothing was asked";
-            return Err(Halt::Journal(JournalError::at(self.index, problem)));
-        }
-        let prepared = queue.remove(0);
-        Ok((prepared.id, self.perform_here(&prepared)))
+            Halt::Journal(JournalError::at(self.index, problem))
+        })
     }
 
-    fn perform_here(&self, prepared: &Prepared) -> Result<Event, Unanswered> {
-        let world = &self.agent.world;
-        let streams = matches!(prepared.request, Request::Model { role: RoleName::Writer, .. })
-            && self.rules.form() == AnswerForm::Text
-            && self.observer.wants_tokens();
-        if !streams {
-            return world.perform(self.rules, &self.run, prepared, None);
+    /// What comes next in a replay. `None` where the world is to be asked.
+    fn recorded(&mut self, state: &State, queue: &mut Vec<Prepared<'a>>) -> Result<Option<Next>, Halt> {
+        let Some(playback) = &mut self.playback else { return Ok(None) };
+        if let Some(nth) = playback.first_recorded(queue) {
+            let prepared = queue.remove(nth);
+            let event = playback.answer(&prepared).expect("first_recorded found its recording");
+            return Ok(Some(Next::Event(event)));
+        }
+        if self.may_ask {
+            return Ok(None);
+        }
+        // In a replay no time passes.
+        if let Some(at) = queue.iter().position(Prepared::is_wait) {
+            return Ok(Some(Next::Event(Event::TimePassed { effect: queue.remove(at).id })));
+        }
+        let missing = queue.iter().find(|prepared| !prepared.is_human()).or(queue.first());
+        match missing {
+            Some(Prepared { id, request: Request::Human { step, question }, .. })
+                if playback.is_used_up() =>
+            {
+                let waiting = Waiting { effect: *id, step: *step, question: question.clone(), refused: None };
+                Ok(Some(Next::Waiting(waiting)))
+            }
+            Some(prepared) => Err(Halt::Drifted(vec![playback.missing(state, prepared)])),
+            None => Ok(None),
+        }
+    }
+
+    fn perform_here(&self, prepared: &Prepared<'_>) -> Result<Option<Event>, Unanswered> {
+        let (world, stop) = (&self.agent.world, || self.sitting.is_over());
+        if !self.streams(prepared) {
+            return world.perform(&self.run, prepared, None, &stop);
         }
         let mut held = String::new();
         let mut sink = |piece: &str| {
@@ -197,21 +238,39 @@ impl Drive<'_> {
                 self.observer.notice(Signal::Token(&piece));
             }
         };
-        let answer = world.perform(self.rules, &self.run, prepared, Some(&mut sink));
+        let answer = world.perform(&self.run, prepared, Some(&mut sink), &stop);
         if !held.is_empty() {
             self.observer.notice(Signal::Token(&held));
         }
         answer
     }
 
+    /// Whether a reply is the answer itself, to be shown as it comes. What is judged before it is one
+    /// is not shown.
+    fn streams(&self, prepared: &Prepared<'_>) -> bool {
+        let Request::Model { role, .. } = &prepared.request else { return false };
+        let policy = self.rules.policy();
+        let judged = policy.validate != Validate::Off && policy.validate_at == ValidateAt::Answer;
+        let text = match role {
+            RoleName::Writer => self.rules.form() == AnswerForm::Text && !judged,
+            RoleName::Conversation => true,
+            _ => false,
+        };
+        text && prepared.id.path.is_empty() && self.observer.wants_tokens()
+    }
+
+    /// Whether an event fits.
+    pub fn admits(&self, state: &State, event: &Event) -> Result<(), Refusal> {
+        admit(self.rules, state, event)
+    }
+
     /// Writes an answer down, then moves the run. An answer that does not fit any more is not
     /// written down.
-    fn apply(&mut self, state: State, event: Event) -> Result<(State, Effects), Halt> {
-        if admit(&state, &event).is_err() {
+    pub fn apply(&mut self, state: State, event: Event) -> Result<(State, Effects), Halt> {
+        if self.admits(&state, &event).is_err() {
             return Ok((state, Effects::new()));
         }
-        let answers = event.effect();
-        let record = match answers {
+        let record = match event.effect() {
             Some(_) => Record::Answered(event),
             None => Record::Happened(event),
         };
@@ -219,32 +278,10 @@ impl Drive<'_> {
         let (Record::Answered(event) | Record::Happened(event)) = record else {
             unreachable!("made two lines above")
         };
-        let lines = state.task.trace.len();
+        let answered = self.show_event(&event, state.task.trace.len());
         let step = transition(self.rules, state, event).expect("admitted above");
-        self.show(&step, answers, lines);
+        self.show_step(&step, &answered);
         Ok((step.state, step.effects))
-    }
-
-    fn show(&self, step: &Step, answered: Option<EffectId>, lines_before: usize) {
-        let task = &step.state.task;
-        if let Some(EffectKind::Step { draft, step: at, .. }) = answered.map(|id| id.kind) {
-            let here = draft == task.draft;
-            let progress = if here { task.progress.as_ref() } else { task.artifacts.past.last() };
-            let slot = progress.and_then(|progress| {
-                Some((progress.plan.steps.get(at as usize)?, progress.steps.get(at as usize)?))
-            });
-            if let Some((planned, run)) = slot {
-                let (tool, failed) = (&planned.tool, matches!(run, StepRun::Failed { .. }));
-                let output = run.output().unwrap_or_default();
-                self.observer.notice(Signal::Finished { step: at, tool, failed, output });
-            }
-        }
-        for line in task.trace.iter().skip(lines_before) {
-            self.observer.notice(Signal::Traced(line));
-        }
-        for taken in &step.moves {
-            self.observer.notice(Signal::Entered(taken.to));
-        }
     }
 
     fn append(&mut self, record: &Record) -> Result<(), Halt> {
@@ -253,45 +290,16 @@ impl Drive<'_> {
         Ok(())
     }
 
-    /// Waits for what still runs on other threads, so that no answer is lost.
+    /// Waits for what still runs on other threads, so that no answer is lost. Nobody lets time pass
+    /// any longer.
     fn drain(&mut self, mut state: State, side: Option<&mut Side<'_, '_>>) -> Result<State, Halt> {
         let Some(side) = side else { return Ok(state) };
-        while side.in_flight > 0 {
-            if let (_, Ok(event)) = side.receive() {
+        side.hurry();
+        while side.is_busy() {
+            if let (_, Ok(Some(event))) = side.receive() {
                 state = self.apply(state, event)?.0;
             }
         }
         Ok(state)
-    }
-}
-
-/// Threads for what runs side by side.
-struct Side<'scope, 'env> {
-    agent: &'env Agent,
-    scope: &'scope Scope<'scope, 'env>,
-    sender: Sender<Performed>,
-    receiver: Receiver<Performed>,
-    in_flight: usize,
-}
-
-impl Side<'_, '_> {
-    /// Performs an effect on a thread of its own; here and now where the system has none to give.
-    fn perform(&mut self, run: String, prepared: Prepared) {
-        self.in_flight += 1;
-        let (agent, sender, id) = (self.agent, self.sender.clone(), prepared.id);
-        let prepared = std::sync::Arc::new(prepared);
-        let (theirs, their_run) = (std::sync::Arc::clone(&prepared), run.clone());
-        let spawned = std::thread::Builder::new().spawn_scoped(self.scope, move || {
-            let performed = agent.world.perform(&agent.rules, &their_run, &theirs, None);
-            let _ = sender.send((id, performed));
-        });
-        if spawned.is_err() {
-            let performed = agent.world.perform(&agent.rules, &run, &prepared, None);
-            let _ = self.sender.send((id, performed));
-        }
-    }
-    fn receive(&mut self) -> Performed {
-        self.in_flight -= 1;
-        self.receiver.recv().expect("this holds a sender itself")
     }
 }

@@ -2,52 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::agent::Agent;
-use super::drive::{Drive, Halt};
+use super::drive::{Drive, Followed, Halt};
 use super::observer::{Nobody, Observer, Signal};
+use super::record::{RecordMode, save};
 use super::replay::Playback;
 use super::run::{Interrupted, Run, Stopped};
-use crate::journal::{
-    Fixture, FixtureError, Header, JOURNAL_FORMAT, Journal, MemoryJournal, Outcome, Record,
-};
-use crate::machine::{ErrorCode, Input, PhaseName, State, Step, start};
+use super::stop::{CancelToken, Sitting};
+use crate::journal::{Fixture, Header, JOURNAL_FORMAT, Journal, MemoryJournal, Record};
+use crate::machine::{Input, PhaseName, Step, start};
 use crate::spec::Digest;
-
-/// What a run does with a fixture, under the names that people know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordMode {
-    /// Replay only: a request that was not recorded is an error.
-    None,
-    /// Record where there is no fixture yet, else replay.
-    Once,
-    /// Replay what was recorded, record what is new.
-    NewEpisodes,
-    /// Record everything anew.
-    All,
-}
-
-/// Stops runs from another thread. The run ends as `CANCELLED` at its next answer.
-#[derive(Clone, Debug, Default)]
-pub struct CancelToken(Arc<AtomicBool>);
-
-impl CancelToken {
-    /// A token that stops nothing yet.
-    pub fn new() -> Self {
-        CancelToken::default()
-    }
-
-    /// Stops every run that holds this token.
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// A run to be configured and run.
 pub struct Job<'a> {
@@ -102,7 +69,7 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Runs to the end.
+    /// Runs to the end, or to a question that nobody answers yet.
     ///
     /// # Errors
     /// [`Stopped`].
@@ -137,10 +104,10 @@ impl<'a> Job<'a> {
             journal,
             index: 1,
             observer: self.observer,
-            cancel: self.cancel,
-            began: Instant::now(),
+            sitting: Arc::new(Sitting::new(rules, self.cancel)),
             playback,
             may_ask,
+            nested_calls: Vec::new(),
         };
         self.observer.notice(Signal::Entered(PhaseName::Plan));
         let ended = drive.follow(state, effects, &[]);
@@ -179,37 +146,9 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Saves what was recorded. A whole recording that stands there already is not given up for one
-/// that broke off.
-fn save(path: &Path, records: &[Record], ended: &Result<State, Halt>) -> Result<(), FixtureError> {
-    let interrupted = match ended {
-        Ok(_) => None,
-        Err(Halt::Interrupted { cause, .. }) => Some(cause.to_string()),
-        Err(Halt::Drifted(_) | Halt::Journal(_)) => return Ok(()),
-    };
-    let unreadable = |error: crate::journal::JournalError| FixtureError::at(path, error.to_string());
-    let mut fixture = Fixture::of_records(records, interrupted).map_err(unreadable)?;
-    if let Ok(before) = Fixture::load(path) {
-        let richer = fixture.exchanges.len() >= before.exchanges.len();
-        if broke_off(&fixture) && !(broke_off(&before) && richer) {
-            return Ok(());
-        }
-        fixture.notes = before.notes;
-    }
-    fixture.save(path)
-}
-
-fn broke_off(fixture: &Fixture) -> bool {
-    match &fixture.outcome {
-        Outcome::Interrupted(_) => true,
-        Outcome::Error(error) => error.code == ErrorCode::Cancelled,
-        Outcome::Answer(_) => false,
-    }
-}
-
-pub(super) fn conclude(ended: Result<State, Halt>, records: Vec<Record>) -> Result<Run, Stopped> {
+pub(super) fn conclude(ended: Result<Followed, Halt>, records: Vec<Record>) -> Result<Run, Stopped> {
     match ended {
-        Ok(state) => Ok(Run { state, records }),
+        Ok(Followed { state, waiting }) => Ok(Run { state, records, waiting }),
         Err(Halt::Interrupted { effect, cause, state }) => Err(Stopped::Interrupted(Box::new(Interrupted {
             effect,
             cause,

@@ -1,4 +1,5 @@
-//! The live world: asks models and calls tools. What comes back is an event, or no answer at all.
+//! The live world: asks models, calls tools, lets time pass. What comes back is an event, or no answer
+//! at all. People are asked elsewhere (`person.rs`): they look at the whole run.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,65 +9,88 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::ports::{Cause, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput, Unanswered};
+use super::clock::{RealTime, Sleeper};
+use super::ports::{
+    Cause, Human, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput, Unanswered,
+};
 use super::prepare::{Prepared, Request};
 use super::redact::Redactor;
 use crate::contract::{ToolContract, ToolEffect};
 use crate::machine::{EffectId, Event, ToolOutcome};
-use crate::spec::{RoleName, Rules};
+use crate::spec::RoleName;
 
-/// The models and tools of an agent.
+/// The models and tools of an agent, and whoever else answers it.
 #[derive(Default)]
 pub(super) struct World {
     pub model: Option<Arc<dyn Model>>,
     pub models: HashMap<RoleName, Arc<dyn Model>>,
     pub tools: HashMap<String, Arc<dyn Tool>>,
+    pub human: Option<Arc<dyn Human>>,
+    pub sleeper: Option<Arc<dyn Sleeper>>,
     pub redactor: Redactor,
 }
 
 impl World {
-    /// Performs an effect once.
+    /// Performs an effect once. `None` where it was to wait and `stop` said not to wait any longer:
+    /// the time has not passed.
     pub fn perform(
         &self,
-        rules: &Rules,
         run: &str,
-        prepared: &Prepared,
+        prepared: &Prepared<'_>,
         tokens: Option<TokenSink<'_>>,
-    ) -> Result<Event, Unanswered> {
-        let event = match &prepared.request {
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Event>, Unanswered> {
+        let effect = prepared.id;
+        match &prepared.request {
             Request::Model { role, request } => {
                 let Some(model) = self.models.get(role).or(self.model.as_ref()) else {
                     return Err(unavailable(format!("no model is configured for the role {role}")));
                 };
-                match model.ask(request, tokens) {
-                    Ok(reply) => Event::ModelReplied { effect: prepared.id, reply },
-                    Err(ModelError::Failed(failure)) => Event::ModelFailed { effect: prepared.id, failure },
+                let event = match model.ask(request, tokens) {
+                    Ok(reply) => Event::ModelReplied { effect, reply },
+                    Err(ModelError::Failed(failure)) => Event::ModelFailed { effect, failure },
                     Err(ModelError::Unanswered(mut cause)) => {
                         cause.message = self.redactor.text(cause.message);
                         return Err(cause);
                     }
-                }
-            }
-            Request::Tool { tool, input, .. } => {
-                let (Some(port), Some(contract)) = (self.tools.get(tool), rules.tool(tool)) else {
-                    return Err(unavailable(format!("the tool {tool:?} is not registered")));
                 };
-                let most = contract.max_output_bytes as usize;
-                // Keys go before the cut: half a key is still a secret.
-                let outcome = match call(port, contract, run, prepared.id, input)? {
-                    Ok(output) => ToolOutcome::Returned {
-                        output: cut(self.redactor.text(output.text), most),
-                        sources: self.redactor.sources(output.sources),
-                    },
-                    Err(ToolError { kind, message }) => ToolOutcome::Failed {
-                        kind: self.redactor.text(kind),
-                        message: cut(self.redactor.text(message), most),
-                    },
-                };
-                return Ok(Event::ToolReturned { effect: prepared.id, outcome });
+                Ok(Some(self.redactor.event(event)))
             }
+            Request::Tool { tool, input, contract, .. } => {
+                let outcome = self.call(run, effect, tool, *contract, input)?;
+                Ok(Some(Event::ToolReturned { effect, outcome }))
+            }
+            Request::Wait { delay } => {
+                self.sleeper.as_deref().unwrap_or(&RealTime).sleep(*delay, stop);
+                Ok((!stop()).then_some(Event::TimePassed { effect }))
+            }
+            Request::Human { .. } => Ok(None),
+        }
+    }
+
+    fn call(
+        &self,
+        run: &str,
+        effect: EffectId,
+        tool: &str,
+        contract: Option<&ToolContract>,
+        input: &Value,
+    ) -> Result<ToolOutcome, Unanswered> {
+        let (Some(port), Some(contract)) = (self.tools.get(tool), contract) else {
+            return Err(unavailable(format!("the tool {tool:?} is not registered")));
         };
-        Ok(self.redactor.event(event))
+        let most = contract.max_output_bytes as usize;
+        // Keys go before the cut: half a key is still a secret.
+        Ok(match call(port, contract, run, effect, input)? {
+            Ok(output) => ToolOutcome::Returned {
+                output: cut(self.redactor.text(output.text), most),
+                sources: self.redactor.sources(output.sources),
+            },
+            Err(ToolError { kind, message }) => ToolOutcome::Failed {
+                kind: self.redactor.text(kind),
+                message: cut(self.redactor.text(message), most),
+            },
+        })
     }
 }
 

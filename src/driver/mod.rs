@@ -3,32 +3,47 @@
 //! One loop serves run, resume, record and replay: they differ only in where answers come from and
 //! where records go. It runs on the caller's thread; steps that run side by side get threads of
 //! their own, bounded by the policy's width, and so does a tool call with a time-out, which is left
-//! behind when its time is up. Inside an async runtime, call it in a
-//! blocking task.
+//! behind when its time is up. Inside an async runtime, call it in a blocking task.
 //!
 //! **Invariant:** nothing in this folder decides what happens next. Whether to try again, go back
 //! or stop is the machine's.
 
 mod agent;
+mod builder;
 mod clock;
 mod drive;
 mod job;
 mod live;
 mod observer;
+mod person;
 mod ports;
 mod prepare;
+mod progress;
+mod record;
 mod redact;
 mod replay;
 mod resume;
 mod run;
+mod show;
+mod side;
+mod stop;
+mod stream;
+mod thread;
 
-pub use agent::{Agent, AgentBuilder};
-pub use clock::now;
-pub use job::{CancelToken, Job, RecordMode};
+pub use agent::Agent;
+pub use builder::AgentBuilder;
+pub use clock::{Sleeper, now};
+pub use job::Job;
 pub use observer::{Observer, Signal};
 pub use ports::{
     Cause, Human, Model, ModelError, Question, Secret, TokenSink, Tool, ToolCall, ToolError, ToolOutput,
     Unanswered,
 };
-pub use resume::in_doubt;
-pub use run::{Interrupted, Run, Stopped};
+pub use progress::{Progress, ProgressKind, Reporter};
+pub use record::RecordMode;
+pub(crate) use redact::Redactor;
+pub use resume::{in_doubt, open_question};
+pub use run::{Interrupted, Run, Stopped, Waiting};
+pub use stop::CancelToken;
+pub use stream::{Stream, Streamed};
+pub use thread::{MAX_HISTORY_BYTES, MAX_MESSAGE_BYTES, MAX_TURNS, Thread};

@@ -1,7 +1,10 @@
 //! The observer: what screens, streams and telemetry see of a run while it goes on.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
+use crate::contract::Source;
 use crate::machine::{EffectId, PhaseName, TraceLine};
 use crate::spec::RoleName;
 
@@ -30,6 +33,29 @@ pub enum Signal<'a> {
         /// What it is called with.
         input: &'a Value,
     },
+    /// A person is to be asked. Whether anybody is there shows later.
+    AskingHuman {
+        /// The effect.
+        effect: EffectId,
+        /// The step's position, from 0.
+        step: u32,
+        /// The question.
+        question: &'a str,
+    },
+    /// The run waits before another try.
+    Waiting {
+        /// The effect.
+        effect: EffectId,
+        /// How long.
+        delay: Duration,
+    },
+    /// A reply came out of the cache: no model was asked for it.
+    Cached {
+        /// The effect.
+        effect: EffectId,
+    },
+    /// A tool named where its result comes from. Comes before its [`Finished`](Signal::Finished).
+    Sources(&'a [Source]),
     /// A step has a result.
     Finished {
         /// The step's position, from 0.
@@ -52,7 +78,8 @@ pub trait Observer {
     /// Takes a signal.
     fn notice(&self, signal: Signal<'_>);
 
-    /// Whether to stream the answer as [`Signal::Token`].
+    /// Whether to stream the answer as [`Signal::Token`]. What is streamed may be less than the answer,
+    /// or be given up for another one: the run has the answer.
     fn wants_tokens(&self) -> bool {
         false
     }

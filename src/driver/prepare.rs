@@ -1,51 +1,72 @@
 //! Preparing an effect: from its id to the request that goes out, with the digest that names it.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
-use crate::journal::tool_digest;
+use crate::contract::ToolContract;
+use crate::journal::{human_digest, tool_digest, wait_digest};
 use crate::machine::{Effect, EffectId, State};
 use crate::prompt::{self, ModelRequest};
 use crate::spec::{Digest, RoleName, Rules};
 
 /// An effect, ready to be performed.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct Prepared<'r> {
     pub id: EffectId,
     pub digest: Digest,
-    pub request: Request,
+    /// Whom it asks, by name: a role, a tool, a person.
+    asked: String,
+    pub request: Request<'r>,
 }
 
 #[derive(Debug)]
-pub(super) enum Request {
+pub(super) enum Request<'r> {
     Model { role: RoleName, request: ModelRequest },
-    Tool { step: u32, tool: String, input: Value },
+    Tool { step: u32, tool: String, input: Value, contract: Option<&'r ToolContract> },
+    Human { step: u32, question: String },
+    Wait { delay: Duration },
 }
 
-impl Prepared {
+impl<'r> Prepared<'r> {
     /// Renders the request of an effect.
-    pub fn of(rules: &Rules, state: &State, effect: Effect) -> Self {
-        match effect {
-            Effect::AskModel { id, role } => {
-                let request = prompt::render(rules, state, role)
-                    .expect("the machine asks only roles that the spec has");
-                Prepared { id, digest: request.digest(), request: Request::Model { role, request } }
+    pub fn of(rules: &'r Rules, state: &State, effect: Effect) -> Self {
+        let rule = "the machine asks only for what the state holds";
+        let asked = prompt::asked(rules, state, effect).expect(rule);
+        let (digest, request) = match effect {
+            Effect::AskModel { role, .. } => {
+                let request = prompt::request(rules, state, effect).expect(rule);
+                (request.digest(), Request::Model { role, request })
             }
-            Effect::AskHuman { .. } | Effect::Wait { .. } => unreachable!("not asked yet"),
-            Effect::CallTool { id, step } => {
-                let (tool, input) = prompt::tool_call(state, step)
-                    .expect("the machine starts a step only when its input is there");
+            Effect::CallTool { step, .. } => {
+                let (tool, input) = prompt::call(rules, state, effect).expect(rule);
                 let (tool, input) = (tool.to_owned(), input.into_owned());
-                let digest = tool_digest(&tool, &input);
-                Prepared { id, digest, request: Request::Tool { step, tool, input } }
+                let contract = prompt::called(rules, state, effect);
+                (tool_digest(&tool, &input), Request::Tool { step, tool, input, contract })
             }
-        }
+            Effect::AskHuman { step, .. } => {
+                let question = prompt::question(rules, state, effect).expect(rule).to_owned();
+                (human_digest(&question), Request::Human { step, question })
+            }
+            Effect::Wait { delay_ms, .. } => {
+                (wait_digest(delay_ms), Request::Wait { delay: Duration::from_millis(delay_ms) })
+            }
+        };
+        Prepared { id: effect.id(), digest, asked, request }
     }
 
-    /// Who is asked: a role or a tool.
+    /// Whom it asks, by name: a role, a tool, a person.
     pub fn asked(&self) -> &str {
-        match &self.request {
-            Request::Model { role, .. } => role.as_str(),
-            Request::Tool { tool, .. } => tool,
-        }
+        &self.asked
+    }
+
+    /// Whether a person is asked.
+    pub fn is_human(&self) -> bool {
+        matches!(self.request, Request::Human { .. })
+    }
+
+    /// Whether time is to pass.
+    pub fn is_wait(&self) -> bool {
+        matches!(self.request, Request::Wait { .. })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::prepare::{Prepared, Request};
 use crate::journal::{Drift, Exchange, Fixture, Frame, Outcome, first_difference};
 use crate::machine::{EffectId, EffectKind, Event, PhaseName, State, TraceLine};
-use crate::spec::Digest;
+use crate::spec::{Digest, Rules};
 
 /// A fixture being played.
 pub(super) struct Playback {
@@ -34,10 +34,12 @@ impl Playback {
     /// Where the answer to an effect is: among the unused recordings of its digest the one of the
     /// same effect, else the first. A recording of another kind of effect answers nothing, whatever
     /// digest somebody wrote into it.
-    fn find(&self, prepared: &Prepared) -> Option<usize> {
+    fn find(&self, prepared: &Prepared<'_>) -> Option<usize> {
         let answers = |exchange: &Exchange| match prepared.request {
             Request::Model { .. } => matches!(exchange, Exchange::Model { .. }),
             Request::Tool { .. } => matches!(exchange, Exchange::Tool { .. }),
+            Request::Human { .. } => matches!(exchange, Exchange::Human { .. }),
+            Request::Wait { .. } => matches!(exchange, Exchange::Waited { .. }),
         };
         let recorded = || self.index.get(&prepared.digest).into_iter().flatten().copied();
         let unused = || recorded().filter(|&at| !self.used[at] && answers(&self.fixture.exchanges[at]));
@@ -46,17 +48,22 @@ impl Playback {
     }
 
     /// Of several effects that wait, the one that was answered first in the recording.
-    pub fn first_recorded(&self, queue: &[Prepared]) -> Option<usize> {
+    pub fn first_recorded(&self, queue: &[Prepared<'_>]) -> Option<usize> {
         let found = queue.iter().enumerate().filter_map(|(nth, prepared)| Some((self.find(prepared)?, nth)));
         found.min().map(|(_, nth)| nth)
     }
 
     /// The recorded answer to an effect.
-    pub fn answer(&mut self, prepared: &Prepared) -> Option<Event> {
+    pub fn answer(&mut self, prepared: &Prepared<'_>) -> Option<Event> {
         let at = self.find(prepared)?;
         self.used[at] = true;
         self.order.push(at);
         Some(self.fixture.exchanges[at].event().addressed(prepared.id))
+    }
+
+    /// Whether there is nothing left to play.
+    pub fn is_used_up(&self) -> bool {
+        self.used.iter().all(|used| *used)
     }
 
     /// What happened unasked at this point of the recording.
@@ -71,7 +78,7 @@ impl Playback {
     }
 
     /// Why there is no recording for an effect.
-    pub fn missing(&self, state: &State, prepared: &Prepared) -> Drift {
+    pub fn missing(&self, state: &State, prepared: &Prepared<'_>) -> Drift {
         if let Some(drift) = self.trace_drift(&state.task.trace, false) {
             return drift;
         }
@@ -101,9 +108,12 @@ impl Playback {
         Drift::Transition { what, difference: None }
     }
 
-    fn request_drift(&self, prepared: &Prepared, nearest: &Exchange) -> Option<Drift> {
+    fn request_drift(&self, prepared: &Prepared<'_>, nearest: &Exchange) -> Option<Drift> {
         let difference = match (&prepared.request, nearest) {
-            (Request::Model { role, request }, Exchange::Model { request: recorded, .. }) => {
+            (
+                Request::Model { request, .. },
+                Exchange::Model { role, request: recorded, conversation, .. },
+            ) => {
                 let now = serde_json::from_str(&request.payload).ok()?;
                 let frame_then = self.fixture.frames.get(role).map(serde_json::to_value)?.ok()?;
                 let frame_now = serde_json::to_value(Frame::of(&request.frame)).ok()?;
@@ -111,7 +121,15 @@ impl Playback {
                     difference.path = difference.path.replacen('$', &format!("{role} frame"), 1);
                     difference
                 });
-                frame.or_else(|| first_difference(recorded, &now))
+                let json = |said: &[crate::prompt::Message]| serde_json::to_value(said).unwrap_or_default();
+                let said = || {
+                    let difference = first_difference(&json(conversation), &json(&request.conversation));
+                    difference.map(|mut difference| {
+                        difference.path = difference.path.replacen('$', "conversation", 1);
+                        difference
+                    })
+                };
+                frame.or_else(|| first_difference(recorded, &now)).or_else(said)
             }
             (Request::Tool { input, .. }, Exchange::Tool { input: recorded, .. }) => {
                 first_difference(recorded, input)
@@ -132,10 +150,10 @@ impl Playback {
     }
 
     /// How the whole replay differs from the recording.
-    pub fn drifts(&self, state: &State, parallel: bool) -> Vec<Drift> {
+    pub fn drifts(&self, rules: &Rules, state: &State, parallel: bool) -> Vec<Drift> {
         let mut drifts: Vec<Drift> = self.trace_drift(&state.task.trace, true).into_iter().collect();
         if drifts.is_empty() {
-            drifts.extend(self.outcome_drift(state));
+            drifts.extend(self.outcome_drift(rules, state));
         }
         drifts.extend(self.order_drift(parallel));
         let unused: Vec<usize> = (0..self.used.len()).filter(|&at| !self.used[at]).collect();
@@ -164,8 +182,8 @@ impl Playback {
         })
     }
 
-    fn outcome_drift(&self, state: &State) -> Option<Drift> {
-        let now = Outcome::of(state)?;
+    fn outcome_drift(&self, rules: &Rules, state: &State) -> Option<Drift> {
+        let now = Outcome::of(rules, state)?;
         // A recording that was interrupted has no ending to compare with.
         if matches!(self.fixture.outcome, Outcome::Interrupted(_)) || now == self.fixture.outcome {
             return None;
@@ -209,6 +227,7 @@ fn unread(line: Option<&TraceLine>) -> bool {
             | TraceLine::Write { error, .. }
             | TraceLine::Execute { error, .. },
         ) => contract(error),
-        Some(TraceLine::ReplanTrigger { .. }) | None => false,
+        Some(TraceLine::Fallback { .. }) => true,
+        Some(_) | None => false,
     }
 }

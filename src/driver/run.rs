@@ -2,15 +2,36 @@
 
 use std::fmt;
 
+use super::agent::Agent;
 use super::ports::Unanswered;
-use crate::journal::{Drift, Fixture, FixtureError, JournalError, Outcome, Record};
-use crate::machine::{Counters, EffectId, RunError, State, TraceLine};
+use crate::journal::{Drift, Fixture, FixtureError, JournalError, MemoryJournal, Outcome, Record};
+use crate::machine::{Counters, EffectId, HumanAnswer, RunError, State, TraceLine};
 
-/// A run that reached DONE or ERROR.
-#[derive(Debug)]
+/// A run that reached DONE or ERROR, or waits for a person.
+#[derive(Clone, Debug)]
 pub struct Run {
     pub(super) state: State,
     pub(super) records: Vec<Record>,
+    pub(super) waiting: Option<Waiting>,
+}
+
+/// The question that a run waits with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The effect that the answer answers.
+    pub effect: EffectId,
+    /// The step's position in its plan, from 0.
+    pub step: u32,
+    /// The question.
+    pub question: String,
+    /// Why the last answer was not taken, where one was given.
+    pub refused: Option<String>,
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "waits for a person: {}", self.question)
+    }
 }
 
 impl Run {
@@ -39,9 +60,59 @@ impl Run {
         &self.state
     }
 
-    /// How the run ended.
+    /// Whether the run waits for a person. [`respond`](Run::respond) goes on with it.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// The question that the run waits with, where it does.
+    pub fn waiting(&self) -> Option<&Waiting> {
+        self.waiting.as_ref()
+    }
+
+    /// How the run ended. One that waits for a person has not ended, and says what it waits for.
     pub fn outcome(&self) -> Outcome {
-        Outcome::of(&self.state).expect("the loop ends in DONE or ERROR, and ERROR has an error")
+        let question = || self.waiting.as_ref().map(|waiting| waiting.question.clone()).unwrap_or_default();
+        Outcome::ended(&self.state).unwrap_or_else(|| Outcome::Waiting { question: question() })
+    }
+
+    /// Goes on with a waiting run that holds its own records. This one is left as it is: a refused
+    /// answer can be given otherwise.
+    ///
+    /// # Errors
+    /// [`Stopped::NotWaiting`], [`Stopped::Refused`] where the answer does not fit, and whatever else
+    /// stops a run.
+    pub fn respond(&self, agent: &Agent, answer: HumanAnswer) -> Result<Run, Stopped> {
+        self.respond_with(agent, answer, &super::observer::Nobody, super::CancelToken::new())
+    }
+
+    /// The same, watched and for somebody who may stop it.
+    ///
+    /// # Errors
+    /// As [`respond`](Run::respond).
+    pub fn respond_with(
+        &self,
+        agent: &Agent,
+        answer: HumanAnswer,
+        observer: &dyn super::Observer,
+        cancel: super::CancelToken,
+    ) -> Result<Run, Stopped> {
+        if !self.is_waiting() {
+            return Err(Stopped::NotWaiting);
+        }
+        let mut journal = MemoryJournal::default();
+        for (index, record) in (0..).zip(&self.records) {
+            crate::journal::Journal::append(&mut journal, index, record)?;
+        }
+        let ended = agent.answer_with(&mut journal, answer, observer, cancel);
+        let records = journal.into_records();
+        match ended {
+            Ok(run) => Ok(Run { records, ..run }),
+            Err(Stopped::Interrupted(interrupted)) => {
+                Err(Stopped::Interrupted(Box::new(Interrupted { records, ..*interrupted })))
+            }
+            Err(stopped) => Err(stopped),
+        }
     }
 
     /// The run's records. Empty where they went to a journal of the caller's.
@@ -54,7 +125,7 @@ impl Run {
     /// # Errors
     /// Where the records went to a journal of the caller's: read them there.
     pub fn fixture(&self) -> Result<Fixture, JournalError> {
-        Fixture::of_records(&self.records, None)
+        Fixture::of_records(&self.records, self.waiting.as_ref().map(Waiting::to_string))
     }
 }
 
@@ -102,6 +173,23 @@ pub enum Stopped {
     /// The agent lacks something that its spec names.
     #[error("{0}")]
     Incomplete(String),
+    /// The run does not wait for a person, so there is nothing to answer.
+    #[error("the run does not wait for a person")]
+    NotWaiting,
+    /// The answer does not fit. The run waits on, and its journal is as it was.
+    #[error("the answer is refused: {refusal}; the question is still: {question}")]
+    Refused {
+        /// The open question.
+        question: String,
+        /// Why.
+        refusal: String,
+    },
+    /// The thread waits for a person, so it takes no new message.
+    #[error("the thread waits for an answer to: {question}")]
+    Waiting {
+        /// The open question.
+        question: String,
+    },
     /// The run has ended, and its fixture cannot be written. Nothing that came of the run is lost.
     #[error("{error}")]
     Unsaved {

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use planwright::agents;
 use planwright::contract::{ToolContract, ToolEffect};
-use planwright::driver::{Agent, Cause, Model, ModelError, TokenSink, Tool, ToolCall, ToolError};
+use planwright::driver::{Agent, Cause, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput};
 use planwright::journal::{FileJournal, Fixture};
 use planwright::machine::{Input, ModelReply};
 use planwright::prompt::ModelRequest;
@@ -117,8 +117,8 @@ impl Tool for Says {
         self.0.clone()
     }
 
-    fn call(&self, _: &ToolCall<'_>) -> Result<String, ToolError> {
-        self.1.clone()
+    fn call(&self, _: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
+        self.1.clone().map(ToolOutput::from)
     }
 }
 

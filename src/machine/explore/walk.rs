@@ -6,8 +6,10 @@ use super::Machine;
 use super::abstraction::{Key, key, line_key};
 use super::alphabet::{Letter, letters};
 use super::check::{Check, Checks};
-use crate::machine::{Effect, Effects, Event, Input, Move, PhaseName, Refused, State, Step, TraceLine};
-use crate::spec::{Bounds, Rules};
+use crate::machine::{
+    Effect, Effects, Event, Input, Move, PhaseName, Refused, Speaker, State, Step, TraceLine, Turn,
+};
+use crate::spec::{Bounds, Memory, Rules};
 
 /// How many concrete states stand for one abstract state. More than one, so that an abstraction
 /// that drops an input of a branch is caught: what they do next must be the same.
@@ -79,14 +81,24 @@ pub(super) fn walk(machine: &dyn Machine, rules: &Rules, bounds: Bounds, explore
         checks: Checks::new(),
         queue: VecDeque::new(),
     };
-    let begun = machine.start(rules, Input::question("…"));
-    let first = (count(&begun.effects), begun.effects.len());
+    let begun = machine.start(rules, asked(rules));
+    let first = count(&begun.effects);
     walk.checks.start(rules, &begun);
     walk.arrive(begun.state);
     while let Some((number, state)) = walk.queue.pop_front() {
         walk.leave(number, state);
     }
-    walk.report(bounds, explored_as, first.0)
+    walk.report(bounds, explored_as, first)
+}
+
+/// What runs are walked from: with an earlier turn, where the policy remembers turns, so that what is
+/// asked only then is asked.
+fn asked(rules: &Rules) -> Input {
+    let mut input = Input::question("…");
+    if rules.policy().memory == Memory::Thread {
+        input.history = vec![Turn { role: Speaker::User, content: "…".into() }];
+    }
+    input
 }
 
 struct Panicked;
@@ -223,7 +235,7 @@ impl Walk<'_> {
         let edges: Vec<Edge> = self.edges.into_iter().collect();
         let keys: Vec<Key> = by_number(&self.numbers);
         let longest = longest(keys.len(), &edges, first);
-        self.checks.graph(self.rules, &keys, &edges, longest);
+        self.checks.graph(self.rules, &keys, &edges, &self.moves, longest);
         Report {
             states: keys.len(),
             edges,
@@ -283,7 +295,8 @@ impl Spent {
 
 fn count(effects: &Effects) -> (u32, u32) {
     let models = effects.iter().filter(|effect| matches!(effect, Effect::AskModel { .. })).count() as u32;
-    (models, effects.len() as u32 - models)
+    let tools = effects.iter().filter(|effect| matches!(effect, Effect::CallTool { .. })).count() as u32;
+    (models, tools)
 }
 
 /// The longest paths from state 0, by dynamic programming over the graph turned around; `None`

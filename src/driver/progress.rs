@@ -1,0 +1,193 @@
+//! Progress: what an observer sees, as values that can be sent, stored and shown elsewhere. Each has
+//! the same three fields: `{"type": …, "step": …, "content": …}`.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::observer::{Observer, Signal};
+use super::run::{Run, Stopped};
+use crate::contract::Source;
+use crate::machine::{PhaseName, TraceLine};
+use crate::spec::RoleName;
+
+/// What kind of thing happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ProgressKind {
+    /// The run entered a phase; `step` is its name.
+    Phase,
+    /// The run works on the answer; `step` says how: `planning`, `tool_selected`, `tool_result`,
+    /// `evaluation_result`, `generating`, or the name of the role that is asked.
+    Thinking,
+    /// A piece of the answer.
+    Token,
+    /// Where the answer comes from.
+    Sources,
+    /// The run left a trace line.
+    Trace,
+    /// A person is asked.
+    Question,
+    /// The run has ended: the answer.
+    Answer,
+    /// The run has ended without one, or was stopped.
+    Error,
+}
+
+/// One thing that happened in a run.
+///
+/// ```
+/// use planwright::driver::{Progress, ProgressKind};
+///
+/// let token: Progress = serde_json::from_str(r#"{"type": "token", "step": "token", "content": "안녕"}"#)?;
+/// assert_eq!(token.kind, ProgressKind::Token);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The kind.
+    #[serde(rename = "type")]
+    pub kind: ProgressKind,
+    /// What of that kind.
+    pub step: String,
+    /// What there is to say about it: a text, or a JSON value.
+    pub content: Value,
+}
+
+impl Progress {
+    fn new(kind: ProgressKind, step: impl Into<String>, content: impl Into<Value>) -> Self {
+        Progress { kind, step: step.into(), content: content.into() }
+    }
+
+    fn thinking(step: &str, content: impl Into<Value>) -> Self {
+        Progress::new(ProgressKind::Thinking, step, content)
+    }
+
+    /// A signal as a value; `None` for what is said in another way.
+    pub fn of(signal: &Signal<'_>) -> Option<Self> {
+        Some(match signal {
+            Signal::Entered(phase) => {
+                Progress::new(ProgressKind::Phase, phase.to_string(), phase.to_string())
+            }
+            Signal::Asking { effect, role } => {
+                let step = match role {
+                    RoleName::Planner | RoleName::Replanner => "planning",
+                    RoleName::Writer | RoleName::Conversation => "generating",
+                    other => other.as_str(),
+                };
+                Progress::thinking(step, json!({"role": role, "effect": effect}))
+            }
+            Signal::Calling { step, tool, input, .. } => {
+                Progress::thinking("tool_selected", json!({"step": step, "tool": tool, "input": input}))
+            }
+            Signal::Finished { step, tool, failed, output } => {
+                let content = json!({"step": step, "tool": tool, "failed": failed, "output": output});
+                Progress::thinking("tool_result", content)
+            }
+            Signal::Traced(line @ TraceLine::Validate { verdict: Some(verdict), .. }) => {
+                let content = serde_json::to_value(verdict).or_else(|_| serde_json::to_value(line));
+                Progress::thinking("evaluation_result", content.unwrap_or_default())
+            }
+            Signal::Traced(line) => {
+                let content = serde_json::to_value(line).unwrap_or_default();
+                let step = content.get("phase").and_then(Value::as_str).unwrap_or_default().to_owned();
+                Progress::new(ProgressKind::Trace, step, content)
+            }
+            Signal::Token(text) => Progress::new(ProgressKind::Token, "token", *text),
+            Signal::AskingHuman { effect, step, question } => {
+                let content = json!({"effect": effect, "step": step, "question": question});
+                Progress::new(ProgressKind::Question, "human", content)
+            }
+            Signal::Waiting { effect, delay } => {
+                let millis = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+                Progress::thinking("waiting", json!({"effect": effect, "delay_ms": millis}))
+            }
+            Signal::Cached { effect } => Progress::thinking("cached", json!({"effect": effect})),
+            Signal::Sources(_) => return None,
+        })
+    }
+
+    /// What came of a run, as the last thing that happened in it.
+    pub fn ended(result: &Result<Run, Stopped>) -> Self {
+        let run = match result {
+            Ok(run) => run,
+            Err(Stopped::Unsaved { run, .. }) => run,
+            Err(stopped) => return Progress::new(ProgressKind::Error, "stopped", stopped.to_string()),
+        };
+        match (run.answer(), run.error(), run.waiting()) {
+            (_, _, Some(waiting)) => {
+                let content =
+                    json!({"effect": waiting.effect, "step": waiting.step, "question": waiting.question});
+                Progress::new(ProgressKind::Question, "waiting", content)
+            }
+            (_, Some(error), _) => {
+                let content = json!({"code": error.code, "message": error.message});
+                Progress::new(ProgressKind::Error, "ended", content)
+            }
+            (answer, None, None) => Progress::new(ProgressKind::Answer, "answer", answer.unwrap_or_default()),
+        }
+    }
+}
+
+/// An observer that hands on everything as [`Progress`]. The sources are handed on once, all
+/// together, when the run is done.
+///
+/// ```
+/// use std::cell::RefCell;
+/// use planwright::driver::{Agent, ProgressKind, Reporter};
+/// use planwright::machine::Input;
+/// use planwright::model::Offline;
+///
+/// let spec = planwright::agents::shipped("validated").unwrap().with_tools(|tool| tool.name == "calc");
+/// let agent = Agent::builder(spec).model(Offline::new()).tool(planwright::tool::Calc::new()).build()?;
+/// let kinds = RefCell::new(Vec::new());
+/// let reporter = Reporter::new(|progress| kinds.borrow_mut().push(progress.kind));
+/// agent.job(Input::question("12/4+9?")).observer(&reporter).run()?;
+/// assert_eq!(kinds.borrow()[0], ProgressKind::Phase);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Reporter<F> {
+    hand_on: F,
+    tokens: bool,
+    sources: RefCell<(BTreeSet<Source>, Vec<Source>)>,
+}
+
+impl<F: Fn(Progress)> Reporter<F> {
+    /// Hands everything on, tokens included.
+    pub fn new(hand_on: F) -> Self {
+        Reporter { hand_on, tokens: true, sources: RefCell::default() }
+    }
+
+    /// Leaves the tokens out.
+    #[must_use]
+    pub fn without_tokens(mut self) -> Self {
+        self.tokens = false;
+        self
+    }
+}
+
+impl<F: Fn(Progress)> Observer for Reporter<F> {
+    fn notice(&self, signal: Signal<'_>) {
+        if let Signal::Sources(sources) = signal {
+            let (known, list) = &mut *self.sources.borrow_mut();
+            list.extend(sources.iter().filter(|source| known.insert((*source).clone())).cloned());
+            return;
+        }
+        if let Signal::Entered(PhaseName::Done) = signal {
+            let (_, list) = self.sources.take();
+            if let (false, Ok(content)) = (list.is_empty(), serde_json::to_value(&list)) {
+                (self.hand_on)(Progress::new(ProgressKind::Sources, "sources", content));
+            }
+        }
+        if let Some(progress) = Progress::of(&signal) {
+            (self.hand_on)(progress);
+        }
+    }
+
+    fn wants_tokens(&self) -> bool {
+        self.tokens
+    }
+}
