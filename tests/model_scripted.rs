@@ -5,21 +5,24 @@ use std::sync::Arc;
 use planwright::driver::{Cause, Model, ModelError};
 use planwright::machine::{FailureClass, ModelReply};
 use planwright::model::ScriptedModel;
-use planwright::prompt::ModelRequest;
+use planwright::prompt::{Call, Message, ModelRequest};
 use planwright::spec::{Digest, RequestFrame, RoleName};
+use serde_json::json;
 
 fn request(role: RoleName, payload: &str) -> ModelRequest {
     let frame = RequestFrame {
         role,
+        agent: None,
         model: None,
         system: String::new(),
         tools: Vec::new(),
+        native_calls: false,
         schema: None,
         temperature: None,
         max_tokens: None,
         digest: Digest::of([]),
     };
-    ModelRequest { frame: Arc::new(frame), payload: payload.to_owned() }
+    ModelRequest { frame: Arc::new(frame), payload: payload.to_owned(), conversation: Vec::new() }
 }
 
 fn text(model: &ScriptedModel, role: RoleName) -> String {
@@ -69,6 +72,36 @@ fn requests_are_kept_as_they_were_seen() {
     let model = ScriptedModel::replies(["a"]).forgetting();
     text(&model, RoleName::Planner);
     assert_eq!((model.seen().len(), model.asked()), (0, 1));
+}
+
+#[test]
+fn script_may_ask_for_tool_calls() {
+    let now = || [("wiki", json!({"input": "세종"})), ("calc", json!({"input": "1+1"}))];
+    let model = ScriptedModel::says([ModelReply::calls(now()), ModelReply::text("끝")])
+        .calls_as(RoleName::Replanner, now())
+        .calls(now());
+    let first = model.ask(&request(RoleName::Planner, "{}"), None).unwrap();
+    assert_eq!(first, ModelReply::calls(now()));
+    assert_eq!(first.tool_calls[0].arguments, r#"{"input":"세종"}"#);
+    assert_eq!(model.ask(&request(RoleName::Replanner, "{}"), None).unwrap(), first);
+    assert_eq!(text(&model, RoleName::Planner), "끝");
+    assert_eq!(model.ask(&request(RoleName::Planner, "{}"), None).unwrap(), first);
+}
+
+#[test]
+fn requests_are_kept_with_their_conversation() {
+    let call = Call { id: "call_1".into(), name: "wiki".into(), arguments: json!({"input": "세종"}) };
+    let mut asked = request(RoleName::Planner, "질문");
+    asked.conversation = vec![
+        Message::Assistant { text: String::new(), calls: vec![call] },
+        Message::Tool { id: "call_1".into(), name: "wiki".into(), content: "{}".into() },
+    ];
+    let model = ScriptedModel::replies(["a", "b"]);
+    model.ask(&asked, None).unwrap();
+    model.ask(&request(RoleName::Planner, "질문"), None).unwrap();
+    let seen = model.seen();
+    assert_eq!(seen[0].conversation, asked.conversation);
+    assert!(seen[1].conversation.is_empty());
 }
 
 #[test]

@@ -9,9 +9,18 @@ use crate::contract::ToolContract;
 use crate::spec::{Limits, Member, Policy, Prices, Role, Roles, Spec, SpecError};
 
 const TOOLS: &str = include_str!("tools.toml");
-const AGENTS: [(&str, &str); 2] = [
+const AGENTS: [(&str, &str); 11] = [
     ("plan-then-execute", include_str!("plan-then-execute.toml")),
     ("validated", include_str!("validated.toml")),
+    ("intent-first", include_str!("intent-first.toml")),
+    ("evaluate-loop", include_str!("evaluate-loop.toml")),
+    ("orchestrated", include_str!("orchestrated.toml")),
+    ("supervised", include_str!("supervised.toml")),
+    ("react", include_str!("react.toml")),
+    ("conversational", include_str!("conversational.toml")),
+    ("self-ask", include_str!("self-ask.toml")),
+    ("docstore", include_str!("docstore.toml")),
+    ("research-team", include_str!("research-team.toml")),
 ];
 
 /// The agent that runs where none is named.
@@ -37,7 +46,7 @@ pub fn shipped(name: &str) -> Option<Spec> {
     Some(load(source(name)?).expect("the test `every_shipped_agent_loads` reads each of them"))
 }
 
-/// The contract of a shipped tool: `calc`, `docs`, `wiki`, `lookup` or `search`.
+/// The contract of a shipped tool, such as `calc`.
 pub fn tool(name: &str) -> Option<ToolContract> {
     tools().into_iter().find(|tool| tool.name == name)
 }

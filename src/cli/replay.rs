@@ -146,7 +146,7 @@ fn notes(fixture: &Fixture, rules: &Rules) -> Vec<String> {
 fn frames(fixture: &Fixture, rules: &Rules) -> String {
     let mut diff = String::new();
     for (role, recorded) in &fixture.frames {
-        let Some(now) = rules.frame(*role).map(|frame| Frame::of(frame)) else { continue };
+        let Some(now) = crate::prompt::frame(rules, role).map(|frame| Frame::of(frame)) else { continue };
         if *recorded == now {
             continue;
         }

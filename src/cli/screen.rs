@@ -233,3 +233,13 @@ fn shown(input: &Value) -> String {
         other => other.to_string(),
     }
 }
+
+/// What a person answered, in a line.
+pub fn human(answer: &crate::machine::HumanAnswer) -> String {
+    use crate::machine::HumanAnswer;
+    match answer {
+        HumanAnswer::Respond { text } => text.clone(),
+        HumanAnswer::Reject { reason } => format!("rejected: {reason}"),
+        HumanAnswer::Edit { steps } => format!("{} steps in place of the rest", steps.len()),
+    }
+}

@@ -73,3 +73,9 @@ pub fn table(rows: &[Vec<String>], most: Option<usize>) -> Vec<String> {
     };
     rows.iter().map(render).collect()
 }
+
+/// A choice as it is written in specs and replies: `add_agent`.
+pub fn word(choice: &impl serde::Serialize) -> String {
+    let written = serde_json::to_value(choice).ok();
+    written.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+}

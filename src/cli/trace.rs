@@ -59,12 +59,12 @@ impl Story {
                 .map_err(|error| format!("line {}: does not read as a journal record: {error}", at + 1))
         };
         let records = lines.map(read).collect::<Result<Vec<Record>, String>>()?;
-        let state = journal::fold(records).map_err(|error| error.to_string())?.state;
-        let ending = match journal::Outcome::of(&state) {
+        let folded = journal::fold(records).map_err(|error| error.to_string())?;
+        let ending = match journal::Outcome::of(&folded.rules, &folded.state) {
             Some(outcome) => ending(&outcome),
-            None => row3(&state.phase.name().to_string(), "unfinished", "`planwright resume` goes on"),
+            None => row3(&folded.state.phase.name().to_string(), "unfinished", "`planwright resume` goes on"),
         };
-        Ok(Story { ending, lines: state.task.trace })
+        Ok(Story { ending, lines: folded.state.task.trace })
     }
 }
 
@@ -72,6 +72,7 @@ fn ending(outcome: &journal::Outcome) -> [String; 3] {
     match outcome {
         journal::Outcome::Answer(answer) => row3("DONE", "answer", answer),
         journal::Outcome::Error(error) => row3("ERROR", &error.code.to_string(), &error.message),
+        journal::Outcome::Waiting { question } => row3("(waiting)", "for a person", question),
         journal::Outcome::Interrupted(why) => row3("(interrupted)", "", why),
     }
 }
@@ -101,7 +102,7 @@ fn row_of(line: &TraceLine) -> [String; 3] {
     let ok = |ok: &bool| if *ok { "ok" } else { "failed" };
     let said = |error: &Option<String>| error.clone().unwrap_or_default();
     match line {
-        TraceLine::Plan { ok: good, used_replan_planner, steps, error } => {
+        TraceLine::Plan { ok: good, used_replan_planner, steps, error, .. } => {
             let steps = steps.as_ref().map_or_else(String::new, |steps| {
                 let step =
                     |step: &crate::contract::PlanStep| format!("{} {}", step.tool, screen::input(step));
@@ -111,7 +112,7 @@ fn row_of(line: &TraceLine) -> [String; 3] {
             let by = if *used_replan_planner { "(re-planner) " } else { "" };
             row3("PLAN", ok(good), &format!("{by}{steps}{}", said(error)))
         }
-        TraceLine::Execute { ok: good, num_results, num_failed, error } => {
+        TraceLine::Execute { ok: good, num_results, num_failed, error, .. } => {
             let failed = if *num_failed > 0 { format!(", {num_failed} failed") } else { String::new() };
             let error = error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
             row3("EXECUTE", ok(good), &format!("{num_results} results{failed}{error}"))
@@ -124,6 +125,26 @@ fn row_of(line: &TraceLine) -> [String; 3] {
         TraceLine::ReplanTrigger { replan_count, reason, fix_hint } => {
             row3("REPLAN_TRIGGER", &format!("replan {replan_count}"), &with_hint(reason, fix_hint))
         }
+        TraceLine::Scope { in_scope } => {
+            row3("SCOPE", if *in_scope { "in scope" } else { "out of scope" }, "")
+        }
+        TraceLine::PreviousContext { needed } => {
+            row3("PREVIOUS_CONTEXT", if *needed { "needed" } else { "not needed" }, "")
+        }
+        TraceLine::Intent { intent, needs_tool } => {
+            row3("INTENT", if *needs_tool { "to be planned" } else { "answered at once" }, intent)
+        }
+        TraceLine::Skip { step, tool, same_as } => {
+            row3("SKIP", step, &format!("{tool}: the same call as {same_as}"))
+        }
+        TraceLine::Decision { decision, fallback, remaining, .. } => {
+            let fell = fallback.as_ref().map_or_else(String::new, |why| format!(" (fallback: {why})"));
+            let rest = remaining.as_ref().map_or_else(String::new, |rest| format!(" → {}", rest.join(", ")));
+            row3("DECISION", &text::word(&decision.action), &format!("{}{fell}{rest}", decision.reasoning))
+        }
+        TraceLine::Human { step, answer } => row3("HUMAN", step, &screen::human(answer)),
+        TraceLine::Fallback { of, error } => row3("FALLBACK", of.as_str(), error),
+        TraceLine::Cached { of, step } => row3("CACHED", of.as_str(), step.as_deref().unwrap_or_default()),
         TraceLine::Repair { of, repair, error } => {
             row3("REPAIR", &format!("repair {repair}"), &format!("of {of}: {error}"))
         }

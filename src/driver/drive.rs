@@ -134,7 +134,7 @@ impl<'a> Drive<'a> {
     fn compare(&self, state: &State) -> Result<(), Halt> {
         let Some(playback) = self.playback.as_ref().filter(|_| !self.may_ask) else { return Ok(()) };
         let parallel = self.rules.policy().execution != Execution::Sequential;
-        let drifts = playback.drifts(state, parallel);
+        let drifts = playback.drifts(self.rules, state, parallel);
         if drifts.is_empty() { Ok(()) } else { Err(Halt::Drifted(drifts)) }
     }
 
@@ -228,7 +228,7 @@ impl<'a> Drive<'a> {
 
     /// Whether an event fits.
     pub fn admits(&self, state: &State, event: &Event) -> Result<(), Refusal> {
-        admit(state, event)
+        admit(self.rules, state, event)
     }
 
     /// Writes an answer down, then moves the run. An answer that does not fit any more is not

@@ -42,6 +42,7 @@ pub use ports::{
 };
 pub use progress::{Progress, ProgressKind, Reporter};
 pub use record::RecordMode;
+pub(crate) use redact::Redactor;
 pub use resume::{in_doubt, open_question};
 pub use run::{Interrupted, Run, Stopped, Waiting};
 pub use stop::CancelToken;

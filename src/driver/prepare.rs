@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::contract::ToolContract;
-use crate::journal::tool_digest;
+use crate::journal::{human_digest, tool_digest, wait_digest};
 use crate::machine::{Effect, EffectId, State};
 use crate::prompt::{self, ModelRequest};
 use crate::spec::{Digest, RoleName, Rules};
@@ -15,6 +15,8 @@ use crate::spec::{Digest, RoleName, Rules};
 pub(super) struct Prepared<'r> {
     pub id: EffectId,
     pub digest: Digest,
+    /// Whom it asks, by name: a role, a tool, a person.
+    asked: String,
     pub request: Request<'r>,
 }
 
@@ -29,40 +31,33 @@ pub(super) enum Request<'r> {
 impl<'r> Prepared<'r> {
     /// Renders the request of an effect.
     pub fn of(rules: &'r Rules, state: &State, effect: Effect) -> Self {
-        let id = effect.id();
-        match effect {
+        let rule = "the machine asks only for what the state holds";
+        let asked = prompt::asked(rules, state, effect).expect(rule);
+        let (digest, request) = match effect {
             Effect::AskModel { role, .. } => {
-                let request = prompt::render(rules, state, role)
-                    .expect("the machine asks only roles that the spec has");
-                Prepared { id, digest: request.digest(), request: Request::Model { role, request } }
+                let request = prompt::request(rules, state, effect).expect(rule);
+                (request.digest(), Request::Model { role, request })
             }
             Effect::CallTool { step, .. } => {
-                let (tool, input) = prompt::tool_call(state, step)
-                    .expect("the machine starts a step only when its input is there");
+                let (tool, input) = prompt::call(rules, state, effect).expect(rule);
                 let (tool, input) = (tool.to_owned(), input.into_owned());
-                let (digest, contract) = (tool_digest(&tool, &input), rules.tool(&tool));
-                Prepared { id, digest, request: Request::Tool { step, tool, input, contract } }
+                let contract = prompt::called(rules, state, effect);
+                (tool_digest(&tool, &input), Request::Tool { step, tool, input, contract })
             }
             Effect::AskHuman { step, .. } => {
-                let question = question(state, step);
-                let digest = Digest::of([b"human".as_slice(), question.as_bytes()]);
-                Prepared { id, digest, request: Request::Human { step, question } }
+                let question = prompt::question(rules, state, effect).expect(rule).to_owned();
+                (human_digest(&question), Request::Human { step, question })
             }
             Effect::Wait { delay_ms, .. } => {
-                let digest = Digest::of([b"wait".as_slice(), &delay_ms.to_le_bytes()]);
-                Prepared { id, digest, request: Request::Wait { delay: Duration::from_millis(delay_ms) } }
+                (wait_digest(delay_ms), Request::Wait { delay: Duration::from_millis(delay_ms) })
             }
-        }
+        };
+        Prepared { id: effect.id(), digest, asked, request }
     }
 
-    /// Who is asked: a role or a tool, a person or the clock.
+    /// Whom it asks, by name: a role, a tool, a person.
     pub fn asked(&self) -> &str {
-        match &self.request {
-            Request::Model { role, .. } => role.as_str(),
-            Request::Tool { tool, .. } => tool,
-            Request::Human { .. } => crate::contract::HITL,
-            Request::Wait { .. } => "wait",
-        }
+        &self.asked
     }
 
     /// Whether a person is asked.
@@ -74,11 +69,4 @@ impl<'r> Prepared<'r> {
     pub fn is_wait(&self) -> bool {
         matches!(self.request, Request::Wait { .. })
     }
-}
-
-/// What a person is asked about a step.
-fn question(state: &State, step: u32) -> String {
-    let progress = state.task.progress.as_ref();
-    let planned = progress.and_then(|progress| progress.plan.steps.get(step as usize));
-    planned.map(|planned| planned.question().to_owned()).unwrap_or_default()
 }

@@ -45,7 +45,7 @@ pub(super) fn save(
 
 fn broke_off(fixture: &Fixture) -> bool {
     match &fixture.outcome {
-        Outcome::Interrupted(_) => true,
+        Outcome::Interrupted(_) | Outcome::Waiting { .. } => true,
         Outcome::Error(error) => error.code == ErrorCode::Cancelled,
         Outcome::Answer(_) => false,
     }

@@ -16,7 +16,7 @@ const SHORTEST: usize = 8;
 
 /// Replaces the values of configured keys.
 #[derive(Clone, Default)]
-pub(super) struct Redactor {
+pub(crate) struct Redactor {
     values: Vec<String>,
 }
 

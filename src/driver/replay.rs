@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::prepare::{Prepared, Request};
 use crate::journal::{Drift, Exchange, Fixture, Frame, Outcome, first_difference};
 use crate::machine::{EffectId, EffectKind, Event, PhaseName, State, TraceLine};
-use crate::spec::Digest;
+use crate::spec::{Digest, Rules};
 
 /// A fixture being played.
 pub(super) struct Playback {
@@ -38,9 +38,8 @@ impl Playback {
         let answers = |exchange: &Exchange| match prepared.request {
             Request::Model { .. } => matches!(exchange, Exchange::Model { .. }),
             Request::Tool { .. } => matches!(exchange, Exchange::Tool { .. }),
-            // A person's answer or a wait: the recording says whose by the kind of its event.
-            Request::Human { .. } => matches!(exchange.event(), Event::HumanAnswered { .. }),
-            Request::Wait { .. } => matches!(exchange.event(), Event::TimePassed { .. }),
+            Request::Human { .. } => matches!(exchange, Exchange::Human { .. }),
+            Request::Wait { .. } => matches!(exchange, Exchange::Waited { .. }),
         };
         let recorded = || self.index.get(&prepared.digest).into_iter().flatten().copied();
         let unused = || recorded().filter(|&at| !self.used[at] && answers(&self.fixture.exchanges[at]));
@@ -111,7 +110,10 @@ impl Playback {
 
     fn request_drift(&self, prepared: &Prepared<'_>, nearest: &Exchange) -> Option<Drift> {
         let difference = match (&prepared.request, nearest) {
-            (Request::Model { role, request }, Exchange::Model { request: recorded, .. }) => {
+            (
+                Request::Model { request, .. },
+                Exchange::Model { role, request: recorded, conversation, .. },
+            ) => {
                 let now = serde_json::from_str(&request.payload).ok()?;
                 let frame_then = self.fixture.frames.get(role).map(serde_json::to_value)?.ok()?;
                 let frame_now = serde_json::to_value(Frame::of(&request.frame)).ok()?;
@@ -119,7 +121,15 @@ impl Playback {
                     difference.path = difference.path.replacen('$', &format!("{role} frame"), 1);
                     difference
                 });
-                frame.or_else(|| first_difference(recorded, &now))
+                let json = |said: &[crate::prompt::Message]| serde_json::to_value(said).unwrap_or_default();
+                let said = || {
+                    let difference = first_difference(&json(conversation), &json(&request.conversation));
+                    difference.map(|mut difference| {
+                        difference.path = difference.path.replacen('$', "conversation", 1);
+                        difference
+                    })
+                };
+                frame.or_else(|| first_difference(recorded, &now)).or_else(said)
             }
             (Request::Tool { input, .. }, Exchange::Tool { input: recorded, .. }) => {
                 first_difference(recorded, input)
@@ -140,10 +150,10 @@ impl Playback {
     }
 
     /// How the whole replay differs from the recording.
-    pub fn drifts(&self, state: &State, parallel: bool) -> Vec<Drift> {
+    pub fn drifts(&self, rules: &Rules, state: &State, parallel: bool) -> Vec<Drift> {
         let mut drifts: Vec<Drift> = self.trace_drift(&state.task.trace, true).into_iter().collect();
         if drifts.is_empty() {
-            drifts.extend(self.outcome_drift(state));
+            drifts.extend(self.outcome_drift(rules, state));
         }
         drifts.extend(self.order_drift(parallel));
         let unused: Vec<usize> = (0..self.used.len()).filter(|&at| !self.used[at]).collect();
@@ -172,8 +182,8 @@ impl Playback {
         })
     }
 
-    fn outcome_drift(&self, state: &State) -> Option<Drift> {
-        let now = Outcome::of(state)?;
+    fn outcome_drift(&self, rules: &Rules, state: &State) -> Option<Drift> {
+        let now = Outcome::of(rules, state)?;
         // A recording that was interrupted has no ending to compare with.
         if matches!(self.fixture.outcome, Outcome::Interrupted(_)) || now == self.fixture.outcome {
             return None;
@@ -217,6 +227,7 @@ fn unread(line: Option<&TraceLine>) -> bool {
             | TraceLine::Write { error, .. }
             | TraceLine::Execute { error, .. },
         ) => contract(error),
-        Some(TraceLine::ReplanTrigger { .. }) | None => false,
+        Some(TraceLine::Fallback { .. }) => true,
+        Some(_) | None => false,
     }
 }

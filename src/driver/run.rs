@@ -72,8 +72,8 @@ impl Run {
 
     /// How the run ended. One that waits for a person has not ended, and says what it waits for.
     pub fn outcome(&self) -> Outcome {
-        let unfinished = || self.waiting.as_ref().map(Waiting::to_string).unwrap_or_default();
-        Outcome::of(&self.state).unwrap_or_else(|| Outcome::Interrupted(unfinished()))
+        let question = || self.waiting.as_ref().map(|waiting| waiting.question.clone()).unwrap_or_default();
+        Outcome::ended(&self.state).unwrap_or_else(|| Outcome::Waiting { question: question() })
     }
 
     /// Goes on with a waiting run that holds its own records. This one is left as it is: a refused

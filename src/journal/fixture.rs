@@ -11,9 +11,11 @@ use serde_json::Value;
 
 use crate::contract::canonical;
 use crate::machine::{
-    EffectId, Event, Input, ModelFailure, ModelReply, PhaseName, RunError, State, ToolOutcome, TraceLine,
+    EffectId, Event, HumanAnswer, Input, ModelFailure, ModelReply, PhaseName, RunError, State, ToolOutcome,
+    TraceLine, outstanding, waits_for_a_person,
 };
-use crate::spec::{Digest, RequestFrame, RoleName, Spec};
+use crate::prompt::Message;
+use crate::spec::{Digest, RequestFrame, Rules, Spec};
 
 /// Largest fixture that is read, in bytes.
 const MAX_BYTES: u64 = 256 << 20;
@@ -37,8 +39,8 @@ pub struct Fixture {
     pub trace: Vec<TraceLine>,
     /// Everything that was asked and answered, in the order of the answers.
     pub exchanges: Vec<Exchange>,
-    /// What was the same in every request of a role.
-    pub frames: BTreeMap<RoleName, Frame>,
+    /// What was the same in every request of a role, by the role's name.
+    pub frames: BTreeMap<String, Frame>,
     /// The spec it ran under.
     pub spec: Spec,
 }
@@ -51,14 +53,32 @@ pub enum Outcome {
     Answer(String),
     /// ERROR, with this error.
     Error(RunError),
+    /// Neither: a person is asked this, and nobody has answered yet.
+    Waiting {
+        /// The question.
+        question: String,
+    },
     /// Neither: the world did not answer, for this reason. Recording can go on under
     /// `new_episodes`.
     Interrupted(String),
 }
 
 impl Outcome {
+    /// How a state has ended, or for whom it waits; `None` where it goes on by itself.
+    pub fn of(rules: &Rules, state: &State) -> Option<Self> {
+        if let Some(ended) = Outcome::ended(state) {
+            return Some(ended);
+        }
+        if !waits_for_a_person(state) {
+            return None;
+        }
+        let waits = outstanding(rules, state);
+        let question = waits.first().and_then(|effect| crate::prompt::question(rules, state, *effect))?;
+        (waits.len() == 1).then(|| Outcome::Waiting { question: question.to_owned() })
+    }
+
     /// How a state has ended; `None` where it has not.
-    pub fn of(state: &State) -> Option<Self> {
+    pub fn ended(state: &State) -> Option<Self> {
         let artifacts = &state.task.artifacts;
         match state.phase.name() {
             PhaseName::Done => Some(Outcome::Answer(artifacts.final_answer.clone().unwrap_or_default())),
@@ -108,14 +128,18 @@ pub enum Exchange {
     Model {
         /// The effect.
         effect: EffectId,
-        /// The role that was asked.
-        role: RoleName,
+        /// The role that was asked: its name, or `agent:…` for one that does a step; after the names of
+        /// the agents it is nested in, where it is.
+        role: String,
         /// The digest of frame and payload.
         digest: Digest,
         /// Which answer to a request of this digest it is, from 1.
         occurrence: u32,
         /// The payload: the user message.
         request: Value,
+        /// What was said after it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conversation: Vec<Message>,
         /// What came.
         answer: ModelAnswer,
     },
@@ -133,6 +157,26 @@ pub enum Exchange {
         input: Value,
         /// What came.
         answer: ToolAnswer,
+    },
+    /// A person was asked.
+    Human {
+        /// The effect.
+        effect: EffectId,
+        /// Which answer to this question it is, from 1.
+        occurrence: u32,
+        /// The question.
+        question: String,
+        /// What they said.
+        answer: HumanAnswer,
+    },
+    /// Time passed before another try.
+    Waited {
+        /// The effect.
+        effect: EffectId,
+        /// Which wait of this length it is, from 1.
+        occurrence: u32,
+        /// How long, in milliseconds.
+        delay_ms: u64,
     },
     /// Something that answers no effect.
     Happened(Event),
@@ -158,6 +202,8 @@ impl Exchange {
             Exchange::Model { effect, digest, .. } | Exchange::Tool { effect, digest, .. } => {
                 Some((*effect, *digest))
             }
+            Exchange::Human { effect, question, .. } => Some((*effect, human_digest(question))),
+            Exchange::Waited { effect, delay_ms, .. } => Some((*effect, wait_digest(*delay_ms))),
             Exchange::Happened(_) => None,
         }
     }
@@ -165,8 +211,9 @@ impl Exchange {
     /// Who was asked: a role or a tool.
     pub fn asked(&self) -> &str {
         match self {
-            Exchange::Model { role, .. } => role.as_str(),
-            Exchange::Tool { tool, .. } => tool,
+            Exchange::Model { role: asked, .. } | Exchange::Tool { tool: asked, .. } => asked,
+            Exchange::Human { .. } => "human",
+            Exchange::Waited { .. } => "wait",
             Exchange::Happened(event) => event.kind(),
         }
     }
@@ -183,9 +230,23 @@ impl Exchange {
             Exchange::Tool { effect, answer, .. } => {
                 Event::ToolReturned { effect: *effect, outcome: answer.clone() }
             }
+            Exchange::Human { effect, answer, .. } => {
+                Event::HumanAnswered { effect: *effect, answer: answer.clone() }
+            }
+            Exchange::Waited { effect, .. } => Event::TimePassed { effect: *effect },
             Exchange::Happened(event) => event.clone(),
         }
     }
+}
+
+/// The digest of a question to a person.
+pub fn human_digest(question: &str) -> Digest {
+    Digest::of([b"human".as_slice(), question.as_bytes()])
+}
+
+/// The digest of a wait.
+pub fn wait_digest(delay_ms: u64) -> Digest {
+    Digest::of([b"wait".as_slice(), &delay_ms.to_le_bytes()])
 }
 
 /// The digest of a tool call: the tool's name and the input with its keys in alphabetical order.

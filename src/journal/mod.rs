@@ -8,6 +8,7 @@
 //!
 //! **Invariant:** a record, once appended, is never changed.
 
+mod coverage;
 mod drift;
 mod file;
 mod fixture;
@@ -17,6 +18,9 @@ mod store;
 
 pub use drift::{Difference, Drift, first_difference};
 pub use file::FileJournal;
-pub use fixture::{Exchange, Fixture, FixtureError, Frame, ModelAnswer, Outcome, ToolAnswer, tool_digest};
+pub use fixture::{
+    Exchange, Fixture, FixtureError, Frame, ModelAnswer, Outcome, ToolAnswer, human_digest, tool_digest,
+    wait_digest,
+};
 pub use record::{Folded, Header, JOURNAL_FORMAT, Record, fold};
 pub use store::{Journal, JournalError, MemoryJournal};

@@ -5,16 +5,20 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::fixture::{Exchange, Fixture, Frame, ModelAnswer, Outcome, tool_digest};
+use super::fixture::{
+    Exchange, Fixture, Frame, ModelAnswer, Outcome, human_digest, tool_digest, wait_digest,
+};
 use super::{JournalError, Record};
 use crate::machine::{Effect, EffectId, Event, State, awaited, start, transition};
-use crate::prompt;
-use crate::spec::{Digest, RoleName, Rules, Spec};
+use crate::prompt::{self, Message};
+use crate::spec::{Digest, Rules, Spec};
 
 /// A request as it was rendered, waiting for its answer.
 enum Asked {
-    Model { role: RoleName, digest: Digest, request: Value },
+    Model { role: String, digest: Digest, request: Value, conversation: Vec<Message> },
     Tool { tool: String, digest: Digest, input: Value },
+    Human { question: String },
+    Wait { delay_ms: u64 },
 }
 
 impl Fixture {
@@ -54,27 +58,33 @@ impl Fixture {
             };
         }
         let unfinished = || Outcome::Interrupted(interrupted.unwrap_or_else(|| "unfinished".to_owned()));
-        fixture.outcome = Outcome::of(&state).unwrap_or_else(unfinished);
+        fixture.outcome = Outcome::of(&rules, &state).unwrap_or_else(unfinished);
         fixture.trace = state.task.trace;
         Ok(fixture)
     }
 }
 
 fn ask(rules: &Rules, state: &State, id: EffectId, fixture: &mut Fixture) -> Option<Asked> {
-    match awaited(rules, state, id)? {
-        Effect::AskModel { role, .. } => {
-            let request = prompt::render(rules, state, role)?;
-            fixture.frames.entry(role).or_insert_with(|| Frame::of(&request.frame));
+    let effect = awaited(rules, state, id)?;
+    Some(match effect {
+        Effect::AskModel { .. } => {
+            let request = prompt::request(rules, state, effect)?;
+            let role = prompt::asked(rules, state, effect)?;
+            fixture.frames.entry(role.clone()).or_insert_with(|| Frame::of(&request.frame));
+            let digest = request.digest();
             let payload = serde_json::from_str(&request.payload).ok()?;
-            Some(Asked::Model { role, digest: request.digest(), request: payload })
+            Asked::Model { role, digest, request: payload, conversation: request.conversation }
         }
-        Effect::AskHuman { .. } | Effect::Wait { .. } => None,
-        Effect::CallTool { step, .. } => {
-            let (tool, input) = prompt::tool_call(state, step)?;
+        Effect::CallTool { .. } => {
+            let (tool, input) = prompt::call(rules, state, effect)?;
             let input = input.into_owned();
-            Some(Asked::Tool { tool: tool.to_owned(), digest: tool_digest(tool, &input), input })
+            Asked::Tool { tool: tool.to_owned(), digest: tool_digest(tool, &input), input }
         }
-    }
+        Effect::AskHuman { .. } => {
+            Asked::Human { question: prompt::question(rules, state, effect)?.to_owned() }
+        }
+        Effect::Wait { delay_ms, .. } => Asked::Wait { delay_ms },
+    })
 }
 
 fn exchange(asked: Option<Asked>, event: &Event, occurrences: &mut HashMap<Digest, u32>) -> Option<Exchange> {
@@ -84,17 +94,27 @@ fn exchange(asked: Option<Asked>, event: &Event, occurrences: &mut HashMap<Diges
         *count
     };
     Some(match (asked, event.clone()) {
-        (Some(Asked::Model { role, digest, request }), Event::ModelReplied { effect, reply }) => {
-            let (occurrence, answer) = (nth(digest), ModelAnswer::Reply(reply));
-            Exchange::Model { effect, role, digest, occurrence, request, answer }
-        }
-        (Some(Asked::Model { role, digest, request }), Event::ModelFailed { effect, failure }) => {
-            let (occurrence, answer) = (nth(digest), ModelAnswer::Failure(failure));
-            Exchange::Model { effect, role, digest, occurrence, request, answer }
+        (Some(Asked::Model { role, digest, request, conversation }), event) => {
+            let effect = event.effect()?;
+            let answer = match event {
+                Event::ModelReplied { reply, .. } => ModelAnswer::Reply(reply),
+                Event::ModelFailed { failure, .. } => ModelAnswer::Failure(failure),
+                _ => return None,
+            };
+            let occurrence = nth(digest);
+            Exchange::Model { effect, role, digest, occurrence, request, conversation, answer }
         }
         (Some(Asked::Tool { tool, digest, input }), Event::ToolReturned { effect, outcome }) => {
             let occurrence = nth(digest);
             Exchange::Tool { effect, tool, digest, occurrence, input, answer: outcome }
+        }
+        (Some(Asked::Human { question }), Event::HumanAnswered { effect, answer }) => {
+            let occurrence = nth(human_digest(&question));
+            Exchange::Human { effect, occurrence, question, answer }
+        }
+        (Some(Asked::Wait { delay_ms }), Event::TimePassed { effect }) => {
+            let occurrence = nth(wait_digest(delay_ms));
+            Exchange::Waited { effect, occurrence, delay_ms }
         }
         (None, event @ (Event::Cancelled { .. } | Event::DeadlinePassed)) => Exchange::Happened(event),
         _ => return None,

@@ -1,22 +1,15 @@
 //! Budget: the one place where effects leave the machine, and so where limits are checked.
 
 use super::context::Context;
-use super::effect_id::{EffectId, EffectKind};
-use super::event::Effect;
-use super::state::{ErrorCode, Task};
-use crate::spec::RoleName;
+use super::effect_id::EffectId;
+use super::event::{Effect, ModelReply};
+use super::start;
+use super::state::{Counters, ErrorCode, StepRun, Task};
+use crate::spec::{Doer, RoleName, Rules};
 
 /// Asks the model, or ends the run where it may not ask any more. Returns whether it asked.
 pub(super) fn ask_model(task: &mut Task, context: &mut Context<'_>, id: EffectId, role: RoleName) -> bool {
-    let bounds = context.rules.bounds();
-    if task.counters.model_calls >= bounds.model_calls {
-        let message =
-            format!("{id} would be model call {} of {}", bounds.model_calls + 1, bounds.model_calls);
-        context.fail(ErrorCode::MaxModelCallsExceeded, message);
-        return false;
-    }
-    if let Some(message) = transitions_short(task, context, 1) {
-        context.fail(ErrorCode::MaxStepsExceeded, message);
+    if !may_spend(task, context) || !may_ask(task, context, id, 1) {
         return false;
     }
     task.counters.model_calls += 1;
@@ -24,34 +17,172 @@ pub(super) fn ask_model(task: &mut Task, context: &mut Context<'_>, id: EffectId
     true
 }
 
-/// Whether a whole plan's tool calls are within the limits. Asked once, before the first step: so
-/// no run ends halfway through a plan for want of budget, and what has run by then never depends on
-/// the order in which answers came.
-pub(super) fn allows_plan(task: &mut Task, context: &mut Context<'_>, tool_steps: u32) -> bool {
-    let most = context.rules.bounds().tool_calls;
-    let wanted = task.counters.tool_calls.saturating_add(tool_steps);
-    if wanted > most {
-        let message = format!("the plan needs {wanted} tool calls in all, {most} are allowed");
-        context.fail(ErrorCode::MaxToolCallsExceeded, message);
+fn may_ask(task: &Task, context: &mut Context<'_>, id: EffectId, calls: u32) -> bool {
+    let most = context.rules.bounds().model_calls;
+    if task.counters.model_calls.saturating_add(calls) > most {
+        let message = format!("{id} would be model call {} of {most}", task.counters.model_calls + 1);
+        context.fail(ErrorCode::MaxModelCallsExceeded, message);
         return false;
     }
-    if let Some(message) = transitions_short(task, context, tool_steps) {
+    may_move(task, context, 1)
+}
+
+/// Every effect is answered by one transition, so what may not be answered is not asked.
+fn may_move(task: &Task, context: &mut Context<'_>, wanted: u32) -> bool {
+    let most = context.rules.bounds().transitions;
+    let needed = task.counters.transitions.saturating_add(wanted);
+    if needed > most {
+        let message = format!("the run needs {needed} transitions so far, {most} are allowed");
         context.fail(ErrorCode::MaxStepsExceeded, message);
+    }
+    needed <= most
+}
+
+/// Whether tokens and money are left. Looked at where nothing runs beside, so that it never depends
+/// on the order in which answers came.
+fn may_spend(task: &Task, context: &mut Context<'_>) -> bool {
+    let limits = &context.rules.spec().limits;
+    let usage = task.counters.usage;
+    let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+    if let Some(most) = limits.max_tokens.filter(|most| tokens >= *most) {
+        context.fail(ErrorCode::MaxTokensExceeded, format!("{tokens} tokens are spent, {most} are allowed"));
+        return false;
+    }
+    let cost = task.counters.cost;
+    if let Some(most) = limits.max_cost.filter(|most| cost >= *most) {
+        context.fail(ErrorCode::MaxCostExceeded, format!("{cost} is spent, {most} is allowed"));
         return false;
     }
     true
 }
 
-/// Calls a tool. [`allows_plan`] has seen to the limits.
-pub(super) fn call_tool(task: &mut Task, context: &mut Context<'_>, step: u32, attempt: u32) {
+/// What the steps of a plan may need, further tries included.
+#[derive(Default)]
+struct Need {
+    model_calls: u32,
+    tool_calls: u32,
+    transitions: u32,
+}
+
+impl Need {
+    fn of(task: &Task, rules: &Rules) -> Self {
+        let mut need = Need::default();
+        let Some(progress) = &task.progress else { return need };
+        for (planned, run) in progress.plan.steps.iter().zip(&progress.steps).skip(task.first_step()) {
+            if planned.is_final() || *run != StepRun::Pending {
+                continue;
+            }
+            if rules.plan().shape().hitl && planned.is_hitl() {
+                need.transitions = need.transitions.saturating_add(1);
+                continue;
+            }
+            let once = start::must_run_alone(planned, rules);
+            let tries = if once { 1 } else { rules.policy().step_tries.tries };
+            let (models, tools, moves) = match rules.doer(&planned.tool) {
+                None => (0, 1, 1),
+                Some(Doer::Role(_)) => (1, 0, 1),
+                Some(Doer::Agent(inner)) => {
+                    let bounds = inner.bounds();
+                    (bounds.model_calls, bounds.tool_calls, bounds.transitions)
+                }
+            };
+            need.model_calls = need.model_calls.saturating_add(tries.saturating_mul(models));
+            need.tool_calls = need.tool_calls.saturating_add(tries.saturating_mul(tools));
+            let moves = tries.saturating_mul(moves).saturating_add(tries - 1);
+            need.transitions = need.transitions.saturating_add(moves);
+        }
+        need
+    }
+}
+
+/// Whether a whole plan's calls are within the limits. Asked once, before the first step: so no run
+/// ends halfway through a plan for want of budget, and what has run by then never depends on the
+/// order in which answers came.
+pub(super) fn allows_plan(task: &mut Task, context: &mut Context<'_>) -> bool {
+    let need = Need::of(task, context.rules);
+    let bounds = context.rules.bounds();
+    let kinds = [
+        (
+            "tool",
+            task.counters.tool_calls,
+            need.tool_calls,
+            bounds.tool_calls,
+            ErrorCode::MaxToolCallsExceeded,
+        ),
+        (
+            "model",
+            task.counters.model_calls,
+            need.model_calls,
+            bounds.model_calls,
+            ErrorCode::MaxModelCallsExceeded,
+        ),
+    ];
+    for (kind, spent, needed, most, code) in kinds {
+        let wanted = spent.saturating_add(needed);
+        if needed > 0 && wanted > most {
+            let message = format!("the plan needs {wanted} {kind} calls in all, {most} are allowed");
+            context.fail(code, message);
+            return false;
+        }
+    }
+    (need.model_calls == 0 || may_spend(task, context))
+        && (need.transitions == 0 || may_move(task, context, need.transitions))
+}
+
+/// Calls a tool.
+pub(super) fn call_tool(task: &mut Task, context: &mut Context<'_>, id: EffectId, step: u32) {
+    let most = context.rules.bounds().tool_calls;
+    if task.counters.tool_calls >= most {
+        let message = format!("{id} would be tool call {} of {most}", task.counters.tool_calls + 1);
+        return context.fail(ErrorCode::MaxToolCallsExceeded, message);
+    }
     task.counters.tool_calls += 1;
-    let id = EffectKind::Step { draft: task.draft, step, attempt }.into();
     context.effects.push(Effect::CallTool { id, step });
 }
 
-/// Every effect is answered by one transition, so what may not be answered is not asked.
-fn transitions_short(task: &Task, context: &Context<'_>, wanted: u32) -> Option<String> {
-    let most = context.rules.bounds().transitions;
-    let needed = task.counters.transitions.saturating_add(wanted);
-    (needed > most).then(|| format!("the run needs {needed} transitions so far, {most} are allowed"))
+/// Asks the role that does a step.
+pub(super) fn ask_member(task: &mut Task, context: &mut Context<'_>, id: EffectId) {
+    if may_ask(task, context, id, 1) {
+        task.counters.model_calls += 1;
+        context.effects.push(Effect::AskModel { id, role: RoleName::Agent });
+    }
+}
+
+/// Whether a whole agent may begin a run.
+pub(super) fn may_nest(task: &Task, context: &mut Context<'_>, id: EffectId, inner: &Rules) -> bool {
+    may_ask(task, context, id, inner.bounds().model_calls)
+}
+
+/// Lets time pass.
+pub(super) fn wait(context: &mut Context<'_>, id: EffectId, delay_ms: u64) {
+    context.effects.push(Effect::Wait { id, delay_ms });
+}
+
+/// Counts what a reply cost.
+pub(super) fn spend(task: &mut Task, rules: &Rules, role: RoleName, reply: &ModelReply) {
+    let usage = reply.usage;
+    task.counters.cached_replies += u32::from(reply.cached);
+    if usage.is_zero() {
+        return;
+    }
+    task.counters.usage.add(usage);
+    task.usage_by_role.entry(role).or_default().add(usage);
+    if let Some(price) = rules.spec().prices.get(&reply.model) {
+        let cost = price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens);
+        task.counters.cost = task.counters.cost.plus(cost);
+    }
+}
+
+/// Counts what a nested run has spent since `before`.
+pub(super) fn include(task: &mut Task, before: Counters, inner: &Task) {
+    let (ours, now) = (&mut task.counters, inner.counters);
+    ours.model_calls += now.model_calls - before.model_calls;
+    ours.tool_calls += now.tool_calls - before.tool_calls;
+    ours.cached_replies += now.cached_replies - before.cached_replies;
+    let spent = now.usage.less(before.usage);
+    if !spent.is_zero() {
+        ours.usage.add(spent);
+        ours.cost = ours.cost.plus(now.cost.less(before.cost));
+        task.usage_by_role.entry(RoleName::Agent).or_default().add(spent);
+    }
 }

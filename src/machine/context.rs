@@ -31,6 +31,11 @@ impl<'a> Context<'a> {
         self.exit = Some(exit);
     }
 
+    /// Whether the phase has ended.
+    pub fn has_ended(&self) -> bool {
+        self.exit.is_some()
+    }
+
     /// Ends the run without an answer.
     pub fn fail(&mut self, code: ErrorCode, message: impl Into<String>) {
         self.error = Some(RunError { code, message: message.into() });
@@ -40,8 +45,12 @@ impl<'a> Context<'a> {
     /// The phase that follows, where the current one has ended.
     pub fn next(&mut self, task: &mut Task, from: PhaseName) -> Option<Phase> {
         let exit = self.exit.take()?;
-        let replans_left = task.counters.replans < self.rules.spec().limits.max_replans;
-        let next = route(self.rules.policy(), exit, replans_left);
+        let limits = &self.rules.spec().limits;
+        let again = match limits.max_iterations {
+            Some(most) => task.draft < most,
+            None => task.counters.replans < limits.max_replans,
+        };
+        let next = route(self.rules.policy(), exit, again);
         if exit == Exit::Failed {
             ending::leave_line(task, self.rules, from, self.error.as_ref());
         }
@@ -56,6 +65,11 @@ impl<'a> Context<'a> {
             Next::Done => Phase::Done,
             Next::Error { .. } => Phase::Error,
         };
+        // An answer that was rejected for the last time is better than none, where the policy says so.
+        if phase == Phase::Done && task.artifacts.final_answer.is_none() {
+            let rejected = task.feedback.as_mut().and_then(|feedback| feedback.answer.take());
+            task.artifacts.final_answer = rejected;
+        }
         self.moves.push(Move { from, exit, to: phase.name() });
         Some(phase)
     }

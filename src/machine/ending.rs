@@ -1,9 +1,11 @@
 //! Ending: what a run that ends without an answer leaves behind.
 
+use super::execute::{execute_line, first_failure};
 use super::outstanding::drafter;
 use super::route::Exit;
-use super::state::{ErrorCode, Failure, PhaseName, Progress, RunError, Task};
+use super::state::{ErrorCode, Failure, PhaseName, RunError, Task};
 use super::trace::TraceLine;
+use crate::contract::Source;
 use crate::spec::{RoleName, Rules};
 
 /// The trace line of a phase in which the run ends.
@@ -15,13 +17,9 @@ pub(super) fn leave_line(task: &mut Task, rules: &Rules, phase: PhaseName, error
     let line = match phase {
         PhaseName::Plan => {
             let used_replan_planner = drafter(task, rules) == RoleName::Replanner;
-            TraceLine::Plan { ok: false, used_replan_planner, steps: None, error }
+            TraceLine::Plan { ok: false, used_replan_planner, steps: None, ignored: Vec::new(), error }
         }
-        PhaseName::Execute => {
-            let schedule = task.progress.as_ref().map(|progress| &progress.schedule);
-            let (num_results, num_failed) = schedule.map_or((0, 0), |steps| (steps.finished, steps.failed));
-            TraceLine::Execute { ok: false, num_results, num_failed, error }
-        }
+        PhaseName::Execute => execute_line(task, false, error),
         PhaseName::Validate => TraceLine::Validate { ok: false, verdict: None, error },
         PhaseName::Write => TraceLine::Write { ok: false, final_chars: None, error },
         PhaseName::Done | PhaseName::Error => return,
@@ -29,21 +27,35 @@ pub(super) fn leave_line(task: &mut Task, rules: &Rules, phase: PhaseName, error
     task.trace.push(line);
 }
 
-/// The error of a run that has no replan left. The line of the phase that sent the plan back says
-/// why already, so there is no other.
+/// The error of a run that may not go back to PLAN. The line of the phase that would send it back
+/// says why already, so there is no other.
 pub(super) fn exhausted(task: &mut Task, exit: Exit) -> RunError {
+    let reason = || task.feedback.as_ref().map(|feedback| feedback.reason.clone());
     let (phase, code, message) = match exit {
         Exit::StepFailed => {
-            let failure = task.progress.as_ref().and_then(Progress::first_failure);
-            let message = failure.map(|failure| failure.to_string());
+            let message = first_failure(task).map(|failure| failure.to_string());
             (PhaseName::Execute, ErrorCode::StepFailedMaxReplans, message)
         }
-        _ => {
-            let reason = task.feedback.as_ref().map(|feedback| feedback.reason.clone());
-            (PhaseName::Validate, ErrorCode::ValidationFailedMaxReplans, reason)
+        Exit::Declined => (PhaseName::Execute, ErrorCode::Rejected, reason()),
+        Exit::Executed => {
+            let message = format!("the planner was asked {} times and gave no answer", task.draft);
+            (PhaseName::Execute, ErrorCode::MaxIterationsExceeded, Some(message))
         }
+        _ => (PhaseName::Validate, ErrorCode::ValidationFailedMaxReplans, reason()),
     };
     let error = RunError { code, message: message.unwrap_or_default() };
     task.failures.push(Failure { phase, draft: task.draft, message: error.to_string() });
     error
+}
+
+/// What a run that has an answer leaves behind: where that comes from.
+pub(super) fn done(task: &mut Task) {
+    let mut sources: Vec<Source> = Vec::new();
+    let runs = task.progress.iter().flat_map(|progress| &progress.steps);
+    for source in runs.flat_map(|run| run.sources()) {
+        if !sources.contains(source) {
+            sources.push(source.clone());
+        }
+    }
+    task.artifacts.sources = sources;
 }

@@ -210,6 +210,15 @@ impl Usage {
         *self == Usage::default()
     }
 
+    /// What was spent since `before`.
+    pub(super) fn less(self, before: Usage) -> Self {
+        Usage {
+            input_tokens: self.input_tokens.saturating_sub(before.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
+            cached_tokens: self.cached_tokens.saturating_sub(before.cached_tokens),
+        }
+    }
+
     /// Adds what another call cost.
     pub fn add(&mut self, other: Usage) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);

@@ -1,77 +1,133 @@
-//! Execute: runs the steps of an accepted plan. This phase never changes the plan; a failed step is
-//! a result, and `route.rs` decides what follows.
+//! Execute: runs the steps of an accepted plan. This phase never makes a plan; a failed step is a
+//! result, and `route.rs` decides what follows.
 //!
 //! Steps sit in slots. Answers may come in any order; what the run looks like when EXECUTE is left
 //! does not depend on it.
 
 use super::context::Context;
+use super::effect_id::{EffectKind, Place};
 use super::event::{Event, ToolOutcome};
 use super::route::Exit;
-use super::state::{ErrorCode, ExecuteStage, Feedback, Progress, Schedule, StepRun, Task};
-use super::trace::TraceLine;
-use super::{FINAL_STEP_OUTPUT, budget};
-use crate::contract::plan::Links;
-use crate::contract::{PlanStep, ToolEffect, Trust};
-use crate::spec::{Execution, OnStepFailure, Rules};
-
-impl Schedule {
-    /// The schedule of a plan of which nothing has run.
-    pub(super) fn of(steps: usize, links: Links) -> Self {
-        let missing: Vec<u32> = links.needs.iter().map(|needs| needs.len() as u32).collect();
-        let waits = |step: &u32| missing.get(*step as usize).is_some_and(|&count| count > 0);
-        let ready = (0..steps as u32).filter(|step| !waits(step)).collect();
-        Schedule { links, missing, ready, running: 0, finished: 0, failed: 0, alone: false }
-    }
-}
+use super::state::{ErrorCode, ExecuteStage, Feedback, Progress, StepRun, Task};
+use super::trace::{NestedTrace, TraceLine};
+use super::{budget, human, nested, orchestrate, start};
+use crate::contract::Trust;
+use crate::spec::{Execution, OnFailure, OnStepFailure, Orchestrate, RoleName, Rules};
 
 /// Starts the first steps, if the whole plan is within the limits.
-pub(super) fn enter(_: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>) {
-    let steps = task.progress.iter().flat_map(|progress| &progress.plan.steps);
-    let tool_steps = steps.filter(|step| !step.is_final()).count() as u32;
-    if budget::allows_plan(task, context, tool_steps) {
-        advance(task, context);
+pub(super) fn enter(stage: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>) {
+    if budget::allows_plan(task, context) {
+        go_on(stage, task, context);
     }
 }
 
-pub(super) fn on_event(_: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>) {
-    match context.event.take() {
-        Some(Event::ToolReturned { effect, outcome }) => {
-            let super::EffectKind::Step { step, .. } = effect.kind else { return };
-            let failed = record(step, outcome, task, context.rules);
-            let policy = context.rules.policy();
-            let judged_at_once =
-                policy.execution == Execution::Sequential && policy.on_step_failure != OnStepFailure::Record;
-            if failed && judged_at_once {
-                leave(task, context);
-            } else {
-                advance(task, context);
+pub(super) fn on_event(stage: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>) {
+    let Some(effect) = context.event.as_ref().and_then(Event::effect) else { return };
+    if effect.outside().is_some() {
+        return nested::on_event(stage, task, context);
+    }
+    match effect.kind {
+        EffectKind::Orchestrate { .. } => orchestrate::on_event(stage, task, context),
+        EffectKind::Human { step, .. } => human::on_event(stage, step, task, context),
+        EffectKind::Wait { step, attempt, .. } => {
+            if let Some(Event::TimePassed { .. }) = context.event.take() {
+                start::again(task, context, step, attempt);
             }
         }
-        other => context.event = other,
+        EffectKind::Step { step, attempt, .. } => {
+            let Some(event) = context.event.take() else { return };
+            if let Some(run) = outcome(step, attempt, event, task, context.rules) {
+                finished(stage, step, run, task, context);
+            }
+        }
+        _ => {}
     }
 }
 
-/// Puts an answer into its step's slot. Returns whether the step failed.
-fn record(step: u32, outcome: ToolOutcome, task: &mut Task, rules: &Rules) -> bool {
-    let Some(progress) = task.progress.as_mut() else { return false };
-    let (failed, run) = match outcome {
-        ToolOutcome::Returned { output, .. } => (false, StepRun::Completed { output }),
-        ToolOutcome::Failed { kind, message } => {
-            (true, StepRun::Failed { output: format!("ERROR: {kind}: {message}") })
+/// What an answer makes of its step.
+fn outcome(step: u32, attempt: u32, event: Event, task: &mut Task, rules: &Rules) -> Option<StepRun> {
+    let planned = task.progress.as_ref()?.plan.steps.get(step as usize)?;
+    let failed = |said: String| StepRun::Failed { output: said, attempts: attempt, nested: None };
+    Some(match event {
+        Event::ToolReturned { outcome, .. } => {
+            if !task.tainted {
+                let tool = rules.tool(&planned.tool);
+                task.tainted = tool.is_none_or(|tool| tool.trust == Trust::Untrusted);
+            }
+            match outcome {
+                ToolOutcome::Returned { output, sources } => {
+                    StepRun::Completed { output, sources, attempts: attempt, cached: false, nested: None }
+                }
+                ToolOutcome::Failed { kind, message } => failed(format!("ERROR: {kind}: {message}")),
+            }
         }
-    };
-    if !task.tainted {
-        let tool = progress.plan.steps.get(step as usize).and_then(|planned| rules.tool(&planned.tool));
-        task.tainted = tool.is_none_or(|tool| tool.trust == Trust::Untrusted);
+        Event::ModelReplied { reply, .. } => {
+            budget::spend(task, rules, RoleName::Agent, &reply);
+            let most = rules.spec().limits.max_reply_bytes as usize;
+            match crate::contract::AnswerForm::Text.read(&reply.text, most) {
+                Ok(output) => StepRun::Completed {
+                    output,
+                    sources: Vec::new(),
+                    attempts: attempt,
+                    cached: reply.cached,
+                    nested: None,
+                },
+                Err(error) => failed(format!("ERROR: reply: {error}")),
+            }
+        }
+        Event::ModelFailed { failure, .. } => {
+            let fallback = start::member(rules, &planned.tool).and_then(|role| role.on_failure.clone());
+            match fallback {
+                Some(OnFailure::Fallback(output)) => StepRun::Completed {
+                    output,
+                    sources: Vec::new(),
+                    attempts: attempt,
+                    cached: false,
+                    nested: None,
+                },
+                _ => failed(format!("ERROR: {failure}")),
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// Puts what came of a try into its step's slot, or tries again; then goes on.
+pub(super) fn finished(
+    stage: &mut ExecuteStage,
+    step: u32,
+    run: StepRun,
+    task: &mut Task,
+    context: &mut Context<'_>,
+) {
+    let failed = matches!(run, StepRun::Failed { .. });
+    if failed && start::tries_again(task, context, step, run.attempts()) {
+        return;
     }
+    let Some(progress) = task.progress.as_mut() else { return };
     progress.schedule.running = progress.schedule.running.saturating_sub(1);
     progress.schedule.alone = false;
     progress.finish(step, run);
-    failed
+    let policy = context.rules.policy();
+    let judged_at_once =
+        policy.execution == Execution::Sequential && policy.on_step_failure != OnStepFailure::Record;
+    if failed && judged_at_once {
+        return leave(task, context);
+    }
+    go_on(stage, task, context);
+}
+
+/// Asks what becomes of the rest of the plan, where the policy has it asked, or starts what may start.
+pub(super) fn go_on(stage: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>) {
+    if context.rules.policy().orchestrate == Orchestrate::EachStep && orchestrate::is_due(task) {
+        return orchestrate::ask(stage, task, context);
+    }
+    advance(stage, task, context);
 }
 
 /// Starts every step that may start, lowest first, and leaves the phase when none runs any more.
-fn advance(task: &mut Task, context: &mut Context<'_>) {
+pub(super) fn advance(stage: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>) {
+    *stage = ExecuteStage::Running;
     let width = context.rules.policy().execution.width();
     loop {
         let Some(progress) = task.progress.as_mut() else { return };
@@ -81,67 +137,30 @@ fn advance(task: &mut Task, context: &mut Context<'_>) {
         }
         let Some(&step) = schedule.ready.first() else { break };
         let Some(planned) = progress.plan.steps.get(step as usize) else { break };
-        if let Some(run) = without_a_call(progress, step, planned) {
+        if let Some(run) = start::without_a_call(progress, step, planned) {
             progress.schedule.ready.pop_first();
             progress.finish(step, run);
             continue;
         }
         // One by one, every step runs alone.
-        let alone = width > 1 && must_run_alone(planned, context.rules);
+        let asks_a_person = context.rules.plan().shape().hitl && planned.is_hitl();
+        let alone = asks_a_person || (width > 1 && start::must_run_alone(planned, context.rules));
         if alone && schedule.running > 0 {
             return;
         }
         progress.schedule.ready.pop_first();
         progress.schedule.running += 1;
         progress.schedule.alone = alone;
-        progress.steps[step as usize] = StepRun::Running { attempt: 1 };
-        budget::call_tool(task, context, step, 1);
+        if asks_a_person {
+            return human::ask(stage, task, context, step);
+        }
+        start::first(task, context, step);
+        if context.has_ended() {
+            return;
+        }
     }
     if task.progress.as_ref().is_some_and(|progress| progress.schedule.running == 0) {
         leave(task, context);
-    }
-}
-
-/// The result of a step that needs no call: the final step, or one whose input will never come.
-fn without_a_call(progress: &Progress, step: u32, planned: &PlanStep) -> Option<StepRun> {
-    if planned.is_final() {
-        return Some(StepRun::Completed { output: FINAL_STEP_OUTPUT.to_owned() });
-    }
-    let need = progress.failed_need(step as usize)? as usize;
-    let name = progress.plan.steps.get(need)?.name(need);
-    Some(StepRun::Failed { output: format!("ERROR: dependency: {name} failed, so this step was not run") })
-}
-
-/// A write that may not happen twice never runs beside another step.
-fn must_run_alone(planned: &PlanStep, rules: &Rules) -> bool {
-    let tool = rules.tool(&planned.tool);
-    tool.is_some_and(|tool| tool.effect == ToolEffect::Write && !tool.is_idempotent())
-}
-
-impl Progress {
-    /// Records a step's result and makes ready what waited for it alone.
-    fn finish(&mut self, step: u32, run: StepRun) {
-        let Some(slot) = self.steps.get_mut(step as usize) else { return };
-        self.schedule.failed += u32::from(matches!(run, StepRun::Failed { .. }));
-        self.schedule.finished += 1;
-        *slot = run;
-        let Some(dependents) = self.schedule.links.dependents.get(step as usize) else { return };
-        for &dependent in dependents {
-            let Some(missing) = self.schedule.missing.get_mut(dependent as usize) else { continue };
-            *missing = missing.saturating_sub(1);
-            if *missing == 0 {
-                self.schedule.ready.insert(dependent);
-            }
-        }
-    }
-
-    /// The first failed step.
-    pub(super) fn first_failure(&self) -> Option<StepFailure> {
-        let failed = |run: &&StepRun| matches!(run, StepRun::Failed { .. });
-        let (at, run) = self.steps.iter().enumerate().find(|(_, run)| failed(run))?;
-        let planned = self.plan.steps.get(at)?;
-        let step = format!("{} ({}) failed", planned.name(at), planned.tool);
-        Some(StepFailure { step, output: run.output().unwrap_or_default().to_owned() })
     }
 }
 
@@ -157,25 +176,89 @@ impl std::fmt::Display for StepFailure {
     }
 }
 
+/// The first failed step of the current draft.
+pub(super) fn first_failure(task: &Task) -> Option<StepFailure> {
+    let progress = task.progress.as_ref()?;
+    let failed = |(_, run): &(usize, &StepRun)| matches!(run, StepRun::Failed { .. });
+    let (at, run) = progress.steps.iter().enumerate().skip(task.first_step()).find(failed)?;
+    let planned = progress.plan.steps.get(at)?;
+    let step = format!("{} ({}) failed", planned.name(at), planned.tool);
+    Some(StepFailure { step, output: run.output().unwrap_or_default().to_owned() })
+}
+
 /// What the re-planner is told after a failed step.
 const STEP_FAILED_HINT: &str = "Plan another way to what the failed step was for.";
 
-fn leave(task: &mut Task, context: &mut Context<'_>) {
-    let Some(progress) = task.progress.as_ref() else { return };
-    let (num_results, num_failed) = (progress.schedule.finished, progress.schedule.failed);
+pub(super) fn leave(task: &mut Task, context: &mut Context<'_>) {
+    slot_lines(task);
     let failure = match context.rules.policy().on_step_failure {
         OnStepFailure::Record => None,
-        OnStepFailure::Replan | OnStepFailure::Abort => progress.first_failure(),
+        OnStepFailure::Replan | OnStepFailure::Abort => first_failure(task),
     };
     let Some(failure) = failure else {
-        task.trace.push(TraceLine::Execute { ok: true, num_results, num_failed, error: None });
+        task.trace.push(execute_line(task, true, None));
         return context.leave(Exit::Executed);
     };
     if context.rules.policy().on_step_failure == OnStepFailure::Abort {
         return context.fail(ErrorCode::ExecuteError, failure.to_string());
     }
-    task.trace.push(TraceLine::Execute { ok: false, num_results, num_failed, error: None });
+    task.trace.push(execute_line(task, false, None));
     // What the tool said is data: the re-planner sees it among the results. The hint is ours.
-    task.feedback = Some(Feedback { reason: failure.step, fix_hint: STEP_FAILED_HINT.to_owned() });
+    task.feedback = Some(Feedback {
+        reason: failure.step,
+        fix_hint: STEP_FAILED_HINT.to_owned(),
+        step_failed: true,
+        answer: None,
+    });
     context.leave(Exit::StepFailed);
+}
+
+/// The lines of single steps, in plan order: what was skipped, what came out of the cache.
+fn slot_lines(task: &mut Task) {
+    let Some(progress) = task.progress.as_ref() else { return };
+    let mut lines = Vec::new();
+    for (at, run) in progress.steps.iter().enumerate().skip(task.first_step()) {
+        let planned = &progress.plan.steps[at];
+        match run {
+            StepRun::Skipped { same_as: Some(same) } => {
+                let same = *same as usize;
+                let same_as = progress.plan.steps.get(same).map(|step| step.name(same)).unwrap_or_default();
+                lines.push(TraceLine::Skip { step: planned.name(at), tool: planned.tool.clone(), same_as });
+            }
+            StepRun::Completed { cached: true, .. } => {
+                lines.push(TraceLine::Cached { of: RoleName::Agent, step: Some(planned.name(at)) });
+            }
+            _ => {}
+        }
+    }
+    task.trace.extend(lines);
+}
+
+/// The line of a visit of EXECUTE: what became of the steps of the current draft.
+pub(super) fn execute_line(task: &Task, ok: bool, error: Option<String>) -> TraceLine {
+    let (mut num_results, mut num_failed, mut nested) = (0, 0, Vec::new());
+    if let Some(progress) = &task.progress {
+        for (at, run) in progress.steps.iter().enumerate().skip(task.first_step()) {
+            num_results += u32::from(run.output().is_some());
+            num_failed += u32::from(matches!(run, StepRun::Failed { .. }));
+            if let StepRun::Completed { nested: Some(run), .. } | StepRun::Failed { nested: Some(run), .. } =
+                run
+            {
+                let planned = &progress.plan.steps[at];
+                let (step, agent, trace) = (planned.name(at), planned.tool.clone(), run.trace.clone());
+                nested.push(NestedTrace { step, agent, trace });
+            }
+        }
+    }
+    TraceLine::Execute { ok, num_results, num_failed, nested, error }
+}
+
+/// Where a step is in the run.
+pub(super) fn place(task: &Task, step: u32, attempt: u32) -> Place {
+    Place { draft: task.draft, step, attempt }
+}
+
+/// The progress under way.
+pub(super) fn slot<'a>(progress: &'a mut Option<Progress>, step: u32) -> Option<&'a mut StepRun> {
+    progress.as_mut()?.steps.get_mut(step as usize)
 }

@@ -11,8 +11,11 @@ use statig::blocking::{IntoStateMachine, State as Leaf, StateExt, Superstate};
 use super::context::Context;
 use super::event::Event;
 use super::refusal::{Refusal, Refused};
-use super::state::{Artifacts, Asking, Counters, ErrorCode, Input, Phase, PhaseName, PlanStage, State, Task};
-use super::{Step, execute, plan, validate, write};
+use super::state::{
+    Artifacts, Asking, Counters, Draft, ErrorCode, Input, Phase, PhaseName, PlanStage, State, Task,
+    Understanding,
+};
+use super::{Step, ending, execute, intake, plan, validate, write};
 use crate::spec::Rules;
 
 /// The superstate of every phase but DONE and ERROR.
@@ -63,7 +66,7 @@ impl Leaf<Memory> for Phase {
             Phase::Execute(stage) => execute::enter(stage, task, context),
             Phase::Validate(asking) => validate::enter(asking, task, context),
             Phase::Write(writing) => write::enter(writing, task, context),
-            Phase::Done => {}
+            Phase::Done => ending::done(task),
             Phase::Error => task.artifacts.error = context.error.take(),
         }
     }
@@ -95,20 +98,24 @@ impl Superstate<Memory> for Live {
     }
 }
 
-pub(super) fn start(rules: &Rules, input: Input) -> Step {
+pub(super) fn start(rules: &Rules, input: Input, tainted: bool) -> Step {
     let mut memory = Memory(Box::new(Task {
         input,
+        understanding: Understanding::default(),
         draft: 1,
+        drafts: vec![Draft { tainted, ..Draft::default() }],
         feedback: None,
         progress: None,
+        decisions: Vec::new(),
         artifacts: Artifacts::default(),
         failures: Vec::new(),
         counters: Counters::default(),
-        tainted: false,
+        usage_by_role: Default::default(),
+        tainted,
         trace: Vec::new(),
     }));
     let mut context = Context::new(rules, None);
-    let mut phase = Memory::initial();
+    let mut phase = Phase::Plan(intake::next(None, &mut memory.0, rules));
     let levels = phase.depth();
     phase.enter(&mut memory, &mut context, levels);
     settle(phase, memory, context)

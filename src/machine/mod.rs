@@ -18,6 +18,7 @@
 //! nothing in it can fail because of the world. A time-out, a refused connection and nonsense from a
 //! model are all events.
 
+mod amend;
 mod budget;
 mod context;
 mod effect_id;
@@ -26,26 +27,38 @@ mod event;
 mod execute;
 pub mod explore;
 mod hierarchy;
+mod human;
+mod intake;
+mod nested;
+mod orchestrate;
 mod outstanding;
 mod plan;
 mod refusal;
 mod reply;
 mod route;
+mod schedule;
+mod start;
 mod state;
 mod trace;
 mod validate;
+mod view;
 mod write;
 
 pub use effect_id::{EffectId, EffectKind, Path, Place};
 pub use event::{Effect, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, ToolOutcome, Usage};
+pub use nested::{Local, local};
 pub use outstanding::{awaited, outstanding};
 pub use refusal::{Refusal, Refused, admit};
 pub use route::{Exit, Move};
 pub use state::{
-    Artifacts, Asking, Counters, ErrorCode, ExecuteStage, Failure, Feedback, Gate, Input, Phase, PhaseName,
-    PlanStage, Progress, Repair, RunError, Schedule, State, StepRun, Task, Writing,
+    Artifacts, Asking, Counters, Decided, Draft, ErrorCode, ExecuteStage, Failure, Feedback, Gate, Input,
+    NestedRun, Phase, PhaseName, PlanStage, Progress, Repair, RunError, Schedule, Speaker, State, StepRun,
+    Task, Turn, Understanding, Writing,
 };
-pub use trace::{Steps, TraceLine};
+pub use trace::{NestedTrace, Steps, TraceLine};
+pub use view::{
+    PastStep, PlanView, StepView, collected_info, decision_log, explored, past_steps, waits_for_a_person,
+};
 
 use smallvec::SmallVec;
 
@@ -84,7 +97,7 @@ pub struct Step {
 /// # Ok::<(), planwright::spec::SpecError>(())
 /// ```
 pub fn start(rules: &Rules, input: Input) -> Step {
-    hierarchy::start(rules, input)
+    hierarchy::start(rules, input, false)
 }
 
 /// Moves a run by one event. Does no I/O: equal arguments give equal results. An event that does
@@ -106,7 +119,7 @@ pub fn start(rules: &Rules, input: Input) -> Step {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn transition(rules: &Rules, state: State, event: Event) -> Result<Step, Box<Refused>> {
-    match admit(&state, &event) {
+    match admit(rules, &state, &event) {
         Ok(()) => hierarchy::step(rules, state, event),
         Err(refusal) => Err(Box::new(Refused { state, event, refusal })),
     }

@@ -1,24 +1,41 @@
-//! Plan: gets a plan out of the planner. This phase never runs a step, and no step of a plan that
-//! failed any check ever runs.
+//! Plan: gets a plan out of the planner, or its word that nothing more needs doing. This phase never
+//! runs a step, and no step of a plan that failed any check ever runs.
 
 use std::sync::Arc;
 
 use super::context::Context;
-use super::event::Event;
+use super::event::ModelReply;
+use super::intake;
 use super::outstanding::drafter;
-use super::reply;
+use super::reply::{self, Duty};
 use super::route::Exit;
-use super::state::{PhaseName, PlanStage, Progress, Schedule, StepRun, Task};
+use super::state::{Draft, PhaseName, PlanStage, Progress, StepRun, Task};
 use super::trace::{Steps, TraceLine};
-use crate::contract::Plan;
-use crate::contract::plan::Links;
-use crate::spec::RoleName;
+use crate::contract::plan::{Before, ReadPlan};
+use crate::contract::react::ReactReply;
+use crate::contract::read::{spoken, within};
+use crate::contract::{ContractError, Plan};
+use crate::spec::{Horizon, Planner, RoleName, Rules, Write};
 
-/// Asks for a plan. Where one was sent back, it goes to the audit trail and the replan is counted.
+/// Asks for a plan, or for what is to be known before. Where a plan was sent back, it goes to the
+/// audit trail and the replan is counted.
 pub(super) fn enter(stage: &mut PlanStage, task: &mut Task, context: &mut Context<'_>) {
-    if let Some(progress) = task.progress.take() {
-        task.artifacts.past.push(progress);
-        task.draft += 1;
+    let returns = task.drafts.first().is_some_and(|first| first.plan_asks > 0) || task.feedback.is_some();
+    if returns {
+        next_draft(task, context.rules);
+    }
+    ask(stage, task, context);
+}
+
+fn ask(stage: &PlanStage, task: &mut Task, context: &mut Context<'_>) {
+    let role = intake::role(stage).unwrap_or_else(|| drafter(task, context.rules));
+    reply::ask(Duty::of(PhaseName::Plan, role), stage.asking(), task, context);
+}
+
+fn next_draft(task: &mut Task, rules: &Rules) {
+    let policy = rules.policy();
+    task.draft += 1;
+    if policy.horizon == Horizon::Whole {
         task.counters.replans += 1;
         let feedback = task.feedback.clone().unwrap_or_default();
         task.trace.push(TraceLine::ReplanTrigger {
@@ -27,42 +44,150 @@ pub(super) fn enter(stage: &mut PlanStage, task: &mut Task, context: &mut Contex
             fix_hint: feedback.fix_hint,
         });
     }
-    let PlanStage::Drafting(asking) = stage;
-    reply::ask(PhaseName::Plan, asking, task, context);
+    if policy.keeps_steps() {
+        if let Some(progress) = &mut task.progress {
+            progress.drop_pending();
+        }
+    } else if let Some(progress) = task.progress.take() {
+        task.artifacts.past.push(progress);
+    }
+    let first_step = task.progress.as_ref().map_or(0, |progress| progress.steps.len() as u32);
+    task.drafts.push(Draft { first_step, tainted: task.tainted, ..Draft::default() });
 }
 
 pub(super) fn on_event(stage: &mut PlanStage, task: &mut Task, context: &mut Context<'_>) {
-    let PlanStage::Drafting(asking) = stage;
-    match context.event.take() {
-        Some(Event::ModelReplied { reply, .. }) => {
-            task.counters.usage.add(reply.usage);
-            let most = context.rules.spec().limits.max_reply_bytes as usize;
-            match context.rules.plan().read(&reply.text, most) {
-                Ok(read) => accept(read.plan, read.links, asking.ask, task, context),
-                Err(error) => reply::bad(PhaseName::Plan, asking, task, context, error, &reply.text),
-            }
+    let PlanStage::Drafting(asking) = stage else {
+        if let Some(next) = intake::on_event(stage, task, context) {
+            *stage = next;
+            ask(stage, task, context);
         }
-        Some(Event::ModelFailed { failure, .. }) => reply::failed(PhaseName::Plan, context, &failure),
-        other => context.event = other,
+        return;
+    };
+    let duty = Duty::of(PhaseName::Plan, drafter(task, context.rules));
+    let Some(usable) = reply::read(duty, asking, task, context, read) else { return };
+    let plan_asks = asking.ask;
+    let used_replan_planner = duty.role == RoleName::Replanner;
+    let Drafted { said, plan } = usable.value;
+    let draft = task.current();
+    draft.plan_asks = plan_asks;
+    draft.said = said;
+    task.feedback = None;
+    match plan {
+        Some(read) => accept(read, used_replan_planner, task, context),
+        None => nothing_more(used_replan_planner, task, context),
     }
 }
 
-fn accept(plan: Plan, links: Links, plan_asks: u32, task: &mut Task, context: &mut Context<'_>) {
+/// What a planner's reply says.
+struct Drafted {
+    /// Its words beside a plan, or instead of one.
+    said: String,
+    /// What is to be done; nothing where nothing is.
+    plan: Option<ReadPlan>,
+}
+
+/// The most of a planner's words that are kept beside its calls, in characters.
+const KEPT_CHARS: usize = 8_000;
+
+fn read(rules: &Rules, task: &Task, reply: &ModelReply) -> Result<Drafted, ContractError> {
+    let contract = rules.plan();
+    let most = rules.spec().limits.max_reply_bytes as usize;
+    let kept = task.progress.as_ref().filter(|_| rules.policy().keeps_steps());
+    let done = |at: usize| kept.is_some_and(|progress| progress.is_done(at));
+    let steps = kept.map_or(&[][..], |progress| &progress.plan.steps);
+    let before = Before { steps, done: &done };
+    let drafted = match rules.policy().planner {
+        Planner::Json => {
+            let read = contract.read_after(before, &reply.text, most)?;
+            let plan = (!read.plan.steps.is_empty()).then_some(read);
+            Drafted { said: String::new(), plan }
+        }
+        Planner::ToolCalls => {
+            within(&reply.text, most)?;
+            let said = spoken(&reply.text);
+            if reply.tool_calls.is_empty() && said.is_empty() {
+                return Err(ContractError::at(
+                    "$",
+                    "expected tool calls or an answer in words, found neither",
+                ));
+            }
+            let calls = &reply.tool_calls;
+            let plan = (!calls.is_empty()).then(|| contract.read_calls(before, calls, most)).transpose()?;
+            Drafted { said: said.to_owned(), plan }
+        }
+        Planner::ReactText => match contract.read_react(before, &reply.text, most)? {
+            ReactReply::Act(read) => Drafted { said: spoken(&reply.text).to_owned(), plan: Some(read) },
+            ReactReply::Answer(answer) => Drafted { said: answer, plan: None },
+        },
+    };
+    if drafted.plan.is_none() && rules.policy().horizon == Horizon::Whole && task.draft > 1 {
+        return Err(ContractError::at("$.steps", "expected at least 1 step in a new plan, found none"));
+    }
+    required(rules, task, &drafted)?;
+    let whole = drafted.plan.is_none();
+    let said = if whole { drafted.said } else { crate::contract::read::excerpt(&drafted.said, KEPT_CHARS) };
+    Ok(Drafted { said, ..drafted })
+}
+
+/// Where the reply leads to an answer, the calls that must come before one must have been made, or
+/// be part of the plan.
+fn required(rules: &Rules, task: &Task, drafted: &Drafted) -> Result<(), ContractError> {
+    let policy = rules.policy();
+    if drafted.plan.is_some() && policy.horizon == Horizon::Next {
+        return Ok(());
+    }
+    for required in &policy.required_calls {
+        let made = task.progress.iter().flat_map(|progress| progress.plan.steps.iter().zip(&progress.steps));
+        let made = made.filter(|(step, run)| step.tool == required.tool && run.output().is_some()).count();
+        let planned = drafted.plan.iter().flat_map(|read| &read.plan.steps);
+        let count = made + planned.filter(|step| step.tool == required.tool).count();
+        let lines = required.per_line.as_ref().map_or(0, |begins| {
+            drafted.said.lines().filter(|line| line.trim_start().starts_with(begins.as_str())).count()
+        });
+        let wanted = (required.least as usize).max(lines);
+        if count < wanted {
+            let problem = format!(
+                "{:?} must be called {wanted} times before the answer; so far there are {count} calls",
+                required.tool
+            );
+            return Err(ContractError::at("$", problem));
+        }
+    }
+    Ok(())
+}
+
+fn accept(read: ReadPlan, used_replan_planner: bool, task: &mut Task, context: &mut Context<'_>) {
+    let ReadPlan { plan, links, ignored } = read;
     let plan = Arc::new(plan);
-    task.trace.push(TraceLine::Plan {
-        ok: true,
-        used_replan_planner: drafter(task, context.rules) == RoleName::Replanner,
-        steps: Some(Steps::of(&plan)),
-        error: None,
-    });
-    task.feedback = None;
-    task.progress = Some(Progress {
-        steps: vec![StepRun::Pending; plan.steps.len()],
-        schedule: Schedule::of(plan.steps.len(), links),
-        plan,
-        plan_asks,
-        verdict_asks: 0,
-        tainted: task.tainted,
-    });
+    let steps = Some(Steps::of(&plan));
+    task.trace.push(TraceLine::Plan { ok: true, used_replan_planner, steps, ignored, error: None });
+    let (draft, skips) = (task.draft, context.rules.policy().duplicates);
+    match &mut task.progress {
+        Some(progress) => progress.extend(&plan, links, skips),
+        None => task.progress = Some(Progress::of(draft, plan, links, skips)),
+    }
     context.leave(Exit::Planned);
+}
+
+/// The planner needs no tool, or no further one.
+fn nothing_more(used_replan_planner: bool, task: &mut Task, context: &mut Context<'_>) {
+    let steps = Some(Steps::of(&Arc::new(Plan::default())));
+    let ignored = Vec::new();
+    task.trace.push(TraceLine::Plan { ok: true, used_replan_planner, steps, ignored, error: None });
+    let rules = context.rules;
+    let said = task.current().said.clone();
+    let done = |run: &StepRun| matches!(run, StepRun::Completed { .. });
+    let has_results = task.progress.as_ref().is_some_and(|progress| progress.steps.iter().any(done));
+    let its_own = match rules.policy().write {
+        Write::Planner => true,
+        Write::LastResult | Write::Summary => {
+            !said.is_empty() && !has_results && !rules.has(RoleName::Conversation)
+        }
+        Write::Model => false,
+    };
+    if its_own {
+        task.artifacts.final_answer = Some(said);
+        return context.leave(Exit::Answered);
+    }
+    context.leave(Exit::NothingToDo);
 }

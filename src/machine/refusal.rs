@@ -3,11 +3,15 @@
 use std::fmt;
 
 use super::effect_id::{EffectId, EffectKind};
-use super::event::Event;
-use super::state::{Asking, ExecuteStage, Phase, PlanStage, Progress, State, StepRun};
+use super::event::{Event, HumanAnswer};
+use super::human;
+use super::nested::{Local, local};
+use super::state::{Asking, ExecuteStage, Phase, PlanStage, State, StepRun, Task};
+use crate::contract::ContractError;
+use crate::spec::{Doer, Rules};
 
 /// Why an event does not fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The run has ended.
     Ended,
@@ -17,6 +21,8 @@ pub enum Refusal {
     NeverAsked(EffectId),
     /// The effect is outstanding, and this kind of event does not answer it.
     WrongKind(EffectId),
+    /// The steps that a person wrote do not pass the checks of a plan. The question stands.
+    BadEdit(Box<ContractError>),
     /// No phase handles this event. A state that was made by hand can get here; a run cannot.
     Unhandled,
 }
@@ -28,6 +34,7 @@ impl fmt::Display for Refusal {
             Refusal::AlreadyAnswered(id) => write!(f, "{id} was answered before"),
             Refusal::NeverAsked(id) => write!(f, "the run has not asked for {id}"),
             Refusal::WrongKind(id) => write!(f, "this kind of event does not answer {id}"),
+            Refusal::BadEdit(error) => write!(f, "the edited steps do not fit: {error}"),
             Refusal::Unhandled => f.write_str("no phase handles it"),
         }
     }
@@ -57,26 +64,58 @@ impl std::error::Error for Refused {}
 ///
 /// # Errors
 /// Why it does not fit.
-pub fn admit(state: &State, event: &Event) -> Result<(), Refusal> {
+pub fn admit(rules: &Rules, state: &State, event: &Event) -> Result<(), Refusal> {
     if state.phase.name().is_terminal() {
         return Err(Refusal::Ended);
     }
     let Some(id) = event.effect() else { return Ok(()) };
-    if !is_outstanding(state, id) {
-        let refusal = if was_asked(state, id) { Refusal::AlreadyAnswered } else { Refusal::NeverAsked };
+    let here = local(rules, state, id);
+    let Some(here) = here.filter(|here| is_outstanding(here.state, here.id.kind)) else {
+        let refusal =
+            if was_asked(rules, state, id) { Refusal::AlreadyAnswered } else { Refusal::NeverAsked };
         return Err(refusal(id));
-    }
-    let fits = match event {
-        Event::ModelReplied { .. } | Event::ModelFailed { .. } => !matches!(id.kind, EffectKind::Step { .. }),
-        Event::ToolReturned { .. } => matches!(id.kind, EffectKind::Step { .. }),
-        _ => true,
     };
-    if fits { Ok(()) } else { Err(Refusal::WrongKind(id)) }
+    if !fits(&here, event) {
+        return Err(Refusal::WrongKind(id));
+    }
+    match event {
+        Event::HumanAnswered { answer: HumanAnswer::Edit { steps }, .. } => {
+            human::check_edit(here.rules, here.state, steps)
+                .map_err(|error| Refusal::BadEdit(Box::new(error)))
+        }
+        _ => Ok(()),
+    }
 }
 
-pub(super) fn is_outstanding(state: &State, id: EffectId) -> bool {
-    let current = state.task.draft;
-    match (&state.phase, id.kind) {
+/// Whether this kind of event answers what is asked.
+fn fits(here: &Local<'_, '_>, event: &Event) -> bool {
+    let by_model = match here.id.kind {
+        EffectKind::Step { step, .. } => asks_a_role(here.rules, &here.state.task, step),
+        EffectKind::Wait { .. } | EffectKind::Human { .. } => false,
+        _ => true,
+    };
+    match event {
+        Event::ModelReplied { .. } | Event::ModelFailed { .. } => by_model,
+        Event::ToolReturned { .. } => matches!(here.id.kind, EffectKind::Step { .. }) && !by_model,
+        Event::HumanAnswered { .. } => matches!(here.id.kind, EffectKind::Human { .. }),
+        Event::TimePassed { .. } => matches!(here.id.kind, EffectKind::Wait { .. }),
+        Event::Cancelled { .. } | Event::DeadlinePassed => true,
+    }
+}
+
+/// Whether a role does this step.
+pub(super) fn asks_a_role(rules: &Rules, task: &Task, step: u32) -> bool {
+    let planned = task.progress.as_ref().and_then(|progress| progress.plan.steps.get(step as usize));
+    planned.is_some_and(|planned| matches!(rules.doer(&planned.tool), Some(Doer::Role(_))))
+}
+
+pub(super) fn is_outstanding(state: &State, kind: EffectKind) -> bool {
+    let task = &state.task;
+    let current = task.draft;
+    match (&state.phase, kind) {
+        (Phase::Plan(PlanStage::Screening(asking)), EffectKind::Scope { ask })
+        | (Phase::Plan(PlanStage::Recalling(asking)), EffectKind::PreviousContext { ask })
+        | (Phase::Plan(PlanStage::Classifying(asking)), EffectKind::Intent { ask }) => ask == asking.ask,
         (Phase::Plan(PlanStage::Drafting(asking)), EffectKind::Plan { draft, ask })
         | (Phase::Validate(asking), EffectKind::Validate { draft, ask }) => {
             (draft, ask) == (current, asking.ask)
@@ -84,52 +123,139 @@ pub(super) fn is_outstanding(state: &State, id: EffectId) -> bool {
         (Phase::Write(writing), EffectKind::Write { draft, ask }) => {
             (draft, ask) == (current, writing.asking.ask)
         }
+        (
+            Phase::Execute(ExecuteStage::Orchestrating(asking)),
+            EffectKind::Orchestrate { draft, nth, ask },
+        ) => {
+            let decided = task.drafts.last().map_or(0, |draft| draft.decision_asks.len() as u32);
+            (draft, nth, ask) == (current, decided + 1, asking.ask)
+        }
+        (Phase::Execute(ExecuteStage::AwaitingHuman { step: asked }), EffectKind::Human { draft, step }) => {
+            (draft, step) == (current, *asked)
+        }
         (Phase::Execute(ExecuteStage::Running), EffectKind::Step { draft, step, attempt }) => {
-            draft == current && slot(state, step) == Some(&StepRun::Running { attempt })
+            draft == current && slot(task, step) == Some(&StepRun::Running { attempt })
+        }
+        (Phase::Execute(ExecuteStage::Running), EffectKind::Wait { draft, step, attempt }) => {
+            draft == current && slot(task, step) == Some(&StepRun::Waiting { attempt })
         }
         _ => false,
     }
 }
 
-fn slot(state: &State, step: u32) -> Option<&StepRun> {
-    state.task.progress.as_ref()?.steps.get(step as usize)
+fn slot(task: &Task, step: u32) -> Option<&StepRun> {
+    task.progress.as_ref()?.steps.get(step as usize)
 }
 
 /// Whether an effect that is not outstanding was once. A phase is left only when all it asked for
-/// was answered, and what each draft asked for is kept with its progress.
-fn was_asked(state: &State, id: EffectId) -> bool {
-    let current = state.task.draft;
-    let earlier = |asking: &Asking, ask: u32| (1..asking.ask).contains(&ask);
-    match (&state.phase, id.kind) {
-        (Phase::Plan(PlanStage::Drafting(asking)), EffectKind::Plan { draft, ask })
-        | (Phase::Validate(asking), EffectKind::Validate { draft, ask })
-            if draft == current =>
-        {
-            earlier(asking, ask)
+/// was answered, and what each draft asked for is kept.
+fn was_asked(rules: &Rules, state: &State, id: EffectId) -> bool {
+    let Some((place, inner)) = id.outside() else { return asked_here(state, id.kind) };
+    let Some(run) = run_of(&state.task, place.draft, place.step) else { return false };
+    match run {
+        StepRun::Nested { attempt, run } if *attempt == place.attempt => {
+            let inner_rules = super::nested::rules_of(rules, &state.task, place.step);
+            inner_rules.is_some_and(|rules| was_asked(rules, run, inner))
         }
-        (Phase::Write(writing), EffectKind::Write { draft, ask }) => {
-            draft == current && earlier(&writing.asking, ask)
-        }
-        (_, EffectKind::Write { .. }) => false,
-        (_, EffectKind::Plan { draft, ask }) => {
-            progress_of(state, draft).is_some_and(|progress| (1..=progress.plan_asks).contains(&ask))
-        }
-        (_, EffectKind::Validate { draft, ask }) => {
-            progress_of(state, draft).is_some_and(|progress| (1..=progress.verdict_asks).contains(&ask))
-        }
-        (_, EffectKind::Step { draft, step, attempt }) => {
-            progress_of(state, draft).is_some_and(|progress| attempt == 1 && progress.was_called(step))
+        // What a run that is over had asked is not kept; that it ran is.
+        StepRun::Completed { nested: Some(_), .. } | StepRun::Failed { nested: Some(_), .. } => {
+            (1..=run.attempts()).contains(&place.attempt)
         }
         _ => false,
     }
 }
 
-/// The progress of one draft: the current one, or one in the audit trail.
-fn progress_of(state: &State, draft: u32) -> Option<&Progress> {
+fn asked_here(state: &State, kind: EffectKind) -> bool {
     let task = &state.task;
-    if draft == task.draft {
-        return task.progress.as_ref();
+    let earlier = |asking: &Asking, ask: u32| (1..asking.ask).contains(&ask);
+    match (&state.phase, kind) {
+        (Phase::Plan(PlanStage::Screening(asking)), EffectKind::Scope { ask })
+        | (Phase::Plan(PlanStage::Recalling(asking)), EffectKind::PreviousContext { ask })
+        | (Phase::Plan(PlanStage::Classifying(asking)), EffectKind::Intent { ask }) => earlier(asking, ask),
+        (Phase::Plan(PlanStage::Drafting(asking)), EffectKind::Plan { draft, ask })
+        | (Phase::Validate(asking), EffectKind::Validate { draft, ask })
+            if draft == task.draft =>
+        {
+            earlier(asking, ask)
+        }
+        (Phase::Write(writing), EffectKind::Write { draft, ask }) if draft == task.draft => {
+            earlier(&writing.asking, ask)
+        }
+        (
+            Phase::Execute(ExecuteStage::Orchestrating(asking)),
+            EffectKind::Orchestrate { draft, nth, ask },
+        ) if draft == task.draft && nth as usize == decisions(task, draft).len() + 1 => earlier(asking, ask),
+        (_, kind) => asked_before(task, kind),
     }
-    let nth = usize::try_from(draft).ok()?.checked_sub(1)?;
-    task.artifacts.past.get(nth)
+}
+
+fn decisions(task: &Task, draft: u32) -> &[u32] {
+    task.drafts.get(draft as usize - 1).map_or(&[], |draft| draft.decision_asks.as_slice())
+}
+
+fn asked_before(task: &Task, kind: EffectKind) -> bool {
+    let draft = |number: u32| task.drafts.get((number as usize).wrapping_sub(1));
+    match kind {
+        EffectKind::Scope { ask } => (1..=task.understanding.asks[0]).contains(&ask),
+        EffectKind::PreviousContext { ask } => (1..=task.understanding.asks[1]).contains(&ask),
+        EffectKind::Intent { ask } => (1..=task.understanding.asks[2]).contains(&ask),
+        EffectKind::Plan { draft: number, ask } => {
+            draft(number).is_some_and(|draft| (1..=draft.plan_asks).contains(&ask))
+        }
+        EffectKind::Validate { draft: number, ask } => {
+            draft(number).is_some_and(|draft| (1..=draft.verdict_asks).contains(&ask))
+        }
+        EffectKind::Write { draft: number, ask } => {
+            draft(number).is_some_and(|draft| (1..=draft.write_asks).contains(&ask))
+        }
+        EffectKind::Orchestrate { draft: number, nth, ask } => draft(number).is_some_and(|draft| {
+            let asks = draft.decision_asks.get((nth as usize).wrapping_sub(1));
+            asks.is_some_and(|asks| (1..=*asks).contains(&ask))
+        }),
+        EffectKind::Step { draft, step, attempt } => run_of(task, draft, step).is_some_and(|run| match run {
+            StepRun::Completed { .. } | StepRun::Failed { .. } => {
+                (1..=run.attempts()).contains(&attempt) && was_called(task, draft, step)
+            }
+            _ => (1..run.attempts()).contains(&attempt) || waits_after(run, attempt),
+        }),
+        EffectKind::Wait { draft, step, attempt } => {
+            run_of(task, draft, step).is_some_and(|run| (2..=run.attempts()).contains(&attempt))
+        }
+        EffectKind::Human { draft, step } => {
+            run_of(task, draft, step).is_some_and(StepRun::is_finished) && is_hitl(task, draft, step)
+        }
+    }
+}
+
+/// A step that waits for another try has had the ones before.
+fn waits_after(run: &StepRun, attempt: u32) -> bool {
+    matches!(run, StepRun::Waiting { attempt: next } if (1..*next).contains(&attempt))
+}
+
+/// The progress of a draft: the current one, or one in the audit trail.
+fn progress_of(task: &Task, draft: u32) -> Option<&super::state::Progress> {
+    let current = task.progress.as_ref().filter(|progress| (progress.draft..=task.draft).contains(&draft));
+    current.or_else(|| task.artifacts.past.iter().find(|past| past.draft == draft))
+}
+
+/// A step of a draft, as far as it is. Where steps are kept, each belongs to the draft that planned
+/// it.
+fn run_of(task: &Task, draft: u32, step: u32) -> Option<&StepRun> {
+    let run = progress_of(task, draft)?.steps.get(step as usize)?;
+    let number = draft as usize;
+    let first = task.drafts.get(number.wrapping_sub(1))?.first_step;
+    let next = task.drafts.get(number).map(|next| next.first_step).filter(|&next| next > 0);
+    (first <= step && next.is_none_or(|next| step < next)).then_some(run)
+}
+
+fn is_hitl(task: &Task, draft: u32, step: u32) -> bool {
+    let planned = progress_of(task, draft).and_then(|progress| progress.plan.steps.get(step as usize));
+    planned.is_some_and(crate::contract::PlanStep::is_hitl)
+}
+
+/// Whether a finished step was ever called: not the final one, a person's, or one whose input never
+/// came.
+fn was_called(task: &Task, draft: u32, step: u32) -> bool {
+    let planned = progress_of(task, draft).and_then(|progress| progress.plan.steps.get(step as usize));
+    planned.is_some_and(|planned| !planned.is_final() && !planned.is_hitl())
 }

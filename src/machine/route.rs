@@ -5,21 +5,29 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::state::{Gate, PhaseName};
-use crate::spec::{OnExhausted, Policy, Validate};
+use crate::spec::{Horizon, OnExhausted, Policy, Validate, ValidateAt};
 
 /// How a phase ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
+    /// PLAN found the question out of scope, and has a refusal for the user.
+    OutOfScope,
+    /// PLAN found that no tool is needed, or no further one.
+    NothingToDo,
+    /// PLAN has the planner's own words as the answer.
+    Answered,
     /// PLAN has an accepted plan.
     Planned,
     /// EXECUTE has a result for every step.
     Executed,
     /// EXECUTE has a failed step, and the policy says to plan anew.
     StepFailed,
-    /// VALIDATE accepted the results.
+    /// EXECUTE was told by a person that this plan is not to go on.
+    Declined,
+    /// VALIDATE accepted what it judged.
     Accepted,
-    /// VALIDATE rejected the results.
+    /// VALIDATE rejected it.
     Rejected,
     /// WRITE has the answer.
     Written,
@@ -30,9 +38,13 @@ pub enum Exit {
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Exit::OutOfScope => "out of scope",
+            Exit::NothingToDo => "nothing to do",
+            Exit::Answered => "answered",
             Exit::Planned => "planned",
             Exit::Executed => "executed",
             Exit::StepFailed => "step failed",
+            Exit::Declined => "declined",
             Exit::Accepted => "accepted",
             Exit::Rejected => "rejected",
             Exit::Written => "written",
@@ -55,33 +67,52 @@ pub struct Move {
 /// What follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// A draft of a new plan, counted as a replan where one was sent back.
+    /// A draft of a new plan, or of the next steps.
     Plan,
     Execute,
     Validate,
     Write(Gate),
     Done,
-    /// The run ends. `exhausted` where it is for want of replans and not yet said.
+    /// The run ends. `exhausted` where it is because PLAN may not be entered again, and nobody has
+    /// said so yet.
     Error {
         exhausted: bool,
     },
 }
 
-/// The phase graph.
-pub(super) fn route(policy: &Policy, exit: Exit, replans_left: bool) -> Next {
+/// The phase graph. `again` says whether PLAN may be entered once more.
+pub(super) fn route(policy: &Policy, exit: Exit, again: bool) -> Next {
+    let judges = policy.validate != Validate::Off;
     match exit {
+        Exit::OutOfScope => Next::Done,
+        Exit::NothingToDo => Next::Write(Gate::NoToolNeeded),
         Exit::Planned => Next::Execute,
-        Exit::Executed => match policy.validate {
-            Validate::Verdict | Validate::Sufficiency => Next::Validate,
-            Validate::Off => Next::Write(Gate::ValidationOff),
+        Exit::Executed if judges && policy.validate_at == ValidateAt::Results => Next::Validate,
+        Exit::Executed if policy.horizon == Horizon::Next => match again {
+            true => Next::Plan,
+            false => exhausted(policy, exit),
         },
-        Exit::Accepted => Next::Write(Gate::Accepted),
-        Exit::StepFailed | Exit::Rejected if replans_left => Next::Plan,
-        Exit::StepFailed | Exit::Rejected => match policy.on_exhausted {
-            OnExhausted::Write => Next::Write(Gate::Exhausted),
-            OnExhausted::Fail => Next::Error { exhausted: true },
+        Exit::Executed if judges => Next::Write(Gate::JudgedAfterwards),
+        Exit::Executed => Next::Write(Gate::ValidationOff),
+        Exit::Answered | Exit::Written => match policy.validate_at {
+            ValidateAt::Answer => Next::Validate,
+            ValidateAt::Results => Next::Done,
         },
-        Exit::Written => Next::Done,
+        Exit::Accepted => match policy.validate_at {
+            ValidateAt::Answer => Next::Done,
+            ValidateAt::Results => Next::Write(Gate::Accepted),
+        },
+        Exit::Rejected | Exit::StepFailed | Exit::Declined if again => Next::Plan,
+        Exit::Rejected | Exit::StepFailed | Exit::Declined => exhausted(policy, exit),
         Exit::Failed => Next::Error { exhausted: false },
+    }
+}
+
+/// PLAN may not be entered again. A person's no is never written around.
+fn exhausted(policy: &Policy, exit: Exit) -> Next {
+    match (policy.on_exhausted, exit) {
+        (OnExhausted::Fail, _) | (_, Exit::Declined) => Next::Error { exhausted: true },
+        (OnExhausted::Write, Exit::Rejected) if policy.validate_at == ValidateAt::Answer => Next::Done,
+        (OnExhausted::Write, _) => Next::Write(Gate::Exhausted),
     }
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeSeq};
 
+use super::event::HumanAnswer;
 use super::state::PhaseName;
-use crate::contract::{Plan, PlanStep, Verdict};
+use crate::contract::{Decision, Plan, PlanStep, Verdict};
+use crate::spec::RoleName;
 
 /// One line of the trace. The names are those of the state-machine notebook that the design
 /// follows: one line for each visit of PLAN, EXECUTE, VALIDATE and WRITE, one for each replan that
@@ -23,6 +25,9 @@ pub enum TraceLine {
         /// The steps of the plan.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         steps: Option<Steps>,
+        /// What the reply said that no plan may say; it was left out.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ignored: Vec<String>,
         /// What ended the run here.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
@@ -36,6 +41,9 @@ pub enum TraceLine {
         /// How many of them failed.
         #[serde(default, skip_serializing_if = "is_zero")]
         num_failed: u32,
+        /// The runs of the agents that did steps, in plan order.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        nested: Vec<NestedTrace>,
         /// What ended the run here.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
@@ -60,6 +68,67 @@ pub enum TraceLine {
         /// What the next plan should do differently.
         fix_hint: String,
     },
+    /// It was found out whether the question is in scope.
+    Scope {
+        /// Whether it is.
+        in_scope: bool,
+    },
+    /// It was found out whether the answer needs the earlier turns.
+    PreviousContext {
+        /// Whether it does.
+        needed: bool,
+    },
+    /// It was found out what the user wants.
+    Intent {
+        /// The kind, or the whole in words.
+        intent: String,
+        /// Whether a tool is needed.
+        needs_tool: bool,
+    },
+    /// A step was left out because it repeats one that succeeded.
+    Skip {
+        /// The step.
+        step: String,
+        /// Its tool.
+        tool: String,
+        /// The step it repeats.
+        same_as: String,
+    },
+    /// The orchestrator decided what becomes of the rest of the plan.
+    Decision {
+        /// After how many finished steps.
+        after: u32,
+        /// What was decided.
+        decision: Decision,
+        /// Whether it stands in for one that could not be had or carried out, and why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fallback: Option<String>,
+        /// What remains to be done now, where that changed: who, in order.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remaining: Option<Vec<String>>,
+    },
+    /// A person answered about a step.
+    Human {
+        /// The step.
+        step: String,
+        /// What they said.
+        answer: HumanAnswer,
+    },
+    /// A role gave no usable reply, and what the spec gives in its place was read.
+    Fallback {
+        /// The role.
+        of: RoleName,
+        /// What was wrong with the reply.
+        error: String,
+    },
+    /// A reply came out of the cache.
+    Cached {
+        /// Whose.
+        of: RoleName,
+        /// The step it was for, where it was for one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step: Option<String>,
+    },
     /// A reply broke its contract and is asked for again.
     Repair {
         /// The phase that asked.
@@ -80,6 +149,17 @@ pub enum TraceLine {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
+}
+
+/// The trace of an agent's run, under the step it did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NestedTrace {
+    /// The step.
+    pub step: String,
+    /// The agent.
+    pub agent: String,
+    /// The trace.
+    pub trace: Vec<TraceLine>,
 }
 
 fn is_zero(count: &u32) -> bool {

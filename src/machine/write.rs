@@ -1,35 +1,90 @@
-//! Write: asks for the answer. This phase never judges and never goes back.
+//! Write: gets the answer: from the writer, or out of the results by rule. This phase never judges and
+//! never goes back.
 
 use super::context::Context;
-use super::event::Event;
-use super::reply;
+use super::outstanding::author;
+use super::reply::{self, Duty};
 use super::route::Exit;
-use super::state::{PhaseName, Task, Writing};
+use super::state::{ErrorCode, Gate, PhaseName, Progress, StepRun, Task, Writing};
 use super::trace::TraceLine;
+use crate::contract::AnswerForm;
+use crate::spec::{RoleName, Rules, Write};
 
-/// Asks for the answer.
+/// Asks for the answer, or puts it together.
 pub(super) fn enter(writing: &mut Writing, task: &mut Task, context: &mut Context<'_>) {
-    reply::ask(PhaseName::Write, &writing.asking, task, context);
+    let role = author(writing.gate, context.rules);
+    let policy = context.rules.policy();
+    if role == RoleName::Conversation || policy.write == Write::Model {
+        reply::ask(Duty::of(PhaseName::Write, role), &writing.asking, task, context);
+        return;
+    }
+    let progress = task.progress.as_ref();
+    let answer = match policy.write {
+        Write::Summary => progress.map(|progress| summary(progress, task)),
+        Write::LastResult | Write::Planner | Write::Model => progress.and_then(last_result),
+    };
+    match answer.filter(|answer| !answer.trim().is_empty()) {
+        Some(answer) => written(answer, task, context),
+        None => context.fail(ErrorCode::WriteError, nothing(writing.gate)),
+    }
+}
+
+fn nothing(gate: Gate) -> &'static str {
+    match gate {
+        Gate::NoToolNeeded => "nothing was planned, so there is no result to answer with",
+        _ => "no step has a result to answer with",
+    }
+}
+
+/// The output of the last step that has one.
+fn last_result(progress: &Progress) -> Option<String> {
+    let steps = progress.plan.steps.iter().zip(&progress.steps).rev();
+    let mut outputs = steps.filter_map(|(planned, run)| match run {
+        StepRun::Completed { output, .. } if !planned.is_final() => Some(output),
+        _ => None,
+    });
+    outputs.next().cloned()
+}
+
+/// One line for each step of the current plan.
+fn summary(progress: &Progress, task: &Task) -> String {
+    let line = |(at, run): (usize, &StepRun)| {
+        let planned = progress.plan.steps.get(at)?;
+        if planned.is_final() {
+            return None;
+        }
+        let name = planned.name(at);
+        let number =
+            name.strip_prefix("step_").filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        let what = planned.description.as_deref().or(planned.task.as_deref());
+        let what = match what {
+            None if planned.is_hitl() => planned.question(),
+            None => planned.told(),
+            Some(what) => what,
+        };
+        Some(format!("Step {}: {what} - {}", number.unwrap_or(&name), run.status()))
+    };
+    let from = if task.drafts.len() > 1 { 0 } else { task.first_step() };
+    let lines: Vec<String> = progress.steps.iter().enumerate().skip(from).filter_map(line).collect();
+    lines.join("\n")
+}
+
+fn written(answer: String, task: &mut Task, context: &mut Context<'_>) {
+    let final_chars = Some(answer.chars().count() as u32);
+    task.trace.push(TraceLine::Write { ok: true, final_chars, error: None });
+    task.artifacts.final_answer = Some(answer);
+    context.leave(Exit::Written);
 }
 
 pub(super) fn on_event(writing: &mut Writing, task: &mut Task, context: &mut Context<'_>) {
-    match context.event.take() {
-        Some(Event::ModelReplied { reply, .. }) => {
-            task.counters.usage.add(reply.usage);
-            let most = context.rules.spec().limits.max_reply_bytes as usize;
-            match context.rules.form().read(&reply.text, most) {
-                Ok(answer) => {
-                    let final_chars = Some(answer.chars().count() as u32);
-                    task.trace.push(TraceLine::Write { ok: true, final_chars, error: None });
-                    task.artifacts.final_answer = Some(answer);
-                    context.leave(Exit::Written);
-                }
-                Err(error) => {
-                    reply::bad(PhaseName::Write, &mut writing.asking, task, context, error, &reply.text);
-                }
-            }
-        }
-        Some(Event::ModelFailed { failure, .. }) => reply::failed(PhaseName::Write, context, &failure),
-        other => context.event = other,
-    }
+    let role = author(writing.gate, context.rules);
+    let duty = Duty::of(PhaseName::Write, role);
+    let most = context.rules.spec().limits.max_reply_bytes as usize;
+    let read = |rules: &Rules, _: &Task, reply: &super::ModelReply| match role {
+        RoleName::Writer => rules.form().read(&reply.text, most),
+        _ => AnswerForm::Text.read(&reply.text, most),
+    };
+    let Some(usable) = reply::read(duty, &mut writing.asking, task, context, read) else { return };
+    task.current().write_asks = writing.asking.ask;
+    written(usable.value, task, context);
 }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde_json::Value;
+
 use crate::driver::{Cause, Model, ModelError, TokenSink};
 use crate::machine::ModelReply;
 use crate::prompt::ModelRequest;
@@ -49,6 +51,23 @@ impl ScriptedModel {
         texts.into_iter().fold(ScriptedModel::new(), ScriptedModel::reply)
     }
 
+    /// A model that gives these replies, in order, whichever role asks.
+    ///
+    /// ```
+    /// use planwright::machine::ModelReply;
+    /// use planwright::model::ScriptedModel;
+    /// use serde_json::json;
+    ///
+    /// let model = ScriptedModel::says([
+    ///     ModelReply::calls([("wiki", json!({"input": "Seoul"})), ("calc", json!({"input": "1+1"}))]),
+    ///     ModelReply::text("Two, and a capital."),
+    /// ]);
+    /// assert_eq!(model.remaining(), 2);
+    /// ```
+    pub fn says(replies: impl IntoIterator<Item = ModelReply>) -> Self {
+        replies.into_iter().fold(ScriptedModel::new(), |model, reply| model.answer(Ok(reply)))
+    }
+
     /// Adds a reply to the shared script.
     #[must_use]
     pub fn reply(self, text: impl Into<String>) -> Self {
@@ -59,6 +78,22 @@ impl ScriptedModel {
     #[must_use]
     pub fn reply_as(self, role: RoleName, text: impl Into<String>) -> Self {
         self.answer_as(role, Ok(ModelReply::text(text)))
+    }
+
+    /// Adds a reply that asks for these tool calls to the shared script.
+    #[must_use]
+    pub fn calls<T: Into<String>>(self, calls: impl IntoIterator<Item = (T, Value)>) -> Self {
+        self.answer(Ok(ModelReply::calls(calls)))
+    }
+
+    /// Adds a reply that asks for these tool calls to the script of one role.
+    #[must_use]
+    pub fn calls_as<T: Into<String>>(
+        self,
+        role: RoleName,
+        calls: impl IntoIterator<Item = (T, Value)>,
+    ) -> Self {
+        self.answer_as(role, Ok(ModelReply::calls(calls)))
     }
 
     /// Adds a reply or an error to the shared script.
@@ -82,7 +117,7 @@ impl ScriptedModel {
         self
     }
 
-    /// The requests seen so far, in the order in which they came.
+    /// The requests seen so far, in the order in which they came, each with its conversation.
     pub fn seen(&self) -> Vec<ModelRequest> {
         self.script().seen.clone()
     }

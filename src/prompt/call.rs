@@ -1,10 +1,122 @@
-//! What a tool is called with.
+//! The requests of effects: what a model is asked, and what a tool is called with.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::machine::State;
+use super::payload::{common, written};
+use super::results::Results;
+use super::{ModelRequest, render};
+use crate::contract::ToolContract;
+use crate::machine::{Effect, EffectKind, Progress, State, local};
+use crate::spec::{Doer, Execution, RoleName, Rules};
+
+/// Renders the request of a model effect, in the run that it belongs to. Pure.
+///
+/// Returns `None` where the effect asks no model, or the run does not wait for it.
+pub fn request(rules: &Rules, state: &State, effect: Effect) -> Option<ModelRequest> {
+    let Effect::AskModel { id, role } = effect else { return None };
+    let here = local(rules, state, id)?;
+    match here.id.kind {
+        EffectKind::Step { step, .. } => member(here.rules, here.state, step),
+        _ => render(here.rules, here.state, role),
+    }
+}
+
+/// The request to the role that does a step: what it is to do, on what, and what is known by then.
+fn member(rules: &Rules, state: &State, step: u32) -> Option<ModelRequest> {
+    let progress = state.task.progress.as_ref()?;
+    let planned = progress.plan.steps.get(step as usize)?;
+    let Doer::Role(frame) = rules.doer(&planned.tool)? else { return None };
+    let source = progress.schedule.links.inputs.get(step as usize).copied().flatten();
+    let mut payload = common(rules, &state.task, RoleName::Agent);
+    payload.task = Some(planned.told()).filter(|told| !told.is_empty());
+    payload.input = source.and_then(|source| progress.output(source));
+    payload.tool = planned.with.as_deref();
+    let known = known_by(rules, state, progress, step);
+    if !known.is_empty() {
+        payload.tool_results = Some(Results::only(rules, progress, known));
+    }
+    Some(ModelRequest { frame: frame.clone(), payload: written(&payload), conversation: Vec::new() })
+}
+
+/// The steps whose results a step may be shown. One by one, all before it. Side by side, what else has
+/// finished by now is chance: those of earlier drafts, and those that it waits for, directly or not.
+fn known_by(rules: &Rules, state: &State, progress: &Progress, step: u32) -> Vec<u32> {
+    let finished = |at: &u32| progress.steps.get(*at as usize).is_some_and(|run| run.is_finished());
+    if rules.policy().execution == Execution::Sequential {
+        return (0..step).filter(finished).collect();
+    }
+    let first = state.task.first_step() as u32;
+    let mut known: std::collections::BTreeSet<u32> = (0..first.min(step)).collect();
+    let needs = |at: u32| progress.schedule.links.needs.get(at as usize).into_iter().flatten().copied();
+    let mut open: Vec<u32> = needs(step).collect();
+    while let Some(at) = open.pop() {
+        if known.insert(at) {
+            open.extend(needs(at));
+        }
+    }
+    known.into_iter().filter(finished).collect()
+}
+
+/// The tool of a call effect and the input it is called with, in the run that it belongs to.
+///
+/// Returns `None` where the effect calls no tool, or the run does not wait for it.
+pub fn call<'s>(rules: &Rules, state: &'s State, effect: Effect) -> Option<(&'s str, Cow<'s, Value>)> {
+    let Effect::CallTool { id, step } = effect else { return None };
+    tool_call(local(rules, state, id)?.state, step)
+}
+
+/// The contract of the tool that an effect calls.
+pub fn called<'r>(rules: &'r Rules, state: &State, effect: Effect) -> Option<&'r ToolContract> {
+    let Effect::CallTool { id, step } = effect else { return None };
+    let here = local(rules, state, id)?;
+    let progress = here.state.task.progress.as_ref()?;
+    here.rules.tool(&progress.plan.steps.get(step as usize)?.tool)
+}
+
+/// What a person is asked by an effect.
+pub fn question<'s>(rules: &Rules, state: &'s State, effect: Effect) -> Option<&'s str> {
+    let Effect::AskHuman { id, step } = effect else { return None };
+    let progress = local(rules, state, id)?.state.task.progress.as_ref()?;
+    Some(progress.plan.steps.get(step as usize)?.question())
+}
+
+/// Whom an effect asks, by name: a role (`planner`), a role that does a step (`agent:search`), a tool,
+/// or `human`; in a nested run after the agents it is nested in (`search_team/planner`).
+pub fn asked(rules: &Rules, state: &State, effect: Effect) -> Option<String> {
+    let here = local(rules, state, effect.id())?;
+    let mut name: String = here.agents.iter().flatten().map(|agent| format!("{agent}/")).collect();
+    let planned = |step: u32| here.state.task.progress.as_ref()?.plan.steps.get(step as usize);
+    match (effect, here.id.kind) {
+        (Effect::AskModel { .. }, EffectKind::Step { step, .. }) => {
+            name.push_str("agent:");
+            name.push_str(&planned(step)?.tool);
+        }
+        (Effect::AskModel { role, .. }, _) => name.push_str(role.as_str()),
+        (Effect::CallTool { step, .. }, _) => name.push_str(&planned(step)?.tool),
+        (Effect::AskHuman { .. }, _) => name.push_str("human"),
+        (Effect::Wait { .. }, _) => name.push_str("wait"),
+    }
+    Some(name)
+}
+
+/// The constant part of the requests to whom [`asked`] names.
+pub fn frame<'r>(rules: &'r Rules, asked: &str) -> Option<&'r std::sync::Arc<crate::spec::RequestFrame>> {
+    if let Some((agent, rest)) = asked.split_once('/') {
+        return match rules.doer(agent)? {
+            Doer::Agent(inner) => frame(inner, rest),
+            Doer::Role(_) => None,
+        };
+    }
+    match asked.strip_prefix("agent:") {
+        Some(agent) => match rules.doer(agent)? {
+            Doer::Role(frame) => Some(frame),
+            Doer::Agent(_) => None,
+        },
+        None => rules.frame(RoleName::ALL.into_iter().find(|role| role.as_str() == asked)?),
+    }
+}
 
 /// The tool of a step and the input it is called with: the plan's own, or an earlier step's output.
 ///
@@ -16,7 +128,7 @@ pub fn tool_call(state: &State, step: u32) -> Option<(&str, Cow<'_, Value>)> {
         (Some(input), _) => Cow::Borrowed(input),
         (None, Some(_)) => {
             let source = (*progress.schedule.links.inputs.get(step as usize)?)?;
-            Cow::Owned(Value::String(progress.steps.get(source as usize)?.output()?.to_owned()))
+            Cow::Owned(Value::String(progress.output(source)?.to_owned()))
         }
         (None, None) => return None,
     };

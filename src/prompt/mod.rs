@@ -9,9 +9,12 @@
 //! digest.
 
 mod call;
+mod conversation;
 mod payload;
+mod results;
+mod situation;
 
-pub use call::tool_call;
+pub use call::{asked, call, called, frame, question, request, tool_call};
 pub use payload::render;
 
 use std::sync::Arc;

@@ -1,41 +1,97 @@
 //! The user message of each role, as one JSON object with its own key order.
 
-use serde::ser::SerializeSeq;
-use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde::Serialize;
 
-use super::ModelRequest;
-use crate::contract::{Plan, ToolContract, Trust};
-use crate::machine::{Asking, Phase, PlanStage, Progress, State, StepRun};
-use crate::spec::{RoleName, Rules};
+use super::results::{Results, parts};
+use super::situation::{Remaining, Situation};
+use super::{ModelRequest, conversation};
+use crate::contract::{Decision, Plan, Source};
+use crate::machine::{Asking, ExecuteStage, Phase, State, Task, Turn};
+use crate::spec::{Horizon, Intake, Memory, Planner, RoleName, Rules, Suggested, ValidateAt};
 
 /// The keys a model may find in its payload, in this order; what does not apply is left out.
-#[derive(Serialize)]
-struct Payload<'a> {
-    user_question: &'a str,
+#[derive(Default, Serialize)]
+pub(super) struct Payload<'a> {
+    pub user_question: &'a str,
+    /// The question made to stand alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rewritten_query: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constraints: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intent: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intent_confidence: Option<String>,
+    /// In a nested run: the question of the run that it works for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<&'a str>,
+    /// In a nested run: the output that it works on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub material: Option<&'a str>,
     #[serde(skip_serializing_if = "str::is_empty")]
-    now: &'a str,
+    pub now: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<&'a [Turn]>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub outline: &'a [String],
+    /// For a role that does a step: what it is to do, on what, and with which tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub suggested_calls: Vec<Suggested>,
     /// The plan whose results these are, for validator and writer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    plan: Option<&'a Plan>,
+    pub plan: Option<&'a Plan>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_results: Option<Results<'a>>,
+    pub tool_results: Option<Results<'a>>,
+    /// What was done so far and stays, for a planner that goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub past_steps: Option<Results<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completed_teams: Option<Vec<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub situation_summary: Option<Vec<Situation<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remaining_steps: Option<Vec<Remaining<'a>>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<&'a Decision>,
+    /// The parts of the outline that were read, and those that were not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explored: Option<Vec<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unexplored: Option<Vec<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds_left: Option<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<&'a Source>,
+    /// The answer that is judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<&'a str>,
     /// The plan that was sent back, for planner and re-planner.
     #[serde(skip_serializing_if = "Option::is_none")]
-    rejected_plan: Option<&'a Plan>,
+    pub rejected_plan: Option<&'a Plan>,
     /// The failed steps of that plan, where they sent it back.
     #[serde(skip_serializing_if = "Option::is_none")]
-    failed_steps: Option<Results<'a>>,
+    pub failed_steps: Option<Results<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rejected_because: Option<&'a str>,
+    pub rejected_answer: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    fix_hint: Option<&'a str>,
+    pub rejected_because: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    repair: Option<RepairNote<'a>>,
+    pub fix_hint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repair: Option<RepairNote<'a>>,
 }
 
+/// What a model is shown of a reply of its own that did not fit.
 #[derive(Serialize)]
-struct RepairNote<'a> {
+pub(super) struct RepairNote<'a> {
     your_reply: &'a str,
     error: String,
     instruction: &'static str,
@@ -59,38 +115,150 @@ const REPAIR_INSTRUCTION: &str = "Your reply did not fit the contract. Reply aga
 /// # Ok::<(), planwright::spec::SpecError>(())
 /// ```
 ///
-/// Returns `None` where the agent does not have the role.
+/// Returns `None` where the agent does not have the role under its own name.
 pub fn render(rules: &Rules, state: &State, role: RoleName) -> Option<ModelRequest> {
     let frame = rules.frame(role)?.clone();
-    let task = &state.task;
-    let plans = matches!(role, RoleName::Planner | RoleName::Replanner);
-    let current = task.progress.as_ref().filter(|_| !plans);
-    let rejected = task.feedback.as_ref().filter(|_| plans);
-    let past = rejected.and_then(|_| task.artifacts.past.last());
-    let payload = Payload {
-        user_question: &task.input.question,
-        now: &task.input.now,
-        plan: current.map(|progress| &*progress.plan),
-        tool_results: current.map(|progress| Results { rules, progress, only_failed: false }),
-        rejected_plan: past.map(|past| &*past.plan),
-        failed_steps: past.filter(|past| past.verdict_asks == 0).map(|progress| Results {
-            rules,
-            progress,
-            only_failed: true,
-        }),
-        rejected_because: rejected.map(|feedback| feedback.reason.as_str()),
-        fix_hint: rejected.map(|feedback| feedback.fix_hint.trim()).filter(|hint| !hint.is_empty()),
-        repair: repair(&state.phase),
-    };
+    let mut payload = common(rules, &state.task, role);
+    let mut said = Vec::new();
+    match role {
+        RoleName::Scope | RoleName::PreviousContext | RoleName::Intent => {}
+        RoleName::Planner | RoleName::Replanner => {
+            planning(&mut payload, rules, &state.task);
+            said = conversation::of(rules, state);
+        }
+        RoleName::Orchestrator => orchestrating(&mut payload, rules, &state.task),
+        RoleName::Validator => judging(&mut payload, rules, &state.task),
+        RoleName::Writer | RoleName::Conversation => writing(&mut payload, rules, &state.task),
+        RoleName::Agent => return None,
+    }
+    let repair = repair(&state.phase);
+    if conversation::carries(rules, role) {
+        said.extend(repair.as_ref().map(|repair| conversation::note(&serde_json::json!({"repair": repair}))));
+    } else {
+        payload.repair = repair;
+    }
+    Some(ModelRequest { frame, payload: written(&payload), conversation: said })
+}
+
+/// The payload as it is sent.
+pub(super) fn written(payload: &Payload<'_>) -> String {
     let mut text = Vec::with_capacity(PAYLOAD_BYTES);
-    serde_json::to_writer(&mut text, &payload).expect("a payload has text keys only");
-    let payload = String::from_utf8(text).expect("JSON is UTF-8");
-    Some(ModelRequest { frame, payload, conversation: Vec::new() })
+    serde_json::to_writer(&mut text, payload).expect("a payload has text keys only");
+    String::from_utf8(text).expect("JSON is UTF-8")
+}
+
+/// What every role is shown, as far as it is known.
+pub(super) fn common<'a>(rules: &Rules, task: &'a Task, role: RoleName) -> Payload<'a> {
+    let input = &task.input;
+    let intent = task.understanding.intent.as_ref();
+    let confidence = intent.and_then(|intent| intent.confidence);
+    Payload {
+        user_question: &input.question,
+        rewritten_query: intent.and_then(|intent| intent.rewritten_query.as_deref()),
+        constraints: intent.and_then(|intent| intent.constraints.as_deref()),
+        intent: intent.map(|intent| intent.intent.as_str()),
+        intent_confidence: confidence.map(|confidence| format!("{}%", confidence.percent())),
+        on_behalf_of: input.on_behalf_of.as_deref(),
+        material: input.material.as_deref(),
+        now: &input.now,
+        history: history(rules, task, role),
+        outline: if role == RoleName::Scope || role.plans() { &input.outline } else { &[] },
+        ..Payload::default()
+    }
+}
+
+/// The earlier turns, for the roles that use them: those that read them to understand the question;
+/// the planner, unless one of those has made the question stand alone; the writer, unless it was
+/// found that the answer does not need them.
+fn history<'a>(rules: &Rules, task: &'a Task, role: RoleName) -> Option<&'a [Turn]> {
+    let policy = rules.policy();
+    let understanding = &task.understanding;
+    let used = match role {
+        RoleName::PreviousContext | RoleName::Intent => true,
+        RoleName::Planner | RoleName::Replanner => {
+            let rewritten =
+                understanding.intent.as_ref().is_some_and(|intent| intent.rewritten_query.is_some());
+            !rewritten && !policy.intake.contains(&Intake::PreviousContext)
+        }
+        RoleName::Writer | RoleName::Conversation => {
+            understanding.previous_context.as_ref().is_none_or(|said| said.need_previous_context)
+        }
+        RoleName::Scope | RoleName::Orchestrator | RoleName::Validator | RoleName::Agent => false,
+    };
+    let there = policy.memory == Memory::Thread && !task.input.history.is_empty();
+    (used && there).then_some(task.input.history.as_slice())
+}
+
+fn planning<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
+    let policy = rules.policy();
+    if task.draft == 1 && !policy.suggestions.is_empty() {
+        payload.suggested_calls = rules.suggested(task.query());
+    }
+    let goes_on = policy.horizon == Horizon::Next && policy.planner != Planner::Json;
+    if goes_on {
+        return;
+    }
+    let kept = task.progress.as_ref().filter(|_| policy.keeps_steps());
+    if let Some(progress) = kept.filter(|_| policy.planner == Planner::Json) {
+        payload.past_steps = Some(Results::all(rules, progress));
+        (payload.explored, payload.unexplored) = parts(task);
+    }
+    let Some(feedback) = &task.feedback else { return };
+    let past = task.artifacts.past.last().filter(|_| kept.is_none());
+    payload.rejected_plan = past.map(|past| &*past.plan);
+    if feedback.step_failed {
+        payload.failed_steps = past.or(kept).map(|progress| Results::failed(rules, progress));
+    }
+    payload.rejected_answer = feedback.answer.as_deref();
+    payload.rejected_because = Some(&feedback.reason);
+    payload.fix_hint = Some(feedback.fix_hint.trim()).filter(|hint| !hint.is_empty());
+}
+
+fn orchestrating<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
+    let Some(progress) = &task.progress else { return };
+    let situation = Situation::of(rules, progress);
+    payload.completed_teams = Some(Situation::completed(&situation));
+    payload.situation_summary = Some(situation);
+    payload.remaining_steps = Some(Remaining::of(progress));
+    payload.decisions = task.decisions.iter().map(|decided| &decided.decision).collect();
+}
+
+/// The plan where it is whole; its steps and their results in any case.
+fn done<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
+    let Some(progress) = &task.progress else { return };
+    if rules.policy().horizon == Horizon::Whole {
+        payload.plan = Some(&progress.plan);
+    }
+    payload.tool_results = Some(Results::all(rules, progress));
+}
+
+fn judging<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
+    done(payload, rules, task);
+    (payload.explored, payload.unexplored) = parts(task);
+    if let Some(most) = rules.spec().limits.max_iterations {
+        payload.round = Some(task.draft);
+        payload.rounds_left = Some(most.saturating_sub(task.draft));
+    }
+    if rules.policy().validate_at == ValidateAt::Answer {
+        payload.answer = task.artifacts.final_answer.as_deref();
+    }
+}
+
+fn writing<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
+    done(payload, rules, task);
+    for run in task.progress.iter().flat_map(|progress| &progress.steps) {
+        for source in run.sources() {
+            if !payload.sources.contains(&source) {
+                payload.sources.push(source);
+            }
+        }
+    }
 }
 
 fn repair(phase: &Phase) -> Option<RepairNote<'_>> {
     let asking: &Asking = match phase {
-        Phase::Plan(PlanStage::Drafting(asking)) | Phase::Validate(asking) => asking,
+        Phase::Plan(stage) => stage.asking(),
+        Phase::Validate(asking) | Phase::Execute(ExecuteStage::Orchestrating(asking)) => asking,
         Phase::Write(writing) => &writing.asking,
         Phase::Execute(_) | Phase::Done | Phase::Error => return None,
     };
@@ -100,48 +268,4 @@ fn repair(phase: &Phase) -> Option<RepairNote<'_>> {
         error: repair.error.to_string(),
         instruction: REPAIR_INSTRUCTION,
     })
-}
-
-/// The results of a plan, as records `{step_index, tool, input, status, trust?, output}`.
-struct Results<'a> {
-    rules: &'a Rules,
-    progress: &'a Progress,
-    only_failed: bool,
-}
-
-#[derive(Serialize)]
-struct ResultRecord<'a> {
-    step_index: usize,
-    tool: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    input: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    input_from: Option<&'a str>,
-    status: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    trust: Option<Trust>,
-    output: &'a str,
-}
-
-impl Serialize for Results<'_> {
-    fn serialize<S: Serializer>(&self, sink: S) -> Result<S::Ok, S::Error> {
-        let steps = self.progress.plan.steps.iter().zip(&self.progress.steps).enumerate();
-        let mut list = sink.serialize_seq(None)?;
-        for (step_index, (step, run)) in steps {
-            let Some(output) = run.output() else { continue };
-            if self.only_failed && !matches!(run, StepRun::Failed { .. }) {
-                continue;
-            }
-            list.serialize_element(&ResultRecord {
-                step_index,
-                tool: &step.tool,
-                input: step.input.as_ref(),
-                input_from: step.input_from.as_deref(),
-                status: StepRun::status(run),
-                trust: self.rules.tool(&step.tool).map(|tool: &ToolContract| tool.trust),
-                output,
-            })?;
-        }
-        list.end()
-    }
 }

@@ -86,7 +86,8 @@ impl Spec {
         Rules::of(self)
     }
 
-    /// The same spec with only those of its tools that `keep` names, in the spec's order.
+    /// The same spec with only those of its tools that `keep` names, in the spec's order; in the
+    /// agents that do its steps as well. What asks for a tool that is left out goes with it.
     ///
     /// ```
     /// let spec = planwright::agents::shipped("validated").unwrap();
@@ -95,7 +96,32 @@ impl Spec {
     /// ```
     #[must_use]
     pub fn with_tools(mut self, mut keep: impl FnMut(&ToolContract) -> bool) -> Self {
-        self.tools.retain(|tool| keep(tool));
+        self.retain_tools(&mut keep);
         self
+    }
+
+    fn retain_tools(&mut self, keep: &mut dyn FnMut(&ToolContract) -> bool) {
+        self.tools.retain(|tool| keep(tool));
+        let Spec { tools, agents, policy, .. } = self;
+        let known = |name: &String| {
+            tools.iter().any(|tool| tool.name == *name) || agents.iter().any(|agent| agent.name == *name)
+        };
+        policy.suggestions.retain(|suggestion| known(&suggestion.tool));
+        policy.required_calls.retain(|required| known(&required.tool));
+        for inner in self.agents.iter_mut().filter_map(|member| member.spec.as_mut()) {
+            inner.retain_tools(keep);
+        }
+    }
+
+    /// Every tool that the spec names, those of the agents that do its steps included, each once.
+    pub fn all_tools(&self) -> Vec<&ToolContract> {
+        let mut all: Vec<&ToolContract> = Vec::new();
+        let inner = self.agents.iter().filter_map(|member| member.spec.as_deref());
+        for tool in self.tools.iter().chain(inner.flat_map(Spec::all_tools)) {
+            if !all.iter().any(|known| known.name == tool.name) {
+                all.push(tool);
+            }
+        }
+        all
     }
 }

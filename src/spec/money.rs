@@ -39,6 +39,12 @@ impl Money {
         Money(self.0.saturating_add(other.0))
     }
 
+    /// The difference; nothing where it would be less.
+    #[must_use]
+    pub fn less(self, other: Money) -> Self {
+        Money(self.0.saturating_sub(other.0))
+    }
+
     /// Whether it is nothing.
     pub fn is_zero(&self) -> bool {
         self.0 == 0

@@ -11,8 +11,8 @@ use super::{
     Approval, Bounds, Digest, Intake, Member, OnBadReply, OnFailure, Planner, Policy, Role, RoleName, Spec,
 };
 use crate::contract::{
-    AnswerForm, Decision, FinalStep, Intent, PlanContract, PlanShape, PreviousContext, Scope, ToolContract,
-    ToolEffect, Trust,
+    AnswerForm, Decision, FinalStep, Intent, PlanContract, PlanSays, PlanShape, PreviousContext, Scope,
+    ToolContract, ToolEffect, Trust,
 };
 
 /// A contradiction or a value out of range in a spec.
@@ -116,7 +116,11 @@ impl Rules {
             max_depth: policy.plan.max_depth.map_or(usize::MAX, |most| most as usize),
             final_step: policy.plan.final_step,
             hitl: policy.approval == Approval::Steps,
-            says: policy.plan.says,
+            // Only a plan in JSON has room to say something beside its steps.
+            says: match policy.planner {
+                Planner::Json => policy.plan.says,
+                Planner::ToolCalls | Planner::ReactText => PlanSays::NOTHING,
+            },
             fields: policy.plan.fields.clone(),
             required: policy.plan.required.clone(),
             max_input_bytes: spec.limits.max_input_bytes as usize,

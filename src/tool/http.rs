@@ -16,7 +16,7 @@ use crate::driver::{Secret, ToolError};
 use super::cut;
 use super::retry::{Failed, Retry, retry_after};
 
-/// Largest response that is read, in bytes after unpacking.
+/// Largest response that is read, in bytes after unpacking, unless a client says otherwise.
 const MAX_RESPONSE_BYTES: u64 = 4 << 20;
 /// Most of an error's body that is read, in bytes.
 const MAX_ERROR_BYTES: u64 = 16 << 10;
@@ -46,6 +46,8 @@ pub(super) struct Request<'a> {
 pub(super) struct Client {
     agent: Agent,
     pub retry: Retry,
+    /// Largest response that is read, in bytes after unpacking.
+    pub max_response_bytes: u64,
 }
 
 type Try<T> = Result<T, Failed<ToolError>>;
@@ -64,7 +66,8 @@ impl Client {
             // Nothing stays from one call to the next.
             .max_idle_connections(0)
             .build();
-        Client { agent: config.new_agent(), retry: Retry::default() }
+        let max_response_bytes = MAX_RESPONSE_BYTES;
+        Client { agent: config.new_agent(), retry: Retry::default(), max_response_bytes }
     }
 
     /// Asks until there is an answer, the tries are used up or the time is.
@@ -95,7 +98,7 @@ impl Client {
             let left = left.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
             let response = self.send(&here, query, request, left)?;
             if !response.status().is_redirection() {
-                return read(response, &here, request.key);
+                return read(response, &here, request.key, self.max_response_bytes);
             }
             let location = response.headers().get("location").and_then(|value| value.to_str().ok());
             let carries = request.key.is_some() || request.body.is_some();
@@ -180,7 +183,7 @@ fn unanswered(error: &ureq::Error, to: &Uri) -> Failed<ToolError> {
 }
 
 /// The JSON of an answer, or what kind of failure it is.
-fn read(mut response: Response<Body>, from: &Uri, key: Option<&Secret>) -> Try<Value> {
+fn read(mut response: Response<Body>, from: &Uri, key: Option<&Secret>, most: u64) -> Try<Value> {
     let host = host(from);
     let status = response.status();
     if !status.is_success() {
@@ -194,14 +197,14 @@ fn read(mut response: Response<Body>, from: &Uri, key: Option<&Secret>) -> Try<V
         let error = ToolError::new("http", format!("{host} answered {}{said}", named(status)));
         return Err(Failed { error, again, after: after.filter(|_| again) });
     }
-    if response.body().content_length().is_some_and(|length| length > MAX_RESPONSE_BYTES) {
-        return for_good("response", too_large(&host));
+    if response.body().content_length().is_some_and(|length| length > most) {
+        return for_good("response", too_large(&host, most));
     }
     let mut bytes = Vec::new();
-    let body = response.body_mut().as_reader().take(MAX_RESPONSE_BYTES + 1).read_to_end(&mut bytes);
+    let body = response.body_mut().as_reader().take(most.saturating_add(1)).read_to_end(&mut bytes);
     body.map_err(|error| unanswered(&ureq::Error::from(error), from))?;
-    if bytes.len() as u64 > MAX_RESPONSE_BYTES {
-        return for_good("response", too_large(&host));
+    if bytes.len() as u64 > most {
+        return for_good("response", too_large(&host, most));
     }
     serde_json::from_slice(&bytes).or_else(|error| {
         let found = excerpt(&String::from_utf8_lossy(&bytes), key);
@@ -209,8 +212,8 @@ fn read(mut response: Response<Body>, from: &Uri, key: Option<&Secret>) -> Try<V
     })
 }
 
-fn too_large(host: &str) -> String {
-    format!("expected at most {MAX_RESPONSE_BYTES} bytes from {host}, found more")
+fn too_large(host: &str, most: u64) -> String {
+    format!("expected at most {most} bytes from {host}, found more")
 }
 
 fn named(status: StatusCode) -> String {
@@ -240,12 +243,16 @@ fn excerpt(text: &str, key: Option<&Secret>) -> String {
     if short.len() < line.len() { format!("{short}…") } else { line }
 }
 
-/// The text without the key.
+/// Keys shorter than this are placeholders (`-`, `x`); replacing them would only garble texts.
+const MIN_KEY_BYTES: usize = 4;
+
+/// The text without the key, plain or as JSON writes it.
 pub(super) fn redacted(text: &str, key: Option<&Secret>) -> String {
-    match key {
-        Some(key) if !key.expose().is_empty() => text.replace(key.expose(), "[redacted]"),
-        _ => text.to_owned(),
-    }
+    let Some(key) = key.map(Secret::expose).filter(|key| key.len() >= MIN_KEY_BYTES) else {
+        return text.to_owned();
+    };
+    let quoted = Value::from(key).to_string();
+    text.replace(key, "[redacted]").replace(&quoted[1..quoted.len() - 1], "[redacted]")
 }
 
 fn host(address: &Uri) -> String {

@@ -3,12 +3,14 @@
 //! A tool is a [`Tool`](crate::driver::Tool): a contract and a blocking call. The shipped ones are
 //! `calc` (feature `calc`), `docs` (feature `docs`), `wiki`, `lookup` and `search` (feature
 //! `http`); their contracts are data, in [`agents`](crate::agents). [`FnTool`] makes one of a
-//! closure, and a [`ToolBox`] holds those that a run may call.
+//! closure, and a [`ToolBox`] holds those that a run may call. Tools that look for meaning turn
+//! texts into vectors through an [`Embedder`].
 //!
 //! **Invariant:** a tool decides nothing about the run. Whatever goes wrong is a
 //! [`ToolError`](crate::driver::ToolError), and the machine says what follows. No tool prints, none
 //! keeps anything from one call to the next that would change an answer, and none lets a key out.
 
+mod embedder;
 mod function;
 mod toolbox;
 
@@ -16,6 +18,8 @@ mod toolbox;
 mod calc;
 #[cfg(feature = "docs")]
 pub mod docs;
+#[cfg(feature = "http")]
+mod embeddings;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "http")]
@@ -29,6 +33,9 @@ mod wiki;
 pub use calc::Calc;
 #[cfg(feature = "docs")]
 pub use docs::Docs;
+pub use embedder::Embedder;
+#[cfg(feature = "http")]
+pub use embeddings::Embeddings;
 pub use function::FnTool;
 #[cfg(feature = "http")]
 pub use search::Search;

@@ -4,6 +4,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod calls;
+mod conversation;
 mod failures;
 mod forms;
 mod recorded;
@@ -69,9 +71,11 @@ fn config(server: &Server) -> OpenAiConfig {
 fn frame() -> RequestFrame {
     RequestFrame {
         role: RoleName::Writer,
+        agent: None,
         model: None,
         system: "Answer.".to_owned(),
         tools: Vec::new(),
+        native_calls: false,
         schema: None,
         temperature: None,
         max_tokens: None,
@@ -80,7 +84,8 @@ fn frame() -> RequestFrame {
 }
 
 fn request(frame: RequestFrame) -> ModelRequest {
-    ModelRequest { frame: Arc::new(frame), payload: r#"{"user_question":"왜?"}"#.to_owned() }
+    let payload = r#"{"user_question":"왜?"}"#.to_owned();
+    ModelRequest { frame: Arc::new(frame), payload, conversation: Vec::new() }
 }
 
 /// A request for plain text.

@@ -1,6 +1,7 @@
 //! Bodies that real servers sent, where `PLANWRIGHT_RESPONSES` names a folder of them: an
 //! `INDEX.jsonl` with a line for each (`file`, `api`, `status`, `stream`, `headers`).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use planwright::driver::{Cause, ModelError};
@@ -13,10 +14,13 @@ use super::support::{Answer, Server};
 /// What a body should be read as, worked out here without the client's own reading.
 #[derive(Debug, PartialEq)]
 enum Expected {
-    Reply(String),
+    Reply(String, Vec<Call>),
     Failed(FailureClass),
     Unanswered(Cause),
 }
+
+/// A tool's name and its arguments, read as JSON.
+type Call = (String, Value);
 
 #[test]
 fn recorded_responses_of_real_servers_are_read_as_they_were_meant() {
@@ -28,7 +32,7 @@ fn recorded_responses_of_real_servers_are_read_as_they_were_meant() {
     let index = std::fs::read_to_string(folder.join("INDEX.jsonl")).expect("the folder holds an INDEX.jsonl");
     let entries = index.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON"));
     let mut wrong = Vec::new();
-    let mut read = 0;
+    let (mut read, mut calls) = (0, 0);
     for entry in entries.filter(|entry| entry["api"] == "chat-completions") {
         let file = entry["file"].as_str().expect("an entry names its file");
         let body = std::fs::read(folder.join(file)).expect("the file is there");
@@ -36,13 +40,17 @@ fn recorded_responses_of_real_servers_are_read_as_they_were_meant() {
         let streams = entry["stream"] == true;
         let expected = expect(status, &String::from_utf8_lossy(&body), streams);
         let found = ask(&entry, status, body, streams);
+        if let Expected::Reply(_, found) = &found {
+            calls += found.len();
+        }
         if found != expected {
             wrong.push(format!("{file}: expected {expected:?}, found {found:?}"));
         }
         read += 1;
     }
-    println!("{read} recorded responses read");
+    println!("{read} recorded responses read, with {calls} tool calls");
     assert!(read > 0, "the index names no chat completion");
+    assert!(calls > 0, "no recorded response holds a tool call");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -63,7 +71,13 @@ fn ask(entry: &Value, status: u16, body: Vec<u8>, streams: bool) -> Expected {
         asker.ask()
     };
     match outcome {
-        Ok(reply) => Expected::Reply(reply.text),
+        Ok(reply) => {
+            let calls = reply.tool_calls.into_iter().map(|call| {
+                let arguments: Value = serde_json::from_str(&call.arguments).expect("arguments are JSON");
+                (call.name, arguments)
+            });
+            Expected::Reply(reply.text, calls.collect())
+        }
         Err(ModelError::Failed(failure)) => Expected::Failed(failure.class),
         Err(ModelError::Unanswered(error)) => Expected::Unanswered(error.cause),
     }
@@ -87,6 +101,8 @@ fn expect(status: u16, body: &str, streams: bool) -> Expected {
     };
     let part = if streams { "delta" } else { "message" };
     let (mut text, mut refusal, mut finish) = (String::new(), String::new(), String::new());
+    // By index; every recorded stream tells it.
+    let mut calls: BTreeMap<usize, (String, String)> = BTreeMap::new();
     for value in &values {
         if value["error"]["code"] == "content_filter" {
             return Expected::Failed(FailureClass::ContentFilter);
@@ -101,6 +117,16 @@ fn expect(status: u16, body: &str, streams: bool) -> Expected {
                 content => text.push_str(content.as_str().unwrap_or_default()),
             }
             refusal.push_str(choice[part]["refusal"].as_str().unwrap_or_default());
+            let legacy = Some(&choice[part]["function_call"]).filter(|call| call.is_object());
+            let entries = choice[part]["tool_calls"].as_array().into_iter().flatten();
+            let entries = entries.map(|entry| (&entry["index"], &entry["function"]));
+            let legacy = legacy.map(|function| (&Value::Null, function));
+            for (nth, (index, function)) in entries.chain(legacy).enumerate() {
+                let index = index.as_u64().map_or(nth, |index| index as usize);
+                let (name, arguments) = calls.entry(index).or_default();
+                name.push_str(function["name"].as_str().unwrap_or_default());
+                arguments.push_str(function["arguments"].as_str().unwrap_or_default());
+            }
             // Some servers say it twice.
             if let Some(reason) = choice["finish_reason"].as_str() {
                 finish = reason.to_owned();
@@ -111,6 +137,12 @@ fn expect(status: u16, body: &str, streams: bool) -> Expected {
         "content_filter" => Expected::Failed(FailureClass::ContentFilter),
         _ if !refusal.is_empty() => Expected::Failed(FailureClass::Refusal),
         "length" => Expected::Failed(FailureClass::Length),
-        _ => Expected::Reply(text),
+        _ => {
+            let read = |(name, arguments): (String, String)| {
+                let arguments = if arguments.is_empty() { "{}" } else { &arguments };
+                (name, serde_json::from_str(arguments).expect("arguments are JSON"))
+            };
+            Expected::Reply(text, calls.into_values().map(read).collect())
+        }
     }
 }

@@ -82,6 +82,17 @@ fn name_is_the_configured_model() {
     assert!(client.secrets().is_empty());
 }
 
+#[test]
+fn reply_carries_the_name_that_was_asked_and_not_the_one_that_answered() {
+    let mut answer = completion("a");
+    answer["model"] = json!("m-2025-01-01");
+    let server = Server::answering([Answer::json(200, &answer)]);
+    let asker = Asker::of(&server);
+    assert_eq!(asker.ask().unwrap().model, "m");
+    let named = request(RequestFrame { model: Some("bigger".to_owned()), ..frame() });
+    assert_eq!(asker.ask_with(&named).unwrap().model, "bigger");
+}
+
 #[track_caller]
 fn check_usage(usage: Value, expected: (u64, u64, u64)) {
     let mut answer = completion("a");
@@ -130,7 +141,7 @@ fn content_may_be_null_a_text_or_a_list_of_parts() {
 }
 
 #[test]
-fn reasoning_and_tool_calls_are_not_the_answer() {
+fn reasoning_and_tool_calls_are_not_the_text() {
     let message = json!({
         "content": "42", "reasoning_content": "six times seven", "reasoning": "seven times six",
         "refusal": null, "tool_calls": null,

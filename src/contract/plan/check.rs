@@ -172,6 +172,33 @@ impl PlanContract {
         link(before, &plan.steps, max_depth)
     }
 
+    /// Checks steps that take the place of those that have not begun: everything but how many there
+    /// must be and what a planner must say beside them. With those before, there are still no more
+    /// than a plan may have.
+    ///
+    /// # Errors
+    /// The first thing that does not fit, with its JSON path.
+    pub fn check_edit(&self, before: Before<'_>, steps: &[PlanStep]) -> Result<Links, ContractError> {
+        let count = before.steps.len() + steps.len();
+        if count > self.shape.max_steps {
+            let problem = format!("expected at most {} steps in all, found {count}", self.shape.max_steps);
+            return Err(ContractError::at("$.steps", problem));
+        }
+        self.check_steps(before, steps)
+    }
+
+    /// The same however many there are.
+    ///
+    /// # Errors
+    /// The first thing that does not fit, with its JSON path.
+    pub fn check_steps(&self, before: Before<'_>, steps: &[PlanStep]) -> Result<Links, ContractError> {
+        for (at, step) in steps.iter().enumerate() {
+            let last = at + 1 == steps.len();
+            self.check_step(step, last).map_err(|error| error.under(&format!("$.steps[{at}]")))?;
+        }
+        link(before, steps, self.shape.max_depth)
+    }
+
     fn check_step(&self, step: &PlanStep, last: bool) -> Result<(), ContractError> {
         let ends = self.shape.final_step == FinalStep::Required;
         if ends && last && !step.is_final() {

@@ -237,6 +237,11 @@ pub struct PlanSays {
     pub strategy: bool,
 }
 
+impl PlanSays {
+    /// Nothing but its steps.
+    pub const NOTHING: PlanSays = PlanSays { goal: false, reasoning: false, strategy: false };
+}
+
 impl Default for PlanSays {
     fn default() -> Self {
         PlanSays { goal: true, reasoning: false, strategy: false }

@@ -4,18 +4,23 @@
 //! once they are accepted, and call counters, which only grow: that the graph without them has no
 //! cycle is the proof that runs end.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::machine::{
-    Asking, ErrorCode, Gate, Phase, PhaseName, PlanStage, Progress, State, StepRun, TraceLine,
+    Asking, ErrorCode, ExecuteStage, Gate, Phase, PhaseName, PlanStage, Progress, State, StepRun, Task,
+    TraceLine,
 };
-use crate::spec::Rules;
+use crate::spec::{Duplicates, Orchestrate, Planner, Rules, Write};
 
 /// An abstract state. Ordered and serialised, so that reports are the same every time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Key {
     /// The phase.
     pub phase: PhaseName,
+    /// What it is doing.
+    pub stage: &'static str,
     /// Which asking for the current reply this is, 0 where none is asked for.
     pub ask: u32,
     /// Whether the request shows a repair.
@@ -30,14 +35,18 @@ pub struct Key {
     pub draft: u32,
     /// Plans sent back.
     pub replans: u32,
+    /// Steps that were added.
+    pub added: u32,
     /// Plans in the audit trail.
     pub past: usize,
     /// Whether there is feedback, and whether it holds a hint.
     pub feedback: Option<bool>,
-    /// Whether untrusted output was read.
-    pub tainted: bool,
+    /// Whether untrusted output was read, and whether it had been when the draft was made.
+    pub tainted: (bool, bool),
     /// Whether there is an answer.
     pub answered: bool,
+    /// How many replies the draft took: plan, verdict, answer.
+    pub asks: (u32, u32, u32),
     /// How far the plan is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<PlanKey>,
@@ -46,18 +55,17 @@ pub struct Key {
 /// How far a plan is. Terminal states hold none: nothing reads it any more.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct PlanKey {
-    /// Whether it was made after untrusted output had been read.
-    pub tainted: bool,
-    /// Replies it took to get plan and verdict.
-    pub asks: (u32, u32),
-    /// Steps that run, are finished, failed.
-    pub counts: (u32, u32, u32),
+    /// The steps of earlier drafts, as far as a branch may read them: how many of which tool are how
+    /// far, counted no further than anything counts.
+    pub kept: BTreeMap<(String, &'static str), usize>,
     /// Whether the step that runs must run alone.
     pub alone: bool,
-    /// For each step its kind, and its status where steps differ in kind or wait for each other.
+    /// For each step of the draft its kind, and its status where it matters which step has it.
     pub steps: Vec<StepKey>,
-    /// For each step, the steps it waits for.
-    pub needs: Vec<Vec<u32>>,
+    /// How many of them have which status and try, where it does not matter which.
+    pub counts: BTreeMap<(&'static str, u32), usize>,
+    /// For each step, the steps it waits for and the one it repeats.
+    pub needs: Vec<(Vec<u32>, Option<u32>)>,
 }
 
 /// One step of a plan.
@@ -73,14 +81,12 @@ pub struct StepKey {
 pub fn key(rules: &Rules, state: &State) -> Key {
     let task = &state.task;
     let phase = state.phase.name();
-    let asking: Option<&Asking> = match &state.phase {
-        Phase::Plan(PlanStage::Drafting(asking)) | Phase::Validate(asking) => Some(asking),
-        Phase::Write(writing) => Some(&writing.asking),
-        Phase::Execute(_) | Phase::Done | Phase::Error => None,
-    };
+    let asking = asking(&state.phase);
+    let draft = task.drafts.last();
     let progress = task.progress.as_ref().filter(|_| !phase.is_terminal());
     Key {
         phase,
+        stage: stage(&state.phase),
         ask: asking.map_or(0, |asking| asking.ask),
         repairing: asking.is_some_and(|asking| asking.repair.is_some()),
         gate: match &state.phase {
@@ -90,42 +96,109 @@ pub fn key(rules: &Rules, state: &State) -> Key {
         error: task.error().map(|error| error.code),
         draft: task.draft,
         replans: task.counters.replans,
+        added: task.counters.added_steps,
         past: task.artifacts.past.len(),
         feedback: task.feedback.as_ref().map(|feedback| !feedback.fix_hint.trim().is_empty()),
-        tainted: task.tainted,
+        tainted: (task.tainted, !phase.is_terminal() && draft.is_some_and(|draft| draft.tainted)),
         answered: task.artifacts.final_answer.is_some(),
-        progress: progress.map(|progress| plan_key(rules, progress)),
+        asks: draft
+            .filter(|_| !phase.is_terminal())
+            .map_or((0, 0, 0), |draft| (draft.plan_asks, draft.verdict_asks, draft.write_asks)),
+        progress: progress.map(|progress| plan_key(rules, task, progress)),
     }
 }
 
-fn plan_key(rules: &Rules, progress: &Progress) -> PlanKey {
-    let schedule = &progress.schedule;
-    let tools: Vec<&str> =
-        progress.plan.steps.iter().filter(|step| !step.is_final()).map(|step| step.tool.as_str()).collect();
-    // Independent steps of one kind are interchangeable, except that one by one they keep order
-    // anyway; steps that differ, or wait for each other, are not.
-    let alike = tools.windows(2).all(|pair| pair[0] == pair[1]) && schedule.links.needs.is_empty();
-    let one_by_one = rules.policy().execution.width() == 1;
-    let status = |run: &StepRun| match run {
-        StepRun::Running { attempt } => (run.status(), *attempt),
-        _ => (run.status(), 0),
-    };
-    let in_order = one_by_one && schedule.links.needs.is_empty();
-    let listed = !alike && !in_order;
-    let steps =
-        progress.plan.steps.iter().zip(&progress.steps).map(|(planned, run)| StepKey {
-            tool: planned.tool.clone(),
-            status: listed.then(|| status(run)),
-        });
-    PlanKey {
-        tainted: progress.tainted,
-        asks: (progress.plan_asks, progress.verdict_asks),
-        counts: (schedule.running, schedule.finished, schedule.failed),
-        alone: schedule.alone,
-        steps: steps.collect(),
-        needs: schedule.links.needs.clone(),
+fn asking(phase: &Phase) -> Option<&Asking> {
+    match phase {
+        Phase::Plan(stage) => Some(stage.asking()),
+        Phase::Validate(asking) | Phase::Execute(ExecuteStage::Orchestrating(asking)) => Some(asking),
+        Phase::Write(writing) => Some(&writing.asking),
+        Phase::Execute(_) | Phase::Done | Phase::Error => None,
     }
 }
+
+fn stage(phase: &Phase) -> &'static str {
+    match phase {
+        Phase::Plan(PlanStage::Screening(_)) => "screening",
+        Phase::Plan(PlanStage::Recalling(_)) => "recalling",
+        Phase::Plan(PlanStage::Classifying(_)) => "classifying",
+        Phase::Plan(PlanStage::Drafting(_)) => "drafting",
+        Phase::Execute(ExecuteStage::Running) => "running",
+        Phase::Execute(ExecuteStage::AwaitingHuman { .. }) => "awaiting_human",
+        Phase::Execute(ExecuteStage::Orchestrating(_)) => "orchestrating",
+        Phase::Validate(_) | Phase::Write(_) | Phase::Done | Phase::Error => "",
+    }
+}
+
+fn plan_key(rules: &Rules, task: &Task, progress: &Progress) -> PlanKey {
+    let schedule = &progress.schedule;
+    let first = task.first_step();
+    let steps = || progress.plan.steps.iter().zip(&progress.steps);
+    let tools: Vec<&str> = steps()
+        .skip(first)
+        .filter(|(step, _)| !step.is_final())
+        .map(|(step, _)| step.tool.as_str())
+        .collect();
+    let linked = !schedule.links.needs.is_empty() || !schedule.twins.is_empty();
+    // Independent steps of one kind are interchangeable, except that one by one they keep order
+    // anyway; steps that differ, or wait for each other, are not.
+    let alike = tools.windows(2).all(|pair| pair[0] == pair[1]) && !linked;
+    let in_order = rules.policy().execution.width() == 1 && !linked;
+    let listed = !alike && !in_order;
+    let status = |run: &StepRun| match run {
+        StepRun::Running { attempt } | StepRun::Nested { attempt, .. } => ("running", *attempt),
+        StepRun::Waiting { attempt } => ("waiting", *attempt),
+        _ => (run.status(), 0),
+    };
+    let mut counts = BTreeMap::new();
+    if !listed {
+        for (_, run) in steps().skip(first) {
+            *counts.entry(status(run)).or_default() += 1;
+        }
+    }
+    let here = steps()
+        .skip(first)
+        .map(|(planned, run)| StepKey { tool: planned.tool.clone(), status: listed.then(|| status(run)) });
+    let from_here = |at: u32| at.checked_sub(first as u32);
+    let needs = (first..progress.steps.len()).filter(|_| linked).map(|at| {
+        let needs = schedule.links.needs.get(at).into_iter().flatten();
+        // A step that it repeats from an earlier draft is done, whichever it was.
+        let twin = schedule.twins.get(at).copied().flatten().map(|twin| from_here(twin).unwrap_or(u32::MAX));
+        (needs.filter_map(|need| from_here(*need)).collect(), twin)
+    });
+    PlanKey {
+        kept: kept(rules, progress, first),
+        alone: schedule.alone,
+        steps: here.collect(),
+        counts,
+        needs: needs.collect(),
+    }
+}
+
+/// What branches read of the steps of earlier drafts.
+fn kept(rules: &Rules, progress: &Progress, first: usize) -> BTreeMap<(String, &'static str), usize> {
+    let policy = rules.policy();
+    let by_tool = policy.duplicates == Duplicates::Skip || policy.orchestrate == Orchestrate::EachStep;
+    let referred =
+        policy.planner == Planner::Json || matches!(policy.write, Write::LastResult | Write::Summary);
+    let mut kept = BTreeMap::new();
+    for (planned, run) in progress.plan.steps.iter().zip(&progress.steps).take(first) {
+        let required = policy.required_calls.iter().find(|required| required.tool == planned.tool);
+        if let Some(required) = required.filter(|_| run.output().is_some()) {
+            let most = required.least.max(if required.per_line.is_some() { MOST_LINES } else { 0 });
+            let count: &mut usize = kept.entry((planned.tool.clone(), "made")).or_default();
+            *count = (*count + 1).min(most as usize);
+        }
+        if matches!(run, StepRun::Completed { .. }) && (by_tool || referred) {
+            let tool = if by_tool { planned.tool.clone() } else { String::new() };
+            kept.insert((tool, "completed"), 1);
+        }
+    }
+    kept
+}
+
+/// How many lines of an answer the letters count that need a call each.
+pub(super) const MOST_LINES: u32 = 2;
 
 /// A trace line without the words that no branch reads.
 pub(super) fn line_key(line: &TraceLine) -> String {
@@ -144,6 +217,17 @@ pub(super) fn line_key(line: &TraceLine) -> String {
         TraceLine::ReplanTrigger { replan_count, fix_hint, .. } => {
             format!("REPLAN_TRIGGER {replan_count} hint={}", blank(fix_hint))
         }
+        TraceLine::Scope { in_scope } => format!("SCOPE {in_scope}"),
+        TraceLine::PreviousContext { needed } => format!("PREVIOUS_CONTEXT {needed}"),
+        TraceLine::Intent { needs_tool, .. } => format!("INTENT tool={needs_tool}"),
+        TraceLine::Skip { tool, .. } => format!("SKIP {tool}"),
+        TraceLine::Decision { decision, fallback, remaining, .. } => {
+            let remaining = remaining.as_ref().map(Vec::len);
+            format!("DECISION {:?} fallback={} remaining={remaining:?}", decision.action, fallback.is_some())
+        }
+        TraceLine::Human { answer, .. } => format!("HUMAN {:?}", std::mem::discriminant(answer)),
+        TraceLine::Fallback { of, .. } => format!("FALLBACK {of}"),
+        TraceLine::Cached { of, .. } => format!("CACHED {of}"),
         TraceLine::Repair { of, repair, .. } => format!("REPAIR {of} {repair}"),
         TraceLine::Write { ok, .. } => format!("WRITE ok={ok}"),
     }

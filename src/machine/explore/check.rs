@@ -7,7 +7,7 @@ use super::abstraction::Key;
 use super::alphabet::Letter;
 use super::walk::{Done, Edge, Spent};
 use crate::machine::{Effect, ErrorCode, Exit, Gate, Move, Phase, PhaseName, State, Step, outstanding};
-use crate::spec::{Bounds, OnExhausted, Rules, Validate};
+use crate::spec::{Bounds, Horizon, OnExhausted, Rules, Validate, ValidateAt, Write};
 
 /// Violations kept of one invariant; more would only repeat them.
 const KEPT: usize = 10;
@@ -81,11 +81,19 @@ impl Checks {
         self.claim(TOTAL, phase.is_terminal() == waiting.is_empty(), said);
         let answers = letters.iter().any(|letter| letter.fits && letter.event.effect().is_some());
         self.claim(TOTAL, answers != phase.is_terminal(), said);
-        let most = rules.spec().limits.max_replans;
-        let replans = state.task.counters.replans;
-        self.claim(REPLANS, replans <= most, || format!("{replans} replans of {most} in {phase}"));
-        let drafted = replans + 1 == state.task.draft;
-        self.claim(REPLANS, drafted, || format!("draft {} after {replans} replans", state.task.draft));
+        let limits = &rules.spec().limits;
+        let (replans, draft) = (state.task.counters.replans, state.task.draft);
+        match limits.max_iterations {
+            Some(most) => self.claim(REPLANS, replans == 0 && draft <= most, || {
+                format!("iteration {draft} of {most}, {replans} replans in {phase}")
+            }),
+            None => {
+                let holds = replans <= limits.max_replans && replans + 1 == draft;
+                self.claim(REPLANS, holds, || {
+                    format!("draft {draft}, {replans} replans of {} in {phase}", limits.max_replans)
+                });
+            }
+        }
         if let Phase::Write(writing) = &state.phase {
             let holds = gate_holds(rules, writing.gate);
             self.claim(GATED, holds, || format!("WRITE with the gate {:?}", writing.gate));
@@ -105,7 +113,7 @@ impl Checks {
         self.claim(TOTAL, !matches!(done, Done::Panicked), || {
             format!("{}: a panic or a changed state", case())
         });
-        let admitted = machine.admit(before, &letter.event).is_ok();
+        let admitted = machine.admit(rules, before, &letter.event).is_ok();
         let stepped = matches!(done, Done::Stepped { .. });
         self.claim(TOTAL, admitted == stepped, || {
             format!("{}: admitted {admitted}, stepped {stepped}", case())
@@ -133,7 +141,7 @@ impl Checks {
         let (from, to) = (before.phase.name(), step.state.phase.name());
         let case = || format!("{} from {from} to {to}", letter.name);
         if let Some(effect) = letter.event.effect() {
-            let again = machine.admit(&step.state, &letter.event).is_err();
+            let again = machine.admit(rules, &step.state, &letter.event).is_err();
             self.claim(ANSWERED_ONCE, again, || format!("{}: {effect} may be answered again", case()));
         }
         if to.is_terminal() {
@@ -154,29 +162,46 @@ impl Checks {
     }
 
     fn moved(&mut self, rules: &Rules, before: &State, taken: &Move, after: &State) {
-        let left = before.task.counters.replans < rules.spec().limits.max_replans;
-        let sends_back = matches!(taken.exit, Exit::Rejected | Exit::StepFailed);
+        let limits = &rules.spec().limits;
+        let left = match limits.max_iterations {
+            Some(most) => before.task.draft < most,
+            None => before.task.counters.replans < limits.max_replans,
+        };
+        let policy = rules.policy();
+        let goes_on = taken.exit == Exit::Executed
+            && policy.horizon == Horizon::Next
+            && (policy.validate == Validate::Off || policy.validate_at == ValidateAt::Answer);
+        let sends_back = goes_on || matches!(taken.exit, Exit::Rejected | Exit::StepFailed | Exit::Declined);
         if taken.to == PhaseName::Plan {
             self.claim(REPLANS, sends_back && left, || format!("back to PLAN by {taken:?}"));
         } else if sends_back {
             let code = after.task.error().map(|error| error.code);
-            let ended = match rules.policy().on_exhausted {
+            let ended = match policy.on_exhausted {
+                _ if taken.exit == Exit::Declined => code == Some(ErrorCode::Rejected),
+                OnExhausted::Write
+                    if policy.validate_at == ValidateAt::Answer && taken.exit == Exit::Rejected =>
+                {
+                    taken.to == PhaseName::Done
+                }
                 OnExhausted::Write => taken.to == PhaseName::Write,
                 OnExhausted::Fail => matches!(
                     (taken.exit, code),
                     (Exit::Rejected, Some(ErrorCode::ValidationFailedMaxReplans))
                         | (Exit::StepFailed, Some(ErrorCode::StepFailedMaxReplans))
+                        | (Exit::Executed, Some(ErrorCode::MaxIterationsExceeded))
                 ),
             };
             self.claim(REPLANS, !left && ended, || format!("replans used up, {taken:?} with {code:?}"));
         }
         if taken.to == PhaseName::Write {
-            let policy = rules.policy();
+            let judged_before = policy.validate != Validate::Off && policy.validate_at == ValidateAt::Results;
             let holds = match taken.exit {
-                Exit::Accepted => taken.from == PhaseName::Validate,
-                Exit::Executed => taken.from == PhaseName::Execute && policy.validate == Validate::Off,
+                Exit::Accepted => taken.from == PhaseName::Validate && judged_before,
+                Exit::Executed if goes_on => policy.on_exhausted == OnExhausted::Write && !left,
+                Exit::Executed => taken.from == PhaseName::Execute && !judged_before,
+                Exit::NothingToDo => taken.from == PhaseName::Plan && policy.can_skip_the_plan(),
                 Exit::Rejected | Exit::StepFailed => policy.on_exhausted == OnExhausted::Write && !left,
-                Exit::Planned | Exit::Written | Exit::Failed => false,
+                _ => false,
             };
             self.claim(GATED, holds, || format!("WRITE entered by {taken:?}"));
         }
@@ -228,7 +253,14 @@ impl Checks {
     }
 
     /// What only the whole graph can tell.
-    pub fn graph(&mut self, rules: &Rules, keys: &[Key], edges: &[Edge], longest: Option<Bounds>) {
+    pub fn graph(
+        &mut self,
+        rules: &Rules,
+        keys: &[Key],
+        edges: &[Edge],
+        moves: &BTreeSet<Move>,
+        longest: Option<Bounds>,
+    ) {
         self.claim(BOUNDED, longest.is_some(), || "the graph has a cycle".into());
         let bounds = rules.bounds();
         if let Some(longest) = longest {
@@ -243,8 +275,12 @@ impl Checks {
                 || limits.max_transitions.is_some();
             self.claim(BOUNDED, within || budgeted, || format!("longest {longest:?}, bounds {bounds:?}"));
         }
-        let phases: BTreeSet<PhaseName> = keys.iter().map(|key| key.phase).collect();
+        let phases: BTreeSet<PhaseName> = moves.iter().map(|taken| taken.to).collect();
+        let writes = !(rules.policy().write == Write::Planner);
         for phase in [PhaseName::Execute, PhaseName::Write, PhaseName::Done] {
+            if phase == PhaseName::Write && !writes {
+                continue;
+            }
             // A budget may be too small to get there; then not getting there is what was asked for.
             let limits = &rules.spec().limits;
             let may_end_early = limits.max_model_calls.or(limits.max_tool_calls).or(limits.max_transitions);
@@ -266,8 +302,10 @@ impl Checks {
 
 fn gate_holds(rules: &Rules, gate: Gate) -> bool {
     match gate {
-        Gate::Accepted => rules.policy().validate == Validate::Verdict,
+        Gate::Accepted => rules.policy().validate != Validate::Off,
         Gate::ValidationOff => rules.policy().validate == Validate::Off,
+        Gate::JudgedAfterwards => rules.policy().validate_at == ValidateAt::Answer,
+        Gate::NoToolNeeded => rules.policy().can_skip_the_plan(),
         Gate::Exhausted => rules.policy().on_exhausted == OnExhausted::Write,
     }
 }

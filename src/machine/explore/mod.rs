@@ -12,6 +12,7 @@
 mod abstraction;
 mod alphabet;
 mod check;
+pub mod coverage;
 pub mod diagram;
 mod walk;
 
@@ -19,8 +20,13 @@ pub use abstraction::{Key, key};
 pub use check::Check;
 pub use walk::{Edge, Report};
 
+/// The phase graph of some rules, walked just far enough to draw it: every edge, few states.
+pub fn sketch(rules: &Rules) -> Report {
+    coverage::small(&Real, rules)
+}
+
 use super::{Event, Input, Refusal, Refused, State, Step};
-use crate::spec::{Execution, Rules, Spec};
+use crate::spec::{Execution, Horizon, Orchestrate, Rules, Spec};
 
 /// Plans of more steps than this are explored as plans of this many.
 pub const MOST_STEPS: u32 = 6;
@@ -28,6 +34,14 @@ pub const MOST_STEPS: u32 = 6;
 pub const MOST_REPLANS: u32 = 3;
 /// More repairs than this are explored as this many.
 pub const MOST_REPAIRS: u32 = 2;
+/// More iterations than this are explored as this many.
+pub const MOST_ITERATIONS: u32 = 3;
+/// More steps that an orchestrator may add are explored as this many.
+pub const MOST_ADDED: u32 = 2;
+/// More tries of a step are explored as this many.
+pub const MOST_TRIES: u32 = 3;
+/// More calls that must come before an answer are explored as this many.
+pub const MOST_REQUIRED: u32 = 2;
 /// Replies are explored as if the limit were this, so that one over it stays small.
 pub const MOST_REPLY_BYTES: u32 = 32_768;
 /// Wider execution than this is explored as this wide.
@@ -44,8 +58,8 @@ pub trait Machine {
     ///
     /// # Errors
     /// Why the event does not fit.
-    fn admit(&self, state: &State, event: &Event) -> Result<(), Refusal> {
-        super::admit(state, event)
+    fn admit(&self, rules: &Rules, state: &State, event: &Event) -> Result<(), Refusal> {
+        super::admit(rules, state, event)
     }
 
     /// See [`transition`](super::transition).
@@ -87,21 +101,37 @@ pub fn explore_with(machine: &dyn Machine, rules: &Rules) -> Report {
 }
 
 /// The same spec with numbers small enough to be walked whole. Larger ones add states of the same
-/// kinds; the bounds of the spec itself are worked out from it directly.
+/// kinds; the bounds of the spec itself are worked out from it directly. A whole agent that does steps
+/// is walked as one call that returns or fails: its own runs are walked under its own spec.
 pub fn reduced(mut spec: Spec, said: &mut Vec<String>) -> Spec {
+    let most_steps = most_steps(&spec);
     let mut cap = |value: &mut u32, most: u32, name: &str| {
         if *value > most {
             said.push(format!("{name} {value} explored as {most}"));
             *value = most;
         }
     };
-    cap(&mut spec.policy.plan.max_steps, MOST_STEPS, "max_steps");
+    cap(&mut spec.policy.plan.max_steps, most_steps, "max_steps");
     spec.policy.plan.min_steps = spec.policy.plan.min_steps.min(spec.policy.plan.max_steps);
     cap(&mut spec.limits.max_replans, MOST_REPLANS, "max_replans");
     cap(&mut spec.limits.max_repairs, MOST_REPAIRS, "max_repairs");
+    if let Some(iterations) = &mut spec.limits.max_iterations {
+        cap(iterations, MOST_ITERATIONS, "max_iterations");
+    }
+    cap(&mut spec.limits.max_added_steps, MOST_ADDED, "max_added_steps");
+    cap(&mut spec.policy.step_tries.tries, MOST_TRIES, "tries");
+    for required in &mut spec.policy.required_calls {
+        cap(&mut required.least, MOST_REQUIRED, "required calls");
+    }
     spec.limits.max_reply_bytes = spec.limits.max_reply_bytes.min(MOST_REPLY_BYTES);
     if let Execution::Parallel { width } = &mut spec.policy.execution {
         cap(width, MOST_WIDTH, "width");
+    }
+    for member in &mut spec.agents {
+        if let Some(inner) = member.spec.take() {
+            said.push(format!("the agent {} explored as one call; its own runs on their own", member.name));
+            member.role = Some(inner.roles.planner);
+        }
     }
     let budgets = [
         ("max_model_calls", spec.limits.max_model_calls),
@@ -116,4 +146,18 @@ pub fn reduced(mut spec: Spec, said: &mut Vec<String>) -> Spec {
         }));
     }
     spec
+}
+
+/// How many steps a plan is walked with. Fewer where each step can be in more ways, or where there are
+/// many plans in a row.
+fn most_steps(spec: &Spec) -> u32 {
+    let policy = &spec.policy;
+    let finished = policy.plan.final_step == crate::contract::FinalStep::Required;
+    let few = policy.horizon == Horizon::Next || policy.orchestrate == Orchestrate::EachStep;
+    let some = policy.step_tries.tries > 1 || policy.execution != Execution::Sequential;
+    match (few, some) {
+        (true, _) => 2,
+        (false, true) => 4 + u32::from(finished),
+        (false, false) => MOST_STEPS,
+    }
 }

@@ -6,8 +6,11 @@ use super::Machine;
 use super::abstraction::{Key, key, line_key};
 use super::alphabet::{Letter, letters};
 use super::check::{Check, Checks};
-use crate::machine::{Effect, Effects, Event, Input, Move, PhaseName, Refused, State, Step, TraceLine};
-use crate::spec::{Bounds, Rules};
+use super::coverage::{Taken, taken};
+use crate::machine::{
+    Effect, Effects, Event, Input, Move, PhaseName, Refused, Speaker, State, Step, TraceLine, Turn,
+};
+use crate::spec::{Bounds, Memory, Rules};
 
 /// How many concrete states stand for one abstract state. More than one, so that an abstraction
 /// that drops an input of a branch is caught: what they do next must be the same.
@@ -34,6 +37,8 @@ pub struct Report {
     pub moves: BTreeSet<Move>,
     /// The phases in which a reply is asked for again.
     pub repairs: BTreeSet<PhaseName>,
+    /// The edges that runs can take, those inside phases included.
+    pub taken: BTreeSet<Taken>,
 }
 
 impl Report {
@@ -76,17 +81,28 @@ pub(super) fn walk(machine: &dyn Machine, rules: &Rules, bounds: Bounds, explore
         edges: BTreeSet::new(),
         moves: BTreeSet::new(),
         repairs: BTreeSet::new(),
+        taken: BTreeSet::new(),
         checks: Checks::new(),
         queue: VecDeque::new(),
     };
-    let begun = machine.start(rules, Input::question("…"));
-    let first = (count(&begun.effects), begun.effects.len());
+    let begun = machine.start(rules, asked(rules));
+    let first = count(&begun.effects);
     walk.checks.start(rules, &begun);
     walk.arrive(begun.state);
     while let Some((number, state)) = walk.queue.pop_front() {
         walk.leave(number, state);
     }
-    walk.report(bounds, explored_as, first.0)
+    walk.report(bounds, explored_as, first)
+}
+
+/// What runs are walked from: with an earlier turn, where the policy remembers turns, so that what is
+/// asked only then is asked.
+fn asked(rules: &Rules) -> Input {
+    let mut input = Input::question("…");
+    if rules.policy().memory == Memory::Thread {
+        input.history = vec![Turn { role: Speaker::User, content: "…".into() }];
+    }
+    input
 }
 
 struct Panicked;
@@ -100,6 +116,7 @@ struct Walk<'a> {
     edges: BTreeSet<Edge>,
     moves: BTreeSet<Move>,
     repairs: BTreeSet<PhaseName>,
+    taken: BTreeSet<Taken>,
     checks: Checks,
     queue: VecDeque<(usize, State)>,
 }
@@ -195,6 +212,7 @@ impl Walk<'_> {
             _ => None,
         });
         self.repairs.extend(repaired);
+        self.taken.extend(taken(&step, lines_before));
         self.moves.extend(step.moves.iter().copied());
         let (model_calls, tool_calls) = count(&step.effects);
         let on = format!("{}{}", letter.name, spent.said());
@@ -223,7 +241,7 @@ impl Walk<'_> {
         let edges: Vec<Edge> = self.edges.into_iter().collect();
         let keys: Vec<Key> = by_number(&self.numbers);
         let longest = longest(keys.len(), &edges, first);
-        self.checks.graph(self.rules, &keys, &edges, longest);
+        self.checks.graph(self.rules, &keys, &edges, &self.moves, longest);
         Report {
             states: keys.len(),
             edges,
@@ -238,6 +256,7 @@ impl Walk<'_> {
             keys: keys.into_iter().collect(),
             moves: self.moves,
             repairs: self.repairs,
+            taken: self.taken,
         }
     }
 }
@@ -283,7 +302,8 @@ impl Spent {
 
 fn count(effects: &Effects) -> (u32, u32) {
     let models = effects.iter().filter(|effect| matches!(effect, Effect::AskModel { .. })).count() as u32;
-    (models, effects.len() as u32 - models)
+    let tools = effects.iter().filter(|effect| matches!(effect, Effect::CallTool { .. })).count() as u32;
+    (models, tools)
 }
 
 /// The longest paths from state 0, by dynamic programming over the graph turned around; `None`

@@ -4,6 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::dialect::{Dialect, Output};
+use super::messages::{self, Message};
+use crate::contract::ToolContract;
 use crate::prompt::ModelRequest;
 
 const FORM_INSTRUCTION: &str =
@@ -12,7 +14,11 @@ const FORM_INSTRUCTION: &str =
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: [Message<'a>; 2],
+    messages: Vec<Message<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,12 +30,6 @@ struct Body<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
-}
-
-#[derive(Serialize)]
-struct Message<'a> {
-    role: &'static str,
-    content: &'a str,
 }
 
 #[derive(Serialize)]
@@ -46,23 +46,46 @@ struct NamedSchema<'a> {
     schema: &'a Value,
 }
 
+/// A tool as it is offered.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Tool<'a> {
+    Function { function: Function<'a> },
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: Value,
+}
+
+impl<'a> Tool<'a> {
+    fn of(contract: &'a ToolContract) -> Self {
+        let (name, description) = (contract.name.as_str(), contract.description.trim());
+        Tool::Function { function: Function { name, description, parameters: contract.parameters() } }
+    }
+}
+
 #[derive(Serialize)]
 struct StreamOptions {
     include_usage: bool,
 }
 
-/// Writes a request in a server's dialect.
+/// Writes a request in a server's dialect. Where tools are offered natively, no form is asked for:
+/// a reply is calls or plain words then.
 pub(super) fn render(request: &ModelRequest, model: &str, dialect: Dialect, streams: bool) -> Vec<u8> {
     let frame = &*request.frame;
+    let schema = frame.schema.as_ref().filter(|_| !frame.native_calls);
     let told;
-    let system = match &frame.schema {
+    let system = match schema {
         Some(schema) if dialect.output != Output::JsonSchema => {
             told = format!("{}\n\n{FORM_INSTRUCTION}\n{schema}", frame.system);
             &told
         }
         _ => &frame.system,
     };
-    let response_format = frame.schema.as_ref().and_then(|schema| match dialect.output {
+    let response_format = schema.and_then(|schema| match dialect.output {
         Output::JsonSchema => {
             let json_schema = NamedSchema { name: frame.role.as_str(), strict: true, schema };
             Some(ResponseFormat::JsonSchema { json_schema })
@@ -70,12 +93,13 @@ pub(super) fn render(request: &ModelRequest, model: &str, dialect: Dialect, stre
         Output::JsonObject => Some(ResponseFormat::JsonObject),
         Output::Prompt => None,
     });
+    let offered = frame.tools.iter().filter(|_| frame.native_calls);
+    let tools: Vec<Tool<'_>> = offered.map(Tool::of).collect();
     let body = Body {
         model,
-        messages: [
-            Message { role: "system", content: system },
-            Message { role: "user", content: &request.payload },
-        ],
+        messages: messages::of(system, request),
+        tool_choice: (!tools.is_empty()).then_some("auto"),
+        tools,
         temperature: frame.temperature.filter(|_| dialect.sends_temperature),
         max_tokens: frame.max_tokens.filter(|_| !dialect.completion_tokens),
         max_completion_tokens: frame.max_tokens.filter(|_| dialect.completion_tokens),

@@ -64,7 +64,7 @@ impl Dialect {
             Output::JsonObject => Output::Prompt,
             Output::Prompt => return None,
         };
-        let may_give_way = frame.schema.is_some() && !self.fixed;
+        let may_give_way = frame.schema.is_some() && !frame.native_calls && !self.fixed;
         (may_give_way && said.refuses_the_form()).then_some(Dialect { output: next, ..self })
     }
 

@@ -9,8 +9,10 @@
 //! told twice. The number of requests for one question is bounded.
 
 mod body;
+mod calls;
 mod config;
 mod dialect;
+mod messages;
 mod reply;
 mod retry;
 mod said;
@@ -174,7 +176,7 @@ impl Model for OpenAi {
             let (error, passing) = match outcome {
                 Ok(reply) => {
                     self.learn(model, dialect);
-                    return Ok(reply);
+                    return Ok(named(reply, model));
                 }
                 Err(Trouble::Said(said)) => {
                     let simpler = dialect.without_refused(&said, frame, streams).filter(|_| !told_any);
@@ -182,8 +184,9 @@ impl Model for OpenAi {
                         dialect = simpler;
                         continue;
                     }
+                    let said = if frame.native_calls { said.about_tools() } else { said };
                     match said.without(self.keys()).outcome() {
-                        Ok(reply) => return Ok(reply),
+                        Ok(reply) => return Ok(named(reply, model)),
                         Err(error) => error,
                     }
                 }
@@ -209,6 +212,12 @@ impl fmt::Debug for OpenAi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenAi").field("config", &self.config).finish_non_exhaustive()
     }
+}
+
+/// The reply under the name that was asked, which is the one that a price goes by: servers name
+/// the dated or the local file behind it.
+fn named(reply: ModelReply, model: &str) -> ModelReply {
+    ModelReply { model: model.to_owned(), ..reply }
 }
 
 fn bearer(key: &Secret) -> Result<HeaderValue, ModelError> {

@@ -1,10 +1,11 @@
 //! An answer as it builds up: from one completion, or from the chunks of a stream.
 //!
-//! What is taken is the content of the first choice. Reasoning is not the answer, and neither are
-//! tool calls.
+//! What is taken is the content of the first choice, and the tool calls beside it. Reasoning is
+//! neither.
 
 use serde_json::Value;
 
+use super::calls::Calls;
 use super::said::Said;
 use super::trouble::Trouble;
 use crate::driver::{Cause, TokenSink};
@@ -14,6 +15,7 @@ use crate::machine::{FailureClass, ModelReply, Usage};
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     text: String,
+    calls: Calls,
     refusal: String,
     finish: Option<String>,
     usage: Usage,
@@ -40,9 +42,9 @@ impl Draft {
             self.finish = Some(finish.to_owned());
         }
         // Some servers repeat the whole message beside each delta.
-        let message = match &choice["delta"] {
-            delta if delta.is_object() => delta,
-            _ if self.text.is_empty() => &choice["message"],
+        let (message, is_piece) = match &choice["delta"] {
+            delta if delta.is_object() => (delta, true),
+            _ if self.text.is_empty() && self.calls.is_empty() => (&choice["message"], false),
             _ => return Ok(()),
         };
         if let Some(refusal) = message["refusal"].as_str() {
@@ -53,7 +55,7 @@ impl Draft {
             Value::Array(parts) => parts.iter().for_each(|part| self.add_part(part, sink)),
             _ => {}
         }
-        Ok(())
+        self.calls.add(message, is_piece)
     }
 
     fn add_part(&mut self, part: &Value, sink: &mut Option<TokenSink<'_>>) {
@@ -108,7 +110,10 @@ impl Draft {
                 Err(Trouble::failed(FailureClass::Length, message))
             }
             "error" => Err(Trouble::passing(Cause::Server, "the server broke the reply off with an error")),
-            _ => Ok(ModelReply { text: self.text, usage: self.usage, ..ModelReply::default() }),
+            _ => {
+                let tool_calls = self.calls.finish();
+                Ok(ModelReply { text: self.text, tool_calls, usage: self.usage, ..ModelReply::default() })
+            }
         }
     }
 }

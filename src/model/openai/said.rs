@@ -118,6 +118,16 @@ impl Said {
         }
     }
 
+    /// The same, about a request that offered tools. A server or a model that takes none says so
+    /// under many a status; it is an answer all the same, for without its tools a request would be
+    /// another one.
+    pub(super) fn about_tools(self) -> Self {
+        const TOOLS: [&str; 6] =
+            ["tool_choice", "tool choice", "tools param", "tool use", "support tools", "function calling"];
+        let refuses = matches!(self.status, 404 | 405 | 500 | 501) && self.names(&TOOLS);
+        if refuses { Said { status: 400, ..self } } else { self }
+    }
+
     /// Whether putting the request differently cannot help.
     pub(super) fn is_final(&self) -> bool {
         self.generated.is_some()

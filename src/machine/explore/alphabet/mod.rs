@@ -1,0 +1,139 @@
+//! The alphabet: every kind of event a state can be fed, fitting or not.
+
+mod plans;
+mod replies;
+
+use crate::contract::{HITL, PlanStep};
+use crate::machine::{
+    Effect, EffectId, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State,
+    ToolOutcome, outstanding,
+};
+use crate::spec::Rules;
+
+/// One kind of event, by name.
+#[derive(Clone, Debug)]
+pub(super) struct Letter {
+    pub name: String,
+    pub event: Event,
+    /// Whether it answers something outstanding, or may come at any time.
+    pub fits: bool,
+}
+
+/// Every kind of event for a state.
+pub(super) fn letters(rules: &Rules, state: &State) -> Vec<Letter> {
+    let mut letters = Vec::new();
+    let waiting = outstanding(rules, state);
+    for effect in &waiting {
+        answers(rules, state, *effect, &mut letters);
+    }
+    let live = !state.phase.name().is_terminal();
+    letters.push(letter("cancelled", Event::Cancelled { reason: "…".into() }, live));
+    letters.push(letter("deadline passed", Event::DeadlinePassed, live));
+    strays(state, &waiting, &mut letters);
+    letters
+}
+
+fn letter(name: impl Into<String>, event: Event, fits: bool) -> Letter {
+    Letter { name: name.into(), event, fits }
+}
+
+/// Every kind of answer to one effect.
+fn answers(rules: &Rules, state: &State, effect: Effect, letters: &mut Vec<Letter>) {
+    let id = effect.id();
+    match effect {
+        Effect::CallTool { .. } => {
+            let outcomes = [
+                ("step returned", ToolOutcome::returned("found")),
+                ("step failed", ToolOutcome::Failed { kind: "timeout".into(), message: "…".into() }),
+            ];
+            for (name, outcome) in outcomes {
+                letters.push(letter(name, Event::ToolReturned { effect: id, outcome }, true));
+            }
+        }
+        Effect::Wait { .. } => letters.push(letter("time passed", Event::TimePassed { effect: id }, true)),
+        Effect::AskHuman { .. } => people(rules, id, letters),
+        Effect::AskModel { role, .. } => {
+            for (name, reply) in replies::of(rules, state, role) {
+                let name = format!("{role}: {name}");
+                letters.push(letter(name, Event::ModelReplied { effect: id, reply }, true));
+            }
+            for class in FailureClass::ALL {
+                let failure = ModelFailure { class, message: "…".into() };
+                let event = Event::ModelFailed { effect: id, failure };
+                letters.push(letter(format!("{role}: {class}"), event, true));
+            }
+        }
+    }
+}
+
+/// Every kind of answer of a person.
+fn people(rules: &Rules, effect: EffectId, letters: &mut Vec<Letter>) {
+    let edit = |steps: Vec<PlanStep>| HumanAnswer::Edit { steps };
+    let mut answers = vec![
+        ("responded", HumanAnswer::respond("yes"), true),
+        ("rejected", HumanAnswer::reject("no"), true),
+        (
+            "edited to something unknown",
+            edit(vec![PlanStep { tool: "no such tool".into(), ..PlanStep::default() }]),
+            false,
+        ),
+    ];
+    if rules.policy().plan.final_step == crate::contract::FinalStep::None {
+        let asks = PlanStep { tool: HITL.into(), ..PlanStep::default() };
+        answers.push(("edited to nothing", edit(Vec::new()), true));
+        // There may be no room for one more.
+        answers.push(("edited to another question", edit(vec![asks; 99]), false));
+    }
+    for (name, answer, fits) in answers {
+        letters.push(letter(name, Event::HumanAnswered { effect, answer }, fits));
+    }
+}
+
+/// Events that answer nothing outstanding: late, repeated, foreign, of the wrong kind.
+fn strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
+    let task = &state.task;
+    let reply = |effect| Event::ModelReplied { effect, reply: ModelReply::text("{}") };
+    let returned = |effect| Event::ToolReturned { effect, outcome: ToolOutcome::returned("late") };
+    let failed = |effect| Event::ModelFailed {
+        effect,
+        failure: ModelFailure { class: FailureClass::Refusal, message: "…".into() },
+    };
+    let mut drafts = vec![0, 1, task.draft, task.draft + 1];
+    drafts.dedup();
+    for draft in drafts {
+        for ask in [0, 1, 2, u32::MAX] {
+            let ids = [
+                EffectKind::Plan { draft, ask },
+                EffectKind::Validate { draft, ask },
+                EffectKind::Write { draft, ask },
+                EffectKind::Step { draft, step: ask.wrapping_sub(1), attempt: 1 },
+                EffectKind::Step { draft, step: 0, attempt: ask },
+                EffectKind::Wait { draft, step: 0, attempt: ask },
+                EffectKind::Human { draft, step: ask.wrapping_sub(1) },
+                EffectKind::Orchestrate { draft, nth: ask, ask: 1 },
+                EffectKind::Scope { ask },
+                EffectKind::PreviousContext { ask },
+                EffectKind::Intent { ask },
+            ];
+            for id in ids.map(EffectId::from) {
+                let here = waiting.iter().any(|effect| effect.id() == id);
+                let asked = waiting.iter().find(|effect| effect.id() == id);
+                let by = |kind: fn(&Effect) -> bool| here && asked.is_some_and(kind);
+                if !by(|effect| matches!(effect, Effect::AskModel { .. })) {
+                    letters.push(letter("stray reply", reply(id), false));
+                    letters.push(letter("stray failure", failed(id), false));
+                }
+                if !by(|effect| matches!(effect, Effect::CallTool { .. })) {
+                    letters.push(letter("stray result", returned(id), false));
+                }
+                if !by(|effect| matches!(effect, Effect::AskHuman { .. })) {
+                    let answer = HumanAnswer::respond("late");
+                    letters.push(letter("stray word", Event::HumanAnswered { effect: id, answer }, false));
+                }
+                if !by(|effect| matches!(effect, Effect::Wait { .. })) {
+                    letters.push(letter("stray time", Event::TimePassed { effect: id }, false));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Schedule: which steps may start, and what follows for others when one is finished. Counted, never
+//! searched, so a step costs the same in a plan of ten thousand as in a plan of ten.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::state::{Progress, Schedule, StepRun};
+use crate::contract::plan::Links;
+use crate::contract::{Plan, PlanStep, canonical};
+use crate::spec::Duplicates;
+
+impl Progress {
+    /// A plan of which nothing has run.
+    pub(super) fn of(draft: u32, plan: Arc<Plan>, links: Links, duplicates: Duplicates) -> Self {
+        let steps = vec![StepRun::Pending; plan.steps.len()];
+        let mut progress = Progress { draft, plan, steps, schedule: Schedule::default() };
+        progress.schedule.links = links;
+        progress.line_up(0, duplicates);
+        progress
+    }
+
+    /// Adds the steps of a later draft. What is there stays as it is.
+    pub(super) fn extend(&mut self, more: &Arc<Plan>, links: Links, duplicates: Duplicates) {
+        let base = self.steps.len();
+        Arc::make_mut(&mut self.plan).steps.extend(more.steps.iter().cloned());
+        self.steps.resize(base + more.steps.len(), StepRun::Pending);
+        self.schedule.links.append(base, links);
+        self.line_up(base, duplicates);
+    }
+
+    /// Forgets the steps that have not begun.
+    pub(super) fn drop_pending(&mut self) {
+        let kept = self.begun();
+        if kept == self.steps.len() {
+            return;
+        }
+        Arc::make_mut(&mut self.plan).steps.truncate(kept);
+        self.steps.truncate(kept);
+        let Schedule { links, twins, missing, ready, .. } = &mut self.schedule;
+        for list in [&mut links.needs, &mut links.dependents] {
+            list.truncate(kept);
+        }
+        links.dependents.iter_mut().for_each(|dependents| dependents.retain(|step| (*step as usize) < kept));
+        links.inputs.truncate(kept);
+        twins.truncate(kept);
+        missing.truncate(kept);
+        ready.clear();
+    }
+
+    /// Puts other steps in the place of those that have not begun.
+    pub(super) fn replace_pending(&mut self, steps: Vec<PlanStep>, links: Links, duplicates: Duplicates) {
+        self.drop_pending();
+        let plan = Arc::new(Plan { steps, ..Plan::default() });
+        self.extend(&plan, links, duplicates);
+    }
+
+    /// Counts what each step from `base` on waits for, and makes ready what waits for nothing.
+    fn line_up(&mut self, base: usize, duplicates: Duplicates) {
+        let count = self.steps.len();
+        if duplicates == Duplicates::Skip {
+            self.find_twins(base);
+        }
+        let schedule = &mut self.schedule;
+        if schedule.links.needs.is_empty() && schedule.twins.is_empty() {
+            schedule.ready.extend(base as u32..count as u32);
+            return;
+        }
+        schedule.missing.resize(base, 0);
+        let finished: Vec<bool> = self.steps.iter().map(StepRun::is_finished).collect();
+        let unfinished = |&&need: &&u32| !finished.get(need as usize).is_some_and(|&finished| finished);
+        for step in base..count {
+            let needs = schedule.links.needs.get(step).map_or(&[][..], Vec::as_slice);
+            let mut missing = needs.iter().filter(unfinished).count() as u32;
+            let twin = schedule.twins.get(step).copied().flatten().filter(|twin| unfinished(&twin));
+            if let Some(twin) = twin.filter(|twin| !needs.contains(twin)) {
+                missing += 1;
+                schedule.links.dependents.resize(count.max(schedule.links.dependents.len()), Vec::new());
+                schedule.links.dependents[twin as usize].push(step as u32);
+            }
+            schedule.missing.push(missing);
+            if missing == 0 {
+                schedule.ready.insert(step as u32);
+            }
+        }
+    }
+
+    /// For each step from `base` on, the nearest earlier one with the same tool and the same input.
+    fn find_twins(&mut self, base: usize) {
+        let mut seen: HashMap<String, u32> = HashMap::new();
+        let mut twins: Vec<Option<u32>> = std::mem::take(&mut self.schedule.twins);
+        twins.resize(base, None);
+        for (at, step) in self.plan.steps.iter().enumerate() {
+            let Some(key) = self.call_key(at, step) else {
+                twins.extend((at >= base).then_some(None));
+                continue;
+            };
+            // A skipped step stands for the one that it repeats.
+            let stands_for = match self.steps[at] {
+                StepRun::Skipped { same_as: Some(same) } => same,
+                _ => at as u32,
+            };
+            let twin = seen.insert(key, stands_for);
+            if at >= base {
+                twins.push(twin);
+            }
+        }
+        self.schedule.twins = twins;
+    }
+
+    /// What makes two steps the same call; none for what is no call.
+    fn call_key(&self, at: usize, step: &PlanStep) -> Option<String> {
+        if step.is_final() || step.is_hitl() {
+            return None;
+        }
+        let from = self.schedule.links.inputs.get(at).copied().flatten();
+        // What an earlier draft found is known; what this one will find is told apart by its step.
+        let input = match from {
+            Some(source) => match self.output(source) {
+                Some(output) => canonical(&output.into()),
+                None => format!("step {source}"),
+            },
+            None => step.input.as_ref().map(canonical).unwrap_or_default(),
+        };
+        let told = if from.is_some() || step.input.is_none() { step.told() } else { "" };
+        Some(format!("{}\u{0}{input}\u{0}{told}", step.tool))
+    }
+
+    /// Records what became of a step and makes ready what waited for it alone.
+    pub(super) fn finish(&mut self, step: u32, run: StepRun) {
+        let Some(slot) = self.steps.get_mut(step as usize) else { return };
+        self.schedule.failed += u32::from(matches!(run, StepRun::Failed { .. }));
+        self.schedule.finished += 1;
+        *slot = run;
+        let Some(dependents) = self.schedule.links.dependents.get(step as usize) else { return };
+        for &dependent in dependents {
+            let Some(missing) = self.schedule.missing.get_mut(dependent as usize) else { continue };
+            *missing = missing.saturating_sub(1);
+            if *missing == 0 {
+                self.schedule.ready.insert(dependent);
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The state of a run: the phase with its stage, and the task's memory.
+
+mod error;
+mod steps;
+mod task;
+
+pub use error::{ErrorCode, Failure, RunError};
+pub use steps::{NestedRun, Progress, Schedule, StepRun};
+pub use task::{Artifacts, Counters, Decided, Draft, Feedback, Input, Speaker, Task, Turn, Understanding};
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::contract::ContractError;
+
+/// A run at one moment. It serialises whole: written, read and stepped is the same as stepped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// What the run is doing.
+    pub phase: Phase,
+    /// What the run knows.
+    pub task: Box<Task>,
+}
+
+/// The six phases. What a phase is doing at the moment is data inside it: its stage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Phase {
+    /// A plan is made.
+    Plan(PlanStage),
+    /// The steps of an accepted plan run.
+    Execute(ExecuteStage),
+    /// The results are judged.
+    Validate(Asking),
+    /// The answer is written.
+    Write(Writing),
+    /// There is an answer. Nothing more happens.
+    Done,
+    /// The run ended without one. Nothing more happens.
+    Error,
+}
+
+impl Phase {
+    /// The phase without its stage.
+    pub fn name(&self) -> PhaseName {
+        match self {
+            Phase::Plan(_) => PhaseName::Plan,
+            Phase::Execute(_) => PhaseName::Execute,
+            Phase::Validate(_) => PhaseName::Validate,
+            Phase::Write(_) => PhaseName::Write,
+            Phase::Done => PhaseName::Done,
+            Phase::Error => PhaseName::Error,
+        }
+    }
+}
+
+/// The name of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum PhaseName {
+    /// See [`Phase::Plan`].
+    Plan,
+    /// See [`Phase::Execute`].
+    Execute,
+    /// See [`Phase::Validate`].
+    Validate,
+    /// See [`Phase::Write`].
+    Write,
+    /// See [`Phase::Done`].
+    Done,
+    /// See [`Phase::Error`].
+    Error,
+}
+
+impl PhaseName {
+    /// Whether nothing follows this phase.
+    pub fn is_terminal(self) -> bool {
+        matches!(self, PhaseName::Done | PhaseName::Error)
+    }
+}
+
+impl fmt::Display for PhaseName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PhaseName::Plan => "PLAN",
+            PhaseName::Execute => "EXECUTE",
+            PhaseName::Validate => "VALIDATE",
+            PhaseName::Write => "WRITE",
+            PhaseName::Done => "DONE",
+            PhaseName::Error => "ERROR",
+        })
+    }
+}
+
+/// What PLAN is doing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStage {
+    /// Waiting to hear whether the question is in scope.
+    Screening(Asking),
+    /// Waiting to hear whether the answer needs the earlier turns.
+    Recalling(Asking),
+    /// Waiting to hear what the user wants.
+    Classifying(Asking),
+    /// Waiting for a planner's reply: the first plan, one after a rejection, or the next steps.
+    Drafting(Asking),
+}
+
+impl PlanStage {
+    /// The reply it waits for.
+    pub fn asking(&self) -> &Asking {
+        match self {
+            PlanStage::Screening(asking)
+            | PlanStage::Recalling(asking)
+            | PlanStage::Classifying(asking)
+            | PlanStage::Drafting(asking) => asking,
+        }
+    }
+}
+
+/// What EXECUTE is doing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecuteStage {
+    /// Steps run.
+    Running,
+    /// Waiting for a person to answer about one step. Nothing else moves until they do.
+    AwaitingHuman {
+        /// The step's position in the plan, from 0.
+        step: u32,
+    },
+    /// Waiting to hear what becomes of the rest of the plan. No step runs.
+    Orchestrating(Asking),
+}
+
+/// Waiting for one reply of a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asking {
+    /// Which asking this is, from 1; later ones are repairs.
+    pub ask: u32,
+    /// What was wrong with the reply before, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<Box<Repair>>,
+}
+
+impl Asking {
+    /// The first asking.
+    pub fn first() -> Self {
+        Asking { ask: 1, repair: None }
+    }
+}
+
+/// What WRITE is doing: waiting for the writer, and why it may.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Writing {
+    /// Why the run may write.
+    pub gate: Gate,
+    /// The reply it waits for.
+    #[serde(flatten)]
+    pub asking: Asking,
+}
+
+/// Why a run may enter WRITE. There is no other way in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    /// The validator accepted.
+    Accepted,
+    /// The policy has no validator.
+    ValidationOff,
+    /// The replans or the iterations are used up and the policy says to answer with what there is.
+    Exhausted,
+    /// No tool is needed, or no further one.
+    NoToolNeeded,
+    /// The written answer is judged, and not what was collected.
+    JudgedAfterwards,
+}
+
+/// A reply that broke its contract, to be shown to the model with the error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repair {
+    /// What was wrong, and where.
+    pub error: ContractError,
+    /// The reply, cut to a bounded length.
+    pub reply: String,
+}

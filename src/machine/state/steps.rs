@@ -1,0 +1,212 @@
+//! The steps of a plan being carried out, and which of them may start.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Counters, State};
+use crate::contract::plan::Links;
+use crate::contract::{Plan, Source};
+use crate::machine::TraceLine;
+
+/// A plan being carried out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The draft whose plan this is, from 1; the first of them where finished steps are kept.
+    pub draft: u32,
+    /// The plan. Frozen, unless a later draft, an orchestrator or a person adds to it.
+    pub plan: Arc<Plan>,
+    /// One slot for each step, in plan order.
+    pub steps: Vec<StepRun>,
+    /// Which steps may start.
+    pub schedule: Schedule,
+}
+
+impl Progress {
+    /// The first of the steps that a step waits for that failed, if one did.
+    pub(in crate::machine) fn failed_need(&self, step: usize) -> Option<u32> {
+        let needs = self.schedule.links.needs.get(step)?;
+        let failed = |&need: &u32| matches!(self.steps.get(need as usize), Some(StepRun::Failed { .. }));
+        needs.iter().copied().find(|need| failed(need))
+    }
+
+    /// The output of a step; of a skipped one, the output of the step it repeats.
+    pub fn output(&self, step: u32) -> Option<&str> {
+        match self.steps.get(step as usize)? {
+            StepRun::Skipped { same_as: Some(same) } => self.steps.get(*same as usize)?.output(),
+            run => run.output(),
+        }
+    }
+
+    /// Whether a later step may refer to this one.
+    pub fn is_done(&self, step: usize) -> bool {
+        matches!(
+            self.steps.get(step),
+            Some(StepRun::Completed { .. } | StepRun::Skipped { same_as: Some(_) })
+        )
+    }
+
+    /// How many steps have begun: those that are kept when the rest is dropped.
+    pub(in crate::machine) fn begun(&self) -> usize {
+        self.steps.iter().position(|run| *run == StepRun::Pending).unwrap_or(self.steps.len())
+    }
+}
+
+/// How far one step is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum StepRun {
+    /// Not started.
+    #[default]
+    Pending,
+    /// Its tool is being called, or the role that does it is being asked.
+    Running {
+        /// Which try, from 1.
+        attempt: u32,
+    },
+    /// It failed and is to be tried again when some time has passed.
+    Waiting {
+        /// The try that is waited for, from 2.
+        attempt: u32,
+    },
+    /// A person is being asked.
+    WaitingHuman,
+    /// An agent does it: a run of its own.
+    Nested {
+        /// Which try, from 1.
+        attempt: u32,
+        /// That run.
+        run: Box<State>,
+    },
+    /// Done.
+    Completed {
+        /// What came of it.
+        output: String,
+        /// Where that comes from.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        sources: Vec<Source>,
+        /// How often it was tried.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        attempts: u32,
+        /// Whether the reply came out of the cache.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cached: bool,
+        /// The run that did it, where it was an agent's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        nested: Option<Box<NestedRun>>,
+    },
+    /// Failed; the output is `ERROR: <kind>: <message>`.
+    Failed {
+        /// The failure as a result.
+        output: String,
+        /// How often it was tried; 0 where it was not.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        attempts: u32,
+        /// The run that failed, where it was an agent's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        nested: Option<Box<NestedRun>>,
+    },
+    /// Left out.
+    Skipped {
+        /// The step that it repeats; none where what remained of the plan was left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        same_as: Option<u32>,
+    },
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(count: &u32) -> bool {
+    *count == 1
+}
+
+/// What is kept of an agent's run under the step it did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NestedRun {
+    /// The trace it left.
+    pub trace: Vec<TraceLine>,
+    /// What it spent; the outer run's counters include it.
+    pub counters: Counters,
+}
+
+impl StepRun {
+    /// Done on the first try.
+    pub fn completed(output: impl Into<String>) -> Self {
+        StepRun::Completed {
+            output: output.into(),
+            sources: Vec::new(),
+            attempts: 1,
+            cached: false,
+            nested: None,
+        }
+    }
+
+    /// The step's result, where it has one.
+    pub fn output(&self) -> Option<&str> {
+        match self {
+            StepRun::Completed { output, .. } | StepRun::Failed { output, .. } => Some(output),
+            _ => None,
+        }
+    }
+
+    /// Where the result comes from.
+    pub fn sources(&self) -> &[Source] {
+        match self {
+            StepRun::Completed { sources, .. } => sources,
+            _ => &[],
+        }
+    }
+
+    /// How often it was tried so far, a try under way included.
+    pub fn attempts(&self) -> u32 {
+        match self {
+            StepRun::Pending | StepRun::Skipped { .. } => 0,
+            StepRun::WaitingHuman => 1,
+            StepRun::Running { attempt } | StepRun::Nested { attempt, .. } => *attempt,
+            StepRun::Waiting { attempt } => attempt - 1,
+            StepRun::Completed { attempts, .. } | StepRun::Failed { attempts, .. } => *attempts,
+        }
+    }
+
+    /// The status by name.
+    pub fn status(&self) -> &'static str {
+        match self {
+            StepRun::Pending => "pending",
+            StepRun::Running { .. } | StepRun::Waiting { .. } | StepRun::Nested { .. } => "running",
+            StepRun::WaitingHuman => "waiting_human",
+            StepRun::Completed { .. } => "completed",
+            StepRun::Failed { .. } => "failed",
+            StepRun::Skipped { .. } => "skipped",
+        }
+    }
+
+    /// Whether nothing more will happen to it.
+    pub fn is_finished(&self) -> bool {
+        matches!(self, StepRun::Completed { .. } | StepRun::Failed { .. } | StepRun::Skipped { .. })
+    }
+}
+
+/// Which steps may start: counted, never searched.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// Which steps wait for which.
+    pub links: Links,
+    /// For each step, the earlier one that it repeats; empty where repetitions are nobody's concern.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub twins: Vec<Option<u32>>,
+    /// For each step, how many of those it waits for are unfinished; empty where none waits.
+    pub missing: Vec<u32>,
+    /// Steps that wait for nothing and have not started.
+    pub ready: BTreeSet<u32>,
+    /// How many steps run, waiting ones included.
+    pub running: u32,
+    /// How many steps are finished, failed and skipped ones included.
+    pub finished: u32,
+    /// How many steps failed.
+    pub failed: u32,
+    /// Whether the step that runs must run alone.
+    pub alone: bool,
+}

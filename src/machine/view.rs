@@ -1,0 +1,142 @@
+//! Views: what people ask of a run, derived from its state. Nothing here is kept anywhere.
+
+use serde::Serialize;
+
+use super::state::{ExecuteStage, Phase, PhaseName, Progress, State, StepRun, Task};
+use crate::contract::{PlanStep, Source, Verdict};
+
+/// The plan as a to-do list, with where the run is in it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlanView {
+    /// The steps, in plan order.
+    pub plan: Vec<StepView>,
+    /// The first step that is not finished, from 0; as many as there are steps where all are.
+    pub current_step: usize,
+    /// Whether a plan is being made.
+    pub is_planning: bool,
+    /// Whether its steps are being carried out.
+    pub is_executing: bool,
+    /// Whether a person is being asked.
+    pub is_waiting_human: bool,
+    /// `waiting_human`, `completed`, `failed`, or `running` before it is one of them.
+    pub status: &'static str,
+}
+
+/// One step of the list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StepView {
+    /// What was planned.
+    #[serde(flatten)]
+    pub step: PlanStep,
+    /// How far it is.
+    pub status: &'static str,
+    /// What came of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// How it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What a person said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hitl_response: Option<String>,
+}
+
+impl PlanView {
+    /// The view of a run.
+    pub fn of(state: &State) -> Self {
+        let progress = state.task.progress.as_ref();
+        let plan: Vec<StepView> = progress.map(steps).unwrap_or_default();
+        let finished = |progress: &Progress| progress.steps.iter().position(|run| !run.is_finished());
+        let current_step = progress.and_then(finished).unwrap_or(plan.len());
+        let phase = state.phase.name();
+        let is_waiting_human = waits_for_a_person(state);
+        let status = match phase {
+            PhaseName::Done => "completed",
+            PhaseName::Error => "failed",
+            _ if is_waiting_human => "waiting_human",
+            _ => "running",
+        };
+        PlanView {
+            plan,
+            current_step,
+            is_planning: phase == PhaseName::Plan,
+            is_executing: phase == PhaseName::Execute && !is_waiting_human,
+            is_waiting_human,
+            status,
+        }
+    }
+}
+
+fn steps(progress: &Progress) -> Vec<StepView> {
+    let view = |(step, run): (&PlanStep, &StepRun)| {
+        let output = run.output().map(str::to_owned);
+        let failed = matches!(run, StepRun::Failed { .. });
+        let (error, result) = if failed { (output, None) } else { (None, output) };
+        let (hitl_response, result) = if step.is_hitl() { (result, None) } else { (None, result) };
+        StepView { step: step.clone(), status: run.status(), result, error, hitl_response }
+    };
+    progress.plan.steps.iter().zip(&progress.steps).map(view).collect()
+}
+
+/// Whether the run, or one nested in it, waits for a person.
+pub fn waits_for_a_person(state: &State) -> bool {
+    if matches!(state.phase, Phase::Execute(ExecuteStage::AwaitingHuman { .. })) {
+        return true;
+    }
+    let runs = state.task.progress.iter().flat_map(|progress| &progress.steps);
+    runs.into_iter().any(|run| matches!(run, StepRun::Nested { run, .. } if waits_for_a_person(run)))
+}
+
+/// One finished step of any plan of the run: the audit trail.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PastStep<'a> {
+    /// The draft whose plan it is in, from 1.
+    pub draft: u32,
+    /// Its position in that plan, from 0.
+    pub step_index: usize,
+    /// What was planned.
+    pub step: &'a PlanStep,
+    /// How it ended.
+    pub status: &'static str,
+    /// What came of it.
+    pub output: &'a str,
+}
+
+/// Everything that was done, over all plans, oldest first.
+pub fn past_steps(task: &Task) -> Vec<PastStep<'_>> {
+    let plans = task.artifacts.past.iter().chain(&task.progress);
+    let steps = plans.flat_map(|progress| {
+        let steps = progress.plan.steps.iter().zip(&progress.steps).enumerate();
+        steps.filter_map(|(step_index, (step, run))| {
+            let draft = progress.draft;
+            Some(PastStep { draft, step_index, step, status: run.status(), output: run.output()? })
+        })
+    });
+    steps.collect()
+}
+
+/// What was collected for the answer: the outputs of the steps that count, each once.
+pub fn collected_info(task: &Task) -> Vec<&str> {
+    let mut collected: Vec<&str> = Vec::new();
+    for run in task.progress.iter().flat_map(|progress| &progress.steps) {
+        if let StepRun::Completed { output, .. } = run
+            && !collected.contains(&output.as_str())
+        {
+            collected.push(output);
+        }
+    }
+    collected
+}
+
+/// What the validator said, draft by draft.
+pub fn decision_log(task: &Task) -> Vec<&Verdict> {
+    task.drafts.iter().filter_map(|draft| draft.verdict.as_ref()).collect()
+}
+
+/// The parts of the run's outline that its results come from, and those that none comes from.
+pub fn explored(task: &Task) -> (Vec<&str>, Vec<&str>) {
+    let runs = task.progress.iter().flat_map(|progress| &progress.steps);
+    let sources: Vec<&Source> = runs.flat_map(|run| run.sources()).collect();
+    let read = |part: &&str| sources.iter().any(|source| source.part.as_deref() == Some(*part));
+    task.input.outline.iter().map(String::as_str).partition(read)
+}
