@@ -20,7 +20,6 @@ const SEARCH_KEY: &str = "TAVILY_API_KEY";
 
 /// Where replies are kept, for agents whose policy says so.
 #[derive(Debug)]
-#[allow(dead_code, reason = "MERGE: read by `world::cached` as soon as there is a cache to build")]
 pub struct Cache {
     pub folder: PathBuf,
     /// Most replies that are kept.

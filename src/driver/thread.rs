@@ -8,7 +8,7 @@ use super::agent::{Agent, asked};
 use super::observer::{Nobody, Observer};
 use super::run::{Run, Stopped, Waiting};
 use super::stop::CancelToken;
-use crate::machine::{HumanAnswer, Input};
+use crate::machine::{HumanAnswer, Input, Speaker, Turn};
 use crate::spec::Memory;
 
 /// Most turns, question and answer together, that a thread remembers. The oldest go first.
@@ -150,8 +150,9 @@ impl Thread {
 
 /// Puts the earlier turns into an input.
 fn remember(input: &mut Input, turns: &VecDeque<(String, String)>) {
-    // MERGE: `input.history` comes with the machine's new input; each pair is two of its turns.
-    let _ = (input, turns);
+    let turn = |role, content: &String| Turn { role, content: content.clone() };
+    let pair = |(question, answer)| [turn(Speaker::User, question), turn(Speaker::Assistant, answer)];
+    input.history = turns.iter().map(|(question, answer)| (question, answer)).flat_map(pair).collect();
 }
 
 /// A message as it is remembered.
