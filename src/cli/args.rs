@@ -108,7 +108,8 @@ $XDG_CONFIG_HOME/planwright/config.toml or ~/.config/planwright/config.toml (%AP
 Its keys: base_url, model, api_key_env (the name of a variable, never the key), agent, docs,
 structured_output, call_timeout_seconds, connect_timeout_seconds, max_tries, wiki_url, search_url,
 search_key_env, currency; tables: [prices.\"MODEL\"] with input, output and cached, for a million tokens each;
-[cache] with folder, entries and bytes, for agents whose policy says `enable_cache`.";
+[cache] with folder, entries and bytes, for agents whose policy says `enable_cache`; [embeddings] with model,
+base_url and api_key_env, for `hybrid_search`; contract and standard, the files that the contract tools read.";
 
 fn run_help() -> String {
     format!("{RUN_EXAMPLES}\n\n{SETTINGS}\n\n{}", super::exit::Exit::table())

@@ -12,6 +12,7 @@ mod agents;
 mod args;
 mod chat;
 mod config;
+mod contract;
 mod cost;
 mod coverage;
 mod diagram;

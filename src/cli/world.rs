@@ -78,6 +78,11 @@ fn toolbox(settings: &Settings, wanted: impl Fn(&str) -> bool) -> Outcome<Vec<Ar
             None => Docs::of(super::handbook::documents()),
         }));
     }
+    #[cfg(feature = "docs")]
+    if let Some(contracts) = super::contract::tools(settings, &wanted)? {
+        let named = |tool: &Arc<dyn Tool>| wanted(&tool.contract().name);
+        tools.extend(contracts.tools().into_iter().filter(named));
+    }
     #[cfg(feature = "http")]
     tools.extend(online(settings, &wanted)?);
     Ok(tools)
