@@ -5,7 +5,7 @@ use planwright::agents;
 use planwright::contract::{FinalStep, ToolContract, ToolEffect};
 use planwright::machine::explore::{self, Machine, Report};
 use planwright::machine::{
-    Effect, EffectId, ErrorCode, Event, Gate, Phase, PhaseName, Refusal, Refused, RunError, State, Step,
+    Effect, EffectKind, ErrorCode, Event, Gate, Phase, PhaseName, Refusal, Refused, RunError, State, Step,
 };
 use planwright::spec::{Bounds, Execution, OnExhausted, OnStepFailure, Rules, Spec};
 
@@ -200,8 +200,8 @@ fn a_machine_that_writes_after_a_rejection_is_not_gated() {
 fn a_machine_that_takes_an_answer_twice_is_caught() {
     struct Forgetful;
     impl Machine for Forgetful {
-        fn admit(&self, state: &State, event: &Event) -> Result<(), Refusal> {
-            match planwright::machine::admit(state, event) {
+        fn admit(&self, rules: &Rules, state: &State, event: &Event) -> Result<(), Refusal> {
+            match planwright::machine::admit(rules, state, event) {
                 Err(Refusal::AlreadyAnswered(_)) => Ok(()),
                 other => other,
             }
@@ -232,7 +232,7 @@ fn a_machine_that_goes_on_after_the_end_is_not_terminal() {
         "terminal",
         &Bent(|_: &State, _: &Rules, step: &mut Step| {
             if step.state.phase.name() == PhaseName::Done {
-                let id = EffectId::Write { draft: 1, ask: 1 };
+                let id = EffectKind::Write { draft: 1, ask: 1 }.into();
                 step.effects.push(Effect::AskModel { id, role: planwright::spec::RoleName::Writer });
             }
         }),

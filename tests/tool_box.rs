@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use planwright::contract::{ToolContract, ToolEffect};
-use planwright::driver::{Secret, Tool, ToolCall, ToolError};
+use planwright::driver::{Secret, Tool, ToolCall, ToolError, ToolOutput};
 use planwright::tool::{FnTool, ToolBox};
 use serde_json::json;
 
@@ -14,7 +14,7 @@ fn saying(name: &str, what: &'static str) -> impl Tool + use<> {
 fn said(tools: &ToolBox, name: &str) -> Option<String> {
     let input = json!("x");
     let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 99 };
-    tools.get(name).map(|tool| tool.call(&call).unwrap())
+    tools.get(name).map(|tool| tool.call(&call).unwrap().text)
 }
 
 #[track_caller]
@@ -50,7 +50,7 @@ fn the_box_knows_the_keys_of_its_tools_and_shows_none() {
         fn contract(&self) -> ToolContract {
             ToolContract::text("keyed", "Has a key.", ToolEffect::Read)
         }
-        fn call(&self, _: &ToolCall<'_>) -> Result<String, ToolError> {
+        fn call(&self, _: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
             Err(ToolError::new("http", "no"))
         }
         fn secrets(&self) -> Vec<Secret> {

@@ -25,7 +25,8 @@ fn of(documents: &[(&str, &str)]) -> Docs {
 
 fn call(docs: &Docs, query: &str, max_output_bytes: usize) -> Result<String, ToolError> {
     let input = json!(query);
-    docs.call(&ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes })
+    let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes };
+    docs.call(&call).map(|output| output.text)
 }
 
 /// The sources of what is found, best first.

@@ -35,7 +35,7 @@ fn ask(tool: &dyn Tool, timeout: Duration) -> Result<String, ToolError> {
         timeout: Some(timeout),
         max_output_bytes: 24_000,
     };
-    tool.call(&call)
+    tool.call(&call).map(|output| output.text)
 }
 
 fn search(url: &str) -> (Search, Waits) {

@@ -142,7 +142,7 @@ const NOT_YET: &str = r#"{"ok": false, "reason": "예시가 없다", "fix_hint":
 const GOOD: &str = r#"{"ok": true, "reason": "충분하다", "fix_hint": ""}"#;
 
 fn input() -> Input {
-    Input { question: QUESTION.to_owned(), now: "2026-11-20T09:30:00+09:00[Asia/Seoul]".to_owned() }
+    Input { now: "2026-11-20T09:30:00+09:00[Asia/Seoul]".to_owned(), ..Input::question(QUESTION) }
 }
 
 /// Searched, sent back once, answered.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub const NOW: &str = "2026-11-20T09:30:00+09:00[Asia/Seoul]";
 
 pub fn asked(question: &str) -> Input {
-    Input { question: question.to_owned(), now: NOW.to_owned() }
+    Input { now: NOW.to_owned(), ..Input::question(question) }
 }
 
 /// One call of a tool.
