@@ -54,6 +54,7 @@ fn answer(effect: Effect) -> Event {
             replied(id, r#"{"ok": true, "reason": "enough", "fix_hint": ""}"#)
         }
         Effect::AskModel { id, .. } => replied(id, "All was found."),
+        other => unreachable!("the agent never asks for {other:?}"),
     }
 }
 
