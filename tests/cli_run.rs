@@ -90,6 +90,29 @@ fn json_is_one_object_with_trace_counters_and_the_steps_of_every_plan() {
 }
 
 #[test]
+fn events_are_json_lines_and_the_last_is_the_answer() {
+    let home = Home::new();
+    home.fixture("run.json");
+    let said = home.check(&["run", "--events", "--replay", "run.json"], 0);
+    let events: Vec<Value> = said.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for event in &events {
+        let keys: Vec<&String> = event.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["type", "step", "content"]);
+    }
+    let of = |at: usize| (events[at]["type"].as_str().unwrap(), events[at]["step"].as_str().unwrap());
+    assert_eq!((of(0), of(1)), (("phase", "PLAN"), ("thinking", "planning")));
+    let last = events.last().unwrap();
+    assert_eq!((&last["type"], &last["content"]), (&"answer".into(), &ANSWER.into()));
+    assert!(said.stderr.contains("PLAN"), "the screen is as ever");
+
+    exhausted().save(home.path("run.json")).unwrap();
+    let said = home.check(&["run", "--events", "--replay", "run.json"], 1);
+    let last: Value = serde_json::from_str(said.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(last["type"], "error");
+    assert_eq!(last["content"]["code"], "VALIDATION_FAILED_MAX_REPLANS");
+}
+
+#[test]
 fn run_that_ends_in_error_ends_the_program_with_1() {
     let home = Home::new();
     exhausted().save(home.path("run.json")).unwrap();

@@ -143,6 +143,19 @@ fn configuration_file_is_refused_with_its_line_and_never_quoted() {
 }
 
 #[test]
+fn cache_and_prices_of_the_configuration_file_are_read_strictly() {
+    let home = Home::new();
+    let path = "config/planwright/config.toml";
+    home.write(path, "currency = 'KRW'\n[prices.'m/1']\ninput = 1\noutput = '2.5'\n[cache]\nfolder = 'kept'\nentries = 10\nbytes = 1000\n");
+    home.check(&["run", "--quiet", "--no-cache", "12/4+9?"], 0);
+    home.check(&["run", "--quiet", "12/4+9?"], 0);
+    home.write(path, "[cache]\nfolders = 'kept'\n");
+    refused(&home, &["run", "q"], &["config.toml:2:1: unknown field `folders`"]);
+    home.write(path, "[prices.m]\ninput = 1\n");
+    refused(&home, &["run", "q"], &["config.toml:1:", "missing field `output`"]);
+}
+
+#[test]
 fn named_configuration_file_stands_in_for_the_usual_one() {
     let home = Home::new();
     home.write("config/planwright/config.toml", "agent = 'usual'\n");

@@ -13,8 +13,11 @@ fn steps(tools: &[ToolContract], role: RoleName, payload: &Value) -> Vec<String>
     let mut spec = agents::shipped("validated").unwrap();
     spec.tools = tools.to_vec();
     let rules = spec.check().unwrap();
-    let frame = rules.frame(role).unwrap().clone();
-    let request = ModelRequest { frame, payload: payload.to_string(), conversation: Vec::new() };
+    let request = ModelRequest {
+        frame: rules.frame(role).unwrap().clone(),
+        payload: payload.to_string(),
+        conversation: Vec::new(),
+    };
     let reply = Offline::new().ask(&request, None).unwrap().text;
     let plan = rules.plan().read(&reply, 100_000).unwrap().plan;
     let calls = plan.steps.iter().filter(|step| !step.is_final());

@@ -65,13 +65,25 @@ fn the_box_knows_the_keys_of_its_tools_and_shows_none() {
 #[test]
 #[cfg(all(feature = "calc", feature = "docs", feature = "http"))]
 fn every_shipped_tool_declares_its_contract() {
-    use planwright::tool::{Calc, Docs, Lookup, Search, Wiki};
-    let tools = ToolBox::new()
+    use planwright::tool::{Articles, Calc, ContractTools, Docs, Embedder, Lookup, Search, Wiki};
+    struct Silent;
+    impl Embedder for Silent {
+        fn embed(&self, _: &[String]) -> Result<Vec<Vec<f32>>, ToolError> {
+            Err(ToolError::new("http", "no"))
+        }
+    }
+    let mut tools = ToolBox::new()
         .with(Docs::of(Vec::new()))
         .with(Calc::new())
         .with(Wiki::new())
         .with(Lookup::new())
         .with(Search::new(Secret::new("key")).unwrap());
+    let embedder: Arc<dyn Embedder> = Arc::new(Silent);
+    let contracts =
+        ContractTools::new(Articles::example(), Articles::example_standard(), Some(embedder)).tools();
+    for tool in contracts {
+        tools.insert(tool);
+    }
     assert_eq!(tools.contracts(), planwright::agents::tools());
     for contract in tools.contracts() {
         contract.check().unwrap();

@@ -111,6 +111,26 @@ fn the_tool_answers_with_compact_json_best_first() {
 }
 
 #[test]
+fn each_section_that_is_shown_is_a_source_once() {
+    use planwright::contract::Source;
+    let long = format!("# Guide\n## Plan\n{}", "a plan of it. ".repeat(100));
+    let docs = of(&[("a.md", &long), ("notes.txt", "plan")]);
+    let input = json!("plan");
+    let call =
+        |most| ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: most };
+    let source = |title: &str, document: &str, part: Option<&str>| Source {
+        document: Some(document.to_owned()),
+        part: part.map(str::to_owned),
+        ..Source::titled(title)
+    };
+    let mut sources = docs.call(&call(16_000)).unwrap().sources;
+    sources.sort();
+    let expected = [source("Plan", "a.md", Some("Guide > Plan")), source("notes.txt", "notes.txt", None)];
+    assert_eq!(sources, expected);
+    assert_eq!(docs.call(&call(10)).unwrap().sources, []);
+}
+
+#[test]
 fn results_that_do_not_fit_are_left_out_whole() {
     let text = "상태 기계 ".repeat(1000);
     let docs = of(&[("a.md", &text)]);

@@ -63,6 +63,34 @@ fn check_error(replies: Vec<Reply>, requests: usize, kind: &str, message: &str) 
 }
 
 #[test]
+fn each_result_of_the_search_that_can_be_named_is_a_source_once() {
+    let result = |title: &str, url: &str| json!({"title": title, "url": url, "content": "C"});
+    let results = [
+        result("T", "https://x.org"),
+        result("T", "https://x.org"),
+        result("", "https://y.org"),
+        result("", ""),
+        result("U", ""),
+    ];
+    let server = Server::new(vec![says(200, &json!({"results": results}).to_string())]);
+    let input = json!("plans");
+    let call = |most| ToolCall {
+        input: &input,
+        idempotency_key: "run/1",
+        timeout: Some(Duration::from_secs(60)),
+        max_output_bytes: most,
+    };
+    let (search, _) = search(&server.url());
+    let sources = search.call(&call(24_000)).unwrap().sources;
+    let named: Vec<(&str, Option<&str>)> =
+        sources.iter().map(|source| (source.title.as_str(), source.url.as_deref())).collect();
+    let expected = [("T", Some("https://x.org")), ("https://y.org", Some("https://y.org")), ("U", None)];
+    assert_eq!(named, expected);
+    // What was left out for want of room is no source.
+    assert_eq!(search.call(&call(60)).unwrap().sources.len(), 1);
+}
+
+#[test]
 fn a_refused_request_is_not_tried_again() {
     for (status, name) in [
         (400, "400 Bad Request"),

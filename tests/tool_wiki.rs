@@ -6,13 +6,18 @@ mod tools_server;
 
 use std::time::Duration;
 
-use planwright::driver::{Tool, ToolCall, ToolError};
+use planwright::contract::Source;
+use planwright::driver::{Tool, ToolCall, ToolError, ToolOutput};
 use planwright::tool::retry::Retry;
 use planwright::tool::{Lookup, Wiki};
 use serde_json::{Value, json};
 use tools_server::{Server, says};
 
 fn ask(tool: &dyn Tool, text: &str) -> Result<String, ToolError> {
+    call(tool, text).map(|output| output.text)
+}
+
+fn call(tool: &dyn Tool, text: &str) -> Result<ToolOutput, ToolError> {
     let input = json!(text);
     let timeout = Some(Duration::from_secs(60));
     let call = ToolCall { input: &input, idempotency_key: "run/1", timeout, max_output_bytes: 20_000 };
@@ -56,6 +61,29 @@ fn summaries_are_cut_at_a_character() {
     let said = wiki(json!({"query": {"pages": [page(1), page(2), page(3)]}})).unwrap();
     assert_eq!(said.chars().count(), 2000);
     assert!(said.starts_with("Page: 제목\nSummary: 가"));
+}
+
+#[test]
+fn each_article_that_is_shown_is_a_source_with_its_address() {
+    let page = |title: &str, n: u32, text: &str| json!({"title": title, "index": n, "extract": text});
+    let pages = [page("A b?", 1, "One."), page("유한", 2, &"가".repeat(2000)), page("C", 3, "Unseen.")];
+    let server = Server::new(vec![says(200, &json!({"query": {"pages": pages}}).to_string())]);
+    let host = Some("127.0.0.1".to_owned());
+    let source = |title: &str, name: &str| {
+        let url = Some(format!("{}/w/index.php?title={name}", server.url()));
+        Source { title: title.to_owned(), document: host.clone(), part: None, url }
+    };
+    let output = call(&Wiki::at(&server.url()).unwrap(), "state").unwrap();
+    assert_eq!(output.sources, [source("A b?", "A_b%3F"), source("유한", "%EC%9C%A0%ED%95%9C")]);
+    assert!(!output.text.contains("Page: C"));
+
+    let page = json!({"query": {"pages": [{"title": "Finite-state machine", "extract": "E"}]}});
+    let lookups = Server::new(vec![says(200, &page.to_string())]);
+    let output = call(&Lookup::at(&lookups.url()).unwrap(), "FSM").unwrap();
+    let url = Some(format!("{}/w/index.php?title=Finite-state_machine", lookups.url()));
+    let title = "Finite-state machine".to_owned();
+    assert_eq!(output.sources, [Source { title, document: host, part: None, url }]);
+    assert_eq!(call(&Wiki::at(&Server::new(vec![says(200, "{}")]).url()).unwrap(), "x").unwrap().sources, []);
 }
 
 #[test]

@@ -46,7 +46,8 @@ pub fn shipped(name: &str) -> Option<Spec> {
     Some(load(source(name)?).expect("the test `every_shipped_agent_loads` reads each of them"))
 }
 
-/// The contract of a shipped tool, such as `calc`.
+/// The contract of a shipped tool: `calc`, `docs`, `wiki`, `lookup`, `search`, `hybrid_search`,
+/// `get_article_by_index`, `get_article_by_title` or `lookup_standard_contract`.
 pub fn tool(name: &str) -> Option<ToolContract> {
     tools().into_iter().find(|tool| tool.name == name)
 }

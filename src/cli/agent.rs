@@ -51,9 +51,10 @@ pub fn rules(agent: &str, spec: Spec) -> Outcome<Rules> {
 pub fn for_fixture(fixture: &Fixture, asked_for: Option<&str>, as_recorded: bool) -> Outcome<Spec> {
     if let Some(agent) = asked_for {
         let found = spec(agent)?;
-        let has = |name: &str| fixture.spec.tools.iter().any(|tool| tool.name == name);
+        let names = tool_names(&fixture.spec);
+        let has = |name: &str| names.contains(&name);
         return Ok(match is_file(agent) {
-            true => found.with_tools(|tool| has(&tool.name)),
+            true => with_tools(found, &has),
             false => with_tools_of(found, &fixture.spec),
         });
     }
@@ -66,7 +67,8 @@ pub fn for_fixture(fixture: &Fixture, asked_for: Option<&str>, as_recorded: bool
 fn with_tools_of(shipped: Spec, recorded: &Spec) -> Spec {
     let has = |spec: &Spec, name: &str| spec.tools.iter().any(|tool| tool.name == name);
     let own = recorded.tools.iter().filter(|tool| !has(&shipped, &tool.name)).cloned().collect::<Vec<_>>();
-    let mut spec = shipped.with_tools(|tool| has(recorded, &tool.name));
+    let names = tool_names(recorded);
+    let mut spec = with_tools(shipped, &|tool| names.contains(&tool));
     spec.tools.extend(own);
     spec
 }
@@ -82,9 +84,9 @@ pub fn replaying(spec: Spec) -> Outcome<Agent> {
 pub fn choose_tools(spec: Spec, asked_for: Option<&str>, settings: &Settings) -> Outcome<Spec> {
     if let Some(list) = asked_for {
         let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-        let known = |name: &&&str| spec.tools.iter().any(|tool| tool.name == **name);
-        if let Some(unknown) = names.iter().find(|name| !known(name)) {
-            let has = spec.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ");
+        let has = tool_names(&spec);
+        if let Some(unknown) = names.iter().find(|name| !has.contains(name)) {
+            let has = has.join(", ");
             let problem = format!("--tools: the agent {} has no tool {unknown:?}; it has {has}", spec.name);
             return Err(Failure::unusable(problem));
         }
@@ -93,16 +95,34 @@ pub fn choose_tools(spec: Spec, asked_for: Option<&str>, settings: &Settings) ->
                 format!("--tools: `search` needs a key, and {} is not set", settings.search_key_env);
             return Err(Failure::unusable(problem).hint("set it, or leave `search` out"));
         }
-        return Ok(spec.with_tools(|tool| names.contains(&tool.name.as_str())));
+        return Ok(with_tools(spec, &|tool| names.contains(&tool)));
     }
     let online = settings.server.is_some();
     // A language model would take the handbook for the user's own documents. With nothing else to
     // plan with, it is still better than nothing.
-    let handbook = !online || spec.tools.iter().all(|tool| tool.name == "docs");
-    Ok(spec.with_tools(|tool| match tool.name.as_str() {
+    let handbook = !online || tool_names(&spec).iter().all(|tool| *tool == "docs");
+    Ok(with_tools(spec, &|tool| match tool {
         "docs" => handbook || settings.docs.is_some(),
         "wiki" | "lookup" => online,
         "search" => online && settings.search_key.is_some(),
         _ => true,
     }))
+}
+
+/// The tools that a spec and the agents in it name, each once.
+pub fn tool_names(spec: &Spec) -> Vec<&str> {
+    let mut names: Vec<&str> = spec.tools.iter().map(|tool| tool.name.as_str()).collect();
+    for inner in spec.agents.iter().filter_map(|member| member.spec.as_deref()) {
+        let more: Vec<&str> = tool_names(inner).into_iter().filter(|name| !names.contains(name)).collect();
+        names.extend(more);
+    }
+    names
+}
+
+/// The spec with only some of its tools, the agents in it likewise.
+fn with_tools(mut spec: Spec, keep: &dyn Fn(&str) -> bool) -> Spec {
+    for member in &mut spec.agents {
+        member.spec = member.spec.take().map(|inner| Box::new(with_tools(*inner, keep)));
+    }
+    spec.with_tools(|tool| keep(&tool.name))
 }

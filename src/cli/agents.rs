@@ -8,7 +8,7 @@ use super::failure::Outcome;
 use super::style::columns;
 use super::{agent, out, text};
 use crate::agents;
-use crate::spec::{Spec, Validate};
+use crate::spec::{Horizon, Intake, Orchestrate, Spec, Validate, ValidateAt, Write};
 
 pub fn agents(args: &AgentsArgs) -> Outcome<Exit> {
     match &args.command {
@@ -40,17 +40,54 @@ fn list(as_json: bool) -> Outcome<()> {
     out::print(&(lines.join("\n") + "\n"))
 }
 
+/// The phases of an agent in one line, out of its policy.
 fn flow(spec: &Spec) -> String {
-    match spec.policy.validate {
-        Validate::Off => "PLAN EXECUTE WRITE".to_owned(),
-        Validate::Verdict | Validate::Sufficiency => {
-            format!("PLAN EXECUTE VALIDATE WRITE, at most {} replans", spec.limits.max_replans)
+    let (policy, limits) = (&spec.policy, &spec.limits);
+    let mut phases = vec![match policy.intake.as_slice() {
+        [] => "PLAN".to_owned(),
+        intake => {
+            let asked: Vec<&str> = intake.iter().map(|intake| name(*intake)).collect();
+            format!("PLAN ({})", asked.join(", "))
         }
+    }];
+    phases.push(match policy.orchestrate {
+        Orchestrate::Never => "EXECUTE".to_owned(),
+        Orchestrate::EachStep => "EXECUTE (orchestrated)".to_owned(),
+    });
+    let validate = (policy.validate != Validate::Off).then(|| "VALIDATE".to_owned());
+    let write = match policy.write {
+        Write::Model => Some("WRITE"),
+        Write::LastResult => Some("WRITE (last result)"),
+        Write::Summary => Some("WRITE (summary)"),
+        Write::Planner => None,
+    };
+    let write = write.map(str::to_owned);
+    phases.extend(
+        match policy.validate_at {
+            ValidateAt::Results => [validate, write],
+            ValidateAt::Answer => [write, validate],
+        }
+        .into_iter()
+        .flatten(),
+    );
+    let phases = phases.join(" ");
+    match (policy.horizon, limits.max_iterations) {
+        (Horizon::Next, Some(most)) => format!("{phases}, at most {most} rounds"),
+        _ if policy.can_replan() => format!("{phases}, at most {} replans", limits.max_replans),
+        _ => phases,
+    }
+}
+
+fn name(intake: Intake) -> &'static str {
+    match intake {
+        Intake::Scope => "scope",
+        Intake::PreviousContext => "previous context",
+        Intake::Intent => "intent",
     }
 }
 
 fn object(spec: &Spec) -> Value {
-    let tools: Vec<&str> = spec.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let tools = agent::tool_names(spec);
     json!({
         "name": spec.name, "default": spec.name == agents::DEFAULT, "flow": flow(spec),
         "description": spec.description, "tools": tools,

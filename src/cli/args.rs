@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::style::Color;
-use crate::driver::RecordMode;
+
+mod running;
+
+pub use running::{AgentArgs, ChatArgs, Mode, ResumeArgs, RunArgs, ShowArgs, WorldArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,6 +19,7 @@ Examples:
   planwright run --record fixtures/sum.json \"12/4+9?\"
   planwright replay fixtures/
   planwright trace fixtures/sum.json
+  planwright chat --docs ./notes
 
 Without a model, a key and a base URL, an offline model answers with words out of your documents.";
 
@@ -39,7 +43,10 @@ pub enum Command {
     /// Answer a question
     #[command(after_help = RUN_EXAMPLES, after_long_help = run_help())]
     Run(Box<RunArgs>),
-    /// Go on with an interrupted run from its journal
+    /// Ask one question after another
+    #[command(after_help = CHAT_EXAMPLES, after_long_help = chat_help())]
+    Chat(Box<ChatArgs>),
+    /// Go on with an interrupted or waiting run from its journal
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(Box<ResumeArgs>),
     /// Check fixtures: does each replay the same under the present rules?
@@ -53,6 +60,9 @@ pub enum Command {
     Agents(AgentsArgs),
     /// Explore every reachable state of an agent and check the invariants
     Verify(VerifyArgs),
+    /// List the edges of each agent's machine that no fixture takes
+    #[command(after_help = COVERAGE_EXAMPLES)]
+    Coverage(CoverageArgs),
 }
 
 impl Command {
@@ -64,7 +74,8 @@ impl Command {
             Command::Replay(args) => args.json,
             Command::Trace(args) => args.json,
             Command::Verify(args) => args.json,
-            Command::Diagram(_) | Command::Agents(_) => false,
+            Command::Coverage(args) => args.json,
+            Command::Chat(_) | Command::Diagram(_) | Command::Agents(_) => false,
         }
     }
 }
@@ -76,8 +87,19 @@ Examples:
   planwright run --journal run.jsonl \"...\"        then, after an interruption:  planwright resume run.jsonl
   planwright run --record sum.json \"12/4+9?\"      later, with no network:  planwright run --replay sum.json
   planwright run --json \"12/4+9?\" | jq .answer
+  planwright run --events \"12/4+9?\" | jq -r .type
 
-The answer alone goes to stdout, everything else to stderr.";
+The answer alone goes to stdout, everything else to stderr. Where a person is asked and nobody sits at the
+terminal, the run ends waiting (exit code 5); `planwright resume --respond TEXT FILE` answers and goes on.";
+
+const CHAT_EXAMPLES: &str = "\
+Examples:
+  planwright chat --docs ./notes
+  printf '%s\\n' \"12/4+9?\" \"7*6?\" | planwright chat
+
+A line is a question, or the answer to the question that the agent has asked a person (`reject: REASON`
+says no). /trace shows the transitions of the last run, /history what is remembered, /help the commands,
+/quit ends; so does the end of the input. The exit code is that of the last question.";
 
 const SETTINGS: &str = "\
 Settings come from flags, else from the environment (OPENAI_API_KEY, OPENAI_BASE_URL, PLANWRIGHT_MODEL),
@@ -85,19 +107,27 @@ else from the configuration file: --config FILE, else $PLANWRIGHT_CONFIG, else
 $XDG_CONFIG_HOME/planwright/config.toml or ~/.config/planwright/config.toml (%APPDATA% on Windows).
 Its keys: base_url, model, api_key_env (the name of a variable, never the key), agent, docs,
 structured_output, call_timeout_seconds, connect_timeout_seconds, max_tries, wiki_url, search_url,
-search_key_env.";
+search_key_env, currency; tables: [prices.\"MODEL\"] with input, output and cached, for a million tokens each;
+[cache] with folder, entries and bytes, for agents whose policy says `enable_cache`.";
 
 fn run_help() -> String {
     format!("{RUN_EXAMPLES}\n\n{SETTINGS}\n\n{}", super::exit::Exit::table())
 }
 
+fn chat_help() -> String {
+    format!("{CHAT_EXAMPLES}\n\n{SETTINGS}\n\n{}", super::exit::Exit::table())
+}
+
 const RESUME_EXAMPLES: &str = "\
 Examples:
   planwright resume run.jsonl
+  planwright resume --respond \"좋습니다\" run.jsonl
+  planwright resume --reject \"too expensive\" run.jsonl
   planwright resume --base-url http://localhost:8080/v1 --model qwen3 run.jsonl
 
 The run goes on under the rules in its journal. What was answered is not asked again; a write that may
-have happened is not repeated (exit code 4).";
+have happened is not repeated (exit code 4). --respond, --reject and --edit answer the question that a
+waiting run has asked a person; an answer that does not fit is refused, and the run waits on (exit code 5).";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
@@ -105,115 +135,6 @@ Examples:
   planwright replay --agent my-agent.toml fixtures/mine/*.json
 
 Exit codes: 0 all replay the same, 1 some drift (the difference is shown), 2 some cannot be read.";
-
-/// Which model, tools and documents.
-#[derive(Args)]
-pub struct WorldArgs {
-    /// The model to ask [env: PLANWRIGHT_MODEL]
-    #[arg(long, value_name = "NAME")]
-    pub model: Option<String>,
-    /// An OpenAI-compatible server, such as http://localhost:8080/v1 [env: OPENAI_BASE_URL]
-    #[arg(long, value_name = "URL")]
-    pub base_url: Option<String>,
-    /// The environment variable that holds the server's key [default: OPENAI_API_KEY]
-    #[arg(long, value_name = "VARIABLE")]
-    pub api_key_env: Option<String>,
-    /// Answer with the offline model, whatever is configured
-    #[arg(long, conflicts_with_all = ["model", "base_url", "api_key_env"])]
-    pub offline: bool,
-    /// The folder that the tool `docs` searches
-    #[arg(long, value_name = "DIR")]
-    pub docs: Option<PathBuf>,
-    /// The configuration file [env: PLANWRIGHT_CONFIG]
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-}
-
-/// How a run is shown.
-#[derive(Args)]
-pub struct ShowArgs {
-    /// Print one JSON object instead of the answer
-    #[arg(long)]
-    pub json: bool,
-    /// Print the transitions as a table on stderr at the end
-    #[arg(long)]
-    pub trace: bool,
-    /// Say nothing on stderr but errors
-    #[arg(long, short)]
-    pub quiet: bool,
-}
-
-#[derive(Args)]
-pub struct RunArgs {
-    /// The question; - reads it from stdin
-    #[arg(required_unless_present = "replay")]
-    pub question: Option<String>,
-    /// A shipped agent, or a spec file (with a `/` or ending in .toml) [default: validated]
-    #[arg(long, value_name = "NAME|FILE")]
-    pub agent: Option<String>,
-    #[command(flatten)]
-    pub world: WorldArgs,
-    /// The tools a plan may name, out of those in the agent's spec
-    #[arg(long, value_name = "A,B,…")]
-    pub tools: Option<String>,
-    /// How many new plans the run may try, instead of what the spec says
-    #[arg(long, value_name = "N")]
-    pub max_replans: Option<u32>,
-    /// The time the models are told, for runs that repeat
-    #[arg(long, value_name = "TEXT", conflicts_with = "replay")]
-    pub now: Option<String>,
-    /// Record the run to a fixture
-    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
-    pub record: Option<PathBuf>,
-    /// What to do with the fixture of --record
-    #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "record")]
-    pub record_mode: Mode,
-    /// Take every answer out of a fixture; ask nobody
-    #[arg(long, value_name = "FILE")]
-    pub replay: Option<PathBuf>,
-    /// Write a journal, so that the run can be resumed
-    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
-    pub journal: Option<PathBuf>,
-    #[command(flatten)]
-    pub show: ShowArgs,
-}
-
-/// The record modes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum Mode {
-    /// Replay only; what was not recorded is an error
-    None,
-    /// Record where there is no fixture yet, else replay it
-    #[default]
-    Once,
-    /// Replay what was recorded, record what is new
-    NewEpisodes,
-    /// Record everything anew
-    All,
-}
-
-impl From<Mode> for RecordMode {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::None => RecordMode::None,
-            Mode::Once => RecordMode::Once,
-            Mode::NewEpisodes => RecordMode::NewEpisodes,
-            Mode::All => RecordMode::All,
-        }
-    }
-}
-
-#[derive(Args)]
-pub struct ResumeArgs {
-    /// The journal
-    #[arg(value_name = "FILE")]
-    pub journal: PathBuf,
-    #[command(flatten)]
-    pub world: WorldArgs,
-    #[command(flatten)]
-    pub show: ShowArgs,
-}
 
 #[derive(Args)]
 pub struct ReplayArgs {
@@ -226,6 +147,33 @@ pub struct ReplayArgs {
     /// Replay under the spec in the fixture
     #[arg(long)]
     pub as_recorded: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+const COVERAGE_EXAMPLES: &str = "\
+Examples:
+  planwright coverage fixtures/
+  planwright coverage --json fixtures/ | jq '.agents[].missing'
+
+Reachable edges are found by walking the machine under the agent's rules, taken ones by going through the
+fixtures. A file coverage.toml in the folder may say why an edge is not taken:
+  [[missing]]
+  agent = \"validated\"        (or \"*\" for every agent)
+  edge = \"EXECUTE --failed--> ERROR\"
+  reason = \"only the deadline ends EXECUTE here\"
+
+Exit codes: 0 every edge is taken or explained, 1 some are not (or a reason is stale), 2 unusable input.";
+
+#[derive(Args)]
+pub struct CoverageArgs {
+    /// Fixtures, or folders of them
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub paths: Vec<PathBuf>,
+    /// List the shipped agents without a fixture as well
+    #[arg(long)]
+    pub all: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

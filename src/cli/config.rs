@@ -1,47 +1,32 @@
 //! Settings: flags, else the environment, else the configuration file. A key is only ever read
 //! from the environment, and no error here repeats a value that might be one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
+mod file;
+
+use file::ConfigFile;
+pub use file::StructuredOutput;
 
 use super::args::WorldArgs;
 use super::failure::{Failure, Outcome};
 use crate::driver::Secret;
+use crate::spec::Prices;
 
 const OPENAI: &str = "https://api.openai.com/v1";
 const KEY: &str = "OPENAI_API_KEY";
 const SEARCH_KEY: &str = "TAVILY_API_KEY";
 
-/// The configuration file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ConfigFile {
-    pub base_url: Option<String>,
-    pub model: Option<String>,
-    pub api_key_env: Option<String>,
-    /// Named here to be refused with a reason.
-    api_key: Option<toml::Spanned<serde::de::IgnoredAny>>,
-    pub agent: Option<String>,
-    pub docs: Option<PathBuf>,
-    pub structured_output: Option<StructuredOutput>,
-    pub call_timeout_seconds: Option<u64>,
-    pub connect_timeout_seconds: Option<u64>,
-    pub max_tries: Option<u32>,
-    pub wiki_url: Option<String>,
-    pub search_url: Option<String>,
-    pub search_key_env: Option<String>,
-}
-
-/// How a reply's form is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StructuredOutput {
-    Auto,
-    JsonSchema,
-    JsonObject,
-    Prompt,
+/// Where replies are kept, for agents whose policy says so.
+#[derive(Debug)]
+#[allow(dead_code, reason = "MERGE: read by `world::cached` as soon as there is a cache to build")]
+pub struct Cache {
+    pub folder: PathBuf,
+    /// Most replies that are kept.
+    pub entries: Option<usize>,
+    /// Most bytes that they may take.
+    pub bytes: Option<u64>,
 }
 
 /// Where answers come from, and how to get there. A build without HTTP reads it all and uses part.
@@ -59,6 +44,11 @@ pub struct Settings {
     pub search_key: Option<Secret>,
     /// The variable that was looked at for it.
     pub search_key_env: String,
+    /// What models cost; a spec's own prices go before these.
+    pub prices: Prices,
+    pub currency: Option<String>,
+    /// Where replies are kept; `None` where nobody wants that, or there is no place for it.
+    pub cache: Option<Cache>,
 }
 
 /// A server with an OpenAI-compatible endpoint.
@@ -96,6 +86,9 @@ impl Settings {
             search_url: file.search_url,
             search_key: variable(&search_key_env)?.map(Secret::new),
             search_key_env,
+            prices: file.prices,
+            currency: file.currency.filter(|currency| !currency.trim().is_empty()),
+            cache: if args.no_cache { None } else { file.cache.settled() },
         })
     }
 }
@@ -184,75 +177,4 @@ fn variable_name(name: &str, place: &str) -> Outcome<()> {
     }
     let problem = format!("{place}: expected the name of an environment variable, found something else");
     Err(Failure::unusable(problem).hint("put the key into a variable and name that, never the key itself"))
-}
-
-impl ConfigFile {
-    /// The configuration file of this call. One that is asked for must exist.
-    fn find(flag: Option<&Path>) -> Outcome<Self> {
-        let named = std::env::var_os("PLANWRIGHT_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
-        if let Some(path) = flag.map(Path::to_owned).or(named) {
-            return ConfigFile::load(&path);
-        }
-        match usual_place().filter(|path| path.exists()) {
-            Some(path) => ConfigFile::load(&path),
-            None => Ok(ConfigFile::default()),
-        }
-    }
-
-    fn load(path: &Path) -> Outcome<Self> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::caused(format!("{}: cannot be read", path.display()), error))?;
-        let mut file = ConfigFile::parse(&text)
-            .map_err(|problem| Failure::unusable(format!("{}:{problem}", path.display())))?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        file.docs = file.docs.map(|docs| at_home(folder, docs));
-        let is_path = |agent: &String| super::agent::is_file(agent);
-        if let Some(agent) = file.agent.take_if(|agent| is_path(agent)) {
-            file.agent = Some(at_home(folder, PathBuf::from(agent)).to_string_lossy().into_owned());
-        }
-        Ok(file)
-    }
-
-    /// Reads the file. Errors say `line:column: problem` and never show a line of the file: it
-    /// might hold a key after all.
-    fn parse(text: &str) -> Result<Self, String> {
-        let place = |at: usize| {
-            let before = text.get(..at).unwrap_or(text);
-            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-            format!("{}:{column}", before.matches('\n').count() + 1)
-        };
-        let file: ConfigFile = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            format!("{}: {}", place(at), error.message())
-        })?;
-        if let Some(key) = &file.api_key {
-            let at = place(key.span().start);
-            return Err(format!(
-                "{at}: `api_key` is refused: a key in a file is soon in a backup or a repository. Put it \
-                 into an environment variable and name that in `api_key_env`"
-            ));
-        }
-        Ok(file)
-    }
-}
-
-/// Paths in the file are seen from its folder; `~/` is the user's home.
-fn at_home(folder: &Path, path: PathBuf) -> PathBuf {
-    match (path.strip_prefix("~"), home()) {
-        (Ok(rest), Some(home)) => home.join(rest),
-        _ => folder.join(path),
-    }
-}
-
-fn home() -> Option<PathBuf> {
-    std::env::home_dir().filter(|home| !home.as_os_str().is_empty())
-}
-
-fn usual_place() -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = match cfg!(windows) {
-        true => folder("APPDATA"),
-        false => folder("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config"))),
-    };
-    Some(base?.join("planwright").join("config.toml"))
 }

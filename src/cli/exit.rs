@@ -10,12 +10,20 @@ pub enum Exit {
     Unusable,
     Interrupted,
     InDoubt,
+    Waiting,
     Cancelled,
 }
 
 impl Exit {
-    const ALL: [Exit; 6] =
-        [Exit::Done, Exit::Failed, Exit::Unusable, Exit::Interrupted, Exit::InDoubt, Exit::Cancelled];
+    const ALL: [Exit; 7] = [
+        Exit::Done,
+        Exit::Failed,
+        Exit::Unusable,
+        Exit::Interrupted,
+        Exit::InDoubt,
+        Exit::Waiting,
+        Exit::Cancelled,
+    ];
 
     pub fn code(self) -> u8 {
         match self {
@@ -24,6 +32,7 @@ impl Exit {
             Exit::Unusable => 2,
             Exit::Interrupted => 3,
             Exit::InDoubt => 4,
+            Exit::Waiting => 5,
             Exit::Cancelled => 130,
         }
     }
@@ -36,6 +45,7 @@ impl Exit {
             Exit::Unusable => "UNUSABLE",
             Exit::Interrupted => "INTERRUPTED",
             Exit::InDoubt => "IN_DOUBT",
+            Exit::Waiting => "WAITING",
             Exit::Cancelled => "CANCELLED",
         }
     }
@@ -51,6 +61,7 @@ impl Exit {
                 "interrupted: the model did not answer; a run with --journal or --record can go on"
             }
             Exit::InDoubt => "in doubt: a write may or may not have happened and is not repeated",
+            Exit::Waiting => "waiting: a person has to answer; a run with --journal can go on with `resume`",
             Exit::Cancelled => "cancelled",
         }
     }

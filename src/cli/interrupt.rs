@@ -1,17 +1,40 @@
-//! Ctrl-C. The first stops the run at its next answer, the second ends the program at once.
+//! Ctrl-C. The first stops what runs at its next answer, the second ends the program at once.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::exit::Exit;
 use super::screen::Voice;
 use crate::driver::CancelToken;
 
-/// Listens for Ctrl-C. Without a token the first already ends the program, with `farewell`.
-pub fn listen(token: Option<CancelToken>, voice: Voice, farewell: String) {
-    let pressed = AtomicBool::new(false);
+/// What Ctrl-C stops at the moment.
+#[derive(Clone, Default)]
+pub struct Stopper(Arc<Mutex<Option<CancelToken>>>);
+
+impl Stopper {
+    /// A token for what runs from now on.
+    pub fn begin(&self) -> CancelToken {
+        let token = CancelToken::new();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(token.clone());
+        token
+    }
+
+    /// Nothing runs any more.
+    pub fn end(&self) {
+        self.take();
+    }
+
+    fn take(&self) -> Option<CancelToken> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Listens for Ctrl-C. Where nothing runs the first already ends the program, with `farewell`.
+pub fn listen(voice: Voice, farewell: String) -> Stopper {
+    let stopper = Stopper::default();
+    let running = stopper.clone();
     // Where no handler can be set, Ctrl-C ends the program, as it always does.
     let _ = ctrlc::set_handler(move || {
-        if let (Some(token), false) = (&token, pressed.swap(true, Ordering::Relaxed)) {
+        if let Some(token) = running.take() {
             token.cancel();
             voice.say("planwright: stopping at the next answer; press Ctrl-C again to stop at once");
             return;
@@ -22,4 +45,5 @@ pub fn listen(token: Option<CancelToken>, voice: Voice, farewell: String) {
         super::out::complain(&format!("planwright: stopped at once{farewell}"));
         std::process::exit(Exit::Cancelled.code().into());
     });
+    stopper
 }

@@ -1,6 +1,6 @@
 //! The command-line program.
 //!
-//! stdout holds results alone: the answer, a table, or one JSON object. Whatever tells how it is
+//! stdout holds results alone: the answer, a table, one JSON object, or events as JSON lines. Whatever tells how it is
 //! going, and every error, goes to stderr. `exit.rs` holds the exit codes.
 //!
 //! **Invariant:** nothing here decides anything about a run; a run of the program is a run of the
@@ -10,14 +10,21 @@
 mod agent;
 mod agents;
 mod args;
+mod chat;
 mod config;
+mod cost;
+mod coverage;
 mod diagram;
 mod exit;
 mod failure;
 #[cfg(feature = "docs")]
 mod handbook;
 mod interrupt;
+mod line;
+mod object;
 mod out;
+mod person;
+mod prepare;
 mod replay;
 mod report;
 mod resume;
@@ -27,6 +34,7 @@ mod style;
 mod text;
 mod trace;
 mod verify;
+mod watch;
 mod world;
 
 use std::process::ExitCode;
@@ -69,12 +77,14 @@ pub fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> Outcome<Exit> {
     match cli.command {
         Command::Run(args) => run::run(&args, cli.color),
+        Command::Chat(args) => chat::chat(&args, cli.color),
         Command::Resume(args) => resume::resume(&args, cli.color),
         Command::Replay(args) => replay::replay(&args, cli.color),
         Command::Trace(args) => trace::trace(&args),
         Command::Diagram(args) => diagram::diagram(&args),
         Command::Agents(args) => agents::agents(&args),
         Command::Verify(args) => verify::verify(&args),
+        Command::Coverage(args) => coverage::coverage(&args),
     }
 }
 

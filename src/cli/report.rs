@@ -2,16 +2,20 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::args::ShowArgs;
+use super::cost::Spent;
 use super::exit::Exit;
 use super::failure::{Failure, Outcome};
+use super::object::{drift_json, object};
 use super::screen::Screen;
+use super::watch::Watch;
 use super::{out, text, trace};
-use crate::driver::{Cause, Interrupted, Run, Stopped};
+use crate::driver::{Cause, Interrupted, Run, Stopped, Waiting};
 use crate::journal::{Drift, Fixture};
-use crate::machine::{ErrorCode, Progress, RunError, State};
+use crate::machine::{ErrorCode, RunError, State};
+use crate::spec::Prices;
 
 /// A run as it was asked for.
 pub struct Asked<'a> {
@@ -21,42 +25,92 @@ pub struct Asked<'a> {
     pub show: &'a ShowArgs,
     pub journal: Option<&'a Path>,
     pub record: Option<&'a Path>,
+    /// What models cost, and in which currency.
+    pub prices: &'a Prices,
+    pub currency: Option<&'a str>,
+}
+
+impl ShowArgs {
+    /// Who watches a run that is shown like this.
+    pub fn watch<'a>(&self, screen: &'a Screen) -> Watch<'a> {
+        match (self.events, self.json) {
+            (true, _) => Watch::events(screen),
+            (false, true) => Watch::quietly(screen),
+            (false, false) => Watch::answer(screen),
+        }
+    }
 }
 
 /// Tells what came of it.
-pub fn conclude(asked: &Asked<'_>, screen: &Screen, result: Result<Run, Stopped>) -> Outcome<Exit> {
+pub fn conclude(asked: &Asked<'_>, watch: &Watch<'_>, result: Result<Run, Stopped>) -> Outcome<Exit> {
+    let screen = watch.screen;
     screen.clear();
+    watch.ended(&result);
     match result {
-        Ok(run) => ended(asked, screen, &run),
+        Ok(run) => ended(asked, watch, &run),
         Err(Stopped::Interrupted(interrupted)) => self::interrupted(asked, screen, &interrupted),
+        Err(stopped @ Stopped::Refused { .. }) => {
+            let hint = "the run waits on; give another answer".to_owned();
+            Err(Failure { exit: Exit::Waiting, error: stopped.into(), hint: Some(hint) })
+        }
+        Err(stopped @ (Stopped::NotWaiting | Stopped::Waiting { .. })) => Err(Failure::unusable(stopped)),
         Err(Stopped::Drifted(drifts)) => drifted(asked, &drifts),
         Err(stopped @ Stopped::InDoubt { .. }) => in_doubt(asked, stopped),
         Err(Stopped::Incomplete(problem)) => Err(Failure::unusable(problem)),
         Err(Stopped::Unsaved { error, run }) => {
-            ended(asked, screen, &run)?;
+            ended(asked, watch, &run)?;
             Err(Failure::unusable(error))
         }
         Err(Stopped::Journal(error)) => Err(Failure::unusable(error)),
         Err(Stopped::Fixture(error)) => Err(Failure::unusable(error)),
-        Err(stopped) => Err(Failure::unusable(stopped)),
     }
 }
 
-fn ended(asked: &Asked<'_>, screen: &Screen, run: &Run) -> Outcome<Exit> {
+fn ended(asked: &Asked<'_>, watch: &Watch<'_>, run: &Run) -> Outcome<Exit> {
     let state = run.state();
-    show_trace(asked, screen, state);
+    show_trace(asked, watch.screen, state);
+    if let Some(line) = Spent::of(state, asked.prices).line(asked.currency) {
+        watch.screen.note(&line);
+    }
+    if let Some(open) = run.waiting() {
+        return waiting(asked, state, open);
+    }
     if asked.show.json {
         out::print_json(&object(asked, Some(state)))?;
     }
     let Some(error) = run.error() else {
         if !asked.show.json {
-            out::print_text(run.answer().unwrap_or_default())?;
+            watch.print_answer(run.answer().unwrap_or_default())?;
         }
         return Ok(Exit::Done);
     };
     let exit = if error.code == ErrorCode::Cancelled { Exit::Cancelled } else { Exit::Failed };
     let problem = anyhow::anyhow!("the run ended without an answer: {error}");
     Err(Failure { exit, error: problem, hint: hint_for(error, asked) })
+}
+
+/// The question, and how to answer it.
+fn waiting(asked: &Asked<'_>, state: &State, open: &Waiting) -> Outcome<Exit> {
+    if asked.show.json {
+        let mut object = object(asked, Some(state));
+        object["waiting"] = json!({
+            "effect": open.effect, "step": u64::from(open.step) + 1, "question": open.question,
+            "refused": open.refused,
+        });
+        out::print_json(&object)?;
+    }
+    out::complain(&format!("planwright: the run waits for a person: {}", text::clean(&open.question)));
+    if let Some(refused) = &open.refused {
+        out::complain(&format!("  the last answer was refused: {}", text::line(refused)));
+    }
+    out::complain(&match asked.journal {
+        Some(journal) => {
+            let journal = quoted(journal);
+            format!("  hint: planwright resume --respond TEXT {journal}  answers; --reject REASON says no")
+        }
+        None => "  hint: with --journal FILE the run could be answered later".to_owned(),
+    });
+    Ok(Exit::Waiting)
 }
 
 fn hint_for(error: &RunError, asked: &Asked<'_>) -> Option<String> {
@@ -156,63 +210,6 @@ fn show_trace(asked: &Asked<'_>, screen: &Screen, state: &State) {
         let lines = trace::table(&state.task.trace, None, Some(screen.columns()));
         lines.iter().for_each(|line| out::complain(line));
     }
-}
-
-/// A drift for machines.
-pub fn drift_json(drift: &Drift) -> Value {
-    let mut value = json!({"kind": drift.kind(), "message": drift.to_string()});
-    if let Some(difference) = drift.difference() {
-        value["path"] = json!(difference.path);
-        value["recorded"] = json!(difference.recorded);
-        value["now"] = json!(difference.now);
-    }
-    value
-}
-
-/// The object that `--json` prints. Every field is always there.
-fn object(asked: &Asked<'_>, state: Option<&State>) -> Value {
-    let task = state.map(|state| &state.task);
-    json!({
-        "answer": task.and_then(|task| task.artifacts.final_answer.as_ref()),
-        "error": task.and_then(|task| task.error()),
-        "interrupted": null,
-        "in_doubt": null,
-        "drift": [],
-        "phase": state.map(|state| state.phase.name()),
-        // As the run keeps it: without the value of a key.
-        "question": task.map_or(asked.question, |task| &task.input.question),
-        "now": task.map(|task| &task.input.now),
-        "agent": asked.agent,
-        "model": asked.model,
-        "journal": asked.journal.map(|path| path.display().to_string()),
-        "fixture": asked.record.map(|path| path.display().to_string()),
-        "counters": task.map(|task| &task.counters),
-        "tainted": task.map(|task| task.tainted),
-        "steps": state.map_or_else(Vec::new, steps),
-        "trace": task.map_or(&[][..], |task| &task.trace),
-    })
-}
-
-/// Every step of every plan, in order, with what came of it.
-fn steps(state: &State) -> Vec<Value> {
-    let plans = state.task.artifacts.past.iter().chain(&state.task.progress);
-    let of_plan = |(nth, progress): (usize, &Progress)| {
-        let steps = progress.plan.steps.iter().zip(&progress.steps).enumerate();
-        let of_step =
-            |(at, (planned, run)): (usize, (&crate::contract::PlanStep, &crate::machine::StepRun))| {
-                let mut step = json!({"draft": nth + 1, "step": at + 1, "id": planned.name(at)});
-                if let (Some(step), Ok(Value::Object(planned))) =
-                    (step.as_object_mut(), serde_json::to_value(planned))
-                {
-                    step.extend(planned);
-                }
-                step["status"] = json!(run.status());
-                step["output"] = json!(run.output());
-                step
-            };
-        steps.map(of_step).collect::<Vec<Value>>()
-    };
-    plans.enumerate().flat_map(of_plan).collect()
 }
 
 /// A path as it can be typed.

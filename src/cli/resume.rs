@@ -1,24 +1,29 @@
-//! `resume`: goes on with an interrupted run from its journal.
+//! `resume`: goes on with an interrupted run from its journal, or answers the question that it waits
+//! with.
 
 use super::args::ResumeArgs;
 use super::config::Settings;
 use super::exit::Exit;
 use super::failure::{Failure, Outcome};
 use super::report::{self, Asked};
-use super::run::farewell;
+use super::run::{at_terminal, farewell};
 use super::screen::Screen;
 use super::style::Color;
 use super::{agent, interrupt, world};
-use crate::driver::{CancelToken, in_doubt};
+use crate::contract::PlanStep;
+use crate::driver::in_doubt;
 use crate::journal::{FileJournal, Journal, fold};
+use crate::machine::HumanAnswer;
 
 pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
     let screen = Screen::new(args.show.quiet, color);
+    let answer = answer(args)?;
     let mut journal = FileJournal::open(&args.journal).map_err(Failure::unusable)?;
     let records = journal.records().map_err(Failure::unusable)?;
     let folded =
         fold(records).map_err(|error| Failure::unusable(format!("{}: {error}", args.journal.display())))?;
     let spec = folded.rules.spec().clone();
+    let mut currency = None;
     let (agent, model) = if folded.state.phase.name().is_terminal() {
         screen.note("the run has ended; nothing is asked again");
         (agent::replaying(spec)?, "journal".to_owned())
@@ -37,11 +42,15 @@ pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
             return Err(Failure::unusable(problem).hint(hint));
         }
         screen.note(&format!("{name} answers, agent {}", spec.name));
-        (world::agent(spec, &settings, model)?, name)
+        currency.clone_from(&settings.currency);
+        (world::agent(spec, &settings, model, at_terminal(color))?, name)
     };
-    let cancel = CancelToken::new();
-    interrupt::listen(Some(cancel.clone()), screen.voice.clone(), farewell(Some(&args.journal)));
-    let result = agent.resume_with(&mut journal, Some(&screen), cancel);
+    let token = interrupt::listen(screen.voice.clone(), farewell(Some(&args.journal))).begin();
+    let watch = args.show.watch(&screen);
+    let result = match answer {
+        Some(answer) => agent.answer_with(&mut journal, answer, &watch, token),
+        None => agent.resume_with(&mut journal, Some(&watch), token),
+    };
     let asked = Asked {
         question: &folded.state.task.input.question,
         agent: &agent.rules().spec().name,
@@ -49,6 +58,36 @@ pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
         show: &args.show,
         journal: Some(&args.journal),
         record: None,
+        prices: &folded.rules.spec().prices,
+        currency: currency.as_deref(),
     };
-    report::conclude(&asked, &screen, result)
+    report::conclude(&asked, &watch, result)
+}
+
+/// Longest file of steps that is read, in bytes.
+const MOST: u64 = 1 << 20;
+
+/// The answer that this call gives, where it gives one.
+fn answer(args: &ResumeArgs) -> Outcome<Option<HumanAnswer>> {
+    if let Some(text) = &args.respond {
+        return Ok(Some(HumanAnswer::respond(text)));
+    }
+    if let Some(reason) = &args.reject {
+        return Ok(Some(HumanAnswer::reject(reason)));
+    }
+    let Some(path) = &args.edit else { return Ok(None) };
+    let place = path.display();
+    let unreadable = |error| Failure::caused(format!("--edit: {place}: cannot be read"), error);
+    let length = std::fs::metadata(path).map_err(unreadable)?.len();
+    if length > MOST {
+        return Err(Failure::unusable(format!(
+            "--edit: {place}: expected at most {MOST} bytes, found {length}"
+        )));
+    }
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    let steps: Vec<PlanStep> = serde_json::from_str(&text).map_err(|error| {
+        Failure::unusable(format!("--edit: {place}: expected a JSON list of plan steps: {error}"))
+            .hint("such as [{\"tool\": \"calc\", \"input\": \"1+1\"}]")
+    })?;
+    Ok(Some(HumanAnswer::Edit { steps }))
 }

@@ -2,20 +2,20 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::args::{Mode, RunArgs};
 use super::config::Settings;
 use super::exit::Exit;
 use super::failure::{Failure, Outcome};
+use super::person::Person;
 use super::report::{self, Asked};
 use super::screen::Screen;
-use super::style::Color;
-use super::{agent, interrupt, world};
-use crate::agents;
-use crate::driver::{Agent, CancelToken, now};
+use super::style::{Color, Style};
+use super::{agent, interrupt, prepare};
+use crate::driver::{Human, now};
 use crate::journal::{FileJournal, Fixture, Journal};
 use crate::machine::Input;
-use crate::spec::Spec;
 
 /// Longest question that is read from stdin, in bytes.
 const MOST: u64 = 1 << 20;
@@ -31,7 +31,10 @@ pub fn run(args: &RunArgs, color: Color) -> Outcome<Exit> {
             screen.note(&format!("every answer comes from {}{again}", path.display()));
             replay(args, &screen, path, fixture)
         }
-        recorded => ask(args, &screen, question.unwrap_or_default(), recorded.map(|(_, fixture)| fixture)),
+        recorded => {
+            let recorded = recorded.map(|(_, fixture)| fixture);
+            ask(args, color, &screen, question.unwrap_or_default(), recorded)
+        }
     }
 }
 
@@ -84,20 +87,13 @@ fn recorded<'a>(args: &'a RunArgs, question: Option<&str>) -> Outcome<Option<(&'
     Ok(Some((path, fixture)))
 }
 
-/// The spec as this call asks for it.
-fn adjusted(mut spec: Spec, args: &RunArgs) -> Spec {
-    if let Some(max_replans) = args.max_replans {
-        spec.limits.max_replans = max_replans;
-    }
-    spec
-}
-
 fn replay(args: &RunArgs, screen: &Screen, path: &Path, fixture: Fixture) -> Outcome<Exit> {
-    let spec = agent::for_fixture(&fixture, args.agent.as_deref(), false)?;
-    let agent = agent::replaying(adjusted(spec, args))?;
+    let spec = agent::for_fixture(&fixture, args.of.agent.as_deref(), false)?;
+    let agent = agent::replaying(prepare::adjusted(spec, &args.of))?;
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
     let question = fixture.input.question.clone();
-    let mut job = agent.job(fixture.input.clone()).observer(screen).replay(fixture);
+    let watch = args.show.watch(screen);
+    let mut job = agent.job(fixture.input.clone()).observer(&watch).replay(fixture);
     if let Some(journal) = &mut journal {
         job = job.journal(journal);
     }
@@ -109,26 +105,33 @@ fn replay(args: &RunArgs, screen: &Screen, path: &Path, fixture: Fixture) -> Out
         show: &args.show,
         journal: args.journal.as_deref(),
         record: Some(path),
+        prices: &agent.rules().spec().prices,
+        currency: None,
     };
-    report::conclude(&asked, screen, result)
+    report::conclude(&asked, &watch, result)
 }
 
-fn ask(args: &RunArgs, screen: &Screen, question: String, recorded: Option<Fixture>) -> Outcome<Exit> {
+fn ask(
+    args: &RunArgs,
+    color: Color,
+    screen: &Screen,
+    question: String,
+    recorded: Option<Fixture>,
+) -> Outcome<Exit> {
     if args.record.is_some() && args.record == args.journal {
         return Err(Failure::unusable("--record and --journal name the same file; expected two"));
     }
     let settings = Settings::read(&args.world)?;
-    let (agent, model) = prepare(args, &settings, recorded.as_ref())?;
+    let human = at_terminal(color);
+    let (agent, model) = prepare::agent(&args.of, &settings, recorded.as_ref(), human)?;
     let spec = agent.rules().spec();
-    screen.note(&format!("{} answers, agent {}", model, spec.name));
-    if settings.docs.is_none() && spec.tools.iter().any(|tool| tool.name == "docs") {
-        screen.note("searching the built-in handbook; --docs DIR searches your own folder");
-    }
+    prepare::introduce(&agent, &model, &settings, screen);
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
-    let token = CancelToken::new();
-    interrupt::listen(Some(token.clone()), screen.voice.clone(), farewell(args.journal.as_deref()));
-    let input = Input { now: args.now.clone().unwrap_or_else(now), ..Input::question(question.clone()) };
-    let mut job = agent.job(input).observer(screen).cancel(token);
+    let token = interrupt::listen(screen.voice.clone(), farewell(args.journal.as_deref())).begin();
+    let now = args.now.clone().unwrap_or_else(now);
+    let input = Input { now, ..Input::question(question.clone()) };
+    let watch = args.show.watch(screen);
+    let mut job = agent.job(input).observer(&watch).cancel(token);
     if let Some(journal) = &mut journal {
         job = job.journal(journal as &mut dyn Journal);
     }
@@ -143,22 +146,16 @@ fn ask(args: &RunArgs, screen: &Screen, question: String, recorded: Option<Fixtu
         show: &args.show,
         journal: args.journal.as_deref(),
         record: args.record.as_deref(),
+        prices: &spec.prices,
+        currency: settings.currency.as_deref(),
     };
-    report::conclude(&asked, screen, result)
+    report::conclude(&asked, &watch, result)
 }
 
-/// The agent, with the model and the tools that it may use. One that goes on with a recording
-/// keeps the tools it was recorded with: they are part of every request.
-fn prepare(args: &RunArgs, settings: &Settings, recorded: Option<&Fixture>) -> Outcome<(Agent, String)> {
-    let spec = match recorded {
-        Some(fixture) if args.tools.is_none() => agent::for_fixture(fixture, args.agent.as_deref(), false)?,
-        _ => {
-            let name = args.agent.as_deref().or(settings.agent.as_deref()).unwrap_or(agents::DEFAULT);
-            agent::choose_tools(agent::spec(name)?, args.tools.as_deref(), settings)?
-        }
-    };
-    let (model, name) = world::model(settings)?;
-    Ok((world::agent(adjusted(spec, args), settings, model)?, name))
+/// The person at the terminal, where there is one.
+pub fn at_terminal(color: Color) -> Option<Arc<dyn Human>> {
+    let person = Person::at_terminal(Style::of(color, &std::io::stderr()))?;
+    Some(Arc::new(person))
 }
 
 fn create_journal(path: &Path) -> Outcome<FileJournal> {

@@ -192,7 +192,18 @@ impl Observer for Screen {
             }
             Signal::Finished { step, tool, failed, output } => self.finished(step, tool, failed, output),
             Signal::Traced(line) => self.traced(line),
-            _ => {}
+            Signal::Cached { .. } => self.detail(Look::Dim, "cached", "answered before"),
+            Signal::Waiting { effect, delay } => {
+                let step = effect.step().unwrap_or_default();
+                let message =
+                    format!("{} waits {} s before another try", u64::from(step) + 1, delay.as_secs_f64());
+                match self.voice {
+                    Voice::Live(_) => self.spin(Waiting::Step(step), &message),
+                    _ => self.detail(Look::Dim, &message, ""),
+                }
+            }
+            // Whoever asks the person shows the question; the sources and tokens are results.
+            Signal::AskingHuman { .. } | Signal::Sources(_) | Signal::Token(_) => {}
         }
     }
 }
@@ -211,7 +222,8 @@ pub fn input(step: &PlanStep) -> String {
     match (&step.input, &step.input_from) {
         (Some(input), _) => shown(input),
         (None, Some(from)) => format!("← {from}"),
-        (None, None) => String::new(),
+        (None, None) if step.is_hitl() => text::line(step.question()),
+        (None, None) => text::line(step.told()),
     }
 }
 

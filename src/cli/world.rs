@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::config::{Server, Settings, shown_url};
+use super::agent::tool_names;
+use super::config::{Cache, Server, Settings, shown_url};
 use super::failure::{Failure, Outcome};
 #[cfg(any(feature = "docs", feature = "http"))]
 use crate::driver::ToolError;
-use crate::driver::{Agent, Model, Tool};
+use crate::driver::{Agent, Human, Model, Tool};
 use crate::model::offline::Offline;
 use crate::spec::Spec;
 
@@ -127,19 +128,36 @@ fn unusable(setting: &str, error: &ToolError) -> Failure {
 
 /// Puts the agent of a spec together. What the spec names and the program does not have is an
 /// error before anything runs.
-pub fn agent(spec: Spec, settings: &Settings, model: Arc<dyn Model>) -> Outcome<Agent> {
-    let wanted = |name: &str| spec.tools.iter().any(|tool| tool.name == name);
-    let tools = toolbox(settings, wanted)?;
+pub fn agent(
+    spec: Spec,
+    settings: &Settings,
+    model: Arc<dyn Model>,
+    human: Option<Arc<dyn Human>>,
+) -> Outcome<Agent> {
+    let names = tool_names(&spec);
+    let tools = toolbox(settings, |name: &str| names.contains(&name))?;
     let has = |name: &str| tools.iter().any(|tool| tool.contract().name == name);
-    let missing: Vec<&str> =
-        spec.tools.iter().map(|tool| tool.name.as_str()).filter(|name| !has(name)).collect();
+    let missing: Vec<&str> = names.into_iter().filter(|name| !has(name)).collect();
     if !missing.is_empty() {
         return Err(absent(&spec.name, &missing, settings));
     }
     let name = spec.name.clone();
+    let model = match &settings.cache {
+        Some(cache) if spec.policy.enable_cache => cached(model, cache),
+        _ => model,
+    };
     let builder = Agent::builder(spec).shared_model(model);
     let builder = tools.into_iter().fold(builder, |builder, tool| builder.shared_tool(tool));
+    let builder = human.into_iter().fold(builder, |builder, human| builder.shared_human(human));
     builder.build().map_err(|error| Failure::unusable(format!("{name}: {error}")))
+}
+
+/// The model behind a cache in a folder.
+fn cached(model: Arc<dyn Model>, cache: &Cache) -> Arc<dyn Model> {
+    // MERGE: crate::model::Cached::shared(model, &cache.folder), with `.max_entries(…)` and
+    // `.max_bytes(…)` where the configuration sets them.
+    let _ = cache;
+    model
 }
 
 fn absent(agent: &str, missing: &[&str], settings: &Settings) -> Failure {

@@ -19,6 +19,17 @@ pub enum Action {
     Collaborate,
 }
 
+impl std::fmt::Display for Action {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Action::Continue => "continue",
+            Action::AddAgent => "add_agent",
+            Action::SkipRemaining => "skip_remaining",
+            Action::Collaborate => "collaborate",
+        })
+    }
+}
+
 /// Which agents work together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Collaboration {

@@ -7,21 +7,20 @@
 use std::sync::Arc;
 
 use super::agent::Agent;
-use super::observer::{Observer, Signal};
+use super::observer::Observer;
 use super::ports::Unanswered;
 use super::prepare::{Prepared, Request};
 use super::replay::Playback;
-use super::run::Waiting;
+use super::run::{Interrupted, Waiting};
 use super::side::{Performed, Side};
 use super::stop::Sitting;
-use crate::contract::AnswerForm;
 use crate::journal::{Drift, Journal, JournalError, Record};
 use crate::machine::{EffectId, Effects, Event, Refusal, State, admit, transition};
-use crate::spec::{Execution, RoleName, Rules, Validate, ValidateAt};
+use crate::spec::{Execution, Rules};
 
 /// Why the loop stops before the end.
 pub(super) enum Halt {
-    Interrupted { effect: EffectId, cause: Unanswered, state: State },
+    Interrupted(Box<Interrupted>),
     Drifted(Vec<Drift>),
     Journal(JournalError),
 }
@@ -118,7 +117,8 @@ impl<'a> Drive<'a> {
                 Next::Again => continue,
                 Next::Unanswered(effect, cause) => {
                     let state = self.drain(state, side.as_mut())?;
-                    return Err(Halt::Interrupted { effect, cause, state });
+                    let (state, records) = (Box::new(state), Vec::new());
+                    return Err(Halt::Interrupted(Box::new(Interrupted { effect, cause, state, records })));
                 }
                 Next::Waiting(waiting) => return Ok(Followed { state, waiting: Some(waiting) }),
             };
@@ -224,39 +224,6 @@ impl<'a> Drive<'a> {
             Some(prepared) => Err(Halt::Drifted(vec![playback.missing(state, prepared)])),
             None => Ok(None),
         }
-    }
-
-    fn perform_here(&self, prepared: &Prepared<'_>) -> Result<Option<Event>, Unanswered> {
-        let (world, stop) = (&self.agent.world, || self.sitting.is_over());
-        if !self.streams(prepared) {
-            return world.perform(&self.run, prepared, None, &stop);
-        }
-        let mut held = String::new();
-        let mut sink = |piece: &str| {
-            let piece = world.redactor.piece(&mut held, piece);
-            if !piece.is_empty() {
-                self.observer.notice(Signal::Token(&piece));
-            }
-        };
-        let answer = world.perform(&self.run, prepared, Some(&mut sink), &stop);
-        if !held.is_empty() {
-            self.observer.notice(Signal::Token(&held));
-        }
-        answer
-    }
-
-    /// Whether a reply is the answer itself, to be shown as it comes. What is judged before it is one
-    /// is not shown.
-    fn streams(&self, prepared: &Prepared<'_>) -> bool {
-        let Request::Model { role, .. } = &prepared.request else { return false };
-        let policy = self.rules.policy();
-        let judged = policy.validate != Validate::Off && policy.validate_at == ValidateAt::Answer;
-        let text = match role {
-            RoleName::Writer => self.rules.form() == AnswerForm::Text && !judged,
-            RoleName::Conversation => true,
-            _ => false,
-        };
-        text && prepared.id.path.is_empty() && self.observer.wants_tokens()
     }
 
     /// Whether an event fits.

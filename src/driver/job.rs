@@ -149,12 +149,9 @@ impl<'a> Job<'a> {
 pub(super) fn conclude(ended: Result<Followed, Halt>, records: Vec<Record>) -> Result<Run, Stopped> {
     match ended {
         Ok(Followed { state, waiting }) => Ok(Run { state, records, waiting }),
-        Err(Halt::Interrupted { effect, cause, state }) => Err(Stopped::Interrupted(Box::new(Interrupted {
-            effect,
-            cause,
-            state: Box::new(state),
-            records,
-        }))),
+        Err(Halt::Interrupted(interrupted)) => {
+            Err(Stopped::Interrupted(Box::new(Interrupted { records, ..*interrupted })))
+        }
         Err(Halt::Drifted(drifts)) => Err(Stopped::Drifted(drifts)),
         Err(Halt::Journal(error)) => Err(Stopped::Journal(error)),
     }

@@ -29,6 +29,7 @@ mod side;
 mod stop;
 mod stream;
 mod thread;
+mod tokens;
 
 pub use agent::Agent;
 pub use builder::AgentBuilder;

@@ -10,7 +10,7 @@ use crate::spec::RoleName;
 
 /// Something to show. What is said here is never asked for by the machine, so an observer cannot
 /// change a run.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Signal<'a> {
     /// The run entered a phase.

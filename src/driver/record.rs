@@ -28,7 +28,7 @@ pub(super) fn save(
 ) -> Result<(), FixtureError> {
     let interrupted = match ended {
         Ok(followed) => followed.waiting.as_ref().map(ToString::to_string),
-        Err(Halt::Interrupted { cause, .. }) => Some(cause.to_string()),
+        Err(Halt::Interrupted(interrupted)) => Some(interrupted.cause.to_string()),
         Err(Halt::Drifted(_) | Halt::Journal(_)) => return Ok(()),
     };
     let unreadable = |error: crate::journal::JournalError| FixtureError::at(path, error.to_string());

@@ -8,6 +8,7 @@
 //!
 //! **Invariant:** a record, once appended, is never changed.
 
+mod coverage;
 mod drift;
 mod file;
 mod fixture;

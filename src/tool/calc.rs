@@ -49,7 +49,7 @@ const STACK_BYTES: usize = 64 << 20;
 ///
 /// let input = json!("12/4+9");
 /// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 4000 };
-/// assert_eq!(Calc::new().call(&call).unwrap(), "12");
+/// assert_eq!(Calc::new().call(&call).unwrap().text, "12");
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Calc;

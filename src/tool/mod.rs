@@ -1,10 +1,12 @@
 //! Tools: the doors through which a plan's steps reach the world.
 //!
 //! A tool is a [`Tool`](crate::driver::Tool): a contract and a blocking call. The shipped ones are
-//! `calc` (feature `calc`), `docs` (feature `docs`), `wiki`, `lookup` and `search` (feature
-//! `http`); their contracts are data, in [`agents`](crate::agents). [`FnTool`] makes one of a
-//! closure, and a [`ToolBox`] holds those that a run may call. Tools that look for meaning turn
-//! texts into vectors through an [`Embedder`].
+//! `calc` (feature `calc`), `docs` and the four that read a legal contract (feature `docs`), `wiki`,
+//! `lookup` and `search` (feature `http`); their contracts are data, in [`agents`](crate::agents).
+//! [`FnTool`] makes one of a closure, and a [`ToolBox`] holds those that a run may call.
+//! Tools that look for meaning turn texts into vectors through an [`Embedder`].
+//!
+//! What a tool found comes with its sources, so that an answer can name them.
 //!
 //! **Invariant:** a tool decides nothing about the run. Whatever goes wrong is a
 //! [`ToolError`](crate::driver::ToolError), and the machine says what follows. No tool prints, none
@@ -14,6 +16,8 @@ mod embedder;
 mod function;
 mod toolbox;
 
+#[cfg(feature = "docs")]
+pub mod articles;
 #[cfg(feature = "calc")]
 mod calc;
 #[cfg(feature = "docs")]
@@ -22,6 +26,8 @@ pub mod docs;
 mod embeddings;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "docs")]
+mod index;
 #[cfg(feature = "http")]
 pub mod retry;
 #[cfg(feature = "http")]
@@ -29,6 +35,8 @@ mod search;
 #[cfg(feature = "http")]
 mod wiki;
 
+#[cfg(feature = "docs")]
+pub use articles::{Articles, ContractTools};
 #[cfg(feature = "calc")]
 pub use calc::Calc;
 #[cfg(feature = "docs")]
@@ -63,7 +71,7 @@ fn words<'a>(call: &crate::driver::ToolCall<'a>, wanted: &str) -> Result<&'a str
 }
 
 /// The first `most` characters.
-#[cfg(any(feature = "calc", feature = "http"))]
+#[cfg(any(feature = "calc", feature = "docs", feature = "http"))]
 fn cut(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
 }
@@ -78,4 +86,16 @@ fn json_within<T: serde::Serialize>(results: &mut Vec<T>, most_bytes: usize) -> 
         }
         results.pop();
     }
+}
+
+/// The sources without those that were there before, in their order.
+#[cfg(any(feature = "docs", feature = "http"))]
+fn each_once(sources: Vec<crate::contract::Source>) -> Vec<crate::contract::Source> {
+    let mut different = Vec::with_capacity(sources.len());
+    for source in sources {
+        if !different.contains(&source) {
+            different.push(source);
+        }
+    }
+    different
 }

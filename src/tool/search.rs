@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::contract::ToolContract;
+use crate::contract::{Source, ToolContract};
 use crate::driver::{Secret, Tool, ToolCall, ToolError, ToolOutput};
 
 use super::cut;
@@ -88,6 +88,14 @@ struct Written {
     content: String,
 }
 
+impl Written {
+    /// The page as an answer names it; one with neither title nor address cannot be named.
+    fn cited(self) -> Option<Source> {
+        let title = [&self.title, &self.url].into_iter().find(|name| !name.is_empty())?.clone();
+        Some(Source { title, url: Some(self.url).filter(|url| !url.is_empty()), ..Source::default() })
+    }
+}
+
 impl Tool for Search {
     fn contract(&self) -> ToolContract {
         super::shipped("search")
@@ -121,7 +129,9 @@ impl Tool for Search {
                 content: field(result, "content", MAX_CONTENT_CHARS),
             })
             .collect();
-        Ok(super::json_within(&mut results, call.max_output_bytes).into())
+        let text = super::json_within(&mut results, call.max_output_bytes);
+        let sources = results.into_iter().filter_map(Written::cited).collect();
+        Ok(ToolOutput::from_sources(text, super::each_once(sources)))
     }
 
     fn secrets(&self) -> Vec<Secret> {

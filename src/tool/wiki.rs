@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::contract::ToolContract;
+use crate::contract::{Source, ToolContract};
 use crate::driver::{Tool, ToolCall, ToolError, ToolOutput};
 
 use super::cut;
@@ -27,7 +27,7 @@ const MAX_ARTICLE_CHARS: usize = 4000;
 ///
 /// let input = json!("finite-state machine");
 /// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 16_000 };
-/// println!("{}", Wiki::new().call(&call)?);
+/// println!("{}", Wiki::new().call(&call)?.text);
 /// # Ok::<(), planwright::driver::ToolError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -124,6 +124,51 @@ impl MediaWiki {
     }
 }
 
+/// What an encyclopedia is called in a source.
+const WIKIPEDIA: &str = "Wikipedia";
+
+impl MediaWiki {
+    /// The article as an answer names it; `asked` decides the language, as it did in the request.
+    fn cited(&self, asked: &str, title: &str) -> Source {
+        let api = self.base.replace("{lang}", if is_korean(asked) { "ko" } else { "en" });
+        let host = address(&api).ok().and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default();
+        let name = escaped(&title.replace(' ', "_"));
+        let scripts = api.strip_suffix("/api.php").unwrap_or(&api);
+        let (document, url) = match scripts.strip_suffix("/w") {
+            Some(top) if host.ends_with(".wikipedia.org") => {
+                (WIKIPEDIA.to_owned(), format!("{top}/wiki/{name}"))
+            }
+            // Where articles have their addresses is a setting; this one every installation knows.
+            _ => (host, format!("{scripts}/index.php?title={name}")),
+        };
+        Source { title: title.to_owned(), document: Some(document), part: None, url: Some(url) }
+    }
+}
+
+/// The text as it may stand in the path or the query of an address.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z'
+            | b'a'..=b'z'
+            | b'0'..=b'9'
+            | b'-'
+            | b'.'
+            | b'_'
+            | b'~'
+            | b'('
+            | b')'
+            | b','
+            | b':' => {
+                escaped.push(char::from(byte));
+            }
+            _ => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
+}
+
 /// The pages of an answer, best first; older installations send them by number.
 fn pages(answer: &Value) -> Vec<&Value> {
     let mut pages: Vec<&Value> = match answer.pointer("/query/pages") {
@@ -162,20 +207,25 @@ impl Tool for Wiki {
                 ("redirects", "1"),
             ],
         )?;
-        let blocks: Vec<String> = pages(&answer)
-            .into_iter()
-            .take(3)
-            .filter(|page| !text(page, "title").is_empty())
-            .map(|page| {
-                let lines: Vec<&str> =
-                    text(page, "extract").lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-                format!("Page: {}\nSummary: {}", text(page, "title"), lines.join("\n"))
-            })
-            .collect();
-        if blocks.is_empty() {
+        let mut said = String::new();
+        let mut sources = Vec::new();
+        for page in pages(&answer).into_iter().take(3).filter(|page| !text(page, "title").is_empty()) {
+            if !said.is_empty() {
+                said.push_str("\n\n");
+            }
+            said.push_str(&format!("Page: {}\nSummary: ", text(page, "title")));
+            // Nobody can have read what begins behind the cut.
+            if said.chars().count() <= MAX_SUMMARY_CHARS {
+                sources.push(self.0.cited(words, text(page, "title")));
+            }
+            let lines: Vec<&str> =
+                text(page, "extract").lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            said.push_str(&lines.join("\n"));
+        }
+        if said.is_empty() {
             return Ok("No article was found.".into());
         }
-        Ok(cut(&blocks.join("\n\n"), MAX_SUMMARY_CHARS).into())
+        Ok(ToolOutput::from_sources(cut(&said, MAX_SUMMARY_CHARS), sources))
     }
 }
 
@@ -215,7 +265,9 @@ impl Tool for Lookup {
             let problem = format!("the encyclopedia has {title:?} but gives no text of it");
             return Err(ToolError::new("response", problem));
         }
-        Ok(cut(&format!("Page: {}\n{article}", text(page, "title")), MAX_ARTICLE_CHARS).into())
+        let source = self.0.cited(title, text(page, "title"));
+        let said = format!("Page: {}\n{article}", source.title);
+        Ok(ToolOutput::from_sources(cut(&said, MAX_ARTICLE_CHARS), vec![source]))
     }
 }
 
@@ -262,6 +314,20 @@ mod tests {
             assert_eq!(error.kind, "input");
             assert!(!error.message.contains("secret"));
         }
+    }
+
+    #[test]
+    fn articles_of_wikipedia_have_their_usual_addresses() {
+        let Wiki(wiki) = Wiki::new();
+        let source = wiki.cited("유한 상태", "유한 상태 기계");
+        assert_eq!(
+            (source.title.as_str(), source.document.as_deref()),
+            ("유한 상태 기계", Some("Wikipedia"))
+        );
+        let name = "%EC%9C%A0%ED%95%9C_%EC%83%81%ED%83%9C_%EA%B8%B0%EA%B3%84";
+        assert_eq!(source.url, Some(format!("https://ko.wikipedia.org/wiki/{name}")));
+        let url = wiki.cited("C++ (language)", "C++ (language)").url;
+        assert_eq!(url.as_deref(), Some("https://en.wikipedia.org/wiki/C%2B%2B_(language)"));
     }
 
     #[test]

@@ -184,3 +184,23 @@ pub fn in_doubt_journal(path: &Path) {
     let kept: String = text.split_inclusive('\n').take(asked.unwrap() + 1).collect();
     std::fs::write(path, kept).unwrap();
 }
+
+/// What a person is asked in [`waiting_journal`].
+pub const ASKED: &str = "보고서를 보낼까요?";
+
+/// A journal of a run that waits for a person.
+pub fn waiting_journal(path: &Path) {
+    let mut spec = agents::shipped("plan-then-execute").unwrap().with_tools(|tool| tool.name == "calc");
+    spec.policy.approval = planwright::spec::Approval::Steps;
+    let calc = agents::tool("calc").unwrap();
+    let plan = format!(
+        r#"{{"goal": "설명", "steps": [
+            {{"tool": "calc", "input": "12/4+9"}},
+            {{"tool": "hitl", "hitl_question": "{ASKED}"}},
+            {{"tool": "final_answer", "input": "답"}}]}}"#
+    );
+    let agent = Agent::builder(spec).model(Script::of(&[&plan])).tool(Says(calc, Ok("12".to_owned())));
+    let mut journal = FileJournal::create(path).unwrap();
+    let run = agent.build().unwrap().job(input()).journal(&mut journal).run().unwrap();
+    assert_eq!(run.waiting().map(|waiting| waiting.question.as_str()), Some(ASKED));
+}

@@ -12,12 +12,18 @@
 mod abstraction;
 mod alphabet;
 mod check;
+pub mod coverage;
 pub mod diagram;
 mod walk;
 
 pub use abstraction::{Key, key};
 pub use check::Check;
 pub use walk::{Edge, Report};
+
+/// The phase graph of some rules, walked just far enough to draw it: every edge, few states.
+pub fn sketch(rules: &Rules) -> Report {
+    coverage::small(&Real, rules)
+}
 
 use super::{Event, Input, Refusal, Refused, State, Step};
 use crate::spec::{Execution, Horizon, Orchestrate, Rules, Spec};
@@ -91,7 +97,7 @@ pub fn explore_with(machine: &dyn Machine, rules: &Rules) -> Report {
     let mut explored_as = Vec::new();
     let small = reduced(rules.spec().clone(), &mut explored_as);
     let small = small.check().expect("a spec that checks still does with smaller numbers");
-    walk::walk(machine, &small, rules.bounds(), explored_as)
+    walk::walk(machine, &small, rules.bounds(), explored_as, walk::Care::Full)
 }
 
 /// The same spec with numbers small enough to be walked whole. Larger ones add states of the same

@@ -6,6 +6,7 @@ use super::Machine;
 use super::abstraction::{Key, key, line_key};
 use super::alphabet::{Letter, letters};
 use super::check::{Check, Checks};
+use super::coverage::{Taken, taken};
 use crate::machine::{
     Effect, Effects, Event, Input, Move, PhaseName, Refused, Speaker, State, Step, TraceLine, Turn,
 };
@@ -36,6 +37,8 @@ pub struct Report {
     pub moves: BTreeSet<Move>,
     /// The phases in which a reply is asked for again.
     pub repairs: BTreeSet<PhaseName>,
+    /// The edges that runs can take, those inside phases included.
+    pub taken: BTreeSet<Taken>,
 }
 
 impl Report {
@@ -69,8 +72,24 @@ pub(super) enum Done {
     Panicked,
 }
 
-pub(super) fn walk(machine: &dyn Machine, rules: &Rules, bounds: Bounds, explored_as: Vec<String>) -> Report {
+/// How thorough a walk is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Care {
+    /// Everything is checked.
+    Full,
+    /// The edges alone are looked for.
+    Edges,
+}
+
+pub(super) fn walk(
+    machine: &dyn Machine,
+    rules: &Rules,
+    bounds: Bounds,
+    explored_as: Vec<String>,
+    care: Care,
+) -> Report {
     let mut walk = Walk {
+        care,
         machine,
         rules,
         numbers: BTreeMap::new(),
@@ -78,6 +97,7 @@ pub(super) fn walk(machine: &dyn Machine, rules: &Rules, bounds: Bounds, explore
         edges: BTreeSet::new(),
         moves: BTreeSet::new(),
         repairs: BTreeSet::new(),
+        taken: BTreeSet::new(),
         checks: Checks::new(),
         queue: VecDeque::new(),
     };
@@ -104,6 +124,7 @@ fn asked(rules: &Rules) -> Input {
 struct Panicked;
 
 struct Walk<'a> {
+    care: Care,
     machine: &'a dyn Machine,
     rules: &'a Rules,
     numbers: BTreeMap<Key, usize>,
@@ -112,6 +133,7 @@ struct Walk<'a> {
     edges: BTreeSet<Edge>,
     moves: BTreeSet<Move>,
     repairs: BTreeSet<PhaseName>,
+    taken: BTreeSet<Taken>,
     checks: Checks,
     queue: VecDeque<(usize, State)>,
 }
@@ -130,7 +152,8 @@ impl Walk<'_> {
             self.stand_ins.push((Vec::new(), None));
         }
         let known = &mut self.stand_ins[number].0;
-        if known.len() < REPRESENTATIVES && !known.contains(&state) {
+        let most = if self.care == Care::Full { REPRESENTATIVES } else { 1 };
+        if known.len() < most && !known.contains(&state) {
             known.push(state.clone());
             self.queue.push_back((number, state));
         }
@@ -141,6 +164,12 @@ impl Walk<'_> {
     /// others it is enough that they do the same.
     fn leave(&mut self, number: usize, state: State) {
         let mut letters = letters(self.rules, &state);
+        if self.care == Care::Edges {
+            for letter in letters.iter().filter(|letter| letter.fits) {
+                self.feed(number, &state, letter, Spent::Nothing, false, None);
+            }
+            return;
+        }
         let first = self.stand_ins[number].1.is_none();
         if first {
             self.checks.state(self.rules, &state, &letters);
@@ -207,6 +236,7 @@ impl Walk<'_> {
             _ => None,
         });
         self.repairs.extend(repaired);
+        self.taken.extend(taken(&step, lines_before));
         self.moves.extend(step.moves.iter().copied());
         let (model_calls, tool_calls) = count(&step.effects);
         let on = format!("{}{}", letter.name, spent.said());
@@ -250,6 +280,7 @@ impl Walk<'_> {
             keys: keys.into_iter().collect(),
             moves: self.moves,
             repairs: self.repairs,
+            taken: self.taken,
         }
     }
 }

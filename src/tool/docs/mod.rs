@@ -5,10 +5,8 @@
 //! never more than text: the results are untrusted by contract.
 
 mod html;
-mod index;
 mod passages;
 mod read;
-mod terms;
 
 use std::fmt;
 use std::path::Path;
@@ -16,10 +14,10 @@ use std::sync::OnceLock;
 
 use serde::Serialize;
 
-use crate::contract::ToolContract;
+use crate::contract::{Source, ToolContract};
 use crate::driver::{Tool, ToolCall, ToolError, ToolOutput};
 
-use index::PassageIndex;
+use super::index::{Entry, PassageIndex};
 
 /// Most passages that the tool returns.
 const MAX_RESULTS: usize = 5;
@@ -77,6 +75,17 @@ impl Passage {
             return self.path.clone();
         }
         format!("{}#{}", self.path, self.headings.join(" > "))
+    }
+
+    /// The same as an answer names it: the innermost heading (else the path) of the document, and the
+    /// trail of headings as its part.
+    fn cited(&self) -> Source {
+        Source {
+            title: self.headings.last().unwrap_or(&self.path).clone(),
+            document: Some(self.path.clone()),
+            part: (!self.headings.is_empty()).then(|| self.headings.join(" > ")),
+            url: None,
+        }
     }
 }
 
@@ -164,7 +173,11 @@ impl Docs {
                 passages.push(Passage { path: path.clone(), headings, position, text, score: 0.0 });
             }
         }
-        let index = PassageIndex::of(&passages).map_err(|error| unsearchable(&error))?;
+        let entries = passages.iter().map(|passage| {
+            let heading = format!("{}\n{}", passage.path, passage.headings.join("\n"));
+            Entry { heading, body: &passage.text }
+        });
+        let index = PassageIndex::of(entries).map_err(|error| unsearchable(&error))?;
         Ok(Library { passages, index, skipped })
     }
 }
@@ -189,11 +202,14 @@ impl Tool for Docs {
     /// Passages that would not fit the call's output are left out whole.
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let found = self.search(super::words(call, "words to look for")?, MAX_RESULTS)?;
+        let mut sources: Vec<Source> = found.iter().map(Passage::cited).collect();
         let mut results: Vec<Written> = found
             .into_iter()
             .map(|passage| Written { source: passage.source(), text: passage.text })
             .collect();
-        Ok(super::json_within(&mut results, call.max_output_bytes).into())
+        let text = super::json_within(&mut results, call.max_output_bytes);
+        sources.truncate(results.len());
+        Ok(ToolOutput::from_sources(text, super::each_once(sources)))
     }
 }
 

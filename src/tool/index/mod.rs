@@ -1,7 +1,10 @@
-//! The index: which passages hold which terms, in memory.
+//! The index of words: which passages hold which terms, in memory. What a passage is, its tool says:
+//! a piece of a document, an article of a contract.
 //!
-//! One segment, built on one thread in the order of the passages: the same documents give the same
+//! One segment, built on one thread in the order of the passages: the same passages give the same
 //! scores on every machine, and equal scores fall back to that order.
+
+mod terms;
 
 use tantivy::collector::TopDocs;
 use tantivy::directory::RamDirectory;
@@ -9,16 +12,22 @@ use tantivy::query::{BooleanQuery, BoostQuery, Occur, Query, TermQuery};
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{Index, IndexReader, ReloadPolicy, TantivyDocument, TantivyError, Term};
 
-use super::Passage;
-use super::terms::{Terms, query_terms};
+use terms::{Terms, query_terms};
 
-/// A word in a heading or a file's name counts this many times one in the text.
+/// A word in a heading counts this many times one in the text.
 const HEADING_BOOST: f32 = 2.0;
 /// Most terms of one query.
 const MAX_QUERY_TERMS: usize = 64;
 /// Where the index starts to grow from, in bytes.
 const MEMORY: usize = 16 << 20;
 const TERMS: &str = "terms";
+
+/// One passage as it is indexed.
+pub(super) struct Entry<'a> {
+    /// What stands above it: headings, a file's name.
+    pub heading: String,
+    pub body: &'a str,
+}
 
 /// An index over passages; it knows them by their place in the list.
 pub(super) struct PassageIndex {
@@ -30,7 +39,7 @@ pub(super) struct PassageIndex {
 
 impl PassageIndex {
     /// Indexes the passages.
-    pub(super) fn of(passages: &[Passage]) -> Result<Self, TantivyError> {
+    pub(super) fn of<'a>(passages: impl IntoIterator<Item = Entry<'a>>) -> Result<Self, TantivyError> {
         let mut schema = Schema::builder();
         let indexing =
             TextFieldIndexing::default().set_tokenizer(TERMS).set_index_option(IndexRecordOption::WithFreqs);
@@ -43,14 +52,16 @@ impl PassageIndex {
             .schema(schema.build())
             .tokenizers(tokenizers)
             .single_segment_index_writer(RamDirectory::create(), MEMORY)?;
+        let mut len = 0;
         for passage in passages {
             let mut document = TantivyDocument::default();
-            document.add_text(body, &passage.text);
-            document.add_text(heading, format!("{}\n{}", passage.path, passage.headings.join("\n")));
+            document.add_text(body, passage.body);
+            document.add_text(heading, passage.heading);
             writer.add_document(document)?;
+            len += 1;
         }
         let reader = writer.finalize()?.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(PassageIndex { reader, body, heading, len: passages.len() })
+        Ok(PassageIndex { reader, body, heading, len })
     }
 
     /// The places of the passages that hold a term of the query, best first, with their scores.

@@ -1,0 +1,89 @@
+//! People on the command line: a run that waits says so, and `resume` answers it.
+#![cfg(all(feature = "cli", feature = "calc"))]
+
+mod cli_support;
+
+use cli_support::{ASKED, Home, ended_journal, waiting_journal};
+use serde_json::Value;
+
+/// A home with a journal that waits for a person.
+fn waiting() -> Home {
+    let home = Home::new();
+    waiting_journal(&home.path("run.jsonl"));
+    home
+}
+
+#[test]
+fn run_that_waits_ends_with_5_and_says_how_to_go_on() {
+    let said = waiting().check(&["resume", "--offline", "run.jsonl"], 5);
+    assert_eq!(said.stdout, "");
+    assert!(said.stderr.contains(&format!("the run waits for a person: {ASKED}")), "{}", said.stderr);
+    assert!(said.stderr.contains("planwright resume --respond TEXT run.jsonl"), "{}", said.stderr);
+
+    let said = waiting().check(&["resume", "--offline", "--json", "run.jsonl"], 5);
+    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&object["waiting"]["question"], &object["waiting"]["step"]), (&ASKED.into(), &2.into()));
+    assert_eq!((&object["phase"], &object["answer"]), (&"EXECUTE".into(), &Value::Null));
+}
+
+#[test]
+fn response_goes_on_with_the_run() {
+    let home = waiting();
+    let said = home.check(&["resume", "--offline", "--respond", "네, 보내세요", "run.jsonl"], 0);
+    assert!(said.stdout.contains("12"), "{}", said.stdout);
+    // It has ended now: there is nothing left to answer.
+    let said = home.check(&["resume", "--respond", "네", "run.jsonl"], 2);
+    assert!(said.stderr.contains("the run does not wait for a person"), "{}", said.stderr);
+}
+
+#[test]
+fn rejection_ends_the_run_with_its_reason() {
+    let said = waiting().check(&["resume", "--offline", "--reject", "너무 이릅니다", "run.jsonl"], 1);
+    assert!(said.stderr.contains("너무 이릅니다"), "{}", said.stderr);
+}
+
+#[test]
+fn edit_is_read_from_a_file_and_refused_where_no_plan_may_say_it() {
+    let home = waiting();
+    let before = std::fs::read(home.path("run.jsonl")).unwrap();
+    home.write("steps.json", r#"[{"tool": "hammer", "input": "x"}]"#);
+    let said = home.check(&["resume", "--offline", "--edit", "steps.json", "run.jsonl"], 5);
+    assert!(
+        said.stderr.contains("the answer is refused") && said.stderr.contains("hammer"),
+        "{}",
+        said.stderr
+    );
+    assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
+
+    home.write(
+        "steps.json",
+        r#"[{"tool": "calc", "input": "6*7"}, {"tool": "final_answer", "input": "답"}]"#,
+    );
+    let said = home.check(&["resume", "--offline", "--edit", "steps.json", "run.jsonl"], 0);
+    assert!(said.stdout.contains("42"), "{}", said.stdout);
+}
+
+#[test]
+fn edit_that_does_not_read_is_explained() {
+    let home = Home::new();
+    ended_journal(&home.path("run.jsonl"));
+    home.write("steps.json", "{}");
+    let said = home.check(&["resume", "--edit", "steps.json", "run.jsonl"], 2);
+    assert!(
+        said.stderr.contains("--edit: steps.json: expected a JSON list of plan steps"),
+        "{}",
+        said.stderr
+    );
+    let said = home.check(&["resume", "--edit", "none.json", "run.jsonl"], 2);
+    assert!(said.stderr.contains("none.json: cannot be read"), "{}", said.stderr);
+    let said = home.check(&["resume", "--edit", "steps.json", "--respond", "x", "run.jsonl"], 2);
+    assert!(said.stderr.contains("cannot be used with"), "{}", said.stderr);
+}
+
+#[test]
+fn run_that_does_not_wait_cannot_be_answered() {
+    let home = Home::new();
+    ended_journal(&home.path("run.jsonl"));
+    let said = home.check(&["resume", "--respond", "네", "run.jsonl"], 2);
+    assert!(said.stderr.contains("the run does not wait for a person"), "{}", said.stderr);
+}
