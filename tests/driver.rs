@@ -12,7 +12,7 @@ use planwright::driver::{
     Agent, AgentBuilder, CancelToken, Cause, ModelError, Observer, Run, Signal, Sleeper, Stopped, ToolError,
 };
 use planwright::journal::{Journal, MemoryJournal, Record};
-use planwright::machine::{FINAL_STEP_OUTPUT, Input, PhaseName};
+use planwright::machine::{FINAL_STEP_OUTPUT, Input, PhaseName, StepRun};
 use planwright::model::ScriptedModel;
 use planwright::spec::{RoleName, Spec, StepTries};
 use serde_json::json;
@@ -420,7 +420,7 @@ fn token_stops_the_run_at_its_next_answer() {
     assert_eq!(run.error().unwrap().to_string(), "CANCELLED: stopped by the user");
     assert_eq!(calls.names(), ["calc:a"], "the second tool is not called");
     let steps = &run.state().task.progress.as_ref().unwrap().steps;
-    assert_eq!((steps[0].status(), steps[0].output()), ("completed", Some("일을 마쳤습니다")));
+    assert_eq!(steps[0], StepRun::completed("일을 마쳤습니다"));
     assert_eq!(run.fixture().unwrap().replay_as_recorded().unwrap().state(), run.state());
 }
 

@@ -100,7 +100,7 @@ impl Story {
             builder = builder.tool(FnTool::new(contract, move |call| said(&script, &token, &name, call)));
         }
         let agent = builder.build().expect("a shipped spec checks");
-        let input = Input { question: self.question.to_owned(), now: NOW.to_owned() };
+        let input = Input { now: NOW.to_owned(), ..Input::question(self.question) };
         let mut fixture = agent.job(input).cancel(token).run()?.fixture()?;
         fixture.notes = self.notes.into_iter().map(str::to_owned).collect();
         Ok(fixture)
