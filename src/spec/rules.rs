@@ -310,7 +310,7 @@ fn contract(member: &Member, doer: &Doer) -> ToolContract {
     if let Doer::Agent(rules) = doer {
         let all = rules.plan().all();
         contract.effect = all.iter().map(|tool| tool.effect).max().unwrap_or(ToolEffect::Pure);
-        contract.idempotent = all.iter().any(|tool| !tool.is_idempotent()).then_some(false);
+        contract.idempotent = Some(all.iter().all(|tool| tool.is_idempotent()));
         let trusted = all.iter().all(|tool| tool.trust == Trust::Trusted);
         contract.trust = if trusted { Trust::Trusted } else { Trust::Untrusted };
     }
