@@ -11,6 +11,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("docs/ARCHITECTURE.md", include_str!("../../docs/ARCHITECTURE.md")),
     ("docs/guide/runs.md", include_str!("../../docs/guide/runs.md")),
     ("docs/guide/ko.md", include_str!("../../docs/guide/ko.md")),
+    ("docs/guide/agents.md", include_str!("../../docs/guide/agents.md")),
     ("docs/guide/specs.md", include_str!("../../docs/guide/specs.md")),
     ("docs/guide/fixtures.md", include_str!("../../docs/guide/fixtures.md")),
     ("docs/guide/models.md", include_str!("../../docs/guide/models.md")),

@@ -92,6 +92,7 @@ impl Evidence {
             "wiki" => self.articles(&tool, output),
             // One article by its title.
             "lookup" if !input.is_empty() => self.passage(&input, output),
+            _ if self.contract(&tool, output) || self.passed_on(&tool, output) => {}
             _ => match extract::read(output) {
                 Some(passages) => passages.iter().for_each(|(source, text)| self.passage(source, text)),
                 None => self.passage(&tool, output),
@@ -125,6 +126,38 @@ impl Evidence {
             };
             self.passage(if name.is_empty() { tool } else { &name }, field(text));
         }
+    }
+
+    /// Articles of a contract: an object that names the document and holds them. Whether it is one.
+    fn contract(&mut self, tool: &str, output: &str) -> bool {
+        let Ok(Value::Object(found)) = serde_json::from_str(output) else { return false };
+        let Some(articles) = found.get("articles").and_then(Value::as_array) else { return false };
+        let named = |key: &str| found.get(key).and_then(Value::as_str).unwrap_or_default();
+        let document = clean(named("document").trim(), MAX_SOURCE);
+        for article in articles.iter().take(MAX_PASSAGES) {
+            let field = |key: &str| article.get(key).and_then(Value::as_str).unwrap_or_default();
+            let part = clean(field("part").trim(), MAX_SOURCE);
+            let names = [document.as_str(), part.as_str()];
+            let name = names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(", ");
+            self.passage(if name.is_empty() { tool } else { &name }, field("text"));
+        }
+        true
+    }
+
+    /// What another tool returned, handed on by an agent as it was. Whether it is that.
+    fn passed_on(&mut self, tool: &str, output: &str) -> bool {
+        let has = |records: &[Value], key: &str| records.iter().all(|record| record.get(key).is_some());
+        match array(output) {
+            Some(records) if records.is_empty() => {}
+            Some(records) if has(&records, "source") && has(&records, "text") => {
+                self.records(tool, output, &["source"], "text");
+            }
+            Some(records) if has(&records, "url") && has(&records, "content") => {
+                self.records(tool, output, &["title", "url"], "content");
+            }
+            _ => return false,
+        }
+        true
     }
 
     /// Blocks of `Page: …` and `Summary: …`.
