@@ -5,7 +5,7 @@ use std::fmt;
 use super::agent::Agent;
 use super::ports::Unanswered;
 use crate::journal::{Drift, Fixture, FixtureError, JournalError, MemoryJournal, Outcome, Record};
-use crate::machine::{Counters, EffectId, HumanAnswer, RunError, State, TraceLine};
+use crate::machine::{PlanView, Counters, EffectId, HumanAnswer, RunError, State, TraceLine};
 
 /// A run that reached DONE or ERROR, or waits for a person.
 #[derive(Clone, Debug)]
@@ -38,6 +38,17 @@ impl Run {
     /// The answer, where there is one.
     pub fn answer(&self) -> Option<&str> {
         self.state.task.artifacts.final_answer.as_deref()
+    }
+
+    /// What the user is told at the end: the answer, or that the run was stopped and why. `None` where
+    /// it waits for a person.
+    pub fn result(&self) -> Option<String> {
+        crate::machine::result(&self.state)
+    }
+
+    /// The plan as a to-do list: what is done, what is being done, and for whom the run waits.
+    pub fn plan_view(&self) -> PlanView {
+        PlanView::of(&self.state)
     }
 
     /// What ended the run without an answer, where something did.

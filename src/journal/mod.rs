@@ -10,6 +10,7 @@
 
 mod coverage;
 mod drift;
+mod exchange;
 mod file;
 mod fixture;
 mod record;
@@ -18,9 +19,7 @@ mod store;
 
 pub use drift::{Difference, Drift, first_difference};
 pub use file::FileJournal;
-pub use fixture::{
-    Exchange, Fixture, FixtureError, Frame, ModelAnswer, Outcome, ToolAnswer, human_digest, tool_digest,
-    wait_digest,
-};
+pub use exchange::{Exchange, ModelAnswer, ToolAnswer, human_digest, tool_digest, wait_digest};
+pub use fixture::{Fixture, FixtureError, Frame, Outcome};
 pub use record::{Folded, Header, JOURNAL_FORMAT, Record, fold};
 pub use store::{Journal, JournalError, MemoryJournal};

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::fixture::{
-    Exchange, Fixture, Frame, ModelAnswer, Outcome, human_digest, tool_digest, wait_digest,
+use super::{
+    Exchange, Fixture, Frame, JournalError, ModelAnswer, Outcome, Record, human_digest, tool_digest, wait_digest,
 };
-use super::{JournalError, Record};
 use crate::machine::{Effect, EffectId, Event, State, awaited, start, transition};
 use crate::prompt::{self, Message};
 use crate::spec::{Digest, Rules, Spec};

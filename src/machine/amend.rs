@@ -62,19 +62,23 @@ fn collaborate(
     question: &str,
     progress: &Progress,
 ) {
-    let told = decision.task.clone().or_else(|| both.collaboration_type.clone());
-    let told = told.unwrap_or_else(|| question.to_owned());
+    let supports = both.collaboration_type.clone().unwrap_or_else(|| question.to_owned());
+    let told = decision.task.clone().unwrap_or_else(|| supports.clone());
     let found = (0..rest.base).rev().find(|&at| {
         progress.plan.steps[at].tool == both.supporting_agent
             && matches!(progress.steps[at], StepRun::Completed { .. })
     });
     let (support, next) = match found {
         Some(at) => (progress.plan.steps[at].name(at), 0),
-        None => (rest.bring_forward(0, &both.supporting_agent, &told), 1),
+        None => (rest.bring_forward(0, &both.supporting_agent, &supports), 1),
     };
     rest.bring_forward(next, &both.primary_agent, &told);
     let primary = &mut rest.steps[next];
     primary.input_from = Some(support);
+    // Where the orchestrator says what is to be done, it knows more than the plan did.
+    if decision.task.is_some() {
+        primary.task = Some(told);
+    }
 }
 
 /// The steps that have not begun, being rearranged. Each has its name written into it first, so that

@@ -208,7 +208,7 @@ pub(super) fn leave(task: &mut Task, context: &mut Context<'_>) {
         reason: failure.step,
         fix_hint: STEP_FAILED_HINT.to_owned(),
         step_failed: true,
-        answer: None,
+        ..Feedback::default()
     });
     context.leave(Exit::StepFailed);
 }
@@ -236,11 +236,12 @@ fn slot_lines(task: &mut Task) {
 
 /// The line of a visit of EXECUTE: what became of the steps of the current draft.
 pub(super) fn execute_line(task: &Task, ok: bool, error: Option<String>) -> TraceLine {
-    let (mut num_results, mut num_failed, mut nested) = (0, 0, Vec::new());
+    let (mut num_results, mut num_failed, mut num_retries, mut nested) = (0, 0, 0, Vec::new());
     if let Some(progress) = &task.progress {
         for (at, run) in progress.steps.iter().enumerate().skip(task.first_step()) {
             num_results += u32::from(run.output().is_some());
             num_failed += u32::from(matches!(run, StepRun::Failed { .. }));
+            num_retries += run.attempts().saturating_sub(1);
             if let StepRun::Completed { nested: Some(run), .. } | StepRun::Failed { nested: Some(run), .. } =
                 run
             {
@@ -250,7 +251,7 @@ pub(super) fn execute_line(task: &Task, ok: bool, error: Option<String>) -> Trac
             }
         }
     }
-    TraceLine::Execute { ok, num_results, num_failed, nested, error }
+    TraceLine::Execute { ok, num_results, num_failed, num_retries, nested, error }
 }
 
 /// Where a step is in the run.

@@ -58,7 +58,7 @@ fn rejected(step: u32, name: &str, reason: String, task: &mut Task, context: &mu
     }
     task.trace.push(execute::execute_line(task, false, None));
     let said = format!("a person rejected {name}: {reason}");
-    task.feedback = Some(Feedback { reason: said, fix_hint: reason, step_failed: false, answer: None });
+    task.feedback = Some(Feedback { reason: said, fix_hint: reason, ..Feedback::default() });
     context.leave(Exit::Declined);
 }
 

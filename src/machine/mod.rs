@@ -57,7 +57,8 @@ pub use state::{
 };
 pub use trace::{NestedTrace, Steps, TraceLine};
 pub use view::{
-    PastStep, PlanView, StepView, collected_info, decision_log, explored, past_steps, waits_for_a_person,
+    PastStep, PlanView, StepView, collected_info, decision_log, explored, past_steps, result,
+    waits_for_a_person,
 };
 
 use smallvec::SmallVec;

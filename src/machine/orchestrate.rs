@@ -61,6 +61,9 @@ fn decide(
             decision = Decision::carry_on(problem);
         }
     }
+    if decision.action == Action::SkipRemaining {
+        remaining = Some(Vec::new());
+    }
     let after = task.progress.as_ref().map_or(0, |progress| progress.schedule.finished);
     let (draft, action) = (task.draft, decision.action);
     let line =

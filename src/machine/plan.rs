@@ -46,7 +46,10 @@ fn next_draft(task: &mut Task, rules: &Rules) {
     }
     if policy.keeps_steps() {
         if let Some(progress) = &mut task.progress {
-            progress.drop_pending();
+            let dropped = progress.drop_pending();
+            if let Some(feedback) = &mut task.feedback {
+                feedback.dropped = dropped;
+            }
         }
     } else if let Some(progress) = task.progress.take() {
         task.artifacts.past.push(progress);
@@ -146,8 +149,9 @@ fn required(rules: &Rules, task: &Task, drafted: &Drafted) -> Result<(), Contrac
         });
         let wanted = (required.least as usize).max(lines);
         if count < wanted {
+            let times = if wanted == 1 { "once".to_owned() } else { format!("{wanted} times") };
             let problem = format!(
-                "{:?} must be called {wanted} times before the answer; so far there are {count} calls",
+                "{:?} must be called {times} before the answer; so far it was called {count} times",
                 required.tool
             );
             return Err(ContractError::at("$", problem));

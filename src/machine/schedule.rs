@@ -28,10 +28,12 @@ impl Progress {
         self.line_up(base, rules);
     }
 
-    /// Forgets the steps that have not begun. One with a step behind it that has begun keeps its place,
+    /// Forgets the steps that have not begun, and hands them over. One with a step behind it that has begun keeps its place,
     /// left out, so that no step changes its position.
-    pub(super) fn drop_pending(&mut self) {
+    pub(super) fn drop_pending(&mut self) -> Vec<PlanStep> {
         let kept = self.begun();
+        let steps = self.plan.steps.iter().zip(&self.steps);
+        let dropped = steps.filter(|(_, run)| **run == StepRun::Pending).map(|(step, _)| step.clone()).collect();
         for step in 0..kept {
             if self.steps[step] == StepRun::Pending {
                 self.finish(step as u32, StepRun::Skipped { same_as: None });
@@ -39,7 +41,7 @@ impl Progress {
         }
         self.schedule.ready.clear();
         if kept == self.steps.len() {
-            return;
+            return dropped;
         }
         Arc::make_mut(&mut self.plan).steps.truncate(kept);
         self.steps.truncate(kept);
@@ -52,6 +54,7 @@ impl Progress {
         twins.truncate(kept);
         missing.truncate(kept);
         ready.clear();
+        dropped
     }
 
     /// Puts other steps in the place of those that have not begun.

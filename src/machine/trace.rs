@@ -41,6 +41,9 @@ pub enum TraceLine {
         /// How many of them failed.
         #[serde(default, skip_serializing_if = "is_zero")]
         num_failed: u32,
+        /// How often a step was tried again.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        num_retries: u32,
         /// The runs of the agents that did steps, in plan order.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         nested: Vec<NestedTrace>,

@@ -78,6 +78,24 @@ fn steps(progress: &Progress) -> Vec<StepView> {
     progress.plan.steps.iter().zip(&progress.steps).map(view).collect()
 }
 
+/// What the user is told at the end: the answer, or that the run was stopped and why, in the language
+/// of the question as far as that is Korean or English; `None` before the end.
+pub fn result(state: &State) -> Option<String> {
+    let artifacts = &state.task.artifacts;
+    match (state.phase.name(), &artifacts.final_answer, &artifacts.error) {
+        (PhaseName::Done, Some(answer), _) => Some(answer.clone()),
+        (PhaseName::Error, _, Some(error)) => {
+            let korean = |letter: char| ('\u{ac00}'..='\u{d7a3}').contains(&letter);
+            let stopped = match state.task.input.question.chars().any(korean) {
+                true => "실행이 중단되었습니다",
+                false => "The run was stopped",
+            };
+            Some(format!("{stopped}: {error}"))
+        }
+        _ => None,
+    }
+}
+
 /// Whether the run, or one nested in it, waits for a person.
 pub fn waits_for_a_person(state: &State) -> bool {
     if matches!(state.phase, Phase::Execute(ExecuteStage::AwaitingHuman { .. })) {

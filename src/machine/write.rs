@@ -2,13 +2,14 @@
 //! never goes back.
 
 use super::context::Context;
+use super::execute::first_failure;
 use super::outstanding::author;
 use super::reply::{self, Duty};
 use super::route::Exit;
 use super::state::{ErrorCode, Gate, PhaseName, Progress, StepRun, Task, Writing};
 use super::trace::TraceLine;
 use crate::contract::AnswerForm;
-use crate::spec::{RoleName, Rules, Write};
+use crate::spec::{RoleName, Rules, ValidateAt, Write};
 
 /// Asks for the answer, or puts it together.
 pub(super) fn enter(writing: &mut Writing, task: &mut Task, context: &mut Context<'_>) {
@@ -19,31 +20,37 @@ pub(super) fn enter(writing: &mut Writing, task: &mut Task, context: &mut Contex
         return;
     }
     let progress = task.progress.as_ref();
+    let judged = policy.validate_at == ValidateAt::Answer;
     let answer = match policy.write {
         Write::Summary => progress.map(|progress| summary(progress, task)),
-        Write::LastResult | Write::Planner | Write::Model => progress.and_then(last_result),
+        Write::LastResult | Write::Planner | Write::Model => {
+            progress.and_then(|progress| last_result(progress, judged))
+        }
     };
     match answer.filter(|answer| !answer.trim().is_empty()) {
         Some(answer) => written(answer, task, context),
-        None => context.fail(ErrorCode::WriteError, nothing(writing.gate)),
+        None => context.fail(ErrorCode::WriteError, nothing(writing.gate, task)),
     }
 }
 
-fn nothing(gate: Gate) -> &'static str {
-    match gate {
-        Gate::NoToolNeeded => "nothing was planned, so there is no result to answer with",
-        _ => "no step has a result to answer with",
+fn nothing(gate: Gate, task: &Task) -> String {
+    match (gate, first_failure(task)) {
+        (Gate::NoToolNeeded, _) => "nothing was planned, so there is no result to answer with".to_owned(),
+        (_, Some(failure)) => format!("there is no last result to answer with: {failure}"),
+        (_, None) => "no step has a result to answer with".to_owned(),
     }
 }
 
-/// The output of the last step that has one.
-fn last_result(progress: &Progress) -> Option<String> {
-    let steps = progress.plan.steps.iter().zip(&progress.steps).rev();
-    let mut outputs = steps.filter_map(|(planned, run)| match run {
-        StepRun::Completed { output, .. } if !planned.is_final() => Some(output),
-        _ => None,
-    });
-    outputs.next().cloned()
+/// The output of the last step that was not left out. That it failed is no answer, unless somebody is
+/// to judge it and may send the run back.
+fn last_result(progress: &Progress, judged: bool) -> Option<String> {
+    let steps = progress.plan.steps.iter().zip(&progress.steps).enumerate().rev();
+    let mut last = steps.filter(|(_, (planned, run))| !planned.is_final() && run.is_finished());
+    let (at, (_, run)) = last.find(|(_, (_, run))| !matches!(run, StepRun::Skipped { same_as: None }))?;
+    match run {
+        StepRun::Failed { .. } if !judged => None,
+        _ => progress.output(at as u32).map(str::to_owned),
+    }
 }
 
 /// One line for each step of the current plan.

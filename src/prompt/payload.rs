@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::results::{Results, parts};
 use super::situation::{Remaining, Situation};
 use super::{ModelRequest, conversation};
-use crate::contract::{Decision, Plan, Source};
+use crate::contract::{Decision, Plan, PlanStep, Source};
 use crate::machine::{Asking, ExecuteStage, Phase, State, Task, Turn};
 use crate::spec::{Horizon, Intake, Memory, Planner, RoleName, Rules, Suggested, ValidateAt};
 
@@ -79,6 +79,9 @@ pub(super) struct Payload<'a> {
     /// The failed steps of that plan, where they sent it back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_steps: Option<Results<'a>>,
+    /// The steps of that plan that had not begun, where what had begun is kept.
+    #[serde(skip_serializing_if = "<[PlanStep]>::is_empty")]
+    pub dropped_steps: &'a [PlanStep],
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejected_answer: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -200,7 +203,7 @@ fn planning<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
     }
     let kept = task.progress.as_ref().filter(|_| policy.keeps_steps());
     if let Some(progress) = kept.filter(|_| policy.planner == Planner::Json) {
-        payload.past_steps = Some(Results::all(rules, progress));
+        payload.past_steps = Some(Results::named(rules, progress));
         (payload.explored, payload.unexplored) = parts(task);
     }
     let Some(feedback) = &task.feedback else { return };
@@ -209,6 +212,7 @@ fn planning<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
     if feedback.step_failed {
         payload.failed_steps = past.or(kept).map(|progress| Results::failed(rules, progress));
     }
+    payload.dropped_steps = &feedback.dropped;
     payload.rejected_answer = feedback.answer.as_deref();
     payload.rejected_because = Some(&feedback.reason);
     payload.fix_hint = Some(feedback.fix_hint.trim()).filter(|hint| !hint.is_empty());

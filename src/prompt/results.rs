@@ -13,6 +13,8 @@ pub(super) struct Results<'a> {
     rules: &'a Rules,
     progress: &'a Progress,
     shown: Shown,
+    /// Whether each is shown with its id, for a plan that may refer to it.
+    named: bool,
 }
 
 enum Shown {
@@ -24,15 +26,19 @@ enum Shown {
 
 impl<'a> Results<'a> {
     pub fn all(rules: &'a Rules, progress: &'a Progress) -> Self {
-        Results { rules, progress, shown: Shown::All }
+        Results { rules, progress, shown: Shown::All, named: false }
+    }
+
+    pub fn named(rules: &'a Rules, progress: &'a Progress) -> Self {
+        Results { named: true, ..Results::all(rules, progress) }
     }
 
     pub fn failed(rules: &'a Rules, progress: &'a Progress) -> Self {
-        Results { rules, progress, shown: Shown::Failed }
+        Results { shown: Shown::Failed, ..Results::all(rules, progress) }
     }
 
     pub fn only(rules: &'a Rules, progress: &'a Progress, steps: Vec<u32>) -> Self {
-        Results { rules, progress, shown: Shown::Only(steps) }
+        Results { shown: Shown::Only(steps), ..Results::all(rules, progress) }
     }
 
     fn shows(&self, at: usize, run: &StepRun) -> bool {
@@ -47,6 +53,8 @@ impl<'a> Results<'a> {
 #[derive(Serialize)]
 struct ResultRecord<'a> {
     step_index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
     tool: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<&'a Value>,
@@ -75,6 +83,7 @@ impl Serialize for Results<'_> {
             }
             list.serialize_element(&ResultRecord {
                 step_index,
+                id: self.named.then(|| step.name(step_index)),
                 tool: &step.tool,
                 input: step.input.as_ref(),
                 input_from: step.input_from.as_deref(),

@@ -33,7 +33,8 @@ impl Bounds {
         let steps = Steps::of(rules);
         let model_calls = spec.limits.max_model_calls.unwrap_or(u32::MAX).min(replies(rules, &steps));
         let tool_calls = spec.limits.max_tool_calls.unwrap_or(u32::MAX).min(steps.tool_calls);
-        let all = [model_calls, tool_calls, steps.others].into_iter().fold(0, u32::saturating_add);
+        let calls = [model_calls, tool_calls, steps.others].into_iter().fold(0, u32::saturating_add);
+        let all = calls.min(replies(rules, &steps) - steps.model_calls + steps.transitions);
         let transitions = spec.limits.max_transitions.unwrap_or(u32::MAX).min(all);
         Bounds { model_calls, tool_calls, transitions }
     }
@@ -47,6 +48,8 @@ struct Steps {
     tool_calls: u32,
     /// Waits, and answers of people.
     others: u32,
+    /// All of it together: a step is done by a tool, by a role, by an agent or by a person.
+    transitions: u32,
 }
 
 impl Steps {
@@ -59,14 +62,16 @@ impl Steps {
         let tries = spec.policy.step_tries.tries;
         let tried = all.saturating_mul(tries);
         let (mut models, mut tools, mut others) = (0, u32::from(!spec.tools.is_empty()), 0);
+        let mut moves = tools;
         for doer in rules.doers() {
             let Doer::Agent(inner) = doer else {
-                models = models.max(1);
+                (models, moves) = (models.max(1), moves.max(1));
                 continue;
             };
             let bounds = inner.bounds();
             models = models.max(bounds.model_calls);
             tools = tools.max(bounds.tool_calls);
+            moves = moves.max(bounds.transitions);
             others = others.max(bounds.transitions.saturating_sub(bounds.model_calls));
         }
         let waits = all.saturating_mul(tries - 1);
@@ -75,7 +80,8 @@ impl Steps {
             planned,
             model_calls: tried.saturating_mul(models),
             tool_calls: tried.saturating_mul(tools),
-            others: waits.saturating_add(asked).saturating_add(tried.saturating_mul(others)),
+            others: waits.max(asked).saturating_add(tried.saturating_mul(others)),
+            transitions: tried.saturating_mul(moves).saturating_add(waits).max(asked),
         }
     }
 }

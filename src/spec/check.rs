@@ -233,6 +233,16 @@ fn check_write(spec: &Spec) -> Checked {
             "the planner's final words come after its calls; expected `horizon = \"next\"`",
         );
     }
+    if policy.write == Write::Planner
+        && policy.validate != Validate::Off
+        && policy.validate_at == ValidateAt::Results
+    {
+        return refuse(
+            "policy.validate_at",
+            "what was collected is judged on the way to WRITE, and the planner's own words come in PLAN; expected \
+             \"answer\"",
+        );
+    }
     match (policy.write, &roles.writer) {
         (Write::Model, None) => return refuse("roles.writer", "needed under `write = \"model\"`"),
         (Write::LastResult | Write::Summary | Write::Planner, Some(_)) => {

@@ -11,6 +11,7 @@
 mod bounds;
 mod check;
 mod digest;
+mod frame;
 mod limits;
 mod member;
 mod money;
@@ -31,7 +32,8 @@ pub use policy::{
 };
 pub use role::{OnFailure, Role, RoleName, Roles};
 pub(crate) use rules::MAX_NESTING;
-pub use rules::{Doer, RequestFrame, Rules, SpecError};
+pub use frame::RequestFrame;
+pub use rules::{Doer, Rules, SpecError};
 pub use suggest::Suggested;
 
 use serde::{Deserialize, Serialize};

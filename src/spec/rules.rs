@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
-use serde_json::Value;
-
 use super::check::check;
+use super::frame::{RequestFrame, frame, member_frame};
 use super::suggest::{Suggested, Suggestions};
 use super::{
-    Approval, Bounds, Digest, Intake, Member, OnBadReply, OnFailure, Planner, Policy, Role, RoleName, Spec,
+    Approval, Bounds, Intake, Member, OnBadReply, OnFailure, Planner, Policy, RoleName, Spec,
 };
 use crate::contract::{
     AnswerForm, Decision, FinalStep, Intent, PlanContract, PlanSays, PlanShape, PreviousContext, Scope,
@@ -38,39 +36,6 @@ impl SpecError {
         self.field = format!("{outer}.{}", self.field);
         self
     }
-}
-
-/// The part of a request that is the same for every request of one role: who is asked, under which
-/// instructions, for which form of reply.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RequestFrame {
-    /// The duty.
-    pub role: RoleName,
-    /// Which of the spec's agents it is, for [`RoleName::Agent`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    /// The model the spec asks for; `None` leaves it to the driver.
-    pub model: Option<String>,
-    /// The system message.
-    pub system: String,
-    /// The tools and agents that the reply may name; empty for roles that plan nothing.
-    pub tools: Vec<ToolContract>,
-    /// Whether they are offered as native tool calls, and not as a list in the system message.
-    #[serde(skip_serializing_if = "is_false")]
-    pub native_calls: bool,
-    /// JSON schema of the reply; `None` asks for plain text.
-    pub schema: Option<Value>,
-    /// Sampling temperature.
-    pub temperature: Option<f64>,
-    /// Most tokens of the reply.
-    pub max_tokens: Option<u32>,
-    /// The digest of all of the above.
-    #[serde(skip)]
-    pub digest: Digest,
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// Who does an agent's step.
@@ -108,7 +73,11 @@ impl Rules {
         let doers: Vec<Doer> = (0..spec.agents.len())
             .map(|at| doer(&spec, at, depth).map_err(|error| error.under(&format!("agents[{at}]"))))
             .collect::<Result<_, _>>()?;
-        let members = spec.agents.iter().zip(&doers).map(|(member, doer)| contract(member, doer)).collect();
+        // An agent may hand on what any tool has returned, so it is trusted where all of them are.
+        let trusted = spec.all_tools().iter().all(|tool| tool.trust == Trust::Trusted);
+        let trust = if trusted { Trust::Trusted } else { Trust::Untrusted };
+        let members = spec.agents.iter().zip(&doers);
+        let members = members.map(|(member, doer)| contract(member, doer, trust)).collect();
         let policy = &spec.policy;
         let shape = PlanShape {
             min_steps: policy.plan.min_steps as usize,
@@ -303,16 +272,13 @@ fn doer(spec: &Spec, at: usize, depth: usize) -> Result<Doer, SpecError> {
 }
 
 /// What a member declares about itself, as a tool would.
-fn contract(member: &Member, doer: &Doer) -> ToolContract {
+fn contract(member: &Member, doer: &Doer, trust: Trust) -> ToolContract {
     let mut contract = ToolContract::text(&member.name, &member.description, ToolEffect::Pure);
-    // A role knows only what the run has read already.
-    contract.trust = Trust::Trusted;
+    contract.trust = trust;
     if let Doer::Agent(rules) = doer {
         let all = rules.plan().all();
         contract.effect = all.iter().map(|tool| tool.effect).max().unwrap_or(ToolEffect::Pure);
         contract.idempotent = Some(all.iter().all(|tool| tool.is_idempotent()));
-        let trusted = all.iter().all(|tool| tool.trust == Trust::Trusted);
-        contract.trust = if trusted { Trust::Trusted } else { Trust::Untrusted };
     }
     contract.max_output_bytes = u32::MAX;
     contract
@@ -326,90 +292,6 @@ pub(super) fn most_working_steps(spec: &Spec) -> u32 {
         FinalStep::Required => plan.max_steps - 1,
         FinalStep::None => plan.max_steps,
     }
-}
-
-fn frame(
-    name: RoleName,
-    role: &Role,
-    plan: &PlanContract,
-    policy: &Policy,
-    form: AnswerForm,
-) -> RequestFrame {
-    let native = name.plans() && policy.planner == Planner::ToolCalls;
-    let (tools, schema) = match name {
-        RoleName::Scope => (Vec::new(), Some(Scope::schema())),
-        RoleName::PreviousContext => (Vec::new(), Some(PreviousContext::schema())),
-        RoleName::Intent => (Vec::new(), Intent::schema(policy.intent.form, &policy.intent.kinds)),
-        RoleName::Planner | RoleName::Replanner => {
-            let schema = (policy.planner == Planner::Json).then(|| plan.schema());
-            (plan.all().to_vec(), schema)
-        }
-        RoleName::Orchestrator => {
-            let names: Vec<&str> = plan.agents().iter().map(|agent| agent.name.as_str()).collect();
-            (plan.agents().to_vec(), Some(Decision::schema(&names)))
-        }
-        RoleName::Validator => (Vec::new(), policy.validate.form().map(|form| form.schema())),
-        RoleName::Writer => (Vec::new(), form.schema()),
-        RoleName::Conversation | RoleName::Agent => (Vec::new(), None),
-    };
-    let system = match native {
-        true => role.prompt.trim().to_owned(),
-        false => system(role, plan, &tools),
-    };
-    let (model, temperature, max_tokens) = (role.model.clone(), role.temperature, role.max_tokens);
-    digested(RequestFrame {
-        role: name,
-        agent: None,
-        model,
-        system,
-        tools,
-        native_calls: native,
-        schema,
-        temperature,
-        max_tokens,
-        digest: Digest::of([]),
-    })
-}
-
-fn member_frame(member: &Member, role: &Role) -> RequestFrame {
-    digested(RequestFrame {
-        role: RoleName::Agent,
-        agent: Some(member.name.clone()),
-        model: role.model.clone(),
-        system: role.prompt.trim().to_owned(),
-        tools: Vec::new(),
-        native_calls: false,
-        schema: None,
-        temperature: role.temperature,
-        max_tokens: role.max_tokens,
-        digest: Digest::of([]),
-    })
-}
-
-fn digested(mut frame: RequestFrame) -> RequestFrame {
-    let bytes = serde_json::to_vec(&frame).expect("a frame has text keys only");
-    frame.digest = Digest::of([bytes.as_slice()]);
-    frame
-}
-
-/// The system message: the role's prompt and, for roles that plan, whom it may plan with.
-fn system(role: &Role, plan: &PlanContract, offered: &[ToolContract]) -> String {
-    let mut text = role.prompt.trim().to_owned();
-    let (agents, tools): (Vec<&ToolContract>, Vec<&ToolContract>) =
-        offered.iter().partition(|offered| plan.agent(&offered.name).is_some());
-    for (title, list) in [("Tools", tools), ("Agents", agents)] {
-        if list.is_empty() {
-            continue;
-        }
-        text.push_str(&format!("\n\n{title}:"));
-        for tool in list {
-            text.push_str(&format!("\n- {}: {}", tool.name, tool.description.trim()));
-            if !tool.takes_text() {
-                text.push_str(&format!(" Input: {}", tool.input));
-            }
-        }
-    }
-    text
 }
 
 /// Whether the policy asks something before the first draft.

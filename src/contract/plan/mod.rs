@@ -170,6 +170,7 @@ impl StepName {
     fn text(self) -> Option<String> {
         match self {
             StepName::Number(number) => Some(format!("step_{number}")),
+            StepName::Text(text) if text.parse::<u32>().is_ok() => Some(format!("step_{text}")),
             StepName::Text(text) => Some(text).filter(|text| !text.is_empty()),
         }
     }

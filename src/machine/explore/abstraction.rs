@@ -57,13 +57,13 @@ pub struct Key {
 pub struct PlanKey {
     /// The steps of earlier drafts, as far as a branch may read them: how many of which tool are how
     /// far, counted no further than anything counts.
-    pub kept: BTreeMap<(String, &'static str), usize>,
+    pub kept: Vec<((String, &'static str), usize)>,
     /// Whether the step that runs must run alone.
     pub alone: bool,
     /// For each step of the draft its kind, and its status where it matters which step has it.
     pub steps: Vec<StepKey>,
     /// How many of them have which status and try, where it does not matter which.
-    pub counts: BTreeMap<(&'static str, u32), usize>,
+    pub counts: Vec<((&'static str, u32), usize)>,
     /// For each step, the steps it waits for and the one it repeats.
     pub needs: Vec<(Vec<u32>, Option<u32>)>,
 }
@@ -150,7 +150,7 @@ fn plan_key(rules: &Rules, task: &Task, progress: &Progress) -> PlanKey {
         StepRun::Waiting { attempt } => ("waiting", *attempt),
         _ => (run.status(), 0),
     };
-    let mut counts = BTreeMap::new();
+    let mut counts: BTreeMap<(&'static str, u32), usize> = BTreeMap::new();
     if !listed {
         for (_, run) in steps().skip(first) {
             *counts.entry(status(run)).or_default() += 1;
@@ -167,10 +167,10 @@ fn plan_key(rules: &Rules, task: &Task, progress: &Progress) -> PlanKey {
         (needs.filter_map(|need| from_here(*need)).collect(), twin)
     });
     PlanKey {
-        kept: kept(rules, progress, first),
+        kept: kept(rules, progress, first).into_iter().collect(),
         alone: schedule.alone,
         steps: here.collect(),
-        counts,
+        counts: counts.into_iter().collect(),
         needs: needs.collect(),
     }
 }

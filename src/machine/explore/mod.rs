@@ -118,7 +118,9 @@ pub fn reduced(mut spec: Spec, said: &mut Vec<String>) -> Spec {
     if let Some(iterations) = &mut spec.limits.max_iterations {
         cap(iterations, MOST_ITERATIONS, "max_iterations");
     }
-    cap(&mut spec.limits.max_added_steps, MOST_ADDED, "max_added_steps");
+    if spec.policy.orchestrate == Orchestrate::EachStep {
+        cap(&mut spec.limits.max_added_steps, MOST_ADDED, "max_added_steps");
+    }
     cap(&mut spec.policy.step_tries.tries, MOST_TRIES, "tries");
     for required in &mut spec.policy.required_calls {
         cap(&mut required.least, MOST_REQUIRED, "required calls");

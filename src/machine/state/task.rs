@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Failure, Progress, RunError};
-use crate::contract::{Decision, Intent, PreviousContext, Scope, Source, Verdict};
+use crate::contract::{Decision, Intent, PlanStep, PreviousContext, Scope, Source, Verdict};
 use crate::machine::TraceLine;
 use crate::machine::event::Usage;
 use crate::spec::{Money, RoleName};
@@ -204,7 +204,7 @@ pub struct Decided {
 }
 
 /// Why a plan was sent back to PLAN.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Feedback {
     /// The validator's reason, which step failed, or a person's word.
     pub reason: String,
@@ -213,6 +213,9 @@ pub struct Feedback {
     /// Whether it was a failed step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub step_failed: bool,
+    /// The steps of that plan that had not begun, where what had begun is kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<PlanStep>,
     /// The answer that was rejected, where one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,

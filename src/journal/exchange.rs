@@ -1,0 +1,156 @@
+//! Exchanges: what was asked and what was answered, one by one, as a fixture keeps them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::contract::canonical;
+use crate::machine::{EffectId, Event, HumanAnswer, ModelFailure, ModelReply, ToolOutcome};
+use crate::prompt::Message;
+use crate::spec::Digest;
+
+/// One thing that was asked and answered, or that happened unasked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exchange {
+    /// A model call.
+    Model {
+        /// The effect.
+        effect: EffectId,
+        /// The role that was asked: its name, or `agent:…` for one that does a step; after the names of
+        /// the agents it is nested in, where it is.
+        role: String,
+        /// The digest of frame and payload.
+        digest: Digest,
+        /// Which answer to a request of this digest it is, from 1.
+        occurrence: u32,
+        /// The payload: the user message.
+        request: Value,
+        /// What was said after it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conversation: Vec<Message>,
+        /// What came.
+        answer: ModelAnswer,
+    },
+    /// A tool call.
+    Tool {
+        /// The effect.
+        effect: EffectId,
+        /// The tool.
+        tool: String,
+        /// The digest of tool and canonical input.
+        digest: Digest,
+        /// Which call of this digest it is, from 1.
+        occurrence: u32,
+        /// What it was called with.
+        input: Value,
+        /// What came.
+        answer: ToolAnswer,
+    },
+    /// A person was asked.
+    Human {
+        /// The effect.
+        effect: EffectId,
+        /// Which answer to this question it is, from 1.
+        occurrence: u32,
+        /// The question.
+        question: String,
+        /// What they said.
+        answer: HumanAnswer,
+    },
+    /// Time passed before another try.
+    Waited {
+        /// The effect.
+        effect: EffectId,
+        /// Which wait of this length it is, from 1.
+        occurrence: u32,
+        /// How long, in milliseconds.
+        delay_ms: u64,
+    },
+    /// Something that answers no effect.
+    Happened(Event),
+}
+
+/// What a model answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelAnswer {
+    /// A reply.
+    Reply(ModelReply),
+    /// No reply, for this reason.
+    Failure(ModelFailure),
+}
+
+/// What a tool answered.
+pub type ToolAnswer = ToolOutcome;
+
+impl Exchange {
+    /// The effect and the digest; `None` for what happened unasked.
+    pub fn key(&self) -> Option<(EffectId, Digest)> {
+        match self {
+            Exchange::Model { effect, digest, .. } | Exchange::Tool { effect, digest, .. } => {
+                Some((*effect, *digest))
+            }
+            Exchange::Human { effect, question, .. } => Some((*effect, human_digest(question))),
+            Exchange::Waited { effect, delay_ms, .. } => Some((*effect, wait_digest(*delay_ms))),
+            Exchange::Happened(_) => None,
+        }
+    }
+
+    /// Who was asked: a role or a tool.
+    pub fn asked(&self) -> &str {
+        match self {
+            Exchange::Model { role: asked, .. } | Exchange::Tool { tool: asked, .. } => asked,
+            Exchange::Human { .. } => "human",
+            Exchange::Waited { .. } => "wait",
+            Exchange::Happened(event) => event.kind(),
+        }
+    }
+
+    /// The answer as the event that carries it.
+    pub fn event(&self) -> Event {
+        match self {
+            Exchange::Model { effect, answer: ModelAnswer::Reply(reply), .. } => {
+                Event::ModelReplied { effect: *effect, reply: reply.clone() }
+            }
+            Exchange::Model { effect, answer: ModelAnswer::Failure(failure), .. } => {
+                Event::ModelFailed { effect: *effect, failure: failure.clone() }
+            }
+            Exchange::Tool { effect, answer, .. } => {
+                Event::ToolReturned { effect: *effect, outcome: answer.clone() }
+            }
+            Exchange::Human { effect, answer, .. } => {
+                Event::HumanAnswered { effect: *effect, answer: answer.clone() }
+            }
+            Exchange::Waited { effect, .. } => Event::TimePassed { effect: *effect },
+            Exchange::Happened(event) => event.clone(),
+        }
+    }
+}
+
+/// The digest of a question to a person.
+pub fn human_digest(question: &str) -> Digest {
+    Digest::of([b"human".as_slice(), question.as_bytes()])
+}
+
+/// The digest of a wait.
+pub fn wait_digest(delay_ms: u64) -> Digest {
+    Digest::of([b"wait".as_slice(), &delay_ms.to_le_bytes()])
+}
+
+/// The digest of a tool call: the tool's name and the input with its keys in alphabetical order.
+///
+/// ```
+/// use planwright::journal::tool_digest;
+/// use serde_json::json;
+///
+/// assert_eq!(tool_digest("t", &json!({"a": 1, "b": 2})), tool_digest("t", &json!({"b": 2, "a": 1})));
+/// ```
+pub fn tool_digest(tool: &str, input: &Value) -> Digest {
+    match input {
+        Value::String(text) => Digest::of([b"tool".as_slice(), tool.as_bytes(), b"text", text.as_bytes()]),
+        other => {
+            let canonical = canonical(other);
+            Digest::of([b"tool".as_slice(), tool.as_bytes(), b"json", canonical.as_bytes()])
+        }
+    }
+}
