@@ -1,10 +1,10 @@
 //! The notebook's dialogue with `conversational`: its three questions, once on one thread and once each on
-//! a thread of its own. The notebook prints no answers; those are made up.
+//! a thread of its own. The notebook prints no answers; those are made up. So is the last story.
 
 use super::Story;
 
 pub fn stories() -> Vec<Story> {
-    vec![told(), age(), zodiac(), age_elsewhere(), zodiac_elsewhere()]
+    vec![told(), age(), zodiac(), age_elsewhere(), zodiac_elsewhere(), tool_asked_for()]
 }
 
 const TOLD: &str = "내 출생년도는 1994년이야. 지금은 계산하지 말고 이 정보만 기억해.";
@@ -51,4 +51,14 @@ fn zodiac_elsewhere() -> Story {
     story("zodiac_elsewhere", ZODIAC)
         .note("On a third thread the year is known and the user's is not.")
         .reply("올해 2026년은 병오년(丙午年), 말의 해입니다. 띠를 알려 드리려면 태어난 해가 필요합니다.")
+}
+
+fn tool_asked_for() -> Story {
+    Story::new("conversational", "tool_asked_for", "And for four of us? Use the calculator.")
+        .note("Made up.")
+        .note("The amount comes from the turn before.")
+        .after("The rent is 1,150 euros. What is it for each of three?", "About 383.33 euros each.")
+        .calls(&[("calc", "1150/4")])
+        .tool("calc", "1150/4", "287.5")
+        .reply("287.50 euros each.")
 }

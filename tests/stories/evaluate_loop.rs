@@ -120,21 +120,21 @@ fn two_rounds() -> Story {
     let standard = Source { document: Some("standard.md".to_owned()), ..Source::titled(form) };
     Story::new("evaluate-loop", "two_rounds", "Can the client end the contract early, and is that usual?")
         .note("Made up.")
-        .note("Two calls at once in the first round; what is missing then is looked for in the second.")
+        .note("Two calls at once in the first round, of which the second is answered first; what is missing then is looked for in another.")
         .outline(&ENGLISH_OUTLINE)
         .reply(yes)
         .calls(&[("get_article_by_title", "Termination"), ("hybrid_search", "costs of ending the contract early")])
-        .tool_from(
-            "get_article_by_title",
-            "Termination",
-            &found("user", four, "The client may terminate at any time on 30 days' notice."),
-            &[english(four)],
-        )
         .tool_from(
             "hybrid_search",
             "costs of ending the contract early",
             &found("user", five, "On early termination the client pays for all work done so far."),
             &[english(five)],
+        )
+        .tool_from(
+            "get_article_by_title",
+            "Termination",
+            &found("user", four, "The client may terminate at any time on 30 days' notice."),
+            &[english(four)],
         )
         .reply(lacks("what the standard contract says on early termination", "Nothing to compare with yet."))
         .calls(&[("lookup_standard_contract", "early termination")])

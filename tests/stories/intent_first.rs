@@ -19,6 +19,7 @@ pub fn stories() -> Vec<Story> {
         broken_plan(),
         broken_intent(),
         forbidden_tool(),
+        input_from_nowhere(),
         replans_used_up(),
     ]
 }
@@ -184,28 +185,32 @@ fn three_tools() -> Story {
 const LIMITED: (&str, &str) = ("rate_limit", "API rate limit exceeded");
 
 fn rate_limited() -> Story {
+    let climate = "Page: 서울특별시\nSummary: 11월의 평균 기온은 7°C이다.";
+    let notes =
+        |title: &str, document: &str| Source { document: Some(document.to_owned()), ..Source::titled(title) };
     story("rate_limited", WEATHER)
-        .note("The search is rate limited. The re-planner goes round it; what is done stays, ids go on.")
+        .note("The search is rate limited. The re-planner goes round it: what is done stays and is referred to, what had not begun is dropped, ids go on.")
         .reply(weather_intent())
-        .reply(plan(&[step("step_1", "wiki", "서울의 기후"), step("step_2", "search", "서울 날씨")]))
-        .tool_from(
-            "wiki",
-            "서울의 기후",
-            "Page: 서울특별시\nSummary: 11월의 평균 기온은 7°C이다.",
-            &[page("서울특별시", "https://example.org/wiki/Seoul")],
-        )
+        .reply(plan(&[
+            step("step_1", "wiki", "서울의 기후"),
+            step("step_2", "search", "서울 날씨"),
+            step("step_3", "docs", "야외 일정"),
+        ]))
+        .tool_from("wiki", "서울의 기후", climate, &[page("서울특별시", "https://example.org/wiki/Seoul")])
         .failing_tool("search", "서울 날씨", LIMITED)
-        .reply(plan(&[because(
-            step("step_3", "docs", "오늘 서울 날씨"),
-            "검색이 호출 한도에 걸렸으므로 사용자의 문서에 저장된 예보를 찾는다.",
-        )]))
-        .tool_from(
-            "docs",
-            "오늘 서울 날씨",
-            "예보.txt: 11월 20일 서울 맑음, 15°C.",
-            &[Source { document: Some("예보.txt".to_owned()), ..Source::titled("예보") }],
+        .reply(plan(&[
+            because(
+                step("step_4", "docs", "오늘 서울 날씨"),
+                "검색이 호출 한도에 걸렸으므로 사용자의 문서에 저장된 예보를 찾는다.",
+            ),
+            from("step_5", "docs", "step_1"),
+        ]))
+        .tool_from("docs", "오늘 서울 날씨", "예보.txt: 11월 20일 서울 맑음, 15°C.", &[notes("예보", "예보.txt")])
+        .tool_from("docs", climate, "기록.txt: 작년 이날 서울은 6°C.", &[notes("날씨 기록", "기록.txt")])
+        .reply(
+            "저장된 예보에 따르면 오늘 서울은 맑고 15°C입니다. 11월 평균(7°C)이나 작년 이날(6°C)보다 높습니다.\n출처: \
+             예보, 서울특별시, 날씨 기록",
         )
-        .reply("저장된 예보에 따르면 오늘 서울은 맑고 15°C입니다. 11월 평균(7°C)보다 높습니다.\n출처: 예보, 서울특별시")
 }
 
 fn empty_plan() -> Story {
@@ -234,6 +239,13 @@ fn forbidden_tool() -> Story {
         .note("The second step names a tool that the agent does not have: the first is not run either.")
         .reply(weather_intent())
         .reply(plan(&[step("step_1", "wiki", "서울"), step("step_2", "get_weather", "서울")]))
+}
+
+fn input_from_nowhere() -> Story {
+    story("input_from_nowhere", WEATHER)
+        .note("The second step wants the output of one that there is not: nothing is run.")
+        .reply(weather_intent())
+        .reply(plan(&[step("step_1", "search", "서울 날씨"), from("step_2", "docs", "step_9")]))
 }
 
 fn replans_used_up() -> Story {

@@ -7,7 +7,16 @@ use serde_json::{Value, json};
 use super::{Story, page};
 
 pub fn stories() -> Vec<Story> {
-    vec![enough_at_once(), searched_again(), collaborating(), unclear(), no_steps(), nonsense(), document()]
+    vec![
+        enough_at_once(),
+        searched_again(),
+        collaborating(),
+        collaborating_first(),
+        unclear(),
+        no_steps(),
+        nonsense(),
+        document(),
+    ]
 }
 
 fn story(name: &'static str, question: &'static str) -> Story {
@@ -158,6 +167,40 @@ fn collaborating() -> Story {
             "응하실 의무가 없습니다. 증액은 5%까지이고, 계약 후 1년 안에는 청구할 수 없습니다. 다만 스스로 합의하면 \
              상한이 적용되지 않을 수 있으니 서명하기 전에 조심하세요.\n출처: 주택임대차보호법 제7조, 증액 청구의 \
              시기, 합의 갱신",
+        )
+}
+
+fn collaborating_first() -> Story {
+    let (found, sources) = hits(&[
+        ("Deposit protection", "A registered lease ranks before later mortgages."),
+        ("Checking the register", "The register shows mortgages and seizures."),
+        ("Deposit insurance", "Insurance covers deposits up to 700 million won."),
+    ]);
+    let together = json!({
+        "action": "collaborate",
+        "reasoning": "Nothing has been found yet that could be analysed.",
+        "confidence": 0.75,
+        "next_agent": null,
+        "task": "Work out how a tenant can lose the deposit.",
+        "collaboration_needed": {
+            "primary_agent": "analysis_team",
+            "supporting_agent": "search_team",
+            "collaboration_type": "risk analysis",
+        },
+    });
+    story("collaborating_first", "How can I lose my jeonse deposit, and what can I do about it?")
+        .note("The plan names only the analysis. The supporting team has found nothing yet, so it runs first.")
+        .reply(intent("analysis", 0.81))
+        .reply(plan("Judge the risks.", &[step("analysis_team", "Judge the risks to the deposit.", "Risks.")]))
+        .reply(together.to_string())
+        .calls(&[("search", "jeonse deposit risks")])
+        .tool_from("search", "jeonse deposit risks", &found, &sources)
+        .reply(goes_on("There is material to analyse now."))
+        .reply("1. A mortgage that ranks first is paid first (Deposit protection).\n2. The register shows such a mortgage beforehand (Checking the register).")
+        .reply(goes_on("Both sides are covered."))
+        .reply(
+            "You can lose it to a mortgage that ranks before your lease. Check the register, register the lease at \
+             once, and insure the deposit.\nSources: Deposit protection, Checking the register, Deposit insurance",
         )
 }
 
