@@ -66,6 +66,7 @@ fn answer(effect: Effect) -> planwright::machine::Event {
             support::replied(id, r#"{"ok": true, "reason": "", "fix_hint": ""}"#.to_owned())
         }
         Effect::AskModel { id, .. } => support::replied(id, "All was found.".to_owned()),
+        other => unreachable!("the agent never asks for {other:?}"),
     }
 }
 

@@ -33,6 +33,7 @@ impl Model for Canned {
             RoleName::Planner | RoleName::Replanner => self.plan.clone(),
             RoleName::Validator => r#"{"ok": true, "reason": "enough", "fix_hint": ""}"#.to_owned(),
             RoleName::Writer => "All was found.".to_owned(),
+            other => unreachable!("the agent has no {other}"),
         }))
     }
 }

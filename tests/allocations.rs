@@ -47,13 +47,14 @@ fn replied(effect: EffectId, text: &str) -> Event {
 fn answer(effect: Effect) -> Event {
     match effect {
         Effect::CallTool { id, .. } => {
-            let output = "what was found about this thing".to_owned();
-            Event::ToolReturned { effect: id, outcome: ToolOutcome::Returned { output } }
+            let outcome = ToolOutcome::returned("what was found about this thing");
+            Event::ToolReturned { effect: id, outcome }
         }
         Effect::AskModel { id, role: RoleName::Validator } => {
             replied(id, r#"{"ok": true, "reason": "enough", "fix_hint": ""}"#)
         }
         Effect::AskModel { id, .. } => replied(id, "All was found."),
+        other => unreachable!("the agent never asks for {other:?}"),
     }
 }
 

@@ -52,10 +52,10 @@ fn unknown_agent_is_refused_with_the_known_ones() {
     let home = Home::new();
     refused(
         &home,
-        &["run", "--agent", "react", "q"],
-        &["no agent is called \"react\"", "plan-then-execute, validated"],
+        &["run", "--agent", "cook", "q"],
+        &["no agent is called \"cook\"", "plan-then-execute, validated"],
     );
-    refused(&home, &["agents", "show", "react"], &["validated"]);
+    refused(&home, &["agents", "show", "cook"], &["validated"]);
     home.write("mine", "");
     refused(&home, &["verify", "--agent", "mine"], &["for the file, write ./mine"]);
     refused(&home, &["run", "--agent", "./mine.toml", "q"], &["./mine.toml: cannot be read", "caused by: "]);

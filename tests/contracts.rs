@@ -1,10 +1,27 @@
 //! What models say is read strictly: wrapped replies are read, nonsense is an error that names the
 //! place.
 
+use planwright::contract::plan::ReadPlan;
 use planwright::contract::{
-    AnswerForm, FinalStep, Plan, PlanContract, StepField, ToolContract, ToolEffect, Verdict, schema,
+    AnswerForm, FinalStep, Plan, PlanContract, PlanSays, PlanShape, StepField, ToolContract, ToolEffect,
+    Verdict, schema,
 };
 use serde_json::{Value, json};
+
+/// One to four steps and a goal; the last step is the final one.
+fn shape(fields: &[StepField]) -> PlanShape {
+    PlanShape {
+        min_steps: 1,
+        max_steps: 4,
+        max_depth: usize::MAX,
+        final_step: FinalStep::Required,
+        hitl: false,
+        says: PlanSays::default(),
+        fields: fields.to_vec(),
+        required: Vec::new(),
+        max_input_bytes: 100,
+    }
+}
 
 fn contract() -> PlanContract {
     let mut typed = ToolContract::text("book", "Books a table.", ToolEffect::Write);
@@ -14,11 +31,11 @@ fn contract() -> PlanContract {
         "required": ["people"], "additionalProperties": false,
     });
     let tools = vec![ToolContract::text("wiki", "Looks up.", ToolEffect::Read), typed];
-    PlanContract::new(tools, (1, 4), FinalStep::Required, 100)
+    PlanContract::new(tools, Vec::new(), shape(&[]))
 }
 
 fn read(reply: &str) -> Result<Plan, String> {
-    contract().read(reply, 10_000).map(|(plan, _)| plan).map_err(|error| error.to_string())
+    contract().read(reply, 10_000).map(|read| read.plan).map_err(|error| error.to_string())
 }
 
 fn plan(steps: Value) -> String {
@@ -176,7 +193,7 @@ fn ids_and_references_are_checked() {
         {"step_id": 2, "tool": "wiki", "input_from": 1, "depends_on": null, "status": "completed", "output": "mine"},
         end
     ]));
-    let (read, links) = contract().read(&good, 10_000).expect("reads");
+    let ReadPlan { plan: read, links, .. } = contract().read(&good, 10_000).expect("reads");
     assert_eq!(read.steps[1].input_from.as_deref(), Some("step_1"));
     assert_eq!(links.needs, [vec![], vec![0], vec![]]);
     assert_eq!(links.dependents, [vec![1], vec![], vec![]]);
@@ -190,7 +207,7 @@ fn an_input_and_what_is_waited_for_are_told_apart_and_nothing_is_waited_for_twic
         {"tool": "wiki", "input_from": "step_1", "depends_on": ["step_2", "step_1", "step_2"]},
         {"tool": "final_answer", "input": "x"},
     ]);
-    let (_, links) = contract().read(&plan(steps), 10_000).expect("reads");
+    let links = contract().read(&plan(steps), 10_000).expect("reads").links;
     assert_eq!(links.inputs, [None, None, Some(0), None]);
     assert_eq!(links.needs, [vec![], vec![], vec![0, 1], vec![]]);
     assert_eq!(links.dependents, [vec![2], vec![2], vec![], vec![]]);
@@ -240,27 +257,25 @@ fn schemas_that_go_out_are_strict_and_describe_what_is_read() {
             _ => {}
         }
     }
-    let mut simple = contract().schema(&[]);
+    let mut simple = contract().schema();
     // A tool's own input schema is its author's; all else is ours.
     simple["properties"]["steps"]["items"]["anyOf"][1]["properties"]["input"] = json!({});
     strict(&simple);
-    let text = PlanContract::new(
-        vec![ToolContract::text("wiki", "Looks up.", ToolEffect::Read)],
-        (1, 4),
-        FinalStep::Required,
-        100,
-    );
+    let text = |fields: &[StepField]| {
+        let wiki = ToolContract::text("wiki", "Looks up.", ToolEffect::Read);
+        PlanContract::new(vec![wiki], Vec::new(), shape(fields))
+    };
     let all = [StepField::Id, StepField::InputFrom, StepField::DependsOn, StepField::Description];
     for schema in
-        [text.schema(&[]), text.schema(&all), Verdict::schema(), AnswerForm::Final.schema().expect("one")]
+        [text(&[]).schema(), text(&all).schema(), Verdict::schema(), AnswerForm::Final.schema().expect("one")]
     {
         strict(&schema);
         schema::check_supported(&schema).expect("our own checker knows every keyword");
     }
     let value: Value = serde_json::from_str(GOOD).expect("JSON");
-    schema::check(&text.schema(&[]), &value).expect("what is read conforms to what was asked for");
+    schema::check(&text(&[]).schema(), &value).expect("what is read conforms to what was asked for");
     assert_eq!(
-        text.schema(&[])["properties"]["steps"]["items"]["properties"]["tool"]["enum"],
+        text(&[]).schema()["properties"]["steps"]["items"]["properties"]["tool"]["enum"],
         json!(["wiki", "final_answer"])
     );
 }

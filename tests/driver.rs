@@ -420,7 +420,7 @@ fn token_stops_the_run_at_its_next_answer() {
     assert_eq!(run.error().unwrap().to_string(), "CANCELLED: stopped by the user");
     assert_eq!(calls.names(), ["calc:a"], "the second tool is not called");
     let steps = &run.state().task.progress.as_ref().unwrap().steps;
-    assert_eq!(steps[0], StepRun::Completed { output: "일을 마쳤습니다".to_owned() });
+    assert_eq!(steps[0], StepRun::completed("일을 마쳤습니다"));
     assert_eq!(run.fixture().unwrap().replay_as_recorded().unwrap().state(), run.state());
 }
 

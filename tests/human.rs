@@ -216,7 +216,7 @@ fn waiting_run_is_recorded_and_replays_to_the_same_question() {
 }
 
 #[test]
-fn steps_beside_a_question_run_before_anybody_is_asked() {
+fn nothing_else_moves_until_the_person_has_answered() {
     let steps = json!([
         {"tool": "hitl", "hitl_question": SEND_IT},
         {"tool": "find", "input": "a"},
@@ -227,7 +227,7 @@ fn steps_beside_a_question_run_before_anybody_is_asked() {
     let (script, calls) = (model([plan, answer("끝")]), Calls::default());
     let agent = echoing(asking(parallel(PTE, 3)), &script, &calls).build().unwrap();
     let run = agent.run("q").unwrap();
-    assert_eq!((run.is_waiting(), calls.count()), (true, 2));
+    assert_eq!((run.is_waiting(), calls.count()), (true, 0));
     assert_eq!(run.respond(&agent, HumanAnswer::respond("네")).unwrap().answer(), Some("끝"));
     assert_eq!(calls.count(), 2);
 }

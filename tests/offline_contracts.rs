@@ -1,21 +1,25 @@
 //! Whatever the offline model is asked, its reply fits the contract of the role, and equal requests
 //! get equal replies.
 
+mod offline_specs;
+
 use std::sync::LazyLock;
 
+use offline_specs::{CHAIN, REACT, RESEARCH, ROUNDS, TEAMS, TITLES};
 use planwright::agents;
-use planwright::contract::{StepField, Verdict};
+use planwright::contract::plan::Before;
+use planwright::contract::{AnswerForm, ContractError, PreviousContext, Scope, StepField};
 use planwright::driver::{Model, ModelError};
-use planwright::machine::FailureClass;
+use planwright::machine::{FailureClass, ModelReply};
 use planwright::model::offline::Offline;
 use planwright::prompt::ModelRequest;
-use planwright::spec::{RoleName, Rules, Spec};
+use planwright::spec::{Planner, RoleName, Rules, Spec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 const MAX: usize = 1 << 20;
 
-/// Both shipped agents, with all of their tools and with fewer.
+/// The shipped agents, with all of their tools and with fewer, where that is a sound agent still.
 static AGENTS: LazyLock<Vec<Rules>> = LazyLock::new(|| {
     let keeps: [fn(&str) -> bool; 5] = [
         |_| true,
@@ -28,31 +32,54 @@ static AGENTS: LazyLock<Vec<Rules>> = LazyLock::new(|| {
         let spec = agents::shipped(name).expect("a name that is listed");
         keeps.map(|keep| spec.clone().with_tools(|tool| keep(&tool.name)))
     });
-    specs.map(|spec| spec.check().expect("a shipped agent with fewer tools is sound")).collect()
+    let own = [TEAMS, RESEARCH, ROUNDS, REACT, TITLES, CHAIN].map(offline_specs::rules);
+    specs.filter_map(|spec| spec.check().ok()).chain(own).collect()
 });
 
-fn ask(rules: &Rules, role: RoleName, payload: &str) -> Option<Result<String, ModelError>> {
-    let request = ModelRequest { frame: rules.frame(role)?.clone(), payload: payload.to_owned() };
-    let reply = Offline::new().ask(&request, None).map(|reply| reply.text);
-    assert_eq!(reply, Offline::new().ask(&request, None).map(|reply| reply.text), "{payload}");
+fn reply(rules: &Rules, role: RoleName, payload: &str) -> Option<Result<ModelReply, ModelError>> {
+    let frame = rules.frame(role)?.clone();
+    let request = ModelRequest { frame, payload: payload.to_owned(), conversation: Vec::new() };
+    let reply = Offline::new().ask(&request, None);
+    assert_eq!(reply, Offline::new().ask(&request, None), "{payload}");
     Some(reply)
+}
+
+fn ask(rules: &Rules, role: RoleName, payload: &str) -> Option<Result<String, ModelError>> {
+    Some(reply(rules, role, payload)?.map(|reply| reply.text))
+}
+
+fn read_plan(rules: &Rules, reply: &ModelReply) -> Result<(), ContractError> {
+    match rules.policy().planner {
+        Planner::Json => rules.plan().read(&reply.text, MAX).map(drop),
+        Planner::ToolCalls if reply.tool_calls.is_empty() => {
+            AnswerForm::Text.read(&reply.text, MAX).map(drop)
+        }
+        Planner::ToolCalls => rules.plan().read_calls(Before::NOTHING, &reply.tool_calls, MAX).map(drop),
+        Planner::ReactText => rules.plan().read_react(Before::NOTHING, &reply.text, MAX).map(drop),
+    }
 }
 
 /// Asks every role of every agent and reads each reply by its contract.
 fn check(payload: &Value) {
     for rules in AGENTS.iter() {
         for role in RoleName::ALL {
-            let Some(reply) = ask(rules, role, &payload.to_string()) else { continue };
+            let Some(reply) = reply(rules, role, &payload.to_string()) else { continue };
             let reply = reply.unwrap_or_else(|error| panic!("{role}: {error}: {payload}"));
+            let text = &reply.text;
             let read = match role {
-                RoleName::Planner | RoleName::Replanner => rules.plan().read(&reply, MAX).map(drop),
-                RoleName::Validator => Verdict::read(&reply, MAX).map(drop),
-                RoleName::Writer => rules.form().read(&reply, MAX).map(drop),
+                RoleName::Planner | RoleName::Replanner => read_plan(rules, &reply),
+                RoleName::Validator => rules.policy().validate.form().unwrap().read(text, MAX).map(drop),
+                RoleName::Writer => rules.form().read(text, MAX).map(drop),
+                RoleName::Scope => Scope::read(text, MAX).map(drop),
+                RoleName::PreviousContext => PreviousContext::read(text, MAX).map(drop),
+                RoleName::Intent => rules.read_intent(text).map(drop),
+                RoleName::Orchestrator => rules.read_decision(text).map(drop),
+                RoleName::Conversation | RoleName::Agent => AnswerForm::Text.read(text, MAX).map(drop),
             };
-            assert_eq!(read, Ok(()), "{role}: {reply}: {payload}");
+            assert_eq!(read, Ok(()), "{role}: {reply:?}: {payload}");
             let printed = match role {
-                RoleName::Writer => rules.form().read(&reply, MAX).unwrap(),
-                _ => reply.clone(),
+                RoleName::Writer => rules.form().read(text, MAX).unwrap(),
+                _ => text.clone(),
             };
             assert!(!printed.chars().any(|c| c.is_control() && c != '\n'), "{role}: {printed:?}");
         }
@@ -82,7 +109,7 @@ fn replies_to_plain_questions_fit() {
 fn a_new_plan_is_never_the_rejected_one() {
     let questions =
         ["What is max_replans?", "3*4?", "상태기계가 뭐야?", "hello", "plan and journal", "Everest"];
-    for rules in AGENTS.iter() {
+    for rules in AGENTS.iter().filter(|rules| rules.policy().planner == Planner::Json) {
         for question in questions {
             let mut rejected: Option<Value> = None;
             for round in 0..5 {
@@ -165,7 +192,8 @@ fn a_payload_that_is_not_understood_is_a_bad_request() {
         ),
     ] {
         for role in RoleName::ALL {
-            match ask(&rules, role, payload).unwrap().unwrap_err() {
+            let Some(reply) = ask(&rules, role, payload) else { continue };
+            match reply.unwrap_err() {
                 ModelError::Failed(failure) => {
                     assert_eq!(failure.class, FailureClass::BadRequest);
                     assert!(failure.message.starts_with(expected), "{}", failure.message);
@@ -180,7 +208,11 @@ fn a_payload_that_is_not_understood_is_a_bad_request() {
 fn a_sink_gets_the_whole_reply() {
     let rules = agents::shipped("validated").unwrap().check().unwrap();
     let frame = rules.frame(RoleName::Writer).unwrap().clone();
-    let request = ModelRequest { frame, payload: json!({"user_question": "hello"}).to_string() };
+    let request = ModelRequest {
+        frame,
+        payload: json!({"user_question": "hello"}).to_string(),
+        conversation: Vec::new(),
+    };
     let mut streamed = String::new();
     let reply = Offline::new().ask(&request, Some(&mut |piece: &str| streamed.push_str(piece))).unwrap();
     assert_eq!(streamed, reply.text);
@@ -194,10 +226,11 @@ fn large_inputs_get_bounded_replies() {
     let results = vec![json!({"tool": "docs", "input": "x", "status": "completed", "output": docs}); 80];
     let payload = json!({"user_question": question, "tool_results": results});
     check(&payload);
-    let rules = agents::shipped("validated").unwrap().check().unwrap();
-    for role in RoleName::ALL {
-        let reply = ask(&rules, role, &payload.to_string()).unwrap().unwrap();
-        assert!(reply.chars().count() < 4_000, "{role}: {}", reply.len());
+    for rules in AGENTS.iter() {
+        for role in RoleName::ALL {
+            let Some(reply) = ask(rules, role, &payload.to_string()) else { continue };
+            assert!(reply.unwrap().chars().count() < 4_000, "{role}");
+        }
     }
 }
 
@@ -246,13 +279,25 @@ proptest! {
         hint in noise(),
         repair in any::<bool>(),
         rejected in any::<bool>(),
+        earlier in any::<bool>(),
     ) {
+        let results_again = json!(results);
         let mut payload = json!({"user_question": question, "tool_results": results});
         if rejected {
             let steps = json!([{"tool": "docs", "input": hint}, {"tool": "final_answer", "input": ""}]);
             payload["rejected_plan"] = json!({"goal": "", "steps": steps});
             payload["rejected_because"] = json!(hint);
             payload["fix_hint"] = json!(hint);
+        }
+        if earlier {
+            payload["history"] = json!([{"role": "user", "content": hint}, {"role": "assistant", "content": question}]);
+            payload["outline"] = json!([hint, "제5조 (비밀유지)"]);
+            payload["unexplored"] = json!([hint]);
+            payload["past_steps"] = results_again;
+            payload["suggested_calls"] = json!([{"tool": "wiki", "input": hint}]);
+            payload["situation_summary"] = json!([{"agent": "search_team", "results": 0}]);
+            payload["answer"] = json!(hint);
+            payload["material"] = json!(question);
         }
         if repair {
             payload["repair"] = json!({"your_reply": hint, "error": "$", "instruction": ""});

@@ -13,9 +13,13 @@ fn steps(tools: &[ToolContract], role: RoleName, payload: &Value) -> Vec<String>
     let mut spec = agents::shipped("validated").unwrap();
     spec.tools = tools.to_vec();
     let rules = spec.check().unwrap();
-    let request = ModelRequest { frame: rules.frame(role).unwrap().clone(), payload: payload.to_string() };
+    let request = ModelRequest {
+        frame: rules.frame(role).unwrap().clone(),
+        payload: payload.to_string(),
+        conversation: Vec::new(),
+    };
     let reply = Offline::new().ask(&request, None).unwrap().text;
-    let (plan, _) = rules.plan().read(&reply, 100_000).unwrap();
+    let plan = rules.plan().read(&reply, 100_000).unwrap().plan;
     let calls = plan.steps.iter().filter(|step| !step.is_final());
     calls
         .map(|step| format!("{}: {}", step.tool, step.input.as_ref().and_then(Value::as_str).unwrap_or("?")))
@@ -118,8 +122,9 @@ fn a_tool_that_takes_an_object_is_given_one() {
     let rules = spec.check().unwrap();
     let frame = rules.frame(RoleName::Planner).unwrap().clone();
     let payload = json!({"user_question": "Which notes speak of journals?"}).to_string();
-    let reply = Offline::new().ask(&ModelRequest { frame, payload }, None).unwrap().text;
-    let (plan, _) = rules.plan().read(&reply, 100_000).unwrap();
+    let reply =
+        Offline::new().ask(&ModelRequest { frame, payload, conversation: Vec::new() }, None).unwrap().text;
+    let plan = rules.plan().read(&reply, 100_000).unwrap().plan;
     assert_eq!(plan.steps[0].input, Some(json!({"query": "speak journals", "limit": 3})));
 }
 

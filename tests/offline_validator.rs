@@ -12,7 +12,7 @@ fn judge(question: &str, results: &[Value]) -> Verdict {
     let rules = agents::shipped("validated").unwrap().check().unwrap();
     let frame = rules.frame(RoleName::Validator).unwrap().clone();
     let payload = json!({"user_question": question, "tool_results": results}).to_string();
-    let reply = Offline::new().ask(&ModelRequest { frame, payload }, None).unwrap();
+    let reply = Offline::new().ask(&ModelRequest { frame, payload, conversation: Vec::new() }, None).unwrap();
     Verdict::read(&reply.text, 100_000).unwrap()
 }
 

@@ -15,7 +15,9 @@ fn answer(question: &str, results: &[Value]) -> String {
 fn write(agent: &str, payload: &Value) -> String {
     let rules = agents::shipped(agent).unwrap().check().unwrap();
     let frame = rules.frame(RoleName::Writer).unwrap().clone();
-    let reply = Offline::new().ask(&ModelRequest { frame, payload: payload.to_string() }, None).unwrap();
+    let reply = Offline::new()
+        .ask(&ModelRequest { frame, payload: payload.to_string(), conversation: Vec::new() }, None)
+        .unwrap();
     rules.form().read(&reply.text, 100_000).unwrap()
 }
 

@@ -3,7 +3,7 @@
 use planwright::agents;
 use planwright::contract::FinalStep;
 use planwright::machine::{
-    Effect, EffectId, Event, FailureClass, Input, ModelFailure, ModelReply, PhaseName, Refusal, State,
+    Effect, EffectKind, Event, FailureClass, Input, ModelFailure, ModelReply, PhaseName, Refusal, State,
     ToolOutcome, Usage, admit, outstanding, start, transition,
 };
 use planwright::spec::{Execution, OnBadReply, OnExhausted, OnStepFailure, RoleName, Rules, Spec};
@@ -57,6 +57,7 @@ fn tell(spec: Spec, answers: &[Say]) -> Told {
         match effect {
             Effect::AskModel { role, .. } => roles.push(role),
             Effect::CallTool { .. } => tool_calls += 1,
+            other => panic!("the run asks for {other:?}"),
         }
         let event = match answer {
             Text(text) => Event::ModelReplied { effect: id, reply: ModelReply::text(*text) },
@@ -64,9 +65,7 @@ fn tell(spec: Spec, answers: &[Say]) -> Told {
                 let failure = ModelFailure { class: *class, message: "said so".into() };
                 Event::ModelFailed { effect: id, failure }
             }
-            Found => {
-                Event::ToolReturned { effect: id, outcome: ToolOutcome::Returned { output: "결과".into() } }
-            }
+            Found => Event::ToolReturned { effect: id, outcome: ToolOutcome::returned("결과") },
             Broken => {
                 let outcome = ToolOutcome::Failed { kind: "http".into(), message: "status 500".into() };
                 Event::ToolReturned { effect: id, outcome }
@@ -317,7 +316,7 @@ fn steps_side_by_side_start_as_soon_as_what_they_wait_for_is_done() {
     };
     assert_eq!(ids(&step.effects), ["step.1.1.1"]);
     let answer = |state: State, id: &str| {
-        let outcome = ToolOutcome::Returned { output: "o".into() };
+        let outcome = ToolOutcome::returned("o");
         transition(&rules, state, Event::ToolReturned { effect: id.parse().expect("an id"), outcome })
             .expect("fits")
     };
@@ -333,15 +332,15 @@ fn steps_side_by_side_start_as_soon_as_what_they_wait_for_is_done() {
 
 /// What each of these ids is told where nothing waits for it.
 #[track_caller]
-fn check_refusals(state: &State, expected: &[(&str, &str)]) {
+fn check_refusals(rules: &Rules, state: &State, expected: &[(&str, &str)]) {
     for (id, said) in expected {
         let effect = id.parse().expect("an id");
-        let outcome = ToolOutcome::Returned { output: "late".into() };
+        let outcome = ToolOutcome::returned("late");
         let event = match id.starts_with("step") {
             true => Event::ToolReturned { effect, outcome },
             false => Event::ModelReplied { effect, reply: ModelReply::text(OK) },
         };
-        let refusal = planwright::machine::admit(state, &event).expect_err(id);
+        let refusal = planwright::machine::admit(rules, state, &event).expect_err(id);
         let refusal = format!("{refusal:?}");
         assert_eq!(refusal.split('(').next(), Some(*said), "{id}");
     }
@@ -354,7 +353,7 @@ fn a_refusal_says_whether_it_was_answered_or_never_asked() {
     let tell = |state: State, text: &str| {
         let effect = outstanding(&rules, &state)[0].id();
         let event = match effect.to_string().starts_with("step") {
-            true => Event::ToolReturned { effect, outcome: ToolOutcome::Returned { output: text.into() } },
+            true => Event::ToolReturned { effect, outcome: ToolOutcome::returned(text) },
             false => Event::ModelReplied { effect, reply: ModelReply::text(text) },
         };
         transition(&rules, state, event).expect("fits").state
@@ -366,6 +365,7 @@ fn a_refusal_says_whether_it_was_answered_or_never_asked() {
     const ASKED: &str = "AlreadyAnswered";
     const NEVER: &str = "NeverAsked";
     check_refusals(
+        &rules,
         &state,
         &[
             ("plan.1.1", ASKED),
@@ -385,6 +385,7 @@ fn a_refusal_says_whether_it_was_answered_or_never_asked() {
         state = tell(state, text);
     }
     check_refusals(
+        &rules,
         &state,
         &[
             ("plan.1.2", ASKED),
@@ -402,6 +403,7 @@ fn a_refusal_says_whether_it_was_answered_or_never_asked() {
         state = tell(state, text);
     }
     check_refusals(
+        &rules,
         &state,
         &[
             ("write.2.1", ASKED),
@@ -415,7 +417,7 @@ fn a_refusal_says_whether_it_was_answered_or_never_asked() {
         ],
     );
     let ended = tell(state, "an answer");
-    check_refusals(&ended, &[("write.2.2", "Ended"), ("plan.9.9", "Ended")]);
+    check_refusals(&rules, &ended, &[("write.2.2", "Ended"), ("plan.9.9", "Ended")]);
 }
 
 #[test]
@@ -427,7 +429,7 @@ fn an_input_comes_from_the_step_that_the_check_resolved() {
     let begun = start(&rules, Input::question("q"));
     let event = Event::ModelReplied { effect: begun.effects[0].id(), reply: ModelReply::text(plan) };
     let state = transition(&rules, begun.state, event).expect("fits").state;
-    let outcome = ToolOutcome::Returned { output: "from the first".into() };
+    let outcome = ToolOutcome::returned("from the first");
     let first = "step.1.1.1".parse().expect("an id");
     let state =
         transition(&rules, state, Event::ToolReturned { effect: first, outcome }).expect("fits").state;
@@ -445,10 +447,7 @@ fn reading_untrusted_output_taints_the_run_and_every_plan_after_it() {
         &[Text(PLAN), Broken, Found, Text(REJECTED), Text(calc), Found, Text(OK), Text("a")],
     );
     assert!(told.state.task.tainted, "a failure's text is output too");
-    assert!(
-        !told.state.task.artifacts.past[0].tainted
-            && told.state.task.progress.as_ref().expect("a plan").tainted
-    );
+    assert!(!told.state.task.drafts[0].tainted && told.state.task.drafts[1].tainted);
 }
 
 #[test]
@@ -508,18 +507,17 @@ fn every_reply_is_counted_in_what_the_run_cost() {
 fn an_answer_of_the_wrong_kind_is_refused_and_so_is_an_asking_zero() {
     let rules = agent("validated").check().expect("checks");
     let begun = start(&rules, Input::question("q")).state;
-    let returned =
-        |effect| Event::ToolReturned { effect, outcome: ToolOutcome::Returned { output: PLAN.into() } };
+    let returned = |effect| Event::ToolReturned { effect, outcome: ToolOutcome::returned(PLAN) };
     let replied = |effect, text: &str| Event::ModelReplied { effect, reply: ModelReply::text(text) };
     let (plan, step) = ("plan.1.1".parse().expect("an id"), "step.1.1.1".parse().expect("an id"));
-    assert_eq!(admit(&begun, &returned(plan)), Err(Refusal::WrongKind(plan)));
-    let zero = EffectId::Plan { draft: 1, ask: 0 };
-    assert_eq!(admit(&begun, &replied(zero, PLAN)), Err(Refusal::NeverAsked(zero)));
+    assert_eq!(admit(&rules, &begun, &returned(plan)), Err(Refusal::WrongKind(plan)));
+    let zero = EffectKind::Plan { draft: 1, ask: 0 }.into();
+    assert_eq!(admit(&rules, &begun, &replied(zero, PLAN)), Err(Refusal::NeverAsked(zero)));
     let running = transition(&rules, begun, replied(plan, PLAN)).expect("fits").state;
-    assert_eq!(admit(&running, &replied(step, "found")), Err(Refusal::WrongKind(step)));
+    assert_eq!(admit(&rules, &running, &replied(step, "found")), Err(Refusal::WrongKind(step)));
     let failure = ModelFailure { class: FailureClass::Refusal, message: "no".into() };
     let failed = Event::ModelFailed { effect: step, failure };
-    assert_eq!(admit(&running, &failed), Err(Refusal::WrongKind(step)));
+    assert_eq!(admit(&rules, &running, &failed), Err(Refusal::WrongKind(step)));
 }
 
 #[test]

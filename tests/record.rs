@@ -172,7 +172,7 @@ fn new_episodes_asks_only_what_is_new() {
     validated(whole(), &path, RecordMode::Once).0.unwrap();
     annotate(&path, "손으로 쓴 메모");
     let mut changed = spec("validated");
-    changed.roles.writer.prompt.push_str("\nBe brief.");
+    changed.roles.writer.as_mut().unwrap().prompt.push_str("\nBe brief.");
     let script = ScriptedModel::replies(["짧은 답."]);
     let (run, Cost(models, tools)) = record(changed.clone(), script, "질문?", &path, RecordMode::NewEpisodes);
     assert_eq!(run.unwrap().answer(), Some("짧은 답."));
@@ -383,8 +383,11 @@ fn keys_of_tools_and_further_keys_are_kept_out_as_well() {
         fn contract(&self) -> planwright::contract::ToolContract {
             stage::contracts().remove(0)
         }
-        fn call(&self, _: &planwright::driver::ToolCall<'_>) -> Result<String, ToolError> {
-            Ok(format!("{KEY} and another-long-key"))
+        fn call(
+            &self,
+            _: &planwright::driver::ToolCall<'_>,
+        ) -> Result<planwright::driver::ToolOutput, ToolError> {
+            Ok(format!("{KEY} and another-long-key").into())
         }
         fn secrets(&self) -> Vec<Secret> {
             vec![Secret::new(KEY)]

@@ -88,7 +88,8 @@ fn changed_question_is_request_drift_in_the_payload() {
 fn changed_model_setting_is_request_drift_in_the_frame() {
     let warmer = drift("notebook", |spec| spec.roles.validator.as_mut().unwrap().temperature = Some(0.5));
     is_request(&warmer, ("validate.1.1", "validator"), "validator frame.temperature", "0.0", "0.5");
-    let other = drift("notebook", |spec| spec.roles.writer.model = Some("another".to_owned()));
+    let other =
+        drift("notebook", |spec| spec.roles.writer.as_mut().unwrap().model = Some("another".to_owned()));
     is_request(&other, ("write.2.1", "writer"), "writer frame.model", "(nothing)", "another");
 }
 
@@ -351,7 +352,9 @@ fn identical_requests_at_the_same_time_each_get_their_own_answer_again() {
 fn occurrence(exchange: &Exchange) -> Option<u32> {
     match exchange {
         Exchange::Tool { occurrence, .. } => Some(*occurrence),
-        Exchange::Model { .. } | Exchange::Happened(_) => None,
+        Exchange::Model { .. } | Exchange::Human { .. } | Exchange::Waited { .. } | Exchange::Happened(_) => {
+            None
+        }
     }
 }
 

@@ -58,6 +58,7 @@ impl Replies {
             RoleName::Planner | RoleName::Replanner => nth(PLANS, &mut self.plans),
             RoleName::Validator => nth(VERDICTS, &mut self.verdicts),
             RoleName::Writer => ANSWER.to_owned(),
+            other => unreachable!("the agent has no {other}"),
         }
     }
 
@@ -70,6 +71,7 @@ impl Replies {
         match effect {
             Effect::AskModel { id, role } => replied(id, self.model(role)),
             Effect::CallTool { id, step } => returned(id, self.tool(step as usize)),
+            other => unreachable!("the agent never asks for {other:?}"),
         }
     }
 }
@@ -79,7 +81,7 @@ pub fn replied(effect: EffectId, text: String) -> Event {
 }
 
 pub fn returned(effect: EffectId, output: String) -> Event {
-    Event::ToolReturned { effect, outcome: ToolOutcome::Returned { output } }
+    Event::ToolReturned { effect, outcome: ToolOutcome::returned(output) }
 }
 
 /// The shipped agent that validates and replans, over the tools of the benchmarks.

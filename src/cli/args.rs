@@ -60,6 +60,9 @@ pub enum Command {
     Agents(AgentsArgs),
     /// Explore every reachable state of an agent and check the invariants
     Verify(VerifyArgs),
+    /// List the edges of each agent's machine that no fixture takes
+    #[command(after_help = COVERAGE_EXAMPLES)]
+    Coverage(CoverageArgs),
 }
 
 impl Command {
@@ -71,6 +74,7 @@ impl Command {
             Command::Replay(args) => args.json,
             Command::Trace(args) => args.json,
             Command::Verify(args) => args.json,
+            Command::Coverage(args) => args.json,
             Command::Chat(_) | Command::Diagram(_) | Command::Agents(_) => false,
         }
     }
@@ -104,7 +108,8 @@ $XDG_CONFIG_HOME/planwright/config.toml or ~/.config/planwright/config.toml (%AP
 Its keys: base_url, model, api_key_env (the name of a variable, never the key), agent, docs,
 structured_output, call_timeout_seconds, connect_timeout_seconds, max_tries, wiki_url, search_url,
 search_key_env, currency; tables: [prices.\"MODEL\"] with input, output and cached, for a million tokens each;
-[cache] with folder, entries and bytes, for agents whose policy says `enable_cache`.";
+[cache] with folder, entries and bytes, for agents whose policy says `enable_cache`; [embeddings] with model,
+base_url and api_key_env, for `hybrid_search`; contract and standard, the files that the contract tools read.";
 
 fn run_help() -> String {
     format!("{RUN_EXAMPLES}\n\n{SETTINGS}\n\n{}", super::exit::Exit::table())
@@ -143,6 +148,33 @@ pub struct ReplayArgs {
     /// Replay under the spec in the fixture
     #[arg(long)]
     pub as_recorded: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+const COVERAGE_EXAMPLES: &str = "\
+Examples:
+  planwright coverage fixtures/
+  planwright coverage --json fixtures/ | jq '.agents[].missing'
+
+Reachable edges are found by walking the machine under the agent's rules, taken ones by going through the
+fixtures. A file coverage.toml in the folder may say why an edge is not taken:
+  [[missing]]
+  agent = \"validated\"        (or \"*\" for every agent)
+  edge = \"EXECUTE --failed--> ERROR\"
+  reason = \"only the deadline ends EXECUTE here\"
+
+Exit codes: 0 every edge is taken or explained, 1 some are not (or a reason is stale), 2 unusable input.";
+
+#[derive(Args)]
+pub struct CoverageArgs {
+    /// Fixtures, or folders of them
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub paths: Vec<PathBuf>,
+    /// List the shipped agents without a fixture as well
+    #[arg(long)]
+    pub all: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

@@ -9,7 +9,7 @@ use super::report::{self, Asked};
 use super::screen::Screen;
 use super::style::{Color, Style};
 use super::watch::Watch;
-use super::{line, out, person, prepare, text, trace};
+use super::{contract, line, out, person, prepare, text, trace};
 use crate::driver::{Run, Stopped, Thread};
 
 const HELP: &str = "\
@@ -51,7 +51,7 @@ pub fn chat(args: &ChatArgs, color: Color) -> Outcome<Exit> {
     let mut chat = Chat {
         screen: &screen,
         stopper: interrupt::listen(screen.voice.clone(), String::new()),
-        thread: Thread::new(&agent),
+        thread: Thread::new(&agent).about(contract::outline(&agent, &settings)?),
         model,
         currency: settings.currency,
         show: ShowArgs { json: false, events: false, trace: args.trace, quiet: args.quiet },

@@ -20,7 +20,6 @@ const SEARCH_KEY: &str = "TAVILY_API_KEY";
 
 /// Where replies are kept, for agents whose policy says so.
 #[derive(Debug)]
-#[allow(dead_code, reason = "MERGE: read by `world::cached` as soon as there is a cache to build")]
 pub struct Cache {
     pub folder: PathBuf,
     /// Most replies that are kept.
@@ -39,6 +38,11 @@ pub struct Settings {
     pub agent: Option<String>,
     /// The folder for `docs`; the built-in handbook where there is none.
     pub docs: Option<PathBuf>,
+    /// The contract that the contract tools read, and the one to compare it with.
+    pub contract: Option<PathBuf>,
+    pub standard: Option<PathBuf>,
+    /// Where texts become vectors; searched by words alone where there is none.
+    pub embeddings: Option<Embeddings>,
     pub wiki_url: Option<String>,
     pub search_url: Option<String>,
     pub search_key: Option<Secret>,
@@ -79,9 +83,12 @@ impl Settings {
             return Err(Failure::unusable(problem).hint("name an existing folder with --docs DIR"));
         }
         Ok(Settings {
-            server,
             agent: file.agent,
             docs,
+            contract: args.contract.clone().or(file.contract),
+            standard: args.standard.clone().or(file.standard),
+            embeddings: if args.offline { None } else { embeddings(&file.embeddings, server.as_ref())? },
+            server,
             wiki_url: file.wiki_url,
             search_url: file.search_url,
             search_key: variable(&search_key_env)?.map(Secret::new),
@@ -91,6 +98,31 @@ impl Settings {
             cache: if args.no_cache { None } else { file.cache.settled() },
         })
     }
+}
+
+/// A server that turns texts into vectors.
+#[derive(Debug)]
+#[cfg_attr(not(all(feature = "http", feature = "docs")), allow(dead_code))]
+pub struct Embeddings {
+    pub base_url: String,
+    pub model: String,
+    pub key: Option<Secret>,
+}
+
+/// Where texts become vectors, where a model for it is named: on the server of the chat model with
+/// its key, unless another one is named.
+fn embeddings(file: &file::EmbeddingsFile, server: Option<&Server>) -> Outcome<Option<Embeddings>> {
+    let Some(model) = file.model.clone() else { return Ok(None) };
+    let base_url = file.base_url.clone().or_else(|| server.map(|server| server.base_url.clone()));
+    let Some(base_url) = base_url else {
+        return Err(Failure::unusable("[embeddings] names a model and no server").hint("add base_url to it"));
+    };
+    let same = server.filter(|server| server.base_url == base_url);
+    let key = match &file.api_key_env {
+        Some(name) => Some(Secret::new(named_key(name, "`api_key_env` of [embeddings]")?)),
+        None => same.and_then(|server| server.key.clone()),
+    };
+    Ok(Some(Embeddings { base_url, model, key }))
 }
 
 /// The server to ask, where one is configured.

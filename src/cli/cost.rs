@@ -18,7 +18,7 @@ pub struct Spent {
 impl Spent {
     /// What a run has spent so far.
     pub fn of(state: &State, prices: &Prices) -> Self {
-        let cost = if prices.is_empty() { None } else { cost(state) };
+        let cost = (!prices.is_empty()).then_some(state.task.counters.cost);
         Spent { total: state.task.counters.usage, by_role: by_role(state), cost }
     }
 
@@ -60,16 +60,7 @@ impl Spent {
 
 /// The tokens of each role.
 fn by_role(state: &State) -> Vec<(String, Usage)> {
-    // MERGE: state.task.usage_by_role, role by role.
-    let _ = state;
-    Vec::new()
-}
-
-/// What the tokens cost.
-fn cost(state: &State) -> Option<Money> {
-    // MERGE: Some(state.task.counters.cost).
-    let _ = state;
-    None
+    state.task.usage_by_role.iter().map(|(role, usage)| (role.to_string(), *usage)).collect()
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use super::screen::while_waiting;
 use super::{agent, out};
 use crate::agents;
 use crate::machine::explore::diagram::{dot, mermaid};
-use crate::machine::explore::explore;
+use crate::machine::explore::sketch;
 
 pub fn diagram(args: &DiagramArgs) -> Outcome<Exit> {
     let name = args.agent.as_deref().unwrap_or(agents::DEFAULT);
     let rules = agent::rules(name, agent::spec(name)?)?;
-    let report = while_waiting("exploring every reachable state", || explore(&rules));
+    let report = while_waiting("exploring every edge", || sketch(&rules));
     let drawing = match args.format {
         Format::Mermaid => mermaid(&report),
         Format::Dot => dot(&report),

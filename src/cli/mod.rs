@@ -12,7 +12,9 @@ mod agents;
 mod args;
 mod chat;
 mod config;
+mod contract;
 mod cost;
+mod coverage;
 mod diagram;
 mod exit;
 mod failure;
@@ -83,6 +85,7 @@ fn dispatch(cli: Cli) -> Outcome<Exit> {
         Command::Diagram(args) => diagram::diagram(&args),
         Command::Agents(args) => agents::agents(&args),
         Command::Verify(args) => verify::verify(&args),
+        Command::Coverage(args) => coverage::coverage(&args),
     }
 }
 

@@ -35,7 +35,7 @@ pub fn replay(args: &ReplayArgs, color: Color) -> Outcome<Exit> {
     let style = Style::of(color, &std::io::stdout());
     let (mut same, mut drifted, mut unreadable) = (0, 0, 0);
     let mut files = Vec::new();
-    for path in fixtures(&args.paths)? {
+    for path in self::files(&args.paths)? {
         let (agent, checked) = check(&path, args);
         match &checked {
             Checked::Same => same += 1,
@@ -64,7 +64,7 @@ pub fn replay(args: &ReplayArgs, color: Color) -> Outcome<Exit> {
 }
 
 /// The files that are meant; folders are searched for `.json` files.
-fn fixtures(paths: &[PathBuf]) -> Outcome<Vec<PathBuf>> {
+pub fn files(paths: &[PathBuf]) -> Outcome<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in paths {
         if !path.is_dir() {

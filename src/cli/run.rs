@@ -12,7 +12,7 @@ use super::person::Person;
 use super::report::{self, Asked};
 use super::screen::Screen;
 use super::style::{Color, Style};
-use super::{agent, interrupt, prepare};
+use super::{agent, contract, interrupt, prepare};
 use crate::driver::{Human, now};
 use crate::journal::{FileJournal, Fixture, Journal};
 use crate::machine::Input;
@@ -129,7 +129,8 @@ fn ask(
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
     let token = interrupt::listen(screen.voice.clone(), farewell(args.journal.as_deref())).begin();
     let now = args.now.clone().unwrap_or_else(now);
-    let input = Input { now, ..Input::question(question.clone()) };
+    let input = contract::input(Input { now, ..Input::question(question.clone()) }, args, &agent)?;
+    let input = Input { outline: contract::outline(&agent, &settings)?, ..input };
     let watch = args.show.watch(screen);
     let mut job = agent.job(input).observer(&watch).cancel(token);
     if let Some(journal) = &mut journal {

@@ -8,6 +8,7 @@ use super::failure::{Failure, Outcome};
 #[cfg(any(feature = "docs", feature = "http"))]
 use crate::driver::ToolError;
 use crate::driver::{Agent, Human, Model, Tool};
+use crate::model::Cached;
 use crate::model::offline::Offline;
 use crate::spec::Spec;
 
@@ -77,6 +78,11 @@ fn toolbox(settings: &Settings, wanted: impl Fn(&str) -> bool) -> Outcome<Vec<Ar
             None => Docs::of(super::handbook::documents()),
         }));
     }
+    #[cfg(feature = "docs")]
+    if let Some(contracts) = super::contract::tools(settings, &wanted)? {
+        let named = |tool: &Arc<dyn Tool>| wanted(&tool.contract().name);
+        tools.extend(contracts.tools().into_iter().filter(named));
+    }
     #[cfg(feature = "http")]
     tools.extend(online(settings, &wanted)?);
     Ok(tools)
@@ -143,7 +149,8 @@ pub fn agent(
     }
     let name = spec.name.clone();
     let model = match &settings.cache {
-        Some(cache) if spec.policy.enable_cache => cached(model, cache),
+        // What is worked out by rule is worked out again as fast as it is read.
+        Some(cache) if spec.policy.enable_cache && settings.server.is_some() => cached(model, cache),
         _ => model,
     };
     let builder = Agent::builder(spec).shared_model(model);
@@ -154,10 +161,14 @@ pub fn agent(
 
 /// The model behind a cache in a folder.
 fn cached(model: Arc<dyn Model>, cache: &Cache) -> Arc<dyn Model> {
-    // MERGE: crate::model::Cached::shared(model, &cache.folder), with `.max_entries(…)` and
-    // `.max_bytes(…)` where the configuration sets them.
-    let _ = cache;
-    model
+    let mut cached = Cached::shared(model, &cache.folder);
+    if let Some(entries) = cache.entries {
+        cached = cached.max_entries(entries);
+    }
+    if let Some(bytes) = cache.bytes {
+        cached = cached.max_bytes(bytes);
+    }
+    Arc::new(cached)
 }
 
 fn absent(agent: &str, missing: &[&str], settings: &Settings) -> Failure {

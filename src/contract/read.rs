@@ -87,7 +87,10 @@ pub(crate) fn spoken(text: &str) -> &str {
 pub fn object<T: DeserializeOwned>(text: &str, max_bytes: usize) -> Result<T, ContractError> {
     within(text, max_bytes)?;
     // Nearly every reply is just the object, so that is tried first and without path tracking.
-    if let Ok(value) = serde_json::from_str(text) {
+    // (An array would read as an object too, field by field.)
+    if text.trim_start().starts_with('{')
+        && let Ok(value) = serde_json::from_str(text)
+    {
         return Ok(value);
     }
     let text = spoken(text);

@@ -16,7 +16,7 @@ use super::side::{Performed, Side};
 use super::stop::Sitting;
 use crate::journal::{Drift, Journal, JournalError, Record};
 use crate::machine::{EffectId, Effects, Event, Refusal, State, admit, transition};
-use crate::spec::{Execution, Rules};
+use crate::spec::{Rules};
 
 /// Why the loop stops before the end.
 pub(super) enum Halt {
@@ -80,7 +80,7 @@ impl<'a> Drive<'a> {
     /// Answers what waits, one answer at a time, until the run has ended or waits for a person.
     /// `asked` are the effects that the journal says were requested already.
     pub fn follow(&mut self, state: State, effects: Effects, asked: &[EffectId]) -> Result<Followed, Halt> {
-        if self.rules.policy().execution == Execution::Sequential {
+        if !self.rules.runs_beside() {
             return self.turn_by_turn(state, effects, asked, None);
         }
         let (agent, run, sitting) = (self.agent, self.run.clone(), Arc::clone(&self.sitting));
@@ -133,7 +133,7 @@ impl<'a> Drive<'a> {
     /// A replay that has ended must be the recording.
     fn compare(&self, state: &State) -> Result<(), Halt> {
         let Some(playback) = self.playback.as_ref().filter(|_| !self.may_ask) else { return Ok(()) };
-        let parallel = self.rules.policy().execution != Execution::Sequential;
+        let parallel = self.rules.runs_beside();
         let drifts = playback.drifts(self.rules, state, parallel);
         if drifts.is_empty() { Ok(()) } else { Err(Halt::Drifted(drifts)) }
     }

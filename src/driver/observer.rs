@@ -54,7 +54,7 @@ pub enum Signal<'a> {
         /// The effect.
         effect: EffectId,
     },
-    /// A tool named where its result comes from. Comes before its [`Finished`](Signal::Finished).
+    /// Where the answer comes from. Comes once, as the run is done, and only where a tool said so.
     Sources(&'a [Source]),
     /// A step has a result.
     Finished {

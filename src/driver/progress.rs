@@ -1,16 +1,12 @@
 //! Progress: what an observer sees, as values that can be sent, stored and shown elsewhere. Each has
 //! the same three fields: `{"type": …, "step": …, "content": …}`.
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::observer::{Observer, Signal};
 use super::run::{Run, Stopped};
-use crate::contract::Source;
-use crate::machine::{PhaseName, TraceLine};
+use crate::machine::TraceLine;
 use crate::spec::RoleName;
 
 /// What kind of thing happened.
@@ -66,9 +62,9 @@ impl Progress {
         Progress::new(ProgressKind::Thinking, step, content)
     }
 
-    /// A signal as a value; `None` for what is said in another way.
-    pub fn of(signal: &Signal<'_>) -> Option<Self> {
-        Some(match signal {
+    /// A signal as a value.
+    pub fn of(signal: &Signal<'_>) -> Self {
+        match signal {
             Signal::Entered(phase) => {
                 Progress::new(ProgressKind::Phase, phase.to_string(), phase.to_string())
             }
@@ -106,8 +102,11 @@ impl Progress {
                 Progress::thinking("waiting", json!({"effect": effect, "delay_ms": millis}))
             }
             Signal::Cached { effect } => Progress::thinking("cached", json!({"effect": effect})),
-            Signal::Sources(_) => return None,
-        })
+            Signal::Sources(sources) => {
+                let content = serde_json::to_value(sources).unwrap_or_default();
+                Progress::new(ProgressKind::Sources, "sources", content)
+            }
+        }
     }
 
     /// What came of a run, as the last thing that happened in it.
@@ -132,8 +131,7 @@ impl Progress {
     }
 }
 
-/// An observer that hands on everything as [`Progress`]. The sources are handed on once, all
-/// together, when the run is done.
+/// An observer that hands on everything as [`Progress`].
 ///
 /// ```
 /// use std::cell::RefCell;
@@ -152,13 +150,12 @@ impl Progress {
 pub struct Reporter<F> {
     hand_on: F,
     tokens: bool,
-    sources: RefCell<(BTreeSet<Source>, Vec<Source>)>,
 }
 
 impl<F: Fn(Progress)> Reporter<F> {
     /// Hands everything on, tokens included.
     pub fn new(hand_on: F) -> Self {
-        Reporter { hand_on, tokens: true, sources: RefCell::default() }
+        Reporter { hand_on, tokens: true }
     }
 
     /// Leaves the tokens out.
@@ -171,20 +168,7 @@ impl<F: Fn(Progress)> Reporter<F> {
 
 impl<F: Fn(Progress)> Observer for Reporter<F> {
     fn notice(&self, signal: Signal<'_>) {
-        if let Signal::Sources(sources) = signal {
-            let (known, list) = &mut *self.sources.borrow_mut();
-            list.extend(sources.iter().filter(|source| known.insert((*source).clone())).cloned());
-            return;
-        }
-        if let Signal::Entered(PhaseName::Done) = signal {
-            let (_, list) = self.sources.take();
-            if let (false, Ok(content)) = (list.is_empty(), serde_json::to_value(&list)) {
-                (self.hand_on)(Progress::new(ProgressKind::Sources, "sources", content));
-            }
-        }
-        if let Some(progress) = Progress::of(&signal) {
-            (self.hand_on)(progress);
-        }
+        (self.hand_on)(Progress::of(&signal));
     }
 
     fn wants_tokens(&self) -> bool {

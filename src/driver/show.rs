@@ -3,7 +3,7 @@
 use super::drive::Drive;
 use super::observer::Signal;
 use super::prepare::{Prepared, Request};
-use crate::machine::{EffectId, EffectKind, Event, Place, Step, StepRun, ToolOutcome};
+use crate::machine::{EffectId, EffectKind, Event, PhaseName, Place, Step, StepRun, ToolOutcome};
 
 /// What is known of an answer before the machine has taken it.
 pub(super) struct Answered {
@@ -44,11 +44,6 @@ impl Drive<'_> {
                 self.observer.notice(Signal::Cached { effect: *effect });
             }
             Event::ToolReturned { effect, outcome } => {
-                if let ToolOutcome::Returned { sources, .. } = outcome
-                    && !sources.is_empty()
-                {
-                    self.observer.notice(Signal::Sources(sources));
-                }
                 nested = (!effect.path.is_empty()).then(|| match outcome {
                     ToolOutcome::Returned { output, .. } => (false, output.clone()),
                     ToolOutcome::Failed { kind, message } => (true, format!("ERROR: {kind}: {message}")),
@@ -77,6 +72,10 @@ impl Drive<'_> {
             self.observer.notice(Signal::Traced(line));
         }
         for taken in &step.moves {
+            let sources = &step.state.task.artifacts.sources;
+            if taken.to == PhaseName::Done && !sources.is_empty() {
+                self.observer.notice(Signal::Sources(sources));
+            }
             self.observer.notice(Signal::Entered(taken.to));
         }
     }

@@ -8,7 +8,7 @@ use super::agent::{Agent, asked};
 use super::observer::{Nobody, Observer};
 use super::run::{Run, Stopped, Waiting};
 use super::stop::CancelToken;
-use crate::machine::{HumanAnswer, Input};
+use crate::machine::{HumanAnswer, Input, Speaker, Turn};
 use crate::spec::Memory;
 
 /// Most turns, question and answer together, that a thread remembers. The oldest go first.
@@ -36,6 +36,8 @@ pub const MAX_MESSAGE_BYTES: usize = 8 << 10;
 #[derive(Clone)]
 pub struct Thread {
     agent: Agent,
+    /// The parts of the material that it is about.
+    outline: Vec<String>,
     turns: VecDeque<(String, String)>,
     /// The run that waits for a person, where one does.
     open: Option<Run>,
@@ -44,7 +46,15 @@ pub struct Thread {
 impl Thread {
     /// A conversation in which nothing was said yet.
     pub fn new(agent: &Agent) -> Self {
-        Thread { agent: agent.clone(), turns: VecDeque::new(), open: None }
+        Thread { agent: agent.clone(), outline: Vec::new(), turns: VecDeque::new(), open: None }
+    }
+
+    /// The parts of the material that the conversation is about, such as the articles of a contract;
+    /// see [`Input::outline`].
+    #[must_use]
+    pub fn about(mut self, outline: Vec<String>) -> Self {
+        self.outline = outline;
+        self
     }
 
     /// Asks the next question.
@@ -126,7 +136,7 @@ impl Thread {
     }
 
     fn input(&self, question: String) -> Input {
-        let mut input = asked(question);
+        let mut input = Input { outline: self.outline.clone(), ..asked(question) };
         if self.agent.rules().policy().memory == Memory::Thread {
             remember(&mut input, &self.turns);
         }
@@ -150,8 +160,9 @@ impl Thread {
 
 /// Puts the earlier turns into an input.
 fn remember(input: &mut Input, turns: &VecDeque<(String, String)>) {
-    // MERGE: `input.history` comes with the machine's new input; each pair is two of its turns.
-    let _ = (input, turns);
+    let turn = |role, content: &String| Turn { role, content: content.clone() };
+    let pair = |(question, answer)| [turn(Speaker::User, question), turn(Speaker::Assistant, answer)];
+    input.history = turns.iter().map(|(question, answer)| (question, answer)).flat_map(pair).collect();
 }
 
 /// A message as it is remembered.

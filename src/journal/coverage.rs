@@ -13,7 +13,8 @@ impl Fixture {
     /// Where its spec does not check, or its answers do not fit the machine any more; names the
     /// exchange.
     pub fn taken(&self) -> Result<BTreeSet<Taken>, JournalError> {
-        let fail = |exchange: u64, problem: String| JournalError::named(format!("exchange {exchange}"), problem);
+        let fail =
+            |exchange: u64, problem: String| JournalError::named(format!("exchange {exchange}"), problem);
         let rules = self.spec.clone().check().map_err(|error| fail(0, error.to_string()))?;
         let begun = start(&rules, self.input.clone());
         let mut edges: BTreeSet<Taken> = taken(&begun, 0).collect();

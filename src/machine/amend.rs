@@ -4,7 +4,7 @@
 use super::state::{Progress, StepRun, Task};
 use crate::contract::plan::Before;
 use crate::contract::{Action, Collaboration, Decision, PlanStep};
-use crate::spec::{Duplicates, Rules};
+use crate::spec::Rules;
 
 /// What became of the rest of the plan.
 pub(super) enum Amended {
@@ -39,12 +39,12 @@ pub(super) fn amend(decision: &Decision, task: &mut Task, rules: &Rules) -> Resu
             rules.spec().limits.max_added_steps
         ));
     }
-    let done = |at: usize| progress.is_done(at);
-    let before = Before { steps: &progress.plan.steps[..rest.base], done: &done };
+    // What the plan refers to was there when it was planned, and may have failed since.
+    let before = Before { steps: &progress.plan.steps[..rest.base], done: &|_| true };
     let links = rules.plan().check_steps(before, &rest.steps).map_err(|error| error.to_string())?;
     let names = rest.steps.iter().map(|step| step.tool.clone()).collect();
     let added = rest.added;
-    progress.replace_pending(rest.steps, links, Duplicates::Allow);
+    progress.replace_pending(rest.steps, links, rules);
     task.counters.added_steps += added;
     Ok(Amended::As(names))
 }

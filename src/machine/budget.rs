@@ -142,15 +142,31 @@ pub(super) fn call_tool(task: &mut Task, context: &mut Context<'_>, id: EffectId
 
 /// Asks the role that does a step.
 pub(super) fn ask_member(task: &mut Task, context: &mut Context<'_>, id: EffectId) {
-    if may_ask(task, context, id, 1) {
+    if may_spend_in_a_row(task, context) && may_ask(task, context, id, 1) {
         task.counters.model_calls += 1;
         context.effects.push(Effect::AskModel { id, role: RoleName::Agent });
     }
 }
 
+/// Between steps that run one by one, nothing runs beside; between others, tokens were looked at
+/// before the first.
+fn may_spend_in_a_row(task: &Task, context: &mut Context<'_>) -> bool {
+    context.rules.policy().execution.width() > 1 || may_spend(task, context)
+}
+
 /// Whether a whole agent may begin a run.
 pub(super) fn may_nest(task: &Task, context: &mut Context<'_>, id: EffectId, inner: &Rules) -> bool {
-    may_ask(task, context, id, inner.bounds().model_calls)
+    let bounds = inner.bounds();
+    let most = context.rules.bounds().tool_calls;
+    let wanted = task.counters.tool_calls.saturating_add(bounds.tool_calls);
+    if bounds.tool_calls > 0 && wanted > most {
+        let message = format!("{id} may need {wanted} tool calls in all, {most} are allowed");
+        context.fail(ErrorCode::MaxToolCallsExceeded, message);
+        return false;
+    }
+    may_spend_in_a_row(task, context)
+        && may_ask(task, context, id, bounds.model_calls)
+        && may_move(task, context, bounds.transitions)
 }
 
 /// Lets time pass.

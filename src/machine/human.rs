@@ -38,7 +38,7 @@ pub(super) fn on_event(stage: &mut ExecuteStage, step: u32, task: &mut Task, con
             progress.steps[at] = StepRun::completed(EDITED);
             // It passed this very check before it was taken.
             if let Ok(links) = check(context.rules, progress, &steps) {
-                progress.replace_pending(steps, links, context.rules.policy().duplicates);
+                progress.replace_pending(steps, links, context.rules);
             }
             execute::finished(stage, step, StepRun::completed(EDITED), task, context);
         }
@@ -78,7 +78,7 @@ fn check(
     progress: &super::state::Progress,
     steps: &[PlanStep],
 ) -> Result<Links, ContractError> {
-    let begun = progress.steps.iter().filter(|run| **run != StepRun::Pending).count();
+    let begun = progress.begun();
     // The step that is being answered counts as done: later ones may be shown its answer.
     let done = |at: usize| progress.is_done(at) || progress.steps.get(at) == Some(&StepRun::WaitingHuman);
     let before = Before { steps: &progress.plan.steps[..begun], done: &done };

@@ -9,11 +9,12 @@ use super::execute::{self, place, slot};
 use super::hierarchy;
 use super::state::{Counters, ExecuteStage, Input, NestedRun, PhaseName, State, StepRun, Task};
 use super::{Step, budget};
+use crate::contract::Trust;
 use crate::spec::{Doer, Rules};
 
 /// Begins the run of a step.
 pub(super) fn start(task: &mut Task, context: &mut Context<'_>, step: u32, attempt: u32) {
-    let Some((input, tainted)) = input(task, step) else { return };
+    let Some((input, tainted)) = input(context.rules, task, step) else { return };
     let Some(rules) = rules_of(context.rules, task, step) else { return };
     let place = place(task, step, attempt);
     let id = EffectKind::Step { draft: task.draft, step, attempt }.into();
@@ -31,18 +32,17 @@ pub(super) fn start(task: &mut Task, context: &mut Context<'_>, step: u32, attem
 
 /// What the run starts from, and whether it has read what may steer it. Both follow from the plan
 /// alone and not from what else has finished by now.
-fn input(task: &Task, step: u32) -> Option<(Input, bool)> {
+fn input(rules: &Rules, task: &Task, step: u32) -> Option<(Input, bool)> {
     let progress = task.progress.as_ref()?;
     let planned = progress.plan.steps.get(step as usize)?;
     let links = &progress.schedule.links;
     let source = links.inputs.get(step as usize).copied().flatten();
-    let material = source.and_then(|source| progress.output(source)).map(str::to_owned);
+    let material = source.and_then(|source| progress.output(source)).or(planned.given()).map(str::to_owned);
     let told = match planned.told() {
         "" => task.query().to_owned(),
         told => told.to_owned(),
     };
-    let waits = links.needs.get(step as usize).is_some_and(|needs| !needs.is_empty());
-    let tainted = waits || task.drafts.last().is_some_and(|draft| draft.tainted);
+    let tainted = task.drafts.last().is_some_and(|draft| draft.tainted) || waits_for_untrusted(rules, task, step);
     let input = Input {
         question: told,
         now: task.input.now.clone(),
@@ -52,6 +52,24 @@ fn input(task: &Task, step: u32) -> Option<(Input, bool)> {
         ..Input::default()
     };
     Some((input, tainted))
+}
+
+/// Whether a step waits, directly or not, for one whose output anyone may have written.
+fn waits_for_untrusted(rules: &Rules, task: &Task, step: u32) -> bool {
+    let Some(progress) = &task.progress else { return false };
+    let needs = |at: u32| progress.schedule.links.needs.get(at as usize).into_iter().flatten().copied();
+    let mut seen = std::collections::BTreeSet::new();
+    let mut open: Vec<u32> = needs(step).collect();
+    while let Some(at) = open.pop() {
+        let tool = progress.plan.steps.get(at as usize).and_then(|planned| rules.tool(&planned.tool));
+        if tool.is_some_and(|tool| tool.trust == Trust::Untrusted) {
+            return true;
+        }
+        if seen.insert(at) {
+            open.extend(needs(at));
+        }
+    }
+    false
 }
 
 /// The rules that a step's run goes by.

@@ -161,10 +161,10 @@ fn accept(read: ReadPlan, used_replan_planner: bool, task: &mut Task, context: &
     let plan = Arc::new(plan);
     let steps = Some(Steps::of(&plan));
     task.trace.push(TraceLine::Plan { ok: true, used_replan_planner, steps, ignored, error: None });
-    let (draft, skips) = (task.draft, context.rules.policy().duplicates);
+    let (draft, rules) = (task.draft, context.rules);
     match &mut task.progress {
-        Some(progress) => progress.extend(&plan, links, skips),
-        None => task.progress = Some(Progress::of(draft, plan, links, skips)),
+        Some(progress) => progress.extend(&plan, links, rules),
+        None => task.progress = Some(Progress::of(draft, plan, links, rules)),
     }
     context.leave(Exit::Planned);
 }

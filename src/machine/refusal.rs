@@ -157,6 +157,10 @@ fn was_asked(rules: &Rules, state: &State, id: EffectId) -> bool {
             let inner_rules = super::nested::rules_of(rules, &state.task, place.step);
             inner_rules.is_some_and(|rules| was_asked(rules, run, inner))
         }
+        StepRun::Nested { attempt, .. } | StepRun::Waiting { attempt } => {
+            let runs = super::nested::rules_of(rules, &state.task, place.step).is_some();
+            runs && (1..*attempt).contains(&place.attempt)
+        }
         // What a run that is over had asked is not kept; that it ran is.
         StepRun::Completed { nested: Some(_), .. } | StepRun::Failed { nested: Some(_), .. } => {
             (1..=run.attempts()).contains(&place.attempt)

@@ -7,30 +7,37 @@ use std::sync::Arc;
 use super::state::{Progress, Schedule, StepRun};
 use crate::contract::plan::Links;
 use crate::contract::{Plan, PlanStep, canonical};
-use crate::spec::Duplicates;
+use crate::spec::{Duplicates, Rules};
 
 impl Progress {
     /// A plan of which nothing has run.
-    pub(super) fn of(draft: u32, plan: Arc<Plan>, links: Links, duplicates: Duplicates) -> Self {
+    pub(super) fn of(draft: u32, plan: Arc<Plan>, links: Links, rules: &Rules) -> Self {
         let steps = vec![StepRun::Pending; plan.steps.len()];
         let mut progress = Progress { draft, plan, steps, schedule: Schedule::default() };
         progress.schedule.links = links;
-        progress.line_up(0, duplicates);
+        progress.line_up(0, rules);
         progress
     }
 
     /// Adds the steps of a later draft. What is there stays as it is.
-    pub(super) fn extend(&mut self, more: &Arc<Plan>, links: Links, duplicates: Duplicates) {
+    pub(super) fn extend(&mut self, more: &Arc<Plan>, links: Links, rules: &Rules) {
         let base = self.steps.len();
         Arc::make_mut(&mut self.plan).steps.extend(more.steps.iter().cloned());
         self.steps.resize(base + more.steps.len(), StepRun::Pending);
         self.schedule.links.append(base, links);
-        self.line_up(base, duplicates);
+        self.line_up(base, rules);
     }
 
-    /// Forgets the steps that have not begun.
+    /// Forgets the steps that have not begun. One with a step behind it that has begun keeps its place,
+    /// left out, so that no step changes its position.
     pub(super) fn drop_pending(&mut self) {
         let kept = self.begun();
+        for step in 0..kept {
+            if self.steps[step] == StepRun::Pending {
+                self.finish(step as u32, StepRun::Skipped { same_as: None });
+            }
+        }
+        self.schedule.ready.clear();
         if kept == self.steps.len() {
             return;
         }
@@ -48,17 +55,17 @@ impl Progress {
     }
 
     /// Puts other steps in the place of those that have not begun.
-    pub(super) fn replace_pending(&mut self, steps: Vec<PlanStep>, links: Links, duplicates: Duplicates) {
+    pub(super) fn replace_pending(&mut self, steps: Vec<PlanStep>, links: Links, rules: &Rules) {
         self.drop_pending();
         let plan = Arc::new(Plan { steps, ..Plan::default() });
-        self.extend(&plan, links, duplicates);
+        self.extend(&plan, links, rules);
     }
 
     /// Counts what each step from `base` on waits for, and makes ready what waits for nothing.
-    fn line_up(&mut self, base: usize, duplicates: Duplicates) {
+    fn line_up(&mut self, base: usize, rules: &Rules) {
         let count = self.steps.len();
-        if duplicates == Duplicates::Skip {
-            self.find_twins(base);
+        if rules.policy().duplicates == Duplicates::Skip {
+            self.find_twins(base, rules);
         }
         let schedule = &mut self.schedule;
         if schedule.links.needs.is_empty() && schedule.twins.is_empty() {
@@ -85,12 +92,12 @@ impl Progress {
     }
 
     /// For each step from `base` on, the nearest earlier one with the same tool and the same input.
-    fn find_twins(&mut self, base: usize) {
+    fn find_twins(&mut self, base: usize, rules: &Rules) {
         let mut seen: HashMap<String, u32> = HashMap::new();
         let mut twins: Vec<Option<u32>> = std::mem::take(&mut self.schedule.twins);
         twins.resize(base, None);
         for (at, step) in self.plan.steps.iter().enumerate() {
-            let Some(key) = self.call_key(at, step) else {
+            let Some(key) = self.call_key(at, step, rules) else {
                 twins.extend((at >= base).then_some(None));
                 continue;
             };
@@ -108,7 +115,7 @@ impl Progress {
     }
 
     /// What makes two steps the same call; none for what is no call.
-    fn call_key(&self, at: usize, step: &PlanStep) -> Option<String> {
+    fn call_key(&self, at: usize, step: &PlanStep, rules: &Rules) -> Option<String> {
         if step.is_final() || step.is_hitl() {
             return None;
         }
@@ -121,7 +128,8 @@ impl Progress {
             },
             None => step.input.as_ref().map(canonical).unwrap_or_default(),
         };
-        let told = if from.is_some() || step.input.is_none() { step.told() } else { "" };
+        // To an agent, what it is told is part of the call; to a tool, its input is all of it.
+        let told = if rules.doer(&step.tool).is_some() { step.told() } else { "" };
         Some(format!("{}\u{0}{input}\u{0}{told}", step.tool))
     }
 

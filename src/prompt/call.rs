@@ -31,7 +31,7 @@ fn member(rules: &Rules, state: &State, step: u32) -> Option<ModelRequest> {
     let source = progress.schedule.links.inputs.get(step as usize).copied().flatten();
     let mut payload = common(rules, &state.task, RoleName::Agent);
     payload.task = Some(planned.told()).filter(|told| !told.is_empty());
-    payload.input = source.and_then(|source| progress.output(source));
+    payload.input = source.and_then(|source| progress.output(source)).or(planned.given());
     payload.tool = planned.with.as_deref();
     let known = known_by(rules, state, progress, step);
     if !known.is_empty() {

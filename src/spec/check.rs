@@ -6,7 +6,7 @@ use super::{
     Approval, Execution, Horizon, Intake, Memory, OnExhausted, OnReplan, OnStepFailure, Orchestrate, Planner,
     Role, RoleName, Spec, SpecError, Validate, ValidateAt, Write,
 };
-use crate::contract::{FinalStep, HITL, StepField};
+use crate::contract::{FinalStep, HITL, IntentForm, StepField};
 
 type Checked = Result<(), SpecError>;
 
@@ -240,8 +240,18 @@ fn check_write(spec: &Spec) -> Checked {
         }
         _ => {}
     }
-    if roles.conversation.is_some() && (!policy.can_skip_the_plan() || policy.write == Write::Planner) {
+    let classifies = asks(policy, Intake::Intent);
+    let talks = if policy.write == Write::Planner { classifies } else { policy.can_skip_the_plan() };
+    if roles.conversation.is_some() && !talks {
         return refuse("roles.conversation", "never asked: in this policy every answer comes after a plan");
+    }
+    // What needs no plan must be answered by somebody.
+    let at_once = classifies
+        && (policy.intent.form == IntentForm::Query || !policy.intent.answer_at_once.is_empty());
+    let empty = policy.planner == Planner::Json && policy.plan.min_steps == 0;
+    if policy.write != Write::Model && roles.conversation.is_none() && (at_once || empty) {
+        let why = if at_once { "the intent role may say that no tool is needed" } else { "a plan may be empty" };
+        return refuse("roles.conversation", format!("needed: {why}, and then nobody else would answer"));
     }
     Ok(())
 }

@@ -176,6 +176,12 @@ impl Rules {
         self.plan.agent(name).map(|at| &self.doers[at])
     }
 
+    /// Whether steps may run side by side, here or in an agent that does a step.
+    pub fn runs_beside(&self) -> bool {
+        let inner = |doer: &Doer| matches!(doer, Doer::Agent(rules) if rules.runs_beside());
+        self.spec.policy.execution.width() > 1 || self.doers.iter().any(inner)
+    }
+
     /// Who does the steps of the spec's agents, in their order.
     pub fn doers(&self) -> &[Doer] {
         &self.doers
@@ -284,7 +290,12 @@ fn doer(spec: &Spec, at: usize, depth: usize) -> Result<Doer, SpecError> {
             Err(SpecError::at("spec", format!("agents may nest {MAX_NESTING} deep, and this is deeper")))
         }
         (None, Some(inner)) => {
-            let rules = Rules::nested((**inner).clone(), depth + 1).map_err(|error| error.under("spec"))?;
+            // What it spends is this agent's, so it is priced like this agent's, unless it says otherwise.
+            let mut inner = (**inner).clone();
+            for (model, price) in &spec.prices {
+                inner.prices.entry(model.clone()).or_insert(*price);
+            }
+            let rules = Rules::nested(inner, depth + 1).map_err(|error| error.under("spec"))?;
             Ok(Doer::Agent(Arc::new(rules)))
         }
         _ => Err(SpecError::at("role", "expected either `role` or `spec`")),
@@ -299,7 +310,7 @@ fn contract(member: &Member, doer: &Doer) -> ToolContract {
     if let Doer::Agent(rules) = doer {
         let all = rules.plan().all();
         contract.effect = all.iter().map(|tool| tool.effect).max().unwrap_or(ToolEffect::Pure);
-        contract.idempotent = all.iter().any(|tool| !tool.is_idempotent()).then_some(false);
+        contract.idempotent = Some(all.iter().all(|tool| tool.is_idempotent()));
         let trusted = all.iter().all(|tool| tool.trust == Trust::Trusted);
         contract.trust = if trusted { Trust::Trusted } else { Trust::Untrusted };
     }

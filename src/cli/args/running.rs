@@ -25,6 +25,12 @@ pub struct WorldArgs {
     /// The folder that the tool `docs` searches
     #[arg(long, value_name = "DIR")]
     pub docs: Option<PathBuf>,
+    /// The contract that the contract tools read; a short example where none is named
+    #[arg(long, value_name = "FILE")]
+    pub contract: Option<PathBuf>,
+    /// The standard contract to compare it with; a short example where none is named
+    #[arg(long, value_name = "FILE")]
+    pub standard: Option<PathBuf>,
     /// Ask the model anew, also where the agent's policy would answer from the cache
     #[arg(long)]
     pub no_cache: bool,
@@ -86,6 +92,12 @@ pub struct RunArgs {
     /// The time the models are told, for runs that repeat
     #[arg(long, value_name = "TEXT", conflicts_with = "replay")]
     pub now: Option<String>,
+    /// The earlier turns, as a JSON list of {"role": "user" or "assistant", "content": TEXT}
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub history: Option<PathBuf>,
+    /// Whose question it is, for whoever reads the journal; no model is told
+    #[arg(long, value_name = "NAME", conflicts_with = "replay")]
+    pub session: Option<String>,
     /// Record the run to a fixture
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub record: Option<PathBuf>,

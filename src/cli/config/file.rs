@@ -31,6 +31,19 @@ pub struct ConfigFile {
     /// The currency the prices are in, for people.
     pub currency: Option<String>,
     pub cache: CacheFile,
+    /// The contract that the contract tools read, and the one to compare it with.
+    pub contract: Option<PathBuf>,
+    pub standard: Option<PathBuf>,
+    pub embeddings: EmbeddingsFile,
+}
+
+/// The table `embeddings` of the configuration file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EmbeddingsFile {
+    pub base_url: Option<String>,
+    pub model: Option<String>,
+    pub api_key_env: Option<String>,
 }
 
 /// The table `cache` of the configuration file.
@@ -80,6 +93,8 @@ impl ConfigFile {
             .map_err(|problem| Failure::unusable(format!("{}:{problem}", path.display())))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         file.docs = file.docs.map(|docs| at_home(folder, docs));
+        file.contract = file.contract.map(|contract| at_home(folder, contract));
+        file.standard = file.standard.map(|standard| at_home(folder, standard));
         file.cache.folder = file.cache.folder.map(|cache| at_home(folder, cache));
         let is_path = |agent: &String| crate::cli::agent::is_file(agent);
         if let Some(agent) = file.agent.take_if(|agent| is_path(agent)) {

@@ -136,6 +136,12 @@ impl PlanStep {
         said.into_iter().flatten().map(str::trim).find(|text| !text.is_empty()).unwrap_or_default()
     }
 
+    /// What an agent is given to work on besides what it is told: its input, where it has a task too.
+    pub fn given(&self) -> Option<&str> {
+        self.task.as_ref().filter(|task| !task.trim().is_empty())?;
+        self.input.as_ref().and_then(Value::as_str).filter(|input| !input.trim().is_empty())
+    }
+
     /// What a person is asked.
     pub fn question(&self) -> &str {
         let said = [self.hitl_question.as_deref(), self.description.as_deref(), self.task.as_deref()];

@@ -53,7 +53,9 @@ fn inside(line: &TraceLine) -> Option<Taken> {
             (PhaseName::Plan, "earlier turns not needed".to_owned())
         }
         TraceLine::Intent { needs_tool: true, .. } => (PhaseName::Plan, "intent to be planned".to_owned()),
-        TraceLine::Intent { needs_tool: false, .. } => (PhaseName::Plan, "intent answered at once".to_owned()),
+        TraceLine::Intent { needs_tool: false, .. } => {
+            (PhaseName::Plan, "intent answered at once".to_owned())
+        }
         TraceLine::Skip { .. } => (PhaseName::Execute, "a repeated call is skipped".to_owned()),
         TraceLine::Decision { fallback: Some(_), .. } => {
             (PhaseName::Execute, "decision falls back".to_owned())
@@ -84,7 +86,8 @@ pub(super) fn small(machine: &dyn Machine, rules: &Rules) -> super::Report {
     let mut said = Vec::new();
     let mut spec = reduced(rules.spec().clone(), &mut said);
     let plan = &mut spec.policy.plan;
-    plan.max_steps = plan.max_steps.min(2 + u32::from(plan.final_step == crate::contract::FinalStep::Required));
+    plan.max_steps =
+        plan.max_steps.min(2 + u32::from(plan.final_step == crate::contract::FinalStep::Required));
     plan.min_steps = plan.min_steps.min(plan.max_steps);
     let limits = &mut spec.limits;
     limits.max_replans = limits.max_replans.min(1);
@@ -94,5 +97,5 @@ pub(super) fn small(machine: &dyn Machine, rules: &Rules) -> super::Report {
     // A budget of the spec's own was made for larger numbers.
     (limits.max_model_calls, limits.max_tool_calls, limits.max_transitions) = (None, None, None);
     let small = spec.check().expect("a spec that checks still does with smaller numbers");
-    walk::walk(machine, &small, rules.bounds(), said)
+    walk::walk(machine, &small, rules.bounds(), said, walk::Care::Edges)
 }

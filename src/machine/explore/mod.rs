@@ -97,7 +97,7 @@ pub fn explore_with(machine: &dyn Machine, rules: &Rules) -> Report {
     let mut explored_as = Vec::new();
     let small = reduced(rules.spec().clone(), &mut explored_as);
     let small = small.check().expect("a spec that checks still does with smaller numbers");
-    walk::walk(machine, &small, rules.bounds(), explored_as)
+    walk::walk(machine, &small, rules.bounds(), explored_as, walk::Care::Full)
 }
 
 /// The same spec with numbers small enough to be walked whole. Larger ones add states of the same

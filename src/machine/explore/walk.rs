@@ -72,8 +72,24 @@ pub(super) enum Done {
     Panicked,
 }
 
-pub(super) fn walk(machine: &dyn Machine, rules: &Rules, bounds: Bounds, explored_as: Vec<String>) -> Report {
+/// How thorough a walk is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Care {
+    /// Everything is checked.
+    Full,
+    /// The edges alone are looked for.
+    Edges,
+}
+
+pub(super) fn walk(
+    machine: &dyn Machine,
+    rules: &Rules,
+    bounds: Bounds,
+    explored_as: Vec<String>,
+    care: Care,
+) -> Report {
     let mut walk = Walk {
+        care,
         machine,
         rules,
         numbers: BTreeMap::new(),
@@ -108,6 +124,7 @@ fn asked(rules: &Rules) -> Input {
 struct Panicked;
 
 struct Walk<'a> {
+    care: Care,
     machine: &'a dyn Machine,
     rules: &'a Rules,
     numbers: BTreeMap<Key, usize>,
@@ -135,7 +152,8 @@ impl Walk<'_> {
             self.stand_ins.push((Vec::new(), None));
         }
         let known = &mut self.stand_ins[number].0;
-        if known.len() < REPRESENTATIVES && !known.contains(&state) {
+        let most = if self.care == Care::Full { REPRESENTATIVES } else { 1 };
+        if known.len() < most && !known.contains(&state) {
             known.push(state.clone());
             self.queue.push_back((number, state));
         }
@@ -146,6 +164,12 @@ impl Walk<'_> {
     /// others it is enough that they do the same.
     fn leave(&mut self, number: usize, state: State) {
         let mut letters = letters(self.rules, &state);
+        if self.care == Care::Edges {
+            for letter in letters.iter().filter(|letter| letter.fits) {
+                self.feed(number, &state, letter, Spent::Nothing, false, None);
+            }
+            return;
+        }
         let first = self.stand_ins[number].1.is_none();
         if first {
             self.checks.state(self.rules, &state, &letters);

@@ -47,9 +47,9 @@ impl Progress {
         )
     }
 
-    /// How many steps have begun: those that are kept when the rest is dropped.
+    /// Up to where steps have begun: what stands after is dropped when the rest of the plan is.
     pub(in crate::machine) fn begun(&self) -> usize {
-        self.steps.iter().position(|run| *run == StepRun::Pending).unwrap_or(self.steps.len())
+        self.steps.iter().rposition(|run| *run != StepRun::Pending).map_or(0, |last| last + 1)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use super::extract;
 use super::text::{clean, line};
 use crate::contract::FINAL_ANSWER;
 
@@ -91,7 +92,10 @@ impl Evidence {
             "wiki" => self.articles(&tool, output),
             // One article by its title.
             "lookup" if !input.is_empty() => self.passage(&input, output),
-            _ => self.passage(&tool, output),
+            _ => match extract::read(output) {
+                Some(passages) => passages.iter().for_each(|(source, text)| self.passage(source, text)),
+                None => self.passage(&tool, output),
+            },
         }
         if !self.asked.contains(&tool) {
             self.asked.push(tool);

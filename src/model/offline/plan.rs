@@ -1,38 +1,34 @@
-//! Planner and re-planner: which tool is asked for what.
+//! Planner and re-planner: the plan in JSON.
 //!
-//! Arithmetic goes to `calc`, everything else to the user's own documents where there are any, one
-//! step for each thing asked. A plan that was sent back is followed by the next rung of a ladder:
-//! single words, then the other tools, then more general words. A tool that writes is never
-//! planned, and what a hint says is only ever looked for in tools that touch nothing outside.
+//! What is looked for is [`Planner`]'s to say; here a plan is brought into the form that the contract
+//! wants. A plan with agents is made in `members`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::question::{Part, Question};
+use super::duties::leave_the_subject;
+use super::members;
+use super::planner::Planner;
+use super::question::Question;
 use super::request::Payload;
-use super::shape::Shape;
-use super::terms::{Term, Vocabulary, hinted, query};
-use super::text::{clean, line};
-use crate::contract::{FINAL_ANSWER, ToolContract, ToolEffect};
+use super::shape::{Entry, Shape};
+use super::text::line;
+use crate::contract::FINAL_ANSWER;
 use crate::spec::RequestFrame;
 
-/// Most terms of one query.
-const MAX_QUERY_TERMS: usize = 8;
-/// Most characters of a query.
-const MAX_QUERY: usize = 200;
-/// Most characters of a query after a reply that did not fit.
-const MAX_SHORT: usize = 48;
-/// Most single words that are looked for one by one.
-const MAX_SINGLE: usize = 3;
-/// How many rungs the ladder has.
-const RUNGS: usize = 4;
-/// The tools that look something up, in the order in which they are tried.
-const SOURCES: [&str; 4] = ["docs", "wiki", "search", "lookup"];
-
 /// One step of a plan.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Step {
     pub tool: String,
     pub input: Value,
+    /// The step of this plan whose output is the input.
+    pub from: Option<usize>,
+}
+
+/// Steps that ask the same are equal, whichever step feeds them.
+impl PartialEq for Step {
+    fn eq(&self, other: &Self) -> bool {
+        self.tool == other.tool && self.input == other.input && self.from.is_some() == other.from.is_some()
+    }
 }
 
 /// The reply of planner and re-planner.
@@ -40,251 +36,73 @@ pub(super) struct Step {
 /// # Errors
 /// Where the contract wants a tool called and there is none that a rule can call.
 pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<String, String> {
-    let shape = Shape::of(frame);
-    let question = Question::read(payload.question, shape.tool("calc").is_some());
-    let hint = hinted(&clean(&payload.hint, 1_000));
-    let planner = Planner { shape: &shape, question: &question, hint };
-    let rejected = payload.rejected.as_deref();
-    let mut steps = planner.plan(rejected).ok_or("no tool of this agent can be called by rule")?;
-    if payload.repair {
-        let short = planner.shortened(&steps);
-        if rejected != Some(&short[..]) {
-            steps = short;
-        }
+    let mut shape = Shape::of(frame);
+    shape.kept = kept(payload.past());
+    let mut question = Question::read(payload.query(), shape.tool("calc").is_some());
+    if shape.asks_people {
+        let text = std::mem::take(&mut question.text);
+        question = Question {
+            text,
+            ..Question::read(&members::without_asking(payload.query()), shape.tool("calc").is_some())
+        };
     }
+    if !shape.agents.is_empty() || shape.offers("input_from") {
+        leave_the_subject(&mut question);
+    }
+    let planner = Planner::new(&shape, &question, &payload.hint);
+    let rejected = payload.rejected.as_deref();
+    let none = "no tool of this agent can be called by rule";
     let goal = if payload.repair { String::new() } else { line(&question.text, 200) };
     let goal = if goal.is_empty() {
         question.say("answer the question", "질문에 답하기").to_owned()
     } else {
         goal
     };
-    Ok(shape.plan(&goal, &steps).to_string())
+    if !shape.agents.is_empty() {
+        let entries = members::plan(&planner, rejected).ok_or(none)?;
+        return Ok(shape.plan(&goal, &members::reasoning(&question, &entries), &entries).to_string());
+    }
+    let mut steps = planner.plan(rejected).ok_or(none)?;
+    // A new plan that does nothing is none.
+    if let Some(rejected) = rejected.filter(|_| steps.is_empty()) {
+        let any = planner.anything();
+        steps = if any == rejected { planner.varied(any) } else { any };
+    }
+    if payload.repair {
+        let short = planner.shortened(&steps);
+        if rejected != Some(&short[..]) {
+            steps = short;
+        }
+    }
+    let steps = not_done(steps, payload.past(), shape.least(), rejected.is_none());
+    let entries: Vec<Entry> = steps.iter().map(|step| planner.entry(step)).collect();
+    let reasoning = question.say("what is asked is looked up, step by step", "묻는 내용을 하나씩 찾습니다");
+    Ok(shape.plan(&goal, reasoning, &entries).to_string())
 }
 
-struct Planner<'a> {
-    shape: &'a Shape<'a>,
-    question: &'a Question,
-    hint: Vec<Term>,
+/// How many steps stand before a new plan.
+fn kept(past: &[Value]) -> usize {
+    let index = |record: &Value| usize::try_from(record.get("step_index")?.as_u64()?).ok();
+    past.iter().filter_map(index).max().map_or(past.len(), |last| last.saturating_add(1).max(past.len()))
 }
 
-impl Planner<'_> {
-    /// The plan, other than the rejected one.
-    fn plan(&self, rejected: Option<&[Step]>) -> Option<Vec<Step>> {
-        let Some(rejected) = rejected else { return self.whole(self.rung(0), false) };
-        let contains = |rung: &Vec<Step>| !rung.is_empty() && rung.iter().all(|step| rejected.contains(step));
-        let tried = (0..RUNGS).rev().find(|rung| contains(&self.rung(*rung)));
-        let first = tried.map_or(0, |rung| rung + 1);
-        for rung in (first..RUNGS).chain(0..first) {
-            let mut steps = self.rung(rung);
-            steps.extend(self.hinted_step(&steps));
-            let plan = self
-                .whole(steps, false)
-                .filter(|plan| plan != rejected && plan.len() > usize::from(self.shape.ends));
-            if plan.is_some() {
-                return plan;
-            }
-        }
-        let other = self.whole(self.varied(self.rung(0)), true)?;
-        if other != rejected { Some(other) } else { self.whole(self.rung(0), false) }
-    }
-
-    /// The steps as a whole plan: brought to length, and ended.
-    fn whole(&self, mut steps: Vec<Step>, again: bool) -> Option<Vec<Step>> {
-        if steps.is_empty() && self.shape.least() > 0 {
-            steps = self.anything();
-        }
-        let mut steps = self.shape.fit(steps)?;
-        if self.shape.ends {
-            let say = match again {
-                false => self.question.say(
-                    "Answer from what was found and name the sources.",
-                    "찾은 내용으로 답하고 출처를 밝힙니다.",
-                ),
-                true => self
-                    .question
-                    .say("Say what was found and what was not.", "찾은 것과 찾지 못한 것을 말합니다."),
-            };
-            steps.push(Step { tool: FINAL_ANSWER.to_owned(), input: json!(say) });
-        }
-        Some(steps)
-    }
-
-    /// The steps of one rung of the ladder, each once.
-    fn rung(&self, rung: usize) -> Vec<Step> {
-        let mut steps = self.calculations();
-        let found = match rung {
-            0 => self.by_part(),
-            1 => self.by_word(),
-            2 => self.elsewhere(),
-            _ => self.more_generally(),
+/// The steps without those that are done already, where a plan is left then. Where nothing was sent
+/// back and all is done, an empty plan says so.
+fn not_done(steps: Vec<Step>, past: &[Value], least: usize, may_be_empty: bool) -> Vec<Step> {
+    let text =
+        |record: &Value, key: &str| record.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let done = |step: &Step| {
+        let same = |record: &Value| {
+            text(record, "tool") == step.tool
+                && record.get("input") == Some(&step.input)
+                && text(record, "status") == "completed"
         };
-        for step in found {
-            if !steps.contains(&step) {
-                steps.push(step);
-            }
-        }
-        steps
+        step.from.is_none() && step.tool != FINAL_ANSWER && past.iter().any(same)
+    };
+    // A step that works on another's output needs it in the same plan.
+    if steps.iter().any(|step| step.from.is_some()) {
+        return steps;
     }
-
-    fn calculations(&self) -> Vec<Step> {
-        let Some(calc) = self.shape.tool("calc") else { return Vec::new() };
-        self.question.expressions.iter().filter_map(|expression| self.shape.step(calc, expression)).collect()
-    }
-
-    /// The tool that is asked first, and the others.
-    fn sources(&self) -> Vec<&ToolContract> {
-        let mut sources: Vec<&ToolContract> =
-            SOURCES.iter().filter_map(|name| self.shape.tool(name)).collect();
-        let docs = self.shape.tool("docs").is_some();
-        if !docs && asks_for_news(&self.question.text) {
-            sources.sort_by_key(|tool| tool.name != "search");
-        }
-        let own = || {
-            let tools = self.shape.tools.iter().copied();
-            tools.filter(|tool| tool.name != "calc" && !SOURCES.contains(&tool.name.as_str()))
-        };
-        let about = |tool: &ToolContract| Vocabulary::of(&format!("{} {}", tool.name, tool.description));
-        sources.extend(own().filter(|tool| about(tool).weight(self.question.terms()) > 1));
-        // An agent of nothing but its author's own tools is asked through them, whatever they say.
-        if sources.is_empty() {
-            sources.extend(own());
-        }
-        sources
-    }
-
-    /// Rung 0: every part as it is asked, and tools whose name is in the question.
-    fn by_part(&self) -> Vec<Step> {
-        let sources = self.sources();
-        let Some(first) = sources.first() else { return Vec::new() };
-        let ask = |part: &Part| self.ask(first, &part.terms.iter().collect::<Vec<_>>());
-        let mut steps: Vec<Step> = self.question.parts.iter().filter_map(ask).collect();
-        let terms = self.question.terms();
-        for tool in sources.iter().skip(1).filter(|tool| !SOURCES.contains(&tool.name.as_str())) {
-            if Vocabulary::of(&tool.name).weight(terms.iter().copied()) > 1 {
-                steps.extend(self.ask(tool, &terms));
-            }
-        }
-        steps
-    }
-
-    /// Rung 1: the words that say most, one by one, and the second tool with all of them.
-    fn by_word(&self) -> Vec<Step> {
-        let terms = self.looked_for();
-        let sources = self.sources();
-        let Some(first) = sources.first() else { return Vec::new() };
-        let mut steps: Vec<Step> =
-            strongest(&terms, MAX_SINGLE).into_iter().filter_map(|term| self.ask(first, &[term])).collect();
-        if let Some(second) = sources.get(1) {
-            steps.extend(self.ask(second, &strongest(&terms, 3)));
-        }
-        steps
-    }
-
-    /// Rung 2: the other tools, and the first one with the word that says most.
-    fn elsewhere(&self) -> Vec<Step> {
-        let terms = self.looked_for();
-        let strongest = strongest(&terms, 2);
-        let sources = self.sources();
-        let others = sources.iter().skip(1).take(3).filter_map(|tool| self.ask(tool, &strongest));
-        let first = sources.first().and_then(|tool| self.ask(tool, strongest.get(..1)?));
-        others.chain(first).collect()
-    }
-
-    /// Rung 3: the word that says most, with a word that widens it.
-    fn more_generally(&self) -> Vec<Step> {
-        let terms = self.looked_for();
-        let sources = self.sources();
-        let (Some(first), Some(term)) = (sources.first(), strongest(&terms, 1).pop()) else {
-            return Vec::new();
-        };
-        let wider = format!("{} {}", term.text, self.question.say("overview", "개요"));
-        self.shape.step(first, &wider).into_iter().collect()
-    }
-
-    /// What the hint names and the question does not.
-    fn hinted_step(&self, steps: &[Step]) -> Option<Step> {
-        let known = self.question.terms();
-        let new = |term: &&Term| term.weight > 1 && known.iter().all(|known| known.text != term.text);
-        let terms: Vec<&Term> = self.hint.iter().filter(new).take(MAX_QUERY_TERMS).collect();
-        let sources = self.sources();
-        let first = sources.first().filter(|tool| tool.effect == ToolEffect::Pure && !terms.is_empty())?;
-        self.ask(first, &terms).filter(|step| !steps.contains(step))
-    }
-
-    /// Asks a tool for these terms, without those that only name the tool itself.
-    fn ask(&self, tool: &ToolContract, terms: &[&Term]) -> Option<Step> {
-        let name = Vocabulary::of(&tool.name);
-        let own: Vec<&Term> = terms.iter().filter(|term| !name.has(term)).copied().collect();
-        let terms = if own.is_empty() { terms } else { &own };
-        self.shape.step(tool, &query(terms.iter().take(MAX_QUERY_TERMS).copied(), MAX_QUERY))
-    }
-
-    /// The terms of the question; of one that is all arithmetic, its numbers.
-    fn looked_for(&self) -> Vec<Term> {
-        let own = self.question.terms();
-        if own.is_empty() {
-            return Question::read(&self.question.text, false).terms().into_iter().cloned().collect();
-        }
-        own.into_iter().cloned().collect()
-    }
-
-    /// The same steps, the last of them written differently.
-    fn varied(&self, mut steps: Vec<Step>) -> Vec<Step> {
-        if let Some(last) = steps.last_mut()
-            && let Some(text) = last.input.as_str()
-            && let Some(tool) = self.shape.tool(&last.tool)
-        {
-            let text = match last.tool.as_str() {
-                "calc" => format!("({text})"),
-                _ => format!("{text} {}", self.question.say("overview", "개요")),
-            };
-            *last = self.shape.step(tool, &text).unwrap_or_else(|| last.clone());
-        }
-        steps
-    }
-
-    /// Where a plan must call a tool and the question names nothing to look for.
-    fn anything(&self) -> Vec<Step> {
-        let text = line(&self.question.text, MAX_SHORT);
-        let text = if text.is_empty() { self.question.say("overview", "개요").to_owned() } else { text };
-        let tools = SOURCES.iter().filter_map(|name| self.shape.tool(name));
-        let mut tools = tools.chain(self.shape.tools.iter().copied());
-        tools.find_map(|tool| self.shape.step(tool, &text)).into_iter().collect()
-    }
-
-    /// As few and as short steps as the contract takes.
-    fn shortened(&self, steps: &[Step]) -> Vec<Step> {
-        let keep = self.shape.least().max(1);
-        let calls = steps.iter().filter(|step| step.tool != FINAL_ANSWER).take(keep);
-        let shorter = |step: &Step| {
-            let short = step.input.as_str().map(|text| text.chars().take(MAX_SHORT).collect::<String>());
-            let tool = self.shape.tool(&step.tool).filter(|tool| tool.name != "calc");
-            short
-                .zip(tool)
-                .and_then(|(text, tool)| self.shape.step(tool, &text))
-                .unwrap_or_else(|| step.clone())
-        };
-        let mut short: Vec<Step> = calls.map(shorter).collect();
-        if self.shape.ends {
-            short.push(Step { tool: FINAL_ANSWER.to_owned(), input: json!("") });
-        }
-        short
-    }
-}
-
-/// The terms that say most, in the question's order among equals.
-fn strongest(terms: &[Term], count: usize) -> Vec<&Term> {
-    let mut terms: Vec<&Term> = terms.iter().collect();
-    terms.sort_by_key(|term| std::cmp::Reverse(term.weight));
-    terms.truncate(count);
-    terms
-}
-
-fn asks_for_news(text: &str) -> bool {
-    const NEWS: [&str; 12] = [
-        "today", "latest", "current", "news", "price", "recent", "오늘", "최신", "현재", "지금", "뉴스",
-        "가격",
-    ];
-    let lower = text.to_lowercase();
-    NEWS.iter().any(|word| lower.contains(word))
+    let open: Vec<Step> = steps.iter().filter(|step| !done(step)).cloned().collect();
+    if open.len() >= least && (!open.is_empty() || may_be_empty) { open } else { steps }
 }

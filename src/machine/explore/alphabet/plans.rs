@@ -180,6 +180,12 @@ pub(super) fn called(rules: &Rules, state: &State) -> Replies {
         }
         replies.extend(repeated(state));
     }
+    let required: Vec<&ToolContract> =
+        policy.required_calls.iter().filter_map(|required| rules.tool(&required.tool)).collect();
+    if required.len() > 1 && required.len() <= most {
+        let calls = required.iter().enumerate().map(|(nth, tool)| call(tool, 10 * fresh + nth));
+        replies.push(("every required call".into(), ModelReply::calls(calls)));
+    }
     replies.push(("call of an unknown tool".into(), ModelReply::calls([("no such tool", json!({}))])));
     if let Some(tool) = kinds.first() {
         let empty = ModelReply::calls([(tool.name.clone(), json!({}))]);
