@@ -88,7 +88,13 @@ fn tool_that_is_not_allowed_ends_the_run_before_any_tool() {
 
 #[test]
 fn reference_to_no_step_ends_the_run_before_any_tool() {
-    replays(AGENT, "input_from_nowhere", 2, 0, Error("PLAN_ERROR: contract: $.steps[1].input_from: no step has the id \"step_9\""));
+    replays(
+        AGENT,
+        "input_from_nowhere",
+        2,
+        0,
+        Error("PLAN_ERROR: contract: $.steps[1].input_from: no step has the id \"step_9\""),
+    );
 }
 
 #[test]

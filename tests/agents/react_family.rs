@@ -1,9 +1,16 @@
 //! `react`, `conversational`, `self-ask`, `docstore`: one call for every round of tools and one for the
 //! answer.
 
+use std::sync::Arc;
+
+use planwright::agents;
+use planwright::driver::{Agent, Run, Thread};
+use planwright::machine::Event;
+use planwright::model::ScriptedModel;
+use planwright::tool::Calc;
 use serde_json::{Value, json};
 
-use crate::{Done, Error, payloads, replays, requests};
+use crate::{Done, Error, fixture, payloads, replays, requests};
 
 #[test]
 fn react_answers_after_one_round_with_two_calls() {
@@ -58,6 +65,50 @@ fn conversational_does_not_know_it_on_another_thread() {
     for story in ["age_elsewhere", "zodiac_elsewhere"] {
         let asked = payloads(TALK, story, "planner")[0].to_string();
         assert!(!asked.contains("1994"), "{asked}");
+    }
+}
+
+/// The agent, with the real `calc` and what the model says in these stories.
+fn talking(stories: &[&str]) -> (Agent, Arc<ScriptedModel>) {
+    let exchanges = stories.iter().flat_map(|story| fixture(TALK, story).exchanges);
+    let replies = exchanges.filter_map(|exchange| match exchange.event() {
+        Event::ModelReplied { reply, .. } => Some(reply),
+        _ => None,
+    });
+    let script = Arc::new(ScriptedModel::says(replies));
+    let spec = agents::shipped(TALK).unwrap().with_tools(|tool| tool.name == "calc");
+    (Agent::builder(spec).shared_model(script.clone()).tool(Calc::new()).build().unwrap(), script)
+}
+
+fn answered(run: &Run, story: &str) {
+    assert_eq!(run.outcome(), fixture(TALK, story).outcome);
+}
+
+#[test]
+fn conversational_thread_carries_what_was_said_from_question_to_question() {
+    let (agent, script) = talking(&["told", "age", "zodiac"]);
+    let mut thread = Thread::new(&agent);
+    for story in ["told", "age", "zodiac"] {
+        answered(&thread.ask(fixture(TALK, story).input.question).unwrap(), story);
+    }
+    assert_eq!((thread.history().len(), script.asked()), (3, 4));
+    let last: Value = serde_json::from_str(&script.seen()[3].payload).unwrap();
+    assert_eq!(last["history"], payloads(TALK, "zodiac", "planner")[0]["history"]);
+}
+
+#[test]
+fn conversational_threads_know_nothing_of_one_another() {
+    let stories = ["told", "age_elsewhere", "zodiac_elsewhere"];
+    let (agent, script) = talking(&stories);
+    for story in stories {
+        answered(&Thread::new(&agent).ask(fixture(TALK, story).input.question).unwrap(), story);
+    }
+    for request in &script.seen()[1..] {
+        assert!(
+            !request.payload.contains("history") && !request.payload.contains("1994"),
+            "{}",
+            request.payload
+        );
     }
 }
 
