@@ -56,6 +56,11 @@ fn round_of_duplicates_is_skipped_whole_and_judged() {
 }
 
 #[test]
+fn planner_that_knows_of_nothing_more_ends_the_rounds() {
+    replays(AGENT, "nothing_more", 5, 1, Done("검수가 끝난 후 지급한다고만"));
+}
+
+#[test]
 fn wording_suggests_a_call_in_the_first_round_only() {
     let asked = &payloads(AGENT, "article_five", "planner")[0];
     assert_eq!(asked["suggested_calls"], json!([{"tool": "get_article_by_index", "input": "제5조"}]));

@@ -97,3 +97,9 @@ fn planner_is_shown_the_intent_beside_the_question() {
         "multi-step analysis with comparison and reporting, requiring approvals at each stage"
     );
 }
+
+#[test]
+fn agent_is_told_which_of_its_tools_to_take() {
+    assert_eq!(payloads(AGENT, "edited", "agent:search")[0]["tool"], "sql_query");
+    assert_eq!(payloads(AGENT, "edited", "agent:comparison")[0].get("tool"), None);
+}

@@ -16,6 +16,7 @@ pub fn stories() -> Vec<Story> {
         with_history(),
         history_not_needed(),
         all_skipped(),
+        nothing_more(),
     ]
 }
 
@@ -230,4 +231,23 @@ fn all_skipped() -> Story {
         .calls(&[call])
         .reply(enough("더 찾을 것이 없다."))
         .reply("해지할 수 있는 경우는 두 가지입니다. 납기를 14일 넘게 어긴 때와 파산한 때입니다(사용자 계약서 제7조).")
+}
+
+fn nothing_more() -> Story {
+    let three = "제3조 (용역 대금)";
+    story("nothing_more", "대금은 언제까지 지급하나요?")
+        .note("The evaluator wants more and the planner knows of nothing more: the answer is written.")
+        .reply(in_scope())
+        .calls(&[("get_article_by_title", "용역 대금")])
+        .tool_from(
+            "get_article_by_title",
+            "용역 대금",
+            &found("user", three, "갑은 검수가 끝난 후 대금을 지급한다."),
+            &[part(three)],
+        )
+        .reply(lacks("지급 기한", "며칠 안에 지급하는지 없다."))
+        .reply("지급 기한을 정한 조항은 더 없습니다.")
+        .reply(
+            "검수가 끝난 후 지급한다고만 되어 있고(사용자 계약서 제3조), 며칠 안인지는 정해져 있지 않습니다.",
+        )
 }

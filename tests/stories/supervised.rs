@@ -136,17 +136,19 @@ fn edited() -> Story {
         description: Some(description.to_owned()),
         ..PlanStep::default()
     };
+    let mut collect = step("1", "search", Some("Collect the sales figures"), None);
+    collect["tool"] = "sql_query".into();
     let steps = vec![
         next("comparison", "Compare the quarters"),
         next("document", "Write two paragraphs on the comparison"),
     ];
     story("edited", "Collect the sales figures of last year and write a report. Ask me before you write.")
-        .note("The person puts other steps in the place of the rest.")
+        .note("The planner names a tool beside an agent, and the person puts other steps in the place of the rest.")
         .reply("data collection and a report, to be confirmed before writing")
         .reply(plan(
             "Collect, confirm, write.",
             &[
-                step("1", "search", Some("Collect the sales figures"), None),
+                collect,
                 step("2", "hitl", None, Some("Shall I write the report now?")),
                 step("3", "document", Some("Write the report"), None),
             ],
