@@ -1,6 +1,9 @@
 //! The shipped agents: every recorded run replays with no model and no tool, leaves the trace that
-//! its snapshot shows, and costs exactly the calls it should.
+//! its snapshot shows, and costs exactly the calls it should. What is said of one agent is in its file
+//! under `agents/`; here is what holds for all.
 
+#[path = "agents/mod.rs"]
+mod each;
 mod stage;
 mod stories;
 
@@ -10,15 +13,25 @@ use std::sync::Arc;
 
 use planwright::agents;
 use planwright::driver::{Agent, ModelError};
-use planwright::journal::{Exchange, Fixture, Outcome};
+use planwright::journal::{Exchange, Fixture};
 use planwright::machine::{ErrorCode, FailureClass};
 use planwright::model::ScriptedModel;
-use planwright::spec::{OnExhausted, RoleName};
+use planwright::spec::Spec;
+use serde_json::Value;
 
-use stage::{Calls, accepted, answer, echoing, model, plan, rejected, spec};
+use stage::{Calls, accepted, echoing, plan, rejected, spec};
 
 fn here(path: impl AsRef<Path>) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn fixture(agent: &str, story: &str) -> Fixture {
+    Fixture::load(here(format!("fixtures/{agent}/{story}.json"))).unwrap()
+}
+
+/// A shipped agent with no model and no tool.
+fn bare(agent: &str) -> Agent {
+    Agent::builder(agents::shipped(agent).unwrap()).build().unwrap()
 }
 
 /// How a recorded run should end.
@@ -27,15 +40,17 @@ enum Ends<'a> {
     Done(&'a str),
     /// ERROR, said so.
     Error(&'a str),
+    /// Neither: a person is asked this.
+    Waits(&'a str),
 }
-use Ends::{Done, Error};
+use Ends::{Done, Error, Waits};
 
-/// Replays a fixture with no model and no tool registered.
+/// Replays a fixture with no model and no tool registered. The calls are those of all roles and of
+/// nested agents.
 #[track_caller]
 fn replays(agent: &str, story: &str, model_calls: u32, tool_calls: u32, ends: Ends<'_>) {
-    let fixture = Fixture::load(here(format!("fixtures/{agent}/{story}.json"))).unwrap();
-    let bare = Agent::builder(agents::shipped(agent).unwrap()).build().unwrap();
-    let run = fixture.replay(&bare).unwrap();
+    let fixture = fixture(agent, story);
+    let run = fixture.replay(&bare(agent)).unwrap();
 
     let asked = |exchange: &&Exchange| matches!(exchange, Exchange::Model { .. });
     let called = |exchange: &&Exchange| matches!(exchange, Exchange::Tool { .. });
@@ -55,6 +70,10 @@ fn replays(agent: &str, story: &str, model_calls: u32, tool_calls: u32, ends: En
             assert_eq!(run.error().expect("an error").to_string(), said);
             assert_eq!(run.answer(), None);
         }
+        Waits(question) => {
+            assert_eq!(run.waiting().expect("it waits").question, question);
+            assert_eq!((run.answer(), run.error()), (None, None));
+        }
     }
     assert_eq!(run.outcome(), fixture.outcome);
     insta::with_settings!({snapshot_suffix => story, omit_expression => true}, {
@@ -62,120 +81,24 @@ fn replays(agent: &str, story: &str, model_calls: u32, tool_calls: u32, ends: En
     });
 }
 
+/// What was asked of one role in a recorded run: each payload with the conversation after it.
+fn requests(agent: &str, story: &str, asked: &str) -> Vec<(Value, Value)> {
+    let exchanges = fixture(agent, story).exchanges.into_iter();
+    let requests = exchanges.filter_map(|exchange| match exchange {
+        Exchange::Model { role, request, conversation, .. } if role == asked => {
+            Some((request, serde_json::to_value(conversation).unwrap()))
+        }
+        _ => None,
+    });
+    requests.collect()
+}
+
+/// The payloads alone.
+fn payloads(agent: &str, story: &str, asked: &str) -> Vec<Value> {
+    requests(agent, story, asked).into_iter().map(|(payload, _)| payload).collect()
+}
+
 const PTE: &str = "plan-then-execute";
-
-#[test]
-fn plan_then_execute_answers_with_two_calls() {
-    replays(PTE, "answered", 2, 1, Done("345 × 872 = 300,840"));
-}
-
-#[test]
-fn plan_then_execute_repeats_the_notebook() {
-    replays(PTE, "notebook", 2, 3, Done("The Plan-Then-Execute pattern and the ReAct pattern are"));
-}
-
-#[test]
-fn plan_then_execute_runs_nothing_of_a_malformed_plan() {
-    let said =
-        "PLAN_ERROR: contract: $.steps[0].tool: expected \"final_answer\" as the last step, found \"wiki\"";
-    replays(PTE, "malformed_plan", 1, 0, Error(said));
-}
-
-#[test]
-fn plan_then_execute_hands_a_failed_result_to_the_writer() {
-    replays(PTE, "failing_tool", 2, 2, Done("- 유한 상태 기계는"));
-}
-
-#[test]
-fn plan_then_execute_ends_where_the_answer_has_another_form() {
-    replays(PTE, "failing_writer", 2, 1, Error("WRITE_ERROR: contract: $: missing field `final`"));
-}
-
-#[test]
-fn plan_then_execute_ends_where_the_answer_is_cut() {
-    replays(PTE, "cut_answer", 2, 1, Error("WRITE_ERROR: length: the reply was cut at the token limit"));
-}
-
-#[test]
-fn validated_answers_with_three_calls_where_the_first_plan_will_do() {
-    replays("validated", "accepted_at_once", 3, 1, Done("1. 자판기"));
-}
-
-#[test]
-fn validated_repeats_the_notebook_with_five_calls() {
-    replays("validated", "notebook", 5, 3, Done("1) **정의**: Plan-Then-Execute 모델은"));
-}
-
-#[test]
-fn validated_asks_the_planner_again_where_there_is_no_hint() {
-    replays("validated", "replanned_without_a_hint", 5, 2, Done("1. 자판기"));
-}
-
-#[test]
-fn validated_replans_twice_with_seven_calls() {
-    replays("validated", "replanned_twice", 7, 4, Done("물체를 옮기는 로봇"));
-}
-
-#[test]
-fn validated_gives_up_with_six_calls_when_the_replans_are_used_up() {
-    let said = "VALIDATION_FAILED_MAX_REPLANS: 두 방식을 비교한 자료가 여전히 없습니다.";
-    replays("validated", "replans_used_up", 6, 4, Error(said));
-}
-
-#[test]
-fn validated_has_a_malformed_plan_mended_with_one_call_more() {
-    replays("validated", "malformed_plan", 4, 1, Done("1. 자판기"));
-}
-
-#[test]
-fn validated_ends_where_the_mended_plan_is_malformed_too() {
-    let said = "PLAN_ERROR: contract: $: expected a whole JSON object, found one that is cut off: \
-                \"{\\\"goal\\\": \\\"일상 속 예를 찾는다.\\\", \\\"steps\\\": [{\\\"tool\\\": \\\"wiki\\\", \
-                \\\"input\\\":…\"";
-    replays("validated", "malformed_plan_twice", 2, 0, Error(said));
-}
-
-#[test]
-fn validated_reads_a_plan_out_of_prose_and_fences() {
-    replays("validated", "fenced_plan", 3, 1, Done("1. 자판기"));
-}
-
-#[test]
-fn validated_has_a_malformed_verdict_mended_with_one_call_more() {
-    replays("validated", "malformed_verdict", 4, 1, Done("1. 자판기"));
-}
-
-#[test]
-fn validated_lets_the_validator_judge_a_failed_result() {
-    replays("validated", "failing_tool", 3, 2, Done("1. 자판기"));
-}
-
-#[test]
-fn validated_ends_where_the_writer_says_nothing_twice() {
-    replays(
-        "validated",
-        "failing_writer",
-        4,
-        1,
-        Error("WRITE_ERROR: contract: $: expected an answer, found nothing"),
-    );
-}
-
-#[test]
-fn validated_does_not_ask_again_after_a_refusal() {
-    replays(
-        "validated",
-        "refusing_writer",
-        3,
-        1,
-        Error("WRITE_ERROR: refusal: 죄송하지만 도와드릴 수 없습니다."),
-    );
-}
-
-#[test]
-fn validated_ends_where_a_person_stops_it() {
-    replays("validated", "cancelled", 1, 1, Error("CANCELLED: stopped by the user"));
-}
 
 // What follows is all that a test of a user's own takes.
 #[test]
@@ -217,65 +140,52 @@ fn every_fixture_has_a_story_and_a_snapshot_and_says_what_is_made_up() {
 }
 
 #[test]
+fn every_agent_has_a_story_in_korean_and_one_in_english() {
+    for agent in agents::names() {
+        let questions: Vec<&str> =
+            stories::all().iter().filter(|story| story.agent == agent).map(|story| story.question).collect();
+        let korean = |question: &&&str| question.chars().any(|letter| ('가'..='힣').contains(&letter));
+        let count = questions.iter().filter(korean).count();
+        assert!(count > 0 && count < questions.len(), "{agent}: {questions:?}");
+    }
+}
+
+#[test]
 fn question_stands_in_every_recorded_request_as_it_was_asked() {
     for story in stories::all() {
         let (path, question) = (story.path(), story.question);
         for exchange in &Fixture::load(here(&path)).unwrap().exchanges {
-            if let Exchange::Model { request, effect, .. } = exchange {
-                assert_eq!(request["user_question"], question, "{} {effect}", path.display());
+            if let Exchange::Model { request, effect, role, .. } = exchange {
+                // In a nested run the question is the step's task.
+                let key = if role.contains('/') { "on_behalf_of" } else { "user_question" };
+                assert_eq!(request[key], question, "{} {effect}", path.display());
             }
         }
     }
 }
 
-/// Runs `validated` with a validator that never accepts. Returns the calls and how it ended.
-fn never_accepted(max_replans: u32, on_exhausted: OnExhausted) -> (u32, usize, Outcome) {
-    let mut spec = spec("validated");
-    spec.limits.max_replans = max_replans;
-    spec.policy.on_exhausted = on_exhausted;
-    let mut script = ScriptedModel::new().reply_as(RoleName::Writer, "with what there is");
-    for _ in 0..=max_replans {
-        script = script.reply(plan(&[("find", "x")])).reply(rejected("자료가 없습니다", "다시"));
-    }
-    let (script, calls) = (Arc::new(script), Calls::default());
-    let run = echoing(spec, &script, &calls).build().unwrap().run("q").unwrap();
-    assert_eq!(script.asked(), run.counters().model_calls as usize);
-    (run.counters().model_calls, calls.count(), run.outcome())
+/// An agent whose own tools, and those of its agents, echo.
+fn whole(spec: Spec, script: &Arc<ScriptedModel>) -> Agent {
+    let inner: Vec<_> = spec.agents.iter().filter_map(|member| member.spec.as_ref()).collect();
+    let contracts: Vec<_> = inner.into_iter().flat_map(|inner| inner.tools.clone()).collect();
+    let calls = Calls::default();
+    let builder = echoing(spec, script, &calls);
+    contracts.into_iter().fold(builder, |builder, tool| builder.tool(calls.echo(tool))).build().unwrap()
 }
+
+/// The agents that ask for JSON before anything else.
+const ASK_FOR_JSON: [&str; 6] =
+    [PTE, "validated", "intent-first", "evaluate-loop", "orchestrated", "research-team"];
 
 #[test]
-fn n_replans_allow_n_and_one_plans_and_the_next_rejection_ends_the_run() {
-    for replans in 0..=3 {
-        let (asked, called, outcome) = never_accepted(replans, OnExhausted::Fail);
-        assert_eq!((asked, called), (2 * (replans + 1), replans as usize + 1));
-        let Outcome::Error(error) = outcome else { panic!("{outcome:?}") };
-        assert_eq!(error.to_string(), "VALIDATION_FAILED_MAX_REPLANS: 자료가 없습니다");
-    }
-}
-
-#[test]
-fn policy_may_say_to_write_with_what_there_is_when_replans_are_used_up() {
-    let (asked, called, outcome) = never_accepted(2, OnExhausted::Write);
-    assert_eq!((asked, called), (7, 3));
-    assert_eq!(outcome, Outcome::Answer("with what there is".to_owned()));
-}
-
-/// A shipped agent as a user writes it down, with either `on_bad_reply`.
-fn from_toml(agent: &str, on_bad_reply: &str) -> Agent {
-    let source = agents::source(agent).unwrap();
-    let line = source.lines().find(|line| line.starts_with("on_bad_reply")).expect("says it");
-    let text = source.replace(line, &format!("on_bad_reply = {on_bad_reply:?}"));
-    let script = ScriptedModel::replies(["no plan", "no plan", "no plan"]);
-    let mut spec = agents::load(&text).unwrap();
-    spec.tools = stage::contracts();
-    echoing(spec, &Arc::new(script), &Calls::default()).build().unwrap()
-}
-
-#[test]
-fn both_agents_run_with_either_answer_to_a_bad_reply_from_a_users_toml() {
-    for agent in agents::names() {
+fn first_reply_that_does_not_read_is_asked_for_again_or_not_as_the_toml_says() {
+    for agent in ASK_FOR_JSON {
         for (on_bad_reply, asked) in [("fail", 1), ("repair", 2)] {
-            let run = from_toml(agent, on_bad_reply).run("q").unwrap();
+            let source = agents::source(agent).unwrap();
+            let line = source.lines().find(|line| line.starts_with("on_bad_reply")).expect("says it");
+            let text = source.replace(line, &format!("on_bad_reply = {on_bad_reply:?}"));
+            let script = Arc::new(ScriptedModel::replies(["no plan", "no plan", "no plan"]));
+            let run = whole(agents::load(&text).unwrap(), &script).run("q").unwrap();
             assert_eq!(run.counters().model_calls, asked, "{agent} {on_bad_reply}");
             let error = run.error().expect("no plan came");
             assert_eq!(error.code, ErrorCode::PlanError);
@@ -287,14 +197,14 @@ fn both_agents_run_with_either_answer_to_a_bad_reply_from_a_users_toml() {
 
 /// Runs an agent whose model fails with this class after `replies`.
 #[track_caller]
-fn failure_ends_it(agent: &str, replies: &[String], code: ErrorCode) {
+fn failure_ends_it(spec: &Spec, replies: &[String], code: ErrorCode) {
     for class in FailureClass::ALL {
         let script = replies.iter().cloned().fold(ScriptedModel::new(), ScriptedModel::reply);
         let script =
             Arc::new(script.answer(Err(ModelError::failed(class, "그럴 수 없습니다"))).reply("never asked"));
-        let run = echoing(spec(agent), &script, &Calls::default()).build().unwrap().run("q").unwrap();
+        let run = whole(spec.clone(), &script).run("q").unwrap();
         assert_eq!(run.error().unwrap().to_string(), format!("{code}: {class}: 그럴 수 없습니다"));
-        assert_eq!(script.remaining(), 1, "{agent} {class}: asked again");
+        assert_eq!(script.remaining(), 1, "{} {class}: asked again", spec.name);
     }
 }
 
@@ -302,17 +212,11 @@ fn failure_ends_it(agent: &str, replies: &[String], code: ErrorCode) {
 fn answer_that_is_no_reply_ends_the_run_with_the_code_of_its_phase() {
     let one = plan(&[("find", "x")]);
     for agent in agents::names() {
-        failure_ends_it(agent, &[], ErrorCode::PlanError);
+        failure_ends_it(&agents::shipped(agent).unwrap(), &[], ErrorCode::PlanError);
     }
-    failure_ends_it(PTE, std::slice::from_ref(&one), ErrorCode::WriteError);
-    failure_ends_it("validated", std::slice::from_ref(&one), ErrorCode::ValidateError);
-    failure_ends_it("validated", &[one.clone(), accepted()], ErrorCode::WriteError);
-    failure_ends_it("validated", &[one, rejected("no", "hint")], ErrorCode::PlanError);
-}
-
-#[test]
-fn plan_of_a_last_step_alone_is_answered_without_a_tool() {
-    let (script, calls) = (model([plan(&[]), answer("안녕하세요")]), Calls::default());
-    let run = echoing(spec(PTE), &script, &calls).build().unwrap().run("안녕?").unwrap();
-    assert_eq!((run.answer(), calls.count(), script.asked()), (Some("안녕하세요"), 0, 2));
+    let (two, three) = (spec(PTE), spec("validated"));
+    failure_ends_it(&two, std::slice::from_ref(&one), ErrorCode::WriteError);
+    failure_ends_it(&three, std::slice::from_ref(&one), ErrorCode::ValidateError);
+    failure_ends_it(&three, &[one.clone(), accepted()], ErrorCode::WriteError);
+    failure_ends_it(&three, &[one, rejected("no", "hint")], ErrorCode::PlanError);
 }

@@ -18,6 +18,7 @@ pub fn stories() -> Vec<Story> {
         failing_writer(),
         refusing_writer(),
         cancelled(),
+        in_english(),
     ]
 }
 
@@ -181,4 +182,29 @@ fn cancelled() -> Story {
         .reply(plan("예를 찾는다.", &steps))
         .tool("wiki", MACHINE, FOUND)
         .cancelled_meanwhile()
+}
+
+fn in_english() -> Story {
+    let first = [("wiki", "rate limiting"), ("final_answer", "what a token bucket is, with an example")];
+    let second =
+        [("wiki", "token bucket"), ("final_answer", "what a token bucket is, with an example in numbers")];
+    story("in_english", "What is a token bucket? Give an example with numbers.")
+        .reply(plan("Explain token buckets.", &first))
+        .tool("wiki", "rate limiting", "Page: Rate limiting\nSummary: Controls how many requests are let through.")
+        .reply(verdict(
+            false,
+            "The article does not say how a token bucket works.",
+            "Look for the token bucket itself.",
+        ))
+        .reply(plan("Explain token buckets from their own article.", &second))
+        .tool(
+            "wiki",
+            "token bucket",
+            "Page: Token bucket\nSummary: Tokens are added at a fixed rate, up to a limit; a request takes one out.",
+        )
+        .reply(verdict(true, "The article explains it.", ""))
+        .reply(
+            "A token bucket lets a request through only if it can take a token out. With 5 tokens a second and room \
+             for 10, ten requests at once all pass, the eleventh waits for 0.2 s.\nSource: Token bucket",
+        )
 }

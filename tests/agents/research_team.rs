@@ -1,0 +1,43 @@
+//! `research-team`: a plan as a graph, and a critic of the written answer.
+
+use crate::{Done, payloads, replays};
+
+const AGENT: &str = "research-team";
+
+#[test]
+fn branches_run_side_by_side_with_five_calls() {
+    replays(AGENT, "accepted", 5, 2, Done("같은 집이라면 히트펌프가 덜 듭니다"));
+}
+
+#[test]
+fn agents_see_only_what_they_wait_for_where_steps_run_side_by_side() {
+    for asked in payloads(AGENT, "accepted", "agent:research") {
+        assert_eq!(asked["tool_results"].as_array().unwrap().len(), 1, "{asked}");
+    }
+    let asked = &payloads(AGENT, "accepted", "agent:writer")[0];
+    assert_eq!(asked["tool_results"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn answer_that_the_critic_rejects_is_planned_anew_with_seven_calls() {
+    replays(AGENT, "rejected_once", 7, 4, Done("After about 15 years"));
+    let judged = payloads(AGENT, "rejected_once", "validator");
+    assert_eq!(judged[0]["answer"], "Yes: it saves about 180 euros a year.\nSource: Heating costs");
+    let planned = &payloads(AGENT, "rejected_once", "planner")[1];
+    assert_eq!(planned["rejected_answer"], judged[0]["answer"]);
+    assert_eq!(planned["fix_hint"], "Find out what a heat pump costs more, and put the two together.");
+}
+
+#[test]
+fn steps_that_wait_for_a_failed_one_are_not_run() {
+    replays(AGENT, "failing_source", 6, 3, Done("가스보일러는 연 80만 원가량 듭니다."));
+    let judged = &payloads(AGENT, "failing_source", "validator")[0];
+    let said: Vec<&str> = judged["tool_results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| result["output"].as_str().unwrap())
+        .collect();
+    assert_eq!(said[2], "ERROR: dependency: pump failed, so this step was not run");
+    assert_eq!(said[4], "ERROR: dependency: pump_facts failed, so this step was not run");
+}
