@@ -66,7 +66,7 @@ fn step_without_a_question_asks_for_approval() {
 
 #[test]
 fn persons_no_ends_the_run_and_a_planner_cannot_answer_for_them() {
-    replays(AGENT, "rejected", 3, 0, Error("REJECTED: 2: These are the year before last."));
+    replays(AGENT, "rejected", 3, 0, Error("REJECTED: step_2: These are the year before last."));
 }
 
 #[test]
