@@ -67,7 +67,11 @@ impl Leaf<Memory> for Phase {
             Phase::Validate(asking) => validate::enter(asking, task, context),
             Phase::Write(writing) => write::enter(writing, task, context),
             Phase::Done => ending::done(task),
-            Phase::Error => task.artifacts.error = context.error.take(),
+            Phase::Error => {
+                task.artifacts.error = context.error.take();
+                // What was not accepted is no answer.
+                task.artifacts.final_answer = None;
+            }
         }
     }
 

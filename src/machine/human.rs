@@ -26,6 +26,7 @@ pub(super) fn ask(stage: &mut ExecuteStage, task: &mut Task, context: &mut Conte
 
 pub(super) fn on_event(stage: &mut ExecuteStage, step: u32, task: &mut Task, context: &mut Context<'_>) {
     let Some(Event::HumanAnswered { answer, .. }) = context.event.take() else { return };
+    let first_step = task.first_step();
     let Some(progress) = task.progress.as_mut() else { return };
     let at = step as usize;
     let name = progress.plan.steps.get(at).map(|planned| planned.name(at)).unwrap_or_default();
@@ -37,7 +38,7 @@ pub(super) fn on_event(stage: &mut ExecuteStage, step: u32, task: &mut Task, con
         HumanAnswer::Edit { steps } => {
             progress.steps[at] = StepRun::completed(EDITED);
             // It passed this very check before it was taken.
-            if let Ok(links) = check(context.rules, progress, &steps) {
+            if let Ok(links) = check(context.rules, progress, first_step, &steps) {
                 progress.replace_pending(steps, links, context.rules);
             }
             execute::finished(stage, step, StepRun::completed(EDITED), task, context);
@@ -70,17 +71,18 @@ pub(super) fn check_edit(rules: &Rules, state: &State, steps: &[PlanStep]) -> Re
     let Some(progress) = &state.task.progress else {
         return Err(ContractError::at("$", "there is no plan to edit"));
     };
-    check(rules, progress, steps).map(drop)
+    check(rules, progress, state.task.first_step(), steps).map(drop)
 }
 
 fn check(
     rules: &Rules,
     progress: &super::state::Progress,
+    first_step: usize,
     steps: &[PlanStep],
 ) -> Result<Links, ContractError> {
     let begun = progress.begun();
     // The step that is being answered counts as done: later ones may be shown its answer.
     let done = |at: usize| progress.is_done(at) || progress.steps.get(at) == Some(&StepRun::WaitingHuman);
     let before = Before { steps: &progress.plan.steps[..begun], done: &done };
-    rules.plan().check_edit(before, steps)
+    rules.plan().check_edit(before, begun - first_step.min(begun), steps)
 }

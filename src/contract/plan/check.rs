@@ -172,14 +172,23 @@ impl PlanContract {
         link(before, &plan.steps, max_depth)
     }
 
-    /// Checks steps that take the place of those that have not begun: everything but how many there
-    /// must be and what a planner must say beside them. With those before, there are still no more
-    /// than a plan may have.
+    /// Checks steps that take the place of those that have not begun: everything but how few there may
+    /// be and what a planner must say beside them. With the `begun` ones of the same plan, there are
+    /// still no more than a plan may have, and it still ends as plans must.
     ///
     /// # Errors
     /// The first thing that does not fit, with its JSON path.
-    pub fn check_edit(&self, before: Before<'_>, steps: &[PlanStep]) -> Result<Links, ContractError> {
-        let count = before.steps.len() + steps.len();
+    pub fn check_edit(
+        &self,
+        before: Before<'_>,
+        begun: usize,
+        steps: &[PlanStep],
+    ) -> Result<Links, ContractError> {
+        if steps.is_empty() && self.shape.final_step == FinalStep::Required {
+            let problem = format!("expected {FINAL_ANSWER:?} as the last step, found no step");
+            return Err(ContractError::at("$.steps", problem));
+        }
+        let count = begun + steps.len();
         if count > self.shape.max_steps {
             let problem = format!("expected at most {} steps in all, found {count}", self.shape.max_steps);
             return Err(ContractError::at("$.steps", problem));
