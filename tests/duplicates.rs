@@ -227,3 +227,11 @@ fn the_order_of_answers_shows_nowhere_once_execute_is_left() {
     ends.dedup();
     assert_eq!(ends.len(), 1, "one state and one trace");
 }
+
+#[test]
+fn another_task_on_the_same_input_is_another_call() {
+    let critic = promise::with_agents(skipping(""), [promise::role_agent("critic")]);
+    let step = |task: &str| json!({"agent": "critic", "task": task, "input": "이 글"});
+    let told = Told::run(critic, [plan(json!([step("요약"), step("번역")])), text("요약함")]);
+    assert_eq!(told.waits(), ["step.1.2.1"]);
+}

@@ -313,3 +313,10 @@ fn scope_is_shown_the_outline_and_not_the_history() {
     told.tell([text(IN_SCOPE)]);
     assert!(told.payload().get("outline").is_none());
 }
+
+#[test]
+fn an_array_is_no_reply_whatever_stands_in_it() {
+    fails_closed("scope", &["[true]", r#"[true, "r", ""]"#]);
+    fails_closed("previous_context", &["[false]"]);
+    fails_closed("intent", &[r#"["new_question", "q", true, null, null]"#]);
+}

@@ -5,7 +5,7 @@ mod promise;
 
 use planwright::machine::Usage;
 use planwright::spec::{Money, RoleName, Spec};
-use promise::{Say, Told, asks, found, plan, role_agent, spec, team, text, with_agents};
+use promise::{Say, Told, asks, decision, found, plan, role_agent, spec, team, text, with_agents};
 use serde_json::json;
 
 const PRICES: &str = "\n[prices.small]\ninput = '2.5'\noutput = '10'\ncached = '0.25'\n\
@@ -184,4 +184,35 @@ fn replies_out_of_the_cache_are_counted() {
     let spent = told.state.task.counters;
     assert_eq!((spent.model_calls, spent.cached_replies), (2, 1));
     assert_eq!(told.line("CACHED")["of"], json!("planner"));
+}
+
+#[test]
+fn nested_spending_has_the_prices_of_the_run_around_it() {
+    let nested = with_agents(priced(""), [team("team")]);
+    let mut told = Told::run(nested, [plan(json!([{"agent": "team", "task": "t"}]))]);
+    told.tell([paid(asks(&[("calc", "1")]), "small", 100, 10, 0), found("1")]);
+    assert_eq!(nanos(&told), 100 * 2_500 + 10 * 10_000);
+}
+
+#[test]
+fn tokens_are_looked_at_between_two_steps_that_run_one_by_one() {
+    let limited = with_agents(spec("[limits]\nmax_tokens = 50"), [role_agent("critic"), team("team")]);
+    for second in ["critic", "team"] {
+        let steps = plan(json!([{"agent": "critic", "task": "a"}, {"agent": second, "task": "b"}]));
+        let told = Told::run(limited.clone(), [steps, paid(text("좋음"), "m", 50, 0, 0)]);
+        assert!(told.error().starts_with("MAX_TOKENS_EXCEEDED"), "{second}: {:?}", told.waits());
+    }
+}
+
+#[test]
+fn an_added_agent_is_not_begun_without_tokens() {
+    let limited = with_agents(spec("orchestrate = 'each_step'\n[limits]\nmax_tokens = 50"), [team("team")]);
+    let add = decision(json!({"action": "add_agent", "next_agent": "team", "task": "더"}));
+    let mut told =
+        Told::run(limited, [plan(json!([{"agent": "team", "task": "t"}])), paid(add, "m", 50, 0, 0)]);
+    if !told.error().starts_with("MAX_TOKENS_EXCEEDED") {
+        let first = told.waits()[0].clone();
+        told.answer(&first, asks(&[("calc", "1")]));
+        panic!("{first} was asked with no tokens left");
+    }
 }

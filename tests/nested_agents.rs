@@ -339,3 +339,62 @@ fn a_nested_agent_may_ask_a_person_and_the_run_around_it_waits() {
     assert_eq!(told.results()[1], "step_2: completed: 네");
     assert_eq!(told.state.phase.name(), PhaseName::Done);
 }
+
+#[test]
+fn a_nested_run_that_waited_for_trusted_output_taints_nothing() {
+    let steps =
+        plan(json!([{"tool": "calc", "input": "1"}, {"agent": "team", "task": "t", "input_from": "step_1"}]));
+    let told = Told::run(outer("", [team("team")]), [steps, found("1"), asks(&[("calc", "2")]), found("2")]);
+    assert!(!told.state.task.tainted, "nothing untrusted was read");
+}
+
+#[test]
+fn an_added_agent_stays_within_the_tool_calls_of_the_run() {
+    let policy = "orchestrate = 'each_step'\n[limits]\nmax_tool_calls = 1";
+    let add = || promise::decision(json!({"action": "add_agent", "next_agent": "team", "task": "더"}));
+    let mut told = Told::run(
+        outer(policy, [team("team")]),
+        [plan(json!([{"agent": "team", "task": "t"}])), promise::go_on()],
+    );
+    told.tell([asks(&[("calc", "1")]), found("1"), add()]);
+    while !told.state.phase.name().is_terminal() {
+        let first = told.waits()[0].clone();
+        let answer = match first.as_str() {
+            id if id.ends_with("step.1.1.1") => found("2"),
+            id if id.contains('/') => asks(&[("calc", "2")]),
+            id if id.starts_with("orchestrate") => promise::go_on(),
+            _ => text("답"),
+        };
+        told.tell([answer]);
+    }
+    let most = told.rules.bounds().tool_calls;
+    assert!(told.state.task.counters.tool_calls <= most, "{} of {most}", told.state.task.counters.tool_calls);
+}
+
+#[test]
+fn an_added_agent_stays_within_the_transitions_of_the_run() {
+    // A plan, a decision, two answers of the team, a decision: the second team is one too many.
+    let policy = "orchestrate = 'each_step'\n[limits]\nmax_transitions = 6";
+    let add = || promise::decision(json!({"action": "add_agent", "next_agent": "team", "task": "더"}));
+    let mut told = Told::run(
+        outer(policy, [team("team")]),
+        [plan(json!([{"agent": "team", "task": "t"}])), promise::go_on()],
+    );
+    told.tell([asks(&[("calc", "1")]), found("1"), add()]);
+    while !told.state.phase.name().is_terminal() {
+        let first = told.waits()[0].clone();
+        let answer = match first.as_str() {
+            id if id.ends_with("step.1.1.1") => found("2"),
+            id if id.contains('/') => asks(&[("calc", "2")]),
+            id if id.starts_with("orchestrate") => promise::go_on(),
+            _ => text("답"),
+        };
+        told.tell([answer]);
+    }
+    let most = told.rules.bounds().transitions;
+    assert!(
+        told.state.task.counters.transitions <= most,
+        "{} of {most}",
+        told.state.task.counters.transitions
+    );
+}

@@ -343,3 +343,29 @@ fn tools_and_agents_may_stand_in_one_plan_and_it_is_asked_after_each() {
         &["step_1: completed: F", "step_2: completed: A"],
     );
 }
+
+#[test]
+fn an_agent_can_be_added_after_a_failed_step_that_a_later_one_waits_for() {
+    let steps = json!([{"agent": "search", "task": "찾기"}, {"agent": "analysis", "task": "분석", "input_from": "step_1"}]);
+    let mut told = Told::run(
+        teams(EACH_STEP),
+        [plan(steps), go_on(), Say::Class(FailureClass::Refusal), add("search", "다시")],
+    );
+    assert_eq!(told.waits(), ["step.1.2.1"], "{:?}", told.line("DECISION"));
+    assert_eq!(told.payload()["task"], json!("다시"));
+    told.tell([text("S2"), go_on(), text("답")]);
+    let results = told.results();
+    assert_eq!(results[1], "added_2_1: completed: S2");
+    assert!(results[2].starts_with("step_2: failed: ERROR: dependency: step_1 failed"), "{results:?}");
+}
+
+#[test]
+fn planned_repetitions_are_still_skipped_after_an_agent_was_added() {
+    let skips = "orchestrate = 'each_step'\nduplicates = 'skip'";
+    let steps = json!([{"tool": "find", "input": "a"}, {"tool": "find", "input": "a"}, {"tool": "calc", "input": "1"}]);
+    let mut told =
+        Told::run(teams(skips), [plan(steps), go_on(), found("A"), add("search", "더"), text("S"), go_on()]);
+    assert_eq!(told.waits(), ["step.1.4.1"]);
+    told.tell([found("1"), go_on(), text("답")]);
+    assert_eq!(told.results()[2], "step_2: skipped: -");
+}

@@ -400,3 +400,43 @@ fn one_by_one_nothing_overlaps() {
     agent.job(Input::question("q")).run().expect("ends");
     assert_eq!(*diary.0.lock().unwrap(), ["start a", "end a", "start b", "end b"]);
 }
+
+#[test]
+fn an_input_of_an_agents_own_reaches_it_beside_its_task() {
+    let spec = with_agents(spec(""), agents());
+    let steps = json!([{"agent": "critic", "task": "따져 봐", "input": "이 글"}, {"agent": "team", "task": "찾아", "input": "저 글"}]);
+    let mut told = Told::run(spec, [plan(steps)]);
+    let critic = told.payload();
+    assert_eq!((&critic["task"], &critic["input"]), (&json!("따져 봐"), &json!("이 글")));
+    told.tell([text("괜찮음")]);
+    let team = told.payload();
+    assert_eq!((&team["user_question"], &team["material"]), (&json!("찾아"), &json!("저 글")));
+}
+
+#[test]
+fn steps_side_by_side_inside_an_agent_overlap_under_an_outer_run_that_goes_one_by_one() {
+    let inner = spec("execution = { mode = 'parallel', width = 2 }\nwrite = 'last_result'");
+    let mut inner = promise::whole_agent("team", inner);
+    inner.spec.as_mut().expect("whole").tools.retain(|tool| tool.name == "calc");
+    let outer = with_agents(spec(""), [inner]);
+    let steps = json!([calc(json!({"input": "a"})), calc(json!({"input": "b"}))]);
+    let replies = vec![
+        json!({"steps": [{"agent": "team", "task": "t"}]}).to_string(),
+        json!({"steps": steps}).to_string(),
+        "답".into(),
+    ];
+    // Two calls that wait for each other.
+    let met = Arc::new((Mutex::new(0), std::sync::Condvar::new()));
+    let agent = agent(outer, replies, move |_| {
+        let (count, moved) = &*met;
+        let mut count = count.lock().unwrap();
+        *count += 1;
+        moved.notify_all();
+        let (_count, late) =
+            moved.wait_timeout_while(count, Duration::from_secs(3), |count| *count < 2).unwrap();
+        if late.timed_out() { Err(ToolError::new("alone", "nobody else came")) } else { Ok("1".into()) }
+    });
+    let run = agent.job(Input::question("q")).run().expect("ends");
+    let line = serde_json::to_value(&run.trace()[1]).expect("serialises");
+    assert_eq!(line["nested"][0]["trace"][1], json!({"phase": "EXECUTE", "ok": true, "num_results": 2}));
+}

@@ -212,3 +212,17 @@ fn answers_to_steps_of_an_earlier_draft_are_refused() {
     }
     told.tell([found("D"), text("답")]);
 }
+
+#[test]
+fn an_edit_in_a_later_draft_may_have_as_many_steps_as_a_plan() {
+    let policy = "approval = 'steps'\nvalidate = 'verdict'\nplan = { max_steps = 3 }";
+    let mut told = Told::run(
+        keeping(policy),
+        [three(), found("A"), found("B"), found("C"), verdict(false, "다름", "더")],
+    );
+    told.tell([plan(json!([{"tool": "hitl"}, find("d")]))]);
+    assert_eq!(told.waits(), ["human.2.4"]);
+    let edited = promise::edit(json!([find("e"), find("f")]));
+    let fits = planwright::machine::admit(&told.rules, &told.state, &edited.event(promise::id("human.2.4")));
+    assert_eq!(fits, Ok(()));
+}

@@ -6,7 +6,7 @@ mod promise;
 use planwright::machine::explore;
 use planwright::spec::Spec;
 use promise::{
-    Say, Told, asks, decision, edit, found, plan, role_agent, spec, team, text, verdict, with_agents,
+    Say, Told, asks, decision, edit, found, plan, respond, role_agent, spec, team, text, verdict, with_agents,
 };
 use serde_json::json;
 
@@ -138,13 +138,13 @@ fn fields_that_there_are_not_and_values_that_there_are_not_do_not_load() {
 #[track_caller]
 fn holds(spec: Spec, answers: Vec<Say>, said: &str) -> Told {
     let rules = spec.clone().check().expect("loads");
+    let told = Told::run(spec, answers);
+    assert_eq!((told.said(), told.error().as_str()), (said, ""));
+    assert_eq!(told.state, told.folded());
     let report = explore::explore(&rules);
     for check in &report.checks {
         assert!(check.violations.is_empty(), "{}: {:#?}", check.invariant, check.violations);
     }
-    let told = Told::run(spec, answers);
-    assert_eq!((told.said(), told.error().as_str()), (said, ""));
-    assert_eq!(told.state, told.folded());
     told
 }
 
@@ -267,4 +267,41 @@ fn a_failure_that_ends_the_run_beside_others_that_go_on() {
     );
     told.tell([found("1")]);
     assert!(told.error().starts_with("EXECUTE_ERROR: step_1 (send) failed"), "{}", told.error());
+}
+
+#[test]
+fn a_planner_that_writes_may_have_somebody_for_what_needs_no_tool() {
+    let policy = "planner = 'tool_calls'\nhorizon = 'next'\nwrite = 'planner'\nintake = ['intent']\n[limits]\nmax_iterations = 2\n\
+        [roles.conversation]\nprompt = 'Talk.'";
+    let small = text(json!({"intent": "chitchat", "rewritten_query": "q", "needs_tool": false}).to_string());
+    holds(spec(policy), vec![small, text("안녕")], "안녕");
+}
+
+#[test]
+fn an_intent_that_needs_no_tool_has_somebody_to_answer_it_or_is_refused_at_load() {
+    let small =
+        || text(json!({"intent": "chitchat", "rewritten_query": "q", "needs_tool": false}).to_string());
+    for write in ["summary", "last_result"] {
+        let policy = format!("intake = ['intent']\nwrite = '{write}'");
+        if promise::checked(&policy).is_ok() {
+            let told = Told::run(spec(&policy), [small(), text("안녕")]);
+            assert_eq!(told.error(), "", "{write}");
+        }
+    }
+}
+
+#[test]
+fn steps_side_by_side_with_people_and_repetitions() {
+    let policy = "execution = { mode = 'parallel', width = 2 }\napproval = 'steps'\nduplicates = 'skip'\n\
+        on_rejection = 'replan'\non_replan = 'keep'\nwrite = 'summary'\nplan = { max_steps = 4 }\n[limits]\nmax_replans = 1";
+    let answers = vec![
+        plan(json!([calc("1"), calc("1"), {"tool": "hitl"}])),
+        found("1"),
+        promise::reject("아니요"),
+        plan(json!([calc("1"), {"tool": "hitl"}])),
+        respond("네"),
+    ];
+    let lines = "Step 1: 1 - completed\nStep 2: 1 - skipped\nStep 3: 승인해주세요 - failed\n\
+        Step 4: 1 - skipped\nStep 5: 승인해주세요 - completed";
+    holds(spec(policy), answers, lines);
 }

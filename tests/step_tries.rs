@@ -6,6 +6,7 @@ mod promise;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use planwright::contract::ToolContract;
 use planwright::driver::{Agent, Sleeper, ToolError};
 use planwright::machine::{Effect, FailureClass, Input, Refusal};
 use planwright::model::ScriptedModel;
@@ -209,4 +210,25 @@ fn a_failure_is_judged_only_when_the_tries_are_used_up() {
     assert_eq!(told.error(), "EXECUTE_ERROR: step_1 (find) failed: ERROR: http: status 500");
     let told = Told::run(spec(policy), [one("find"), broken(), Say::Passed, found("A"), text("답")]);
     assert_eq!(told.said(), "답");
+}
+
+#[test]
+fn a_late_answer_to_an_earlier_try_of_an_agent_was_answered_before() {
+    let mut told =
+        Told::run(with_agents(spec(THRICE), [team("team")]), [plan(json!([{"agent": "team", "task": "t"}]))]);
+    told.tell([promise::asks(&[("nothing", "x")]), promise::asks(&[("nothing", "x")])]);
+    let first = id("step.1.1.1/plan.1.1");
+    assert_eq!(told.refusal("step.1.1.1/plan.1.1", text("late")), Refusal::AlreadyAnswered(first));
+    told.tell([Say::Passed]);
+    assert_eq!(told.waits(), ["step.1.1.2/plan.1.1"]);
+    assert_eq!(told.refusal("step.1.1.1/plan.1.1", text("late")), Refusal::AlreadyAnswered(first));
+}
+
+#[test]
+fn an_agent_whose_writes_may_all_happen_twice_is_tried_again() {
+    let careful = team_with("team", ToolContract::is_idempotent);
+    let mut told =
+        Told::run(with_agents(spec(THRICE), [careful]), [plan(json!([{"agent": "team", "task": "t"}]))]);
+    told.tell([promise::asks(&[("nothing", "x")]), promise::asks(&[("nothing", "x")])]);
+    assert_eq!(told.waits(), ["wait.1.1.2"]);
 }

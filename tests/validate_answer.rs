@@ -113,3 +113,9 @@ fn a_broken_verdict_is_repaired_and_then_ends_the_run() {
     assert!(told.error().starts_with("VALIDATE_ERROR: contract: $"), "{}", told.error());
     assert_eq!(told.state.task.counters.model_calls, 4);
 }
+
+#[test]
+fn a_run_that_ends_in_an_error_has_no_answer() {
+    let told = Told::run(judged(""), round("초안").into_iter().chain([text("?"), text("?")]));
+    assert_eq!(told.said(), "", "what nobody accepted is no answer");
+}
