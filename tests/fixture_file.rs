@@ -56,7 +56,7 @@ fn unreadable_fixture_is_an_error_that_names_path_and_place() {
         ),
         (
             unreadable(with("\"role\": \"planner\"", "\"role\": \"cook\"")),
-            "$.exchanges[0].model.role: unknown variant",
+            "$.exchanges[0].model.role: expected one of `frames`",
         ),
         (
             unreadable(with("\"phase\": \"PLAN\"", "\"phase\": \"REST\"")),

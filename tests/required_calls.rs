@@ -18,7 +18,7 @@ fn least(tool: &str, least: u32) -> Spec {
 fn an_answer_too_early_is_a_bad_reply_and_is_repaired() {
     let mut told = Told::run(least("find", 1), [text("바로 답")]);
     assert_eq!(told.waits(), ["plan.1.2"]);
-    let said = "$: \"find\" must be called 1 times before the answer; so far there are 0 calls";
+    let said = "$: \"find\" must be called once before the answer; so far it was called 0 times";
     assert_eq!(told.line("REPAIR")["error"], json!(said));
     told.tell([asks(&[("find", "a")]), found("A"), text("답")]);
     assert_eq!(told.said(), "답");
@@ -61,7 +61,7 @@ fn each_line_that_begins_so_needs_a_call() {
     let lines = format!("{ROUNDS}required_calls = [{{ tool = 'find', per_line = 'Follow-up:' }}]{LIMIT}");
     let answer = "Follow-up: 언제?\n- 1949\n  Follow-up: 어디서?\n- 서울\n답: 서울";
     let mut told = Told::run(spec(&lines), [asks(&[("find", "a")]), found("A"), text(answer)]);
-    let said = "$: \"find\" must be called 2 times before the answer; so far there are 1 calls";
+    let said = "$: \"find\" must be called 2 times before the answer; so far it was called 1 times";
     assert_eq!(told.line("REPAIR")["error"], json!(said));
     told.tell([asks(&[("find", "b")]), found("B"), text(answer)]);
     assert_eq!(told.said(), answer);
@@ -76,7 +76,7 @@ fn a_whole_plan_must_hold_them() {
     let told = Told::run(spec(whole), [plan(json!([find("a"), calc])), plan(json!([find("a"), find("b")]))]);
     assert_eq!(
         told.error(),
-        "PLAN_ERROR: contract: $: \"calc\" must be called 1 times before the answer; so far there are 0 calls"
+        "PLAN_ERROR: contract: $: \"calc\" must be called once before the answer; so far it was called 0 times"
     );
     assert_eq!(told.state.task.counters.tool_calls, 0);
     assert_eq!(Told::run(spec(whole), [plan(json!([find("a"), calc, find("b")]))]).waits(), ["step.1.1.1"]);

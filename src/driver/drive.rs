@@ -16,7 +16,7 @@ use super::side::{Performed, Side};
 use super::stop::Sitting;
 use crate::journal::{Drift, Journal, JournalError, Record};
 use crate::machine::{EffectId, Effects, Event, Refusal, State, admit, transition};
-use crate::spec::{Rules};
+use crate::spec::Rules;
 
 /// Why the loop stops before the end.
 pub(super) enum Halt {

@@ -5,7 +5,7 @@ use std::fmt;
 use super::agent::Agent;
 use super::ports::Unanswered;
 use crate::journal::{Drift, Fixture, FixtureError, JournalError, MemoryJournal, Outcome, Record};
-use crate::machine::{PlanView, Counters, EffectId, HumanAnswer, RunError, State, TraceLine};
+use crate::machine::{Counters, EffectId, HumanAnswer, PlanView, RunError, State, TraceLine};
 
 /// A run that reached DONE or ERROR, or waits for a person.
 #[derive(Clone, Debug)]

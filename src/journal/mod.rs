@@ -18,8 +18,8 @@ mod render;
 mod store;
 
 pub use drift::{Difference, Drift, first_difference};
-pub use file::FileJournal;
 pub use exchange::{Exchange, ModelAnswer, ToolAnswer, human_digest, tool_digest, wait_digest};
+pub use file::FileJournal;
 pub use fixture::{Fixture, FixtureError, Frame, Outcome};
 pub use record::{Folded, Header, JOURNAL_FORMAT, Record, fold};
 pub use store::{Journal, JournalError, MemoryJournal};

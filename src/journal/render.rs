@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{
-    Exchange, Fixture, Frame, JournalError, ModelAnswer, Outcome, Record, human_digest, tool_digest, wait_digest,
+    Exchange, Fixture, Frame, JournalError, ModelAnswer, Outcome, Record, human_digest, tool_digest,
+    wait_digest,
 };
 use crate::machine::{Effect, EffectId, Event, State, awaited, start, transition};
 use crate::prompt::{self, Message};

@@ -42,7 +42,8 @@ fn input(rules: &Rules, task: &Task, step: u32) -> Option<(Input, bool)> {
         "" => task.query().to_owned(),
         told => told.to_owned(),
     };
-    let tainted = task.drafts.last().is_some_and(|draft| draft.tainted) || waits_for_untrusted(rules, task, step);
+    let tainted =
+        task.drafts.last().is_some_and(|draft| draft.tainted) || waits_for_untrusted(rules, task, step);
     let input = Input {
         question: told,
         now: task.input.now.clone(),

@@ -33,7 +33,8 @@ impl Progress {
     pub(super) fn drop_pending(&mut self) -> Vec<PlanStep> {
         let kept = self.begun();
         let steps = self.plan.steps.iter().zip(&self.steps);
-        let dropped = steps.filter(|(_, run)| **run == StepRun::Pending).map(|(step, _)| step.clone()).collect();
+        let dropped =
+            steps.filter(|(_, run)| **run == StepRun::Pending).map(|(step, _)| step.clone()).collect();
         for step in 0..kept {
             if self.steps[step] == StepRun::Pending {
                 self.finish(step as u32, StepRun::Skipped { same_as: None });
@@ -146,7 +147,9 @@ impl Progress {
         for &dependent in dependents {
             let Some(missing) = self.schedule.missing.get_mut(dependent as usize) else { continue };
             *missing = missing.saturating_sub(1);
-            if *missing == 0 {
+            // One that was left out meanwhile stays left out.
+            let waits = self.steps.get(dependent as usize) == Some(&StepRun::Pending);
+            if *missing == 0 && waits {
                 self.schedule.ready.insert(dependent);
             }
         }

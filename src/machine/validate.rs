@@ -31,7 +31,8 @@ fn judge(verdict: Verdict, verdict_asks: u32, task: &mut Task, context: &mut Con
         let judges_answer = context.rules.policy().validate_at == ValidateAt::Answer;
         let answer = task.artifacts.final_answer.take_if(|_| judges_answer);
         let Verdict { reason, fix_hint, .. } = verdict.clone();
-        task.feedback = Some(Feedback { reason, fix_hint, step_failed: false, answer, ..Feedback::default() });
+        task.feedback =
+            Some(Feedback { reason, fix_hint, step_failed: false, answer, ..Feedback::default() });
     }
     task.trace.push(TraceLine::Validate { ok: true, verdict: Some(verdict.clone()), error: None });
     let draft = task.current();

@@ -256,11 +256,12 @@ fn check_write(spec: &Spec) -> Checked {
         return refuse("roles.conversation", "never asked: in this policy every answer comes after a plan");
     }
     // What needs no plan must be answered by somebody.
-    let at_once = classifies
-        && (policy.intent.form == IntentForm::Query || !policy.intent.answer_at_once.is_empty());
+    let at_once =
+        classifies && (policy.intent.form == IntentForm::Query || !policy.intent.answer_at_once.is_empty());
     let empty = policy.planner == Planner::Json && policy.plan.min_steps == 0;
     if policy.write != Write::Model && roles.conversation.is_none() && (at_once || empty) {
-        let why = if at_once { "the intent role may say that no tool is needed" } else { "a plan may be empty" };
+        let why =
+            if at_once { "the intent role may say that no tool is needed" } else { "a plan may be empty" };
         return refuse("roles.conversation", format!("needed: {why}, and then nobody else would answer"));
     }
     Ok(())

@@ -22,6 +22,7 @@ mod suggest;
 
 pub use bounds::Bounds;
 pub use digest::Digest;
+pub use frame::RequestFrame;
 pub use limits::Limits;
 pub use member::Member;
 pub use money::{Money, Price, Prices};
@@ -32,7 +33,6 @@ pub use policy::{
 };
 pub use role::{OnFailure, Role, RoleName, Roles};
 pub(crate) use rules::MAX_NESTING;
-pub use frame::RequestFrame;
 pub use rules::{Doer, Rules, SpecError};
 pub use suggest::Suggested;
 

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use super::check::check;
 use super::frame::{RequestFrame, frame, member_frame};
 use super::suggest::{Suggested, Suggestions};
-use super::{
-    Approval, Bounds, Intake, Member, OnBadReply, OnFailure, Planner, Policy, RoleName, Spec,
-};
+use super::{Approval, Bounds, Intake, Member, OnBadReply, OnFailure, Planner, Policy, RoleName, Spec};
 use crate::contract::{
     AnswerForm, Decision, FinalStep, Intent, PlanContract, PlanSays, PlanShape, PreviousContext, Scope,
     ToolContract, ToolEffect, Trust,

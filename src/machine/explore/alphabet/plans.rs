@@ -49,7 +49,10 @@ fn going_on(tool: &ToolContract, state: &State, ends: bool) -> Option<(String, M
     let progress = state.task.progress.as_ref()?;
     let done = progress.steps.iter().position(|run| matches!(run, StepRun::Completed { .. }))?;
     let name = progress.plan.steps[done].name(done);
-    Some(text("plan that goes on from what was done", plan(&[tool], ends, |_| json!([name]))))
+    Some(text(
+        "plan that goes on from what was done",
+        plan(progress.steps.len(), &[tool], ends, |_| json!([name])),
+    ))
 }
 
 /// Plans in JSON.
@@ -64,17 +67,22 @@ pub(super) fn written(rules: &Rules, state: &State) -> Replies {
         let calls = if ends { size - 1 } else { size };
         if calls == 0 {
             let name = if ends { "plan of only the final step" } else { "plan of nothing" };
-            replies.push(text(name, plan(&[], ends, |_| Value::Null)));
+            replies.push(text(name, plan(0, &[], ends, |_| Value::Null)));
             continue;
         }
         for tool in &kinds {
             let tools = vec![*tool; calls as usize];
-            replies
-                .push(text(&format!("plan of {calls} × {}", tool.name), plan(&tools, ends, |_| Value::Null)));
+            replies.push(text(
+                &format!("plan of {calls} × {}", tool.name),
+                plan(base, &tools, ends, |_| Value::Null),
+            ));
         }
         if kinds.len() > 1 && calls > 1 {
             let tools: Vec<&ToolContract> = kinds.iter().copied().cycle().take(calls as usize).collect();
-            replies.push(text(&format!("plan of {calls} mixed steps"), plan(&tools, ends, |_| Value::Null)));
+            replies.push(text(
+                &format!("plan of {calls} mixed steps"),
+                plan(base, &tools, ends, |_| Value::Null),
+            ));
         }
         if calls == 4 && !kinds.is_empty() && policy.execution != Execution::Sequential {
             let diamond = |at: usize| match at {
@@ -82,19 +90,21 @@ pub(super) fn written(rules: &Rules, state: &State) -> Replies {
                 3 => json!([format!("step_{}", base + 2), format!("step_{}", base + 3)]),
                 _ => Value::Null,
             };
-            replies.push(text("plan of a diamond", plan(&[kinds[0]; 4], ends, diamond)));
+            replies.push(text("plan of a diamond", plan(base, &[kinds[0]; 4], ends, diamond)));
         }
         if calls == 3 && !kinds.is_empty() {
             let chain =
                 |at: usize| if at == 0 { Value::Null } else { json!([format!("step_{}", base + at)]) };
-            replies.push(text("plan of a chain", plan(&[kinds[0]; 3], ends, chain)));
+            replies.push(text("plan of a chain", plan(base, &[kinds[0]; 3], ends, chain)));
         }
         if policy.duplicates == Duplicates::Skip && calls == 2 && !kinds.is_empty() {
-            replies.push(text("plan of the same call twice", same_twice(kinds[0], ends)));
+            replies.push(text("plan of the same call twice", same_twice(base, kinds[0], ends)));
         }
         if rules.plan().shape().hitl && calls > 1 && !kinds.is_empty() {
-            replies
-                .push(text(&format!("plan of {calls} steps with a question"), asking(kinds[0], calls, ends)));
+            replies.push(text(
+                &format!("plan of {calls} steps with a question"),
+                asking(base, kinds[0], calls, ends),
+            ));
         }
     }
     if rules.plan().shape().hitl && most > 1 {
@@ -119,22 +129,23 @@ fn step(tool: &ToolContract, nth: usize) -> Value {
     json!({"tool": tool.name, "input": input(tool, nth), "task": "…", "description": "…"})
 }
 
-fn plan(tools: &[&ToolContract], ends: bool, depends_on: impl Fn(usize) -> Value) -> String {
+/// Steps whose inputs no step before has had.
+fn plan(base: usize, tools: &[&ToolContract], ends: bool, depends_on: impl Fn(usize) -> Value) -> String {
     let step = |(at, tool): (usize, &&ToolContract)| {
-        let mut step = step(tool, at);
+        let mut step = step(tool, 10 * base + at);
         step["depends_on"] = depends_on(at);
         step
     };
     whole(tools.iter().enumerate().map(step).collect(), ends)
 }
 
-fn same_twice(tool: &ToolContract, ends: bool) -> String {
-    whole(vec![step(tool, 0), step(tool, 0)], ends)
+fn same_twice(base: usize, tool: &ToolContract, ends: bool) -> String {
+    whole(vec![step(tool, 10 * base), step(tool, 10 * base)], ends)
 }
 
 /// Work with a question to a person before the last of it.
-fn asking(tool: &ToolContract, calls: u32, ends: bool) -> String {
-    let mut steps: Vec<Value> = (0..calls as usize - 1).map(|at| step(tool, at)).collect();
+fn asking(base: usize, tool: &ToolContract, calls: u32, ends: bool) -> String {
+    let mut steps: Vec<Value> = (0..calls as usize - 1).map(|at| step(tool, 10 * base + at)).collect();
     steps.insert(steps.len() - 1, json!({"agent": HITL}));
     whole(steps, ends)
 }
