@@ -3,6 +3,8 @@
 mod plans;
 mod replies;
 
+use std::collections::BTreeSet;
+
 use crate::contract::{HITL, PlanStep};
 use crate::machine::{
     Effect, EffectId, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State,
@@ -92,17 +94,10 @@ fn people(rules: &Rules, effect: EffectId, letters: &mut Vec<Letter>) {
 /// Events that answer nothing outstanding: late, repeated, foreign, of the wrong kind.
 fn strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
     let task = &state.task;
-    let reply = |effect| Event::ModelReplied { effect, reply: ModelReply::text("{}") };
-    let returned = |effect| Event::ToolReturned { effect, outcome: ToolOutcome::returned("late") };
-    let failed = |effect| Event::ModelFailed {
-        effect,
-        failure: ModelFailure { class: FailureClass::Refusal, message: "…".into() },
-    };
-    let mut drafts = vec![0, 1, task.draft, task.draft + 1];
-    drafts.dedup();
-    for draft in drafts {
+    let mut ids = BTreeSet::new();
+    for draft in [0, 1, task.draft, task.draft + 1] {
         for ask in [0, 1, 2, u32::MAX] {
-            let ids = [
+            ids.extend([
                 EffectKind::Plan { draft, ask },
                 EffectKind::Validate { draft, ask },
                 EffectKind::Write { draft, ask },
@@ -114,26 +109,39 @@ fn strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
                 EffectKind::Scope { ask },
                 EffectKind::PreviousContext { ask },
                 EffectKind::Intent { ask },
-            ];
-            for id in ids.map(EffectId::from) {
-                let here = waiting.iter().any(|effect| effect.id() == id);
-                let asked = waiting.iter().find(|effect| effect.id() == id);
-                let by = |kind: fn(&Effect) -> bool| here && asked.is_some_and(kind);
-                if !by(|effect| matches!(effect, Effect::AskModel { .. })) {
-                    letters.push(letter("stray reply", reply(id), false));
-                    letters.push(letter("stray failure", failed(id), false));
-                }
-                if !by(|effect| matches!(effect, Effect::CallTool { .. })) {
-                    letters.push(letter("stray result", returned(id), false));
-                }
-                if !by(|effect| matches!(effect, Effect::AskHuman { .. })) {
-                    let answer = HumanAnswer::respond("late");
-                    letters.push(letter("stray word", Event::HumanAnswered { effect: id, answer }, false));
-                }
-                if !by(|effect| matches!(effect, Effect::Wait { .. })) {
-                    letters.push(letter("stray time", Event::TimePassed { effect: id }, false));
-                }
+            ]);
+        }
+    }
+    for id in ids.into_iter().map(EffectId::from) {
+        let asked = waiting.iter().find(|effect| effect.id() == id);
+        for (name, event) in of_every_kind(id) {
+            let answers = asked.is_some_and(|effect| answers_kind(effect, &event));
+            // What was not asked for is refused before anybody looks at the kind of the answer.
+            let telling = asked.is_some() || matches!(event, Event::ModelReplied { .. } | Event::ToolReturned { .. });
+            if telling && !answers {
+                letters.push(letter(name, event, false));
             }
         }
+    }
+}
+
+fn of_every_kind(effect: EffectId) -> [(&'static str, Event); 5] {
+    let failure = ModelFailure { class: FailureClass::Refusal, message: "…".into() };
+    [
+        ("stray reply", Event::ModelReplied { effect, reply: ModelReply::text("{}") }),
+        ("stray failure", Event::ModelFailed { effect, failure }),
+        ("stray result", Event::ToolReturned { effect, outcome: ToolOutcome::returned("late") }),
+        ("stray word", Event::HumanAnswered { effect, answer: HumanAnswer::respond("late") }),
+        ("stray time", Event::TimePassed { effect }),
+    ]
+}
+
+fn answers_kind(effect: &Effect, event: &Event) -> bool {
+    match event {
+        Event::ModelReplied { .. } | Event::ModelFailed { .. } => matches!(effect, Effect::AskModel { .. }),
+        Event::ToolReturned { .. } => matches!(effect, Effect::CallTool { .. }),
+        Event::HumanAnswered { .. } => matches!(effect, Effect::AskHuman { .. }),
+        Event::TimePassed { .. } => matches!(effect, Effect::Wait { .. }),
+        Event::Cancelled { .. } | Event::DeadlinePassed => true,
     }
 }
