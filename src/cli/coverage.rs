@@ -148,7 +148,14 @@ impl Reasons {
         let shown = file.display();
         let text = std::fs::read_to_string(file)
             .map_err(|error| Failure::caused(format!("{shown}: cannot be read"), error))?;
-        toml::from_str(&text).map_err(|error| Failure::unusable(format!("{shown}: {error}")))
+        let file: ReasonsFile =
+            toml::from_str(&text).map_err(|error| Failure::unusable(format!("{shown}: {error}")))?;
+        match file.missing.iter().find(|missing| missing.reason.trim().is_empty()) {
+            Some(Reason { agent, edge, .. }) => {
+                Err(Failure::unusable(format!("{shown}: {agent} {edge:?}: expected a reason, found none")))
+            }
+            None => Ok(file),
+        }
     }
 
     fn of(&self, agent: &str, edge: &Taken) -> Option<String> {

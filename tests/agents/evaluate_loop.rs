@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Done, payloads, replays, requests};
+use crate::{CANCELLED, Done, Error, payloads, replays, requests};
 
 const AGENT: &str = "evaluate-loop";
 
@@ -86,4 +86,33 @@ fn writer_is_told_where_each_passage_is_from() {
     let sources = &payloads(AGENT, "two_rounds", "writer")[0]["sources"];
     let documents: Vec<_> = sources.as_array().unwrap().iter().map(|source| &source["document"]).collect();
     assert_eq!(documents, ["service.md", "service.md", "standard.md"]);
+}
+
+#[test]
+fn planner_evaluator_and_writer_may_each_mend_one_reply_with_one_call_more() {
+    replays(AGENT, "mended", 7, 1, Done("It runs for two years"));
+}
+
+#[test]
+fn call_of_a_tool_that_there_is_not_ends_the_run_where_it_is_not_mended() {
+    let said = "PLAN_ERROR: contract: $.tool_calls[0].name: expected one of hybrid_search, get_article_by_index, \
+                get_article_by_title, lookup_standard_contract, found \"find_article\"";
+    replays(AGENT, "no_call", 3, 0, Error(said));
+}
+
+#[test]
+fn evaluator_that_answers_in_words_twice_ends_the_run() {
+    let said =
+        "VALIDATE_ERROR: contract: $: expected a JSON object, found text that begins \"네, 충분합니다.\"";
+    replays(AGENT, "broken_verdict", 4, 1, Error(said));
+}
+
+#[test]
+fn refusal_of_the_writer_ends_the_run_after_four_calls() {
+    replays(AGENT, "refusing_writer", 4, 1, Error("WRITE_ERROR: refusal: I cannot help with that."));
+}
+
+#[test]
+fn stopped_round_takes_up_what_is_at_work_and_is_not_judged() {
+    replays(AGENT, "cancelled", 2, 4, Error(CANCELLED));
 }

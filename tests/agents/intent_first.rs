@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::{Done, Error, payloads, replays};
+use crate::{CANCELLED, Done, Error, payloads, replays};
 
 const AGENT: &str = "intent-first";
 
@@ -101,4 +101,15 @@ fn reference_to_no_step_ends_the_run_before_any_tool() {
 fn used_up_replans_end_the_run_after_four_model_and_three_tool_calls() {
     let said = "STEP_FAILED_MAX_REPLANS: step_3 (docs) failed: ERROR: not_found: no document has these words";
     replays(AGENT, "replans_used_up", 4, 3, Error(said));
+}
+
+#[test]
+fn refusal_of_the_writer_ends_the_run_after_three_calls() {
+    let said = "WRITE_ERROR: refusal: 죄송하지만 도와드릴 수 없습니다.";
+    replays(AGENT, "refusing_writer", 3, 1, Error(said));
+}
+
+#[test]
+fn step_that_takes_the_output_of_another_does_not_begin_in_a_stopped_run() {
+    replays(AGENT, "cancelled", 2, 1, Error(CANCELLED));
 }

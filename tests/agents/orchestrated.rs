@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::{Done, payloads, replays};
+use crate::{CANCELLED, Done, Error, payloads, replays};
 
 const AGENT: &str = "orchestrated";
 
@@ -72,4 +72,26 @@ fn orchestrator_sees_what_is_done_what_remains_and_what_it_decided() {
         decided[1]["remaining_steps"].as_array().unwrap().iter().map(|step| &step["agent"]).collect();
     assert_eq!(remaining, ["analysis_team", "document_team"]);
     assert_eq!(decided[1]["decisions"][0]["action"], "continue");
+}
+
+#[test]
+fn planner_and_writer_may_each_mend_one_reply_with_one_call_more() {
+    replays(AGENT, "mended", 8, 1, Done("The landlord bears ordinary wear"));
+}
+
+#[test]
+fn plan_in_words_ends_the_run_after_three_calls_and_no_team_is_sent_for() {
+    let said = "PLAN_ERROR: contract: $: expected a JSON object, found text that begins \"먼저 검색팀이 찾고, 그다음 \
+                분석팀이 따져 보면 됩니다.\"";
+    replays(AGENT, "no_plan", 3, 0, Error(said));
+}
+
+#[test]
+fn refusal_of_the_writer_ends_the_run_after_six_calls() {
+    replays(AGENT, "refusing_writer", 6, 1, Error("WRITE_ERROR: refusal: I cannot help with that."));
+}
+
+#[test]
+fn stopped_run_takes_up_what_a_teams_tool_finds_and_decides_nothing_more() {
+    replays(AGENT, "cancelled", 4, 1, Error(CANCELLED));
 }

@@ -1,7 +1,7 @@
 //! `plan-then-execute`: two calls, and nothing is asked again.
 
 use crate::stage::{Calls, answer, echoing, model, plan, spec};
-use crate::{Done, Error, PTE, replays};
+use crate::{CANCELLED, Done, Error, PTE, replays};
 
 #[test]
 fn answers_with_two_calls() {
@@ -40,4 +40,9 @@ fn plan_of_a_last_step_alone_is_answered_without_a_tool() {
     let (script, calls) = (model([plan(&[]), answer("안녕하세요")]), Calls::default());
     let run = echoing(spec(PTE), &script, &calls).build().unwrap().run("안녕?").unwrap();
     assert_eq!((run.answer(), calls.count(), script.asked()), (Some("안녕하세요"), 0, 2));
+}
+
+#[test]
+fn ends_where_a_person_stops_it() {
+    replays(PTE, "cancelled", 1, 1, Error(CANCELLED));
 }

@@ -10,7 +10,7 @@ use planwright::model::ScriptedModel;
 use planwright::tool::Calc;
 use serde_json::{Value, json};
 
-use crate::{Done, Error, fixture, payloads, replays, requests};
+use crate::{CANCELLED, Done, Error, fixture, payloads, replays, requests};
 
 #[test]
 fn react_answers_after_one_round_with_two_calls() {
@@ -39,6 +39,23 @@ fn react_needs_no_tool_and_takes_one_call() {
 fn react_ends_after_eight_rounds_without_an_answer() {
     let said = "MAX_ITERATIONS_EXCEEDED: the planner was asked 8 times and gave no answer";
     replays("react", "iterations_used_up", 8, 8, Error(said));
+}
+
+#[test]
+fn react_is_told_that_a_tool_does_not_exist_and_calls_another() {
+    replays("react", "unknown_tool", 3, 1, Done("15% of 240 is 36."));
+    let said = "$.tool_calls[0].name: expected one of wiki, search, lookup, calc, docs, found \"browser\"";
+    assert_eq!(repair("react", "unknown_tool"), said);
+}
+
+#[test]
+fn react_does_not_ask_again_after_a_refusal() {
+    replays("react", "refused", 1, 0, Error("PLAN_ERROR: refusal: 죄송하지만 도와드릴 수 없습니다."));
+}
+
+#[test]
+fn react_that_is_stopped_takes_up_what_is_at_work_and_calls_nothing_more() {
+    replays("react", "cancelled", 1, 4, Error(CANCELLED));
 }
 
 const TALK: &str = "conversational";
@@ -131,6 +148,12 @@ fn self_ask_sends_back_a_follow_up_that_was_not_searched_for() {
     assert!(repair(SELF_ASK, "unsearched").contains("\"search\" must be called 2 times before the answer"));
 }
 
+#[test]
+fn self_ask_that_never_searches_ends_without_an_answer() {
+    let said = "PLAN_ERROR: contract: $: \"search\" must be called once before the answer; so far it was called 0 times";
+    replays(SELF_ASK, "never_searched", 2, 0, Error(said));
+}
+
 const DOCSTORE: &str = "docstore";
 
 #[test]
@@ -142,6 +165,12 @@ fn docstore_reads_an_article_before_it_answers() {
 fn docstore_that_answers_too_early_is_told_which_call_is_missing() {
     replays(DOCSTORE, "answered_too_early", 4, 2, Done("Mammillaria is one of the largest genera of cacti"));
     assert!(repair(DOCSTORE, "answered_too_early").contains("\"lookup\" must be called"));
+}
+
+#[test]
+fn docstore_that_never_reads_an_article_ends_without_an_answer() {
+    let said = "PLAN_ERROR: contract: $: \"lookup\" must be called once before the answer; so far it was called 0 times";
+    replays(DOCSTORE, "never_read", 3, 1, Error(said));
 }
 
 /// What the planner was told was wrong with its reply.

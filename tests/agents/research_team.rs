@@ -1,6 +1,6 @@
 //! `research-team`: a plan as a graph, and a critic of the written answer.
 
-use crate::{Done, payloads, replays};
+use crate::{CANCELLED, Done, Error, payloads, replays};
 
 const AGENT: &str = "research-team";
 
@@ -40,4 +40,32 @@ fn steps_that_wait_for_a_failed_one_are_not_run() {
         .collect();
     assert_eq!(said[2], "ERROR: dependency: pump failed, so this step was not run");
     assert_eq!(said[4], "ERROR: dependency: pump_facts failed, so this step was not run");
+}
+
+#[test]
+fn planner_and_critic_may_each_mend_one_reply_with_one_call_more() {
+    replays(AGENT, "mended", 5, 1, Done("한 해에 80만 원가량입니다."));
+}
+
+#[test]
+fn refusal_of_the_planner_ends_the_run_after_one_call() {
+    replays(AGENT, "refused", 1, 0, Error("PLAN_ERROR: refusal: 죄송하지만 도와드릴 수 없습니다."));
+}
+
+#[test]
+fn third_rejection_of_the_critic_ends_the_run_after_nine_calls() {
+    let said = "VALIDATION_FAILED_MAX_REPLANS: There is still no number of years.";
+    replays(AGENT, "replans_used_up", 9, 3, Error(said));
+}
+
+#[test]
+fn answer_that_the_critic_does_not_judge_is_not_given() {
+    let said = "VALIDATE_ERROR: contract: $: expected a JSON object, found text that begins \"As I said: a good \
+                answer.\"";
+    replays(AGENT, "broken_verdict", 4, 1, Error(said));
+}
+
+#[test]
+fn stopped_run_takes_up_what_is_at_work_and_writes_nothing() {
+    replays(AGENT, "cancelled", 1, 1, Error(CANCELLED));
 }

@@ -103,3 +103,18 @@ fn agent_is_told_which_of_its_tools_to_take() {
     assert_eq!(payloads(AGENT, "edited", "agent:search")[0]["tool"], "sql_query");
     assert_eq!(payloads(AGENT, "edited", "agent:comparison")[0].get("tool"), None);
 }
+
+#[test]
+fn plan_that_says_too_little_is_mended_with_one_call_more() {
+    let answer = "Step 1: Write a notice about the office move - completed";
+    replays(AGENT, "mended_plan", 4, 0, Done(answer));
+    let told = &payloads(AGENT, "mended_plan", "planner")[1]["repair"]["error"];
+    assert_eq!(told, "$.steps[0].description: needed, and missing");
+}
+
+#[test]
+fn plan_for_an_agent_that_there_is_not_ends_the_run_after_three_calls() {
+    let said = "PLAN_ERROR: contract: $.steps[0].tool: expected one of search, validation, analysis, comparison, \
+                document, hitl, found \"legal\"";
+    replays(AGENT, "no_plan", 3, 0, Error(said));
+}

@@ -7,7 +7,7 @@ use planwright::model::ScriptedModel;
 use planwright::spec::{OnExhausted, RoleName};
 
 use crate::stage::{Calls, echoing, plan, rejected, spec};
-use crate::{Done, Error, replays};
+use crate::{CANCELLED, Done, Error, replays};
 
 const VALIDATED: &str = "validated";
 
@@ -89,7 +89,7 @@ fn does_not_ask_again_after_a_refusal() {
 
 #[test]
 fn ends_where_a_person_stops_it() {
-    replays(VALIDATED, "cancelled", 1, 1, Error("CANCELLED: stopped by the user"));
+    replays(VALIDATED, "cancelled", 1, 1, Error(CANCELLED));
 }
 
 #[test]
@@ -127,4 +127,11 @@ fn policy_may_say_to_write_with_what_there_is_when_replans_are_used_up() {
     let (asked, called, outcome) = never_accepted(2, OnExhausted::Write);
     assert_eq!((asked, called), (7, 3));
     assert_eq!(outcome, Outcome::Answer("with what there is".to_owned()));
+}
+
+#[test]
+fn ends_where_the_mended_verdict_is_malformed_too() {
+    let said = "VALIDATE_ERROR: contract: $: expected a JSON object, found text that begins \"Yes, the results are \
+                enough.\"";
+    replays(VALIDATED, "broken_verdict", 3, 1, Error(said));
 }

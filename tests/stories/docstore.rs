@@ -4,7 +4,7 @@
 use super::{Story, page};
 
 pub fn stories() -> Vec<Story> {
-    vec![read_and_answered(), answered_too_early()]
+    vec![read_and_answered(), answered_too_early(), never_read()]
 }
 
 fn candidates(told: Story) -> Story {
@@ -49,4 +49,12 @@ fn answered_too_early() -> Story {
         "Mammillaria is one of the largest genera of cacti, with some 200 known species. Its plants have tubercles \
          and bear rings of small flowers.\nSource: Mammillaria",
     )
+}
+
+fn never_read() -> Story {
+    let told = Story::new("docstore", "never_read", "맘밀라리아는 몇 종이나 있나요?").note("Made up.").note(
+        "The planner answers from the summaries, is told which call is missing, and reads no article still.",
+    );
+    let guess = "선인장과에서 가장 큰 속 가운데 하나이므로 수백 종일 것입니다.";
+    candidates(told).reply(guess).reply(guess)
 }

@@ -1,13 +1,15 @@
 //! The scenarios of `evaluate-loop`: questions on a contract, round by round. The contracts, and all that
 //! is said, are made up; two questions and an earlier turn are those of the design's example.
 
+mod endings;
+
 use planwright::contract::Source;
 use serde_json::json;
 
 use super::Story;
 
 pub fn stories() -> Vec<Story> {
-    vec![
+    let mut told = vec![
         out_of_scope(),
         no_tools_wanted(),
         article_five(),
@@ -17,7 +19,9 @@ pub fn stories() -> Vec<Story> {
         history_not_needed(),
         all_skipped(),
         nothing_more(),
-    ]
+    ];
+    told.extend(endings::stories());
+    told
 }
 
 const OUTLINE: [&str; 8] = [

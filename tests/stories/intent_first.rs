@@ -1,13 +1,15 @@
 //! The scenarios of `intent-first`: what is wanted is found out first. All words are made up but for the
 //! questions, which are those of the scenarios where they have one.
 
+mod endings;
+
 use planwright::contract::Source;
 use serde_json::{Value, json};
 
 use super::{Story, page};
 
 pub fn stories() -> Vec<Story> {
-    vec![
+    let mut told = vec![
         weather(),
         thanks(),
         article_body(),
@@ -21,7 +23,9 @@ pub fn stories() -> Vec<Story> {
         forbidden_tool(),
         input_from_nowhere(),
         replans_used_up(),
-    ]
+    ];
+    told.extend(endings::stories());
+    told
 }
 
 fn story(name: &'static str, question: &'static str) -> Story {

@@ -1,13 +1,15 @@
 //! The scenarios of `orchestrated`: teams, and a model between the steps that decides what becomes of the
 //! rest. Two questions are the design's; all that is said is made up.
 
+mod endings;
+
 use planwright::contract::Source;
 use serde_json::{Value, json};
 
 use super::{Story, page};
 
 pub fn stories() -> Vec<Story> {
-    vec![
+    let mut told = vec![
         enough_at_once(),
         searched_again(),
         collaborating(),
@@ -16,7 +18,9 @@ pub fn stories() -> Vec<Story> {
         no_steps(),
         nonsense(),
         document(),
-    ]
+    ];
+    told.extend(endings::stories());
+    told
 }
 
 fn story(name: &'static str, question: &'static str) -> Story {

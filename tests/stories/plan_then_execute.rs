@@ -5,7 +5,7 @@ use planwright::machine::FailureClass;
 use super::{Story, answer, plan};
 
 pub fn stories() -> Vec<Story> {
-    vec![answered(), malformed_plan(), failing_tool(), failing_writer(), cut_answer()]
+    vec![answered(), malformed_plan(), failing_tool(), failing_writer(), cut_answer(), cancelled()]
 }
 
 fn story(name: &'static str, question: &'static str) -> Story {
@@ -70,4 +70,17 @@ fn cut_answer() -> Story {
         .reply(sum())
         .tool("calc", "345*872", "300840")
         .fails(FailureClass::Length, "the reply was cut at the token limit")
+}
+
+fn cancelled() -> Story {
+    let steps = [
+        ("calc", "25*365"),
+        ("wiki", "resting heart rate"),
+        ("final_answer", "the number and what it does for the heart"),
+    ];
+    story("cancelled", "How many push-ups a year are 25 a day, and what do they do for the heart?")
+        .note("A person stops the run while the first tool is at work; the second is not called.")
+        .reply(plan("Work the number out, then read about the heart.", &steps))
+        .tool("calc", "25*365", "9125")
+        .cancelled_meanwhile()
 }

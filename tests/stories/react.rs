@@ -1,9 +1,20 @@
 //! Stories of `react`: think, call, look, until there is an answer. All of it is made up.
 
+use planwright::machine::FailureClass;
+
 use super::{Story, page};
 
 pub fn stories() -> Vec<Story> {
-    vec![one_round(), two_rounds(), failing_tool(), no_tool(), iterations_used_up()]
+    vec![
+        one_round(),
+        two_rounds(),
+        failing_tool(),
+        no_tool(),
+        iterations_used_up(),
+        unknown_tool(),
+        refused(),
+        cancelled(),
+    ]
 }
 
 fn story(name: &'static str, question: &'static str) -> Story {
@@ -72,4 +83,37 @@ fn iterations_used_up() -> Story {
     let told = story("iterations_used_up", "잃어버린 도시 X는 어디에 있나요?")
         .note("The planner searches on and on. After eight rounds the run ends.");
     LOOKED_FOR.iter().fold(told, |told, words| told.calls(&[("search", words)]).tool("search", words, "[]"))
+}
+
+fn unknown_tool() -> Story {
+    story("unknown_tool", "What is 15% of 240?")
+        .note("The planner calls a tool that there is not. It is shown the error and calls another.")
+        .calls(&[("browser", "15% of 240")])
+        .calls(&[("calc", "240*15/100")])
+        .tool("calc", "240*15/100", "36")
+        .reply("15% of 240 is 36.")
+}
+
+fn refused() -> Story {
+    story("refused", "옆집 와이파이 비밀번호를 알아내 줘.")
+        .note("The planner refuses. The same request would be refused again, so it is not repaired.")
+        .fails(FailureClass::Refusal, "죄송하지만 도와드릴 수 없습니다.")
+}
+
+/// What is looked up at once, and what is found.
+const TREES: [(&str, &str); 5] = [
+    ("제주도 비자나무 숲", "Page: 비자림\nSummary: 수령 500~800년의 비자나무가 자란다."),
+    ("용문사 은행나무", "Page: 용문사 은행나무\nSummary: 나이는 1,100년가량으로 여겨진다."),
+    ("정선 두위봉 주목", "Page: 두위봉 주목\nSummary: 나이는 1,400년가량으로 여겨진다."),
+    ("울릉도 향나무", "Page: 도동 향나무\nSummary: 나이는 2,000년이 넘는다고 전한다."),
+    ("정이품송", "Page: 정이품송\nSummary: 나이는 600년가량으로 여겨진다."),
+];
+
+fn cancelled() -> Story {
+    let told = story("cancelled", "우리나라에서 가장 오래된 나무는 무엇인가요?")
+        .note("Five calls in one round, four of them at a time. A person stops the run meanwhile: what the four find is still written down, the fifth is not called.")
+        .calls(&TREES.map(|(words, _)| ("wiki", words)));
+    let (first, others) = (TREES[0], &TREES[1..4]);
+    let told = told.tool("wiki", first.0, first.1).cancelled_meanwhile();
+    others.iter().fold(told, |told, (words, found)| told.tool("wiki", words, found))
 }

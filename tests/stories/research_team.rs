@@ -1,12 +1,16 @@
 //! Stories of `research-team`: a plan as a graph, roles as steps, and a critic of the written answer. All
 //! of it is made up.
 
+mod endings;
+
 use serde_json::{Value, json};
 
 use super::{Story, page, verdict};
 
 pub fn stories() -> Vec<Story> {
-    vec![accepted(), rejected_once(), failing_source()]
+    let mut told = vec![accepted(), rejected_once(), failing_source()];
+    told.extend(endings::stories());
+    told
 }
 
 fn story(name: &'static str, question: &'static str) -> Story {

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{Story, page};
 
 pub fn stories() -> Vec<Story> {
-    vec![two_follow_ups(), side_by_side(), unsearched()]
+    vec![two_follow_ups(), side_by_side(), unsearched(), never_searched()]
 }
 
 fn story(name: &'static str, question: &'static str) -> Story {
@@ -74,4 +74,15 @@ fn unsearched() -> Story {
         .calls(&[("search", SECOND)])
         .tool_from("search", SECOND, &second, &from_second)
         .reply(ANSWER)
+}
+
+fn never_searched() -> Story {
+    let told = "Follow-up 1: How long is the Han River?\nIntermediate answer 1:\n- About 494 km.\n- It rises in \
+                Gangwon.\nSources: General knowledge\n\nFinal answer: The Han River is about 494 km long.";
+    story("never_searched", "How long is the Han River?")
+        .note(
+            "The planner answers from memory, is told which call is missing, and answers from memory again.",
+        )
+        .reply(told)
+        .reply(told)
 }

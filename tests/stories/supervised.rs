@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Story;
 
 pub fn stories() -> Vec<Story> {
-    vec![report(), left_waiting(), failing_agent(), rejected(), edited()]
+    vec![report(), left_waiting(), failing_agent(), rejected(), edited(), mended_plan(), no_plan()]
 }
 
 const REQUEST: &str = "지난 3개월 매출 데이터를 분석하고, 전년 동기 대비 비교해서 문제점을 찾고, 해결 방안을 제시한 후 \
@@ -160,4 +160,26 @@ fn edited() -> Story {
             "Write two paragraphs on the comparison",
             "Sales rose by 5% from the first quarter to the second.\n\nThey fell by 7% in the third.",
         )
+}
+
+fn mended_plan() -> Story {
+    let described = step("1", "document", Some("Write a notice about the office move"), None);
+    story("mended_plan", "Write a notice: the office moves on Friday.")
+        .note("The first plan does not say what is to be done. The planner is shown the error and mends it.")
+        .reply("drafting of a short notice")
+        .reply(plan("One document will do.", &[step("1", "document", None, None)]))
+        .reply(plan("One document will do.", &[described]))
+        .reply_to(
+            "Write a notice about the office move",
+            "The office moves on Friday. Please pack by Thursday.",
+        )
+}
+
+fn no_plan() -> Story {
+    let lawyer = plan("법무 검토가 필요하다.", &[step("1", "legal", Some("계약서 검토"), None)]);
+    story("no_plan", "계약서를 검토해서 위험한 조항을 알려줘")
+        .note("The planner names an agent that there is not, and does so again when it is told.")
+        .reply("계약서 검토")
+        .reply(lawyer.clone())
+        .reply(lawyer)
 }

@@ -19,6 +19,7 @@ pub fn stories() -> Vec<Story> {
         refusing_writer(),
         cancelled(),
         in_english(),
+        broken_verdict(),
     ]
 }
 
@@ -207,4 +208,20 @@ fn in_english() -> Story {
             "A token bucket lets a request through only if it can take a token out. With 5 tokens a second and room \
              for 10, ten requests at once all pass, the eleventh waits for 0.2 s.\nSource: Token bucket",
         )
+}
+
+fn broken_verdict() -> Story {
+    story("broken_verdict", "What is a leaky bucket?")
+        .note("The validator passes its verdict in words, twice. Nothing is written that nobody has judged.")
+        .reply(plan(
+            "Explain leaky buckets.",
+            &[("wiki", "leaky bucket"), ("final_answer", "what a leaky bucket is")],
+        ))
+        .tool(
+            "wiki",
+            "leaky bucket",
+            "Page: Leaky bucket\nSummary: What is poured in leaves at a fixed rate; the rest overflows.",
+        )
+        .reply("Looks good to me.")
+        .reply("Yes, the results are enough.")
 }
