@@ -117,7 +117,8 @@ fn strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
         for (name, event) in of_every_kind(id) {
             let answers = asked.is_some_and(|effect| answers_kind(effect, &event));
             // What was not asked for is refused before anybody looks at the kind of the answer.
-            let telling = asked.is_some() || matches!(event, Event::ModelReplied { .. } | Event::ToolReturned { .. });
+            let telling =
+                asked.is_some() || matches!(event, Event::ModelReplied { .. } | Event::ToolReturned { .. });
             if telling && !answers {
                 letters.push(letter(name, event, false));
             }
