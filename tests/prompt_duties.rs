@@ -161,7 +161,7 @@ fn every_kind_and_every_action_that_may_be_said_is_explained() {
 const KEYS: &str = "user_question rewritten_query constraints intent intent_confidence now history outline \
     suggested_calls past_steps dropped_steps rejected_plan failed_steps rejected_because fix_hint rejected_answer \
     missing_info explored unexplored completed_teams situation_summary remaining_steps decisions task \
-    input tool tool_results on_behalf_of material plan round rounds_left answer sources";
+    input tool tool_results on_behalf_of material findings plan round rounds_left answer sources";
 const COMMON: &str = "user_question rewritten_query constraints intent intent_confidence now history";
 
 /// The keys that the payload of a role may have.
@@ -185,7 +185,7 @@ fn payload(role: RoleName, nested: bool) -> BTreeSet<&'static str> {
         RoleName::Agent => "user_question now",
         _ => COMMON,
     };
-    let nested = if nested { "on_behalf_of material" } else { "" };
+    let nested = if nested { "on_behalf_of material findings" } else { "" };
     [common, own, nested].into_iter().flat_map(str::split_whitespace).collect()
 }
 
@@ -465,7 +465,7 @@ fn teams_choose_one_tool_or_answer_in_words() {
 #[test]
 fn teams_work_on_what_another_has_found() {
     for team in ["search_team", "analysis_team", "document_team"] {
-        let words = ["`material` what another team has found", "`on_behalf_of`"];
+        let words = ["`material` the result you are to work on", "`on_behalf_of`"];
         told(&format!("orchestrated.{team}.planner"), &words);
     }
 }

@@ -52,7 +52,9 @@ impl Exit {
 
     fn meaning(self) -> &'static str {
         match self {
-            Exit::Done => "an answer; every fixture replays the same; every invariant holds; every edge is covered",
+            Exit::Done => {
+                "an answer; every fixture replays the same; every invariant holds; every edge is covered"
+            }
             Exit::Failed => {
                 "the run ended in ERROR; a replay drifts from its fixture; an invariant is violated; an edge is not"
             }

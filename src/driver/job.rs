@@ -87,8 +87,7 @@ impl<'a> Job<'a> {
             Some(journal) => journal,
             None => &mut memory,
         };
-        let question = self.agent.world.redactor.text(std::mem::take(&mut self.input.question));
-        let input = Input { question, ..self.input };
+        let input = self.agent.world.redactor.input(std::mem::take(&mut self.input));
         let spec = self.agent.rules.shared_spec();
         let run = run_id();
         let model = self.agent.world.model.as_ref().map(|model| model.name().to_owned()).unwrap_or_default();

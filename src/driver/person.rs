@@ -7,7 +7,7 @@ use super::drive::{Drive, Next};
 use super::ports::Question;
 use super::prepare::{Prepared, Request};
 use super::run::Waiting;
-use crate::machine::{EffectId, Event, State};
+use crate::machine::{Effect, EffectId, Event, State, outstanding};
 
 /// How often one question is put again because the answer was refused.
 const MOST_REFUSED: u32 = 3;
@@ -16,7 +16,12 @@ impl<'a> Drive<'a> {
     /// Asks for the answers that only people can give, until one does.
     pub(super) fn ask_people(&self, state: &State, queue: &mut Vec<Prepared<'a>>) -> Option<Next> {
         let mut open = None;
-        for at in 0..queue.len() {
+        // In the order in which the run names them, whichever was asked first: an answer that is given
+        // later goes to the question that was shown.
+        let order: Vec<EffectId> = outstanding(self.rules, state).iter().map(Effect::id).collect();
+        let mut people: Vec<usize> = (0..queue.len()).filter(|&at| queue[at].is_human()).collect();
+        people.sort_by_key(|&at| order.iter().position(|id| *id == queue[at].id));
+        for at in people {
             let Request::Human { step, question } = &queue[at].request else { continue };
             let (effect, step) = (queue[at].id, *step);
             match self.put(state, effect, step, question) {

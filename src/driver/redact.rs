@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use crate::contract::Source;
+use crate::contract::{PlanStep, Source};
 use crate::driver::Secret;
-use crate::machine::{Event, HumanAnswer};
+use crate::machine::{Event, Finding, HumanAnswer, Input, Turn};
 
 /// What stands where a key was.
 const REDACTED: &str = "[redacted]";
@@ -91,9 +91,20 @@ impl Redactor {
             Event::HumanAnswered { answer: HumanAnswer::Respond { text }, .. } => clean(text),
             Event::HumanAnswered { answer: HumanAnswer::Edit { steps }, .. } => {
                 for step in steps {
-                    let texts = [&mut step.task, &mut step.description, &mut step.hitl_question];
-                    texts.into_iter().flatten().for_each(&mut clean);
-                    if let Some(input) = &mut step.input {
+                    let PlanStep {
+                        id,
+                        tool,
+                        with,
+                        input,
+                        input_from,
+                        depends_on,
+                        task,
+                        description,
+                        hitl_question,
+                    } = step;
+                    let texts = [id, with, input_from, task, description, hitl_question];
+                    texts.into_iter().flatten().chain(depends_on).chain([tool]).for_each(&mut clean);
+                    if let Some(input) = input {
                         self.value(input);
                     }
                 }
@@ -101,6 +112,28 @@ impl Redactor {
             Event::ToolReturned { .. } | Event::TimePassed { .. } | Event::DeadlinePassed => {}
         }
         event
+    }
+
+    /// What a run starts from, without keys.
+    pub fn input(&self, input: Input) -> Input {
+        let Input { question, now, history, outline, session, material, findings, on_behalf_of } = input;
+        let text = |text: String| self.text(text);
+        let turn = |turn: Turn| Turn { role: turn.role, content: text(turn.content) };
+        let finding = |finding: Finding| Finding {
+            by: text(finding.by),
+            task: finding.task.map(text),
+            output: text(finding.output),
+        };
+        Input {
+            question: text(question),
+            now: text(now),
+            history: history.into_iter().map(turn).collect(),
+            outline: outline.into_iter().map(text).collect(),
+            session: session.map(text),
+            material: material.map(text),
+            findings: findings.into_iter().map(finding).collect(),
+            on_behalf_of: on_behalf_of.map(text),
+        }
     }
 
     /// The sources without keys.
@@ -120,7 +153,15 @@ impl Redactor {
         match value {
             Value::String(text) => *text = self.text(std::mem::take(text)),
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
-            Value::Object(fields) => fields.values_mut().for_each(|field| self.value(field)),
+            Value::Object(fields) => {
+                let named = std::mem::take(fields).into_iter();
+                *fields = named
+                    .map(|(name, mut field)| {
+                        self.value(&mut field);
+                        (self.text(name), field)
+                    })
+                    .collect();
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }

@@ -1,6 +1,7 @@
 //! Amend: what a decision of the orchestrator does to the steps that have not begun. What was done
 //! stays as it is.
 
+use super::budget;
 use super::state::{Progress, StepRun, Task};
 use crate::contract::plan::Before;
 use crate::contract::{Action, Collaboration, Decision, PlanStep};
@@ -39,9 +40,16 @@ pub(super) fn amend(decision: &Decision, task: &mut Task, rules: &Rules) -> Resu
             rules.spec().limits.max_added_steps
         ));
     }
-    // What the plan refers to was there when it was planned, and may have failed since.
-    let before = Before { steps: &progress.plan.steps[..rest.base], done: &|_| true };
+    // What the plan refers to was there when it was planned, and may have failed since; a name that was
+    // given anew means the new step.
+    let named = |at: usize| {
+        let name = progress.plan.steps[at].name(at);
+        rest.steps.iter().any(|step| step.id.as_ref() == Some(&name))
+    };
+    let done = |at: usize| progress.is_done(at) || !named(at);
+    let before = Before { steps: &progress.plan.steps[..rest.base], done: &done };
     let links = rules.plan().check_steps(before, &rest.steps).map_err(|error| error.to_string())?;
+    budget::leaves_room(&task.counters, rules, &rest.steps)?;
     let names = rest.steps.iter().map(|step| step.tool.clone()).collect();
     let added = rest.added;
     progress.replace_pending(rest.steps, links, rules);

@@ -5,7 +5,8 @@ use super::effect_id::EffectId;
 use super::event::{Effect, ModelReply};
 use super::start;
 use super::state::{Counters, ErrorCode, StepRun, Task};
-use crate::spec::{Doer, RoleName, Rules};
+use crate::contract::PlanStep;
+use crate::spec::{Doer, Orchestrate, RoleName, Rules};
 
 /// Asks the model, or ends the run where it may not ask any more. Returns whether it asked.
 pub(super) fn ask_model(task: &mut Task, context: &mut Context<'_>, id: EffectId, role: RoleName) -> bool {
@@ -65,19 +66,18 @@ struct Need {
 }
 
 impl Need {
-    fn of(task: &Task, rules: &Rules) -> Self {
+    fn of<'a>(steps: impl Iterator<Item = &'a PlanStep>, rules: &Rules) -> Self {
         let mut need = Need::default();
-        let Some(progress) = &task.progress else { return need };
-        for (planned, run) in progress.plan.steps.iter().zip(&progress.steps).skip(task.first_step()) {
-            if planned.is_final() || *run != StepRun::Pending {
-                continue;
-            }
-            if rules.plan().shape().hitl && planned.is_hitl() {
+        let (policy, hitl) = (rules.policy(), rules.plan().shape().hitl);
+        let mut decisions: u32 = 0;
+        for planned in steps.filter(|planned| !planned.is_final()) {
+            decisions = decisions.saturating_add(1);
+            if hitl && planned.is_hitl() {
                 need.transitions = need.transitions.saturating_add(1);
                 continue;
             }
-            let once = start::must_run_alone(planned, rules);
-            let tries = if once { 1 } else { rules.policy().step_tries.tries };
+            let most = policy.step_tries.tries;
+            let tries = if most > 1 && start::must_run_alone(planned, rules) { 1 } else { most };
             let (models, tools, moves) = match rules.doer(&planned.tool) {
                 None => (0, 1, 1),
                 Some(Doer::Role(_)) => (1, 0, 1),
@@ -91,15 +91,44 @@ impl Need {
             let moves = tries.saturating_mul(moves).saturating_add(tries - 1);
             need.transitions = need.transitions.saturating_add(moves);
         }
+        if policy.orchestrate == Orchestrate::EachStep && decisions > 0 {
+            // One before the first step and one after each.
+            let decisions = decisions.saturating_add(1);
+            need.model_calls = need.model_calls.saturating_add(decisions);
+            need.transitions = need.transitions.saturating_add(decisions);
+        }
         need
     }
+}
+
+/// Whether steps that take the place of others can still be carried out.
+///
+/// # Errors
+/// Which limit they would go over.
+pub(super) fn leaves_room(spent: &Counters, rules: &Rules, steps: &[PlanStep]) -> Result<(), String> {
+    let need = Need::of(steps.iter(), rules);
+    let bounds = rules.bounds();
+    let kinds = [
+        ("model calls", spent.model_calls, need.model_calls, bounds.model_calls),
+        ("tool calls", spent.tool_calls, need.tool_calls, bounds.tool_calls),
+        ("transitions", spent.transitions, need.transitions, bounds.transitions),
+    ];
+    for (kind, spent, needed, most) in kinds {
+        let wanted = spent.saturating_add(needed);
+        if needed > 0 && wanted > most {
+            return Err(format!("the steps may need {wanted} {kind} in all, {most} are allowed"));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a whole plan's calls are within the limits. Asked once, before the first step: so no run
 /// ends halfway through a plan for want of budget, and what has run by then never depends on the
 /// order in which answers came.
 pub(super) fn allows_plan(task: &mut Task, context: &mut Context<'_>) -> bool {
-    let need = Need::of(task, context.rules);
+    let steps = task.progress.iter().flat_map(|progress| progress.plan.steps.iter().zip(&progress.steps));
+    let pending = steps.skip(task.first_step()).filter(|(_, run)| **run == StepRun::Pending);
+    let need = Need::of(pending.map(|(planned, _)| planned), context.rules);
     let bounds = context.rules.bounds();
     let kinds = [
         (
@@ -136,8 +165,10 @@ pub(super) fn call_tool(task: &mut Task, context: &mut Context<'_>, id: EffectId
         let message = format!("{id} would be tool call {} of {most}", task.counters.tool_calls + 1);
         return context.fail(ErrorCode::MaxToolCallsExceeded, message);
     }
-    task.counters.tool_calls += 1;
-    context.effects.push(Effect::CallTool { id, step });
+    if may_move(task, context, 1) {
+        task.counters.tool_calls += 1;
+        context.effects.push(Effect::CallTool { id, step });
+    }
 }
 
 /// Asks the role that does a step.
@@ -170,8 +201,17 @@ pub(super) fn may_nest(task: &Task, context: &mut Context<'_>, id: EffectId, inn
 }
 
 /// Lets time pass.
-pub(super) fn wait(context: &mut Context<'_>, id: EffectId, delay_ms: u64) {
-    context.effects.push(Effect::Wait { id, delay_ms });
+pub(super) fn wait(task: &Task, context: &mut Context<'_>, id: EffectId, delay_ms: u64) {
+    if may_move(task, context, 1) {
+        context.effects.push(Effect::Wait { id, delay_ms });
+    }
+}
+
+/// Asks a person.
+pub(super) fn ask_person(task: &Task, context: &mut Context<'_>, id: EffectId, step: u32) {
+    if may_move(task, context, 1) {
+        context.effects.push(Effect::AskHuman { id, step });
+    }
 }
 
 /// Counts what a reply cost.

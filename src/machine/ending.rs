@@ -1,6 +1,8 @@
 //! Ending: what a run that ends without an answer leaves behind.
 
-use super::execute::{execute_line, first_failure};
+use std::collections::BTreeSet;
+
+use super::execute::{self, first_failure};
 use super::outstanding::drafter;
 use super::route::Exit;
 use super::state::{ErrorCode, Failure, PhaseName, RunError, Task};
@@ -19,7 +21,7 @@ pub(super) fn leave_line(task: &mut Task, rules: &Rules, phase: PhaseName, error
             let used_replan_planner = drafter(task, rules) == RoleName::Replanner;
             TraceLine::Plan { ok: false, used_replan_planner, steps: None, ignored: Vec::new(), error }
         }
-        PhaseName::Execute => execute_line(task, false, error),
+        PhaseName::Execute => return execute::trace(task, false, error),
         PhaseName::Validate => TraceLine::Validate { ok: false, verdict: None, error },
         PhaseName::Write => TraceLine::Write { ok: false, final_chars: None, error },
         PhaseName::Done | PhaseName::Error => return,
@@ -50,12 +52,8 @@ pub(super) fn exhausted(task: &mut Task, exit: Exit) -> RunError {
 
 /// What a run that has an answer leaves behind: where that comes from.
 pub(super) fn done(task: &mut Task) {
-    let mut sources: Vec<Source> = Vec::new();
     let runs = task.progress.iter().flat_map(|progress| &progress.steps);
-    for source in runs.flat_map(|run| run.sources()) {
-        if !sources.contains(source) {
-            sources.push(source.clone());
-        }
-    }
-    task.artifacts.sources = sources;
+    let mut known: BTreeSet<&Source> = BTreeSet::new();
+    let sources = runs.flat_map(|run| run.sources()).filter(|source| known.insert(source));
+    task.artifacts.sources = sources.cloned().collect();
 }

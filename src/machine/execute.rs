@@ -48,6 +48,14 @@ pub(super) fn on_event(stage: &mut ExecuteStage, task: &mut Task, context: &mut 
 fn outcome(step: u32, attempt: u32, event: Event, task: &mut Task, rules: &Rules) -> Option<StepRun> {
     let planned = task.progress.as_ref()?.plan.steps.get(step as usize)?;
     let failed = |said: String| StepRun::Failed { output: said, attempts: attempt, nested: None };
+    let instead = |output: String| StepRun::Completed {
+        output,
+        sources: Vec::new(),
+        attempts: attempt,
+        cached: false,
+        nested: None,
+    };
+    let fallback = start::member(rules, &planned.tool).and_then(|role| role.on_failure.clone());
     Some(match event {
         Event::ToolReturned { outcome, .. } => {
             if !task.tainted {
@@ -72,22 +80,16 @@ fn outcome(step: u32, attempt: u32, event: Event, task: &mut Task, rules: &Rules
                     cached: reply.cached,
                     nested: None,
                 },
-                Err(error) => failed(format!("ERROR: reply: {error}")),
-            }
-        }
-        Event::ModelFailed { failure, .. } => {
-            let fallback = start::member(rules, &planned.tool).and_then(|role| role.on_failure.clone());
-            match fallback {
-                Some(OnFailure::Fallback(output)) => StepRun::Completed {
-                    output,
-                    sources: Vec::new(),
-                    attempts: attempt,
-                    cached: false,
-                    nested: None,
+                Err(error) => match fallback {
+                    Some(OnFailure::Fallback(output)) => instead(output),
+                    _ => failed(format!("ERROR: reply: {error}")),
                 },
-                _ => failed(format!("ERROR: {failure}")),
             }
         }
+        Event::ModelFailed { failure, .. } => match fallback {
+            Some(OnFailure::Fallback(output)) => instead(output),
+            _ => failed(format!("ERROR: {failure}")),
+        },
         _ => return None,
     })
 }
@@ -136,8 +138,12 @@ pub(super) fn advance(stage: &mut ExecuteStage, task: &mut Task, context: &mut C
             return;
         }
         let Some(&step) = schedule.ready.first() else { break };
+        // What a person looks at does not depend on which of the steps before answered first.
+        if schedule.people.first().is_some_and(|&person| person < step) {
+            break;
+        }
         let Some(planned) = progress.plan.steps.get(step as usize) else { break };
-        if let Some(run) = start::without_a_call(progress, step, planned) {
+        if let Some(run) = start::without_a_call(progress, step, planned, context.rules) {
             progress.schedule.ready.pop_first();
             progress.finish(step, run);
             continue;
@@ -190,19 +196,18 @@ pub(super) fn first_failure(task: &Task) -> Option<StepFailure> {
 const STEP_FAILED_HINT: &str = "Plan another way to what the failed step was for.";
 
 pub(super) fn leave(task: &mut Task, context: &mut Context<'_>) {
-    slot_lines(task);
     let failure = match context.rules.policy().on_step_failure {
         OnStepFailure::Record => None,
         OnStepFailure::Replan | OnStepFailure::Abort => first_failure(task),
     };
     let Some(failure) = failure else {
-        task.trace.push(execute_line(task, true, None));
+        trace(task, true, None);
         return context.leave(Exit::Executed);
     };
     if context.rules.policy().on_step_failure == OnStepFailure::Abort {
         return context.fail(ErrorCode::ExecuteError, failure.to_string());
     }
-    task.trace.push(execute_line(task, false, None));
+    trace(task, false, None);
     // What the tool said is data: the re-planner sees it among the results. The hint is ours.
     task.feedback = Some(Feedback {
         reason: failure.step,
@@ -211,6 +216,13 @@ pub(super) fn leave(task: &mut Task, context: &mut Context<'_>) {
         ..Feedback::default()
     });
     context.leave(Exit::StepFailed);
+}
+
+/// The lines of a visit that ends: those of its steps, then its own.
+pub(super) fn trace(task: &mut Task, ok: bool, error: Option<String>) {
+    slot_lines(task);
+    let line = execute_line(task, ok, error);
+    task.trace.push(line);
 }
 
 /// The lines of single steps, in plan order: what was skipped, what came out of the cache.
@@ -235,7 +247,7 @@ fn slot_lines(task: &mut Task) {
 }
 
 /// The line of a visit of EXECUTE: what became of the steps of the current draft.
-pub(super) fn execute_line(task: &Task, ok: bool, error: Option<String>) -> TraceLine {
+fn execute_line(task: &Task, ok: bool, error: Option<String>) -> TraceLine {
     let (mut num_results, mut num_failed, mut num_retries, mut nested) = (0, 0, 0, Vec::new());
     if let Some(progress) = &task.progress {
         for (at, run) in progress.steps.iter().enumerate().skip(task.first_step()) {

@@ -1,8 +1,9 @@
 //! Human: a step that a person does. Nothing else moves until they have answered.
 
+use super::budget;
 use super::context::Context;
 use super::effect_id::EffectKind;
-use super::event::{Effect, Event, HumanAnswer};
+use super::event::{Event, HumanAnswer};
 use super::execute::{self, slot};
 use super::route::Exit;
 use super::state::{ErrorCode, ExecuteStage, Feedback, State, StepRun, Task};
@@ -21,7 +22,7 @@ pub(super) fn ask(stage: &mut ExecuteStage, task: &mut Task, context: &mut Conte
     }
     *stage = ExecuteStage::AwaitingHuman { step };
     let id = EffectKind::Human { draft: task.draft, step }.into();
-    context.effects.push(Effect::AskHuman { id, step });
+    budget::ask_person(task, context, id, step);
 }
 
 pub(super) fn on_event(stage: &mut ExecuteStage, step: u32, task: &mut Task, context: &mut Context<'_>) {
@@ -57,7 +58,7 @@ fn rejected(step: u32, name: &str, reason: String, task: &mut Task, context: &mu
     if context.rules.policy().on_rejection == OnRejection::Stop {
         return context.fail(ErrorCode::Rejected, format!("{name}: {reason}"));
     }
-    task.trace.push(execute::execute_line(task, false, None));
+    execute::trace(task, false, None);
     let said = format!("a person rejected {name}: {reason}");
     task.feedback = Some(Feedback { reason: said, fix_hint: reason, ..Feedback::default() });
     context.leave(Exit::Declined);
@@ -71,7 +72,11 @@ pub(super) fn check_edit(rules: &Rules, state: &State, steps: &[PlanStep]) -> Re
     let Some(progress) = &state.task.progress else {
         return Err(ContractError::at("$", "there is no plan to edit"));
     };
-    check(rules, progress, state.task.first_step(), steps).map(drop)
+    check(rules, progress, state.task.first_step(), steps)?;
+    // The answer itself is a transition.
+    let mut spent = state.task.counters;
+    spent.transitions = spent.transitions.saturating_add(1);
+    budget::leaves_room(&spent, rules, steps).map_err(|problem| ContractError::at("$.steps", problem))
 }
 
 fn check(

@@ -51,13 +51,13 @@ pub use outstanding::{awaited, outstanding};
 pub use refusal::{Refusal, Refused, admit};
 pub use route::{Exit, Move};
 pub use state::{
-    Artifacts, Asking, Counters, Decided, Draft, ErrorCode, ExecuteStage, Failure, Feedback, Gate, Input,
-    NestedRun, Phase, PhaseName, PlanStage, Progress, Repair, RunError, Schedule, Speaker, State, StepRun,
-    Task, Turn, Understanding, Writing,
+    Artifacts, Asking, Counters, Decided, Draft, ErrorCode, ExecuteStage, Failure, Feedback, Finding, Gate,
+    Input, NestedRun, Phase, PhaseName, PlanStage, Progress, Repair, RunError, Schedule, Speaker, State,
+    StepRun, Task, Turn, Understanding, Writing,
 };
 pub use trace::{NestedTrace, Steps, TraceLine};
 pub use view::{
-    PastStep, PlanView, StepView, collected_info, decision_log, explored, past_steps, result,
+    PastStep, PlanView, StepView, collected_info, decision_log, explored, known_by, past_steps, result,
     waits_for_a_person,
 };
 

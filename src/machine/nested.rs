@@ -7,7 +7,10 @@ use super::effect_id::{EffectId, EffectKind, Place};
 use super::event::Effect;
 use super::execute::{self, place, slot};
 use super::hierarchy;
-use super::state::{Counters, ExecuteStage, Input, NestedRun, PhaseName, State, StepRun, Task};
+use super::state::{
+    Counters, ExecuteStage, Finding, Input, NestedRun, Phase, PhaseName, Progress, State, StepRun, Task,
+};
+use super::view::known_by;
 use super::{Step, budget};
 use crate::contract::Trust;
 use crate::spec::{Doer, Rules};
@@ -42,35 +45,34 @@ fn input(rules: &Rules, task: &Task, step: u32) -> Option<(Input, bool)> {
         "" => task.query().to_owned(),
         told => told.to_owned(),
     };
-    let tainted =
-        task.drafts.last().is_some_and(|draft| draft.tainted) || waits_for_untrusted(rules, task, step);
+    let known = known_by(rules, task, step);
+    let untrusted = |at: &u32| {
+        let tool = progress.plan.steps.get(*at as usize).and_then(|planned| rules.tool(&planned.tool));
+        tool.is_some_and(|tool| tool.trust == Trust::Untrusted)
+    };
+    let tainted = task.drafts.last().is_some_and(|draft| draft.tainted) || known.iter().any(untrusted);
+    // What it is given to work on is not shown twice.
+    let findings = known.into_iter().filter(|at| source != Some(*at));
+    let findings = findings.filter_map(|at| finding(progress, at)).collect();
     let input = Input {
         question: told,
         now: task.input.now.clone(),
         outline: task.input.outline.clone(),
         material,
+        findings,
         on_behalf_of: Some(task.input.question.clone()),
         ..Input::default()
     };
     Some((input, tainted))
 }
 
-/// Whether a step waits, directly or not, for one whose output anyone may have written.
-fn waits_for_untrusted(rules: &Rules, task: &Task, step: u32) -> bool {
-    let Some(progress) = &task.progress else { return false };
-    let needs = |at: u32| progress.schedule.links.needs.get(at as usize).into_iter().flatten().copied();
-    let mut seen = std::collections::BTreeSet::new();
-    let mut open: Vec<u32> = needs(step).collect();
-    while let Some(at) = open.pop() {
-        let tool = progress.plan.steps.get(at as usize).and_then(|planned| rules.tool(&planned.tool));
-        if tool.is_some_and(|tool| tool.trust == Trust::Untrusted) {
-            return true;
-        }
-        if seen.insert(at) {
-            open.extend(needs(at));
-        }
-    }
-    false
+/// What a finished step found, for a run that follows it.
+fn finding(progress: &Progress, at: u32) -> Option<Finding> {
+    let planned = progress.plan.steps.get(at as usize).filter(|planned| !planned.is_final())?;
+    let output = progress.steps.get(at as usize)?.output()?.to_owned();
+    let told = if planned.is_hitl() { planned.question() } else { planned.told() };
+    let task = Some(told).filter(|told| !told.is_empty()).map(str::to_owned);
+    Some(Finding { by: planned.tool.clone(), task, output })
 }
 
 /// The rules that a step's run goes by.
@@ -170,7 +172,8 @@ pub fn local<'r, 's>(rules: &'r Rules, state: &'s State, id: EffectId) -> Option
     let mut depth = 0;
     while let Some((place, inner)) = found.id.outside() {
         let task = &found.state.task;
-        if place.draft != task.draft {
+        let runs = matches!(found.state.phase, Phase::Execute(ExecuteStage::Running));
+        if place.draft != task.draft || !runs {
             return None;
         }
         let progress = task.progress.as_ref()?;

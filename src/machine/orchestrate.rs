@@ -10,7 +10,7 @@ use super::trace::TraceLine;
 use crate::contract::{Action, Decision};
 use crate::spec::{RoleName, Rules};
 
-/// Whether there is something to decide: a step that waits to begin, or results to look at.
+/// Whether there is something to decide: nothing runs, and the plan has a step that somebody does.
 pub(super) fn is_due(task: &Task) -> bool {
     let Some(progress) = &task.progress else { return false };
     if progress.schedule.running > 0 {
@@ -54,7 +54,12 @@ fn decide(
     let mut decision = decision;
     let mut remaining = None;
     match amend::amend(&decision, task, context.rules) {
-        Ok(Amended::As(names)) => remaining = Some(names),
+        Ok(Amended::As(names)) => {
+            remaining = Some(names);
+            // What a model says after untrusted output was read is no cleaner than that.
+            let tainted = task.tainted;
+            task.current().tainted |= tainted;
+        }
         Ok(Amended::Nothing) => {}
         Err(problem) => {
             fallback = Some(problem.clone());

@@ -141,7 +141,9 @@ fn required(rules: &Rules, task: &Task, drafted: &Drafted) -> Result<(), Contrac
     }
     for required in &policy.required_calls {
         let made = task.progress.iter().flat_map(|progress| progress.plan.steps.iter().zip(&progress.steps));
-        let made = made.filter(|(step, run)| step.tool == required.tool && run.output().is_some()).count();
+        let made = made
+            .filter(|(step, run)| step.tool == required.tool && run.output().is_some() && run.attempts() > 0)
+            .count();
         let planned = drafted.plan.iter().flat_map(|read| &read.plan.steps);
         let count = made + planned.filter(|step| step.tool == required.tool).count();
         let lines = required.per_line.as_ref().map_or(0, |begins| {

@@ -46,7 +46,7 @@ impl Progress {
         }
         Arc::make_mut(&mut self.plan).steps.truncate(kept);
         self.steps.truncate(kept);
-        let Schedule { links, twins, missing, ready, .. } = &mut self.schedule;
+        let Schedule { links, twins, missing, ready, people, .. } = &mut self.schedule;
         for list in [&mut links.needs, &mut links.dependents] {
             list.truncate(kept);
         }
@@ -55,6 +55,7 @@ impl Progress {
         twins.truncate(kept);
         missing.truncate(kept);
         ready.clear();
+        people.retain(|step| (*step as usize) < kept);
         dropped
     }
 
@@ -70,6 +71,10 @@ impl Progress {
         let count = self.steps.len();
         if rules.policy().duplicates == Duplicates::Skip {
             self.find_twins(base, rules);
+        }
+        if rules.plan().shape().hitl {
+            let asks = (base..count).filter(|&at| self.plan.steps[at].is_hitl());
+            self.schedule.people.extend(asks.map(|at| at as u32));
         }
         let schedule = &mut self.schedule;
         if schedule.links.needs.is_empty() && schedule.twins.is_empty() {
@@ -142,6 +147,7 @@ impl Progress {
         let Some(slot) = self.steps.get_mut(step as usize) else { return };
         self.schedule.failed += u32::from(matches!(run, StepRun::Failed { .. }));
         self.schedule.finished += 1;
+        self.schedule.people.remove(&step);
         *slot = run;
         let Some(dependents) = self.schedule.links.dependents.get(step as usize) else { return };
         for &dependent in dependents {

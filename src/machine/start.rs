@@ -6,7 +6,7 @@ use super::effect_id::EffectKind;
 use super::execute::slot;
 use super::state::{Progress, StepRun, Task};
 use super::{FINAL_STEP_OUTPUT, budget, nested};
-use crate::contract::{PlanStep, ToolEffect};
+use crate::contract::{PlanStep, ToolEffect, schema};
 use crate::spec::{Doer, Role, Rules};
 
 /// The first try of a step.
@@ -55,13 +55,18 @@ pub(super) fn tries_again(task: &mut Task, context: &mut Context<'_>, step: u32,
         *slot = StepRun::Waiting { attempt };
     }
     let id = EffectKind::Wait { draft: task.draft, step, attempt }.into();
-    budget::wait(context, id, tries.wait_before(attempt));
+    budget::wait(task, context, id, tries.wait_before(attempt));
     true
 }
 
 /// The result of a step that needs no call: the final step, one whose input will never come, one that
 /// repeats another.
-pub(super) fn without_a_call(progress: &Progress, step: u32, planned: &PlanStep) -> Option<StepRun> {
+pub(super) fn without_a_call(
+    progress: &Progress,
+    step: u32,
+    planned: &PlanStep,
+    rules: &Rules,
+) -> Option<StepRun> {
     if planned.is_final() {
         return Some(StepRun::completed(FINAL_STEP_OUTPUT));
     }
@@ -70,12 +75,26 @@ pub(super) fn without_a_call(progress: &Progress, step: u32, planned: &PlanStep)
         let output = format!("ERROR: dependency: {name} failed, so this step was not run");
         return Some(StepRun::Failed { output, attempts: 0, nested: None });
     }
+    if let Some(run) = unfit_input(progress, step, planned, rules) {
+        return Some(run);
+    }
     let twin = progress.schedule.twins.get(step as usize).copied().flatten()?;
     match progress.steps.get(twin as usize)? {
         StepRun::Completed { .. } => Some(StepRun::Skipped { same_as: Some(twin) }),
         StepRun::Skipped { same_as: Some(same) } => Some(StepRun::Skipped { same_as: Some(*same) }),
         _ => None,
     }
+}
+
+/// The failure of a step whose tool does not take what an earlier step returned.
+fn unfit_input(progress: &Progress, step: u32, planned: &PlanStep, rules: &Rules) -> Option<StepRun> {
+    let source = progress.schedule.links.inputs.get(step as usize).copied().flatten()?;
+    let tool = rules.tool(&planned.tool).filter(|_| rules.doer(&planned.tool).is_none())?;
+    let input = serde_json::Value::from(progress.output(source)?);
+    let error = schema::check(&tool.input, &input).err()?;
+    let name = progress.plan.steps.get(source as usize)?.name(source as usize);
+    let output = format!("ERROR: input: what {name} returned does not fit {}: {error}", planned.tool);
+    Some(StepRun::Failed { output, attempts: 0, nested: None })
 }
 
 /// A write that may not happen twice never runs beside another step.

@@ -7,7 +7,7 @@ use super::route::Exit;
 use super::state::{Asking, Feedback, PhaseName, Task};
 use super::trace::TraceLine;
 use crate::contract::Verdict;
-use crate::spec::{RoleName, Rules, ValidateAt};
+use crate::spec::{Horizon, RoleName, Rules, ValidateAt};
 
 const DUTY: Duty = Duty { phase: PhaseName::Validate, role: RoleName::Validator, nth: 0 };
 
@@ -34,9 +34,11 @@ fn judge(verdict: Verdict, verdict_asks: u32, task: &mut Task, context: &mut Con
         task.feedback =
             Some(Feedback { reason, fix_hint, step_failed: false, answer, ..Feedback::default() });
     }
-    task.trace.push(TraceLine::Validate { ok: true, verdict: Some(verdict.clone()), error: None });
+    // A conversation that goes on is told why.
+    let told = (context.rules.policy().horizon == Horizon::Next).then(|| verdict.clone());
+    task.trace.push(TraceLine::Validate { ok: true, verdict: Some(verdict), error: None });
     let draft = task.current();
     draft.verdict_asks = verdict_asks;
-    draft.verdict = Some(verdict);
+    draft.verdict = told;
     context.leave(exit);
 }

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use super::state::{ExecuteStage, Phase, PhaseName, Progress, State, StepRun, Task};
+use super::trace::TraceLine;
 use crate::contract::{PlanStep, Source, Verdict};
+use crate::spec::{Execution, Rules};
 
 /// The plan as a to-do list, with where the run is in it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -98,8 +100,10 @@ pub fn result(state: &State) -> Option<String> {
 
 /// Whether the run, or one nested in it, waits for a person.
 pub fn waits_for_a_person(state: &State) -> bool {
-    if matches!(state.phase, Phase::Execute(ExecuteStage::AwaitingHuman { .. })) {
-        return true;
+    match state.phase {
+        Phase::Execute(ExecuteStage::AwaitingHuman { .. }) => return true,
+        Phase::Execute(_) => {}
+        _ => return false,
     }
     let runs = state.task.progress.iter().flat_map(|progress| &progress.steps);
     runs.into_iter().any(|run| matches!(run, StepRun::Nested { run, .. } if waits_for_a_person(run)))
@@ -135,20 +139,42 @@ pub fn past_steps(task: &Task) -> Vec<PastStep<'_>> {
 
 /// What was collected for the answer: the outputs of the steps that count, each once.
 pub fn collected_info(task: &Task) -> Vec<&str> {
-    let mut collected: Vec<&str> = Vec::new();
-    for run in task.progress.iter().flat_map(|progress| &progress.steps) {
-        if let StepRun::Completed { output, .. } = run
-            && !collected.contains(&output.as_str())
-        {
-            collected.push(output);
-        }
-    }
-    collected
+    let runs = task.progress.iter().flat_map(|progress| &progress.steps);
+    let outputs = runs.filter_map(|run| match run {
+        StepRun::Completed { output, .. } => Some(output.as_str()),
+        _ => None,
+    });
+    let mut known = std::collections::BTreeSet::new();
+    outputs.filter(|output| known.insert(*output)).collect()
 }
 
 /// What the validator said, draft by draft.
 pub fn decision_log(task: &Task) -> Vec<&Verdict> {
-    task.drafts.iter().filter_map(|draft| draft.verdict.as_ref()).collect()
+    let verdicts = task.trace.iter().filter_map(|line| match line {
+        TraceLine::Validate { verdict, .. } => verdict.as_ref(),
+        _ => None,
+    });
+    verdicts.collect()
+}
+
+/// The steps whose results a step may be shown. One by one, all before it. Side by side, what else has
+/// finished by now is chance: those of earlier drafts, and those that it waits for, directly or not.
+pub fn known_by(rules: &Rules, task: &Task, step: u32) -> Vec<u32> {
+    let Some(progress) = &task.progress else { return Vec::new() };
+    let finished = |at: &u32| progress.steps.get(*at as usize).is_some_and(StepRun::is_finished);
+    if rules.policy().execution == Execution::Sequential {
+        return (0..step).filter(finished).collect();
+    }
+    let first = task.first_step() as u32;
+    let mut known: std::collections::BTreeSet<u32> = (0..first.min(step)).collect();
+    let needs = |at: u32| progress.schedule.links.needs.get(at as usize).into_iter().flatten().copied();
+    let mut open: Vec<u32> = needs(step).collect();
+    while let Some(at) = open.pop() {
+        if known.insert(at) {
+            open.extend(needs(at));
+        }
+    }
+    known.into_iter().filter(finished).collect()
 }
 
 /// The parts of the run's outline that its results come from, and those that none comes from.

@@ -45,7 +45,8 @@ fn nothing(gate: Gate, task: &Task) -> String {
 /// to judge it and may send the run back.
 fn last_result(progress: &Progress, judged: bool) -> Option<String> {
     let steps = progress.plan.steps.iter().zip(&progress.steps).enumerate().rev();
-    let mut last = steps.filter(|(_, (planned, run))| !planned.is_final() && run.is_finished());
+    let mut last =
+        steps.filter(|(_, (planned, run))| !planned.is_final() && !planned.is_hitl() && run.is_finished());
     let (at, (_, run)) = last.find(|(_, (_, run))| !matches!(run, StepRun::Skipped { same_as: None }))?;
     match run {
         StepRun::Failed { .. } if !judged => None,

@@ -8,8 +8,8 @@ use super::payload::{common, written};
 use super::results::Results;
 use super::{ModelRequest, render};
 use crate::contract::ToolContract;
-use crate::machine::{Effect, EffectKind, Progress, State, local};
-use crate::spec::{Doer, Execution, RoleName, Rules};
+use crate::machine::{Effect, EffectKind, State, known_by, local};
+use crate::spec::{Doer, RoleName, Rules};
 
 /// Renders the request of a model effect, in the run that it belongs to. Pure.
 ///
@@ -33,30 +33,11 @@ fn member(rules: &Rules, state: &State, step: u32) -> Option<ModelRequest> {
     payload.task = Some(planned.told()).filter(|told| !told.is_empty());
     payload.input = source.and_then(|source| progress.output(source)).or(planned.given());
     payload.tool = planned.with.as_deref();
-    let known = known_by(rules, state, progress, step);
+    let known = known_by(rules, &state.task, step);
     if !known.is_empty() {
         payload.tool_results = Some(Results::only(rules, progress, known));
     }
     Some(ModelRequest { frame: frame.clone(), payload: written(&payload), conversation: Vec::new() })
-}
-
-/// The steps whose results a step may be shown. One by one, all before it. Side by side, what else has
-/// finished by now is chance: those of earlier drafts, and those that it waits for, directly or not.
-fn known_by(rules: &Rules, state: &State, progress: &Progress, step: u32) -> Vec<u32> {
-    let finished = |at: &u32| progress.steps.get(*at as usize).is_some_and(|run| run.is_finished());
-    if rules.policy().execution == Execution::Sequential {
-        return (0..step).filter(finished).collect();
-    }
-    let first = state.task.first_step() as u32;
-    let mut known: std::collections::BTreeSet<u32> = (0..first.min(step)).collect();
-    let needs = |at: u32| progress.schedule.links.needs.get(at as usize).into_iter().flatten().copied();
-    let mut open: Vec<u32> = needs(step).collect();
-    while let Some(at) = open.pop() {
-        if known.insert(at) {
-            open.extend(needs(at));
-        }
-    }
-    known.into_iter().filter(finished).collect()
 }
 
 /// The tool of a call effect and the input it is called with, in the run that it belongs to.

@@ -6,7 +6,7 @@ use super::results::{Results, parts};
 use super::situation::{Remaining, Situation};
 use super::{ModelRequest, conversation};
 use crate::contract::{Decision, Plan, PlanStep, Source};
-use crate::machine::{Asking, ExecuteStage, Phase, State, Task, Turn};
+use crate::machine::{Asking, ExecuteStage, Finding, Phase, State, Task, Turn};
 use crate::spec::{Horizon, Intake, Memory, Planner, RoleName, Rules, Suggested, ValidateAt};
 
 /// The keys a model may find in its payload, in this order; what does not apply is left out.
@@ -28,6 +28,9 @@ pub(super) struct Payload<'a> {
     /// In a nested run: the output that it works on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub material: Option<&'a str>,
+    /// In a nested run: what the steps before it found.
+    #[serde(skip_serializing_if = "<[Finding]>::is_empty")]
+    pub findings: &'a [Finding],
     #[serde(skip_serializing_if = "str::is_empty")]
     pub now: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,6 +166,7 @@ pub(super) fn common<'a>(rules: &Rules, task: &'a Task, role: RoleName) -> Paylo
         intent_confidence: confidence.map(|confidence| format!("{}%", confidence.percent())),
         on_behalf_of: input.on_behalf_of.as_deref(),
         material: input.material.as_deref(),
+        findings: &input.findings,
         now: &input.now,
         history: history(rules, task, role),
         outline: if role == RoleName::Scope || role.plans() { &input.outline } else { &[] },
@@ -250,13 +254,10 @@ fn judging<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
 
 fn writing<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
     done(payload, rules, task);
-    for run in task.progress.iter().flat_map(|progress| &progress.steps) {
-        for source in run.sources() {
-            if !payload.sources.contains(&source) {
-                payload.sources.push(source);
-            }
-        }
-    }
+    let runs = task.progress.iter().flat_map(|progress| &progress.steps);
+    let mut known = std::collections::BTreeSet::new();
+    let sources = runs.flat_map(|run| run.sources()).filter(|source| known.insert(*source));
+    payload.sources = sources.collect();
 }
 
 fn repair(phase: &Phase) -> Option<RepairNote<'_>> {

@@ -31,10 +31,14 @@ impl Bounds {
     pub(super) fn of(rules: &Rules) -> Self {
         let spec = rules.spec();
         let steps = Steps::of(rules);
-        let model_calls = spec.limits.max_model_calls.unwrap_or(u32::MAX).min(replies(rules, &steps));
+        let model_calls = spec
+            .limits
+            .max_model_calls
+            .unwrap_or(u32::MAX)
+            .min(own_replies(rules, &steps).saturating_add(steps.model_calls));
         let tool_calls = spec.limits.max_tool_calls.unwrap_or(u32::MAX).min(steps.tool_calls);
         let calls = [model_calls, tool_calls, steps.others].into_iter().fold(0, u32::saturating_add);
-        let all = calls.min(replies(rules, &steps) - steps.model_calls + steps.transitions);
+        let all = calls.min(own_replies(rules, &steps).saturating_add(steps.transitions));
         let transitions = spec.limits.max_transitions.unwrap_or(u32::MAX).min(all);
         Bounds { model_calls, tool_calls, transitions }
     }
@@ -95,8 +99,8 @@ fn drafts(spec: &Spec) -> u32 {
     }
 }
 
-/// The most replies that may be asked for, repairs included.
-fn replies(rules: &Rules, steps: &Steps) -> u32 {
+/// The most replies that the phases may ask for, repairs included; those of the steps not.
+fn own_replies(rules: &Rules, steps: &Steps) -> u32 {
     let spec = rules.spec();
     let policy = &spec.policy;
     let drafts = drafts(spec);
@@ -123,11 +127,7 @@ fn replies(rules: &Rules, steps: &Steps) -> u32 {
             points.saturating_mul(asks(RoleName::Orchestrator))
         }
     };
-    let parts = [
-        drafts.saturating_mul(planning.saturating_add(judging)),
-        written.saturating_mul(writing),
-        decisions,
-        steps.model_calls,
-    ];
+    let parts =
+        [drafts.saturating_mul(planning.saturating_add(judging)), written.saturating_mul(writing), decisions];
     intake.chain(parts).fold(0, u32::saturating_add)
 }

@@ -19,7 +19,7 @@ pub struct RequestFrame {
     pub model: Option<String>,
     /// The system message.
     pub system: String,
-    /// The tools and agents that the reply may name; empty for roles that plan nothing.
+    /// The tools and agents that the reply may name; empty for roles that name none.
     pub tools: Vec<ToolContract>,
     /// Whether they are offered as native tool calls, and not as a list in the system message.
     #[serde(skip_serializing_if = "is_false")]

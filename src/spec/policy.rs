@@ -204,7 +204,7 @@ impl StepTries {
     }
 }
 
-/// A call that must have been made before there may be an answer.
+/// A call that must have been made before there may be an answer. One that failed was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequiredCall {

@@ -251,6 +251,10 @@ fn doer(spec: &Spec, at: usize, depth: usize) -> Result<Doer, SpecError> {
     match (&member.role, &member.spec) {
         (Some(role), None) => {
             super::check::check_role(role, "role")?;
+            if role.on_failure == Some(OnFailure::Repair) {
+                let problem = "a role that does a step is not asked again; `policy.step_tries` says how often it is tried";
+                return Err(SpecError::at("role.on_failure", problem));
+            }
             Ok(Doer::Role(Arc::new(member_frame(member, role))))
         }
         (None, Some(_)) if depth == MAX_NESTING => {

@@ -61,9 +61,11 @@ impl Suggestions {
                 let input = Some(as_text).filter(fits).or_else(|| as_json().filter(fits));
                 let suggested = input.map(|input| Suggested { tool: rule.tool.clone(), input });
                 found.extend(suggested.filter(|suggested| !found.contains(suggested)));
+                if found.len() == MAX_SUGGESTED {
+                    return found;
+                }
             }
         }
-        found.truncate(MAX_SUGGESTED);
         found
     }
 }

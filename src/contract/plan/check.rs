@@ -110,6 +110,9 @@ impl PlanContract {
 
     /// Which of the agents this is, from 0; `None` where the name is a tool's or nobody's.
     pub fn agent(&self, name: &str) -> Option<usize> {
+        if self.tool_count == self.tools.len() {
+            return None;
+        }
         self.position(name)?.checked_sub(self.tool_count)
     }
 

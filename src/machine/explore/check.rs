@@ -217,7 +217,7 @@ impl Checks {
             Spent::Nothing => false,
             Spent::ModelCalls => asks_model,
             Spent::ToolCalls => begins_plan && calls_tool,
-            Spent::Transitions => asks_model || (begins_plan && calls_tool),
+            Spent::Transitions => !step.effects.is_empty(),
         };
         self.claim(BOUNDED, !over, || {
             format!("{}{}: asks for {:?}", letter.name, spent.said(), step.effects)

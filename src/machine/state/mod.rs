@@ -6,7 +6,9 @@ mod task;
 
 pub use error::{ErrorCode, Failure, RunError};
 pub use steps::{NestedRun, Progress, Schedule, StepRun};
-pub use task::{Artifacts, Counters, Decided, Draft, Feedback, Input, Speaker, Task, Turn, Understanding};
+pub use task::{
+    Artifacts, Counters, Decided, Draft, Feedback, Finding, Input, Speaker, Task, Turn, Understanding,
+};
 
 use std::fmt;
 

@@ -201,6 +201,9 @@ pub struct Schedule {
     pub missing: Vec<u32>,
     /// Steps that wait for nothing and have not started.
     pub ready: BTreeSet<u32>,
+    /// Steps that a person does and that are not finished: no step behind one starts before it is.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub people: BTreeSet<u32>,
     /// How many steps run, waiting ones included.
     pub running: u32,
     /// How many steps are finished, failed and skipped ones included.

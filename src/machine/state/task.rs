@@ -33,6 +33,10 @@ pub struct Input {
     /// For a nested run: the output of an earlier step that it works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub material: Option<String>,
+    /// For a nested run: what the steps before it found, as far as it does not depend on chance which
+    /// of them have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
     /// For a nested run: the question of the run that it works for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<String>,
@@ -43,6 +47,19 @@ impl Input {
     pub fn question(question: impl Into<String>) -> Self {
         Input { question: question.into(), ..Input::default() }
     }
+}
+
+/// What a step before found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Finding {
+    /// Who found it: an agent, a tool, or a person (`hitl`).
+    pub by: String,
+    /// What they were to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// What came of it.
+    pub output: String,
 }
 
 /// What was said earlier in the thread.
@@ -180,7 +197,7 @@ pub struct Draft {
     /// What the planner said beside its calls.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub said: String,
-    /// What the validator said of it.
+    /// What the validator said of it, where the planner goes on and is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }

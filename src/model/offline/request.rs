@@ -101,6 +101,10 @@ impl<'a> Payload<'a> {
         if let Some(material) = self.material {
             records.push(json!({"tool": "material", "status": "completed", "output": material}));
         }
+        for finding in self.list("findings") {
+            let [by, output] = ["by", "output"].map(|key| finding.get(key).cloned().unwrap_or_default());
+            records.push(json!({"tool": by, "status": "completed", "output": output}));
+        }
         records
     }
 
