@@ -62,7 +62,7 @@ fn tell(spec: Spec, answers: &[Say]) -> Told {
         let event = match answer {
             Text(text) => Event::ModelReplied { effect: id, reply: ModelReply::text(*text) },
             Class(class) => {
-                let failure = ModelFailure { class: *class, message: "said so".into() };
+                let failure = ModelFailure::new(*class, "said so");
                 Event::ModelFailed { effect: id, failure }
             }
             Found => Event::ToolReturned { effect: id, outcome: ToolOutcome::returned("결과") },
@@ -515,7 +515,7 @@ fn an_answer_of_the_wrong_kind_is_refused_and_so_is_an_asking_zero() {
     assert_eq!(admit(&rules, &begun, &replied(zero, PLAN)), Err(Refusal::NeverAsked(zero)));
     let running = transition(&rules, begun, replied(plan, PLAN)).expect("fits").state;
     assert_eq!(admit(&rules, &running, &replied(step, "found")), Err(Refusal::WrongKind(step)));
-    let failure = ModelFailure { class: FailureClass::Refusal, message: "no".into() };
+    let failure = ModelFailure::new(FailureClass::Refusal, "no");
     let failed = Event::ModelFailed { effect: step, failure };
     assert_eq!(admit(&rules, &running, &failed), Err(Refusal::WrongKind(step)));
 }

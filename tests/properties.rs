@@ -284,7 +284,7 @@ fn event(rules: &Rules, state: &State, effect: Effect, answer: &Answer, plans: &
             Answer::Bad(text) => Event::ModelReplied { effect: id, reply: ModelReply::text(text.clone()) },
             Answer::Failed(n) => {
                 let class = FailureClass::ALL[*n as usize % FailureClass::ALL.len()];
-                Event::ModelFailed { effect: id, failure: ModelFailure { class, message: "m".into() } }
+                Event::ModelFailed { effect: id, failure: ModelFailure::new(class, "m") }
             }
         },
     }

@@ -35,7 +35,9 @@ fn embedder(settings: &Settings) -> Outcome<Option<std::sync::Arc<dyn crate::too
 
     let Some(server) = &settings.embeddings else { return Ok(None) };
     let bad = |error: crate::driver::ToolError| Failure::unusable(format!("[embeddings]: {error}"));
-    let mut client = Embeddings::new(&server.base_url, &server.model).map_err(bad)?;
+    let client = Embeddings::new(&server.base_url, &server.model).map_err(bad)?;
+    // A search by words alone is better than a long wait.
+    let mut client = client.retry(crate::tool::retry::Retry::default().tries(2));
     if let Some(key) = &server.key {
         client = client.key(key.clone()).map_err(bad)?;
     }

@@ -39,6 +39,8 @@ pub fn object(asked: &Asked<'_>, state: Option<&State>) -> Value {
         "fixture": asked.record.map(|path| path.display().to_string()),
         "counters": task.map(|task| &task.counters),
         "spent": state.map(|state| Spent::of(state, asked.prices).json(asked.currency)),
+        "sources": task.map_or(&[][..], |task| &task.artifacts.sources),
+        "orchestration_decisions": task.map_or(&[][..], |task| &task.decisions),
         "tainted": task.map(|task| task.tainted),
         "steps": state.map_or_else(Vec::new, steps),
         "trace": task.map_or(&[][..], |task| &task.trace),

@@ -28,8 +28,22 @@ pub fn agent(
         }
     };
     let spec = priced(adjusted(spec, args), args, settings)?;
+    not_held_to(&spec);
     let (model, name) = world::model(settings)?;
     Ok((world::agent(spec, settings, model, human)?, name))
+}
+
+/// Says which calls an agent is not held to because their tool is not at hand.
+fn not_held_to(spec: &Spec) {
+    let Some(whole) = agents::shipped(&spec.name) else { return };
+    let held = |tool: &str| spec.policy.required_calls.iter().any(|required| required.tool == tool);
+    for required in whole.policy.required_calls.iter().filter(|required| !held(&required.tool)) {
+        let tool = &required.tool;
+        super::out::complain(&format!(
+            "planwright: the tool `{tool}` is not at hand, so the agent {} is not held to call it",
+            spec.name
+        ));
+    }
 }
 
 /// The spec with the limits that this call asks for.

@@ -9,7 +9,7 @@ use super::report::{self, Asked};
 use super::run::{at_terminal, farewell};
 use super::screen::Screen;
 use super::style::Color;
-use super::{agent, interrupt, world};
+use super::{agent, contract, interrupt, world};
 use crate::contract::PlanStep;
 use crate::driver::in_doubt;
 use crate::journal::{FileJournal, Journal, fold};
@@ -43,7 +43,13 @@ pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
         }
         screen.note(&format!("{name} answers, agent {}", spec.name));
         currency.clone_from(&settings.currency);
-        (world::agent(spec, &settings, model, at_terminal(color))?, name)
+        let agent = world::agent(spec, &settings, model, at_terminal(color))?;
+        let began_with = &folded.state.task.input.outline;
+        if *began_with != contract::outline(&agent, &settings)? {
+            let problem = "the run began with another contract than the one at hand";
+            return Err(Failure::unusable(problem).hint("name the same --contract as before"));
+        }
+        (agent, name)
     };
     let token = interrupt::listen(screen.voice.clone(), farewell(Some(&args.journal))).begin();
     let watch = args.show.watch(&screen);

@@ -13,7 +13,7 @@ use super::report::{self, Asked};
 use super::screen::Screen;
 use super::style::{Color, Style};
 use super::{agent, contract, interrupt, prepare};
-use crate::driver::{Human, now};
+use crate::driver::{Human, time_for};
 use crate::journal::{FileJournal, Fixture, Journal};
 use crate::machine::Input;
 
@@ -128,7 +128,7 @@ fn ask(
     prepare::introduce(&agent, &model, &settings, screen);
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
     let token = interrupt::listen(screen.voice.clone(), farewell(args.journal.as_deref())).begin();
-    let now = args.now.clone().unwrap_or_else(now);
+    let now = args.now.clone().unwrap_or_else(|| time_for(agent.rules().policy()));
     let input = contract::input(Input { now, ..Input::question(question.clone()) }, args, &agent)?;
     let input = Input { outline: contract::outline(&agent, &settings)?, ..input };
     let watch = args.show.watch(screen);

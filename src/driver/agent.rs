@@ -51,7 +51,7 @@ impl Agent {
     /// [`Stopped`]. A run that ends in ERROR is a [`Run`] with an [`error`](Run::error), one that waits
     /// for a person is a [`Run`] that [is waiting](Run::is_waiting).
     pub fn run(&self, question: impl Into<String>) -> Result<Run, Stopped> {
-        self.job(asked(question)).run()
+        self.job(asked(self, question)).run()
     }
 
     /// A run to be configured: where its records go, who watches, who may cancel it.
@@ -77,7 +77,7 @@ impl Agent {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stream(&self, question: impl Into<String>) -> Stream {
-        self.stream_of(asked(question))
+        self.stream_of(asked(self, question))
     }
 
     /// The same, from a whole input.
@@ -144,9 +144,9 @@ impl Agent {
     }
 }
 
-/// A question asked now.
-pub(super) fn asked(question: impl Into<String>) -> Input {
-    Input { now: super::now(), ..Input::question(question) }
+/// A question asked now, as the agent's models are told the time.
+pub(super) fn asked(agent: &Agent, question: impl Into<String>) -> Input {
+    Input { now: super::time_for(agent.rules.policy()), ..Input::question(question) }
 }
 
 impl Fixture {

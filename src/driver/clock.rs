@@ -10,6 +10,18 @@ pub fn now() -> String {
     now.round(to_the_second).unwrap_or(now).to_string()
 }
 
+/// The day alone, for agents whose replies are cached: their requests of one day are the same.
+pub fn today() -> String {
+    let now = jiff::Zoned::now();
+    let zone = now.time_zone().iana_name().map_or_else(String::new, |name| format!("[{name}]"));
+    format!("{}{zone}", now.date())
+}
+
+/// What the models of an agent are told of the time.
+pub fn time_for(policy: &crate::spec::Policy) -> String {
+    if policy.enable_cache { today() } else { now() }
+}
+
 /// Lets time pass where a run waits before another try. A test puts in one that writes down how long
 /// it was to be, and returns at once.
 ///

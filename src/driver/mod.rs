@@ -33,7 +33,7 @@ mod tokens;
 
 pub use agent::Agent;
 pub use builder::AgentBuilder;
-pub use clock::{Sleeper, now};
+pub use clock::{Sleeper, now, time_for};
 pub use job::Job;
 pub use observer::{Observer, Signal};
 pub use ports::{

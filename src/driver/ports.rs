@@ -63,7 +63,7 @@ pub enum ModelError {
 impl ModelError {
     /// An answer that is no reply.
     pub fn failed(class: FailureClass, message: impl Into<String>) -> Self {
-        ModelError::Failed(ModelFailure { class, message: message.into() })
+        ModelError::Failed(ModelFailure::new(class, message))
     }
 
     /// No answer.

@@ -136,7 +136,7 @@ impl Thread {
     }
 
     fn input(&self, question: String) -> Input {
-        let mut input = Input { outline: self.outline.clone(), ..asked(question) };
+        let mut input = Input { outline: self.outline.clone(), ..asked(&self.agent, question) };
         if self.agent.rules().policy().memory == Memory::Thread {
             remember(&mut input, &self.turns);
         }

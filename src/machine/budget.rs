@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::effect_id::EffectId;
-use super::event::{Effect, ModelReply};
+use super::event::{Effect, ModelReply, Usage};
 use super::start;
 use super::state::{Counters, ErrorCode, StepRun, Task};
 use crate::contract::PlanStep;
@@ -216,14 +216,18 @@ pub(super) fn ask_person(task: &Task, context: &mut Context<'_>, id: EffectId, s
 
 /// Counts what a reply cost.
 pub(super) fn spend(task: &mut Task, rules: &Rules, role: RoleName, reply: &ModelReply) {
-    let usage = reply.usage;
     task.counters.cached_replies += u32::from(reply.cached);
+    charge(task, rules, role, reply.usage, &reply.model);
+}
+
+/// Counts what an answer cost, reply or none.
+pub(super) fn charge(task: &mut Task, rules: &Rules, role: RoleName, usage: Usage, model: &str) {
     if usage.is_zero() {
         return;
     }
     task.counters.usage.add(usage);
     task.usage_by_role.entry(role).or_default().add(usage);
-    if let Some(price) = rules.spec().prices.get(&reply.model) {
+    if let Some(price) = rules.spec().prices.get(model) {
         let cost = price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens);
         task.counters.cost = task.counters.cost.plus(cost);
     }

@@ -235,6 +235,19 @@ pub struct ModelFailure {
     pub class: FailureClass,
     /// What the server or the model said.
     pub message: String,
+    /// What it cost.
+    #[serde(default, skip_serializing_if = "Usage::is_zero")]
+    pub usage: Usage,
+    /// The name that the model was asked under, where its price is to be known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+}
+
+impl ModelFailure {
+    /// An answer of this kind that cost nothing that is known.
+    pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
+        ModelFailure { class, message: message.into(), usage: Usage::default(), model: String::new() }
+    }
 }
 
 impl fmt::Display for ModelFailure {

@@ -86,10 +86,13 @@ fn outcome(step: u32, attempt: u32, event: Event, task: &mut Task, rules: &Rules
                 },
             }
         }
-        Event::ModelFailed { failure, .. } => match fallback {
-            Some(OnFailure::Fallback(output)) => instead(output),
-            _ => failed(format!("ERROR: {failure}")),
-        },
+        Event::ModelFailed { failure, .. } => {
+            budget::charge(task, rules, RoleName::Agent, failure.usage, &failure.model);
+            match fallback {
+                Some(OnFailure::Fallback(output)) => instead(output),
+                _ => failed(format!("ERROR: {failure}")),
+            }
+        }
         _ => return None,
     })
 }

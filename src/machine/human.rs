@@ -13,7 +13,7 @@ use crate::contract::{ContractError, PlanStep};
 use crate::spec::{OnRejection, Rules};
 
 /// What an edited step is recorded as.
-const EDITED: &str = "(the remaining steps were edited)";
+pub(super) const EDITED: &str = "(the remaining steps were edited)";
 
 /// Asks a person about a step.
 pub(super) fn ask(stage: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>, step: u32) {

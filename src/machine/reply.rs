@@ -76,6 +76,7 @@ pub(super) fn read<T>(
             }
         }
         Some(Event::ModelFailed { failure, .. }) => {
+            budget::charge(task, context.rules, duty.role, failure.usage, &failure.model);
             if let OnFailure::Fallback(text) = context.rules.on_failure(duty.role) {
                 return fall_back(duty, task, context, text, failure.to_string(), read);
             }

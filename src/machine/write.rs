@@ -3,10 +3,11 @@
 
 use super::context::Context;
 use super::execute::first_failure;
+use super::human::EDITED;
 use super::outstanding::author;
 use super::reply::{self, Duty};
 use super::route::Exit;
-use super::state::{ErrorCode, Gate, PhaseName, Progress, StepRun, Task, Writing};
+use super::state::{ErrorCode, Feedback, Gate, PhaseName, Progress, StepRun, Task, Writing};
 use super::trace::TraceLine;
 use crate::contract::AnswerForm;
 use crate::spec::{RoleName, Rules, ValidateAt, Write};
@@ -23,14 +24,22 @@ pub(super) fn enter(writing: &mut Writing, task: &mut Task, context: &mut Contex
     let judged = policy.validate_at == ValidateAt::Answer;
     let answer = match policy.write {
         Write::Summary => progress.map(|progress| summary(progress, task)),
-        Write::LastResult | Write::Planner | Write::Model => {
-            progress.and_then(|progress| last_result(progress, judged))
-        }
+        Write::LastResult | Write::Planner | Write::Model => progress.and_then(last_result),
     };
     match answer.filter(|answer| !answer.trim().is_empty()) {
         Some(answer) => written(answer, task, context),
+        // There is nothing to judge, so it is as if it had been judged and sent back.
+        None if judged && writing.gate == Gate::JudgedAfterwards => sent_back(task, context),
         None => context.fail(ErrorCode::WriteError, nothing(writing.gate, task)),
     }
+}
+
+fn sent_back(task: &mut Task, context: &mut Context<'_>) {
+    let reason = nothing(Gate::JudgedAfterwards, task);
+    task.trace.push(TraceLine::Write { ok: false, final_chars: None, error: Some(reason.clone()) });
+    let fix_hint = "Plan another way to a last step that gives the answer.".to_owned();
+    task.feedback = Some(Feedback { reason, fix_hint, step_failed: true, ..Feedback::default() });
+    context.leave(Exit::StepFailed);
 }
 
 fn nothing(gate: Gate, task: &Task) -> String {
@@ -41,15 +50,15 @@ fn nothing(gate: Gate, task: &Task) -> String {
     }
 }
 
-/// The output of the last step that was not left out. That it failed is no answer, unless somebody is
-/// to judge it and may send the run back.
-fn last_result(progress: &Progress, judged: bool) -> Option<String> {
+/// The output of the last step that was not left out. That it failed is no answer.
+fn last_result(progress: &Progress) -> Option<String> {
     let steps = progress.plan.steps.iter().zip(&progress.steps).enumerate().rev();
-    let mut last =
-        steps.filter(|(_, (planned, run))| !planned.is_final() && !planned.is_hitl() && run.is_finished());
+    let mut last = steps.filter(|(_, (planned, run))| {
+        !planned.is_final() && run.is_finished() && run.output() != Some(EDITED)
+    });
     let (at, (_, run)) = last.find(|(_, (_, run))| !matches!(run, StepRun::Skipped { same_as: None }))?;
     match run {
-        StepRun::Failed { .. } if !judged => None,
+        StepRun::Failed { .. } => None,
         _ => progress.output(at as u32).map(str::to_owned),
     }
 }

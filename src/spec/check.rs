@@ -3,8 +3,8 @@
 
 use super::rules::asks;
 use super::{
-    Approval, Execution, Horizon, Intake, Memory, OnExhausted, OnReplan, OnStepFailure, Orchestrate, Planner,
-    Role, RoleName, Spec, SpecError, Validate, ValidateAt, Write,
+    Approval, Execution, Horizon, Intake, Memory, OnExhausted, OnRejection, OnReplan, OnStepFailure,
+    Orchestrate, Planner, Role, RoleName, Spec, SpecError, Validate, ValidateAt, Write,
 };
 use crate::contract::{FinalStep, HITL, IntentForm, StepField};
 
@@ -64,6 +64,13 @@ fn check_plan(spec: &Spec) -> Checked {
             "tools",
             "a plan without `final_answer` needs a tool or an agent; expected at least one",
         );
+    }
+    if let Some(field) = plan.required.iter().find(|field| !plan.fields.contains(field)) {
+        let problem = format!("`{}` is required, and `plan.fields` does not offer it", field.as_str());
+        return refuse("policy.plan.required", problem);
+    }
+    if spec.policy.planner != Planner::Json && !plan.fields.is_empty() {
+        return refuse("policy.plan.fields", "never read: only a plan in JSON has step fields");
     }
     if plan.fields.contains(&StepField::HitlQuestion) && spec.policy.approval == Approval::Never {
         return refuse("policy.plan.fields", "`hitl_question` is offered, and `approval` is \"never\"");
@@ -176,6 +183,9 @@ fn check_steps(spec: &Spec) -> Checked {
 
 fn check_replans(spec: &Spec) -> Checked {
     let policy = &spec.policy;
+    if policy.on_rejection == OnRejection::Replan && policy.approval == Approval::Never {
+        return refuse("policy.on_rejection", "never read: nobody is asked under `approval = \"never\"`");
+    }
     let nothing_replans = "nothing in this policy replans (`validate` is \"off\" and `on_step_failure` is not \
                            \"replan\")";
     if policy.on_exhausted == OnExhausted::Write {
@@ -293,6 +303,14 @@ fn check_intake(spec: &Spec) -> Checked {
         return refuse(
             "policy.intake",
             "\"previous_context\" is never asked under `memory = \"none\"`: there are no earlier turns",
+        );
+    }
+    if policy.intent.form == IntentForm::Text
+        && !(policy.intent.kinds.is_empty() && policy.intent.answer_at_once.is_empty())
+    {
+        return refuse(
+            "policy.intent.kinds",
+            "never matched: under `form = \"text\"` the intent is free text",
         );
     }
     let known = |kind: &&String| !policy.intent.kinds.is_empty() && !policy.intent.kinds.contains(kind);

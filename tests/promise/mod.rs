@@ -203,7 +203,7 @@ impl Say {
         match self.clone() {
             Say::Reply(reply) => Event::ModelReplied { effect, reply },
             Say::Class(class) => {
-                let failure = ModelFailure { class, message: "said so".into() };
+                let failure = ModelFailure::new(class, "said so");
                 Event::ModelFailed { effect, failure }
             }
             Say::Found(outcome) => Event::ToolReturned { effect, outcome },

@@ -158,6 +158,7 @@ fn most_steps(spec: &Spec) -> u32 {
     let few = policy.horizon == Horizon::Next || policy.orchestrate == Orchestrate::EachStep;
     let some = policy.step_tries.tries > 1 || policy.execution != Execution::Sequential;
     match (few, some) {
+        (true, _) if policy.horizon == Horizon::Next && policy.orchestrate == Orchestrate::EachStep => 1,
         (true, _) => 2,
         (false, true) => 4 + u32::from(finished),
         (false, false) => MOST_STEPS,

@@ -139,7 +139,9 @@ impl Evidence {
             let part = clean(field("part").trim(), MAX_SOURCE);
             let names = [document.as_str(), part.as_str()];
             let name = names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(", ");
-            self.passage(if name.is_empty() { tool } else { &name }, field("text"));
+            // What is asked for by its number is found by it.
+            let text = format!("{part}\n{}", field("text"));
+            self.passage(if name.is_empty() { tool } else { &name }, &text);
         }
         true
     }

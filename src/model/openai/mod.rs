@@ -36,7 +36,7 @@ use self::stream::Reader;
 use self::trouble::Trouble;
 use super::http::{Bounded, Client, redact, retry_after, shown};
 use crate::driver::{Cause, Model, ModelError, Secret, TokenSink, Unanswered};
-use crate::machine::ModelReply;
+use crate::machine::{ModelFailure, ModelReply};
 use crate::prompt::ModelRequest;
 
 /// Most bytes read of what a server says instead of an answer.
@@ -192,6 +192,12 @@ impl Model for OpenAi {
                 }
                 Err(Trouble::Failed(error)) => {
                     self.learn(model, dialect);
+                    let error = match error {
+                        ModelError::Failed(failure) => {
+                            ModelError::Failed(ModelFailure { model: model.to_owned(), ..failure })
+                        }
+                        other => other,
+                    };
                     (error, false)
                 }
                 Err(Trouble::Unanswered { error, passing }) => (ModelError::Unanswered(error), passing),

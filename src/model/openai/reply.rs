@@ -89,8 +89,13 @@ impl Draft {
         self.has_choice
     }
 
-    /// The reply, or what came in place of one.
+    /// The reply, or what came in place of one. Either costs what the server says.
     pub(super) fn finish(self) -> Result<ModelReply, Trouble> {
+        let usage = self.usage;
+        self.read().map_err(|trouble| trouble.costing(usage))
+    }
+
+    fn read(self) -> Result<ModelReply, Trouble> {
         let finish = self.finish.unwrap_or_default().to_lowercase();
         let filtered =
             ["content_filter", "content-filter", "safety"].iter().any(|word| finish.contains(word));

@@ -4,7 +4,7 @@ use ureq::http::header::{HeaderMap, LOCATION};
 
 use super::said::Said;
 use crate::driver::{Cause, ModelError, Unanswered};
-use crate::machine::FailureClass;
+use crate::machine::{FailureClass, ModelFailure, Usage};
 use crate::model::http::{Broken, shown};
 
 /// Why one try gave no reply.
@@ -21,6 +21,16 @@ pub(super) enum Trouble {
 impl Trouble {
     pub(super) fn failed(class: FailureClass, message: impl Into<String>) -> Self {
         Trouble::Failed(ModelError::failed(class, message))
+    }
+
+    /// The same, for which the server counts this.
+    pub(super) fn costing(self, usage: Usage) -> Self {
+        match self {
+            Trouble::Failed(ModelError::Failed(failure)) => {
+                Trouble::Failed(ModelError::Failed(ModelFailure { usage, ..failure }))
+            }
+            other => other,
+        }
     }
 
     pub(super) fn passing(cause: Cause, message: impl Into<String>) -> Self {

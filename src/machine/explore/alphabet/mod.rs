@@ -60,7 +60,7 @@ fn answers(rules: &Rules, state: &State, effect: Effect, letters: &mut Vec<Lette
                 letters.push(letter(name, Event::ModelReplied { effect: id, reply }, true));
             }
             for class in FailureClass::ALL {
-                let failure = ModelFailure { class, message: "…".into() };
+                let failure = ModelFailure::new(class, "…");
                 let event = Event::ModelFailed { effect: id, failure };
                 letters.push(letter(format!("{role}: {class}"), event, true));
             }
@@ -127,7 +127,7 @@ fn strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
 }
 
 fn of_every_kind(effect: EffectId) -> [(&'static str, Event); 5] {
-    let failure = ModelFailure { class: FailureClass::Refusal, message: "…".into() };
+    let failure = ModelFailure::new(FailureClass::Refusal, "…");
     [
         ("stray reply", Event::ModelReplied { effect, reply: ModelReply::text("{}") }),
         ("stray failure", Event::ModelFailed { effect, failure }),

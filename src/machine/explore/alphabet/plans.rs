@@ -210,8 +210,9 @@ pub(super) fn called(rules: &Rules, state: &State) -> Replies {
 /// The first call that succeeded in an earlier round, again.
 fn repeated(state: &State) -> Option<(String, ModelReply)> {
     let progress = state.task.progress.as_ref()?;
-    let mut steps = progress.plan.steps.iter().zip(&progress.steps);
-    let (planned, _) = steps.find(|(_, run)| matches!(run, StepRun::Completed { .. }))?;
+    let steps = progress.plan.steps.iter().zip(&progress.steps);
+    let done = steps.filter(|(_, run)| matches!(run, StepRun::Completed { .. }));
+    let (planned, _) = done.min_by_key(|(planned, _)| &planned.tool)?;
     let arguments = json!({"input": planned.input});
     Some(("an earlier call again".into(), ModelReply::calls([(planned.tool.clone(), arguments)])))
 }
