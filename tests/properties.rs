@@ -116,7 +116,7 @@ const CONTEXTS: [&str; 3] =
 fn says(rules: &Rules, state: &State, role: RoleName, plans: &[&str], n: usize) -> ModelReply {
     let one = |texts: &[&str]| ModelReply::text(texts[n % texts.len()]);
     match role {
-        RoleName::Planner | RoleName::Replanner if n % 2 == 0 && fits(rules, plans) => {
+        RoleName::Planner | RoleName::Replanner if n.is_multiple_of(2) && fits(rules, plans) => {
             ModelReply::text(plans[n / 2 % plans.len()])
         }
         RoleName::Planner | RoleName::Replanner => drafted(rules, state, n),
@@ -146,9 +146,9 @@ fn understood(rules: &Rules, n: usize) -> ModelReply {
     let kind = if policy.kinds.is_empty() { "묻다" } else { &policy.kinds[n % policy.kinds.len()] };
     ModelReply::text(match policy.form {
         _ if n % 5 == 4 => r#"{"intent": 7}"#.to_owned(),
-        IntentForm::Query => {
-            json_text(json!({"intent": kind, "rewritten_query": "다시 쓴 질문", "needs_tool": n % 3 != 0}))
-        }
+        IntentForm::Query => json_text(
+            json!({"intent": kind, "rewritten_query": "다시 쓴 질문", "needs_tool": !n.is_multiple_of(3)}),
+        ),
         IntentForm::Kind => json_text(json!({"intent_type": kind, "confidence": 0.5})),
         IntentForm::Text => "무언가를 알고 싶다".to_owned(),
     })
@@ -220,7 +220,7 @@ fn drafted(rules: &Rules, state: &State, n: usize) -> ModelReply {
             let step = |at: usize| json!({"tool": tool(at).name, "input": fresh(at), "task": "할 일", "description": "…"});
             let mut steps: Vec<Value> = (0..size).map(step).collect();
             let first = !mixed && which == 0;
-            if size == 3 && first && n % 2 == 0 && !policy.keeps_steps() {
+            if size == 3 && first && n.is_multiple_of(2) && !policy.keeps_steps() {
                 steps[1]["depends_on"] = json!(["step_1"]);
                 steps[2]["depends_on"] = json!(["step_2"]);
             }
@@ -418,7 +418,8 @@ fn one_step(
 
 /// The rules of a shipped agent with small numbers, and every abstract state that they reach.
 fn explored(name: &str) -> &'static (Rules, BTreeSet<Key>) {
-    static EXPLORED: LazyLock<BTreeMap<&'static str, OnceLock<(Rules, BTreeSet<Key>)>>> =
+    type Explored = OnceLock<(Rules, BTreeSet<Key>)>;
+    static EXPLORED: LazyLock<BTreeMap<&'static str, Explored>> =
         LazyLock::new(|| agents::names().map(|name| (name, OnceLock::new())).collect());
     EXPLORED[name].get_or_init(|| {
         let mut spec = agents::shipped(name).expect("shipped");

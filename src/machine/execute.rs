@@ -275,6 +275,6 @@ pub(super) fn place(task: &Task, step: u32, attempt: u32) -> Place {
 }
 
 /// The progress under way.
-pub(super) fn slot<'a>(progress: &'a mut Option<Progress>, step: u32) -> Option<&'a mut StepRun> {
+pub(super) fn slot(progress: &mut Option<Progress>, step: u32) -> Option<&mut StepRun> {
     progress.as_mut()?.steps.get_mut(step as usize)
 }

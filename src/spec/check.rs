@@ -75,7 +75,8 @@ fn check_plan(spec: &Spec) -> Checked {
     if plan.fields.contains(&StepField::HitlQuestion) && spec.policy.approval == Approval::Never {
         return refuse("policy.plan.fields", "`hitl_question` is offered, and `approval` is \"never\"");
     }
-    if plan.fields.contains(&StepField::With) && !(spec.tools.is_empty() && !spec.agents.is_empty()) {
+    let agents_alone = spec.tools.is_empty() && !spec.agents.is_empty();
+    if plan.fields.contains(&StepField::With) && !agents_alone {
         return refuse(
             "policy.plan.fields",
             "`with` is for plans that name agents and no tools of their own",

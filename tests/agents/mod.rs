@@ -4,6 +4,7 @@ mod evaluate_loop;
 mod intent_first;
 mod orchestrated;
 mod plan_then_execute;
+#[cfg(feature = "calc")]
 mod react_family;
 mod research_team;
 mod supervised;

@@ -30,16 +30,17 @@ fn answer_that_the_critic_rejects_is_planned_anew_with_seven_calls() {
 
 #[test]
 fn steps_that_wait_for_a_failed_one_are_not_run() {
-    replays(AGENT, "failing_source", 6, 3, Done("가스보일러는 연 80만 원가량 듭니다."));
-    let judged = &payloads(AGENT, "failing_source", "validator")[0];
-    let said: Vec<&str> = judged["tool_results"]
+    replays(AGENT, "failing_source", 5, 3, Done("가스보일러는 연 80만 원가량 듭니다."));
+    assert_eq!(payloads(AGENT, "failing_source", "validator").len(), 1, "what failed is not judged");
+    let sent_back = &payloads(AGENT, "failing_source", "planner")[1];
+    let said: Vec<&str> = sent_back["failed_steps"]
         .as_array()
         .unwrap()
         .iter()
         .map(|result| result["output"].as_str().unwrap())
         .collect();
-    assert_eq!(said[2], "ERROR: dependency: pump failed, so this step was not run");
-    assert_eq!(said[4], "ERROR: dependency: pump_facts failed, so this step was not run");
+    assert_eq!(said[1], "ERROR: dependency: pump failed, so this step was not run");
+    assert_eq!(said[2], "ERROR: dependency: pump_facts failed, so this step was not run");
 }
 
 #[test]

@@ -121,16 +121,11 @@ fn failing_source() -> Story {
     let writes = "가스보일러의 난방비를 답하고, 히트펌프는 찾지 못했다고 밝힌다.";
     story("failing_source", HEAT)
         .note("One search fails, so the steps that depend on it are not run, and no answer is written.")
-        .note("The critic turns the last result down; the second plan does without.")
+        .note("There is nothing for the critic to judge, so the run goes back to PLAN at once; the second plan does without.")
         .reply(graph())
         .failing_tool("search", PUMP, ("http", "the server answered 503 Service Unavailable"))
         .tool("wiki", BOILER, BOILER_FOUND)
         .reply_to(BOILER_TASK, BOILER_FACTS)
-        .reply(verdict(
-            false,
-            "히트펌프에 관한 자료가 없고 두 방식이 비교되지 않았습니다.",
-            "검색이 되지 않으니 백과사전에서 두 방식을 모두 찾으세요.",
-        ))
         .reply(plan(
             "백과사전으로 답한다.",
             &[call("boiler", "wiki", BOILER), task("answer", "writer", writes, &["boiler"])],

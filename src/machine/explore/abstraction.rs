@@ -144,7 +144,9 @@ fn plan_key(rules: &Rules, task: &Task, progress: &Progress) -> PlanKey {
     // anyway; steps that differ, or wait for each other, are not.
     let alike = tools.windows(2).all(|pair| pair[0] == pair[1]) && !linked;
     let in_order = rules.policy().execution.width() == 1 && !linked;
-    let listed = !alike && !in_order;
+    // Whether it is the last step that failed decides whether there is an answer.
+    let last_matters = rules.policy().write == Write::LastResult;
+    let listed = last_matters || (!alike && !in_order);
     let status = |run: &StepRun| match run {
         StepRun::Running { attempt } | StepRun::Nested { attempt, .. } => ("running", *attempt),
         StepRun::Waiting { attempt } => ("waiting", *attempt),

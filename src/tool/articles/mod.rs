@@ -67,7 +67,7 @@ pub struct Article {
 
 impl Article {
     /// What it is called without its title: «제5조», «제5조의2», «부칙 제1조», "Article 5", «별지 1», «전문».
-    /// No two parts of a contract have the same; a second «제5조» is «제5조 [2]».
+    /// No two parts of a contract have the same; a second «제5조» is `제5조 [2]`.
     pub fn label(&self) -> &str {
         &self.label
     }
