@@ -71,8 +71,12 @@ fn decide(
     }
     let after = task.progress.as_ref().map_or(0, |progress| progress.schedule.finished);
     let (draft, action) = (task.draft, decision.action);
-    let line =
-        TraceLine::Decision { after, decision: decision.clone(), fallback: fallback.clone(), remaining };
+    let line = TraceLine::Decision {
+        after,
+        decision: Box::new(decision.clone()),
+        fallback: fallback.clone(),
+        remaining,
+    };
     task.trace.push(line);
     task.decisions.push(Decided { draft, after, decision, fallback: fallback.is_some() });
     if action == Action::SkipRemaining {

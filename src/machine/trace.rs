@@ -102,7 +102,7 @@ pub enum TraceLine {
         /// After how many finished steps.
         after: u32,
         /// What was decided.
-        decision: Decision,
+        decision: Box<Decision>,
         /// Whether it stands in for one that could not be had or carried out, and why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fallback: Option<String>,

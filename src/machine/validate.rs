@@ -39,6 +39,6 @@ fn judge(verdict: Verdict, verdict_asks: u32, task: &mut Task, context: &mut Con
     task.trace.push(TraceLine::Validate { ok: true, verdict: Some(verdict), error: None });
     let draft = task.current();
     draft.verdict_asks = verdict_asks;
-    draft.verdict = told;
+    draft.verdict = told.map(Box::new);
     context.leave(exit);
 }

@@ -7,8 +7,11 @@ mod schema;
 pub use check::{PlanContract, PlanShape, ReadPlan};
 pub use links::{Before, Links};
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+
+use super::ContractError;
 
 /// The pseudo-tool that ends a plan. It is recorded and never called.
 pub const FINAL_ANSWER: &str = "final_answer";
@@ -87,6 +90,57 @@ struct Written {
     task: Option<String>,
     description: Option<String>,
     hitl_question: Option<String>,
+    // What happened to a step is kept by the run; a reply cannot say it.
+    status: Option<IgnoredAny>,
+    result: Option<IgnoredAny>,
+    output: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
+    hitl_response: Option<IgnoredAny>,
+    answered: Option<IgnoredAny>,
+}
+
+impl Written {
+    /// What it says that only the run may say.
+    fn run_state(&self) -> impl Iterator<Item = &'static str> {
+        let said = [
+            ("status", self.status),
+            ("result", self.result),
+            ("output", self.output),
+            ("error", self.error),
+            ("hitl_response", self.hitl_response),
+            ("answered", self.answered),
+        ];
+        said.into_iter().filter(|(_, value)| value.is_some()).map(|(field, _)| field)
+    }
+}
+
+/// A plan as models write it.
+#[derive(Deserialize)]
+struct WrittenPlan {
+    goal: Option<String>,
+    reasoning: Option<String>,
+    strategy: Option<String>,
+    #[serde(alias = "execution_steps")]
+    steps: Vec<Written>,
+}
+
+/// Most notes on what a reply says and may not.
+const MAX_NOTES: usize = 20;
+
+impl WrittenPlan {
+    /// The plan, and the places where the reply says what only the run may say.
+    fn read(self) -> Result<(Plan, Vec<String>), ContractError> {
+        let mut notes = Vec::new();
+        let mut steps = Vec::with_capacity(self.steps.len());
+        for (at, written) in self.steps.into_iter().enumerate() {
+            let said = written.run_state().map(|field| format!("$.steps[{at}].{field}"));
+            notes.extend(said.take(MAX_NOTES.saturating_sub(notes.len())));
+            let step = PlanStep::try_from(written);
+            steps.push(step.map_err(|problem| ContractError::at(format!("$.steps[{at}]"), problem))?);
+        }
+        let (goal, reasoning, strategy) = (self.goal, self.reasoning, self.strategy);
+        Ok((Plan { goal, reasoning, strategy, steps }, notes))
+    }
 }
 
 impl TryFrom<Written> for PlanStep {

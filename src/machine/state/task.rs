@@ -199,7 +199,7 @@ pub struct Draft {
     pub said: String,
     /// What the validator said of it, where the planner goes on and is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<Box<Verdict>>,
 }
 
 fn is_zero(count: &u32) -> bool {
