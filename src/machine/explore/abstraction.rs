@@ -140,8 +140,7 @@ fn plan_key(rules: &Rules, task: &Task, progress: &Progress) -> PlanKey {
         .map(|(step, _)| step.tool.as_str())
         .collect();
     let waits = |at: usize| schedule.links.needs.get(at).is_some_and(|needs| !needs.is_empty());
-    let repeats = |at: usize| schedule.twins.get(at).is_some_and(Option::is_some);
-    let linked = (first..progress.steps.len()).any(|at| waits(at) || repeats(at));
+    let linked = !schedule.twins.is_empty() || (first..progress.steps.len()).any(waits);
     // Independent steps of one kind are interchangeable, except that one by one they keep order
     // anyway; steps that differ, or wait for each other, are not.
     let alike = tools.windows(2).all(|pair| pair[0] == pair[1]) && !linked;
