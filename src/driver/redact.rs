@@ -8,7 +8,7 @@ use crate::driver::Secret;
 use crate::machine::{Event, Finding, HumanAnswer, Input, Turn};
 
 /// What stands where a key was.
-const REDACTED: &str = "[redacted]";
+pub(crate) const REDACTED: &str = "[redacted]";
 
 /// Shorter values are no secrets (local servers are happy with `x` or `none`), and replacing them
 /// would garble every text.

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use ureq::http::{HeaderMap, Uri};
 use ureq::{Error, Timeout};
 
-use crate::driver::{Cause, Secret};
+use crate::driver::{Cause, REDACTED, Secret};
 
 /// Keys shorter than this are placeholders (`-`, `x`); replacing them would only garble texts.
 const MIN_SECRET_BYTES: usize = 4;
@@ -164,11 +164,11 @@ pub(crate) fn redact<'a>(text: &'a str, secrets: &[Secret]) -> Cow<'a, str> {
         let quoted = &quoted[1..quoted.len() - 1];
         for form in [value, quoted] {
             if clean.contains(form) {
-                clean = Cow::Owned(clean.replace(form, "[key]"));
+                clean = Cow::Owned(clean.replace(form, REDACTED));
             }
             let pieces = (MIN_SECRET_BYTES..form.len()).rev().filter_map(|end| form.get(..end));
             if let Some(piece) = pieces.into_iter().find(|piece| clean.ends_with(piece)) {
-                clean = Cow::Owned(format!("{}[key]", &clean[..clean.len() - piece.len()]));
+                clean = Cow::Owned(format!("{}{REDACTED}", &clean[..clean.len() - piece.len()]));
             }
         }
     }

@@ -5,6 +5,7 @@
 //! whatever a server echoes.
 
 use std::io::Read;
+use std::slice;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
@@ -12,6 +13,7 @@ use ureq::http::{Response, StatusCode, Uri};
 use ureq::{Agent, Body, Timeout};
 
 use crate::driver::{Secret, ToolError};
+use crate::model::http::redact;
 
 use super::cut;
 use super::retry::{Failed, Retry, retry_after};
@@ -85,7 +87,7 @@ impl Client {
             if tries > 1 {
                 message = format!("{message} (tried {tries} times)");
             }
-            ToolError::new(kind, redacted(&message, request.key))
+            ToolError::new(kind, redact(&message, request.key.map_or(&[], slice::from_ref)))
         })
     }
 
@@ -238,21 +240,10 @@ fn said_by_server(body: &str, key: Option<&Secret>) -> String {
 
 /// The beginning of a text on one line, without the key. The key goes first: half a key is one, too.
 fn excerpt(text: &str, key: Option<&Secret>) -> String {
-    let line = redacted(text, key).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line =
+        redact(text, key.map_or(&[], slice::from_ref)).split_whitespace().collect::<Vec<_>>().join(" ");
     let short = cut(&line, MAX_EXCERPT_CHARS);
     if short.len() < line.len() { format!("{short}…") } else { line }
-}
-
-/// Keys shorter than this are placeholders (`-`, `x`); replacing them would only garble texts.
-const MIN_KEY_BYTES: usize = 4;
-
-/// The text without the key, plain or as JSON writes it.
-pub(super) fn redacted(text: &str, key: Option<&Secret>) -> String {
-    let Some(key) = key.map(Secret::expose).filter(|key| key.len() >= MIN_KEY_BYTES) else {
-        return text.to_owned();
-    };
-    let quoted = Value::from(key).to_string();
-    text.replace(key, "[redacted]").replace(&quoted[1..quoted.len() - 1], "[redacted]")
 }
 
 fn host(address: &Uri) -> String {

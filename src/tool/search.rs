@@ -1,15 +1,16 @@
 //! `search`: the web, through Tavily's search or a service that speaks the same.
 
-use std::fmt;
+use std::{fmt, slice};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::contract::{Source, ToolContract};
 use crate::driver::{Secret, Tool, ToolCall, ToolError, ToolOutput};
+use crate::model::http::redact;
 
 use super::cut;
-use super::http::{Client, Request, address, redacted};
+use super::http::{Client, Request, address};
 use super::retry::Retry;
 
 const DEFAULT_BASE: &str = "https://api.tavily.com";
@@ -110,14 +111,16 @@ impl Tool for Search {
         let request = Request { url: &url, query: &[], body: Some(&body), key: Some(&self.key) };
         let answer = self.client.json(&request, call.timeout)?;
         let Some(found) = answer.get("results").and_then(Value::as_array) else {
-            let found = redacted(&answer.to_string(), Some(&self.key));
+            let found = redact(&answer.to_string(), slice::from_ref(&self.key)).into_owned();
             let problem =
                 format!("expected a list \"results\" from the search service, found {}", cut(&found, 200));
             return Err(ToolError::new("response", problem));
         };
         let field = |result: &Value, name: &str, most| {
-            let text =
-                redacted(result.get(name).and_then(Value::as_str).unwrap_or_default(), Some(&self.key));
+            let text = redact(
+                result.get(name).and_then(Value::as_str).unwrap_or_default(),
+                slice::from_ref(&self.key),
+            );
             cut(text.trim(), most).to_owned()
         };
         let mut results: Vec<Written> = found

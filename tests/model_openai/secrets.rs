@@ -64,7 +64,7 @@ fn piece_of_a_key_at_which_a_message_broke_off_is_taken_out() {
             let server = Server::answering([Answer::raw(told)]);
             let asker = Asker::new(config(&server).api_key(Secret::new(KEY)));
             let texts = texts(&asker, false);
-            assert!(texts.contains("not you, [key]") && !texts.contains("sk-l"), "{texts}");
+            assert!(texts.contains("not you, [redacted]") && !texts.contains("sk-l"), "{texts}");
         }
     }
 }
