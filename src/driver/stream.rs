@@ -14,7 +14,6 @@ const ROOM: usize = 256;
 
 /// One item of a [`Stream`].
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one large item in a stream, and it is the last")]
 pub enum Streamed {
     /// Something happened.
     Progress(Progress),
