@@ -42,9 +42,9 @@ pub use ports::{
 };
 pub use progress::{Progress, ProgressKind, Reporter};
 pub use record::RecordMode;
-#[cfg(feature = "http")]
-pub(crate) use redact::REDACTED;
 pub(crate) use redact::Redactor;
+#[cfg(feature = "http")]
+pub(crate) use redact::redact;
 pub use resume::{in_doubt, open_question};
 pub use run::{Interrupted, Run, Stopped, Waiting};
 pub use stop::CancelToken;

@@ -8,11 +8,15 @@ use crate::driver::Secret;
 use crate::machine::{Event, Finding, HumanAnswer, Input, Turn};
 
 /// What stands where a key was.
-pub(crate) const REDACTED: &str = "[redacted]";
+pub(super) const REDACTED: &str = "[redacted]";
 
 /// Shorter values are no secrets (local servers are happy with `x` or `none`), and replacing them
 /// would garble every text.
 const SHORTEST: usize = 8;
+
+/// The same for [`redact`].
+#[cfg(feature = "http")]
+const SHORTEST_THERE: usize = 4;
 
 /// Replaces the values of configured keys.
 #[derive(Clone, Default)]
@@ -165,6 +169,33 @@ impl Redactor {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
+}
+
+/// A text without the values of these keys, plain or as JSON writes them. A text that broke off
+/// amid a key loses that piece too. For the doors that speak HTTP: what a server said there is theirs
+/// alone, so shorter keys than those of [`Redactor`] are replaced as well.
+#[cfg(feature = "http")]
+pub(crate) fn redact<'a>(text: &'a str, secrets: &[Secret]) -> std::borrow::Cow<'a, str> {
+    use std::borrow::Cow;
+    let mut clean = Cow::Borrowed(text);
+    for secret in secrets {
+        let value = secret.expose();
+        if value.len() < SHORTEST_THERE {
+            continue;
+        }
+        let quoted = serde_json::Value::from(value).to_string();
+        let quoted = &quoted[1..quoted.len() - 1];
+        for form in [value, quoted] {
+            if clean.contains(form) {
+                clean = Cow::Owned(clean.replace(form, REDACTED));
+            }
+            let pieces = (SHORTEST_THERE..form.len()).rev().filter_map(|end| form.get(..end));
+            if let Some(piece) = pieces.into_iter().find(|piece| clean.ends_with(piece)) {
+                clean = Cow::Owned(format!("{}{REDACTED}", &clean[..clean.len() - piece.len()]));
+            }
+        }
+    }
+    clean
 }
 
 /// The text without a key that is written with JSON escapes (`\u0073k-…`): whoever decodes it would

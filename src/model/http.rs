@@ -3,17 +3,13 @@
 //! **Invariant:** no redirect is followed, so a header (the key's above all) goes to the host that
 //! was configured and to no other. Nothing is read beyond its limit, compressed or not.
 
-use std::borrow::Cow;
 use std::io::{self, Read};
 use std::time::{Duration, SystemTime};
 
 use ureq::http::{HeaderMap, Uri};
 use ureq::{Error, Timeout};
 
-use crate::driver::{Cause, REDACTED, Secret};
-
-/// Keys shorter than this are placeholders (`-`, `x`); replacing them would only garble texts.
-const MIN_SECRET_BYTES: usize = 4;
+use crate::driver::Cause;
 
 /// An HTTP client with its time-outs. Not `Debug`: a proxy's address may hold a password.
 #[derive(Clone)]
@@ -149,30 +145,6 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
         let date = httpdate::parse_http_date(asked).ok()?;
         Some(date.duration_since(now).unwrap_or_default())
     })
-}
-
-/// A text without the values of these keys, plain or as JSON writes them. A text that broke off
-/// amid a key loses that piece too.
-pub(crate) fn redact<'a>(text: &'a str, secrets: &[Secret]) -> Cow<'a, str> {
-    let mut clean = Cow::Borrowed(text);
-    for secret in secrets {
-        let value = secret.expose();
-        if value.len() < MIN_SECRET_BYTES {
-            continue;
-        }
-        let quoted = serde_json::Value::from(value).to_string();
-        let quoted = &quoted[1..quoted.len() - 1];
-        for form in [value, quoted] {
-            if clean.contains(form) {
-                clean = Cow::Owned(clean.replace(form, REDACTED));
-            }
-            let pieces = (MIN_SECRET_BYTES..form.len()).rev().filter_map(|end| form.get(..end));
-            if let Some(piece) = pieces.into_iter().find(|piece| clean.ends_with(piece)) {
-                clean = Cow::Owned(format!("{}{REDACTED}", &clean[..clean.len() - piece.len()]));
-            }
-        }
-    }
-    clean
 }
 
 /// An address as it may be shown: without user name, password, query and fragment, any of which

@@ -12,8 +12,8 @@ use serde_json::Value;
 use ureq::http::{Response, StatusCode, Uri};
 use ureq::{Agent, Body, Timeout};
 
+use crate::driver::redact;
 use crate::driver::{Secret, ToolError};
-use crate::model::http::redact;
 
 use super::cut;
 use super::retry::{Failed, Retry, retry_after};

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::contract::{Source, ToolContract};
+use crate::driver::redact;
 use crate::driver::{Secret, Tool, ToolCall, ToolError, ToolOutput};
-use crate::model::http::redact;
 
 use super::cut;
 use super::http::{Client, Request, address};

@@ -10,9 +10,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::contract::read::excerpt;
+use crate::driver::redact;
 use crate::driver::{Cause, ModelError, Secret, Unanswered};
 use crate::machine::{FailureClass, ModelReply};
-use crate::model::http::redact;
 
 /// Most characters of a server's message that are passed on.
 const MAX_MESSAGE_CHARS: usize = 1_000;

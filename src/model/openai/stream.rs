@@ -11,9 +11,10 @@ use serde_json::Value;
 use super::reply::Draft;
 use super::trouble::Trouble;
 use crate::contract::read::excerpt;
+use crate::driver::redact;
 use crate::driver::{Cause, Secret, TokenSink};
 use crate::machine::FailureClass;
-use crate::model::http::{Bounded, Client, ReadError, redact};
+use crate::model::http::{Bounded, Client, ReadError};
 
 /// Most characters shown of a body that is no answer.
 const MAX_SHOWN_CHARS: usize = 120;
