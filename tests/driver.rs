@@ -343,7 +343,7 @@ fn outstanding(records: &[Record]) -> Vec<Vec<String>> {
                 let answered = event.effect().map(|id| id.to_string());
                 open.retain(|id| Some(id) != answered.as_ref());
             }
-            Record::Header(_) | Record::Happened(_) => {}
+            Record::Header(_) | Record::Happened(_) | Record::Settled { .. } | Record::Rules(_) => {}
         }
         at_each.push(open.clone());
     }
@@ -602,10 +602,7 @@ fn wait_that_an_interruption_cuts_short_is_waited_again_on_resume() {
     let records = journal.records().unwrap();
     let waits = |record: &Record| matches!(record, Record::Requested { effect, .. } if effect.to_string().starts_with("wait."));
     let cut = records.iter().position(waits).expect("the run waited");
-    let mut journal = MemoryJournal::new();
-    for (index, record) in (0..).zip(&records[..=cut]) {
-        journal.append(index, record).unwrap();
-    }
+    let mut journal = MemoryJournal::from(records[..=cut].to_vec());
     assert_eq!(agent.resume(&mut journal, None).unwrap().answer(), Some("끝"));
     assert_eq!(*slept.lock().unwrap(), [1_000, 1_000]);
 }

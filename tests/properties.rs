@@ -318,6 +318,9 @@ fn play(rules: &Rules, spec: &Spec, moves: &[Move], plans: &[&str]) -> Played {
     }
     let header = Header {
         format: JOURNAL_FORMAT,
+        thread: String::new(),
+        turn: 0,
+        origin: None,
         run: "r".into(),
         spec: spec.clone().into(),
         input: input.clone(),
@@ -329,7 +332,7 @@ fn play(rules: &Rules, spec: &Spec, moves: &[Move], plans: &[&str]) -> Played {
     let mut state = begun.state;
     let requested = |effects: &[Effect]| -> Vec<Record> {
         let digest = Digest::of([]);
-        effects.iter().map(|effect| Record::Requested { effect: effect.id(), digest }).collect()
+        effects.iter().map(|effect| Record::Requested { effect: effect.id(), digest, at: None }).collect()
     };
     played.records.extend(requested(&begun.effects));
     for one in moves {
@@ -505,7 +508,7 @@ proptest! {
         let mut waiting: Vec<EffectId> = outstanding(&rules, live).iter().map(Effect::id).collect();
         if live.phase.name().is_terminal() { waiting.clear(); }
         if !live.phase.name().is_terminal() {
-            let mut unanswered = folded.unanswered;
+            let mut unanswered: Vec<_> = folded.pending.iter().map(|pending| pending.effect).collect();
             unanswered.sort();
             waiting.sort();
             prop_assert_eq!(unanswered, waiting);

@@ -5,9 +5,9 @@ mod stage;
 
 use std::path::{Path, PathBuf};
 
-use planwright::driver::{Agent, Stopped};
+use planwright::driver::{Agent, Changed, Stopped};
 use planwright::journal::{FileJournal, Fixture, Journal, JournalError, MemoryJournal, Record, fold};
-use planwright::machine::{Event, PhaseName};
+use planwright::machine::{ErrorCode, Event, PhaseName};
 use planwright::model::ScriptedModel;
 use planwright::spec::Spec;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn recorded(spec: Spec) -> Vec<Record> {
 fn journal_of(records: &[Record]) -> MemoryJournal {
     let mut journal = MemoryJournal::new();
     for (index, record) in (0..).zip(records) {
-        journal.append(index, record).unwrap();
+        journal.append(index, vec![record.clone()]).unwrap();
     }
     journal
 }
@@ -42,7 +42,7 @@ fn answers(records: &[Record]) -> (usize, usize) {
     let of = |tools: bool| {
         let kind = |record: &&Record| match record {
             Record::Answered(event) => matches!(event, Event::ToolReturned { .. }) == tools,
-            Record::Header(_) | Record::Requested { .. } | Record::Happened(_) => false,
+            _ => false,
         };
         records.iter().filter(kind).count()
     };
@@ -102,14 +102,41 @@ fn resumed_run_is_the_fixture_of_an_uninterrupted_one() {
     }
 }
 
+/// A spec whose rules differ from those of [`recorded`] in one limit.
+fn stricter() -> Spec {
+    let mut other = spec("validated");
+    other.limits.max_replans = 0;
+    other
+}
+
+#[test]
+fn run_does_not_go_on_under_changed_rules_unasked() {
+    let whole = recorded(spec("validated"));
+    let (script, mut journal) = (model(replies()), journal_of(&whole[..2]));
+    let stopped = agent(stricter(), &script, &Calls::default()).resume(&mut journal, None).unwrap_err();
+    assert!(matches!(stopped, Stopped::Changed { .. }), "{stopped:?}");
+    assert!(stopped.to_string().contains("$.limits.max_replans"), "{stopped}");
+    assert_eq!((journal.records().unwrap(), script.asked()), (whole[..2].to_vec(), 0));
+}
+
 #[test]
 fn resumed_run_keeps_the_rules_it_began_with() {
     let whole = recorded(spec("validated"));
-    let mut other = spec("validated");
-    other.limits.max_replans = 0;
     let mut journal = journal_of(&whole[..2]);
-    let run = agent(other, &model(replies()), &Calls::default()).resume(&mut journal, None).unwrap();
+    let agent = agent(stricter(), &model(replies()), &Calls::default());
+    let run = agent.resuming(&mut journal).changed(Changed::Keep).run().unwrap();
     assert_eq!(run.answer(), Some("답입니다."));
+}
+
+#[test]
+fn resumed_run_takes_changed_rules_where_it_is_asked_to_and_keeps_them() {
+    let whole = recorded(spec("validated"));
+    let mut journal = journal_of(&whole[..2]);
+    let changed = agent(stricter(), &model(replies()), &Calls::default());
+    let run = changed.resuming(&mut journal).changed(Changed::Adopt).run().unwrap();
+    assert_eq!(run.error().unwrap().code, ErrorCode::ValidationFailedMaxReplans);
+    let folded = fold(journal.records().unwrap()).unwrap();
+    assert_eq!((folded.rules.spec(), folded.state), (&stricter(), run.state().clone()));
 }
 
 // Writes in doubt.
@@ -194,15 +221,15 @@ fn append_at_an_index_that_is_taken_or_too_far_is_refused() {
     let mut memory = MemoryJournal::new();
     let journals: [&mut dyn Journal; 2] = [&mut memory, &mut file];
     for journal in journals {
-        journal.append(0, &whole[0]).unwrap();
+        journal.append(0, vec![whole[0].clone()]).unwrap();
         for index in [0, 2] {
-            let said = journal.append(index, &whole[1]).unwrap_err().to_string();
+            let said = journal.append(index, vec![whole[1].clone()]).unwrap_err().to_string();
             assert_eq!(
                 said,
                 format!("journal record {index}: another writer was here: the journal has 1 records")
             );
         }
-        journal.append(1, &whole[1]).unwrap();
+        journal.append(1, vec![whole[1].clone()]).unwrap();
         assert_eq!(journal.records().unwrap(), whole[..2]);
     }
 }
@@ -221,11 +248,11 @@ fn run_does_not_begin_in_a_journal_that_is_in_use() {
 struct Full(MemoryJournal, u64);
 
 impl Journal for Full {
-    fn append(&mut self, index: u64, record: &Record) -> Result<(), JournalError> {
-        if index >= self.1 {
+    fn append(&mut self, index: u64, records: Vec<Record>) -> Result<(), JournalError> {
+        if index + records.len() as u64 > self.1 {
             return Err(JournalError::at(index, "no space left"));
         }
-        self.0.append(index, record)
+        self.0.append(index, records)
     }
     fn records(&self) -> Result<Vec<Record>, JournalError> {
         self.0.records()
@@ -240,7 +267,7 @@ fn nothing_is_performed_that_could_not_be_written_down_before() {
         let mut journal = Full(MemoryJournal::new(), room);
         let agent = agent(spec("validated"), &script, &calls);
         let stopped = agent.job(asked("질문?")).journal(&mut journal).run().unwrap_err();
-        assert_eq!(stopped.to_string(), format!("journal record {room}: no space left"));
+        assert!(stopped.to_string().ends_with(": no space left"), "{stopped}");
         let requested = |record: &&Record| matches!(record, Record::Requested { .. });
         let asked = journal.records().unwrap().iter().filter(requested).count();
         assert_eq!(script.asked() + calls.count(), asked, "with room for {room}");
@@ -252,7 +279,7 @@ fn file_of(folder: &Path, records: &[Record]) -> PathBuf {
     let path = folder.join("실행.jsonl");
     let mut journal = FileJournal::create(&path).unwrap();
     for (index, record) in (0..).zip(records) {
-        journal.append(index, record).unwrap();
+        journal.append(index, vec![record.clone()]).unwrap();
     }
     path
 }
@@ -268,7 +295,8 @@ fn journal_file_cut_at_any_byte_folds_to_its_whole_lines() {
     for end in (header + 1..bytes.len()).step_by(11).chain(bytes.len() - 250..=bytes.len()) {
         std::fs::write(&cut, &bytes[..end]).unwrap();
         let records = FileJournal::open(&cut).unwrap().records().unwrap();
-        let lines = bytes[..end].iter().filter(|&&byte| byte == b'\n').count();
+        // A record is whole as soon as nothing but the end of its line is missing.
+        let lines = bytes[..bytes.len().min(end + 1)].iter().filter(|&&byte| byte == b'\n').count();
         assert_eq!(records, whole[..lines], "cut at byte {end}");
         fold(records).unwrap();
     }
@@ -305,7 +333,7 @@ fn corrupt_earlier_line_is_an_error_that_names_file_and_line() {
             text.lines().enumerate().map(|(at, it)| if at + 1 == line { "{\"고장\"" } else { it }).collect();
         std::fs::write(&path, spoilt.join("\n") + "\n").unwrap();
         let said = FileJournal::open(&path).unwrap_err().to_string();
-        let wanted = format!("{}: line {line}: does not read as a journal record: ", path.display());
+        let wanted = format!("{}: line {line}: the seal does not fit: ", path.display());
         assert!(said.starts_with(&wanted), "{said}");
     }
 }
@@ -333,7 +361,7 @@ fn journal_of_another_format_is_refused() {
     let Record::Header(header) = &mut records[0] else { panic!("a journal begins with a header") };
     header.format += 1;
     let said = fold(records.clone()).unwrap_err().to_string();
-    assert_eq!(said, "journal record 0: expected journal format 1, found 2");
+    assert_eq!(said, "journal record 0: expected journal format 2, found 3");
     let (script, calls, mut journal) = (model(replies()), Calls::default(), journal_of(&records[..2]));
     let stopped = agent(spec("validated"), &script, &calls).resume(&mut journal, None).unwrap_err();
     assert!(matches!(stopped, Stopped::Journal(_)), "{stopped:?}");
@@ -346,10 +374,10 @@ fn second_writer_of_a_journal_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = file_of(folder.path(), &whole[..3]);
     let (mut one, mut two) = (FileJournal::open(&path).unwrap(), FileJournal::open(&path).unwrap());
-    one.append(3, &whole[3]).unwrap();
-    let said = two.append(3, &whole[3]).unwrap_err().to_string();
+    one.append(3, vec![whole[3].clone()]).unwrap();
+    let said = two.append(3, vec![whole[3].clone()]).unwrap_err().to_string();
     assert!(said.starts_with(&format!("{}: another writer was here: expected ", path.display())), "{said}");
-    one.append(4, &whole[4]).unwrap();
+    one.append(4, vec![whole[4].clone()]).unwrap();
     assert_eq!(one.records().unwrap(), whole[..5], "the first writer's records are all there");
 }
 
@@ -360,7 +388,7 @@ fn journal_file_is_not_begun_twice_and_not_opened_where_there_is_none() {
     let said = FileJournal::open(&path).unwrap_err().to_string();
     assert!(said.starts_with(&format!("{}: cannot be opened: ", path.display())), "{said}");
     let whole = recorded(spec("validated"));
-    FileJournal::create(&path).unwrap().append(0, &whole[0]).unwrap();
+    FileJournal::create(&path).unwrap().append(0, vec![whole[0].clone()]).unwrap();
     let said = FileJournal::create(&path).unwrap_err().to_string();
     assert!(said.starts_with(&format!("{}: cannot be created: ", path.display())), "{said}");
     std::fs::write(&path, "notes without a line end").unwrap();
@@ -373,11 +401,11 @@ fn journal_that_was_stopped_in_its_first_line_is_begun_anew() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.jsonl");
     let whole = recorded(spec("validated"));
-    let header = serde_json::to_string(&whole[0]).unwrap();
-    for torn in [0, 1, 9, 40, header.len()] {
+    let header = std::fs::read_to_string(file_of(folder.path(), &whole[..1])).unwrap();
+    for torn in [0, 1, 9, 32, 33, 40, header.len() - 2] {
         std::fs::write(&path, &header[..torn]).unwrap();
         let mut journal = FileJournal::create(&path).unwrap();
-        journal.append(0, &whole[0]).unwrap();
+        journal.append(0, vec![whole[0].clone()]).unwrap();
         assert_eq!(FileJournal::open(&path).unwrap().records().unwrap(), whole[..1]);
     }
 }

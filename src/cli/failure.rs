@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::exit::Exit;
+use crate::journal::StoreError;
 
 /// An error for a person, with the code the program ends with.
 #[derive(Debug)]
@@ -39,5 +40,20 @@ impl Failure {
         lines.extend(self.error.chain().skip(1).map(|cause| format!("  caused by: {cause}")));
         lines.extend(self.hint.iter().map(|hint| format!("  hint: {hint}")));
         lines
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let hint = match &error {
+            StoreError::AlreadyRunning { .. } => Some("wait for it, or stop that process"),
+            StoreError::NoThread { .. } => Some("`planwright threads list` shows those there are"),
+            _ => None,
+        };
+        let exit = match error {
+            StoreError::AlreadyRunning { .. } => Exit::Conflict,
+            _ => Exit::Unusable,
+        };
+        Failure { exit, error: error.into(), hint: hint.map(str::to_owned) }
     }
 }

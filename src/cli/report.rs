@@ -53,7 +53,17 @@ pub fn conclude(asked: &Asked<'_>, watch: &Watch<'_>, result: Result<Run, Stoppe
             let hint = "the run waits on; give another answer".to_owned();
             Err(Failure { exit: Exit::Waiting, error: stopped.into(), hint: Some(hint) })
         }
-        Err(stopped @ (Stopped::NotWaiting | Stopped::Waiting { .. })) => Err(Failure::unusable(stopped)),
+        Err(stopped @ (Stopped::AlreadyAnswered { .. } | Stopped::WrongToken)) => {
+            Err(Failure { exit: Exit::Conflict, error: stopped.into(), hint: None })
+        }
+        Err(
+            stopped @ (Stopped::NotWaiting
+            | Stopped::Waiting { .. }
+            | Stopped::NotInDoubt
+            | Stopped::Ended
+            | Stopped::Unfinished
+            | Stopped::Changed { .. }),
+        ) => Err(Failure::unusable(stopped)),
         Err(Stopped::Drifted(drifts)) => drifted(asked, &drifts),
         Err(stopped @ Stopped::InDoubt { .. }) => in_doubt(asked, stopped),
         Err(Stopped::Incomplete(problem)) => Err(Failure::unusable(problem)),
@@ -61,6 +71,7 @@ pub fn conclude(asked: &Asked<'_>, watch: &Watch<'_>, result: Result<Run, Stoppe
             ended(asked, watch, &run)?;
             Err(Failure::unusable(error))
         }
+        Err(Stopped::Store(error)) => Err(Failure::from(error)),
         Err(Stopped::Journal(error)) => Err(Failure::unusable(error)),
         Err(Stopped::Fixture(error)) => Err(Failure::unusable(error)),
     }
@@ -95,7 +106,7 @@ fn waiting(asked: &Asked<'_>, state: &State, open: &Waiting) -> Outcome<Exit> {
         let mut object = object(asked, Some(state));
         object["waiting"] = json!({
             "effect": open.effect, "step": u64::from(open.step) + 1, "question": open.question,
-            "refused": open.refused,
+            "token": open.token, "refused": open.refused,
         });
         out::print_json(&object)?;
     }

@@ -11,8 +11,7 @@ use super::screen::Screen;
 use super::style::Color;
 use super::{agent, contract, interrupt, world};
 use crate::contract::PlanStep;
-use crate::driver::in_doubt;
-use crate::journal::{FileJournal, Journal, fold};
+use crate::journal::{FileJournal, Journal, fold, in_doubt};
 use crate::machine::HumanAnswer;
 
 pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
@@ -53,10 +52,14 @@ pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
     };
     let token = interrupt::listen(screen.voice.clone(), farewell(Some(&args.journal))).begin();
     let watch = args.show.watch(&screen);
-    let result = match answer {
-        Some(answer) => agent.answer_with(&mut journal, answer, &watch, token),
-        None => agent.resume_with(&mut journal, Some(&watch), token),
-    };
+    let mut going = agent.resuming(&mut journal).observer(&watch).cancel(token);
+    if let Some(answer) = answer {
+        going = going.answer(answer);
+    }
+    if let Some(token) = &args.token {
+        going = going.token(token);
+    }
+    let result = going.run();
     let asked = Asked {
         question: &folded.state.task.input.question,
         agent: &agent.rules().spec().name,

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::CancelToken;
 use super::job::Job;
 use super::live::World;
 use super::observer::{Nobody, Observer};
+use super::resume::Resume;
 use super::run::{Run, Stopped};
 use super::stream::Stream;
 use crate::journal::{Fixture, Journal};
@@ -85,25 +85,29 @@ impl Agent {
         Stream::begin(self.clone(), input)
     }
 
-    /// Goes on with a journal under the rules in its header. What was answered is not asked again.
+    /// A journal to be gone on with: who watches, what a person says, under which rules.
+    ///
+    /// ```no_run
+    /// use planwright::driver::Agent;
+    /// use planwright::journal::FileJournal;
+    /// use planwright::machine::HumanAnswer;
+    ///
+    /// # fn go_on(agent: &Agent, token: &str) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut journal = FileJournal::open("report.jsonl")?;
+    /// let run = agent.resuming(&mut journal).answer(HumanAnswer::respond("yes")).token(token).run()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn resuming<'a>(&'a self, journal: &'a mut dyn Journal) -> Resume<'a> {
+        Resume::new(self, journal)
+    }
+
+    /// Goes on with a journal. What was answered is not asked again.
     ///
     /// # Errors
     /// [`Stopped`]; a write that may or may not have happened is [`Stopped::InDoubt`].
     pub fn resume(&self, journal: &mut dyn Journal, observer: Option<&dyn Observer>) -> Result<Run, Stopped> {
-        self.resume_with(journal, observer, CancelToken::new())
-    }
-
-    /// The same, for somebody who may stop it.
-    ///
-    /// # Errors
-    /// As [`resume`](Agent::resume).
-    pub fn resume_with(
-        &self,
-        journal: &mut dyn Journal,
-        observer: Option<&dyn Observer>,
-        cancel: CancelToken,
-    ) -> Result<Run, Stopped> {
-        super::resume::resume(self, journal, observer.unwrap_or(&Nobody), cancel, None)
+        self.resuming(journal).observer(observer.unwrap_or(&Nobody)).run()
     }
 
     /// Answers the question that a journal's run waits with, and goes on with it.
@@ -117,21 +121,15 @@ impl Agent {
         answer: HumanAnswer,
         observer: Option<&dyn Observer>,
     ) -> Result<Run, Stopped> {
-        self.answer_with(journal, answer, observer.unwrap_or(&Nobody), CancelToken::new())
+        self.resuming(journal).answer(answer).observer(observer.unwrap_or(&Nobody)).run()
     }
 
-    /// The same, for somebody who may stop it.
+    /// Ends a journal's run from outside, without going on with it.
     ///
     /// # Errors
-    /// As [`answer`](Agent::answer).
-    pub fn answer_with(
-        &self,
-        journal: &mut dyn Journal,
-        answer: HumanAnswer,
-        observer: &dyn Observer,
-        cancel: CancelToken,
-    ) -> Result<Run, Stopped> {
-        super::resume::resume(self, journal, observer, cancel, Some(answer))
+    /// [`Stopped::Ended`], and what is wrong with the journal.
+    pub fn cancel(&self, journal: &mut dyn Journal, reason: impl Into<String>) -> Result<(), Stopped> {
+        super::resume::cancel(journal, self.world.redactor.text(reason.into())).map(drop)
     }
 
     /// Replays a fixture under this agent's rules: every answer comes out of the fixture, nothing

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::agent::Agent;
-use super::clock::Sleeper;
+use super::clock::{Clock, Sleeper};
 use super::live::World;
 use super::ports::{Human, Model, Secret, Tool};
 use super::redact::Redactor;
@@ -85,6 +85,13 @@ impl AgentBuilder {
     #[must_use]
     pub fn sleeper(mut self, sleeper: impl Sleeper + 'static) -> Self {
         self.world.sleeper = Some(Arc::new(sleeper));
+        self
+    }
+
+    /// Who says what time it is where a person is asked; the system's clock unless set.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.world.clock = Some(Arc::new(clock));
         self
     }
 

@@ -44,6 +44,36 @@ pub trait Sleeper: Send + Sync {
     fn sleep(&self, delay: Duration, stop: &dyn Fn() -> bool);
 }
 
+/// The wall clock: says when a person was asked, and whether they had time enough. A test puts in one
+/// that it moves itself.
+///
+/// ```
+/// use planwright::driver::Clock;
+///
+/// struct NextWeek;
+///
+/// impl Clock for NextWeek {
+///     fn now_ms(&self) -> u64 {
+///         planwright::driver::SystemClock.now_ms() + 7 * 24 * 3_600_000
+///     }
+/// }
+/// ```
+pub trait Clock: Send + Sync {
+    /// Milliseconds since 1970.
+    fn now_ms(&self) -> u64;
+}
+
+/// The system's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_ms(&self) -> u64 {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
 /// How often a sleeper looks up, at the least.
 const SLICE: Duration = Duration::from_millis(20);
 

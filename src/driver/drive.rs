@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::agent::Agent;
+use super::approval;
 use super::observer::Observer;
 use super::ports::Unanswered;
 use super::prepare::{Prepared, Request};
@@ -14,7 +15,7 @@ use super::replay::Playback;
 use super::run::{Interrupted, Waiting};
 use super::side::{Performed, Side};
 use super::stop::Sitting;
-use crate::journal::{Drift, Journal, JournalError, Record};
+use crate::journal::{Drift, Journal, JournalError, Record, Standing};
 use crate::machine::{EffectId, Effects, Event, Refusal, State, admit, transition};
 use crate::spec::Rules;
 
@@ -74,6 +75,8 @@ pub(super) struct Drive<'a> {
     pub may_ask: bool,
     /// The tools that nested runs are calling.
     pub nested_calls: Vec<(EffectId, String)>,
+    /// When people were asked, in milliseconds since 1970.
+    pub asked_at: Vec<(EffectId, u64)>,
 }
 
 impl<'a> Drive<'a> {
@@ -122,9 +125,7 @@ impl<'a> Drive<'a> {
                 }
                 Next::Waiting(waiting) => return Ok(Followed { state, waiting: Some(waiting) }),
             };
-            let (next, effects) = self.apply(state, event)?;
-            state = next;
-            self.request(&state, effects, &[], &mut queue)?;
+            state = self.apply(state, event, &mut queue)?;
         }
         self.compare(&state)?;
         Ok(Followed { state, waiting: None })
@@ -146,15 +147,33 @@ impl<'a> Drive<'a> {
         asked: &[EffectId],
         queue: &mut Vec<Prepared<'a>>,
     ) -> Result<(), Halt> {
+        let mut records = Vec::new();
+        let first = self.prepare(state, effects, asked, &mut records, queue);
+        self.append(records)?;
+        self.show_requests(&queue[first..]);
+        Ok(())
+    }
+
+    /// Renders what is about to be performed. Gives where it begins in the queue.
+    fn prepare(
+        &mut self,
+        state: &State,
+        effects: Effects,
+        asked: &[EffectId],
+        records: &mut Vec<Record>,
+        queue: &mut Vec<Prepared<'a>>,
+    ) -> usize {
+        let first = queue.len();
         for effect in effects {
             let prepared = Prepared::of(self.rules, state, effect);
             if !asked.contains(&prepared.id) {
-                self.append(&Record::Requested { effect: prepared.id, digest: prepared.digest })?;
+                let at = prepared.is_human().then(|| self.agent.world.now_ms());
+                self.asked_at.extend(at.map(|at| (prepared.id, at)));
+                records.push(Record::Requested { effect: prepared.id, digest: prepared.digest, at });
             }
-            self.show_request(&prepared);
             queue.push(prepared);
         }
-        Ok(())
+        first
     }
 
     /// What happened that answers no effect: out of the recording in a replay, else out of the
@@ -218,7 +237,9 @@ impl<'a> Drive<'a> {
             Some(Prepared { id, request: Request::Human { step, question }, .. })
                 if playback.is_used_up() =>
             {
-                let waiting = Waiting { effect: *id, step: *step, question: question.clone(), refused: None };
+                let token = self.token(state, *id);
+                let (effect, step, question) = (*id, *step, question.clone());
+                let waiting = Waiting { effect, step, question, token, refused: None };
                 Ok(Some(Next::Waiting(waiting)))
             }
             Some(prepared) => Err(Halt::Drifted(vec![playback.missing(state, prepared)])),
@@ -231,30 +252,71 @@ impl<'a> Drive<'a> {
         admit(self.rules, state, event)
     }
 
-    /// Writes an answer down, then moves the run. An answer that does not fit any more is not
-    /// written down.
-    pub fn apply(&mut self, state: State, event: Event) -> Result<(State, Effects), Halt> {
-        if self.admits(&state, &event).is_err() {
-            return Ok((state, Effects::new()));
-        }
-        let record = match event.effect() {
-            Some(_) => Record::Answered(event),
-            None => Record::Happened(event),
-        };
-        self.append(&record)?;
-        let (Record::Answered(event) | Record::Happened(event)) = record else {
-            unreachable!("made two lines above")
-        };
-        let answered = self.show_event(&event, state.task.trace.len());
-        let step = transition(self.rules, state, event).expect("admitted above");
-        self.show_step(&step, &answered);
-        Ok((step.state, step.effects))
+    /// Moves the run by an answer. The answer and what the run asks next are written down together,
+    /// before anything of it is performed. An answer that does not fit any more is not written down.
+    fn apply(&mut self, state: State, event: Event, queue: &mut Vec<Prepared<'a>>) -> Result<State, Halt> {
+        self.apply_after(Vec::new(), state, event, Some(queue))
     }
 
-    fn append(&mut self, record: &Record) -> Result<(), Halt> {
-        self.journal.append(self.index, record)?;
-        self.index += 1;
+    /// The same, after other records; without a queue, what the run asks next is left for later.
+    pub fn apply_after(
+        &mut self,
+        mut records: Vec<Record>,
+        state: State,
+        event: Event,
+        queue: Option<&mut Vec<Prepared<'a>>>,
+    ) -> Result<State, Halt> {
+        if self.admits(&state, &event).is_err() {
+            return Ok(state);
+        }
+        records.push(match event.effect() {
+            Some(_) => Record::Answered(event.clone()),
+            None => Record::Happened(event.clone()),
+        });
+        let answered = self.show_event(&event, state.task.trace.len());
+        let mut step = transition(self.rules, state, event).expect("admitted above");
+        let effects = std::mem::take(&mut step.effects);
+        match queue {
+            Some(queue) => {
+                let first = self.prepare(&step.state, effects, &[], &mut records, queue);
+                self.append(records)?;
+                self.show_step(&step, &answered);
+                self.show_requests(&queue[first..]);
+            }
+            None => {
+                self.append(records)?;
+                self.show_step(&step, &answered);
+            }
+        }
+        Ok(step.state)
+    }
+
+    pub fn append(&mut self, records: Vec<Record>) -> Result<(), Halt> {
+        let count = records.len() as u64;
+        if count > 0 {
+            self.journal.append(self.index, records)?;
+            self.index += count;
+        }
         Ok(())
+    }
+
+    /// The token of a question that the run asks.
+    pub fn token(&self, state: &State, effect: EffectId) -> String {
+        let token = approval::of_question(&self.run, self.rules, state, effect);
+        token.map(approval::Token::into_text).unwrap_or_default()
+    }
+
+    /// When a person was asked, where that is known.
+    pub fn asked_at(&self, effect: EffectId) -> Option<u64> {
+        self.asked_at.iter().find(|(id, _)| *id == effect).map(|(_, at)| *at)
+    }
+
+    /// Notes where the run stands, for lists. They work it out from the records where this is missing,
+    /// so a failure is nobody's loss.
+    pub fn note_standing(&mut self, ended: &Result<Followed, Halt>) {
+        let Ok(Followed { state, .. }) = ended else { return };
+        let standing = Standing::at(self.rules, state, |effect| self.asked_at(effect));
+        let _ = self.journal.stands(self.index, &standing);
     }
 
     /// Waits for what still runs on other threads, so that no answer is lost. Nobody lets time pass
@@ -264,7 +326,7 @@ impl<'a> Drive<'a> {
         side.hurry();
         while side.is_busy() {
             if let (_, Ok(Some(event))) = side.receive() {
-                state = self.apply(state, event)?.0;
+                state = self.apply_after(Vec::new(), state, event, None)?;
             }
         }
         Ok(state)

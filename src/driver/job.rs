@@ -25,18 +25,35 @@ pub struct Job<'a> {
     cancel: CancelToken,
     fixture: Option<(PathBuf, RecordMode)>,
     replay: Option<Fixture>,
+    /// The thread that the run is a turn of, and which.
+    turn: (String, u32),
 }
 
 impl<'a> Job<'a> {
     pub(super) fn new(agent: &'a Agent, input: Input) -> Self {
         let (journal, cancel) = (None, CancelToken::new());
-        Job { agent, input, journal, observer: &Nobody, cancel, fixture: None, replay: None }
+        Job {
+            agent,
+            input,
+            journal,
+            observer: &Nobody,
+            cancel,
+            fixture: None,
+            replay: None,
+            turn: (String::new(), 0),
+        }
     }
 
     /// Where the records go; into memory unless set.
     #[must_use]
     pub fn journal(mut self, journal: &'a mut dyn Journal) -> Self {
         self.journal = Some(journal);
+        self
+    }
+
+    /// The thread that the run is a turn of, and which.
+    pub(super) fn turn(mut self, thread: &str, turn: u32) -> Self {
+        self.turn = (thread.to_owned(), turn);
         self
     }
 
@@ -91,8 +108,17 @@ impl<'a> Job<'a> {
         let spec = self.agent.rules.shared_spec();
         let run = run_id();
         let model = self.agent.world.model.as_ref().map(|model| model.name().to_owned()).unwrap_or_default();
-        let header = Header { format: JOURNAL_FORMAT, run: run.clone(), spec, input: input.clone(), model };
-        journal.append(0, &Record::Header(Box::new(header)))?;
+        let header = Header {
+            format: JOURNAL_FORMAT,
+            run: run.clone(),
+            thread: self.turn.0,
+            turn: self.turn.1,
+            origin: None,
+            spec,
+            input: input.clone(),
+            model,
+        };
+        let header = Record::Header(Box::new(header));
 
         let rules = &*self.agent.rules;
         let Step { state, effects, .. } = start(rules, input);
@@ -101,15 +127,18 @@ impl<'a> Job<'a> {
             rules,
             run,
             journal,
-            index: 1,
+            index: 0,
             observer: self.observer,
             sitting: Arc::new(Sitting::new(rules, self.cancel)),
             playback,
             may_ask,
             nested_calls: Vec::new(),
+            asked_at: Vec::new(),
         };
+        drive.append(vec![header])?;
         self.observer.notice(Signal::Entered(PhaseName::Plan));
         let ended = drive.follow(state, effects, &[]);
+        drive.note_standing(&ended);
         let records = match (own, &save_to) {
             (true, _) => memory.into_records(),
             (false, Some(_)) => drive.journal.records()?,
@@ -156,14 +185,20 @@ pub(super) fn conclude(ended: Result<Followed, Halt>, records: Vec<Record>) -> R
     }
 }
 
-/// An id that no other run has: the tool calls' idempotency keys begin with it.
-fn run_id() -> String {
+/// An id that no other run has: the tool calls' idempotency keys begin with it, and the tokens of its
+/// questions rest on it.
+pub(super) fn run_id() -> String {
+    use std::hash::{BuildHasher, RandomState};
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    // The standard library's hash keys are the one source of chance that needs no further crate.
+    let chance = |salt: u8| RandomState::new().hash_one(salt).to_le_bytes().to_vec();
     let parts = [
         since.as_nanos().to_le_bytes().to_vec(),
         std::process::id().to_le_bytes().to_vec(),
         COUNT.fetch_add(1, Ordering::Relaxed).to_le_bytes().to_vec(),
+        chance(0),
+        chance(1),
     ];
     Digest::of(parts.iter().map(Vec::as_slice)).to_string()
 }

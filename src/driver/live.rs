@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::clock::{RealTime, Sleeper};
+use super::clock::{Clock, RealTime, Sleeper, SystemClock};
 use super::ports::{
     Cause, Human, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput, Unanswered,
 };
@@ -27,10 +27,16 @@ pub(super) struct World {
     pub tools: HashMap<String, Arc<dyn Tool>>,
     pub human: Option<Arc<dyn Human>>,
     pub sleeper: Option<Arc<dyn Sleeper>>,
+    pub clock: Option<Arc<dyn Clock>>,
     pub redactor: Redactor,
 }
 
 impl World {
+    /// What the clock says, in milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
+        self.clock.as_deref().unwrap_or(&SystemClock).now_ms()
+    }
+
     /// Performs an effect once. `None` where it was to wait and `stop` said not to wait any longer:
     /// the time has not passed.
     pub fn perform(

@@ -9,6 +9,7 @@
 //! or stop is the machine's.
 
 mod agent;
+mod approval;
 mod builder;
 mod clock;
 mod drive;
@@ -29,11 +30,13 @@ mod side;
 mod stop;
 mod stream;
 mod thread;
+mod threads;
 mod tokens;
 
 pub use agent::Agent;
+pub use approval::{Settlement, token};
 pub use builder::AgentBuilder;
-pub use clock::{Sleeper, now, time_for};
+pub use clock::{Clock, Sleeper, SystemClock, now, time_for};
 pub use job::Job;
 pub use observer::{Observer, Signal};
 pub use ports::{
@@ -45,8 +48,9 @@ pub use record::RecordMode;
 pub(crate) use redact::Redactor;
 #[cfg(feature = "http")]
 pub(crate) use redact::redact;
-pub use resume::{in_doubt, open_question};
+pub use resume::{Changed, Resume, open_question};
 pub use run::{Interrupted, Run, Stopped, Waiting};
 pub use stop::CancelToken;
 pub use stream::{Stream, Streamed};
 pub use thread::{MAX_HISTORY_BYTES, MAX_MESSAGE_BYTES, MAX_TURNS, Thread};
+pub use threads::{ThreadHandle, Threads, history};

@@ -30,7 +30,10 @@ impl<'a> Drive<'a> {
                     return Some(Next::Event(event));
                 }
                 Err(refused) => {
-                    open.get_or_insert_with(|| Waiting { effect, step, question: question.clone(), refused });
+                    open.get_or_insert_with(|| {
+                        let (question, token) = (question.clone(), self.token(state, effect));
+                        Waiting { effect, step, question, token, refused }
+                    });
                 }
             }
             if self.sitting.is_over() {

@@ -1,96 +1,288 @@
-//! Resume: goes on with a journal from where it ends, be it after an interruption or with a person's
-//! answer.
+//! Resume: goes on with a journal from where it ends, be it after an interruption, with a person's
+//! answer, or with their word on what is in doubt.
+//!
+//! **Invariant:** what a person says is checked before it is written down. Where it does not fit, the
+//! journal is as it was.
 
 use std::sync::Arc;
 
 use super::agent::Agent;
-use super::drive::Drive;
+use super::approval::{self, Settlement, Token};
+use super::drive::{Drive, Halt};
 use super::job::conclude;
-use super::observer::{Observer, Signal};
+use super::observer::{Nobody, Observer, Signal};
 use super::prepare::{Prepared, Request};
 use super::run::{Run, Stopped, Waiting};
 use super::stop::{CancelToken, Sitting};
-use crate::contract::ToolEffect;
-use crate::journal::{Folded, Journal, fold};
-use crate::machine::{Effect, EffectId, Effects, Event, HumanAnswer, State, awaited, outstanding};
+use crate::journal::{Folded, Journal, Record, Word, asks, first_difference, fold, fold_under, in_doubt};
+use crate::machine::{
+    Effect, EffectId, Effects, Event, HumanAnswer, State, ToolOutcome, awaited, outstanding,
+};
 use crate::spec::Rules;
 
-/// Goes on with a journal; with a person's answer where there is one.
-pub(super) fn resume(
-    agent: &Agent,
-    journal: &mut dyn Journal,
-    observer: &dyn Observer,
+/// Which rules a run goes on under where the agent's are not those it began with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Changed {
+    /// Neither: [`Stopped::Changed`].
+    #[default]
+    Refuse,
+    /// Those it began with.
+    Keep,
+    /// The agent's, written down as a record of their own; refused where what has happened does not
+    /// fit them.
+    Adopt,
+}
+
+/// What a person says as a run goes on.
+enum Said {
+    Answer(HumanAnswer),
+    Settlement(Settlement),
+}
+
+/// A journal to be gone on with.
+pub struct Resume<'a> {
+    agent: &'a Agent,
+    journal: &'a mut dyn Journal,
+    observer: &'a dyn Observer,
     cancel: CancelToken,
-    answer: Option<HumanAnswer>,
-) -> Result<Run, Stopped> {
-    let folded = fold(journal.records()?)?;
-    if let Some((effect, tool)) = in_doubt(&folded) {
-        return Err(Stopped::InDoubt { effect, tool });
+    changed: Changed,
+    token: Option<String>,
+    said: Option<Said>,
+}
+
+impl<'a> Resume<'a> {
+    pub(super) fn new(agent: &'a Agent, journal: &'a mut dyn Journal) -> Self {
+        let (cancel, changed) = (CancelToken::new(), Changed::Refuse);
+        Resume { agent, journal, observer: &Nobody, cancel, changed, token: None, said: None }
     }
-    let agent = Agent { rules: Arc::new(folded.rules), world: Arc::clone(&agent.world) };
-    let rules = &*agent.rules;
-    let question = answer.as_ref().map(|_| open_question(rules, &folded.state).ok_or(Stopped::NotWaiting));
-    let question = question.transpose()?;
-    if !folded.state.phase.name().is_terminal() {
-        agent.complete()?;
+
+    /// Who watches.
+    #[must_use]
+    pub fn observer(mut self, observer: &'a dyn Observer) -> Self {
+        self.observer = observer;
+        self
     }
-    let mut drive = Drive {
-        agent: &agent,
-        rules,
-        run: folded.run,
-        journal,
-        index: folded.len,
-        observer,
-        sitting: Arc::new(Sitting::new(rules, cancel)),
-        playback: None,
-        may_ask: true,
-        nested_calls: Vec::new(),
-    };
-    let (mut state, mut asked) = (folded.state, folded.unanswered);
-    let answered = match (question, answer) {
-        (Some(question), Some(answer)) => {
-            let event = Event::HumanAnswered { effect: question.effect, answer };
-            let event = agent.world.redactor.event(event);
-            if let Err(refusal) = drive.admits(&state, &event) {
-                return Err(Stopped::Refused { question: question.question, refusal: refusal.to_string() });
-            }
-            Some(event)
+
+    /// Who may stop it.
+    #[must_use]
+    pub fn cancel(mut self, token: CancelToken) -> Self {
+        self.cancel = token;
+        self
+    }
+
+    /// Which rules it goes on under where the agent's are others.
+    #[must_use]
+    pub fn changed(mut self, changed: Changed) -> Self {
+        self.changed = changed;
+        self
+    }
+
+    /// Answers the question that the run waits with.
+    #[must_use]
+    pub fn answer(mut self, answer: HumanAnswer) -> Self {
+        self.said = Some(Said::Answer(answer));
+        self
+    }
+
+    /// Says what became of the write that is in doubt.
+    #[must_use]
+    pub fn settle(mut self, settlement: Settlement) -> Self {
+        self.said = Some(Said::Settlement(settlement));
+        self
+    }
+
+    /// The token of the question that is answered, or of the doubt that is settled: what is said is void
+    /// for anything else.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// Goes on to the end, or to the next question that nobody answers yet.
+    ///
+    /// # Errors
+    /// [`Stopped`]. What a person says is refused with the journal left as it is:
+    /// [`Stopped::NotWaiting`], [`Stopped::AlreadyAnswered`], [`Stopped::WrongToken`],
+    /// [`Stopped::Refused`].
+    pub fn run(self) -> Result<Run, Stopped> {
+        let records = self.journal.records()?;
+        let (folded, mut first) = self.fold(&records)?;
+        self.fits(&folded, &records)?;
+        let agent = Agent { rules: Arc::new(folded.rules), world: Arc::clone(&self.agent.world) };
+        let rules = &*agent.rules;
+        if !folded.state.phase.name().is_terminal() {
+            agent.complete()?;
         }
-        _ => None,
-    };
-    drive.observer.notice(Signal::Entered(state.phase.name()));
-    if let Some(event) = answered {
-        let taken = take(&mut drive, state, event, &mut asked);
-        state = match taken {
-            Ok(state) => state,
-            Err(halt) => return conclude(Err(halt), Vec::new()),
+        let asked_at = folded.pending.iter().filter_map(|asked| Some((asked.effect, asked.at?))).collect();
+        let mut drive = Drive {
+            agent: &agent,
+            rules,
+            run: folded.run,
+            journal: self.journal,
+            index: folded.len,
+            observer: self.observer,
+            sitting: Arc::new(Sitting::new(rules, self.cancel)),
+            playback: None,
+            may_ask: true,
+            nested_calls: Vec::new(),
+            asked_at,
         };
+        let (mut state, mut asked) = (folded.state, Vec::new());
+        asked.extend(folded.pending.iter().map(|pending| pending.effect));
+        let said = match self.said {
+            None => None,
+            Some(said) => drive.heard(&state, said, &mut asked, &mut first)?,
+        };
+        drive.observer.notice(Signal::Entered(state.phase.name()));
+        let taken = match said {
+            Some(event) => drive.apply_after(first, state, event, None),
+            None => drive.append(first).map(|()| state),
+        };
+        match taken {
+            Ok(taken) => state = taken,
+            Err(halt) => return conclude(Err(halt), Vec::new()),
+        }
+        let effects: Effects = outstanding(rules, &state).into();
+        let ended = drive.follow(state, effects, &asked);
+        drive.note_standing(&ended);
+        conclude(ended, Vec::new())
     }
-    let effects: Effects = outstanding(rules, &state).into();
-    let ended = drive.follow(state, effects, &asked);
-    conclude(ended, Vec::new())
+
+    /// Folds the journal under the rules that it goes on under, with the record that says so where they
+    /// are not its own.
+    fn fold(&self, records: &[Record]) -> Result<(Folded, Vec<Record>), Stopped> {
+        let folded = fold(records.iter().cloned())?;
+        let (began, now) = (folded.rules.spec(), self.agent.rules.shared_spec());
+        if self.changed == Changed::Keep || *began == *now {
+            return Ok((folded, Vec::new()));
+        }
+        if self.changed == Changed::Refuse {
+            let value = |spec| serde_json::to_value(spec).unwrap_or_default();
+            let difference = first_difference(&value(began), &value(&now));
+            let difference = difference.map_or_else(String::new, |difference| difference.to_string());
+            return Err(Stopped::Changed { difference });
+        }
+        let Some(Record::Header(header)) = records.first() else { return Ok((folded, Vec::new())) };
+        let folded = fold_under(now.as_ref().clone(), Box::clone(header).as_ref().clone(), records.to_vec())?;
+        Ok((folded, vec![Record::Rules(now)]))
+    }
+
+    /// Whether what is said, and its token, fit what is open.
+    fn fits(&self, folded: &Folded, records: &[Record]) -> Result<(), Stopped> {
+        let token = self.token.as_deref();
+        let doubt = in_doubt(folded);
+        let open = match (&self.said, &doubt) {
+            (Some(Said::Settlement(_)), None) => None,
+            (Some(Said::Settlement(_)), Some((effect, _))) => approval::of_doubt(folded, *effect),
+            (Some(Said::Answer(_)), _) => asks(&folded.rules, &folded.state).and_then(|(effect, _)| {
+                approval::of_question(&folded.run, &folded.rules, &folded.state, effect)
+            }),
+            (None, None) => return Ok(()),
+            (None, Some(_)) => None,
+        };
+        match (&self.said, open) {
+            (Some(_), Some(open)) => match token {
+                Some(token) if !open.is(token) => Err(self.void(token, records)),
+                _ => Ok(()),
+            },
+            (Some(Said::Answer(_)), None) if doubt.is_none() => {
+                Err(token.map_or(Stopped::NotWaiting, |token| self.void(token, records)))
+            }
+            (Some(Said::Settlement(_)), _) => {
+                Err(token.map_or(Stopped::NotInDoubt, |token| self.void(token, records)))
+            }
+            _ => {
+                let (effect, tool) = doubt.expect("every other case was told apart above");
+                Err(Stopped::InDoubt { effect, tool })
+            }
+        }
+    }
+
+    /// Why a token is not that of what is open.
+    fn void(&self, token: &str, records: &[Record]) -> Stopped {
+        match approval::spent(records, token) {
+            Some(effect) => Stopped::AlreadyAnswered { effect },
+            None => Stopped::WrongToken,
+        }
+    }
 }
 
-/// Takes a person's answer, as asked for even where the journal ends before it says so.
-fn take(
-    drive: &mut Drive<'_>,
-    state: State,
-    event: Event,
-    asked: &mut [EffectId],
-) -> Result<State, super::drive::Halt> {
-    if let Some(effect) = event.effect().filter(|effect| !asked.contains(effect))
-        && let Some(effect) = awaited(drive.rules, &state, effect)
-    {
-        drive.request(&state, Effects::from_elem(effect, 1), &[], &mut Vec::new())?;
+impl Drive<'_> {
+    /// What a person said, as the event that carries it; or as a record where it answers nothing.
+    fn heard(
+        &self,
+        state: &State,
+        said: Said,
+        asked: &mut Vec<EffectId>,
+        records: &mut Vec<Record>,
+    ) -> Result<Option<Event>, Stopped> {
+        let redactor = &self.agent.world.redactor;
+        match said {
+            Said::Answer(answer) => {
+                let question = open_question(&self.run, self.rules, state).ok_or(Stopped::NotWaiting)?;
+                let event = redactor.event(Event::HumanAnswered { effect: question.effect, answer });
+                if let Err(refusal) = self.admits(state, &event) {
+                    let refusal = refusal.to_string();
+                    return Err(Stopped::Refused { question: question.question, refusal });
+                }
+                // Taken as asked for even where the journal ends before it says so.
+                if !asked.contains(&question.effect)
+                    && let Some(effect) = awaited(self.rules, state, question.effect)
+                {
+                    let Prepared { id, digest, .. } = Prepared::of(self.rules, state, effect);
+                    records.push(Record::Requested { effect: id, digest, at: None });
+                }
+                Ok(Some(event))
+            }
+            Said::Settlement(settlement) => {
+                let Some(effect) = self.doubted(state, asked) else { return Err(Stopped::NotInDoubt) };
+                Ok(match settlement {
+                    Settlement::Happened { output } => {
+                        records.push(Record::Settled { effect, word: Word::Happened });
+                        let outcome = ToolOutcome::returned(redactor.text(output));
+                        Some(Event::ToolReturned { effect, outcome })
+                    }
+                    Settlement::DidNotHappen => {
+                        records.push(Record::Settled { effect, word: Word::DidNotHappen });
+                        asked.retain(|id| *id != effect);
+                        None
+                    }
+                    Settlement::Stop { reason } => Some(redactor.event(Event::Cancelled { reason })),
+                })
+            }
+        }
     }
-    Ok(drive.apply(state, event)?.0)
+
+    /// The effect among those asked that may not be done twice.
+    fn doubted(&self, state: &State, asked: &[EffectId]) -> Option<EffectId> {
+        asked.iter().copied().find(|id| crate::journal::is_once(self.rules, state, *id).is_some())
+    }
 }
 
-/// The question that a run waits with, where a person has to answer.
-pub fn open_question(rules: &Rules, state: &State) -> Option<Waiting> {
+/// Ends a journal's run from outside.
+///
+/// # Errors
+/// [`Stopped::Ended`] where it has ended, and whatever is wrong with the journal.
+pub(super) fn cancel(journal: &mut dyn Journal, reason: String) -> Result<State, Stopped> {
+    let folded = fold(journal.records()?)?;
+    let event = Event::Cancelled { reason };
+    if crate::machine::admit(&folded.rules, &folded.state, &event).is_err() {
+        return Err(Stopped::Ended);
+    }
+    journal.append(folded.len, vec![Record::Happened(event.clone())])?;
+    let step = crate::machine::transition(&folded.rules, folded.state, event).expect("admitted above");
+    let standing = crate::journal::Standing::at(&folded.rules, &step.state, |_| None);
+    let _ = journal.stands(folded.len + 1, &standing);
+    Ok(step.state)
+}
+
+/// The question that a run of this id waits with, where a person has to answer.
+pub fn open_question(run: &str, rules: &Rules, state: &State) -> Option<Waiting> {
     let of = |effect: Effect| match Prepared::of(rules, state, effect) {
         Prepared { id, request: Request::Human { step, question }, .. } => {
-            Some(Waiting { effect: id, step, question, refused: None })
+            let token = approval::of_question(run, rules, state, id).map(Token::into_text)?;
+            Some(Waiting { effect: id, step, question, token, refused: None })
         }
         _ => None,
     };
@@ -98,16 +290,12 @@ pub fn open_question(rules: &Rules, state: &State) -> Option<Waiting> {
     outstanding(rules, state).into_iter().find(asks).and_then(of)
 }
 
-/// The effect, and its tool, that was requested, never answered, and may not be done twice.
-pub fn in_doubt(folded: &Folded) -> Option<(EffectId, String)> {
-    folded.unanswered.iter().find_map(|&id| {
-        let effect @ Effect::CallTool { .. } = awaited(&folded.rules, &folded.state, id)? else {
-            return None;
-        };
-        let prepared = Prepared::of(&folded.rules, &folded.state, effect);
-        let Request::Tool { tool, contract, .. } = prepared.request else { return None };
-        let contract = contract?;
-        let once = contract.effect == ToolEffect::Write && !contract.is_idempotent();
-        once.then_some((id, tool))
-    })
+impl From<Halt> for Stopped {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Interrupted(interrupted) => Stopped::Interrupted(interrupted),
+            Halt::Drifted(drifts) => Stopped::Drifted(drifts),
+            Halt::Journal(error) => Stopped::Journal(error),
+        }
+    }
 }

@@ -4,7 +4,9 @@ use std::fmt;
 
 use super::agent::Agent;
 use super::ports::Unanswered;
-use crate::journal::{Drift, Fixture, FixtureError, JournalError, MemoryJournal, Outcome, Record};
+use crate::journal::{
+    Drift, Fixture, FixtureError, JournalError, MemoryJournal, Outcome, Record, StoreError,
+};
 use crate::machine::{Counters, EffectId, HumanAnswer, PlanView, RunError, State, TraceLine};
 
 /// A run that reached DONE or ERROR, or waits for a person.
@@ -24,6 +26,8 @@ pub struct Waiting {
     pub step: u32,
     /// The question.
     pub question: String,
+    /// The token of this very question; see [`Resume::token`](super::Resume::token).
+    pub token: String,
     /// Why the last answer was not taken, where one was given.
     pub refused: Option<String>,
 }
@@ -111,11 +115,8 @@ impl Run {
         if !self.is_waiting() {
             return Err(Stopped::NotWaiting);
         }
-        let mut journal = MemoryJournal::default();
-        for (index, record) in (0..).zip(&self.records) {
-            crate::journal::Journal::append(&mut journal, index, record)?;
-        }
-        let ended = agent.answer_with(&mut journal, answer, observer, cancel);
+        let mut journal = MemoryJournal::from(self.records.clone());
+        let ended = agent.resuming(&mut journal).answer(answer).observer(observer).cancel(cancel).run();
         let records = journal.into_records();
         match ended {
             Ok(run) => Ok(Run { records, ..run }),
@@ -195,6 +196,30 @@ pub enum Stopped {
         /// Why.
         refusal: String,
     },
+    /// This was answered before. Nothing has changed.
+    #[error("{effect} was answered before; an answer is taken once")]
+    AlreadyAnswered {
+        /// The effect.
+        effect: EffectId,
+    },
+    /// The token is not that of what is open. Nothing has changed.
+    #[error("the token is of another question, of another run, or of nothing that was asked")]
+    WrongToken,
+    /// Nothing is in doubt, so there is nothing to settle.
+    #[error("nothing is in doubt")]
+    NotInDoubt,
+    /// The run has ended, so there is nothing to stop.
+    #[error("the run has ended")]
+    Ended,
+    /// The agent's rules are not those that the run began with.
+    #[error(
+        "the run began under other rules than the agent's: {difference}\ngo on under its own (`Changed::Keep`), or \
+         ask for the agent's (`Changed::Adopt`)"
+    )]
+    Changed {
+        /// Where the two first differ.
+        difference: String,
+    },
     /// The thread waits for a person, so it takes no new message.
     #[error("the thread waits for an answer to: {question}")]
     Waiting {
@@ -209,6 +234,12 @@ pub enum Stopped {
         /// The run.
         run: Box<Run>,
     },
+    /// The thread's last run was stopped before its end: it is to be gone on with, or cancelled, first.
+    #[error("the thread's last run has not ended: go on with it or cancel it first")]
+    Unfinished,
+    /// The store does not give the thread, or has none of it.
+    #[error(transparent)]
+    Store(StoreError),
     /// The journal cannot be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -219,4 +250,13 @@ pub enum Stopped {
 
 fn said(drifts: &[Drift]) -> String {
     drifts.iter().map(Drift::to_string).collect::<Vec<_>>().join("\n")
+}
+
+impl From<StoreError> for Stopped {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Journal(error) => Stopped::Journal(error),
+            other => Stopped::Store(other),
+        }
+    }
 }

@@ -15,8 +15,14 @@ pub(super) struct Answered {
 }
 
 impl Drive<'_> {
-    /// Tells that something is asked for.
-    pub(super) fn show_request(&mut self, prepared: &Prepared<'_>) {
+    /// Tells what is asked for.
+    pub(super) fn show_requests(&mut self, asked: &[Prepared<'_>]) {
+        for prepared in asked {
+            self.show_request(prepared);
+        }
+    }
+
+    fn show_request(&mut self, prepared: &Prepared<'_>) {
         let effect = prepared.id;
         match &prepared.request {
             Request::Model { role, .. } => self.observer.notice(Signal::Asking { effect, role: *role }),

@@ -2,8 +2,6 @@
 //!
 //! **Invariant:** what is remembered is bounded, in turns and in bytes.
 
-use std::collections::VecDeque;
-
 use super::agent::{Agent, asked};
 use super::observer::{Nobody, Observer};
 use super::run::{Run, Stopped, Waiting};
@@ -38,7 +36,7 @@ pub struct Thread {
     agent: Agent,
     /// The parts of the material that it is about.
     outline: Vec<String>,
-    turns: VecDeque<(String, String)>,
+    turns: Vec<(String, String)>,
     /// The run that waits for a person, where one does.
     open: Option<Run>,
 }
@@ -46,7 +44,7 @@ pub struct Thread {
 impl Thread {
     /// A conversation in which nothing was said yet.
     pub fn new(agent: &Agent) -> Self {
-        Thread { agent: agent.clone(), outline: Vec::new(), turns: VecDeque::new(), open: None }
+        Thread { agent: agent.clone(), outline: Vec::new(), turns: Vec::new(), open: None }
     }
 
     /// The parts of the material that the conversation is about, such as the articles of a contract;
@@ -148,21 +146,32 @@ impl Thread {
     fn keep(&mut self, run: &Run) {
         self.open = run.is_waiting().then(|| run.clone());
         let Some(answer) = run.answer() else { return };
-        let question = &run.state().task.input.question;
-        self.turns.push_back((cut(question), cut(answer)));
-        let bytes = |(question, answer): &(String, String)| question.len() + answer.len();
-        while self.turns.len() > MAX_TURNS || self.turns.iter().map(bytes).sum::<usize>() > MAX_HISTORY_BYTES
-        {
-            self.turns.pop_front();
-        }
+        self.turns.push((run.state().task.input.question.clone(), answer.to_owned()));
+        self.turns = trim(std::mem::take(&mut self.turns));
     }
 }
 
+/// What is remembered of these turns: the last of them, each cut to size.
+pub(super) fn trim(mut turns: Vec<(String, String)>) -> Vec<(String, String)> {
+    for (question, answer) in &mut turns {
+        (*question, *answer) = (cut(question), cut(answer));
+    }
+    let bytes = |(question, answer): &(String, String)| question.len() + answer.len();
+    let (mut all, mut first) = (turns.iter().map(bytes).sum::<usize>(), 0);
+    while turns.len() - first > MAX_TURNS || all > MAX_HISTORY_BYTES {
+        all -= bytes(&turns[first]);
+        first += 1;
+    }
+    turns.split_off(first)
+}
+
 /// Puts the earlier turns into an input.
-fn remember(input: &mut Input, turns: &VecDeque<(String, String)>) {
+pub(super) fn remember(input: &mut Input, turns: &[(String, String)]) {
     let turn = |role, content: &String| Turn { role, content: content.clone() };
-    let pair = |(question, answer)| [turn(Speaker::User, question), turn(Speaker::Assistant, answer)];
-    input.history = turns.iter().map(|(question, answer)| (question, answer)).flat_map(pair).collect();
+    let pair = |(question, answer): &(String, String)| {
+        [turn(Speaker::User, question), turn(Speaker::Assistant, answer)]
+    };
+    input.history = turns.iter().flat_map(pair).collect();
 }
 
 /// A message as it is remembered.

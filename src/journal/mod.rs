@@ -3,6 +3,7 @@
 //!
 //! - [`Record`]: what a journal holds; [`fold`]: what it means.
 //! - [`Journal`]: where records go; [`MemoryJournal`] and [`FileJournal`] keep them.
+//! - [`Store`]: where threads are kept, each a sequence of journals; [`MemoryStore`] keeps them.
 //! - [`Fixture`]: a journal made readable, with each request as it was rendered.
 //! - [`Drift`]: how a replay differs from its recording.
 //!
@@ -10,16 +11,23 @@
 
 mod coverage;
 mod drift;
+mod durability;
 mod exchange;
 mod file;
 mod fixture;
 mod record;
 mod render;
+mod seal;
+mod standing;
 mod store;
+mod threads;
 
 pub use drift::{Difference, Drift, first_difference};
+pub use durability::Durability;
 pub use exchange::{Exchange, ModelAnswer, ToolAnswer, human_digest, tool_digest, wait_digest};
 pub use file::FileJournal;
 pub use fixture::{Fixture, FixtureError, Frame, Outcome};
-pub use record::{Folded, Header, JOURNAL_FORMAT, Record, fold};
-pub use store::{Journal, JournalError, MemoryJournal};
+pub use record::{Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, Word, fold, fold_under};
+pub use standing::{Standing, asks, in_doubt, is_once};
+pub use store::{Journal, JournalError, JournalErrorKind, MemoryJournal};
+pub use threads::{Claim, Cursor, Lease, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId};

@@ -9,7 +9,12 @@ use crate::machine::{EffectId, Event, Input, State, start, transition};
 use crate::spec::{Digest, Rules, Spec};
 
 /// The version of the record format that this crate writes and reads.
-pub const JOURNAL_FORMAT: u32 = 1;
+///
+/// The rule of migration: whatever changes the meaning of a record raises this number. A journal of
+/// another number is refused by that number, never read as if it were of this one. Where a version can
+/// read an older journal, it turns the records into those of its own number first, in one function
+/// for each step from one number to the next; there is none yet, for number 1 was never released.
+pub const JOURNAL_FORMAT: u32 = 2;
 
 /// One record of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,11 +28,34 @@ pub enum Record {
         effect: EffectId,
         /// The digest of the request.
         digest: Digest,
+        /// When it was asked, in milliseconds since 1970: of what a person is asked alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<u64>,
     },
     /// An effect was answered. Written before the machine moves on.
     Answered(Event),
     /// Something happened that answers no effect.
     Happened(Event),
+    /// A person said what became of an effect that was in doubt.
+    Settled {
+        /// The effect.
+        effect: EffectId,
+        /// What they said.
+        word: Word,
+    },
+    /// The rules were changed on purpose: from here on the whole run, from its start, is read under
+    /// these.
+    Rules(Arc<Spec>),
+}
+
+/// What a person says of a write that may or may not have happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    /// It happened. What came of it is the record that follows.
+    Happened,
+    /// It did not; it is to be done.
+    DidNotHappen,
 }
 
 /// What a run is and starts from.
@@ -38,6 +66,15 @@ pub struct Header {
     pub format: u32,
     /// The run's id. Tool calls carry `<run>/<effect id>` as their idempotency key.
     pub run: String,
+    /// The thread that it is a turn of; empty where it stands alone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub thread: String,
+    /// Which turn of the thread it is, from 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub turn: u32,
+    /// Where its beginning was copied from, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// The rules the run began with, and resumes under.
     pub spec: Arc<Spec>,
     /// What it starts from.
@@ -47,11 +84,43 @@ pub struct Header {
     pub model: String,
 }
 
+/// Where the beginning of a run was copied from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// The thread.
+    pub thread: String,
+    /// The turn, from 0.
+    pub turn: u32,
+    /// How many of its records were copied, the header included.
+    pub records: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// What was requested and is not answered yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// The effect.
+    pub effect: EffectId,
+    /// The index of the record that last requested it.
+    pub index: u64,
+    /// When it was first asked, where that was written down.
+    pub at: Option<u64>,
+}
+
 /// A journal, folded.
 #[derive(Debug)]
 pub struct Folded {
     /// The run's id.
     pub run: String,
+    /// The thread that it is a turn of; empty where it stands alone.
+    pub thread: String,
+    /// Which turn of the thread it is, from 0.
+    pub turn: u32,
     /// The name of the model that it began with.
     pub model: String,
     /// The rules it runs under.
@@ -59,9 +128,16 @@ pub struct Folded {
     /// Where it is.
     pub state: State,
     /// What was requested and not answered, in the order of asking.
-    pub unanswered: Vec<EffectId>,
+    pub pending: Vec<Pending>,
     /// How many records there are: the index of the next.
     pub len: u64,
+}
+
+impl Folded {
+    /// What was requested and not answered, by its effect.
+    pub fn pending(&self, effect: EffectId) -> Option<&Pending> {
+        self.pending.iter().find(|pending| pending.effect == effect)
+    }
 }
 
 /// Folds a journal: the state is what [`start`] and [`transition`] make of its events.
@@ -69,40 +145,72 @@ pub struct Folded {
 /// # Errors
 /// Names the record that does not fit, by its index.
 pub fn fold(records: impl IntoIterator<Item = Record>) -> Result<Folded, JournalError> {
-    let mut records = records.into_iter();
-    let header = match records.next() {
-        Some(Record::Header(header)) => *header,
+    let records: Vec<Record> = records.into_iter().collect();
+    let header = header(&records)?.clone();
+    let spec = Spec::clone(spec(&header, &records));
+    fold_under(spec, header, records)
+}
+
+/// The spec that a journal is read under: the last that it names.
+pub(crate) fn spec<'r>(header: &'r Header, records: &'r [Record]) -> &'r Arc<Spec> {
+    let changed = records.iter().rev().find_map(|record| match record {
+        Record::Rules(spec) => Some(spec),
+        _ => None,
+    });
+    changed.unwrap_or(&header.spec)
+}
+
+/// The header of a journal in the format of this version.
+///
+/// # Errors
+/// Where there is none, or another format's.
+pub(crate) fn header(records: &[Record]) -> Result<&Header, JournalError> {
+    let header = match records.first() {
+        Some(Record::Header(header)) => header,
         Some(_) => return Err(JournalError::at(0, "expected a header, found another record")),
         None => return Err(JournalError::at(0, "expected a header, found an empty journal")),
     };
     if header.format != JOURNAL_FORMAT {
-        let problem = format!("expected journal format {JOURNAL_FORMAT}, found {}", header.format);
-        return Err(JournalError::at(0, problem));
+        return Err(JournalError::format(header.format));
     }
-    let spec = Arc::unwrap_or_clone(header.spec);
+    Ok(header)
+}
+
+/// Folds a journal under a spec that may be another than its own.
+///
+/// # Errors
+/// Names the record that does not fit, by its index.
+pub fn fold_under(spec: Spec, header: Header, records: Vec<Record>) -> Result<Folded, JournalError> {
     let rules = spec.check().map_err(|error| JournalError::at(0, format!("spec: {error}")))?;
     let mut state = start(&rules, header.input).state;
-    let mut unanswered = Vec::new();
+    let mut pending: Vec<Pending> = Vec::new();
     let mut len = 1;
-    for record in records {
-        let event = match record {
+    for record in records.into_iter().skip(1) {
+        match record {
             Record::Header(_) => return Err(JournalError::at(len, "expected no second header")),
-            Record::Requested { effect, .. } => {
-                // Asked again after a crash, it is still the one effect.
-                if !unanswered.contains(&effect) {
-                    unanswered.push(effect);
+            // Asked again after a crash, it is still the one effect.
+            Record::Requested { effect, at, .. } => {
+                match pending.iter_mut().find(|asked| asked.effect == effect) {
+                    Some(asked) => asked.index = len,
+                    None => pending.push(Pending { effect, index: len, at }),
                 }
-                len += 1;
-                continue;
             }
-            Record::Answered(event) | Record::Happened(event) => event,
-        };
-        unanswered.retain(|effect| Some(*effect) != event.effect());
-        state = match transition(&rules, state, event) {
-            Ok(step) => step.state,
-            Err(refused) => return Err(JournalError::at(len, refused.to_string())),
-        };
+            Record::Settled { effect, word: Word::DidNotHappen } => {
+                pending.retain(|asked| asked.effect != effect);
+            }
+            Record::Settled { word: Word::Happened, .. } | Record::Rules(_) => {}
+            Record::Answered(event) | Record::Happened(event) => {
+                if let Some(effect) = event.effect() {
+                    pending.retain(|asked| asked.effect != effect);
+                }
+                state = match transition(&rules, state, event) {
+                    Ok(step) => step.state,
+                    Err(refused) => return Err(JournalError::at(len, refused.to_string())),
+                };
+            }
+        }
         len += 1;
     }
-    Ok(Folded { run: header.run, model: header.model, rules, state, unanswered, len })
+    let Header { run, thread, turn, model, .. } = header;
+    Ok(Folded { run, thread, turn, model, rules, state, pending, len })
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::record::{header, spec as spec_of};
 use super::{
     Exchange, Fixture, Frame, JournalError, ModelAnswer, Outcome, Record, human_digest, tool_digest,
     wait_digest,
@@ -27,16 +28,14 @@ impl Fixture {
     /// # Errors
     /// Where the journal does not fold; names the record.
     pub fn of_records(records: &[Record], interrupted: Option<String>) -> Result<Self, JournalError> {
-        let Some((Record::Header(header), rest)) = records.split_first() else {
-            return Err(JournalError::at(0, "expected a header"));
-        };
-        let spec = Spec::clone(&header.spec);
+        let header = header(records)?;
+        let spec = Spec::clone(spec_of(header, records));
         let rules = spec.clone().check().map_err(|error| JournalError::at(0, error.to_string()))?;
         let mut fixture = Fixture::new(spec, header.input.clone());
         let mut state = start(&rules, header.input.clone()).state;
         let mut asked: HashMap<EffectId, Asked> = HashMap::new();
         let mut occurrences: HashMap<Digest, u32> = HashMap::new();
-        for (index, record) in (1..).zip(rest) {
+        for (index, record) in (1..).zip(&records[1..]) {
             let fail = |problem: &str| JournalError::at(index, problem);
             let event = match record {
                 Record::Header(_) => return Err(fail("expected no second header")),
@@ -46,6 +45,7 @@ impl Fixture {
                     asked.insert(*effect, request);
                     continue;
                 }
+                Record::Settled { .. } | Record::Rules(_) => continue,
                 Record::Answered(event) | Record::Happened(event) => event,
             };
             let request = event.effect().and_then(|effect| asked.remove(&effect));

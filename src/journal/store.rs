@@ -1,44 +1,99 @@
-//! Where records go.
+//! Where the records of one run go.
 
 use super::Record;
+use super::standing::Standing;
 
 /// A journal that one run is written to. Appending costs the same for the thousandth record as for
 /// the first.
 pub trait Journal {
-    /// Appends a record at the index it names. A writer that has missed a record is refused.
+    /// Appends records, the first of them at the index it names. They are durable together, or where
+    /// the writer is stopped meanwhile, the first few of them are. A writer that has missed a record is
+    /// refused.
     ///
     /// # Errors
-    /// Where the journal is longer or shorter than `index`, or cannot be written.
-    fn append(&mut self, index: u64, record: &Record) -> Result<(), JournalError>;
+    /// Where the journal is longer or shorter than `index`, or cannot be written. Then nothing was
+    /// appended.
+    fn append(&mut self, index: u64, records: Vec<Record>) -> Result<(), JournalError>;
 
     /// All records, from the first.
     ///
     /// # Errors
     /// Where the journal cannot be read; names the place.
     fn records(&self) -> Result<Vec<Record>, JournalError>;
+
+    /// Where the run stands after so many records, for lists. It follows from the records alone: a
+    /// journal may keep it or not.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    fn stands(&mut self, _index: u64, _standing: &Standing) -> Result<(), JournalError> {
+        Ok(())
+    }
 }
 
 /// What is wrong with a journal, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct JournalError {
+    kind: JournalErrorKind,
     place: String,
     problem: String,
+}
+
+/// The kinds of trouble with a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JournalErrorKind {
+    /// It does not read, or not as a run.
+    Damaged,
+    /// It is of another format than this version's.
+    Format,
+    /// Another writer has appended to it.
+    Stale,
+    /// Another process took the thread over; this one may not write to it any more.
+    Fenced,
+    /// The system failed to read or write it.
+    Io,
 }
 
 impl JournalError {
     /// An error at one record, counted from 0.
     pub fn at(index: u64, problem: impl Into<String>) -> Self {
-        JournalError { place: format!("journal record {index}"), problem: problem.into() }
+        JournalError::named(format!("journal record {index}"), problem)
     }
 
     /// An error at a named place.
     pub(crate) fn named(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        JournalError { place: place.into(), problem: problem.into() }
+        JournalError { kind: JournalErrorKind::Damaged, place: place.into(), problem: problem.into() }
+    }
+
+    /// The same, of another kind.
+    pub(crate) fn of(self, kind: JournalErrorKind) -> Self {
+        JournalError { kind, ..self }
+    }
+
+    /// The same, at a place that is named before its own.
+    pub(crate) fn within(self, place: impl std::fmt::Display) -> Self {
+        JournalError { place: format!("{place}: {}", self.place), ..self }
     }
 
     pub(super) fn stale(index: u64, len: u64) -> Self {
-        JournalError::at(index, format!("another writer was here: the journal has {len} records"))
+        let problem = format!("another writer was here: the journal has {len} records");
+        JournalError::at(index, problem).of(JournalErrorKind::Stale)
+    }
+
+    pub(super) fn format(found: u32) -> Self {
+        let problem = format!("expected journal format {}, found {found}", super::JOURNAL_FORMAT);
+        JournalError::at(0, problem).of(JournalErrorKind::Format)
+    }
+
+    pub(crate) fn io(place: impl std::fmt::Display, what: &str, error: &dyn std::fmt::Display) -> Self {
+        JournalError::named(place.to_string(), format!("{what}: {error}")).of(JournalErrorKind::Io)
+    }
+
+    /// The kind of trouble.
+    pub fn kind(&self) -> JournalErrorKind {
+        self.kind
     }
 }
 
@@ -58,13 +113,19 @@ impl MemoryJournal {
     }
 }
 
+impl From<Vec<Record>> for MemoryJournal {
+    fn from(records: Vec<Record>) -> Self {
+        MemoryJournal(records)
+    }
+}
+
 impl Journal for MemoryJournal {
-    fn append(&mut self, index: u64, record: &Record) -> Result<(), JournalError> {
+    fn append(&mut self, index: u64, records: Vec<Record>) -> Result<(), JournalError> {
         let len = self.0.len() as u64;
         if index != len {
             return Err(JournalError::stale(index, len));
         }
-        self.0.push(record.clone());
+        self.0.extend(records);
         Ok(())
     }
 

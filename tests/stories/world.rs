@@ -194,13 +194,19 @@ impl Noticing {
 }
 
 impl Journal for Noticing {
-    fn append(&mut self, index: u64, record: &Record) -> Result<(), JournalError> {
-        self.records.append(index, record)?;
-        if let Record::Answered(
-            Event::ModelReplied { .. } | Event::ModelFailed { .. } | Event::ToolReturned { .. },
-        ) = record
-        {
-            self.world.script().taken += 1;
+    fn append(&mut self, index: u64, records: Vec<Record>) -> Result<(), JournalError> {
+        let answers = |record: &&Record| {
+            matches!(
+                record,
+                Record::Answered(
+                    Event::ModelReplied { .. } | Event::ModelFailed { .. } | Event::ToolReturned { .. },
+                )
+            )
+        };
+        let taken = records.iter().filter(answers).count();
+        self.records.append(index, records)?;
+        if taken > 0 {
+            self.world.script().taken += taken;
             self.world.moved.notify_all();
         }
         Ok(())

@@ -168,6 +168,9 @@ pub struct ResumeArgs {
     /// Say yes, with these steps in place of the remaining ones: a JSON list of plan steps
     #[arg(long, value_name = "FILE", group = "answer")]
     pub edit: Option<PathBuf>,
+    /// The token of the question that is answered; the answer is void for any other
+    #[arg(long, value_name = "TOKEN", requires = "answer")]
+    pub token: Option<String>,
     #[command(flatten)]
     pub world: WorldArgs,
     #[command(flatten)]

@@ -1,0 +1,113 @@
+//! Standing: where a run stands, as a list of runs says it. It follows from the records alone.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Folded, Outcome};
+use crate::contract::ToolEffect;
+use crate::machine::{Effect, EffectId, State, awaited, outstanding};
+use crate::prompt;
+use crate::spec::Rules;
+
+/// Where a run stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "status")]
+pub enum Standing {
+    /// It is under way, or was when its process ended. It goes on by itself when it is resumed.
+    Unfinished,
+    /// A person has to answer.
+    Waiting {
+        /// The effect that the answer answers.
+        effect: EffectId,
+        /// What they are asked.
+        question: String,
+        /// When it was asked, in milliseconds since 1970; 0 where nobody wrote it down.
+        since: u64,
+    },
+    /// A write was requested, was not answered, and may not be done twice: a person has to say what
+    /// became of it.
+    InDoubt {
+        /// The effect.
+        effect: EffectId,
+        /// The tool.
+        tool: String,
+    },
+    /// It ended with an answer.
+    Done {
+        /// The answer.
+        answer: String,
+    },
+    /// It ended without one.
+    Failed {
+        /// Why.
+        error: String,
+    },
+}
+
+impl Standing {
+    /// Where a folded journal stands.
+    pub fn of(folded: &Folded) -> Self {
+        if let Some((effect, tool)) = in_doubt(folded) {
+            return Standing::InDoubt { effect, tool };
+        }
+        Standing::at(&folded.rules, &folded.state, |effect| folded.pending(effect)?.at)
+    }
+
+    /// Where a run stands of which nothing is in doubt. `since` says when something was asked.
+    pub fn at(rules: &Rules, state: &State, since: impl Fn(EffectId) -> Option<u64>) -> Self {
+        match Outcome::ended(state) {
+            Some(Outcome::Answer(answer)) => return Standing::Done { answer },
+            Some(Outcome::Error(error)) => return Standing::Failed { error: error.to_string() },
+            _ => {}
+        }
+        match asks(rules, state) {
+            Some((effect, question)) => {
+                let since = since(effect).unwrap_or(0);
+                Standing::Waiting { effect, question: question.to_owned(), since }
+            }
+            None => Standing::Unfinished,
+        }
+    }
+
+    /// In one word: `unfinished`, `waiting`, `in_doubt`, `done` or `failed`.
+    pub fn status(&self) -> &'static str {
+        match self {
+            Standing::Unfinished => "unfinished",
+            Standing::Waiting { .. } => "waiting",
+            Standing::InDoubt { .. } => "in_doubt",
+            Standing::Done { .. } => "done",
+            Standing::Failed { .. } => "failed",
+        }
+    }
+
+    /// Whether a person has to say something before it can go on.
+    pub fn needs_a_person(&self) -> bool {
+        matches!(self, Standing::Waiting { .. } | Standing::InDoubt { .. })
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        matches!(self, Standing::Done { .. } | Standing::Failed { .. })
+    }
+}
+
+/// What a person is asked where nothing else is outstanding, with the effect that an answer answers.
+pub fn asks<'s>(rules: &'s Rules, state: &'s State) -> Option<(EffectId, &'s str)> {
+    let waits = outstanding(rules, state);
+    let people = waits.iter().all(|effect| matches!(effect, Effect::AskHuman { .. }));
+    let first = waits.first().filter(|_| people)?;
+    Some((first.id(), prompt::question(rules, state, *first)?))
+}
+
+/// The effect, and its tool, that was requested, never answered, and may not be done twice.
+pub fn in_doubt(folded: &Folded) -> Option<(EffectId, String)> {
+    let mut pending = folded.pending.iter().map(|pending| pending.effect);
+    pending.find_map(|id| Some((id, is_once(&folded.rules, &folded.state, id)?)))
+}
+
+/// The tool of an effect that the run waits for, where calling it twice would change something twice.
+pub fn is_once(rules: &Rules, state: &State, id: EffectId) -> Option<String> {
+    let effect @ Effect::CallTool { .. } = awaited(rules, state, id)? else { return None };
+    let contract = prompt::called(rules, state, effect)?;
+    let once = contract.effect == ToolEffect::Write && !contract.is_idempotent();
+    once.then(|| contract.name.clone())
+}

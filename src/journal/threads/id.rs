@@ -1,0 +1,60 @@
+//! The name of a thread.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// The name of a thread: what its user calls it. 1 to 120 bytes, no control characters, no white space
+/// at either end.
+///
+/// ```
+/// use planwright::journal::ThreadId;
+///
+/// let thread: ThreadId = "보고서-3".parse()?;
+/// assert_eq!(thread.as_str(), "보고서-3");
+/// assert!(" x".parse::<ThreadId>().is_err());
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct ThreadId(String);
+
+impl ThreadId {
+    /// Most bytes of a name.
+    pub const MOST_BYTES: usize = 120;
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ThreadId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let fail = |problem: &str| Err(format!("a thread's name {problem}, found {text:?}"));
+        if text.is_empty() || text.len() > ThreadId::MOST_BYTES {
+            return fail(&format!("has 1 to {} bytes", ThreadId::MOST_BYTES));
+        }
+        if text.chars().any(char::is_control) {
+            return fail("has no control characters");
+        }
+        if text.trim() != text {
+            return fail("neither begins nor ends with white space");
+        }
+        Ok(ThreadId(text.to_owned()))
+    }
+}
+
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for ThreadId {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        String::deserialize(source)?.parse().map_err(serde::de::Error::custom)
+    }
+}

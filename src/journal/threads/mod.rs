@@ -1,0 +1,173 @@
+//! Threads: conversations that outlive their process, each a sequence of runs (turns) of which every
+//! one is a journal.
+//!
+//! - [`Store`]: where threads are kept; [`MemoryStore`] keeps them while the process lives.
+//! - [`Lease`]: the right to write to a thread. One writer holds it; all others are refused.
+//!
+//! **Invariant:** nothing is appended to a thread without its lease, and under a lease that was taken
+//! over nothing is appended any more.
+
+mod id;
+mod list;
+mod memory;
+
+use std::fmt;
+use std::fs::File;
+
+pub use id::ThreadId;
+pub use list::{Cursor, Listed, Order, Query};
+pub use memory::MemoryStore;
+
+use super::{JournalError, Record, Standing};
+
+/// Where threads are kept. Every method may be called from any thread of execution at any time.
+///
+/// A turn's records are numbered from 0, turns are numbered from 0. The first append to a turn begins
+/// it; turns begin one after the other.
+pub trait Store: Send + Sync + fmt::Debug {
+    /// Takes a thread, to write to it. A writer that lives keeps it until it gives it back; one whose
+    /// process has ended has lost it.
+    ///
+    /// # Errors
+    /// [`StoreError::AlreadyRunning`] where somebody has it; [`StoreError::NoThread`] or
+    /// [`StoreError::Exists`], as `claim` says.
+    fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError>;
+
+    /// Gives a thread back. Nothing happens where the lease was taken over. A thread in which nothing
+    /// was written is no thread.
+    ///
+    /// # Errors
+    /// Where the store cannot be written.
+    fn release(&self, lease: Lease) -> Result<(), StoreError>;
+
+    /// Appends records to a turn, the first at this index; all of them or, where the writer is stopped
+    /// meanwhile, the first few. Costs the same for the thousandth record as for the first.
+    ///
+    /// # Errors
+    /// A [`JournalError`]: [`Fenced`](super::JournalErrorKind::Fenced) where the lease was taken over,
+    /// [`Stale`](super::JournalErrorKind::Stale) where the turn is longer or shorter than `index`.
+    fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError>;
+
+    /// Notes where a turn stands after so many records, for lists.
+    ///
+    /// # Errors
+    /// As [`append`](Store::append).
+    fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &Standing) -> Result<(), StoreError>;
+
+    /// How many turns a thread has.
+    ///
+    /// # Errors
+    /// [`StoreError::NoThread`].
+    fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError>;
+
+    /// The records of a turn, from the first.
+    ///
+    /// # Errors
+    /// [`StoreError::NoThread`], [`StoreError::NoTurn`], and a [`JournalError`] that names what does not
+    /// read.
+    fn records(&self, thread: &ThreadId, turn: u32) -> Result<Vec<Record>, StoreError>;
+
+    /// The threads that a query asks for, in its order. Where they stand is what was last noted.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    fn list(&self, query: &Query) -> Result<Vec<Listed>, StoreError>;
+
+    /// Threads that nobody has, and of which nobody has noted where they stand since they were last
+    /// written to: their writers were stopped.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    fn unnoted(&self) -> Result<Vec<ThreadId>, StoreError>;
+
+    /// Deletes a thread with all its turns.
+    ///
+    /// # Errors
+    /// Where the store cannot be written; the thread is then there as it was.
+    fn delete(&self, lease: Lease) -> Result<(), StoreError>;
+
+    /// Gives back the space of what was deleted.
+    ///
+    /// # Errors
+    /// Where the store cannot be written.
+    fn vacuum(&self) -> Result<(), StoreError>;
+
+    /// Looks at all that is kept, and says what is damaged, a line each.
+    ///
+    /// # Errors
+    /// Where the store cannot be read at all.
+    fn check(&self) -> Result<Vec<String>, StoreError>;
+}
+
+/// What a thread is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// To begin it; there must be none of this name.
+    New,
+    /// To go on with it; it must be there.
+    Known,
+    /// Either.
+    Any,
+    /// To go on with it even where somebody has it: they are fenced off, and can append nothing more.
+    TakeOver,
+}
+
+/// The right to write to a thread.
+#[derive(Debug)]
+pub struct Lease {
+    pub(crate) thread: ThreadId,
+    /// Grows with every claim of the thread.
+    pub(crate) epoch: u64,
+    /// What is locked for as long as the lease lasts, in stores that lock files.
+    pub(crate) lock: Option<File>,
+}
+
+impl Lease {
+    /// The thread.
+    pub fn thread(&self) -> &ThreadId {
+        &self.thread
+    }
+}
+
+/// What is wrong with a store, or with what is asked of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Somebody has the thread.
+    #[error("the thread {thread} is being run already{}", by(.holder))]
+    AlreadyRunning {
+        /// The thread.
+        thread: ThreadId,
+        /// Who, where that is known: a process.
+        holder: String,
+    },
+    /// There is no such thread.
+    #[error("there is no thread {thread}")]
+    NoThread {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// There is such a thread.
+    #[error("there is a thread {thread} already")]
+    Exists {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// The thread has no such turn.
+    #[error("the thread {thread} has {turns} turns, and none of the number {}", .turn + 1)]
+    NoTurn {
+        /// The thread.
+        thread: ThreadId,
+        /// The turn that was asked for, from 0.
+        turn: u32,
+        /// How many it has.
+        turns: u32,
+    },
+    /// A journal cannot be read or written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+fn by(holder: &str) -> String {
+    if holder.is_empty() { String::new() } else { format!(", by {holder}") }
+}
