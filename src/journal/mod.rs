@@ -32,4 +32,6 @@ pub use standing::{Standing, asks, in_doubt, is_once};
 pub use store::{Journal, JournalError, JournalErrorKind, MemoryJournal};
 #[cfg(feature = "sqlite")]
 pub use threads::SqliteStore;
-pub use threads::{Claim, Cursor, Lease, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId};
+pub use threads::{
+    Claim, Cursor, Lease, LinesStore, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId,
+};
