@@ -177,7 +177,7 @@ fn the_longest_run_is_exactly_as_long_as_the_bounds_worked_out_from_the_spec() {
         );
         let spec = agents::shipped(name).expect("a shipped agent");
         let one_kind = spec.tools.is_empty() || spec.agents.is_empty();
-        if one_kind && spec.policy.approval == Approval::Never {
+        if one_kind && spec.policy.approval.is_never() {
             assert_eq!(longest.transitions, bounds.transitions, "{name}");
         } else {
             // A step is a tool call, a model call or a question to a person; the bounds allow for each.

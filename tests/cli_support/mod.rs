@@ -191,7 +191,7 @@ pub const ASKED: &str = "보고서를 보낼까요?";
 /// A journal of a run that waits for a person.
 pub fn waiting_journal(path: &Path) {
     let mut spec = agents::shipped("plan-then-execute").unwrap().with_tools(|tool| tool.name == "calc");
-    spec.policy.approval = planwright::spec::Approval::Steps;
+    spec.policy.approval = planwright::spec::Approval::STEPS;
     let calc = agents::tool("calc").unwrap();
     let plan = format!(
         r#"{{"goal": "설명", "steps": [
