@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
 
 use planwright::agents;
-use planwright::contract::{FinalStep, ToolContract, ToolEffect};
+use planwright::contract::{FinalStep, StepField, ToolContract, ToolEffect};
 use planwright::machine::explore::{self, Machine};
 use planwright::machine::{
     Effect, EffectKind, ErrorCode, Event, Gate, Phase, PhaseName, Refusal, Refused, RunError, State, Step,
 };
 use planwright::spec::{
-    Approval, Bounds, Execution, OnExhausted, OnExpiry, OnRejection, OnStepFailure, Rules, Spec, Write,
+    Approval, Bounds, Execution, OnExhausted, OnExpiry, OnRejection, OnStepFailure, Orchestrate, Rules, Spec,
+    Write,
 };
 
 fn rules(name: &str) -> Rules {
@@ -90,23 +91,25 @@ fn with_people(name: &str) -> Vec<(String, Spec)> {
         tool.needs_approval = true;
     }
     let mut variants = Vec::new();
+    // Between one step and the next there is room for an orchestrator, side by side there is none.
+    let beside = match spec.policy.orchestrate {
+        Orchestrate::EachStep => Execution::Sequential,
+        Orchestrate::Never => Execution::Parallel { width: 2 },
+    };
     for approval in [Approval::PLAN, Approval::RISKY, Approval::ALL] {
         for (on_rejection, on_expiry, execution) in [
             (OnRejection::Stop, OnExpiry::Reject, Execution::Sequential),
-            (OnRejection::Replan, OnExpiry::Stop, Execution::Sequential),
-            (OnRejection::Replan, OnExpiry::Reject, Execution::Parallel { width: 2 }),
+            (OnRejection::Replan, OnExpiry::Stop, beside),
         ] {
             let mut variant = spec.clone();
             let policy = &mut variant.policy;
             (policy.approval, policy.on_rejection, policy.on_expiry) = (approval, on_rejection, on_expiry);
             policy.execution = execution;
-            let name = format!("{name} {approval:?} {on_rejection:?} {on_expiry:?} {execution:?}");
-            if variant.clone().check().is_ok() {
-                variants.push((name, variant));
-            }
+            policy.plan.fields.retain(|field| *field != StepField::HitlQuestion || approval.steps);
+            variants
+                .push((format!("{name} {approval:?} {on_rejection:?} {on_expiry:?} {execution:?}"), variant));
         }
     }
-    assert!(variants.len() > 5, "{name}: only {} mixes check", variants.len());
     variants
 }
 
@@ -167,7 +170,7 @@ macro_rules! for_every_agent {
         mod every_invariant_holds_wherever_people_are_asked_by {
             $(#[test] fn $test() {
                 for (name, spec) in super::with_people($name) {
-                    let rules = spec.check().expect("checked above");
+                    let rules = spec.check().unwrap_or_else(|error| panic!("{name}: {error}"));
                     let walked = super::explore::explore(&rules);
                     super::holds(&name, rules.spec(), &walked.checks);
                     super::asks_where_it_says(&name, &rules, &walked.keys);
