@@ -3,11 +3,11 @@
 
 mod promise;
 
-use planwright::machine::{Input, PhaseName, PlanView, waits_for_a_person};
+use planwright::machine::{Input, PhaseName, PlanView, explore, waits_for_a_person};
 use planwright::spec::Spec;
 use promise::{
-    Say, Told, approve, asks, broken, edit, edit_input, found, id, plan, reject, respond, spec, text,
-    whole_agent, with_agents, with_risky,
+    Say, Told, approve, asks, broken, edit, edit_input, found, id, plan, reject, respond, role_agent, spec,
+    text, whole_agent, with_agents, with_risky,
 };
 use serde_json::{Value, json};
 
@@ -306,4 +306,23 @@ fn a_contract_that_needs_no_approval_is_written_as_before() {
     assert_eq!(plain.get("needs_approval"), None);
     let asking = with_risky(spec(""), "calc");
     assert_eq!(serde_json::to_value(&asking.tools[0]).expect("written")["needs_approval"], json!(true));
+}
+
+#[test]
+fn every_invariant_holds_beside_whatever_else_a_policy_does_between_steps() {
+    for policy in [
+        "duplicates = 'skip'\nstep_tries = { tries = 2 }\nplan = { max_steps = 2 }",
+        "duplicates = 'skip'\nexecution = { mode = 'parallel', width = 2 }\nplan = { max_steps = 3 }",
+        "on_replan = 'keep'\non_rejection = 'replan'\non_step_failure = 'replan'\nplan = { max_steps = 2 }\n\
+         [limits]\nmax_replans = 1",
+        "orchestrate = 'each_step'\nplan = { max_steps = 2 }\n[limits]\nmax_added_steps = 1",
+        "plan = { max_steps = 2 }\n[limits]\nmax_tool_calls = 1\nmax_transitions = 4",
+    ] {
+        let mut asking = with_agents(risky(policy), [role_agent("writer")]);
+        asking.tools.retain(|tool| ["calc", "send"].contains(&tool.name.as_str()));
+        let report = explore::explore(&asking.check().unwrap_or_else(|error| panic!("{policy}: {error}")));
+        let violations: Vec<&String> = report.checks.iter().flat_map(|check| &check.violations).collect();
+        assert!(violations.is_empty(), "{policy}: {violations:#?}");
+        assert!(report.keys.iter().any(|key| key.stage == "awaiting_permit"), "{policy}");
+    }
 }

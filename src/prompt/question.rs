@@ -14,8 +14,9 @@ use crate::spec::Rules;
 const STEP_CHARS: usize = 200;
 /// How many steps of a plan are shown.
 const STEPS: usize = 100;
-/// How much of an input is shown of a call, in characters.
-const INPUT_CHARS: usize = 8_000;
+/// How much of an input is shown of a call, in characters: all that the limits let through unless set
+/// otherwise.
+const INPUT_CHARS: usize = 16_384;
 
 /// What a person is asked by an effect, in the run that it belongs to. Pure.
 ///
