@@ -61,6 +61,45 @@ fn cost_is_told_by_the_prices_of_the_configuration_file() {
     }
 }
 
+const STAFF: &str = r#"
+name = "staff"
+tools = []
+[policy]
+validate = "off"
+write = "last_result"
+[policy.plan]
+final_step = "none"
+[roles.planner]
+prompt = "plan"
+[[agents]]
+name = "search"
+description = "Searches."
+[agents.role]
+prompt = "search"
+[[agents]]
+name = "review"
+description = "Reviews."
+[agents.role]
+prompt = "review"
+"#;
+
+#[test]
+fn tokens_are_told_for_each_agent_by_its_name() {
+    let plan = r#"{"goal": "g", "steps": [{"agent": "search", "task": "a"}, {"agent": "review", "task": "검토해줘"},
+        {"agent": "search", "task": "c"}]}"#;
+    let server = Server::answering([plan, "A", "B", "C"].map(Answer::reply));
+    let home = home(&server, "");
+    home.write("staff.toml", STAFF);
+    let said = home.check(&["run", "--agent", "staff.toml", "--json", SUM], 0);
+    let roles = "; planner 11+5, agent:review 11+5, agent:search 22+10";
+    assert!(said.stderr.contains(roles), "{}", said.stderr);
+    let spent = json_of(&said)["spent"].clone();
+    for (name, tokens) in [("planner", 11), ("agent:search", 22), ("agent:review", 11)] {
+        assert_eq!(spent["by_role"][name]["input_tokens"], tokens, "{spent}");
+    }
+    assert_eq!(spent["by_role"].as_object().map(serde_json::Map::len), Some(3), "{spent}");
+}
+
 #[test]
 fn run_ends_when_its_tokens_or_its_money_are_used_up() {
     for limit in [["--max-tokens", "20"], ["--max-cost", "0.00008"]] {
