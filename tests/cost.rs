@@ -125,6 +125,24 @@ fn money_is_limited_only_where_a_price_is_known() {
 }
 
 #[test]
+fn limit_on_money_in_a_spec_takes_the_prices_of_the_configuration_file() {
+    let spec = format!("{STAFF}[limits]\nmax_cost = '1'\n");
+    let server = Server::answering(
+        [r#"{"goal": "g", "steps": [{"agent": "search", "task": "a"}]}"#, "답"].map(Answer::reply),
+    );
+    let unpriced = home(&server, "");
+    unpriced.write("staff.toml", &spec);
+    let args = ["run", "--agent", "staff.toml", SUM];
+    let said = unpriced.check(&args, 2);
+    let problem = "staff: limits.max_cost: never reached: `prices` has none of a model that is asked";
+    assert!(said.stderr.contains(problem), "{}", said.stderr);
+    assert_eq!(server.count(), 0);
+    let priced = home(&server, PRICES);
+    priced.write("staff.toml", &spec);
+    assert_eq!(priced.check(&args, 0).stdout, "답\n");
+}
+
+#[test]
 fn prices_of_a_spec_go_before_those_of_the_configuration_file() {
     let server = server();
     let home = home(&server, PRICES);

@@ -10,7 +10,9 @@ use planwright::machine::explore::{self, Machine};
 use planwright::machine::{
     Effect, EffectKind, ErrorCode, Event, Gate, Phase, PhaseName, Refusal, Refused, RunError, State, Step,
 };
-use planwright::spec::{Approval, Bounds, Execution, OnExhausted, OnStepFailure, Rules, Spec, Write};
+use planwright::spec::{
+    Approval, Bounds, Execution, OnExhausted, OnStepFailure, Orchestrate, Rules, Spec, Write,
+};
 
 fn rules(name: &str) -> Rules {
     agents::shipped(name).expect("a shipped agent").check().expect("which checks")
@@ -60,11 +62,15 @@ fn variants(name: &str) -> Vec<(String, Spec)> {
                 variant.policy.execution = execution;
                 variant.policy.on_exhausted = on_exhausted;
                 variant.policy.plan.max_steps = if few { 2 } else { 4 };
-                variant.limits.max_replans = 1;
+                if variant.policy.can_replan() {
+                    variant.limits.max_replans = 1;
+                }
                 // A planner that answers itself may have to make two calls before.
                 let rounds = if spec.policy.write == Write::Planner { 3 } else { 2 };
                 variant.limits.max_iterations = spec.limits.max_iterations.map(|_| rounds);
-                variant.limits.max_added_steps = 1;
+                if variant.policy.orchestrate == Orchestrate::EachStep {
+                    variant.limits.max_added_steps = 1;
+                }
                 let name = format!("{name} {on_step_failure:?} {execution:?} {on_exhausted:?}");
                 if variant.clone().check().is_ok() {
                     variants.push((name, variant));

@@ -129,10 +129,12 @@ pub fn reduced(mut spec: Spec, said: &mut Vec<String>) -> Spec {
     if let Execution::Parallel { width } = &mut spec.policy.execution {
         cap(width, MOST_WIDTH, "width");
     }
+    fit_required_calls(&mut spec, said);
     for member in &mut spec.agents {
         if let Some(inner) = member.spec.take() {
             said.push(format!("the agent {} explored as one call; its own runs on their own", member.name));
-            member.role = Some(inner.roles.planner);
+            // A role that does a step is not asked again, and has no plan to fall back on.
+            member.role = Some(crate::spec::Role { on_failure: None, ..inner.roles.planner });
         }
     }
     let budgets = [
@@ -148,6 +150,23 @@ pub fn reduced(mut spec: Spec, said: &mut Vec<String>) -> Spec {
         }));
     }
     spec
+}
+
+/// A plan that was made smaller may have no room for every call that is required; then those it has no
+/// room for are not.
+fn fit_required_calls(spec: &mut Spec, said: &mut Vec<String>) {
+    let mut room = spec.most_calls_before_the_answer();
+    let tools = spec.limits.max_tool_calls.unwrap_or(u32::MAX);
+    room = room.min(tools);
+    spec.policy.required_calls.retain_mut(|required| {
+        let least = required.least.min(room);
+        room -= least;
+        if least < required.least {
+            said.push(format!("{} required calls of {} explored as {least}", required.least, required.tool));
+            required.least = least;
+        }
+        required.least > 0 || required.per_line.is_some()
+    });
 }
 
 /// How many steps a plan is walked with. Fewer where each step can be in more ways, or where there are
