@@ -11,17 +11,19 @@ pub enum Exit {
     Interrupted,
     InDoubt,
     Waiting,
+    Undecided,
     Cancelled,
 }
 
 impl Exit {
-    const ALL: [Exit; 7] = [
+    const ALL: [Exit; 8] = [
         Exit::Done,
         Exit::Failed,
         Exit::Unusable,
         Exit::Interrupted,
         Exit::InDoubt,
         Exit::Waiting,
+        Exit::Undecided,
         Exit::Cancelled,
     ];
 
@@ -33,6 +35,7 @@ impl Exit {
             Exit::Interrupted => 3,
             Exit::InDoubt => 4,
             Exit::Waiting => 5,
+            Exit::Undecided => 6,
             Exit::Cancelled => 130,
         }
     }
@@ -46,6 +49,7 @@ impl Exit {
             Exit::Interrupted => "INTERRUPTED",
             Exit::InDoubt => "IN_DOUBT",
             Exit::Waiting => "WAITING",
+            Exit::Undecided => "UNDECIDED",
             Exit::Cancelled => "CANCELLED",
         }
     }
@@ -64,6 +68,9 @@ impl Exit {
             }
             Exit::InDoubt => "in doubt: a write may or may not have happened and is not repeated",
             Exit::Waiting => "waiting: a person has to answer; a run with --journal can go on with `resume`",
+            Exit::Undecided => {
+                "undecided: `verify` could show neither that every invariant holds nor that one does not"
+            }
             Exit::Cancelled => "cancelled",
         }
     }

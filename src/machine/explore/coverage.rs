@@ -103,5 +103,11 @@ pub(super) fn small(machine: &dyn Machine, rules: &Rules) -> super::Report {
     (limits.max_model_calls, limits.max_tool_calls, limits.max_transitions) = (None, None, None);
     super::fit_required_calls(&mut spec, &mut said);
     let small = spec.check().expect("a spec that checks still does with smaller numbers");
-    walk::walk(machine, &small, rules.bounds(), said, walk::Care::Edges)
+    walk::walk(
+        machine,
+        &small,
+        rules.bounds(),
+        said,
+        walk::Extent { care: walk::Care::Edges, most_states: usize::MAX },
+    )
 }

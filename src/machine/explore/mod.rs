@@ -42,6 +42,8 @@ pub const MOST_ADDED: u32 = 2;
 pub const MOST_TRIES: u32 = 3;
 /// More calls that must come before an answer are explored as this many.
 pub const MOST_REQUIRED: u32 = 2;
+/// A walk that nobody bounds otherwise is given up after as many states.
+pub const MOST_STATES: usize = 50_000;
 /// Replies are explored as if the limit were this, so that one over it stays small.
 pub const MOST_REPLY_BYTES: u32 = 32_768;
 /// Wider execution than this is explored as this wide.
@@ -94,10 +96,26 @@ pub fn explore(rules: &Rules) -> Report {
 
 /// Walks a machine of your own under the rules of a spec.
 pub fn explore_with(machine: &dyn Machine, rules: &Rules) -> Report {
+    walked(machine, rules, usize::MAX)
+}
+
+/// Walks the rules of a spec, and gives up where there are more states than this. Then nothing is
+/// [decided](Report::undecided), unless what was walked violates an invariant.
+pub fn explore_within(rules: &Rules, most_states: usize) -> Report {
+    walked(&Real, rules, most_states)
+}
+
+fn walked(machine: &dyn Machine, rules: &Rules, most_states: usize) -> Report {
     let mut explored_as = Vec::new();
     let small = reduced(rules.spec().clone(), &mut explored_as);
     let small = small.check().expect("a spec that checks still does with smaller numbers");
-    walk::walk(machine, &small, rules.bounds(), explored_as, walk::Care::Full)
+    walk::walk(
+        machine,
+        &small,
+        rules.bounds(),
+        explored_as,
+        walk::Extent { care: walk::Care::Full, most_states },
+    )
 }
 
 /// The same spec with numbers small enough to be walked whole. Larger ones add states of the same
