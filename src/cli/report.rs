@@ -53,7 +53,7 @@ pub fn conclude(asked: &Asked<'_>, watch: &Watch<'_>, result: Result<Run, Stoppe
             let hint = "the run waits on; give another answer".to_owned();
             Err(Failure { exit: Exit::Waiting, error: stopped.into(), hint: Some(hint) })
         }
-        Err(stopped @ (Stopped::AlreadyAnswered { .. } | Stopped::WrongToken)) => {
+        Err(stopped @ (Stopped::AlreadyAnswered { .. } | Stopped::WrongToken | Stopped::Expired { .. })) => {
             Err(Failure { exit: Exit::Conflict, error: stopped.into(), hint: None })
         }
         Err(
