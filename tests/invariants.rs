@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
 
 use planwright::agents;
-use planwright::contract::{FinalStep, ToolContract, ToolEffect};
+use planwright::contract::{FinalStep, StepField, ToolContract, ToolEffect};
 use planwright::machine::explore::{self, Machine};
 use planwright::machine::{
     Effect, EffectKind, ErrorCode, Event, Gate, Phase, PhaseName, Refusal, Refused, RunError, State, Step,
 };
-use planwright::spec::{Approval, Bounds, Execution, OnExhausted, OnStepFailure, Rules, Spec, Write};
+use planwright::spec::{
+    Approval, Bounds, Execution, OnExhausted, OnExpiry, OnRejection, OnStepFailure, Orchestrate, Rules, Spec,
+    Write,
+};
 
 fn rules(name: &str) -> Rules {
     agents::shipped(name).expect("a shipped agent").check().expect("which checks")
@@ -60,11 +63,15 @@ fn variants(name: &str) -> Vec<(String, Spec)> {
                 variant.policy.execution = execution;
                 variant.policy.on_exhausted = on_exhausted;
                 variant.policy.plan.max_steps = if few { 2 } else { 4 };
-                variant.limits.max_replans = 1;
+                if variant.policy.can_replan() {
+                    variant.limits.max_replans = 1;
+                }
                 // A planner that answers itself may have to make two calls before.
                 let rounds = if spec.policy.write == Write::Planner { 3 } else { 2 };
                 variant.limits.max_iterations = spec.limits.max_iterations.map(|_| rounds);
-                variant.limits.max_added_steps = 1;
+                if variant.policy.orchestrate == Orchestrate::EachStep {
+                    variant.limits.max_added_steps = 1;
+                }
                 let name = format!("{name} {on_step_failure:?} {execution:?} {on_exhausted:?}");
                 if variant.clone().check().is_ok() {
                     variants.push((name, variant));
@@ -73,6 +80,40 @@ fn variants(name: &str) -> Vec<(String, Spec)> {
         }
     }
     assert!(!variants.is_empty(), "{name}: no mix of policies checks");
+    variants
+}
+
+/// An agent with a person in every place that there is, and every way in which they count.
+fn with_people(name: &str) -> Vec<(String, Spec)> {
+    let mut spec = agents::shipped(name).expect("a shipped agent");
+    spec.policy.plan.max_steps = if spec.policy.execution == Execution::Sequential { 3 } else { 2 };
+    spec.limits.max_replans = 1;
+    let rounds = if spec.policy.write == Write::Planner { 3 } else { 2 };
+    spec.limits.max_iterations = spec.limits.max_iterations.map(|_| rounds);
+    spec.limits.max_added_steps = 1;
+    if let Some(tool) = spec.tools.first_mut() {
+        tool.needs_approval = true;
+    }
+    let mut variants = Vec::new();
+    // Between one step and the next there is room for an orchestrator, side by side there is none.
+    let beside = match spec.policy.orchestrate {
+        Orchestrate::EachStep => Execution::Sequential,
+        Orchestrate::Never => Execution::Parallel { width: 2 },
+    };
+    for approval in [Approval::PLAN, Approval::RISKY, Approval::ALL] {
+        for (on_rejection, on_expiry, execution) in [
+            (OnRejection::Stop, OnExpiry::Reject, Execution::Sequential),
+            (OnRejection::Replan, OnExpiry::Stop, beside),
+        ] {
+            let mut variant = spec.clone();
+            let policy = &mut variant.policy;
+            (policy.approval, policy.on_rejection, policy.on_expiry) = (approval, on_rejection, on_expiry);
+            policy.execution = execution;
+            policy.plan.fields.retain(|field| *field != StepField::HitlQuestion || approval.steps);
+            variants
+                .push((format!("{name} {approval:?} {on_rejection:?} {on_expiry:?} {execution:?}"), variant));
+        }
+    }
     variants
 }
 
@@ -104,6 +145,16 @@ fn holds(name: &str, spec: &Spec, checks: &[explore::Check]) {
     }
 }
 
+/// A walk that never gets to a person proves nothing of them.
+#[track_caller]
+fn asks_where_it_says<'k>(name: &str, rules: &Rules, keys: impl IntoIterator<Item = &'k explore::Key>) {
+    let stages: std::collections::BTreeSet<&str> = keys.into_iter().map(|key| key.stage).collect();
+    let approval = rules.policy().approval;
+    assert_eq!(stages.contains("awaiting_approval"), approval.plan, "{name}: {stages:?}");
+    let risky = approval.risky && !rules.spec().tools.is_empty();
+    assert_eq!(stages.contains("awaiting_permit"), risky, "{name}: {stages:?}");
+}
+
 /// One test for each shipped agent, so that they run side by side.
 macro_rules! for_every_agent {
     ($($test:ident: $name:literal,)*) => {
@@ -116,6 +167,17 @@ macro_rules! for_every_agent {
                 for (name, spec) in super::variants($name) {
                     let rules = spec.check().expect("checked above");
                     super::holds(&name, rules.spec(), &super::explore::explore(&rules).checks);
+                }
+            })*
+        }
+
+        mod every_invariant_holds_wherever_people_are_asked_by {
+            $(#[test] fn $test() {
+                for (name, spec) in super::with_people($name) {
+                    let rules = spec.check().unwrap_or_else(|error| panic!("{name}: {error}"));
+                    let walked = super::explore::explore(&rules);
+                    super::holds(&name, rules.spec(), &walked.checks);
+                    super::asks_where_it_says(&name, &rules, &walked.keys);
                 }
             })*
         }
@@ -139,6 +201,39 @@ for_every_agent! {
     self_ask: "self-ask",
     docstore: "docstore",
     research_team: "research-team",
+}
+
+/// Mixes that no shipped agent is like: drafts that keep what was done, in each way in which a branch
+/// may look back at it.
+#[test]
+fn every_invariant_holds_where_drafts_look_back_at_what_was_done() {
+    const ROLES: &str = "[roles.planner]\nprompt = 'p'\n[roles.conversation]\nprompt = 'c'\n";
+    const WORKERS: &str = "[[agents]]\nname = 'a'\ndescription = 'd'\nrole = { prompt = 'a' }\n\
+        [[agents]]\nname = 'b'\ndescription = 'd'\nrole = { prompt = 'b' }\n";
+    let judged = "on_replan = 'keep'\nvalidate = 'verdict'\nvalidate_at = 'answer'\nwrite = 'last_result'";
+    let judge = "[roles.validator]\nprompt = 'v'\n";
+    let rounds = "horizon = 'next'\nplanner = 'tool_calls'\nvalidate = 'off'\nwrite = 'last_result'";
+    let orchestrated = format!("{rounds}\norchestrate = 'each_step'");
+    let orchestrator = format!("[roles.orchestrator]\nprompt = 'o'\n{WORKERS}");
+    let mixes = [
+        ("tools = ['calc', 'search']", judged, "max_replans = 1", judge),
+        ("tools = ['calc']", &format!("{judged}\nduplicates = 'skip'"), "max_replans = 2", judge),
+        ("tools = ['calc', 'search']", rounds, "max_iterations = 2", ""),
+        ("", &orchestrated, "max_iterations = 2\nmax_added_steps = 1", &orchestrator),
+        (
+            "",
+            &format!("{orchestrated}\nduplicates = 'skip'"),
+            "max_iterations = 2\nmax_added_steps = 1",
+            &orchestrator,
+        ),
+    ];
+    for (tools, policy, limits, roles) in mixes {
+        let plan = "plan = { min_steps = 0, max_steps = 2, final_step = 'none' }";
+        let text =
+            format!("name = 'mine'\n{tools}\n[policy]\n{policy}\n{plan}\n[limits]\n{limits}\n{ROLES}{roles}");
+        let rules = agents::load(&text).expect(&text).check().expect("checked as it was read");
+        holds(policy, rules.spec(), &explore::explore(&rules).checks);
+    }
 }
 
 #[test]
@@ -177,7 +272,7 @@ fn the_longest_run_is_exactly_as_long_as_the_bounds_worked_out_from_the_spec() {
         );
         let spec = agents::shipped(name).expect("a shipped agent");
         let one_kind = spec.tools.is_empty() || spec.agents.is_empty();
-        if one_kind && spec.policy.approval == Approval::Never {
+        if one_kind && spec.policy.approval.is_never() {
             assert_eq!(longest.transitions, bounds.transitions, "{name}");
         } else {
             // A step is a tool call, a model call or a question to a person; the bounds allow for each.
@@ -438,4 +533,22 @@ fn a_spec_without_tools_still_has_a_graph() {
     let report = explore::explore(&rules);
     holds("no tools", rules.spec(), &report.checks);
     assert_eq!(report.longest.tool_calls, 0);
+}
+
+#[test]
+fn a_walk_that_takes_different_states_for_the_same_decides_nothing() {
+    let rules = agents::shipped("plan-then-execute").expect("shipped").check().expect("checks");
+    let mut report = explore::explore(&rules);
+    assert_eq!((report.holds(), report.undecided()), (true, None));
+    let fail = |report: &mut explore::Report, about_the_walk: bool| {
+        let mut checks = report.checks.iter_mut();
+        let check = checks.find(|check| check.is_about_the_walk() == about_the_walk).expect("a check");
+        check.violations.push("state 1".into());
+    };
+    fail(&mut report, true);
+    assert!(!report.holds());
+    let why = "the walk took states for the same that are not: state 1";
+    assert_eq!(report.undecided().as_deref(), Some(why));
+    fail(&mut report, false);
+    assert_eq!(report.undecided(), None, "what is violated for certain is decided");
 }

@@ -123,12 +123,14 @@ const RESUME_EXAMPLES: &str = "\
 Examples:
   planwright resume run.jsonl
   planwright resume --respond \"좋습니다\" run.jsonl
+  planwright resume --approve run.jsonl
   planwright resume --reject \"too expensive\" run.jsonl
   planwright resume --base-url http://localhost:8080/v1 --model qwen3 run.jsonl
 
 The run goes on under the rules in its journal. What was answered is not asked again; a write that may
-have happened is not repeated (exit code 4). --respond, --reject and --edit answer the question that a
-waiting run has asked a person; an answer that does not fit is refused, and the run waits on (exit code 5).";
+have happened is not repeated (exit code 4). --respond, --approve, --reject, --edit and --edit-input answer
+the question that a waiting run has asked a person; an answer that does not fit is refused, and the run
+waits on (exit code 5).";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
@@ -234,6 +236,9 @@ pub struct VerifyArgs {
     /// A shipped agent, or a spec file [default: validated]
     #[arg(long, value_name = "NAME|FILE")]
     pub agent: Option<String>,
+    /// Give up, undecided, where there are more states than this
+    #[arg(long, value_name = "N", default_value_t = crate::machine::explore::MOST_STATES)]
+    pub max_states: usize,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

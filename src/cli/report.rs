@@ -14,7 +14,7 @@ use super::watch::Watch;
 use super::{out, text, trace};
 use crate::driver::{Cause, Interrupted, Run, Stopped, Waiting};
 use crate::journal::{Drift, Fixture};
-use crate::machine::{ErrorCode, RunError, State};
+use crate::machine::{EffectKind, ErrorCode, RunError, State};
 use crate::spec::Prices;
 
 /// A run as it was asked for.
@@ -53,7 +53,7 @@ pub fn conclude(asked: &Asked<'_>, watch: &Watch<'_>, result: Result<Run, Stoppe
             let hint = "the run waits on; give another answer".to_owned();
             Err(Failure { exit: Exit::Waiting, error: stopped.into(), hint: Some(hint) })
         }
-        Err(stopped @ (Stopped::AlreadyAnswered { .. } | Stopped::WrongToken)) => {
+        Err(stopped @ (Stopped::AlreadyAnswered { .. } | Stopped::WrongToken | Stopped::Expired { .. })) => {
             Err(Failure { exit: Exit::Conflict, error: stopped.into(), hint: None })
         }
         Err(
@@ -117,7 +117,13 @@ fn waiting(asked: &Asked<'_>, state: &State, open: &Waiting) -> Outcome<Exit> {
     out::complain(&match asked.journal {
         Some(journal) => {
             let journal = quoted(journal);
-            format!("  hint: planwright resume --respond TEXT {journal}  answers; --reject REASON says no")
+            let (yes, others) = match open.effect.kind {
+                EffectKind::Approve { .. } | EffectKind::Permit { .. } => {
+                    ("--approve", "says yes; --reject REASON says no")
+                }
+                _ => ("--respond TEXT", "answers; --reject REASON says no"),
+            };
+            format!("  hint: planwright resume {yes} {journal}  {others}")
         }
         None => "  hint: with --journal FILE the run could be answered later".to_owned(),
     });

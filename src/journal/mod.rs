@@ -3,9 +3,11 @@
 //!
 //! - [`Record`]: what a journal holds; [`fold`]: what it means.
 //! - [`Journal`]: where records go; [`MemoryJournal`] and [`FileJournal`] keep them.
-//! - [`Store`]: where threads are kept, each a sequence of journals; [`MemoryStore`] keeps them.
+//! - [`Store`]: where threads are kept, each a sequence of journals; [`MemoryStore`], [`LinesStore`]
+//!   and `SqliteStore` keep them.
 //! - [`Fixture`]: a journal made readable, with each request as it was rendered.
-//! - [`Drift`]: how a replay differs from its recording.
+//! - [`Drift`]: how a replay differs from its recording; [`diverges`]: where a stored run would now take
+//!   another path.
 //!
 //! **Invariant:** a record, once appended, is never changed.
 
@@ -21,6 +23,7 @@ mod seal;
 mod standing;
 mod store;
 mod threads;
+mod verify;
 
 pub use drift::{Difference, Drift, first_difference};
 pub use durability::Durability;
@@ -35,3 +38,4 @@ pub use threads::SqliteStore;
 pub use threads::{
     Claim, Cursor, Lease, LinesStore, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId,
 };
+pub use verify::{Divergence, diverges};

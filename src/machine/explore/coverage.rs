@@ -7,8 +7,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::{Machine, Real, reduced, walk};
-use crate::machine::{Effect, HumanAnswer, Move, PhaseName, Step, TraceLine};
-use crate::spec::Rules;
+use crate::machine::{Concern, Effect, HumanAnswer, Move, PhaseName, Step, TraceLine};
+use crate::spec::{Orchestrate, Rules};
 
 /// One edge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -61,18 +61,36 @@ fn inside(line: &TraceLine) -> Option<Taken> {
             (PhaseName::Execute, "decision falls back".to_owned())
         }
         TraceLine::Decision { decision, .. } => (PhaseName::Execute, format!("decision {}", decision.action)),
-        TraceLine::Human { answer, .. } => {
-            let said = match answer {
-                HumanAnswer::Respond { .. } => "responded",
-                HumanAnswer::Reject { .. } => "rejected",
-                HumanAnswer::Edit { .. } => "edited the rest",
+        TraceLine::Human { about, answer, .. } => {
+            let said = match (answer, about) {
+                (HumanAnswer::Approve, _) => "approved",
+                (HumanAnswer::Respond { .. }, Concern::Call) => "answered in the place of",
+                (HumanAnswer::Respond { .. }, _) => "responded",
+                (HumanAnswer::Reject { .. }, _) => "rejected",
+                (HumanAnswer::Edit { .. }, Concern::Plan) => "edited",
+                (HumanAnswer::Edit { .. }, _) => "edited the rest",
+                (HumanAnswer::EditInput { .. }, _) => "edited the input of",
             };
-            (PhaseName::Execute, format!("a person {said}"))
+            let (phase, what) = asked_about(*about);
+            (phase, format!("a person {said}{what}"))
+        }
+        TraceLine::Expired { about, .. } => {
+            let (phase, what) = asked_about(*about);
+            (phase, format!("nobody answered in time{}", what.replacen(' ', " about ", 1)))
         }
         TraceLine::Repair { of, .. } => (*of, "repair".to_owned()),
         _ => return None,
     };
     Some(Taken::Inside(phase, what))
+}
+
+/// Where a person is asked, and what it is called where it is no step of theirs.
+fn asked_about(about: Concern) -> (PhaseName, &'static str) {
+    match about {
+        Concern::Step => (PhaseName::Execute, ""),
+        Concern::Plan => (PhaseName::Plan, " the plan"),
+        Concern::Call => (PhaseName::Execute, " a call"),
+    }
 }
 
 /// Every edge that a run under these rules can take. The walk is small: which edges there are does not
@@ -90,12 +108,24 @@ pub(super) fn small(machine: &dyn Machine, rules: &Rules) -> super::Report {
         plan.max_steps.min(2 + u32::from(plan.final_step == crate::contract::FinalStep::Required));
     plan.min_steps = plan.min_steps.min(plan.max_steps);
     let limits = &mut spec.limits;
-    limits.max_replans = limits.max_replans.min(1);
+    // What nothing reads stays as it is: a number of its own would contradict the policy.
+    if spec.policy.can_replan() {
+        limits.max_replans = limits.max_replans.min(1);
+    }
+    if spec.policy.orchestrate == Orchestrate::EachStep {
+        limits.max_added_steps = limits.max_added_steps.min(1);
+    }
     limits.max_repairs = limits.max_repairs.min(1);
-    limits.max_added_steps = limits.max_added_steps.min(1);
     limits.max_iterations = limits.max_iterations.map(|most| most.min(2));
     // A budget of the spec's own was made for larger numbers.
     (limits.max_model_calls, limits.max_tool_calls, limits.max_transitions) = (None, None, None);
+    super::fit_required_calls(&mut spec, &mut said);
     let small = spec.check().expect("a spec that checks still does with smaller numbers");
-    walk::walk(machine, &small, rules.bounds(), said, walk::Care::Edges)
+    walk::walk(
+        machine,
+        &small,
+        rules.bounds(),
+        said,
+        walk::Extent { care: walk::Care::Edges, most_states: usize::MAX },
+    )
 }

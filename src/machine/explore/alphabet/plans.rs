@@ -5,22 +5,24 @@ use serde_json::{Value, json};
 
 use super::replies::text;
 use crate::contract::{FINAL_ANSWER, FinalStep, HITL, ToolContract, ToolEffect, Trust, schema};
-use crate::machine::explore::abstraction::MOST_LINES;
+use crate::machine::explore::abstraction::{MOST_LINES, may_be_called_again};
 use crate::machine::{ModelReply, State, StepRun};
 use crate::spec::{Duplicates, Execution, Rules, Write};
 
 type Replies = Vec<(String, ModelReply)>;
-type Kind<'a> = (ToolEffect, bool, Trust, bool, Option<&'a str>);
+type Kind<'a> = (ToolEffect, bool, Trust, bool, bool, Option<&'a str>);
 
 /// One doer of each kind that a branch can tell apart: its effect, whether it may happen twice, whether
-/// its output is trusted, whether a model does it, and whether it must be called.
+/// its output is trusted, whether a model does it, whether a person must allow it, and whether it must be
+/// called.
 fn kinds(rules: &Rules) -> Vec<&ToolContract> {
     let mut kinds: Vec<(Kind<'_>, &ToolContract)> = Vec::new();
     for tool in rules.plan().all() {
         let required = rules.policy().required_calls.iter().find(|required| required.tool == tool.name);
         let required = required.map(|required| required.tool.as_str());
         let does = rules.doer(&tool.name).is_some();
-        let kind = (tool.effect, tool.is_idempotent(), tool.trust, does, required);
+        let kind =
+            (tool.effect, tool.is_idempotent(), tool.trust, does, rules.needs_permit(&tool.name), required);
         if !kinds.iter().any(|(known, _)| *known == kind) {
             kinds.push((kind, tool));
         }
@@ -208,11 +210,12 @@ pub(super) fn called(rules: &Rules, state: &State) -> Replies {
     replies
 }
 
-/// The first call that succeeded in an earlier round, again.
+/// The first call that succeeded in an earlier round, again. A step that an orchestrator put there has
+/// no input to call it with.
 fn repeated(state: &State) -> Option<(String, ModelReply)> {
     let progress = state.task.progress.as_ref()?;
     let steps = progress.plan.steps.iter().zip(&progress.steps);
-    let done = steps.filter(|(_, run)| matches!(run, StepRun::Completed { .. }));
+    let done = steps.filter(|(planned, run)| may_be_called_again(planned, run));
     let (planned, _) = done.min_by_key(|(planned, _)| &planned.tool)?;
     let arguments = json!({"input": planned.input});
     Some(("an earlier call again".into(), ModelReply::calls([(planned.tool.clone(), arguments)])))
