@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 mod lists;
+mod runs;
 mod threads;
 mod writers;
 
@@ -17,6 +18,7 @@ use planwright::spec::Digest;
 use tempfile::TempDir;
 
 pub use lists::*;
+pub use runs::*;
 pub use threads::*;
 pub use writers::*;
 
