@@ -1,5 +1,5 @@
 //! What every store does, as checks that any store can be put through.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 mod lists;
 mod runs;
