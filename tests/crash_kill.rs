@@ -130,7 +130,8 @@ fn child_goes_on_with_the_story() {
             }
             Ok(run) => {
                 assert!(story.is_told_by(&run), "{:?}", run.trace());
-                std::fs::write(folder.join("places"), reaper.passed.load(Ordering::SeqCst).to_string()).unwrap();
+                std::fs::write(folder.join("places"), reaper.passed.load(Ordering::SeqCst).to_string())
+                    .unwrap();
                 return;
             }
             Err(Stopped::InDoubt { .. }) => {
