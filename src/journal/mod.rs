@@ -5,7 +5,8 @@
 //! - [`Journal`]: where records go; [`MemoryJournal`] and [`FileJournal`] keep them.
 //! - [`Store`]: where threads are kept, each a sequence of journals; [`MemoryStore`] keeps them.
 //! - [`Fixture`]: a journal made readable, with each request as it was rendered.
-//! - [`Drift`]: how a replay differs from its recording.
+//! - [`Drift`]: how a replay differs from its recording; [`diverges`]: where a stored run would now take
+//!   another path.
 //!
 //! **Invariant:** a record, once appended, is never changed.
 
@@ -21,6 +22,7 @@ mod seal;
 mod standing;
 mod store;
 mod threads;
+mod verify;
 
 pub use drift::{Difference, Drift, first_difference};
 pub use durability::Durability;
@@ -31,3 +33,4 @@ pub use record::{Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, Word, 
 pub use standing::{Standing, asks, in_doubt, is_once};
 pub use store::{Journal, JournalError, JournalErrorKind, MemoryJournal};
 pub use threads::{Claim, Cursor, Lease, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId};
+pub use verify::{Divergence, diverges};

@@ -1,0 +1,123 @@
+//! Verify: a stored run through the present machine. The journal says what was asked and answered; this
+//! says where the machine of today, given the same answers, would have asked something else.
+
+use std::fmt;
+
+use super::record::{header, spec};
+use super::{Difference, JournalError, Record, human_digest, tool_digest, wait_digest};
+use crate::machine::{Effect, EffectId, State, awaited, outstanding, start, transition};
+use crate::prompt;
+use crate::spec::{Digest, Rules, Spec};
+
+/// The first place where a stored run would now take another path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// The index of the record that does not fit any more; the number of records where it is their end.
+    pub record: u64,
+    /// What is different.
+    pub what: String,
+    /// Where exactly, where that can be shown.
+    pub difference: Option<Difference>,
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "record {}: {}", self.record, self.what)?;
+        match &self.difference {
+            Some(difference) => write!(f, ", {difference}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Folds a journal through the present machine, under its own spec or another, and gives the first
+/// place where the run would now take another path. `ended` says whether the run had ended: then the
+/// machine may not go on where the records stop.
+///
+/// ```
+/// use planwright::driver::Agent;
+/// use planwright::journal::diverges;
+/// use planwright::model::Offline;
+///
+/// let spec = planwright::agents::shipped("validated").unwrap().with_tools(|tool| tool.name == "calc");
+/// let agent = Agent::builder(spec.clone()).model(Offline::new()).tool(planwright::tool::Calc::new()).build()?;
+/// let run = agent.run("12/4+9?")?;
+/// assert_eq!(diverges(run.records(), None, true)?, None);
+///
+/// let mut other = spec;
+/// other.roles.planner.prompt.push_str("\nBe brief.");
+/// let divergence = diverges(run.records(), Some(&other), true)?.unwrap();
+/// assert_eq!(divergence.to_string(), "record 1: plan.1.1 asks planner something else than it did");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Where the journal has no header of this version, or the spec does not check.
+pub fn diverges(
+    records: &[Record],
+    under: Option<&Spec>,
+    ended: bool,
+) -> Result<Option<Divergence>, JournalError> {
+    let header = header(records)?;
+    let rules = under.unwrap_or_else(|| spec(header, records)).clone().check();
+    let rules = rules.map_err(|error| JournalError::at(0, format!("spec: {error}")))?;
+    // What was asked under rules that were changed later says nothing of these.
+    let changed = records.iter().rposition(|record| matches!(record, Record::Rules(_))).unwrap_or(0);
+    let mut state = start(&rules, header.input.clone()).state;
+    let mut asked: Vec<EffectId> = Vec::new();
+    for (at, record) in records.iter().enumerate().skip(1) {
+        let here = |what: String| Ok(Some(Divergence { record: at as u64, what, difference: None }));
+        let event = match record {
+            Record::Header(_) | Record::Settled { .. } | Record::Rules(_) => continue,
+            Record::Requested { effect, digest, .. } => {
+                asked.push(*effect);
+                match asks(&rules, &state, *effect) {
+                    _ if at < changed => {}
+                    Some((_, now)) if now == *digest => {}
+                    Some((whom, _)) => {
+                        return here(format!("{effect} asks {whom} something else than it did"));
+                    }
+                    None => return here(format!("{effect} was asked; {}", waits(&rules, &state))),
+                }
+                continue;
+            }
+            Record::Answered(event) | Record::Happened(event) => event,
+        };
+        if let Some(effect) = event.effect() {
+            asked.retain(|id| *id != effect);
+        }
+        state = match transition(&rules, state, event.clone()) {
+            Ok(step) => step.state,
+            Err(refused) => return here(refused.to_string()),
+        };
+    }
+    if !ended || state.phase.name().is_terminal() {
+        return Ok(None);
+    }
+    let what = format!("the run had ended here; {}", waits(&rules, &state));
+    Ok(Some(Divergence { record: records.len() as u64, what, difference: None }))
+}
+
+/// Whom an effect asks, and the digest of its request; `None` where the run does not wait for it.
+fn asks(rules: &Rules, state: &State, id: EffectId) -> Option<(String, Digest)> {
+    let effect = awaited(rules, state, id)?;
+    let whom = prompt::asked(rules, state, effect)?;
+    let digest = match effect {
+        Effect::AskModel { .. } => prompt::request(rules, state, effect)?.digest(),
+        Effect::CallTool { .. } => {
+            let (tool, input) = prompt::call(rules, state, effect)?;
+            tool_digest(tool, &input)
+        }
+        Effect::AskHuman { .. } => human_digest(prompt::question(rules, state, effect)?),
+        Effect::Wait { delay_ms, .. } => wait_digest(delay_ms),
+    };
+    Some((whom, digest))
+}
+
+fn waits(rules: &Rules, state: &State) -> String {
+    let now: Vec<String> = outstanding(rules, state).iter().map(|effect| effect.id().to_string()).collect();
+    match now.is_empty() {
+        true => format!("now it has ended in {}", state.phase.name()),
+        false => format!("now it waits for {}", now.join(", ")),
+    }
+}

@@ -1,0 +1,270 @@
+//! Durable threads: what was answered stays answered, one writer has a thread, a person's word is good
+//! for what they were asked and for nothing else, and a fork leaves what it came from alone.
+
+mod stage;
+
+use std::sync::Arc;
+
+use planwright::driver::{Agent, Settlement, Stopped, Threads, token};
+use planwright::journal::{
+    Claim, MemoryStore, Query, Record, Standing, Store, StoreError, ThreadId, Word, fold,
+};
+use planwright::machine::{ErrorCode, Event, HumanAnswer};
+use planwright::model::ScriptedModel;
+use planwright::spec::{Memory, Spec};
+use serde_json::json;
+
+use stage::{Calls, answer, echoing, model, plan, spec};
+
+const SEND_IT: &str = "보낼까요?";
+
+fn threads() -> Threads {
+    Threads::new(Arc::new(MemoryStore::new()))
+}
+
+fn id(name: &str) -> ThreadId {
+    name.parse().unwrap()
+}
+
+/// `plan-then-execute` that may ask people and remembers its thread.
+fn asking() -> Spec {
+    let mut spec = spec("plan-then-execute");
+    spec.policy.approval = planwright::spec::Approval::Steps;
+    spec.policy.memory = Memory::Thread;
+    spec
+}
+
+fn agent(spec: Spec, replies: &[String]) -> (Agent, Arc<ScriptedModel>, Calls) {
+    let (script, calls) = (model(replies.to_vec()), Calls::default());
+    (echoing(spec, &script, &calls).build().unwrap(), script, calls)
+}
+
+/// Find, ask a person, send, answer.
+fn plan_that_asks() -> String {
+    let steps = json!([
+        {"tool": "find", "input": "서울"},
+        {"tool": "hitl", "hitl_question": SEND_IT},
+        {"tool": "send", "input": "편지"},
+        {"tool": "final_answer", "input": "the answer"},
+    ]);
+    json!({"goal": "a goal", "steps": steps}).to_string()
+}
+
+fn question(threads: &Threads, thread: &ThreadId) -> String {
+    token(&threads.folded(thread, None).unwrap()).expect("a person is asked")
+}
+
+fn events(threads: &Threads, thread: &ThreadId) -> usize {
+    let records = threads.store().records(thread, 0).unwrap();
+    records.iter().filter(|record| matches!(record, Record::Answered(_))).count()
+}
+
+#[test]
+fn turns_of_a_thread_remember_what_was_said_before() {
+    let replies = [plan(&[("find", "하나")]), answer("첫째"), plan(&[("find", "둘")]), answer("둘째")];
+    let (agent, script, _) = agent(asking(), &replies);
+    let (threads, thread) = (threads(), id("대화"));
+    threads.at(&thread).ask(&agent, "첫 질문?").unwrap();
+    let run = threads.at(&thread).ask(&agent, "다음 질문?").unwrap();
+    assert_eq!(run.answer(), Some("둘째"));
+    let said: Vec<&str> = run.state().task.input.history.iter().map(|turn| turn.content.as_str()).collect();
+    assert_eq!(said, ["첫 질문?", "첫째"]);
+    assert_eq!((threads.store().turns(&thread).unwrap(), script.asked()), (2, 4));
+    let listed = &threads.list(&Query::default()).unwrap()[0];
+    assert_eq!((listed.title.as_str(), listed.turns, listed.running), ("첫 질문?", 2, false));
+    assert_eq!(listed.standing, Standing::Done { answer: "둘째".to_owned() });
+}
+
+#[test]
+fn waiting_thread_takes_an_answer_and_no_new_question() {
+    let (agent, _, calls) = agent(asking(), &[plan_that_asks(), answer("끝")]);
+    let (threads, thread) = (threads(), id("보고서"));
+    assert!(threads.at(&thread).ask(&agent, "q").unwrap().is_waiting());
+    let stopped = threads.at(&thread).ask(&agent, "다른 질문").unwrap_err();
+    assert!(matches!(&stopped, Stopped::Waiting { question } if question == SEND_IT), "{stopped:?}");
+    let token = question(&threads, &thread);
+    let run = threads.at(&thread).token(token).answer(&agent, HumanAnswer::respond("네")).unwrap();
+    assert_eq!((run.answer(), calls.count()), (Some("끝"), 2));
+}
+
+#[test]
+fn one_answer_given_a_hundred_times_is_one_transition_and_one_effect() {
+    let (agent, _, calls) = agent(asking(), &[plan_that_asks(), answer("끝")]);
+    let (threads, thread) = (threads(), id("한 번"));
+    threads.at(&thread).ask(&agent, "q").unwrap();
+    let token = question(&threads, &thread);
+    threads.at(&thread).token(&token).answer(&agent, HumanAnswer::respond("네")).unwrap();
+    let (before, called) = (threads.store().records(&thread, 0).unwrap(), calls.count());
+    for at in 0..100 {
+        let again = match at % 3 {
+            0 => HumanAnswer::respond("네"),
+            1 => HumanAnswer::respond(format!("다른 답 {at}")),
+            _ => HumanAnswer::reject("아니요"),
+        };
+        let stopped = threads.at(&thread).token(&token).answer(&agent, again).unwrap_err();
+        assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "{stopped:?}");
+    }
+    assert_eq!((threads.store().records(&thread, 0).unwrap(), calls.count()), (before, called));
+}
+
+#[test]
+fn answer_is_void_for_every_other_question() {
+    let asks_twice = json!({"goal": "g", "steps": [
+        {"tool": "hitl", "hitl_question": "첫째?"},
+        {"tool": "hitl", "hitl_question": "둘째?"},
+        {"tool": "final_answer", "input": "a"},
+    ]})
+    .to_string();
+    let (agent, _, _) = agent(asking(), &[asks_twice.clone(), asks_twice, answer("끝")]);
+    let (threads, one, other) = (threads(), id("하나"), id("둘"));
+    threads.at(&one).ask(&agent, "q").unwrap();
+    threads.at(&other).ask(&agent, "q").unwrap();
+    let (first, foreign) = (question(&threads, &one), question(&threads, &other));
+    assert_ne!(first, foreign, "the same question of another thread is another question");
+
+    let stopped = threads.at(&one).token(&foreign).answer(&agent, HumanAnswer::respond("네")).unwrap_err();
+    assert!(matches!(stopped, Stopped::WrongToken), "{stopped:?}");
+    assert!(threads.at(&one).token(&first).answer(&agent, HumanAnswer::respond("네")).unwrap().is_waiting());
+    let answered = events(&threads, &one);
+    let stopped = threads.at(&one).token(&first).answer(&agent, HumanAnswer::respond("네")).unwrap_err();
+    assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "a late answer is none to the next question");
+    assert_eq!(events(&threads, &one), answered);
+}
+
+#[test]
+fn fork_goes_on_with_another_answer_and_leaves_the_original_alone() {
+    let (agent, _, _) = agent(asking(), &[plan_that_asks(), answer("끝")]);
+    let (threads, thread, fork) = (threads(), id("원본"), id("갈래"));
+    threads.at(&thread).ask(&agent, "q").unwrap();
+    let open = question(&threads, &thread);
+    threads.at(&thread).token(&open).answer(&agent, HumanAnswer::respond("네")).unwrap();
+    let before = threads.store().records(&thread, 0).unwrap();
+    let asked = |record: &Record| matches!(record, Record::Answered(Event::HumanAnswered { .. }));
+    let cut = before.iter().position(asked).unwrap() as u64;
+
+    threads.fork(&thread, None, Some(cut), &fork).unwrap();
+    assert!(matches!(threads.fork(&thread, None, None, &fork), Err(StoreError::Exists { .. })));
+    let other = question(&threads, &fork);
+    assert_ne!(other, open, "what was approved in the original is not approved in the fork");
+    let run = threads.at(&fork).token(other).answer(&agent, HumanAnswer::reject("보내지 마세요")).unwrap();
+    assert_eq!(run.error().unwrap().code, ErrorCode::Rejected);
+    assert_eq!(threads.store().records(&thread, 0).unwrap(), before);
+    let Record::Header(header) = &threads.store().records(&fork, 0).unwrap()[0] else { panic!("a header") };
+    let origin = header.origin.as_ref().unwrap();
+    assert_eq!((origin.thread.as_str(), origin.turn, origin.records), ("원본", 0, cut));
+}
+
+#[test]
+fn changed_rules_are_refused_in_a_thread_too() {
+    let (first, _, _) = agent(asking(), &[plan_that_asks()]);
+    let (threads, thread) = (threads(), id("규칙"));
+    threads.at(&thread).ask(&first, "q").unwrap();
+    let mut other = asking();
+    other.limits.max_tool_calls = Some(9);
+    let (changed, _, _) = agent(other, &[answer("끝")]);
+    let token = question(&threads, &thread);
+    let stopped = threads.at(&thread).token(token).answer(&changed, HumanAnswer::respond("네")).unwrap_err();
+    assert!(matches!(stopped, Stopped::Changed { .. }), "{stopped:?}");
+}
+
+/// A thread whose process was killed when a write had been asked for.
+fn in_doubt(threads: &Threads, thread: &ThreadId) -> Vec<Record> {
+    let (agent, _, _) =
+        agent(spec("plan-then-execute"), &[plan(&[("find", "x"), ("send", "y")]), answer("끝")]);
+    let whole = agent.run("q").unwrap().records().to_vec();
+    let requested = |record: &Record| matches!(record, Record::Requested { effect, .. } if effect.to_string() == "step.1.2.1");
+    let cut = whole.iter().position(requested).unwrap() + 1;
+    let lease = threads.store().claim(thread, Claim::New).unwrap();
+    threads.store().append(&lease, 0, 0, whole[..cut].to_vec()).unwrap();
+    threads.store().release(lease).unwrap();
+    whole[..cut].to_vec()
+}
+
+#[test]
+fn write_in_doubt_waits_for_a_persons_word() {
+    let (threads, thread) = (threads(), id("의심"));
+    let records = in_doubt(&threads, &thread);
+    let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
+    let stopped = threads.at(&thread).resume(&agent).unwrap_err();
+    assert!(matches!(&stopped, Stopped::InDoubt { tool, .. } if tool == "send"), "{stopped:?}");
+    let stopped = threads.at(&thread).ask(&agent, "다음?").unwrap_err();
+    assert!(matches!(stopped, Stopped::InDoubt { .. }), "{stopped:?}");
+    assert_eq!((threads.store().records(&thread, 0).unwrap(), calls.count()), (records, 0));
+    let listed = threads.list(&Query { statuses: vec!["in_doubt".to_owned()], ..Query::default() }).unwrap();
+    assert_eq!(listed.len(), 1, "a list finds what a killed process left behind");
+}
+
+#[test]
+fn write_that_happened_is_not_done_again() {
+    let (threads, thread) = (threads(), id("일어남"));
+    in_doubt(&threads, &thread);
+    let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
+    let token = question(&threads, &thread);
+    let happened = || Settlement::Happened { output: "보냈음".to_owned() };
+    let run = threads.at(&thread).token(&token).settle(&agent, happened()).unwrap();
+    assert_eq!((run.answer(), calls.count()), (Some("끝"), 0));
+    let steps = &run.state().task.progress.as_ref().unwrap().steps;
+    assert_eq!(steps[1].output(), Some("보냈음"));
+    let stopped = threads.at(&thread).token(&token).settle(&agent, happened()).unwrap_err();
+    assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "{stopped:?}");
+}
+
+#[test]
+fn write_that_did_not_happen_is_done_once() {
+    let (threads, thread) = (threads(), id("안 일어남"));
+    in_doubt(&threads, &thread);
+    let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
+    let token = question(&threads, &thread);
+    let run = threads.at(&thread).token(&token).settle(&agent, Settlement::DidNotHappen).unwrap();
+    assert_eq!((run.answer(), calls.names()), (Some("끝"), vec!["send:y".to_owned()]));
+    let records = threads.store().records(&thread, 0).unwrap();
+    assert!(records.iter().any(|record| matches!(record, Record::Settled { word: Word::DidNotHappen, .. })));
+    assert_eq!(fold(records).unwrap().state, *run.state());
+    let stopped = threads.at(&thread).token(&token).settle(&agent, Settlement::DidNotHappen).unwrap_err();
+    assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "{stopped:?}");
+    assert_eq!(calls.count(), 1);
+}
+
+#[test]
+fn run_in_doubt_can_be_stopped() {
+    let (threads, thread) = (threads(), id("멈춤"));
+    in_doubt(&threads, &thread);
+    let (agent, _, calls) = agent(spec("plan-then-execute"), &[]);
+    let stop = Settlement::Stop { reason: "모르겠음".to_owned() };
+    let run = threads.at(&thread).settle(&agent, stop).unwrap();
+    assert_eq!((run.error().unwrap().code, calls.count()), (ErrorCode::Cancelled, 0));
+}
+
+#[test]
+fn thread_that_somebody_has_is_refused_to_others() {
+    let (agent, _, _) = agent(asking(), &[plan_that_asks(), answer("끝")]);
+    let (threads, thread) = (threads(), id("하나뿐"));
+    threads.at(&thread).ask(&agent, "q").unwrap();
+    let lease = threads.store().claim(&thread, Claim::Known).unwrap();
+    let token = question(&threads, &thread);
+    let stopped = threads.at(&thread).token(&token).answer(&agent, HumanAnswer::respond("네")).unwrap_err();
+    assert!(matches!(stopped, Stopped::Store(StoreError::AlreadyRunning { .. })), "{stopped:?}");
+    let run =
+        threads.at(&thread).take_over().token(&token).answer(&agent, HumanAnswer::respond("네")).unwrap();
+    assert_eq!(run.answer(), Some("끝"));
+    let records = threads.store().records(&thread, 0).unwrap();
+    let late = threads.store().append(&lease, 0, records.len() as u64, vec![records[1].clone()]).unwrap_err();
+    assert!(late.to_string().contains("taken it over"), "{late}");
+    assert_eq!(threads.store().records(&thread, 0).unwrap(), records);
+}
+
+#[test]
+fn cancelled_thread_has_ended() {
+    let (agent, _, _) = agent(asking(), &[plan_that_asks()]);
+    let (threads, thread) = (threads(), id("취소"));
+    threads.at(&thread).ask(&agent, "q").unwrap();
+    let token = question(&threads, &thread);
+    threads.at(&thread).cancel("그만").unwrap();
+    assert!(matches!(threads.at(&thread).cancel("또"), Err(Stopped::Ended)));
+    let stopped = threads.at(&thread).token(token).answer(&agent, HumanAnswer::respond("네")).unwrap_err();
+    assert!(matches!(stopped, Stopped::WrongToken | Stopped::NotWaiting), "{stopped:?}");
+    let listed = threads.list(&Query::default()).unwrap();
+    assert_eq!(listed[0].standing.status(), "failed");
+    threads.delete(&thread).unwrap();
+    assert!(matches!(threads.delete(&thread), Err(StoreError::NoThread { .. })));
+}
