@@ -108,8 +108,8 @@ fn cell(spec: &Spec, field: &str) -> String {
             _ => word(policy.write),
         },
         "approval" => match policy.approval {
-            Approval::Never => word(policy.approval),
-            Approval::Steps => format!("{}, {}", word(policy.approval), word(policy.on_rejection)),
+            Approval::NEVER => word(policy.approval),
+            _ => format!("{}, {}", word(policy.approval), word(policy.on_rejection)),
         },
         "memory" => word(policy.memory),
         "enable_cache" => policy.enable_cache.to_string(),

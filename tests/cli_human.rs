@@ -3,7 +3,8 @@
 
 mod cli_support;
 
-use cli_support::{ASKED, Home, ended_journal, waiting_journal};
+use cli_support::{ASKED, Home, approving_journal, ended_journal, waiting_journal};
+use planwright::spec::Approval;
 use serde_json::Value;
 
 /// A home with a journal that waits for a person.
@@ -77,6 +78,43 @@ fn edit_that_does_not_read_is_explained() {
     let said = home.check(&["resume", "--edit", "none.json", "run.jsonl"], 2);
     assert!(said.stderr.contains("none.json: cannot be read"), "{}", said.stderr);
     let said = home.check(&["resume", "--edit", "steps.json", "--respond", "x", "run.jsonl"], 2);
+    assert!(said.stderr.contains("cannot be used with"), "{}", said.stderr);
+}
+
+#[test]
+fn approve_says_yes_to_a_plan_and_then_to_its_call() {
+    let home = Home::new();
+    approving_journal(&home.path("run.jsonl"), Approval::ALL);
+    let said = home.check(&["resume", "--offline", "run.jsonl"], 5);
+    assert!(said.stderr.contains("1. calc: 12/4+9"), "{}", said.stderr);
+    assert!(said.stderr.contains("planwright resume --approve run.jsonl"), "{}", said.stderr);
+    let said = home.check(&["resume", "--offline", "--respond", "네", "run.jsonl"], 5);
+    assert!(
+        said.stderr.contains("approve.1 is answered by `approve`, `reject` or `edit`"),
+        "{}",
+        said.stderr
+    );
+
+    let said = home.check(&["resume", "--offline", "--approve", "run.jsonl"], 5);
+    assert!(said.stderr.contains("calc\n") && said.stderr.contains(": 12/4+9"), "{}", said.stderr);
+    let said = home.check(&["resume", "--offline", "--approve", "run.jsonl"], 0);
+    assert!(said.stdout.contains("12"), "{}", said.stdout);
+}
+
+#[test]
+fn edited_input_is_read_from_a_file_and_called_with() {
+    let home = Home::new();
+    approving_journal(&home.path("run.jsonl"), Approval::RISKY);
+    home.write("input.json", "7");
+    let said = home.check(&["resume", "--offline", "--edit-input", "input.json", "run.jsonl"], 5);
+    assert!(said.stderr.contains("the edited input does not fit: $: expected string"), "{}", said.stderr);
+    home.write("input.json", "not JSON");
+    let said = home.check(&["resume", "--offline", "--edit-input", "input.json", "run.jsonl"], 2);
+    assert!(said.stderr.contains("--edit-input: input.json: expected a JSON value"), "{}", said.stderr);
+    home.write("input.json", r#""6*7""#);
+    let said = home.check(&["resume", "--offline", "--edit-input", "input.json", "run.jsonl"], 0);
+    assert!(said.stdout.contains("42"), "{}", said.stdout);
+    let said = home.check(&["resume", "--approve", "--edit-input", "input.json", "run.jsonl"], 2);
     assert!(said.stderr.contains("cannot be used with"), "{}", said.stderr);
 }
 

@@ -20,7 +20,7 @@ const SEND_IT: &str = "보낼까요?";
 
 /// An agent that may ask people.
 fn asking(mut spec: Spec) -> Spec {
-    spec.policy.approval = Approval::Steps;
+    spec.policy.approval = Approval::STEPS;
     spec
 }
 

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
 
 use planwright::agents;
-use planwright::contract::{FinalStep, ToolContract, ToolEffect};
+use planwright::contract::{FinalStep, StepField, ToolContract, ToolEffect};
 use planwright::machine::explore::{self, Machine};
 use planwright::machine::{
     Effect, EffectKind, ErrorCode, Event, Gate, Phase, PhaseName, Refusal, Refused, RunError, State, Step,
 };
-use planwright::spec::{Approval, Bounds, Execution, OnExhausted, OnStepFailure, Rules, Spec, Write};
+use planwright::spec::{
+    Approval, Bounds, Execution, OnExhausted, OnExpiry, OnRejection, OnStepFailure, Orchestrate, Rules, Spec,
+    Write,
+};
 
 fn rules(name: &str) -> Rules {
     agents::shipped(name).expect("a shipped agent").check().expect("which checks")
@@ -76,6 +79,40 @@ fn variants(name: &str) -> Vec<(String, Spec)> {
     variants
 }
 
+/// An agent with a person in every place that there is, and every way in which they count.
+fn with_people(name: &str) -> Vec<(String, Spec)> {
+    let mut spec = agents::shipped(name).expect("a shipped agent");
+    spec.policy.plan.max_steps = if spec.policy.execution == Execution::Sequential { 3 } else { 2 };
+    spec.limits.max_replans = 1;
+    let rounds = if spec.policy.write == Write::Planner { 3 } else { 2 };
+    spec.limits.max_iterations = spec.limits.max_iterations.map(|_| rounds);
+    spec.limits.max_added_steps = 1;
+    if let Some(tool) = spec.tools.first_mut() {
+        tool.needs_approval = true;
+    }
+    let mut variants = Vec::new();
+    // Between one step and the next there is room for an orchestrator, side by side there is none.
+    let beside = match spec.policy.orchestrate {
+        Orchestrate::EachStep => Execution::Sequential,
+        Orchestrate::Never => Execution::Parallel { width: 2 },
+    };
+    for approval in [Approval::PLAN, Approval::RISKY, Approval::ALL] {
+        for (on_rejection, on_expiry, execution) in [
+            (OnRejection::Stop, OnExpiry::Reject, Execution::Sequential),
+            (OnRejection::Replan, OnExpiry::Stop, beside),
+        ] {
+            let mut variant = spec.clone();
+            let policy = &mut variant.policy;
+            (policy.approval, policy.on_rejection, policy.on_expiry) = (approval, on_rejection, on_expiry);
+            policy.execution = execution;
+            policy.plan.fields.retain(|field| *field != StepField::HitlQuestion || approval.steps);
+            variants
+                .push((format!("{name} {approval:?} {on_rejection:?} {on_expiry:?} {execution:?}"), variant));
+        }
+    }
+    variants
+}
+
 /// The agents that do steps of this one, and those that do steps of theirs.
 fn inside(name: &str, spec: &Spec) -> Vec<(String, Spec)> {
     let members = spec.agents.iter().filter_map(|member| Some((member.name.as_str(), member.spec.as_ref()?)));
@@ -104,6 +141,16 @@ fn holds(name: &str, spec: &Spec, checks: &[explore::Check]) {
     }
 }
 
+/// A walk that never gets to a person proves nothing of them.
+#[track_caller]
+fn asks_where_it_says<'k>(name: &str, rules: &Rules, keys: impl IntoIterator<Item = &'k explore::Key>) {
+    let stages: std::collections::BTreeSet<&str> = keys.into_iter().map(|key| key.stage).collect();
+    let approval = rules.policy().approval;
+    assert_eq!(stages.contains("awaiting_approval"), approval.plan, "{name}: {stages:?}");
+    let risky = approval.risky && !rules.spec().tools.is_empty();
+    assert_eq!(stages.contains("awaiting_permit"), risky, "{name}: {stages:?}");
+}
+
 /// One test for each shipped agent, so that they run side by side.
 macro_rules! for_every_agent {
     ($($test:ident: $name:literal,)*) => {
@@ -116,6 +163,17 @@ macro_rules! for_every_agent {
                 for (name, spec) in super::variants($name) {
                     let rules = spec.check().expect("checked above");
                     super::holds(&name, rules.spec(), &super::explore::explore(&rules).checks);
+                }
+            })*
+        }
+
+        mod every_invariant_holds_wherever_people_are_asked_by {
+            $(#[test] fn $test() {
+                for (name, spec) in super::with_people($name) {
+                    let rules = spec.check().unwrap_or_else(|error| panic!("{name}: {error}"));
+                    let walked = super::explore::explore(&rules);
+                    super::holds(&name, rules.spec(), &walked.checks);
+                    super::asks_where_it_says(&name, &rules, &walked.keys);
                 }
             })*
         }
@@ -177,7 +235,7 @@ fn the_longest_run_is_exactly_as_long_as_the_bounds_worked_out_from_the_spec() {
         );
         let spec = agents::shipped(name).expect("a shipped agent");
         let one_kind = spec.tools.is_empty() || spec.agents.is_empty();
-        if one_kind && spec.policy.approval == Approval::Never {
+        if one_kind && spec.policy.approval.is_never() {
             assert_eq!(longest.transitions, bounds.transitions, "{name}");
         } else {
             // A step is a tool call, a model call or a question to a person; the bounds allow for each.

@@ -12,7 +12,8 @@ use planwright::machine::{
     PhaseName, Speaker, State, Step, ToolOutcome, Turn, admit, local, outstanding, start, transition,
 };
 use planwright::spec::{
-    Digest, Execution, Memory, OnBadReply, OnExhausted, OnStepFailure, Planner, RoleName, Rules, Spec, Write,
+    Approval, Digest, Execution, Memory, OnBadReply, OnExhausted, OnExpiry, OnRejection, OnStepFailure,
+    Planner, RoleName, Rules, Spec, Write,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -29,11 +30,16 @@ fn specs() -> impl Strategy<Value = Spec> {
         proptest::sample::select(vec![Execution::Sequential, Execution::Parallel { width: 3 }]),
         proptest::sample::select(vec![OnBadReply::Fail, OnBadReply::Repair]),
         proptest::sample::select(vec![OnExhausted::Fail, OnExhausted::Write]),
-        0u32..3,
-        proptest::option::of(1u32..8),
+        (0u32..3, proptest::option::of(1u32..8)),
+        (
+            proptest::sample::select(vec![Approval::NEVER, Approval::PLAN, Approval::RISKY, Approval::ALL]),
+            proptest::sample::select(vec![OnRejection::Stop, OnRejection::Replan]),
+            proptest::sample::select(vec![OnExpiry::Reject, OnExpiry::Stop]),
+        ),
     )
         .prop_map(|parts| {
-            let (name, on_step_failure, execution, on_bad_reply, on_exhausted, max_replans, calls) = parts;
+            let (name, on_step_failure, execution, on_bad_reply, on_exhausted, limits, people) = parts;
+            let ((max_replans, calls), (approval, on_rejection, on_expiry)) = (limits, people);
             let mut spec = agents::shipped(name).expect("a shipped agent");
             let mut choose = |choice: &dyn Fn(&mut Spec)| {
                 let mut changed = spec.clone();
@@ -48,6 +54,10 @@ fn specs() -> impl Strategy<Value = Spec> {
             choose(&|spec| spec.policy.on_exhausted = on_exhausted);
             choose(&|spec| spec.limits.max_replans = max_replans);
             choose(&|spec| spec.limits.max_model_calls = calls);
+            choose(&|spec| spec.policy.approval = approval);
+            choose(&|spec| spec.policy.on_rejection = on_rejection);
+            choose(&|spec| spec.policy.on_expiry = on_expiry);
+            choose(&|spec| spec.tools.iter_mut().take(2).for_each(|tool| tool.needs_approval = true));
             spec
         })
 }
@@ -183,7 +193,8 @@ fn kinds(rules: &Rules) -> Vec<&ToolContract> {
         let required = rules.policy().required_calls.iter().any(|required| required.tool == tool.name);
         let required = required.then_some(tool.name.as_str());
         let doer = rules.doer(&tool.name).is_some();
-        let kind = (tool.effect, tool.is_idempotent(), tool.trust, doer, required);
+        let permit = rules.needs_permit(&tool.name);
+        let kind = (tool.effect, tool.is_idempotent(), tool.trust, doer, permit, required);
         if !kinds.iter().any(|(known, _)| *known == kind) {
             kinds.push((kind, tool));
         }
@@ -265,14 +276,13 @@ fn event(rules: &Rules, state: &State, effect: Effect, answer: &Answer, plans: &
             Event::ToolReturned { effect: id, outcome }
         }
         Effect::Wait { .. } => Event::TimePassed { effect: id },
-        Effect::AskHuman { .. } => {
-            let answer = match answer {
-                Answer::Good(_) => HumanAnswer::respond("네"),
-                Answer::Bad(text) => HumanAnswer::respond(text.clone()),
-                Answer::Failed(_) => HumanAnswer::reject("아니요"),
-            };
-            Event::HumanAnswered { effect: id, answer }
-        }
+        Effect::AskHuman { .. } => match answer {
+            Answer::Failed(n) if n % 2 == 1 => Event::Expired { effect: id },
+            answer => {
+                let state = local(rules, state, id).map_or(state, |here| here.state);
+                Event::HumanAnswered { effect: id, answer: person(state, id.kind, answer) }
+            }
+        },
         Effect::AskModel { role, .. } => match answer {
             Answer::Good(n) => {
                 // A nested run speaks for itself: its own rules say what its roles may say.
@@ -287,6 +297,25 @@ fn event(rules: &Rules, state: &State, effect: Effect, answer: &Answer, plans: &
                 Event::ModelFailed { effect: id, failure: ModelFailure::new(class, "m") }
             }
         },
+    }
+}
+
+/// What a person says, of what may be said to what is asked.
+fn person(state: &State, asked: EffectKind, answer: &Answer) -> HumanAnswer {
+    let planned = || {
+        let steps = state.task.progress.iter().flat_map(|progress| &progress.plan.steps);
+        HumanAnswer::Edit { steps: steps.skip(state.task.first_step()).cloned().collect() }
+    };
+    match (asked, answer) {
+        (_, Answer::Failed(_)) => HumanAnswer::reject("아니요"),
+        (EffectKind::Approve { .. }, Answer::Bad(text)) => HumanAnswer::reject(text.clone()),
+        (_, Answer::Bad(text)) => HumanAnswer::respond(text.clone()),
+        (EffectKind::Approve { .. }, Answer::Good(n)) if n % 3 == 0 => planned(),
+        (EffectKind::Permit { .. }, Answer::Good(n)) if n % 3 == 0 => {
+            HumanAnswer::EditInput { input: json!(format!("고친 물음 {n}")) }
+        }
+        (EffectKind::Human { .. }, Answer::Good(_)) => HumanAnswer::respond("네"),
+        _ => HumanAnswer::Approve,
     }
 }
 
@@ -424,23 +453,25 @@ fn explored(name: &str) -> &'static (Rules, BTreeSet<Key>) {
     type Explored = OnceLock<(Rules, BTreeSet<Key>)>;
     static EXPLORED: LazyLock<BTreeMap<&'static str, Explored>> =
         LazyLock::new(|| agents::names().map(|name| (name, OnceLock::new())).collect());
-    EXPLORED[name].get_or_init(|| {
-        let mut spec = agents::shipped(name).expect("shipped");
-        spec.policy.plan.max_steps = spec.policy.plan.max_steps.min(5);
-        spec.limits.max_replans = spec.limits.max_replans.min(1);
-        // Two rounds of calls and one more for the answer.
-        spec.limits.max_iterations = spec.limits.max_iterations.map(|_| 3);
-        spec.limits.max_added_steps = 1;
-        // What is walked is what is run: a whole agent that does steps is one call here.
-        let rules = explore::reduced(spec, &mut Vec::new()).check().expect("checks");
-        let keys = explore::explore(&rules).keys;
-        (rules, keys)
-    })
+    EXPLORED[name].get_or_init(|| walked(name, |_| {}))
+}
+
+fn walked(name: &str, change: impl FnOnce(&mut Spec)) -> (Rules, BTreeSet<Key>) {
+    let mut spec = agents::shipped(name).expect("shipped");
+    spec.policy.plan.max_steps = spec.policy.plan.max_steps.min(5);
+    spec.limits.max_replans = spec.limits.max_replans.min(1);
+    // Two rounds of calls and one more for the answer.
+    spec.limits.max_iterations = spec.limits.max_iterations.map(|_| 3);
+    spec.limits.max_added_steps = 1;
+    change(&mut spec);
+    // What is walked is what is run: a whole agent that does steps is one call here.
+    let rules = explore::reduced(spec, &mut Vec::new()).check().expect("checks");
+    let keys = explore::explore(&rules).keys;
+    (rules, keys)
 }
 
 /// Every state that random runs of an agent visit lies in the explored set.
-fn visits_only_what_was_explored(name: &str) {
-    let (rules, keys) = explored(name);
+fn visits_only_what_was_explored(name: &str, (rules, keys): &(Rules, BTreeSet<Key>)) {
     let mut runner = TestRunner::new(ProptestConfig { cases: 200, ..config() });
     let visited = runner.run(&moves(), |moves| {
         for state in &play(rules, rules.spec(), &moves, &[]).states {
@@ -460,7 +491,7 @@ fn config() -> ProptestConfig {
 macro_rules! for_every_agent {
     ($($test:ident: $name:literal,)*) => {
         mod every_state_a_random_run_visits_was_explored_for {
-            $(#[test] fn $test() { super::visits_only_what_was_explored($name); })*
+            $(#[test] fn $test() { super::visits_only_what_was_explored($name, super::explored($name)); })*
         }
 
         #[test]
@@ -482,6 +513,18 @@ for_every_agent! {
     self_ask: "self-ask",
     docstore: "docstore",
     research_team: "research-team",
+}
+
+#[test]
+fn every_state_a_random_run_visits_was_explored_where_people_are_asked() {
+    for name in ["validated", "evaluate-loop", "react", "research-team"] {
+        let explored = walked(name, |spec| {
+            spec.policy.plan.max_steps = spec.policy.plan.max_steps.min(3);
+            (spec.policy.approval, spec.policy.on_rejection) = (Approval::ALL, OnRejection::Replan);
+            spec.tools[0].needs_approval = true;
+        });
+        visits_only_what_was_explored(name, &explored);
+    }
 }
 
 proptest! {

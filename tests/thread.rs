@@ -107,7 +107,7 @@ fn what_is_remembered_is_bounded_in_bytes_and_cut_between_characters() {
 #[test]
 fn thread_that_waits_for_a_person_takes_no_new_message() {
     let mut spec = spec(PTE);
-    spec.policy.approval = Approval::Steps;
+    spec.policy.approval = Approval::STEPS;
     let steps =
         json!([{"tool": "hitl", "hitl_question": "될까요?"}, {"tool": "final_answer", "input": "답"}]);
     let plan = json!({"goal": "a goal", "steps": steps}).to_string();

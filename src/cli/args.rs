@@ -123,12 +123,14 @@ const RESUME_EXAMPLES: &str = "\
 Examples:
   planwright resume run.jsonl
   planwright resume --respond \"좋습니다\" run.jsonl
+  planwright resume --approve run.jsonl
   planwright resume --reject \"too expensive\" run.jsonl
   planwright resume --base-url http://localhost:8080/v1 --model qwen3 run.jsonl
 
 The run goes on under the rules in its journal. What was answered is not asked again; a write that may
-have happened is not repeated (exit code 4). --respond, --reject and --edit answer the question that a
-waiting run has asked a person; an answer that does not fit is refused, and the run waits on (exit code 5).";
+have happened is not repeated (exit code 4). --respond, --approve, --reject, --edit and --edit-input answer
+the question that a waiting run has asked a person; an answer that does not fit is refused, and the run
+waits on (exit code 5).";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:

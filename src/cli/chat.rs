@@ -107,9 +107,18 @@ impl Chat<'_> {
 
     /// Asks a question, or answers the open one.
     fn answer(&mut self, said: &str) -> Exit {
+        let open = self.thread.waiting().map(|waiting| (waiting.effect.kind, waiting.question.clone()));
+        let answer = match open.map(|(asked, question)| (line::answer(said, asked), question)) {
+            Some((Err(problem), question)) => {
+                person::put(&question, Some(&problem), self.style());
+                return Exit::Waiting;
+            }
+            Some((Ok(answer), _)) => Some(answer),
+            None => None,
+        };
         let (watch, token) = (Watch::answer(self.screen), self.stopper.begin());
-        let result = match self.thread.waiting() {
-            Some(_) => self.thread.respond_with(line::answer(said), &watch, token),
+        let result = match answer {
+            Some(answer) => self.thread.respond_with(answer, &watch, token),
             None => self.thread.ask_with(said, &watch, token),
         };
         self.stopper.end();

@@ -5,8 +5,8 @@ use super::{line, out, text};
 use crate::driver::{Human, Question};
 use crate::machine::HumanAnswer;
 
-/// How often an empty line is asked again before the run is left waiting.
-const MOST_EMPTY: u32 = 5;
+/// How often a line that says nothing is asked again before the run is left waiting.
+const MOST_UNREAD: u32 = 5;
 
 /// Whoever sits at the terminal.
 pub struct Person {
@@ -23,19 +23,27 @@ impl Person {
 /// Says what a person is asked.
 pub fn put(question: &str, refused: Option<&str>, style: Style) {
     if let Some(refused) = refused {
-        out::complain(&style.paint(Look::Warn, &format!("  refused  {}", text::line(refused))));
+        out::complain(&refusal(refused, style));
     }
     out::complain(&style.paint(Look::Heading, &text::clean(question)));
+}
+
+fn refusal(problem: &str, style: Style) -> String {
+    style.paint(Look::Warn, &format!("  refused  {}", text::line(problem)))
 }
 
 impl Human for Person {
     fn ask(&self, question: &Question<'_>) -> Option<HumanAnswer> {
         put(question.text, question.refused, self.style);
-        for _ in 0..MOST_EMPTY {
+        let asked = question.effect.kind;
+        let prompt = format!("answer ({})> ", line::choices(asked));
+        for _ in 0..MOST_UNREAD {
             // A stdin that does not read is nobody: the run waits, and its journal can be resumed.
-            let said = line::next("answer (reject: REASON says no)> ").ok().flatten()?;
-            if !said.is_empty() {
-                return Some(line::answer(&said));
+            let said = line::next(&prompt).ok().flatten()?;
+            match line::answer(&said, asked) {
+                _ if said.is_empty() => {}
+                Ok(answer) => return Some(answer),
+                Err(problem) => out::complain(&refusal(&problem, self.style)),
             }
         }
         None

@@ -14,7 +14,7 @@ use super::watch::Watch;
 use super::{out, text, trace};
 use crate::driver::{Cause, Interrupted, Run, Stopped, Waiting};
 use crate::journal::{Drift, Fixture};
-use crate::machine::{ErrorCode, RunError, State};
+use crate::machine::{EffectKind, ErrorCode, RunError, State};
 use crate::spec::Prices;
 
 /// A run as it was asked for.
@@ -117,7 +117,13 @@ fn waiting(asked: &Asked<'_>, state: &State, open: &Waiting) -> Outcome<Exit> {
     out::complain(&match asked.journal {
         Some(journal) => {
             let journal = quoted(journal);
-            format!("  hint: planwright resume --respond TEXT {journal}  answers; --reject REASON says no")
+            let (yes, others) = match open.effect.kind {
+                EffectKind::Approve { .. } | EffectKind::Permit { .. } => {
+                    ("--approve", "says yes; --reject REASON says no")
+                }
+                _ => ("--respond TEXT", "answers; --reject REASON says no"),
+            };
+            format!("  hint: planwright resume {yes} {journal}  {others}")
         }
         None => "  hint: with --journal FILE the run could be answered later".to_owned(),
     });

@@ -238,6 +238,8 @@ fn shown(input: &Value) -> String {
 pub fn human(answer: &crate::machine::HumanAnswer) -> String {
     use crate::machine::HumanAnswer;
     match answer {
+        HumanAnswer::Approve => "approved".to_owned(),
+        HumanAnswer::EditInput { input } => format!("approved with another input: {}", shown(input)),
         HumanAnswer::Respond { text } => text.clone(),
         HumanAnswer::Reject { reason } => format!("rejected: {reason}"),
         HumanAnswer::Edit { steps } => format!("{} steps in place of the rest", steps.len()),

@@ -141,7 +141,8 @@ fn row_of(line: &TraceLine) -> [String; 3] {
             let rest = remaining.as_ref().map_or_else(String::new, |rest| format!(" → {}", rest.join(", ")));
             row3("DECISION", &text::word(&decision.action), &format!("{}{fell}{rest}", decision.reasoning))
         }
-        TraceLine::Human { step, answer } => row3("HUMAN", step, &screen::human(answer)),
+        TraceLine::Human { step, answer, .. } => row3("HUMAN", step, &screen::human(answer)),
+        TraceLine::Expired { step, .. } => row3("EXPIRED", step, "nobody answered in time"),
         TraceLine::Fallback { of, error } => row3("FALLBACK", of.as_str(), error),
         TraceLine::Cached { of, step } => row3("CACHED", of.as_str(), step.as_deref().unwrap_or_default()),
         TraceLine::Repair { of, repair, error } => {

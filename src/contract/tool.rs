@@ -53,6 +53,10 @@ pub struct ToolContract {
     /// Left out, it is `true` for `pure` and `read`, `false` for `write`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
+    /// Whether a person must allow each call, where the agent asks people about such calls
+    /// (`approval = "risky"`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_approval: bool,
     /// Whether its output may steer the run; `untrusted` unless declared otherwise.
     #[serde(default)]
     pub trust: Trust,
@@ -82,6 +86,7 @@ impl ToolContract {
             input: text_schema(),
             effect,
             idempotent: None,
+            needs_approval: false,
             trust: Trust::default(),
             timeout_ms: (effect != ToolEffect::Pure).then_some(20_000),
             max_output_bytes: default_max_output_bytes(),

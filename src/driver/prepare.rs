@@ -45,7 +45,7 @@ impl<'r> Prepared<'r> {
                 (tool_digest(&tool, &input), Request::Tool { step, tool, input, contract })
             }
             Effect::AskHuman { step, .. } => {
-                let question = prompt::question(rules, state, effect).expect(rule).to_owned();
+                let question = prompt::question(rules, state, effect).expect(rule);
                 (human_digest(&question), Request::Human { step, question })
             }
             Effect::Wait { delay_ms, .. } => {

@@ -113,7 +113,12 @@ impl Redactor {
                     }
                 }
             }
-            Event::ToolReturned { .. } | Event::TimePassed { .. } | Event::DeadlinePassed => {}
+            Event::HumanAnswered { answer: HumanAnswer::EditInput { input }, .. } => self.value(input),
+            Event::HumanAnswered { answer: HumanAnswer::Approve, .. }
+            | Event::ToolReturned { .. }
+            | Event::TimePassed { .. }
+            | Event::Expired { .. }
+            | Event::DeadlinePassed => {}
         }
         event
     }

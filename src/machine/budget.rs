@@ -5,7 +5,7 @@ use super::effect_id::EffectId;
 use super::event::{Effect, ModelReply, Usage};
 use super::start;
 use super::state::{Counters, ErrorCode, StepRun, Task};
-use crate::contract::PlanStep;
+use crate::contract::{ContractError, PlanStep};
 use crate::spec::{Doer, Orchestrate, RoleName, Rules};
 
 /// Asks the model, or ends the run where it may not ask any more. Returns whether it asked.
@@ -72,6 +72,9 @@ impl Need {
         let mut decisions: u32 = 0;
         for planned in steps.filter(|planned| !planned.is_final()) {
             decisions = decisions.saturating_add(1);
+            if rules.needs_permit(&planned.tool) {
+                need.transitions = need.transitions.saturating_add(1);
+            }
             if hitl && planned.is_hitl() {
                 need.transitions = need.transitions.saturating_add(1);
                 continue;
@@ -122,10 +125,24 @@ pub(super) fn leaves_room(spent: &Counters, rules: &Rules, steps: &[PlanStep]) -
     Ok(())
 }
 
+/// The same as an answer that is being looked at would leave it: that answer is a transition too.
+///
+/// # Errors
+/// Which limit they would go over, as a problem of the steps.
+pub(super) fn leaves_room_after_this(
+    task: &Task,
+    rules: &Rules,
+    steps: &[PlanStep],
+) -> Result<(), ContractError> {
+    let mut spent = task.counters;
+    spent.transitions = spent.transitions.saturating_add(1);
+    leaves_room(&spent, rules, steps).map_err(|problem| ContractError::at("$.steps", problem))
+}
+
 /// Whether a whole plan's calls are within the limits. Asked once, before the first step: so no run
 /// ends halfway through a plan for want of budget, and what has run by then never depends on the
-/// order in which answers came.
-pub(super) fn allows_plan(task: &mut Task, context: &mut Context<'_>) -> bool {
+/// order in which answers came. `answers` are those that come before it.
+pub(super) fn allows_plan(task: &mut Task, context: &mut Context<'_>, answers: u32) -> bool {
     let steps = task.progress.iter().flat_map(|progress| progress.plan.steps.iter().zip(&progress.steps));
     let pending = steps.skip(task.first_step()).filter(|(_, run)| **run == StepRun::Pending);
     let need = Need::of(pending.map(|(planned, _)| planned), context.rules);
@@ -155,7 +172,7 @@ pub(super) fn allows_plan(task: &mut Task, context: &mut Context<'_>) -> bool {
         }
     }
     (need.model_calls == 0 || may_spend(task, context))
-        && (need.transitions == 0 || may_move(task, context, need.transitions))
+        && (need.transitions == 0 || may_move(task, context, need.transitions.saturating_add(answers)))
 }
 
 /// Calls a tool.

@@ -55,7 +55,7 @@ impl<'a> Context<'a> {
             ending::leave_line(task, self.rules, from, self.error.as_ref());
         }
         if next == (Next::Error { exhausted: true }) {
-            self.error = Some(ending::exhausted(task, exit));
+            self.error = Some(ending::exhausted(task, from, exit));
         }
         let phase = match next {
             Next::Plan => Phase::Plan(PlanStage::Drafting(Asking::first())),

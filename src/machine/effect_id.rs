@@ -81,6 +81,18 @@ pub enum EffectKind {
         /// The step's position in the plan, from 0 (written from 1).
         step: u32,
     },
+    /// Asking a person whether a plan may be carried out.
+    Approve {
+        /// The draft whose plan it is, from 1.
+        draft: u32,
+    },
+    /// Asking a person whether the tool of a step may be called.
+    Permit {
+        /// The draft the step belongs to, from 1.
+        draft: u32,
+        /// The step's position in the plan, from 0 (written from 1).
+        step: u32,
+    },
     /// Asking what becomes of the rest of the plan.
     Orchestrate {
         /// The draft, from 1.
@@ -104,6 +116,13 @@ pub enum EffectKind {
         /// Which asking for it, from 1; later ones are repairs.
         ask: u32,
     },
+}
+
+impl EffectKind {
+    /// Whether a person is asked.
+    pub fn asks_a_person(self) -> bool {
+        matches!(self, EffectKind::Human { .. } | EffectKind::Approve { .. } | EffectKind::Permit { .. })
+    }
 }
 
 impl From<EffectKind> for EffectId {
@@ -167,7 +186,8 @@ impl EffectId {
         match self.kind {
             EffectKind::Step { step, .. }
             | EffectKind::Wait { step, .. }
-            | EffectKind::Human { step, .. } => Some(step),
+            | EffectKind::Human { step, .. }
+            | EffectKind::Permit { step, .. } => Some(step),
             _ => None,
         }
     }
@@ -193,6 +213,8 @@ impl fmt::Display for EffectKind {
             EffectKind::Step { draft, step, attempt } => write!(f, "step.{draft}.{}.{attempt}", from_1(step)),
             EffectKind::Wait { draft, step, attempt } => write!(f, "wait.{draft}.{}.{attempt}", from_1(step)),
             EffectKind::Human { draft, step } => write!(f, "human.{draft}.{}", from_1(step)),
+            EffectKind::Approve { draft } => write!(f, "approve.{draft}"),
+            EffectKind::Permit { draft, step } => write!(f, "permit.{draft}.{}", from_1(step)),
             EffectKind::Orchestrate { draft, nth, ask } => write!(f, "orchestrate.{draft}.{nth}.{ask}"),
             EffectKind::Validate { draft, ask } => write!(f, "validate.{draft}.{ask}"),
             EffectKind::Write { draft, ask } => write!(f, "write.{draft}.{ask}"),
@@ -213,6 +235,8 @@ fn read_kind(text: &str) -> Option<EffectKind> {
         ("step", &[draft, step, attempt]) => EffectKind::Step { draft, step: step - 1, attempt },
         ("wait", &[draft, step, attempt]) => EffectKind::Wait { draft, step: step - 1, attempt },
         ("human", &[draft, step]) => EffectKind::Human { draft, step: step - 1 },
+        ("approve", &[draft]) => EffectKind::Approve { draft },
+        ("permit", &[draft, step]) => EffectKind::Permit { draft, step: step - 1 },
         ("orchestrate", &[draft, nth, ask]) => EffectKind::Orchestrate { draft, nth, ask },
         ("validate", &[draft, ask]) => EffectKind::Validate { draft, ask },
         ("write", &[draft, ask]) => EffectKind::Write { draft, ask },

@@ -31,14 +31,14 @@ pub(super) fn leave_line(task: &mut Task, rules: &Rules, phase: PhaseName, error
 
 /// The error of a run that may not go back to PLAN. The line of the phase that would send it back
 /// says why already, so there is no other.
-pub(super) fn exhausted(task: &mut Task, exit: Exit) -> RunError {
+pub(super) fn exhausted(task: &mut Task, from: PhaseName, exit: Exit) -> RunError {
     let reason = || task.feedback.as_ref().map(|feedback| feedback.reason.clone());
     let (phase, code, message) = match exit {
         Exit::StepFailed => {
             let message = first_failure(task).map(|failure| failure.to_string());
             (PhaseName::Execute, ErrorCode::StepFailedMaxReplans, message)
         }
-        Exit::Declined => (PhaseName::Execute, ErrorCode::Rejected, reason()),
+        Exit::Declined => (from, ErrorCode::Rejected, reason()),
         Exit::Executed => {
             let message = format!("the planner was asked {} times and gave no answer", task.draft);
             (PhaseName::Execute, ErrorCode::MaxIterationsExceeded, Some(message))

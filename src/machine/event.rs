@@ -28,11 +28,12 @@ pub enum Effect {
         /// The step's position in the plan, from 0.
         step: u32,
     },
-    /// Ask a person about a step. The answer may come next week.
+    /// Ask a person: to do a step, to allow its call, or to approve a plan. The answer may come next
+    /// week.
     AskHuman {
         /// The id its answer must carry.
         id: EffectId,
-        /// The step's position in the plan, from 0.
+        /// The step's position in the plan, from 0; of a plan, that of its first step.
         step: u32,
     },
     /// Let time pass before another try.
@@ -103,6 +104,11 @@ pub enum Event {
         /// The effect this answers.
         effect: EffectId,
     },
+    /// The time that a person had to answer is over.
+    Expired {
+        /// The effect this answers.
+        effect: EffectId,
+    },
     /// Someone stopped the run. Answers no effect.
     Cancelled {
         /// Why, in the words of whoever did.
@@ -120,7 +126,8 @@ impl Event {
             | Event::ModelFailed { effect, .. }
             | Event::ToolReturned { effect, .. }
             | Event::HumanAnswered { effect, .. }
-            | Event::TimePassed { effect } => Some(*effect),
+            | Event::TimePassed { effect }
+            | Event::Expired { effect } => Some(*effect),
             Event::Cancelled { .. } | Event::DeadlinePassed => None,
         }
     }
@@ -133,7 +140,8 @@ impl Event {
             | Event::ModelFailed { effect, .. }
             | Event::ToolReturned { effect, .. }
             | Event::HumanAnswered { effect, .. }
-            | Event::TimePassed { effect } => *effect = to,
+            | Event::TimePassed { effect }
+            | Event::Expired { effect } => *effect = to,
             Event::Cancelled { .. } | Event::DeadlinePassed => {}
         }
         self
@@ -147,6 +155,7 @@ impl Event {
             Event::ToolReturned { .. } => "tool_returned",
             Event::HumanAnswered { .. } => "human_answered",
             Event::TimePassed { .. } => "time_passed",
+            Event::Expired { .. } => "expired",
             Event::Cancelled { .. } => "cancelled",
             Event::DeadlinePassed => "deadline_passed",
         }
@@ -320,11 +329,14 @@ pub enum ToolOutcome {
     },
 }
 
-/// What a person said about a step.
+/// What a person said about a step or a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HumanAnswer {
-    /// An answer in words. The run goes on, and later steps are shown it.
+    /// Yes: the plan is carried out, the tool is called with exactly the input that was shown.
+    Approve,
+    /// An answer in words. The run goes on, and later steps are shown it. Where a call is asked about,
+    /// it stands in the place of the call.
     Respond {
         /// What they said.
         text: String,
@@ -336,8 +348,13 @@ pub enum HumanAnswer {
     },
     /// Yes, but the remaining steps are to be these. They pass the same checks as a planner's.
     Edit {
-        /// The steps, from the next on.
+        /// The steps, from the next on; where a plan is asked about, all of its steps.
         steps: Vec<PlanStep>,
+    },
+    /// Yes, but the tool is to be called with this. It passes the same checks as a planner's.
+    EditInput {
+        /// The input.
+        input: serde_json::Value,
     },
 }
 
@@ -345,6 +362,17 @@ impl HumanAnswer {
     /// An answer in words.
     pub fn respond(text: impl Into<String>) -> Self {
         HumanAnswer::Respond { text: text.into() }
+    }
+
+    /// The name of this kind of answer.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            HumanAnswer::Approve => "approve",
+            HumanAnswer::Respond { .. } => "respond",
+            HumanAnswer::Reject { .. } => "reject",
+            HumanAnswer::Edit { .. } => "edit",
+            HumanAnswer::EditInput { .. } => "edit_input",
+        }
     }
 
     /// No, and why.

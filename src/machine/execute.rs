@@ -10,13 +10,13 @@ use super::event::{Event, ToolOutcome};
 use super::route::Exit;
 use super::state::{ErrorCode, ExecuteStage, Feedback, Progress, StepRun, Task};
 use super::trace::{NestedTrace, TraceLine};
-use super::{budget, human, nested, orchestrate, start};
+use super::{budget, human, nested, orchestrate, permit, start};
 use crate::contract::Trust;
 use crate::spec::{Execution, OnFailure, OnStepFailure, Orchestrate, RoleName, Rules};
 
 /// Starts the first steps, if the whole plan is within the limits.
 pub(super) fn enter(stage: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>) {
-    if budget::allows_plan(task, context) {
+    if budget::allows_plan(task, context, 0) {
         go_on(stage, task, context);
     }
 }
@@ -29,6 +29,7 @@ pub(super) fn on_event(stage: &mut ExecuteStage, task: &mut Task, context: &mut 
     match effect.kind {
         EffectKind::Orchestrate { .. } => orchestrate::on_event(stage, task, context),
         EffectKind::Human { step, .. } => human::on_event(stage, step, task, context),
+        EffectKind::Permit { step, .. } => permit::on_event(stage, step, task, context),
         EffectKind::Wait { step, attempt, .. } => {
             if let Some(Event::TimePassed { .. }) = context.event.take() {
                 start::again(task, context, step, attempt);
@@ -153,7 +154,9 @@ pub(super) fn advance(stage: &mut ExecuteStage, task: &mut Task, context: &mut C
         }
         // One by one, every step runs alone.
         let asks_a_person = context.rules.plan().shape().hitl && planned.is_hitl();
-        let alone = asks_a_person || (width > 1 && start::must_run_alone(planned, context.rules));
+        let asks_for_a_permit = context.rules.needs_permit(&planned.tool);
+        let asks = asks_a_person || asks_for_a_permit;
+        let alone = asks || (width > 1 && start::must_run_alone(planned, context.rules));
         if alone && schedule.running > 0 {
             return;
         }
@@ -162,6 +165,9 @@ pub(super) fn advance(stage: &mut ExecuteStage, task: &mut Task, context: &mut C
         progress.schedule.alone = alone;
         if asks_a_person {
             return human::ask(stage, task, context, step);
+        }
+        if asks_for_a_permit {
+            return permit::ask(stage, task, context, step);
         }
         start::first(task, context, step);
         if context.has_ended() {

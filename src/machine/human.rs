@@ -1,4 +1,5 @@
-//! Human: a step that a person does. Nothing else moves until they have answered.
+//! Human: a step that a person does, and what follows from what a person says wherever one is asked.
+//! Nothing else moves until they have answered.
 
 use super::budget;
 use super::context::Context;
@@ -7,13 +8,19 @@ use super::event::{Event, HumanAnswer};
 use super::execute::{self, slot};
 use super::route::Exit;
 use super::state::{ErrorCode, ExecuteStage, Feedback, State, StepRun, Task};
-use super::trace::TraceLine;
+use super::trace::{Concern, TraceLine};
 use crate::contract::plan::{Before, Links};
 use crate::contract::{ContractError, PlanStep};
-use crate::spec::{OnRejection, Rules};
+use crate::spec::{OnExpiry, OnRejection, Policy, Rules};
 
 /// What an edited step is recorded as.
 pub(super) const EDITED: &str = "(the remaining steps were edited)";
+
+/// What a step is recorded as that a person approved without a word.
+pub(super) const APPROVED: &str = "approved";
+
+/// The reason of a no that nobody gave.
+const EXPIRED: &str = "nobody answered in time";
 
 /// Asks a person about a step.
 pub(super) fn ask(stage: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>, step: u32) {
@@ -26,41 +33,124 @@ pub(super) fn ask(stage: &mut ExecuteStage, task: &mut Task, context: &mut Conte
 }
 
 pub(super) fn on_event(stage: &mut ExecuteStage, step: u32, task: &mut Task, context: &mut Context<'_>) {
-    let Some(Event::HumanAnswered { answer, .. }) = context.event.take() else { return };
+    let name = step_name(task, step);
+    match heard(&name, Concern::Step, task, context) {
+        Some(Heard::Said(answer)) => answered(stage, step, answer, task, context),
+        Some(Heard::No(no)) => rejected(step, &name, no, 1, task, context),
+        None => {}
+    }
+}
+
+fn answered(
+    stage: &mut ExecuteStage,
+    step: u32,
+    answer: HumanAnswer,
+    task: &mut Task,
+    context: &mut Context<'_>,
+) {
     let first_step = task.first_step();
-    let Some(progress) = task.progress.as_mut() else { return };
-    let at = step as usize;
-    let name = progress.plan.steps.get(at).map(|planned| planned.name(at)).unwrap_or_default();
-    task.trace.push(TraceLine::Human { step: name.clone(), answer: answer.clone() });
-    match answer {
-        HumanAnswer::Respond { text } => {
-            execute::finished(stage, step, StepRun::completed(text), task, context);
-        }
+    let said = match answer {
+        HumanAnswer::Respond { text } => text,
         HumanAnswer::Edit { steps } => {
-            progress.steps[at] = StepRun::completed(EDITED);
+            let Some(progress) = task.progress.as_mut() else { return };
+            progress.steps[step as usize] = StepRun::completed(EDITED);
             // It passed this very check before it was taken.
             if let Ok(links) = check(context.rules, progress, first_step, &steps) {
                 progress.replace_pending(steps, links, context.rules);
             }
-            execute::finished(stage, step, StepRun::completed(EDITED), task, context);
+            EDITED.to_owned()
         }
-        HumanAnswer::Reject { reason } => rejected(step, &name, reason, task, context),
+        _ => APPROVED.to_owned(),
+    };
+    execute::finished(stage, step, StepRun::completed(said), task, context);
+}
+
+/// What asking a person led to.
+pub(super) enum Heard {
+    /// An answer that is no "no".
+    Said(HumanAnswer),
+    No(No),
+}
+
+/// A no, in words or by silence.
+pub(super) struct No {
+    pub reason: String,
+    expired: bool,
+}
+
+impl No {
+    /// How the run ends by it, where the policy says that it does.
+    pub fn ends_the_run(&self, policy: &Policy) -> Option<ErrorCode> {
+        match (self.expired && policy.on_expiry == OnExpiry::Stop, policy.on_rejection) {
+            (true, _) => Some(ErrorCode::Expired),
+            (false, OnRejection::Stop) => Some(ErrorCode::Rejected),
+            (false, OnRejection::Replan) => None,
+        }
+    }
+
+    /// What a step is recorded as that is not to be done.
+    pub fn output(&self) -> String {
+        format!("ERROR: rejected: {}", self.reason)
+    }
+
+    /// What the planner is told.
+    pub fn feedback(self, what: &str) -> Feedback {
+        let reason = match self.expired {
+            false => format!("a person rejected {what}: {}", self.reason),
+            true => format!("{what}: {}", self.reason),
+        };
+        Feedback { reason, fix_hint: self.reason, ..Feedback::default() }
     }
 }
 
-fn rejected(step: u32, name: &str, reason: String, task: &mut Task, context: &mut Context<'_>) {
+/// Takes what a person said, or that they said nothing in time, and leaves its line.
+pub(super) fn heard(name: &str, about: Concern, task: &mut Task, context: &mut Context<'_>) -> Option<Heard> {
+    let step = name.to_owned();
+    match context.event.take()? {
+        Event::HumanAnswered { answer, .. } => {
+            task.trace.push(TraceLine::Human { step, about, answer: answer.clone() });
+            Some(match answer {
+                HumanAnswer::Reject { reason } => Heard::No(No { reason, expired: false }),
+                answer => Heard::Said(answer),
+            })
+        }
+        Event::Expired { .. } => {
+            task.trace.push(TraceLine::Expired { step, about });
+            Some(Heard::No(No { reason: EXPIRED.to_owned(), expired: true }))
+        }
+        other => {
+            context.event = Some(other);
+            None
+        }
+    }
+}
+
+/// The name of a step of the plan under way.
+pub(super) fn step_name(task: &Task, step: u32) -> String {
+    let at = step as usize;
+    let planned = task.progress.as_ref().and_then(|progress| progress.plan.steps.get(at));
+    planned.map(|planned| planned.name(at)).unwrap_or_default()
+}
+
+/// A step that is not to be done, after so many tries.
+pub(super) fn rejected(
+    step: u32,
+    name: &str,
+    no: No,
+    attempts: u32,
+    task: &mut Task,
+    context: &mut Context<'_>,
+) {
     if let Some(progress) = task.progress.as_mut() {
         progress.schedule.running = progress.schedule.running.saturating_sub(1);
         progress.schedule.alone = false;
-        let output = format!("ERROR: rejected: {reason}");
-        progress.finish(step, StepRun::Failed { output, attempts: 1, nested: None });
+        progress.finish(step, StepRun::Failed { output: no.output(), attempts, nested: None });
     }
-    if context.rules.policy().on_rejection == OnRejection::Stop {
-        return context.fail(ErrorCode::Rejected, format!("{name}: {reason}"));
+    if let Some(code) = no.ends_the_run(context.rules.policy()) {
+        return context.fail(code, format!("{name}: {}", no.reason));
     }
     execute::trace(task, false, None);
-    let said = format!("a person rejected {name}: {reason}");
-    task.feedback = Some(Feedback { reason: said, fix_hint: reason, ..Feedback::default() });
+    task.feedback = Some(no.feedback(name));
     context.leave(Exit::Declined);
 }
 
@@ -73,10 +163,7 @@ pub(super) fn check_edit(rules: &Rules, state: &State, steps: &[PlanStep]) -> Re
         return Err(ContractError::at("$", "there is no plan to edit"));
     };
     check(rules, progress, state.task.first_step(), steps)?;
-    // The answer itself is a transition.
-    let mut spent = state.task.counters;
-    spent.transitions = spent.transitions.saturating_add(1);
-    budget::leaves_room(&spent, rules, steps).map_err(|problem| ContractError::at("$.steps", problem))
+    budget::leaves_room_after_this(&state.task, rules, steps)
 }
 
 fn check(

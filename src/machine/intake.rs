@@ -41,7 +41,7 @@ pub(super) fn role(stage: &PlanStage) -> Option<RoleName> {
         PlanStage::Screening(_) => Some(RoleName::Scope),
         PlanStage::Recalling(_) => Some(RoleName::PreviousContext),
         PlanStage::Classifying(_) => Some(RoleName::Intent),
-        PlanStage::Drafting(_) => None,
+        PlanStage::Drafting(_) | PlanStage::AwaitingApproval => None,
     }
 }
 
@@ -74,7 +74,7 @@ pub(super) fn on_event(
             task.understanding.asks[2] = asking.ask;
             classified(intent, task, context)
         }
-        PlanStage::Drafting(_) => None,
+        PlanStage::Drafting(_) | PlanStage::AwaitingApproval => None,
     };
     done.map(|done| next(Some(done), task, context.rules))
 }

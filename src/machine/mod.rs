@@ -19,6 +19,7 @@
 //! model are all events.
 
 mod amend;
+mod approve;
 mod budget;
 mod context;
 mod effect_id;
@@ -32,6 +33,7 @@ mod intake;
 mod nested;
 mod orchestrate;
 mod outstanding;
+mod permit;
 mod plan;
 mod refusal;
 mod reply;
@@ -55,7 +57,7 @@ pub use state::{
     Input, NestedRun, Phase, PhaseName, PlanStage, Progress, Repair, RunError, Schedule, Speaker, State,
     StepRun, Task, Turn, Understanding, Writing,
 };
-pub use trace::{NestedTrace, Steps, TraceLine};
+pub use trace::{Concern, NestedTrace, Steps, TraceLine};
 pub use view::{
     PastStep, PlanView, StepView, collected_info, decision_log, explored, known_by, past_steps, result,
     waits_for_a_person,

@@ -27,6 +27,7 @@ pub fn outstanding(rules: &Rules, state: &State) -> Vec<Effect> {
         Phase::Plan(PlanStage::Recalling(asking)) => one(EffectKind::PreviousContext { ask: asking.ask }),
         Phase::Plan(PlanStage::Classifying(asking)) => one(EffectKind::Intent { ask: asking.ask }),
         Phase::Plan(PlanStage::Drafting(asking)) => one(EffectKind::Plan { draft, ask: asking.ask }),
+        Phase::Plan(PlanStage::AwaitingApproval) => one(EffectKind::Approve { draft }),
         Phase::Validate(asking) => one(EffectKind::Validate { draft, ask: asking.ask }),
         Phase::Write(writing) => one(EffectKind::Write { draft, ask: writing.asking.ask }),
         Phase::Execute(ExecuteStage::Orchestrating(asking)) => {
@@ -34,6 +35,9 @@ pub fn outstanding(rules: &Rules, state: &State) -> Vec<Effect> {
             one(EffectKind::Orchestrate { draft, nth, ask: asking.ask })
         }
         Phase::Execute(ExecuteStage::AwaitingHuman { step }) => one(EffectKind::Human { draft, step: *step }),
+        Phase::Execute(ExecuteStage::AwaitingPermit { step }) => {
+            one(EffectKind::Permit { draft, step: *step })
+        }
         Phase::Execute(ExecuteStage::Running) => running(rules, state),
         Phase::Done | Phase::Error => Vec::new(),
     }
@@ -79,7 +83,8 @@ fn effect(rules: &Rules, state: &State, kind: EffectKind) -> Effect {
         }),
         EffectKind::Step { step, .. } if asks_a_role(rules, &state.task, step) => ask(RoleName::Agent),
         EffectKind::Step { step, .. } => Effect::CallTool { id, step },
-        EffectKind::Human { step, .. } => Effect::AskHuman { id, step },
+        EffectKind::Approve { .. } => Effect::AskHuman { id, step: state.task.first_step() as u32 },
+        EffectKind::Human { step, .. } | EffectKind::Permit { step, .. } => Effect::AskHuman { id, step },
         EffectKind::Wait { attempt, .. } => {
             Effect::Wait { id, delay_ms: rules.policy().step_tries.wait_before(attempt) }
         }

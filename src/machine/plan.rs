@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::approve;
 use super::context::Context;
 use super::event::ModelReply;
 use super::intake;
@@ -14,7 +15,7 @@ use super::trace::{Steps, TraceLine};
 use crate::contract::plan::{Before, ReadPlan};
 use crate::contract::react::ReactReply;
 use crate::contract::read::{spoken, within};
-use crate::contract::{ContractError, Plan};
+use crate::contract::{ContractError, Plan, PlanStep};
 use crate::spec::{Horizon, Planner, RoleName, Rules, Write};
 
 /// Asks for a plan, or for what is to be known before. Where a plan was sent back, it goes to the
@@ -28,8 +29,9 @@ pub(super) fn enter(stage: &mut PlanStage, task: &mut Task, context: &mut Contex
 }
 
 fn ask(stage: &PlanStage, task: &mut Task, context: &mut Context<'_>) {
+    let Some(asking) = stage.asking() else { return };
     let role = intake::role(stage).unwrap_or_else(|| drafter(task, context.rules));
-    reply::ask(Duty::of(PhaseName::Plan, role), stage.asking(), task, context);
+    reply::ask(Duty::of(PhaseName::Plan, role), asking, task, context);
 }
 
 fn next_draft(task: &mut Task, rules: &Rules) {
@@ -59,6 +61,9 @@ fn next_draft(task: &mut Task, rules: &Rules) {
 }
 
 pub(super) fn on_event(stage: &mut PlanStage, task: &mut Task, context: &mut Context<'_>) {
+    if matches!(stage, PlanStage::AwaitingApproval) {
+        return approve::on_event(task, context);
+    }
     let PlanStage::Drafting(asking) = stage else {
         if let Some(next) = intake::on_event(stage, task, context) {
             *stage = next;
@@ -74,9 +79,8 @@ pub(super) fn on_event(stage: &mut PlanStage, task: &mut Task, context: &mut Con
     let draft = task.current();
     draft.plan_asks = plan_asks;
     draft.said = said;
-    task.feedback = None;
     match plan {
-        Some(read) => accept(read, used_replan_planner, task, context),
+        Some(read) => accept(stage, read, used_replan_planner, task, context),
         None => nothing_more(used_replan_planner, task, context),
     }
 }
@@ -126,7 +130,8 @@ fn read(rules: &Rules, task: &Task, reply: &ModelReply) -> Result<Drafted, Contr
     if drafted.plan.is_none() && rules.policy().horizon == Horizon::Whole && task.draft > 1 {
         return Err(ContractError::at("$.steps", "expected at least 1 step in a new plan, found none"));
     }
-    required(rules, task, &drafted)?;
+    let planned = drafted.plan.as_ref().map(|read| read.plan.steps.as_slice());
+    required(rules, task, &drafted.said, planned)?;
     let whole = drafted.plan.is_none();
     let said = if whole { drafted.said } else { crate::contract::read::excerpt(&drafted.said, KEPT_CHARS) };
     Ok(Drafted { said, ..drafted })
@@ -134,20 +139,23 @@ fn read(rules: &Rules, task: &Task, reply: &ModelReply) -> Result<Drafted, Contr
 
 /// Where the reply leads to an answer, the calls that must come before one must have been made, or
 /// be part of the plan.
-fn required(rules: &Rules, task: &Task, drafted: &Drafted) -> Result<(), ContractError> {
+pub(super) fn required(
+    rules: &Rules,
+    task: &Task,
+    said: &str,
+    planned: Option<&[PlanStep]>,
+) -> Result<(), ContractError> {
     let policy = rules.policy();
-    if drafted.plan.is_some() && policy.horizon == Horizon::Next {
+    if planned.is_some() && policy.horizon == Horizon::Next {
         return Ok(());
     }
     for required in &policy.required_calls {
         let made = task.progress.iter().flat_map(|progress| progress.plan.steps.iter().zip(&progress.steps));
-        let made = made
-            .filter(|(step, run)| step.tool == required.tool && run.output().is_some() && run.attempts() > 0)
-            .count();
-        let planned = drafted.plan.iter().flat_map(|read| &read.plan.steps);
-        let count = made + planned.filter(|step| step.tool == required.tool).count();
+        let made = made.filter(|(step, run)| step.tool == required.tool && run.counts_as_made()).count();
+        let planned = planned.into_iter().flatten().filter(|step| step.tool == required.tool);
+        let count = made + planned.count();
         let lines = required.per_line.as_ref().map_or(0, |begins| {
-            drafted.said.lines().filter(|line| line.trim_start().starts_with(begins.as_str())).count()
+            said.lines().filter(|line| line.trim_start().starts_with(begins.as_str())).count()
         });
         let wanted = (required.least as usize).max(lines);
         if count < wanted {
@@ -162,7 +170,14 @@ fn required(rules: &Rules, task: &Task, drafted: &Drafted) -> Result<(), Contrac
     Ok(())
 }
 
-fn accept(read: ReadPlan, used_replan_planner: bool, task: &mut Task, context: &mut Context<'_>) {
+/// Takes the plan on: to a person where one must approve it, else to EXECUTE.
+fn accept(
+    stage: &mut PlanStage,
+    read: ReadPlan,
+    used_replan_planner: bool,
+    task: &mut Task,
+    context: &mut Context<'_>,
+) {
     let ReadPlan { plan, links, ignored } = read;
     let plan = Arc::new(plan);
     let steps = Some(Steps::of(&plan));
@@ -172,6 +187,10 @@ fn accept(read: ReadPlan, used_replan_planner: bool, task: &mut Task, context: &
         Some(progress) => progress.extend(&plan, links, rules),
         None => task.progress = Some(Progress::of(draft, plan, links, rules)),
     }
+    if approve::is_due(task, rules) {
+        return approve::ask(stage, task, context);
+    }
+    task.feedback = None;
     context.leave(Exit::Planned);
 }
 
@@ -180,6 +199,7 @@ fn nothing_more(used_replan_planner: bool, task: &mut Task, context: &mut Contex
     let steps = Some(Steps::of(&Arc::new(Plan::default())));
     let ignored = Vec::new();
     task.trace.push(TraceLine::Plan { ok: true, used_replan_planner, steps, ignored, error: None });
+    task.feedback = None;
     let rules = context.rules;
     let said = task.current().said.clone();
     let done = |run: &StepRun| matches!(run, StepRun::Completed { .. });

@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::effect_id::{EffectId, EffectKind};
 use super::event::{Event, HumanAnswer};
-use super::human;
 use super::nested::{Local, local};
 use super::state::{Asking, ExecuteStage, Phase, PlanStage, State, StepRun, Task};
+use super::{approve, human, permit};
 use crate::contract::ContractError;
 use crate::spec::{Doer, Rules};
 
@@ -23,6 +23,17 @@ pub enum Refusal {
     WrongKind(EffectId),
     /// The steps that a person wrote do not pass the checks of a plan. The question stands.
     BadEdit(Box<ContractError>),
+    /// The input that a person wrote is none that the tool takes. The question stands.
+    BadInput(Box<ContractError>),
+    /// This is asked, and a person cannot answer it so. The question stands.
+    WrongAnswer {
+        /// What is asked.
+        effect: EffectId,
+        /// The kind of the answer.
+        answer: &'static str,
+        /// What would answer it.
+        expected: &'static str,
+    },
     /// No phase handles this event. A state that was made by hand can get here; a run cannot.
     Unhandled,
 }
@@ -35,6 +46,10 @@ impl fmt::Display for Refusal {
             Refusal::NeverAsked(id) => write!(f, "the run has not asked for {id}"),
             Refusal::WrongKind(id) => write!(f, "this kind of event does not answer {id}"),
             Refusal::BadEdit(error) => write!(f, "the edited steps do not fit: {error}"),
+            Refusal::BadInput(error) => write!(f, "the edited input does not fit: {error}"),
+            Refusal::WrongAnswer { effect, answer, expected } => {
+                write!(f, "{effect} is answered by {expected}, not by `{answer}`")
+            }
             Refusal::Unhandled => f.write_str("no phase handles it"),
         }
     }
@@ -79,25 +94,49 @@ pub fn admit(rules: &Rules, state: &State, event: &Event) -> Result<(), Refusal>
         return Err(Refusal::WrongKind(id));
     }
     match event {
-        Event::HumanAnswered { answer: HumanAnswer::Edit { steps }, .. } => {
-            human::check_edit(here.rules, here.state, steps)
-                .map_err(|error| Refusal::BadEdit(Box::new(error)))
-        }
+        Event::HumanAnswered { answer, .. } => says_what_is_asked(&here, answer, id),
         _ => Ok(()),
     }
+}
+
+/// Whether a person may answer so, and whether what they wrote passes the checks of what it replaces.
+fn says_what_is_asked(here: &Local<'_, '_>, answer: &HumanAnswer, effect: EffectId) -> Result<(), Refusal> {
+    let bad_edit = |error| Refusal::BadEdit(Box::new(error));
+    let expected = match (here.id.kind, answer) {
+        (EffectKind::Approve { .. }, HumanAnswer::Edit { steps }) => {
+            return approve::check_edit(here.rules, here.state, steps).map_err(bad_edit);
+        }
+        (EffectKind::Permit { step, .. }, HumanAnswer::EditInput { input }) => {
+            let checked = permit::check_input(here.rules, here.state, step, input);
+            return checked.map_err(|error| Refusal::BadInput(Box::new(error)));
+        }
+        (EffectKind::Human { .. }, HumanAnswer::Edit { steps }) => {
+            return human::check_edit(here.rules, here.state, steps).map_err(bad_edit);
+        }
+        (EffectKind::Approve { .. }, HumanAnswer::Respond { .. } | HumanAnswer::EditInput { .. }) => {
+            "`approve`, `reject` or `edit`"
+        }
+        (EffectKind::Permit { .. }, HumanAnswer::Edit { .. }) => {
+            "`approve`, `reject`, `edit_input` or `respond`"
+        }
+        (EffectKind::Human { .. }, HumanAnswer::EditInput { .. }) => {
+            "`respond`, `approve`, `reject` or `edit`"
+        }
+        _ => return Ok(()),
+    };
+    Err(Refusal::WrongAnswer { effect, answer: answer.kind(), expected })
 }
 
 /// Whether this kind of event answers what is asked.
 fn fits(here: &Local<'_, '_>, event: &Event) -> bool {
     let by_model = match here.id.kind {
         EffectKind::Step { step, .. } => asks_a_role(here.rules, &here.state.task, step),
-        EffectKind::Wait { .. } | EffectKind::Human { .. } => false,
-        _ => true,
+        kind => !(matches!(kind, EffectKind::Wait { .. }) || kind.asks_a_person()),
     };
     match event {
         Event::ModelReplied { .. } | Event::ModelFailed { .. } => by_model,
         Event::ToolReturned { .. } => matches!(here.id.kind, EffectKind::Step { .. }) && !by_model,
-        Event::HumanAnswered { .. } => matches!(here.id.kind, EffectKind::Human { .. }),
+        Event::HumanAnswered { .. } | Event::Expired { .. } => here.id.kind.asks_a_person(),
         Event::TimePassed { .. } => matches!(here.id.kind, EffectKind::Wait { .. }),
         Event::Cancelled { .. } | Event::DeadlinePassed => true,
     }
@@ -133,6 +172,11 @@ pub(super) fn is_outstanding(state: &State, kind: EffectKind) -> bool {
         (Phase::Execute(ExecuteStage::AwaitingHuman { step: asked }), EffectKind::Human { draft, step }) => {
             (draft, step) == (current, *asked)
         }
+        (
+            Phase::Execute(ExecuteStage::AwaitingPermit { step: asked }),
+            EffectKind::Permit { draft, step },
+        ) => (draft, step) == (current, *asked),
+        (Phase::Plan(PlanStage::AwaitingApproval), EffectKind::Approve { draft }) => draft == current,
         (Phase::Execute(ExecuteStage::Running), EffectKind::Step { draft, step, attempt }) => {
             draft == current && slot(task, step) == Some(&StepRun::Running { attempt })
         }
@@ -224,6 +268,10 @@ fn asked_before(task: &Task, kind: EffectKind) -> bool {
         }),
         EffectKind::Wait { draft, step, attempt } => {
             run_of(task, draft, step).is_some_and(|run| (2..=run.attempts()).contains(&attempt))
+        }
+        EffectKind::Approve { draft: number } => draft(number).is_some_and(|draft| draft.approval_asked),
+        EffectKind::Permit { draft: number, step } => {
+            draft(number).is_some_and(|draft| draft.permits_asked.contains(&step))
         }
         EffectKind::Human { draft, step } => {
             run_of(task, draft, step).is_some_and(StepRun::is_finished) && is_hitl(task, draft, step)

@@ -23,7 +23,8 @@ pub enum Exit {
     Executed,
     /// EXECUTE has a failed step, and the policy says to plan anew.
     StepFailed,
-    /// EXECUTE was told by a person that this plan is not to go on.
+    /// PLAN or EXECUTE was told by a person that this plan is not to go on, or by nobody in time that it
+    /// is.
     Declined,
     /// VALIDATE accepted what it judged.
     Accepted,

@@ -59,6 +59,17 @@ impl Progress {
         dropped
     }
 
+    /// Records for every step that has not begun that it will not be.
+    pub(super) fn refuse_pending(&mut self, output: &str) {
+        for step in 0..self.steps.len() {
+            if self.steps[step] == StepRun::Pending {
+                let output = output.to_owned();
+                self.finish(step as u32, StepRun::Failed { output, attempts: 0, nested: None });
+            }
+        }
+        self.schedule.ready.clear();
+    }
+
     /// Puts other steps in the place of those that have not begun.
     pub(super) fn replace_pending(&mut self, steps: Vec<PlanStep>, links: Links, rules: &Rules) {
         self.drop_pending();
@@ -72,8 +83,10 @@ impl Progress {
         if rules.policy().duplicates == Duplicates::Skip {
             self.find_twins(base, rules);
         }
-        if rules.plan().shape().hitl {
-            let asks = (base..count).filter(|&at| self.plan.steps[at].is_hitl());
+        let (hitl, risky) = (rules.plan().shape().hitl, rules.policy().approval.risky);
+        if hitl || risky {
+            let asks = |step: &PlanStep| (hitl && step.is_hitl()) || rules.needs_permit(&step.tool);
+            let asks = (base..count).filter(|&at| asks(&self.plan.steps[at]));
             self.schedule.people.extend(asks.map(|at| at as u32));
         }
         let schedule = &mut self.schedule;

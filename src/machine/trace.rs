@@ -110,12 +110,23 @@ pub enum TraceLine {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remaining: Option<Vec<String>>,
     },
-    /// A person answered about a step.
+    /// A person answered.
     Human {
-        /// The step.
+        /// The step; `plan` where it was about a whole plan.
         step: String,
+        /// What they were asked to do.
+        #[serde(default, skip_serializing_if = "Concern::is_step")]
+        about: Concern,
         /// What they said.
         answer: HumanAnswer,
+    },
+    /// Nobody answered in time.
+    Expired {
+        /// The step; `plan` where it was about a whole plan.
+        step: String,
+        /// What somebody was asked to do.
+        #[serde(default, skip_serializing_if = "Concern::is_step")]
+        about: Concern,
     },
     /// A role gave no usable reply, and what the spec gives in its place was read.
     Fallback {
@@ -152,6 +163,25 @@ pub enum TraceLine {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
+}
+
+/// What a person is asked to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Concern {
+    /// A step of the plan.
+    #[default]
+    Step,
+    /// To approve the plan.
+    Plan,
+    /// To allow the call of a step.
+    Call,
+}
+
+impl Concern {
+    fn is_step(&self) -> bool {
+        *self == Concern::Step
+    }
 }
 
 /// The trace of an agent's run, under the step it did.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::state::{ExecuteStage, Phase, PhaseName, Progress, State, StepRun, Task};
+use super::state::{ExecuteStage, Phase, PhaseName, PlanStage, Progress, State, StepRun, Task};
 use super::trace::TraceLine;
 use crate::contract::{PlanStep, Source, Verdict};
 use crate::spec::{Execution, Rules};
@@ -61,7 +61,7 @@ impl PlanView {
         PlanView {
             plan,
             current_step,
-            is_planning: phase == PhaseName::Plan,
+            is_planning: phase == PhaseName::Plan && !is_waiting_human,
             is_executing: phase == PhaseName::Execute && !is_waiting_human,
             is_waiting_human,
             status,
@@ -87,8 +87,7 @@ pub fn result(state: &State) -> Option<String> {
     match (state.phase.name(), &artifacts.final_answer, &artifacts.error) {
         (PhaseName::Done, Some(answer), _) => Some(answer.clone()),
         (PhaseName::Error, _, Some(error)) => {
-            let korean = |letter: char| ('\u{ac00}'..='\u{d7a3}').contains(&letter);
-            let stopped = match state.task.input.question.chars().any(korean) {
+            let stopped = match state.task.input.is_korean() {
                 true => "실행이 중단되었습니다",
                 false => "The run was stopped",
             };
@@ -101,7 +100,10 @@ pub fn result(state: &State) -> Option<String> {
 /// Whether the run, or one nested in it, waits for a person.
 pub fn waits_for_a_person(state: &State) -> bool {
     match state.phase {
-        Phase::Execute(ExecuteStage::AwaitingHuman { .. }) => return true,
+        Phase::Plan(PlanStage::AwaitingApproval)
+        | Phase::Execute(ExecuteStage::AwaitingHuman { .. } | ExecuteStage::AwaitingPermit { .. }) => {
+            return true;
+        }
         Phase::Execute(_) => {}
         _ => return false,
     }

@@ -56,13 +56,6 @@ pub fn called<'r>(rules: &'r Rules, state: &State, effect: Effect) -> Option<&'r
     here.rules.tool(&progress.plan.steps.get(step as usize)?.tool)
 }
 
-/// What a person is asked by an effect.
-pub fn question<'s>(rules: &Rules, state: &'s State, effect: Effect) -> Option<&'s str> {
-    let Effect::AskHuman { id, step } = effect else { return None };
-    let progress = local(rules, state, id)?.state.task.progress.as_ref()?;
-    Some(progress.plan.steps.get(step as usize)?.question())
-}
-
 /// Whom an effect asks, by name: a role (`planner`), a role that does a step (`agent:search`), a tool,
 /// or `human`; in a nested run after the agents it is nested in (`search_team/planner`).
 pub fn asked(rules: &Rules, state: &State, effect: Effect) -> Option<String> {

@@ -11,11 +11,13 @@
 mod call;
 mod conversation;
 mod payload;
+mod question;
 mod results;
 mod situation;
 
-pub use call::{asked, call, called, frame, question, request, tool_call};
+pub use call::{asked, call, called, frame, request, tool_call};
 pub use payload::render;
+pub use question::question;
 
 use std::sync::Arc;
 

@@ -262,7 +262,7 @@ fn writing<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
 
 fn repair(phase: &Phase) -> Option<RepairNote<'_>> {
     let asking: &Asking = match phase {
-        Phase::Plan(stage) => stage.asking(),
+        Phase::Plan(stage) => stage.asking()?,
         Phase::Validate(asking) | Phase::Execute(ExecuteStage::Orchestrating(asking)) => asking,
         Phase::Write(writing) => &writing.asking,
         Phase::Execute(_) | Phase::Done | Phase::Error => return None,

@@ -3,9 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::rules::most_working_steps;
-use super::{
-    Approval, Doer, Horizon, Intake, Orchestrate, RoleName, Rules, Spec, Validate, ValidateAt, Write,
-};
+use super::{Doer, Horizon, Intake, Orchestrate, RoleName, Rules, Spec, Validate, ValidateAt, Write};
 
 /// The most that any run can do. Every run whose effects are answered ends within these numbers.
 ///
@@ -39,6 +37,9 @@ impl Bounds {
         let tool_calls = spec.limits.max_tool_calls.unwrap_or(u32::MAX).min(steps.tool_calls);
         let calls = [model_calls, tool_calls, steps.others].into_iter().fold(0, u32::saturating_add);
         let all = calls.min(own_replies(rules, &steps).saturating_add(steps.transitions));
+        // A person looks at each plan once.
+        let approvals = if spec.policy.approval.plan { drafts(spec) } else { 0 };
+        let all = all.saturating_add(approvals);
         let transitions = spec.limits.max_transitions.unwrap_or(u32::MAX).min(all);
         Bounds { model_calls, tool_calls, transitions }
     }
@@ -50,7 +51,7 @@ struct Steps {
     planned: u32,
     model_calls: u32,
     tool_calls: u32,
-    /// Waits, and answers of people.
+    /// Waits, and answers of people; those about whole plans not.
     others: u32,
     /// All of it together: a step is done by a tool, by a role, by an agent or by a person.
     transitions: u32,
@@ -79,7 +80,10 @@ impl Steps {
             others = others.max(bounds.transitions.saturating_sub(bounds.model_calls));
         }
         let waits = all.saturating_mul(tries - 1);
-        let asked = if spec.policy.approval == Approval::Steps { all } else { 0 };
+        let asked = if spec.policy.approval.steps { all } else { 0 };
+        // Of a tool's step, a person is asked once, however often it is tried.
+        let permits = if spec.tools.iter().any(|tool| rules.needs_permit(&tool.name)) { all } else { 0 };
+        let waits = waits.saturating_add(permits);
         Steps {
             planned,
             model_calls: tried.saturating_mul(models),

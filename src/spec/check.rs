@@ -3,7 +3,7 @@
 
 use super::rules::asks;
 use super::{
-    Approval, Execution, Horizon, Intake, Memory, OnExhausted, OnRejection, OnReplan, OnStepFailure,
+    Execution, Horizon, Intake, Memory, OnExhausted, OnExpiry, OnRejection, OnReplan, OnStepFailure,
     Orchestrate, Planner, Role, RoleName, Spec, SpecError, Validate, ValidateAt, Write,
 };
 use crate::contract::{FinalStep, HITL, IntentForm, StepField};
@@ -21,6 +21,7 @@ pub(super) fn check(spec: &Spec) -> Checked {
     check_plan(spec)?;
     check_planner(spec)?;
     check_steps(spec)?;
+    check_people(spec)?;
     check_replans(spec)?;
     check_write(spec)?;
     check_intake(spec)?;
@@ -72,8 +73,10 @@ fn check_plan(spec: &Spec) -> Checked {
     if spec.policy.planner != Planner::Json && !plan.fields.is_empty() {
         return refuse("policy.plan.fields", "never read: only a plan in JSON has step fields");
     }
-    if plan.fields.contains(&StepField::HitlQuestion) && spec.policy.approval == Approval::Never {
-        return refuse("policy.plan.fields", "`hitl_question` is offered, and `approval` is \"never\"");
+    let approval = spec.policy.approval;
+    if plan.fields.contains(&StepField::HitlQuestion) && !approval.steps {
+        let said = if approval.is_never() { "is \"never\"" } else { "does not name \"steps\"" };
+        return refuse("policy.plan.fields", format!("`hitl_question` is offered, and `approval` {said}"));
     }
     let agents_alone = spec.tools.is_empty() && !spec.agents.is_empty();
     if plan.fields.contains(&StepField::With) && !agents_alone {
@@ -182,11 +185,24 @@ fn check_steps(spec: &Spec) -> Checked {
     Ok(())
 }
 
+/// What is about the answers of people is read where people are asked.
+fn check_people(spec: &Spec) -> Checked {
+    let policy = &spec.policy;
+    let chosen = [
+        ("policy.on_rejection", policy.on_rejection != OnRejection::default()),
+        ("policy.on_expiry", policy.on_expiry != OnExpiry::default()),
+        ("limits.answer_seconds", spec.limits.answer_seconds.is_some()),
+    ];
+    match chosen.into_iter().find(|(_, chosen)| *chosen) {
+        Some((field, _)) if policy.approval.is_never() => {
+            refuse(field, "never read: nobody is asked under `approval = \"never\"`")
+        }
+        _ => Ok(()),
+    }
+}
+
 fn check_replans(spec: &Spec) -> Checked {
     let policy = &spec.policy;
-    if policy.on_rejection == OnRejection::Replan && policy.approval == Approval::Never {
-        return refuse("policy.on_rejection", "never read: nobody is asked under `approval = \"never\"`");
-    }
     let nothing_replans = "nothing in this policy replans (`validate` is \"off\" and `on_step_failure` is not \
                            \"replan\")";
     if policy.on_exhausted == OnExhausted::Write {
@@ -398,6 +414,9 @@ fn check_limits(spec: &Spec) -> Checked {
         if value == 0 {
             return refuse(field, "expected at least 1, found 0");
         }
+    }
+    if limits.answer_seconds == Some(0) {
+        return refuse("limits.answer_seconds", "expected at least 1, found 0");
     }
     if limits.max_tokens == Some(0) {
         return refuse("limits.max_tokens", "expected at least 1, found 0");

@@ -44,6 +44,10 @@ pub struct Limits {
     /// after that. A run that is resumed begins a new sitting.
     /// 3,600 unless set.
     pub deadline_seconds: u32,
+    /// How long a person may take for one answer, in seconds; any time unless set. The machine never
+    /// reads it: whoever asks tells it that the time is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_seconds: Option<u64>,
 }
 
 impl Default for Limits {
@@ -61,6 +65,7 @@ impl Default for Limits {
             max_reply_bytes: 262_144,
             max_input_bytes: 16_384,
             deadline_seconds: 3_600,
+            answer_seconds: None,
         }
     }
 }

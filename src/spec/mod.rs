@@ -8,6 +8,7 @@
 //! **Invariant:** nothing in this crate asks which agent runs. Whatever agents may differ in is a
 //! field here.
 
+mod approval;
 mod bounds;
 mod check;
 mod digest;
@@ -20,6 +21,7 @@ mod role;
 mod rules;
 mod suggest;
 
+pub use approval::{Approval, OnExpiry, OnRejection};
 pub use bounds::Bounds;
 pub use digest::Digest;
 pub use frame::RequestFrame;
@@ -27,9 +29,9 @@ pub use limits::Limits;
 pub use member::Member;
 pub use money::{Money, Price, Prices};
 pub use policy::{
-    Approval, Containment, Duplicates, Execution, Horizon, Intake, IntentPolicy, Memory, OnBadReply,
-    OnExhausted, OnRejection, OnReplan, OnStepFailure, Orchestrate, PlanPolicy, Planner, Policy,
-    RequiredCall, StepTries, Suggestion, Validate, ValidateAt, Write,
+    Containment, Duplicates, Execution, Horizon, Intake, IntentPolicy, Memory, OnBadReply, OnExhausted,
+    OnReplan, OnStepFailure, Orchestrate, PlanPolicy, Planner, Policy, RequiredCall, StepTries, Suggestion,
+    Validate, ValidateAt, Write,
 };
 pub use role::{OnFailure, Role, RoleName, Roles};
 pub(crate) use rules::MAX_NESTING;

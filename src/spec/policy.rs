@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::approval::{Approval, OnExpiry, OnRejection};
 use crate::contract::{FinalStep, IntentForm, PlanSays, StepField, VerdictForm};
 
 /// Every choice of an agent. Left-out fields take the default that each names.
@@ -61,6 +62,9 @@ pub struct Policy {
     /// What follows when a person says no.
     #[serde(skip_serializing_if = "is_default")]
     pub on_rejection: OnRejection,
+    /// What follows when nobody answered in time.
+    #[serde(skip_serializing_if = "is_default")]
+    pub on_expiry: OnExpiry,
     /// Whether earlier turns of the thread are part of the input.
     #[serde(skip_serializing_if = "is_default")]
     pub memory: Memory,
@@ -294,28 +298,6 @@ pub enum Write {
     Planner,
 }
 
-/// Where a person is asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Approval {
-    /// Nowhere.
-    #[default]
-    Never,
-    /// Where the plan has a `hitl` step.
-    Steps,
-}
-
-/// What follows when a person says no.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnRejection {
-    /// The run ends.
-    #[default]
-    Stop,
-    /// The run goes back to PLAN with the reason, while replans remain.
-    Replan,
-}
-
 /// Whether earlier turns of the thread are part of the input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -417,7 +399,7 @@ impl Policy {
         self.horizon == Horizon::Whole
             && (self.validate != Validate::Off
                 || self.on_step_failure == OnStepFailure::Replan
-                || (self.approval != Approval::Never && self.on_rejection == OnRejection::Replan))
+                || (!self.approval.is_never() && self.on_rejection == OnRejection::Replan))
     }
 
     /// Whether a run can get to its answer without a plan that has a step.

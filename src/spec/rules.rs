@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::check::check;
 use super::frame::{RequestFrame, frame, member_frame};
 use super::suggest::{Suggested, Suggestions};
-use super::{Approval, Bounds, Intake, Member, OnBadReply, OnFailure, Planner, Policy, RoleName, Spec};
+use super::{Bounds, Intake, Member, OnBadReply, OnFailure, Planner, Policy, RoleName, Spec};
 use crate::contract::{
     AnswerForm, Decision, FinalStep, Intent, PlanContract, PlanSays, PlanShape, PreviousContext, Scope,
     ToolContract, ToolEffect, Trust,
@@ -82,7 +82,7 @@ impl Rules {
             max_steps: policy.plan.max_steps as usize,
             max_depth: policy.plan.max_depth.map_or(usize::MAX, |most| most as usize),
             final_step: policy.plan.final_step,
-            hitl: policy.approval == Approval::Steps,
+            hitl: policy.approval.steps,
             // Only a plan in JSON has room to say something beside its steps.
             says: match policy.planner {
                 Planner::Json => policy.plan.says,
@@ -136,6 +136,11 @@ impl Rules {
     /// The contract of one tool or agent.
     pub fn tool(&self, name: &str) -> Option<&ToolContract> {
         self.plan.tool(name)
+    }
+
+    /// Whether a person must allow a call of this tool.
+    pub fn needs_permit(&self, tool: &str) -> bool {
+        self.spec.policy.approval.risky && self.tool(tool).is_some_and(|tool| tool.needs_approval)
     }
 
     /// Who does the steps of an agent; `None` where the name is a tool's or nobody's.
@@ -290,7 +295,7 @@ fn contract(member: &Member, doer: &Doer, trust: Trust) -> ToolContract {
 pub(super) fn most_working_steps(spec: &Spec) -> u32 {
     let plan = &spec.policy.plan;
     match plan.final_step {
-        _ if spec.tools.is_empty() && spec.agents.is_empty() && spec.policy.approval == Approval::Never => 0,
+        _ if spec.tools.is_empty() && spec.agents.is_empty() && !spec.policy.approval.steps => 0,
         FinalStep::Required => plan.max_steps - 1,
         FinalStep::None => plan.max_steps,
     }

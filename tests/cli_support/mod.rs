@@ -185,13 +185,27 @@ pub fn in_doubt_journal(path: &Path) {
     std::fs::write(path, kept).unwrap();
 }
 
+/// A journal of a run that waits for a person's yes: to its plan, to the call in it, or to both.
+pub fn approving_journal(path: &Path, approval: planwright::spec::Approval) {
+    let mut spec = agents::shipped("plan-then-execute").unwrap().with_tools(|tool| tool.name == "calc");
+    spec.policy.approval = approval;
+    spec.tools[0].needs_approval = true;
+    let plan = r#"{"goal": "설명", "steps": [
+        {"tool": "calc", "input": "12/4+9"}, {"tool": "final_answer", "input": "답"}]}"#;
+    let agent = Agent::builder(spec).model(Script::of(&[plan]));
+    let agent = agent.tool(Says(agents::tool("calc").unwrap(), Ok("12".to_owned())));
+    let mut journal = FileJournal::create(path).unwrap();
+    let run = agent.build().unwrap().job(input()).journal(&mut journal).run().unwrap();
+    assert!(run.is_waiting());
+}
+
 /// What a person is asked in [`waiting_journal`].
 pub const ASKED: &str = "보고서를 보낼까요?";
 
 /// A journal of a run that waits for a person.
 pub fn waiting_journal(path: &Path) {
     let mut spec = agents::shipped("plan-then-execute").unwrap().with_tools(|tool| tool.name == "calc");
-    spec.policy.approval = planwright::spec::Approval::Steps;
+    spec.policy.approval = planwright::spec::Approval::STEPS;
     let calc = agents::tool("calc").unwrap();
     let plan = format!(
         r#"{{"goal": "설명", "steps": [

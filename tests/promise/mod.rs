@@ -147,6 +147,7 @@ pub enum Say {
     Class(FailureClass),
     Found(ToolOutcome),
     Human(HumanAnswer),
+    Expired,
     Passed,
 }
 
@@ -182,6 +183,20 @@ pub fn reject(reason: &str) -> Say {
     Say::Human(HumanAnswer::reject(reason))
 }
 
+pub fn approve() -> Say {
+    Say::Human(HumanAnswer::Approve)
+}
+
+pub fn edit_input(input: Value) -> Say {
+    Say::Human(HumanAnswer::EditInput { input })
+}
+
+/// The same spec, with a person who must allow the calls of this tool.
+pub fn with_risky(mut spec: Spec, tool: &str) -> Spec {
+    spec.tools.iter_mut().filter(|known| known.name == tool).for_each(|known| known.needs_approval = true);
+    spec
+}
+
 pub fn edit(edited: Value) -> Say {
     Say::Human(HumanAnswer::Edit { steps: steps(edited) })
 }
@@ -208,6 +223,7 @@ impl Say {
             }
             Say::Found(outcome) => Event::ToolReturned { effect, outcome },
             Say::Human(answer) => Event::HumanAnswered { effect, answer },
+            Say::Expired => Event::Expired { effect },
             Say::Passed => Event::TimePassed { effect },
         }
     }
@@ -363,6 +379,23 @@ impl Told {
                 format!("{}: {}: {}", step.name(at), run.status(), run.output().unwrap_or("-"))
             })
             .collect()
+    }
+
+    /// What a person is asked by what it waits for first.
+    #[track_caller]
+    pub fn question(&self) -> String {
+        let first = self.outstanding().first().copied().expect("it waits for something");
+        prompt::question(&self.rules, &self.state, first).expect("a person is asked")
+    }
+
+    /// Why what it waits for first is not answered so; and nothing changes by it.
+    #[track_caller]
+    pub fn refuses(&self, answer: Say) -> String {
+        let first = self.waits().first().cloned().expect("it waits for something");
+        let event = answer.event(id(&first));
+        let refused = transition(&self.rules, self.state.clone(), event.clone()).expect_err("it is refused");
+        assert_eq!((&refused.state, &refused.event), (&self.state, &event), "nothing changes");
+        refused.refusal.to_string()
     }
 
     /// What one effect asks a model with.

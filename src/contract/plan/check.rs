@@ -175,6 +175,18 @@ impl PlanContract {
         link(before, &plan.steps, max_depth)
     }
 
+    /// Checks an input that takes the place of a step's own, like a planner's.
+    ///
+    /// # Errors
+    /// What does not fit, with its JSON path.
+    pub fn check_input(&self, tool: &str, input: &Value) -> Result<(), ContractError> {
+        let Some(contract) = self.tool(tool) else {
+            return Err(ContractError::at("$", self.unknown_tool(tool)));
+        };
+        self.check_size(Some(input)).map_err(|error| ContractError::at("$", error.problem().to_owned()))?;
+        schema::check(&contract.input, input)
+    }
+
     /// Checks steps that take the place of those that have not begun: everything but how few there may
     /// be and what a planner must say beside them. With the `begun` ones of the same plan, there are
     /// still no more than a plan may have, and it still ends as plans must.

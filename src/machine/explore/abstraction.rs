@@ -110,7 +110,7 @@ pub fn key(rules: &Rules, state: &State) -> Key {
 
 fn asking(phase: &Phase) -> Option<&Asking> {
     match phase {
-        Phase::Plan(stage) => Some(stage.asking()),
+        Phase::Plan(stage) => stage.asking(),
         Phase::Validate(asking) | Phase::Execute(ExecuteStage::Orchestrating(asking)) => Some(asking),
         Phase::Write(writing) => Some(&writing.asking),
         Phase::Execute(_) | Phase::Done | Phase::Error => None,
@@ -123,8 +123,10 @@ fn stage(phase: &Phase) -> &'static str {
         Phase::Plan(PlanStage::Recalling(_)) => "recalling",
         Phase::Plan(PlanStage::Classifying(_)) => "classifying",
         Phase::Plan(PlanStage::Drafting(_)) => "drafting",
+        Phase::Plan(PlanStage::AwaitingApproval) => "awaiting_approval",
         Phase::Execute(ExecuteStage::Running) => "running",
         Phase::Execute(ExecuteStage::AwaitingHuman { .. }) => "awaiting_human",
+        Phase::Execute(ExecuteStage::AwaitingPermit { .. }) => "awaiting_permit",
         Phase::Execute(ExecuteStage::Orchestrating(_)) => "orchestrating",
         Phase::Validate(_) | Phase::Write(_) | Phase::Done | Phase::Error => "",
     }
@@ -187,7 +189,7 @@ fn kept(rules: &Rules, progress: &Progress, first: usize) -> BTreeMap<(String, &
     let mut kept = BTreeMap::new();
     for (planned, run) in progress.plan.steps.iter().zip(&progress.steps).take(first) {
         let required = policy.required_calls.iter().find(|required| required.tool == planned.tool);
-        if let Some(required) = required.filter(|_| run.output().is_some()) {
+        if let Some(required) = required.filter(|_| run.counts_as_made()) {
             let most = required.least.max(if required.per_line.is_some() { MOST_LINES } else { 0 });
             let count: &mut usize = kept.entry((planned.tool.clone(), "made")).or_default();
             *count = (*count + 1).min(most as usize);
@@ -228,7 +230,8 @@ pub(super) fn line_key(line: &TraceLine) -> String {
             let remaining = remaining.as_ref().map(Vec::len);
             format!("DECISION {:?} fallback={} remaining={remaining:?}", decision.action, fallback.is_some())
         }
-        TraceLine::Human { answer, .. } => format!("HUMAN {:?}", std::mem::discriminant(answer)),
+        TraceLine::Human { about, answer, .. } => format!("HUMAN {about:?} {}", answer.kind()),
+        TraceLine::Expired { about, .. } => format!("EXPIRED {about:?}"),
         TraceLine::Fallback { of, .. } => format!("FALLBACK {of}"),
         TraceLine::Cached { of, .. } => format!("CACHED {of}"),
         TraceLine::Repair { of, repair, .. } => format!("REPAIR {of} {repair}"),

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::{Machine, Real, reduced, walk};
-use crate::machine::{Effect, HumanAnswer, Move, PhaseName, Step, TraceLine};
+use crate::machine::{Concern, Effect, HumanAnswer, Move, PhaseName, Step, TraceLine};
 use crate::spec::Rules;
 
 /// One edge.
@@ -61,18 +61,36 @@ fn inside(line: &TraceLine) -> Option<Taken> {
             (PhaseName::Execute, "decision falls back".to_owned())
         }
         TraceLine::Decision { decision, .. } => (PhaseName::Execute, format!("decision {}", decision.action)),
-        TraceLine::Human { answer, .. } => {
-            let said = match answer {
-                HumanAnswer::Respond { .. } => "responded",
-                HumanAnswer::Reject { .. } => "rejected",
-                HumanAnswer::Edit { .. } => "edited the rest",
+        TraceLine::Human { about, answer, .. } => {
+            let said = match (answer, about) {
+                (HumanAnswer::Approve, _) => "approved",
+                (HumanAnswer::Respond { .. }, Concern::Call) => "answered in the place of",
+                (HumanAnswer::Respond { .. }, _) => "responded",
+                (HumanAnswer::Reject { .. }, _) => "rejected",
+                (HumanAnswer::Edit { .. }, Concern::Plan) => "edited",
+                (HumanAnswer::Edit { .. }, _) => "edited the rest",
+                (HumanAnswer::EditInput { .. }, _) => "edited the input of",
             };
-            (PhaseName::Execute, format!("a person {said}"))
+            let (phase, what) = asked_about(*about);
+            (phase, format!("a person {said}{what}"))
+        }
+        TraceLine::Expired { about, .. } => {
+            let (phase, what) = asked_about(*about);
+            (phase, format!("nobody answered in time{}", what.replacen(' ', " about ", 1)))
         }
         TraceLine::Repair { of, .. } => (*of, "repair".to_owned()),
         _ => return None,
     };
     Some(Taken::Inside(phase, what))
+}
+
+/// Where a person is asked, and what it is called where it is no step of theirs.
+fn asked_about(about: Concern) -> (PhaseName, &'static str) {
+    match about {
+        Concern::Step => (PhaseName::Execute, ""),
+        Concern::Plan => (PhaseName::Plan, " the plan"),
+        Concern::Call => (PhaseName::Execute, " a call"),
+    }
 }
 
 /// Every edge that a run under these rules can take. The walk is small: which edges there are does not

@@ -180,6 +180,9 @@ impl Walk<'_> {
         let mut behaviour = Vec::new();
         for letter in &letters {
             for spent in [Spent::Nothing, Spent::ModelCalls, Spent::ToolCalls, Spent::Transitions] {
+                if letter.needs_room && spent != Spent::Nothing {
+                    continue;
+                }
                 let Some(before) = spent.of(self.rules, &state) else { continue };
                 let read = read.as_ref().filter(|_| spent == Spent::Nothing);
                 behaviour.push(self.feed(number, &before, letter, spent, first, read));

@@ -64,6 +64,8 @@ pub enum ErrorCode {
     MaxCostExceeded,
     /// A person said no.
     Rejected,
+    /// Nobody answered in time.
+    Expired,
     /// Someone stopped the run.
     Cancelled,
     /// The deadline passed.
@@ -86,6 +88,7 @@ impl fmt::Display for ErrorCode {
             ErrorCode::MaxTokensExceeded => "MAX_TOKENS_EXCEEDED",
             ErrorCode::MaxCostExceeded => "MAX_COST_EXCEEDED",
             ErrorCode::Rejected => "REJECTED",
+            ErrorCode::Expired => "EXPIRED",
             ErrorCode::Cancelled => "CANCELLED",
             ErrorCode::DeadlineExceeded => "DEADLINE_EXCEEDED",
         })

@@ -107,16 +107,19 @@ pub enum PlanStage {
     Classifying(Asking),
     /// Waiting for a planner's reply: the first plan, one after a rejection, or the next steps.
     Drafting(Asking),
+    /// Waiting for a person to approve the plan. Nothing of it runs before they do.
+    AwaitingApproval,
 }
 
 impl PlanStage {
-    /// The reply it waits for.
-    pub fn asking(&self) -> &Asking {
+    /// The reply of a model that it waits for, where it waits for one.
+    pub fn asking(&self) -> Option<&Asking> {
         match self {
             PlanStage::Screening(asking)
             | PlanStage::Recalling(asking)
             | PlanStage::Classifying(asking)
-            | PlanStage::Drafting(asking) => asking,
+            | PlanStage::Drafting(asking) => Some(asking),
+            PlanStage::AwaitingApproval => None,
         }
     }
 }
@@ -129,6 +132,11 @@ pub enum ExecuteStage {
     Running,
     /// Waiting for a person to answer about one step. Nothing else moves until they do.
     AwaitingHuman {
+        /// The step's position in the plan, from 0.
+        step: u32,
+    },
+    /// Waiting for a person to allow the call of one step. Nothing else moves until they answer.
+    AwaitingPermit {
         /// The step's position in the plan, from 0.
         step: u32,
     },

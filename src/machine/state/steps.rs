@@ -70,7 +70,7 @@ pub enum StepRun {
         /// The try that is waited for, from 2.
         attempt: u32,
     },
-    /// A person is being asked.
+    /// A person is being asked: to do it, or to allow its call.
     WaitingHuman,
     /// An agent does it: a run of its own.
     Nested {
@@ -86,7 +86,7 @@ pub enum StepRun {
         /// Where that comes from.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         sources: Vec<Source>,
-        /// How often it was tried.
+        /// How often it was tried; 0 where a person's answer stands in its place.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         attempts: u32,
         /// Whether the reply came out of the cache.
@@ -144,6 +144,11 @@ impl StepRun {
         }
     }
 
+    /// A person's answer in the place of a call.
+    pub(in crate::machine) fn answered(output: String) -> Self {
+        StepRun::Completed { output, sources: Vec::new(), attempts: 0, cached: false, nested: None }
+    }
+
     /// The step's result, where it has one.
     pub fn output(&self) -> Option<&str> {
         match self {
@@ -168,6 +173,16 @@ impl StepRun {
             StepRun::Running { attempt } | StepRun::Nested { attempt, .. } => *attempt,
             StepRun::Waiting { attempt } => attempt - 1,
             StepRun::Completed { attempts, .. } | StepRun::Failed { attempts, .. } => *attempts,
+        }
+    }
+
+    /// Whether it counts where a call must have been made: a call that failed was made, and what a
+    /// person said in its place serves as well.
+    pub(in crate::machine) fn counts_as_made(&self) -> bool {
+        match self {
+            StepRun::Completed { .. } => true,
+            StepRun::Failed { attempts, .. } => *attempts > 0,
+            _ => false,
         }
     }
 
@@ -201,7 +216,8 @@ pub struct Schedule {
     pub missing: Vec<u32>,
     /// Steps that wait for nothing and have not started.
     pub ready: BTreeSet<u32>,
-    /// Steps that a person does and that are not finished: no step behind one starts before it is.
+    /// Steps that a person does and that are not finished, and those whose call a person has not yet
+    /// been asked about: no step behind one starts before.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub people: BTreeSet<u32>,
     /// How many steps run, waiting ones included.

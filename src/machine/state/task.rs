@@ -43,6 +43,12 @@ pub struct Input {
 }
 
 impl Input {
+    /// Whether the person whose question it is asks in Korean.
+    pub fn is_korean(&self) -> bool {
+        let asked = self.on_behalf_of.as_deref().unwrap_or(&self.question);
+        asked.chars().any(|letter| ('\u{ac00}'..='\u{d7a3}').contains(&letter))
+    }
+
     /// A question, without a time.
     pub fn question(question: impl Into<String>) -> Self {
         Input { question: question.into(), ..Input::default() }
@@ -191,6 +197,12 @@ pub struct Draft {
     /// How many each of the orchestrator's decisions took, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decision_asks: Vec<u32>,
+    /// Whether a person was asked to approve it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub approval_asked: bool,
+    /// The steps whose calls a person was asked about, by their positions from 0, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub permits_asked: Vec<u32>,
     /// Whether it was made after untrusted output had been read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tainted: bool,

@@ -1,11 +1,11 @@
 //! The alphabet: every kind of event a state can be fed, fitting or not.
 
+mod people;
 mod plans;
 mod replies;
 
 use std::collections::BTreeSet;
 
-use crate::contract::{HITL, PlanStep};
 use crate::machine::{
     Effect, EffectId, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State,
     ToolOutcome, outstanding,
@@ -19,6 +19,8 @@ pub(super) struct Letter {
     pub event: Event,
     /// Whether it answers something outstanding, or may come at any time.
     pub fits: bool,
+    /// Whether it fits only where the budgets leave room for it.
+    pub needs_room: bool,
 }
 
 /// Every kind of event for a state.
@@ -36,7 +38,7 @@ pub(super) fn letters(rules: &Rules, state: &State) -> Vec<Letter> {
 }
 
 fn letter(name: impl Into<String>, event: Event, fits: bool) -> Letter {
-    Letter { name: name.into(), event, fits }
+    Letter { name: name.into(), event, fits, needs_room: false }
 }
 
 /// Every kind of answer to one effect.
@@ -53,7 +55,7 @@ fn answers(rules: &Rules, state: &State, effect: Effect, letters: &mut Vec<Lette
             }
         }
         Effect::Wait { .. } => letters.push(letter("time passed", Event::TimePassed { effect: id }, true)),
-        Effect::AskHuman { .. } => people(rules, id, letters),
+        Effect::AskHuman { .. } => people::answers(rules, state, id, letters),
         Effect::AskModel { role, .. } => {
             for (name, reply) in replies::of(rules, state, role) {
                 let name = format!("{role}: {name}");
@@ -65,29 +67,6 @@ fn answers(rules: &Rules, state: &State, effect: Effect, letters: &mut Vec<Lette
                 letters.push(letter(format!("{role}: {class}"), event, true));
             }
         }
-    }
-}
-
-/// Every kind of answer of a person.
-fn people(rules: &Rules, effect: EffectId, letters: &mut Vec<Letter>) {
-    let edit = |steps: Vec<PlanStep>| HumanAnswer::Edit { steps };
-    let mut answers = vec![
-        ("responded", HumanAnswer::respond("yes"), true),
-        ("rejected", HumanAnswer::reject("no"), true),
-        (
-            "edited to something unknown",
-            edit(vec![PlanStep { tool: "no such tool".into(), ..PlanStep::default() }]),
-            false,
-        ),
-    ];
-    if rules.policy().plan.final_step == crate::contract::FinalStep::None {
-        let asks = PlanStep { tool: HITL.into(), ..PlanStep::default() };
-        answers.push(("edited to nothing", edit(Vec::new()), true));
-        // There may be no room for one more.
-        answers.push(("edited to another question", edit(vec![asks; 99]), false));
-    }
-    for (name, answer, fits) in answers {
-        letters.push(letter(name, Event::HumanAnswered { effect, answer }, fits));
     }
 }
 
@@ -105,6 +84,8 @@ fn strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
                 EffectKind::Step { draft, step: 0, attempt: ask },
                 EffectKind::Wait { draft, step: 0, attempt: ask },
                 EffectKind::Human { draft, step: ask.wrapping_sub(1) },
+                EffectKind::Permit { draft, step: ask.wrapping_sub(1) },
+                EffectKind::Approve { draft },
                 EffectKind::Orchestrate { draft, nth: ask, ask: 1 },
                 EffectKind::Scope { ask },
                 EffectKind::PreviousContext { ask },
@@ -126,7 +107,7 @@ fn strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
     }
 }
 
-fn of_every_kind(effect: EffectId) -> [(&'static str, Event); 5] {
+fn of_every_kind(effect: EffectId) -> [(&'static str, Event); 6] {
     let failure = ModelFailure::new(FailureClass::Refusal, "…");
     [
         ("stray reply", Event::ModelReplied { effect, reply: ModelReply::text("{}") }),
@@ -134,6 +115,7 @@ fn of_every_kind(effect: EffectId) -> [(&'static str, Event); 5] {
         ("stray result", Event::ToolReturned { effect, outcome: ToolOutcome::returned("late") }),
         ("stray word", Event::HumanAnswered { effect, answer: HumanAnswer::respond("late") }),
         ("stray time", Event::TimePassed { effect }),
+        ("stray expiry", Event::Expired { effect }),
     ]
 }
 
@@ -141,7 +123,7 @@ fn answers_kind(effect: &Effect, event: &Event) -> bool {
     match event {
         Event::ModelReplied { .. } | Event::ModelFailed { .. } => matches!(effect, Effect::AskModel { .. }),
         Event::ToolReturned { .. } => matches!(effect, Effect::CallTool { .. }),
-        Event::HumanAnswered { .. } => matches!(effect, Effect::AskHuman { .. }),
+        Event::HumanAnswered { .. } | Event::Expired { .. } => matches!(effect, Effect::AskHuman { .. }),
         Event::TimePassed { .. } => matches!(effect, Effect::Wait { .. }),
         Event::Cancelled { .. } | Event::DeadlinePassed => true,
     }

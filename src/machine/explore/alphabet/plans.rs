@@ -10,17 +10,19 @@ use crate::machine::{ModelReply, State, StepRun};
 use crate::spec::{Duplicates, Execution, Rules, Write};
 
 type Replies = Vec<(String, ModelReply)>;
-type Kind<'a> = (ToolEffect, bool, Trust, bool, Option<&'a str>);
+type Kind<'a> = (ToolEffect, bool, Trust, bool, bool, Option<&'a str>);
 
 /// One doer of each kind that a branch can tell apart: its effect, whether it may happen twice, whether
-/// its output is trusted, whether a model does it, and whether it must be called.
+/// its output is trusted, whether a model does it, whether a person must allow it, and whether it must be
+/// called.
 fn kinds(rules: &Rules) -> Vec<&ToolContract> {
     let mut kinds: Vec<(Kind<'_>, &ToolContract)> = Vec::new();
     for tool in rules.plan().all() {
         let required = rules.policy().required_calls.iter().find(|required| required.tool == tool.name);
         let required = required.map(|required| required.tool.as_str());
         let does = rules.doer(&tool.name).is_some();
-        let kind = (tool.effect, tool.is_idempotent(), tool.trust, does, required);
+        let kind =
+            (tool.effect, tool.is_idempotent(), tool.trust, does, rules.needs_permit(&tool.name), required);
         if !kinds.iter().any(|(known, _)| *known == kind) {
             kinds.push((kind, tool));
         }
