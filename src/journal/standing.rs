@@ -62,7 +62,7 @@ impl Standing {
         match asks(rules, state) {
             Some((effect, question)) => {
                 let since = since(effect).unwrap_or(0);
-                Standing::Waiting { effect, question: question.to_owned(), since }
+                Standing::Waiting { effect, question, since }
             }
             None => Standing::Unfinished,
         }
@@ -91,7 +91,7 @@ impl Standing {
 }
 
 /// What a person is asked where nothing else is outstanding, with the effect that an answer answers.
-pub fn asks<'s>(rules: &'s Rules, state: &'s State) -> Option<(EffectId, &'s str)> {
+pub fn asks(rules: &Rules, state: &State) -> Option<(EffectId, String)> {
     let waits = outstanding(rules, state);
     let people = waits.iter().all(|effect| matches!(effect, Effect::AskHuman { .. }));
     let first = waits.first().filter(|_| people)?;

@@ -108,7 +108,7 @@ fn asks(rules: &Rules, state: &State, id: EffectId) -> Option<(String, Digest)> 
             let (tool, input) = prompt::call(rules, state, effect)?;
             tool_digest(tool, &input)
         }
-        Effect::AskHuman { .. } => human_digest(prompt::question(rules, state, effect)?),
+        Effect::AskHuman { .. } => human_digest(&prompt::question(rules, state, effect)?),
         Effect::Wait { delay_ms, .. } => wait_digest(delay_ms),
     };
     Some((whom, digest))
