@@ -32,5 +32,7 @@ pub use fixture::{Fixture, FixtureError, Frame, Outcome};
 pub use record::{Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, Word, fold, fold_under};
 pub use standing::{Standing, asks, in_doubt, is_once};
 pub use store::{Journal, JournalError, JournalErrorKind, MemoryJournal};
+#[cfg(feature = "sqlite")]
+pub use threads::SqliteStore;
 pub use threads::{Claim, Cursor, Lease, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId};
 pub use verify::{Divergence, diverges};

@@ -22,6 +22,12 @@ impl Seal {
         Seal(Digest::of([self.0.bytes(), text]))
     }
 
+    /// As it was kept where bytes are.
+    #[cfg(feature = "sqlite")]
+    pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        Some(Seal(Digest::of_bytes(bytes.try_into().ok()?)))
+    }
+
     /// As it is kept where bytes are.
     pub fn bytes(&self) -> &[u8] {
         self.0.bytes()

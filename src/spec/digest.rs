@@ -23,6 +23,12 @@ impl Digest {
         Digest(hasher.finish_128().to_be_bytes())
     }
 
+    /// The digest of these bytes, as they were kept.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn of_bytes(bytes: [u8; 16]) -> Self {
+        Digest(bytes)
+    }
+
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.0

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::list::title;
-use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId};
-use crate::journal::{JournalError, JournalErrorKind, Record, Standing};
+use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, belongs, fenced, now};
+use crate::journal::{JournalError, Record, Standing};
 
 /// Keeps threads while the process lives.
 ///
@@ -64,16 +64,6 @@ impl Kept {
     }
 }
 
-pub(super) fn fenced(thread: &ThreadId) -> JournalError {
-    let problem = "another process has taken it over, and nothing more is written here";
-    JournalError::named(format!("thread {thread}"), problem).of(JournalErrorKind::Fenced)
-}
-
-pub(super) fn now() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
 impl Store for MemoryStore {
     fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
         let mut kept = self.kept();
@@ -114,6 +104,9 @@ impl Store for MemoryStore {
         let len = thread.turns.get(at).map_or(0, |turn| turn.len() as u64);
         if index != len || at > thread.turns.len() {
             return Err(JournalError::stale(index, len).into());
+        }
+        for (index, record) in (index..).zip(&records) {
+            belongs(record, &lease.thread, turn, index)?;
         }
         if at == thread.turns.len() {
             thread.turns.push(Vec::new());

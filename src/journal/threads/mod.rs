@@ -10,6 +10,8 @@
 mod id;
 mod list;
 mod memory;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 use std::fmt;
 use std::fs::File;
@@ -17,8 +19,10 @@ use std::fs::File;
 pub use id::ThreadId;
 pub use list::{Cursor, Listed, Order, Query};
 pub use memory::MemoryStore;
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteStore;
 
-use super::{JournalError, Record, Standing};
+use super::{JournalError, JournalErrorKind, Record, Standing};
 
 /// Where threads are kept. Every method may be called from any thread of execution at any time.
 ///
@@ -166,6 +170,37 @@ pub enum StoreError {
     /// A journal cannot be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
+}
+
+/// Whether a record can stand at this place: a header names its thread and turn.
+///
+/// # Errors
+/// Names what it says instead.
+fn belongs(record: &Record, thread: &ThreadId, turn: u32, index: u64) -> Result<(), JournalError> {
+    match record {
+        Record::Header(header) if header.thread != thread.as_str() || header.turn != turn => {
+            let problem = format!(
+                "expected the header of thread {thread}, turn {}, found that of thread {}, turn {}",
+                turn + 1,
+                header.thread,
+                u64::from(header.turn) + 1
+            );
+            Err(JournalError::at(index, problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The refusal of a writer whose thread was taken over.
+fn fenced(thread: &ThreadId) -> JournalError {
+    let problem = "another process has taken it over, and nothing more is written here";
+    JournalError::named(format!("thread {thread}"), problem).of(JournalErrorKind::Fenced)
+}
+
+/// Milliseconds since 1970, for lists.
+fn now() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn by(holder: &str) -> String {

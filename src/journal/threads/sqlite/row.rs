@@ -1,0 +1,147 @@
+//! What is kept of a thread besides its records: one row, sealed like a record.
+
+use rusqlite::{Connection, OptionalExtension, named_params};
+
+use super::fault::Fault;
+use crate::journal::threads::list::{Listed, Order};
+use crate::journal::{JournalError, Standing, ThreadId};
+use crate::spec::Digest;
+
+/// A row of the table `thread`.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub id: i64,
+    pub name: ThreadId,
+    pub title: String,
+    pub turns: u32,
+    pub created: u64,
+    pub updated: u64,
+    /// The epoch of the last claim.
+    pub epoch: u64,
+    /// The epoch under which it was last written to.
+    pub written: u64,
+    pub holder: Option<String>,
+    /// Whether the standing is that of all records.
+    pub noted: bool,
+    pub standing: Standing,
+}
+
+pub(super) const COLUMNS: &str =
+    "id, name, title, turns, created, updated, epoch, written, holder, noted, standing, seal";
+
+impl Row {
+    pub fn new(name: &ThreadId, epoch: u64, holder: String) -> Self {
+        Row {
+            id: 0,
+            name: name.clone(),
+            title: String::new(),
+            turns: 0,
+            created: 0,
+            updated: 0,
+            epoch,
+            written: 0,
+            holder: Some(holder),
+            noted: false,
+            standing: Standing::Unfinished,
+        }
+    }
+
+    /// The row of a thread, where there is one.
+    pub fn find(conn: &Connection, name: &ThreadId) -> Result<Option<Row>, Fault> {
+        let sql = format!("SELECT {COLUMNS} FROM thread WHERE name = ?1");
+        let found = conn.prepare_cached(&sql)?.query_row([name.as_str()], |row| Ok(Row::read(row))).optional()?;
+        found.transpose()
+    }
+
+    /// A row of a query for [`COLUMNS`].
+    pub fn read(row: &rusqlite::Row<'_>) -> Result<Row, Fault> {
+        let name: String = row.get(1)?;
+        let damaged = || JournalError::named(format!("thread {name}"), UNSEALED);
+        let standing: String = row.get(10)?;
+        let read = Row {
+            id: row.get(0)?,
+            name: name.parse().map_err(|_| damaged())?,
+            title: row.get(2)?,
+            turns: row.get(3)?,
+            created: row.get(4)?,
+            updated: row.get(5)?,
+            epoch: row.get(6)?,
+            written: row.get(7)?,
+            holder: row.get(8)?,
+            noted: row.get(9)?,
+            standing: serde_json::from_str(&standing).map_err(|_| damaged())?,
+        };
+        if row.get_ref(11)?.as_blob().ok() == Some(read.seal(&standing).bytes()) {
+            Ok(read)
+        } else {
+            Err(damaged().into())
+        }
+    }
+
+    fn seal(&self, standing: &str) -> Digest {
+        let numbers = [self.created, self.updated, self.epoch, self.written];
+        let numbers: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let flags = [u8::from(self.noted), u8::from(self.holder.is_some())];
+        let holder = self.holder.as_deref().unwrap_or_default();
+        Digest::of([
+            self.name.as_str().as_bytes(),
+            self.title.as_bytes(),
+            &self.turns.to_le_bytes(),
+            &numbers,
+            &flags,
+            holder.as_bytes(),
+            standing.as_bytes(),
+        ])
+    }
+
+    /// Writes it down: where it has no number yet, as a new one.
+    pub fn save(&self, conn: &Connection) -> Result<(), Fault> {
+        let sql = match self.id {
+            0 => {
+                "INSERT INTO thread (name, title, turns, created, updated, epoch, written, holder, noted, \
+                 standing, seal, status, waits) VALUES (:name, :title, :turns, :created, :updated, :epoch, \
+                 :written, :holder, :noted, :standing, :seal, :status, :waits)"
+            }
+            _ => {
+                "UPDATE thread SET title = :title, turns = :turns, created = :created, updated = :updated, \
+                 epoch = :epoch, written = :written, holder = :holder, noted = :noted, \
+                 standing = :standing, seal = :seal, status = :status, waits = :waits WHERE name = :name"
+            }
+        };
+        let standing = serde_json::to_string(&self.standing)
+            .map_err(|error| JournalError::named(format!("thread {}", self.name), error.to_string()))?;
+        let seal = self.seal(&standing);
+        let listed = self.listed(false);
+        conn.prepare_cached(sql)?.execute(named_params! {
+            ":name": self.name.as_str(),
+            ":title": self.title,
+            ":turns": self.turns,
+            ":created": self.created,
+            ":updated": self.updated,
+            ":epoch": self.epoch,
+            ":written": self.written,
+            ":holder": self.holder,
+            ":noted": self.noted,
+            ":standing": standing,
+            ":seal": seal.bytes(),
+            ":status": self.standing.status(),
+            ":waits": listed.key(Order::LongestWaiting),
+        })?;
+        Ok(())
+    }
+
+    /// As it is shown.
+    pub fn listed(&self, running: bool) -> Listed {
+        Listed {
+            thread: self.name.clone(),
+            title: self.title.clone(),
+            turns: self.turns,
+            created: self.created,
+            updated: self.updated,
+            running,
+            standing: self.standing.clone(),
+        }
+    }
+}
+
+const UNSEALED: &str = "what is kept of it is not as it was written";
