@@ -42,3 +42,17 @@ fn diagram_shows_the_phases_that_the_agent_has() {
     let said = home.check(&["diagram", "--agent", "plan-then-execute", "--format", "dot"], 0);
     assert!(said.stdout.starts_with("digraph ") && said.stdout.ends_with("}\n"), "{}", said.stdout);
 }
+
+#[test]
+fn walk_that_is_given_up_says_that_nothing_is_decided() {
+    let home = Home::new();
+    let args = ["verify", "--agent", "plan-then-execute", "--max-states", "20"];
+    let said = home.check(&args, 6);
+    assert!(said.stdout.contains("undecided: the walk was given up after "), "{}", said.stdout);
+    assert!(!said.stdout.contains(" holds") && !said.stdout.contains("VIOLATED"), "{}", said.stdout);
+    let said = home.check(&[&args[..], &["--json"]].concat(), 6);
+    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(object["whole"], false);
+    assert!(object["undecided"].is_string(), "{object}");
+    assert!(object["checks"].as_array().unwrap().iter().all(|check| check["holds"] == false));
+}

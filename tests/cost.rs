@@ -61,6 +61,45 @@ fn cost_is_told_by_the_prices_of_the_configuration_file() {
     }
 }
 
+const STAFF: &str = r#"
+name = "staff"
+tools = []
+[policy]
+validate = "off"
+write = "last_result"
+[policy.plan]
+final_step = "none"
+[roles.planner]
+prompt = "plan"
+[[agents]]
+name = "search"
+description = "Searches."
+[agents.role]
+prompt = "search"
+[[agents]]
+name = "review"
+description = "Reviews."
+[agents.role]
+prompt = "review"
+"#;
+
+#[test]
+fn tokens_are_told_for_each_agent_by_its_name() {
+    let plan = r#"{"goal": "g", "steps": [{"agent": "search", "task": "a"}, {"agent": "review", "task": "검토해줘"},
+        {"agent": "search", "task": "c"}]}"#;
+    let server = Server::answering([plan, "A", "B", "C"].map(Answer::reply));
+    let home = home(&server, "");
+    home.write("staff.toml", STAFF);
+    let said = home.check(&["run", "--agent", "staff.toml", "--json", SUM], 0);
+    let roles = "; planner 11+5, agent:review 11+5, agent:search 22+10";
+    assert!(said.stderr.contains(roles), "{}", said.stderr);
+    let spent = json_of(&said)["spent"].clone();
+    for (name, tokens) in [("planner", 11), ("agent:search", 22), ("agent:review", 11)] {
+        assert_eq!(spent["by_role"][name]["input_tokens"], tokens, "{spent}");
+    }
+    assert_eq!(spent["by_role"].as_object().map(serde_json::Map::len), Some(3), "{spent}");
+}
+
 #[test]
 fn run_ends_when_its_tokens_or_its_money_are_used_up() {
     for limit in [["--max-tokens", "20"], ["--max-cost", "0.00008"]] {
@@ -83,6 +122,24 @@ fn money_is_limited_only_where_a_price_is_known() {
     assert_eq!(server.count(), 0);
     let said = home(&server, PRICES).check(&["run", "--max-cost", "much", SUM], 2);
     assert!(said.stderr.contains("expected an amount such as \"2.50\""), "{}", said.stderr);
+}
+
+#[test]
+fn limit_on_money_in_a_spec_takes_the_prices_of_the_configuration_file() {
+    let spec = format!("{STAFF}[limits]\nmax_cost = '1'\n");
+    let server = Server::answering(
+        [r#"{"goal": "g", "steps": [{"agent": "search", "task": "a"}]}"#, "답"].map(Answer::reply),
+    );
+    let unpriced = home(&server, "");
+    unpriced.write("staff.toml", &spec);
+    let args = ["run", "--agent", "staff.toml", SUM];
+    let said = unpriced.check(&args, 2);
+    let problem = "staff: limits.max_cost: never reached: `prices` has none of a model that is asked";
+    assert!(said.stderr.contains(problem), "{}", said.stderr);
+    assert_eq!(server.count(), 0);
+    let priced = home(&server, PRICES);
+    priced.write("staff.toml", &spec);
+    assert_eq!(priced.check(&args, 0).stdout, "답\n");
 }
 
 #[test]

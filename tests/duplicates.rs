@@ -235,3 +235,18 @@ fn another_task_on_the_same_input_is_another_call() {
     let told = Told::run(critic, [plan(json!([step("요약"), step("번역")])), text("요약함")]);
     assert_eq!(told.waits(), ["step.1.2.1"]);
 }
+
+#[test]
+fn a_repetition_that_failed_hides_no_call_that_succeeded() {
+    let mut told = Told::begin(skipping("validate = 'verdict'\non_replan = 'keep'"));
+    let again = json!({"tool": "calc", "input": "1", "depends_on": ["step_2"]});
+    told.tell([
+        plan(json!([{"tool": "calc", "input": "1"}, {"tool": "find", "input": "a"}, again])),
+        found("1"),
+        broken(),
+        promise::verdict(false, "r", "h"),
+        plan(json!([{"tool": "calc", "input": "1"}])),
+    ]);
+    assert_eq!(told.waits(), ["validate.2.1"], "nothing is called again");
+    assert_eq!(told.results().last().map(String::as_str), Some("step_4: skipped: -"));
+}

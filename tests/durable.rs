@@ -29,7 +29,7 @@ fn id(name: &str) -> ThreadId {
 /// `plan-then-execute` that may ask people and remembers its thread.
 fn asking() -> Spec {
     let mut spec = spec("plan-then-execute");
-    spec.policy.approval = planwright::spec::Approval::Steps;
+    spec.policy.approval = planwright::spec::Approval::STEPS;
     spec.policy.memory = Memory::Thread;
     spec
 }

@@ -63,11 +63,15 @@ fn variants(name: &str) -> Vec<(String, Spec)> {
                 variant.policy.execution = execution;
                 variant.policy.on_exhausted = on_exhausted;
                 variant.policy.plan.max_steps = if few { 2 } else { 4 };
-                variant.limits.max_replans = 1;
+                if variant.policy.can_replan() {
+                    variant.limits.max_replans = 1;
+                }
                 // A planner that answers itself may have to make two calls before.
                 let rounds = if spec.policy.write == Write::Planner { 3 } else { 2 };
                 variant.limits.max_iterations = spec.limits.max_iterations.map(|_| rounds);
-                variant.limits.max_added_steps = 1;
+                if variant.policy.orchestrate == Orchestrate::EachStep {
+                    variant.limits.max_added_steps = 1;
+                }
                 let name = format!("{name} {on_step_failure:?} {execution:?} {on_exhausted:?}");
                 if variant.clone().check().is_ok() {
                     variants.push((name, variant));
@@ -197,6 +201,39 @@ for_every_agent! {
     self_ask: "self-ask",
     docstore: "docstore",
     research_team: "research-team",
+}
+
+/// Mixes that no shipped agent is like: drafts that keep what was done, in each way in which a branch
+/// may look back at it.
+#[test]
+fn every_invariant_holds_where_drafts_look_back_at_what_was_done() {
+    const ROLES: &str = "[roles.planner]\nprompt = 'p'\n[roles.conversation]\nprompt = 'c'\n";
+    const WORKERS: &str = "[[agents]]\nname = 'a'\ndescription = 'd'\nrole = { prompt = 'a' }\n\
+        [[agents]]\nname = 'b'\ndescription = 'd'\nrole = { prompt = 'b' }\n";
+    let judged = "on_replan = 'keep'\nvalidate = 'verdict'\nvalidate_at = 'answer'\nwrite = 'last_result'";
+    let judge = "[roles.validator]\nprompt = 'v'\n";
+    let rounds = "horizon = 'next'\nplanner = 'tool_calls'\nvalidate = 'off'\nwrite = 'last_result'";
+    let orchestrated = format!("{rounds}\norchestrate = 'each_step'");
+    let orchestrator = format!("[roles.orchestrator]\nprompt = 'o'\n{WORKERS}");
+    let mixes = [
+        ("tools = ['calc', 'search']", judged, "max_replans = 1", judge),
+        ("tools = ['calc']", &format!("{judged}\nduplicates = 'skip'"), "max_replans = 2", judge),
+        ("tools = ['calc', 'search']", rounds, "max_iterations = 2", ""),
+        ("", &orchestrated, "max_iterations = 2\nmax_added_steps = 1", &orchestrator),
+        (
+            "",
+            &format!("{orchestrated}\nduplicates = 'skip'"),
+            "max_iterations = 2\nmax_added_steps = 1",
+            &orchestrator,
+        ),
+    ];
+    for (tools, policy, limits, roles) in mixes {
+        let plan = "plan = { min_steps = 0, max_steps = 2, final_step = 'none' }";
+        let text =
+            format!("name = 'mine'\n{tools}\n[policy]\n{policy}\n{plan}\n[limits]\n{limits}\n{ROLES}{roles}");
+        let rules = agents::load(&text).expect(&text).check().expect("checked as it was read");
+        holds(policy, rules.spec(), &explore::explore(&rules).checks);
+    }
 }
 
 #[test]
@@ -496,4 +533,22 @@ fn a_spec_without_tools_still_has_a_graph() {
     let report = explore::explore(&rules);
     holds("no tools", rules.spec(), &report.checks);
     assert_eq!(report.longest.tool_calls, 0);
+}
+
+#[test]
+fn a_walk_that_takes_different_states_for_the_same_decides_nothing() {
+    let rules = agents::shipped("plan-then-execute").expect("shipped").check().expect("checks");
+    let mut report = explore::explore(&rules);
+    assert_eq!((report.holds(), report.undecided()), (true, None));
+    let fail = |report: &mut explore::Report, about_the_walk: bool| {
+        let mut checks = report.checks.iter_mut();
+        let check = checks.find(|check| check.is_about_the_walk() == about_the_walk).expect("a check");
+        check.violations.push("state 1".into());
+    };
+    fail(&mut report, true);
+    assert!(!report.holds());
+    let why = "the walk took states for the same that are not: state 1";
+    assert_eq!(report.undecided().as_deref(), Some(why));
+    fail(&mut report, false);
+    assert_eq!(report.undecided(), None, "what is violated for certain is decided");
 }

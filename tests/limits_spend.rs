@@ -99,7 +99,7 @@ fn costs_add_up_over_models_and_in_any_order() {
         ends.push(serde_json::to_string(&told.state).expect("written"));
         let expected = 7 * 2_500 + 3 * 10_000 + 11 * 15_000 + 660_000 + 13 * 12_500;
         assert_eq!(nanos(&told), expected);
-        assert_eq!(told.state.task.usage_by_role[&RoleName::Agent].input_tokens, 24);
+        assert_eq!(told.state.task.usage_by_agent["critic"].input_tokens, 24);
     }
     assert_eq!(ends[0], ends[1]);
 }
@@ -150,7 +150,37 @@ fn what_nested_runs_spend_counts_for_the_run_around_them() {
         ],
     );
     assert_eq!(told.error(), "MAX_TOKENS_EXCEEDED: 100 tokens are spent, 100 are allowed");
-    assert_eq!(told.state.task.usage_by_role[&RoleName::Agent].output_tokens, 30);
+    assert_eq!(told.state.task.usage_by_agent["team"].output_tokens, 30);
+}
+
+#[test]
+fn each_agent_is_told_by_its_name_and_a_nested_run_by_the_name_of_its_step() {
+    let mut outer = team("editors");
+    outer.spec.as_mut().expect("whole").agents = vec![role_agent("critic")];
+    let agents =
+        with_agents(spec("write = 'last_result'"), [role_agent("critic"), role_agent("search"), outer]);
+    let steps = [("critic", "a"), ("search", "b"), ("editors", "c"), ("critic", "d")];
+    let steps = steps.map(|(agent, task)| json!({"agent": agent, "task": task}));
+    let told = Told::run(
+        agents,
+        [
+            paid(plan(json!(steps)), "m", 1, 2, 0),
+            paid(text("A"), "m", 10, 20, 0),
+            paid(text("B"), "m", 100, 200, 3),
+            paid(asks(&[("critic", "x")]), "m", 1_000, 2_000, 0),
+            paid(text("C"), "m", 10_000, 20_000, 0),
+            paid(text("D"), "m", 100_000, 200_000, 0),
+        ],
+    );
+    let by_name: Vec<(String, u64)> =
+        told.state.task.usage_by_name().map(|(name, usage)| (name, usage.input_tokens)).collect();
+    let expected =
+        [("planner", 1), ("agent:critic", 100_010), ("agent:editors", 11_000), ("agent:search", 100)];
+    assert_eq!(by_name, expected.map(|(name, tokens)| (name.to_owned(), tokens)));
+    let mut sum = Usage::default();
+    told.state.task.usage_by_name().for_each(|(_, usage)| sum.add(usage));
+    assert_eq!(sum, told.state.task.counters.usage, "each token is counted under one name");
+    assert_eq!(told.state, told.folded());
 }
 
 #[test]

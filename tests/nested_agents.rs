@@ -9,7 +9,7 @@ use planwright::driver::{Agent, Cause, ModelError, Stopped};
 use planwright::journal::{MemoryJournal, fold};
 use planwright::machine::{Event, Input, ModelReply, PhaseName, Refusal, State, Usage};
 use planwright::model::ScriptedModel;
-use planwright::spec::{Member, RoleName, Spec};
+use planwright::spec::{Member, Spec};
 use planwright::tool::FnTool;
 use promise::{Say, Told, asks, broken, found, id, plan, spec, team, text, whole_agent, with_agents};
 use serde_json::{Value, json};
@@ -68,9 +68,10 @@ fn usage_and_counts_add_up() {
     let spent = told.state.task.counters;
     assert_eq!((spent.model_calls, spent.tool_calls, spent.transitions), (4, 2, 6));
     assert_eq!(spent.usage, Usage { input_tokens: 1_111, output_tokens: 2_222, cached_tokens: 0 });
-    let by_role: Vec<(RoleName, u64)> =
-        told.state.task.usage_by_role.iter().map(|(role, usage)| (*role, usage.input_tokens)).collect();
-    assert_eq!(by_role, [(RoleName::Planner, 1), (RoleName::Writer, 1_000), (RoleName::Agent, 110)]);
+    let by_name: Vec<(String, u64)> =
+        told.state.task.usage_by_name().map(|(name, usage)| (name, usage.input_tokens)).collect();
+    let expected = [("planner", 1), ("writer", 1_000), ("agent:team", 110)];
+    assert_eq!(by_name, expected.map(|(name, tokens)| (name.to_owned(), tokens)));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use planwright::machine::{
 };
 use planwright::spec::{
     Approval, Digest, Execution, Memory, OnBadReply, OnExhausted, OnExpiry, OnRejection, OnStepFailure,
-    Planner, RoleName, Rules, Spec, Write,
+    Orchestrate, Planner, RoleName, Rules, Spec, Write,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -459,10 +459,14 @@ fn explored(name: &str) -> &'static (Rules, BTreeSet<Key>) {
 fn walked(name: &str, change: impl FnOnce(&mut Spec)) -> (Rules, BTreeSet<Key>) {
     let mut spec = agents::shipped(name).expect("shipped");
     spec.policy.plan.max_steps = spec.policy.plan.max_steps.min(5);
-    spec.limits.max_replans = spec.limits.max_replans.min(1);
+    if spec.policy.can_replan() {
+        spec.limits.max_replans = spec.limits.max_replans.min(1);
+    }
     // Two rounds of calls and one more for the answer.
     spec.limits.max_iterations = spec.limits.max_iterations.map(|_| 3);
-    spec.limits.max_added_steps = 1;
+    if spec.policy.orchestrate == Orchestrate::EachStep {
+        spec.limits.max_added_steps = 1;
+    }
     change(&mut spec);
     // What is walked is what is run: a whole agent that does steps is one call here.
     let rules = explore::reduced(spec, &mut Vec::new()).check().expect("checks");

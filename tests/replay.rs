@@ -352,9 +352,7 @@ fn identical_requests_at_the_same_time_each_get_their_own_answer_again() {
 fn occurrence(exchange: &Exchange) -> Option<u32> {
     match exchange {
         Exchange::Tool { occurrence, .. } => Some(*occurrence),
-        Exchange::Model { .. } | Exchange::Human { .. } | Exchange::Waited { .. } | Exchange::Happened(_) => {
-            None
-        }
+        _ => None,
     }
 }
 

@@ -3,7 +3,9 @@
 
 mod promise;
 
+use planwright::driver::Agent;
 use planwright::machine::explore;
+use planwright::model::ScriptedModel;
 use planwright::spec::Spec;
 use promise::{
     Say, Told, asks, decision, edit, found, plan, respond, role_agent, spec, team, text, verdict, with_agents,
@@ -68,6 +70,13 @@ fn contradictions_are_refused_with_the_field_and_the_reason() {
         ("[limits]\nmax_replans = 1001", "limits.max_replans", "expected at most 1000, found 1001"),
         ("[limits]\nmax_model_calls = 0", "limits.max_model_calls", "expected at least 1, found 0"),
         ("[limits]\ndeadline_seconds = 0", "limits.deadline_seconds", "expected at least 1, found 0"),
+        ("[limits]\nmax_added_steps = 2", "limits.max_added_steps", "never read: `orchestrate` is \"never\""),
+        ("on_bad_reply = 'fail'\n[limits]\nmax_repairs = 3", "limits.max_repairs", "never read: no role is asked again, by `on_bad_reply` or by its own `on_failure`"),
+        ("required_calls = [{ tool = 'calc', least = 2 }, { tool = 'find', least = 2 }]\n[limits]\nmax_tool_calls = 3", "policy.required_calls", "4 tool calls must come before an answer, and `limits.max_tool_calls` allows 3"),
+        ("required_calls = [{ tool = 'calc', least = 2 }, { tool = 'find', least = 1 }]\nplan = { max_steps = 2 }", "policy.required_calls", "3 calls must come before an answer, and `policy.plan.max_steps` allows 2"),
+        ("required_calls = [{ tool = 'calc', least = 2 }]\nplan = { max_steps = 2, final_step = 'required' }", "policy.required_calls", "2 calls must come before an answer, and `policy.plan.max_steps` allows 1"),
+        ("suggestions = [{ pattern = '제(\\d+)조', tool = 'calc', input = '${2}' }]", "policy.suggestions[0].input", "refers to the group \"2\", which `pattern` does not have; a plain `$` is written `$$`"),
+        ("suggestions = [{ pattern = '(?<조>\\d+)', tool = 'calc', input = '$$1 ${조} $1st' }]", "policy.suggestions[0].input", "refers to the group \"1st\", which `pattern` does not have; a plain `$` is written `$$`"),
         ("suggestions = [{ pattern = 'a', tool = 'rm', input = 'x' }]", "policy.suggestions[0].tool", "there is no tool \"rm\""),
         ("[roles.writer]\non_failure = { fallback = ' ' }", "roles.writer.on_failure.fallback", "$: expected an answer, found nothing"),
         ("validate = 'verdict'\n[roles.validator]\non_failure = { fallback = 'yes' }", "roles.validator.on_failure.fallback", "$: expected a JSON object, found text that begins \"yes\""),
@@ -85,6 +94,10 @@ fn contradictions_are_refused_with_the_field_and_the_reason() {
         (format!("{next}plan = {{ min_steps = 1 }}\n[limits]\nmax_iterations = 2"), "policy.plan.min_steps", "under `horizon = \"next\"` a plan without steps ends the rounds; expected 0".to_owned()),
         (format!("{next}plan = {{ final_step = 'required' }}\n[limits]\nmax_iterations = 2"), "policy.plan.final_step", "`horizon` is \"next\": no plan is the last; expected \"none\"".to_owned()),
         (format!("{next}plan = {{ min_steps = 0 }}\n[limits]\nmax_iterations = 2\n[roles.replanner]\nprompt = 'r'"), "roles.replanner", "never asked: under `horizon = \"next\"` the planner goes on".to_owned()),
+        (format!("planner = 'tool_calls'\n{next}required_calls = [{{ tool = 'calc', least = 5 }}]\nplan = {{ min_steps = 0, max_steps = 2 }}\n[limits]\nmax_iterations = 3"), "policy.required_calls", "5 calls must come before an answer, and `limits.max_iterations` with `policy.plan.max_steps` allows 4".to_owned()),
+        (format!("planner = 'react_text'\n{next}required_calls = [{{ tool = 'calc', least = 3 }}]\nplan = {{ min_steps = 0 }}\n[limits]\nmax_iterations = 3"), "policy.required_calls", "3 calls must come before an answer, and `limits.max_iterations` allows 2".to_owned()),
+        ("[limits]\nmax_replans = 3".to_owned(), "limits.max_replans", format!("never read: {nothing_replans}")),
+        (format!("{next}plan = {{ min_steps = 0 }}\n[limits]\nmax_iterations = 2\nmax_replans = 1"), "limits.max_replans", "never read: under `horizon = \"next\"` `max_iterations` says how often the planner is asked".to_owned()),
         ("on_exhausted = 'write'".to_owned(), "policy.on_exhausted", format!("\"write\" has nothing to follow: {nothing_replans}")),
         ("on_replan = 'keep'".to_owned(), "policy.on_replan", format!("\"keep\" keeps nothing: {nothing_replans}")),
         ("[roles.replanner]\nprompt = 'r'".to_owned(), "roles.replanner", format!("never asked: {nothing_replans}")),
@@ -96,6 +109,79 @@ fn contradictions_are_refused_with_the_field_and_the_reason() {
     for (text, field, problem) in &table {
         refused(text, field, problem);
     }
+}
+
+#[test]
+fn limits_that_say_the_same_as_the_policy_load() {
+    for text in [
+        "[limits]\nmax_replans = 0",
+        "[limits]\nmax_replans = 2\nmax_repairs = 1\nmax_added_steps = 4",
+        "on_bad_reply = 'fail'\n[limits]\nmax_repairs = 0\nmax_added_steps = 0",
+        "on_bad_reply = 'fail'\n[limits]\nmax_repairs = 3\n[roles.writer]\non_failure = 'repair'",
+    ] {
+        promise::checked(text).expect(text);
+    }
+}
+
+#[test]
+fn calls_that_can_just_be_made_may_be_required() {
+    let next = "planner = 'tool_calls'\nhorizon = 'next'\n";
+    for text in [
+        "required_calls = [{ tool = 'calc', least = 2 }, { tool = 'calc', least = 1 }]\nplan = { max_steps = 2 }",
+        "required_calls = [{ tool = 'calc', least = 2 }]\n[limits]\nmax_tool_calls = 2",
+        &format!(
+            "{next}required_calls = [{{ tool = 'calc', least = 4 }}]\nplan = {{ min_steps = 0, max_steps = 2 }}\n[limits]\nmax_iterations = 3"
+        ),
+        &format!(
+            "{next}required_calls = [{{ tool = 'calc', least = 6 }}]\non_exhausted = 'write'\nplan = {{ min_steps = 0, max_steps = 2 }}\n[limits]\nmax_iterations = 3"
+        ),
+    ] {
+        promise::checked(text).expect(text);
+    }
+}
+
+#[test]
+fn width_goes_with_parallel_steps_and_with_no_others() {
+    for (execution, problem) in [
+        ("{ mode = 'sequential', width = 4 }", "`width` is never read: `mode` is \"sequential\""),
+        ("{ mode = 'parallel' }", "`width` is needed: `mode` is \"parallel\""),
+    ] {
+        let whole = format!(
+            "name = 'x'\n[policy]\nexecution = {execution}\n[roles.planner]\nprompt = 'p'\n[roles.writer]\nprompt = 'w'"
+        );
+        let error = planwright::agents::load(&whole).expect_err(execution);
+        assert!(error.to_string().contains(problem), "{error}");
+    }
+}
+
+#[test]
+fn money_is_limited_only_where_a_model_that_is_asked_has_a_price() {
+    const UNPRICED: &str = "limits.max_cost: never reached: `prices` has none of a model that is asked";
+    let prices = "\n[prices.big]\ninput = 1\noutput = 2";
+    let limited = "[limits]\nmax_cost = '1'\n";
+    let named = "[roles.planner]\nmodel = 'small'\n[roles.writer]\nmodel = 'small'";
+    let told = |spec: Spec| {
+        let rules = spec.clone().check().expect("prices may come later");
+        let problem = rules.check_prices().err().map(|error| error.to_string());
+        let built = Agent::builder(spec.clone()).model(ScriptedModel::new()).build().err();
+        assert_eq!(built.map(|error| error.to_string()), problem, "so no model is asked under it");
+        Agent::builder(spec).build().expect("a replay asks no model");
+        problem
+    };
+    assert_eq!(told(spec(limited)).as_deref(), Some(UNPRICED));
+    assert_eq!(told(spec(&format!("{limited}{named}{prices}"))).as_deref(), Some(UNPRICED));
+    assert_eq!(told(spec(&format!("{limited}{prices}"))), None, "the driver's own model may have this name");
+    let critic = || {
+        let mut critic = role_agent("critic");
+        critic.role.as_mut().expect("a role").model = Some("big".into());
+        critic
+    };
+    assert_eq!(told(with_agents(spec(&format!("{limited}{named}{prices}")), [critic()])), None);
+    let mut inner = team("team");
+    inner.spec.as_mut().expect("whole").limits.max_cost = Some(planwright::spec::Money::of_nanos(1));
+    let problem = told(with_agents(spec(""), [inner.clone()]));
+    assert_eq!(problem, Some(format!("agents[0].spec.{UNPRICED}")));
+    assert_eq!(told(with_agents(spec(prices), [inner])), None, "the outer prices are those of the inner run");
 }
 
 #[test]
@@ -304,4 +390,20 @@ fn steps_side_by_side_with_people_and_repetitions() {
     let lines = "Step 1: 1 - completed\nStep 2: 1 - skipped\nStep 3: 승인해주세요 - failed\n\
         Step 4: 1 - skipped\nStep 5: 승인해주세요 - completed";
     holds(spec(policy), answers, lines);
+}
+
+/// Numbers are made smaller for a walk; what was no contradiction does not become one.
+#[test]
+fn a_spec_with_large_numbers_is_walked_with_small_ones() {
+    let policy = "planner = 'tool_calls'\nhorizon = 'next'\nwrite = 'planner'\n\
+        required_calls = [{ tool = 'calc', least = 9 }, { tool = 'find', least = 4 }, { tool = 'book', least = 1 }]\n\
+        plan = { min_steps = 0, max_steps = 5 }\n[limits]\nmax_iterations = 7\nmax_repairs = 40";
+    let mut asks_again = team("team");
+    let inner = asks_again.spec.as_mut().expect("whole");
+    inner.roles.planner.on_failure = Some(planwright::spec::OnFailure::Repair);
+    for spec in [spec(policy), with_agents(spec("plan = { max_steps = 2 }"), [asks_again])] {
+        let rules = spec.check().expect("loads");
+        assert!(explore::explore(&rules).holds());
+        assert!(!explore::sketch(&rules).taken.is_empty());
+    }
 }

@@ -1,4 +1,4 @@
-//! What a run has spent: tokens by role, and money where prices are known.
+//! What a run has spent: tokens by role and agent, and money where prices are known.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ impl Spent {
     /// What a run has spent so far.
     pub fn of(state: &State, prices: &Prices) -> Self {
         let cost = (!prices.is_empty()).then_some(state.task.counters.cost);
-        Spent { total: state.task.counters.usage, by_role: by_role(state), cost }
+        Spent { total: state.task.counters.usage, by_role: state.task.usage_by_name().collect(), cost }
     }
 
     /// One line for people; `None` where nothing was spent.
@@ -56,11 +56,6 @@ impl Spent {
             "currency": currency,
         })
     }
-}
-
-/// The tokens of each role.
-fn by_role(state: &State) -> Vec<(String, Usage)> {
-    state.task.usage_by_role.iter().map(|(role, usage)| (role.to_string(), *usage)).collect()
 }
 
 #[cfg(test)]

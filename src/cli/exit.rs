@@ -12,11 +12,12 @@ pub enum Exit {
     InDoubt,
     Waiting,
     Conflict,
+    Undecided,
     Cancelled,
 }
 
 impl Exit {
-    const ALL: [Exit; 8] = [
+    const ALL: [Exit; 9] = [
         Exit::Done,
         Exit::Failed,
         Exit::Unusable,
@@ -24,6 +25,7 @@ impl Exit {
         Exit::InDoubt,
         Exit::Waiting,
         Exit::Conflict,
+        Exit::Undecided,
         Exit::Cancelled,
     ];
 
@@ -36,6 +38,7 @@ impl Exit {
             Exit::InDoubt => 4,
             Exit::Waiting => 5,
             Exit::Conflict => 6,
+            Exit::Undecided => 7,
             Exit::Cancelled => 130,
         }
     }
@@ -50,6 +53,7 @@ impl Exit {
             Exit::InDoubt => "IN_DOUBT",
             Exit::Waiting => "WAITING",
             Exit::Conflict => "CONFLICT",
+            Exit::Undecided => "UNDECIDED",
             Exit::Cancelled => "CANCELLED",
         }
     }
@@ -70,6 +74,9 @@ impl Exit {
             Exit::Waiting => "waiting: a person has to answer; a run with --journal can go on with `resume`",
             Exit::Conflict => {
                 "somebody else has the thread, or the answer came too late or for something else"
+            }
+            Exit::Undecided => {
+                "undecided: `verify` could show neither that every invariant holds nor that one does not"
             }
             Exit::Cancelled => "cancelled",
         }

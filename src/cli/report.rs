@@ -60,6 +60,10 @@ pub fn conclude(asked: &Asked<'_>, watch: &Watch<'_>, result: Result<Run, Stoppe
             let hint = shows(asked);
             Err(Failure { exit: Exit::Conflict, error: stopped.into(), hint })
         }
+        Err(stopped @ Stopped::Expired { .. }) => {
+            let hint = asked.kept.resume().map(|command| format!("{command}  goes on without an answer"));
+            Err(Failure { exit: Exit::Conflict, error: stopped.into(), hint })
+        }
         Err(stopped @ Stopped::Waiting { .. }) => {
             Err(Failure { exit: Exit::Waiting, error: stopped.into(), hint: asked.kept.open() })
         }

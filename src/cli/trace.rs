@@ -6,13 +6,18 @@ use std::path::Path;
 use super::args::TraceArgs;
 use super::exit::Exit;
 use super::failure::{Failure, Outcome};
+use super::kept::Stored;
 use super::style::columns;
 use super::{out, screen, text};
-use crate::journal::{self, FileJournal, Fixture, JournalError, Record};
+use crate::journal::{self, FileJournal, Fixture, Folded, JournalError, Record, ThreadId};
 use crate::machine::TraceLine;
 
 pub fn trace(args: &TraceArgs) -> Outcome<Exit> {
-    let story = Story::load(&args.file)?;
+    let story = match (&args.file, &args.thread) {
+        (Some(file), _) => Story::load(file)?,
+        (None, Some(thread)) => Story::of_thread(args, thread)?,
+        (None, None) => return Err(Failure::unusable("expected a file or a thread, found neither")),
+    };
     if args.json {
         let json = |line| serde_json::to_string(line).map(|line| line + "\n");
         let lines: Result<String, _> = story.lines.iter().map(json).collect();
@@ -50,14 +55,23 @@ impl Story {
         Ok(Story { ending: ending(&fixture.outcome), lines: fixture.trace })
     }
 
+    /// Folds a turn of a thread.
+    fn of_thread(args: &TraceArgs, thread: &ThreadId) -> Outcome<Self> {
+        let stored = Stored::known(&args.store, args.config.config.as_deref(), thread)?;
+        Ok(Story::of_folded(stored.folded(args.turn)?, &stored.command("resume")))
+    }
+
     /// Folds the records of a run.
     fn of_records(records: Vec<Record>) -> Result<Self, JournalError> {
-        let folded = journal::fold(records)?;
+        Ok(Story::of_folded(journal::fold(records)?, "planwright resume"))
+    }
+
+    fn of_folded(folded: Folded, resume: &str) -> Self {
         let ending = match journal::Outcome::of(&folded.rules, &folded.state) {
             Some(outcome) => ending(&outcome),
-            None => row3(&folded.state.phase.name().to_string(), "unfinished", "`planwright resume` goes on"),
+            None => row3(&folded.state.phase.name().to_string(), "unfinished", &format!("`{resume}` goes on")),
         };
-        Ok(Story { ending, lines: folded.state.task.trace })
+        Story { ending, lines: folded.state.task.trace }
     }
 }
 

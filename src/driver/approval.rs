@@ -58,7 +58,7 @@ impl Token {
 pub(super) fn of_question(run: &str, rules: &Rules, state: &State, id: EffectId) -> Option<Token> {
     let effect = awaited(rules, state, id)?;
     let Effect::AskHuman { .. } = effect else { return None };
-    Some(Token::over(run, id, &prompt::question(rules, state, effect)?))
+    Some(Token::over(run, id, &prompt::subject(rules, state, effect)?))
 }
 
 /// The token of a doubt.

@@ -106,10 +106,15 @@ impl AgentBuilder {
     /// a replay needs none.
     ///
     /// # Errors
-    /// What [`Spec::check`] refuses.
+    /// What [`Spec::check`] refuses; and, where there is a model to ask, a `max_cost` without a
+    /// [price](crate::spec::Rules::check_prices).
     pub fn build(mut self) -> Result<Agent, SpecError> {
         self.world.redactor = Redactor::new(self.secrets);
-        Ok(Agent { rules: Arc::new(self.spec.check()?), world: Arc::new(self.world) })
+        let rules = self.spec.check()?;
+        if self.world.model.is_some() || !self.world.models.is_empty() {
+            rules.check_prices()?;
+        }
+        Ok(Agent { rules: Arc::new(rules), world: Arc::new(self.world) })
     }
 }
 

@@ -15,8 +15,8 @@ use super::replay::Playback;
 use super::run::{Interrupted, Waiting};
 use super::side::{Performed, Side};
 use super::stop::Sitting;
-use crate::journal::{Drift, Journal, JournalError, Record, Standing};
-use crate::machine::{EffectId, Effects, Event, Refusal, State, admit, transition};
+use crate::journal::{Drift, Journal, JournalError, Record, Standing, asks};
+use crate::machine::{EffectId, Effects, Event, Refusal, State, admit, local, transition};
 use crate::spec::Rules;
 
 /// Why the loop stops before the end.
@@ -107,7 +107,7 @@ impl<'a> Drive<'a> {
         let mut queue = Vec::new();
         self.request(&state, effects, asked, &mut queue)?;
         while !state.phase.name().is_terminal() {
-            let next = match self.happened() {
+            let next = match self.happened(&state) {
                 Some(event) => {
                     // What runs beside will be waited for in any case; its answers count.
                     state = self.drain(state, side.as_mut())?;
@@ -125,6 +125,9 @@ impl<'a> Drive<'a> {
                 }
                 Next::Waiting(waiting) => return Ok(Followed { state, waiting: Some(waiting) }),
             };
+            if let Event::Expired { effect } = event {
+                queue.retain(|prepared| prepared.id != effect);
+            }
             state = self.apply(state, event, &mut queue)?;
         }
         self.compare(&state)?;
@@ -176,15 +179,17 @@ impl<'a> Drive<'a> {
         first
     }
 
-    /// What happened that answers no effect: out of the recording in a replay, else out of the
-    /// world.
-    fn happened(&mut self) -> Option<Event> {
+    /// What happened that nobody said: out of the recording in a replay, else out of the world.
+    fn happened(&mut self, state: &State) -> Option<Event> {
         if let Some(playback) = &mut self.playback
             && let Some(event) = playback.happened()
         {
             return Some(event);
         }
-        if self.may_ask { self.sitting.over() } else { None }
+        if !self.may_ask {
+            return None;
+        }
+        self.sitting.over().or_else(|| self.expired(state))
     }
 
     /// What comes next: a recorded answer where there is one, else one of the world's.
@@ -304,6 +309,23 @@ impl<'a> Drive<'a> {
     pub fn token(&self, state: &State, effect: EffectId) -> String {
         let token = approval::of_question(&self.run, self.rules, state, effect);
         token.map(approval::Token::into_text).unwrap_or_default()
+    }
+
+    /// That a person had their time, where they had and have not answered.
+    pub fn expired(&self, state: &State) -> Option<Event> {
+        // Most runs ask nobody: what is outstanding is worked out only where somebody was asked.
+        let (effect, _) = if self.asked_at.is_empty() { None } else { asks(self.rules, state) }?;
+        self.has_expired(state, effect).then_some(Event::Expired { effect })
+    }
+
+    /// Whether the time for an answer is over.
+    pub fn has_expired(&self, state: &State, effect: EffectId) -> bool {
+        let limits = local(self.rules, state, effect).map(|here| &here.rules.spec().limits);
+        let seconds = limits.and_then(|limits| limits.answer_seconds);
+        let end = seconds
+            .zip(self.asked_at(effect))
+            .map(|(seconds, at)| at.saturating_add(seconds.saturating_mul(1_000)));
+        end.is_some_and(|end| self.agent.world.now_ms() >= end)
     }
 
     /// When a person was asked, where that is known.

@@ -54,6 +54,9 @@ impl<'a> Drive<'a> {
             // The deadline is the run's, not the person's.
             self.sitting.pause(asked.elapsed());
             let Some(answer) = answer else { break };
+            if self.has_expired(state, effect) {
+                return Ok(Event::Expired { effect });
+            }
             let event = world.redactor.event(Event::HumanAnswered { effect, answer });
             match self.admits(state, &event) {
                 Ok(()) => return Ok(event),

@@ -38,7 +38,7 @@ impl Playback {
         let answers = |exchange: &Exchange| match prepared.request {
             Request::Model { .. } => matches!(exchange, Exchange::Model { .. }),
             Request::Tool { .. } => matches!(exchange, Exchange::Tool { .. }),
-            Request::Human { .. } => matches!(exchange, Exchange::Human { .. }),
+            Request::Human { .. } => matches!(exchange, Exchange::Human { .. } | Exchange::Expired { .. }),
             Request::Wait { .. } => matches!(exchange, Exchange::Waited { .. }),
         };
         let recorded = || self.index.get(&prepared.digest).into_iter().flatten().copied();

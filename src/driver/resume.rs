@@ -221,6 +221,9 @@ impl Drive<'_> {
         match said {
             Said::Answer(answer) => {
                 let question = open_question(&self.run, self.rules, state).ok_or(Stopped::NotWaiting)?;
+                if self.has_expired(state, question.effect) {
+                    return Err(Stopped::Expired { question: question.question });
+                }
                 let event = redactor.event(Event::HumanAnswered { effect: question.effect, answer });
                 if let Err(refusal) = self.admits(state, &event) {
                     let refusal = refusal.to_string();

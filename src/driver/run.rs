@@ -202,6 +202,12 @@ pub enum Stopped {
         /// The effect.
         effect: EffectId,
     },
+    /// The time for an answer is over. Nothing has changed; the run goes on without one when it is resumed.
+    #[error("nobody answered in time: {question}; resumed, the run goes on without an answer")]
+    Expired {
+        /// The question.
+        question: String,
+    },
     /// The token is not that of what is open. Nothing has changed.
     #[error("the token is of another question, of another run, or of nothing that was asked")]
     WrongToken,

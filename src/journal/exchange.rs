@@ -57,6 +57,15 @@ pub enum Exchange {
         /// What they said.
         answer: HumanAnswer,
     },
+    /// A person was asked, and nobody answered in time.
+    Expired {
+        /// The effect.
+        effect: EffectId,
+        /// Which end of this question it is, from 1.
+        occurrence: u32,
+        /// The question.
+        question: String,
+    },
     /// Time passed before another try.
     Waited {
         /// The effect.
@@ -90,7 +99,9 @@ impl Exchange {
             Exchange::Model { effect, digest, .. } | Exchange::Tool { effect, digest, .. } => {
                 Some((*effect, *digest))
             }
-            Exchange::Human { effect, question, .. } => Some((*effect, human_digest(question))),
+            Exchange::Human { effect, question, .. } | Exchange::Expired { effect, question, .. } => {
+                Some((*effect, human_digest(question)))
+            }
             Exchange::Waited { effect, delay_ms, .. } => Some((*effect, wait_digest(*delay_ms))),
             Exchange::Happened(_) => None,
         }
@@ -100,7 +111,7 @@ impl Exchange {
     pub fn asked(&self) -> &str {
         match self {
             Exchange::Model { role: asked, .. } | Exchange::Tool { tool: asked, .. } => asked,
-            Exchange::Human { .. } => "human",
+            Exchange::Human { .. } | Exchange::Expired { .. } => "human",
             Exchange::Waited { .. } => "wait",
             Exchange::Happened(event) => event.kind(),
         }
@@ -121,6 +132,7 @@ impl Exchange {
             Exchange::Human { effect, answer, .. } => {
                 Event::HumanAnswered { effect: *effect, answer: answer.clone() }
             }
+            Exchange::Expired { effect, .. } => Event::Expired { effect: *effect },
             Exchange::Waited { effect, .. } => Event::TimePassed { effect: *effect },
             Exchange::Happened(event) => event.clone(),
         }

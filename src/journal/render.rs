@@ -112,6 +112,10 @@ fn exchange(asked: Option<Asked>, event: &Event, occurrences: &mut HashMap<Diges
             let occurrence = nth(human_digest(&question));
             Exchange::Human { effect, occurrence, question, answer }
         }
+        (Some(Asked::Human { question }), Event::Expired { effect }) => {
+            let occurrence = nth(human_digest(&question));
+            Exchange::Expired { effect, occurrence, question }
+        }
         (Some(Asked::Wait { delay_ms }), Event::TimePassed { effect }) => {
             let occurrence = nth(wait_digest(delay_ms));
             Exchange::Waited { effect, occurrence, delay_ms }

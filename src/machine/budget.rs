@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::effect_id::EffectId;
-use super::event::{Effect, ModelReply, Usage};
+use super::event::Effect;
 use super::start;
 use super::state::{Counters, ErrorCode, StepRun, Task};
 use crate::contract::{ContractError, PlanStep};
@@ -228,38 +228,5 @@ pub(super) fn wait(task: &Task, context: &mut Context<'_>, id: EffectId, delay_m
 pub(super) fn ask_person(task: &Task, context: &mut Context<'_>, id: EffectId, step: u32) {
     if may_move(task, context, 1) {
         context.effects.push(Effect::AskHuman { id, step });
-    }
-}
-
-/// Counts what a reply cost.
-pub(super) fn spend(task: &mut Task, rules: &Rules, role: RoleName, reply: &ModelReply) {
-    task.counters.cached_replies += u32::from(reply.cached);
-    charge(task, rules, role, reply.usage, &reply.model);
-}
-
-/// Counts what an answer cost, reply or none.
-pub(super) fn charge(task: &mut Task, rules: &Rules, role: RoleName, usage: Usage, model: &str) {
-    if usage.is_zero() {
-        return;
-    }
-    task.counters.usage.add(usage);
-    task.usage_by_role.entry(role).or_default().add(usage);
-    if let Some(price) = rules.spec().prices.get(model) {
-        let cost = price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens);
-        task.counters.cost = task.counters.cost.plus(cost);
-    }
-}
-
-/// Counts what a nested run has spent since `before`.
-pub(super) fn include(task: &mut Task, before: Counters, inner: &Task) {
-    let (ours, now) = (&mut task.counters, inner.counters);
-    ours.model_calls += now.model_calls - before.model_calls;
-    ours.tool_calls += now.tool_calls - before.tool_calls;
-    ours.cached_replies += now.cached_replies - before.cached_replies;
-    let spent = now.usage.less(before.usage);
-    if !spent.is_zero() {
-        ours.usage.add(spent);
-        ours.cost = ours.cost.plus(now.cost.less(before.cost));
-        task.usage_by_role.entry(RoleName::Agent).or_default().add(spent);
     }
 }

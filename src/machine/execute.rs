@@ -8,6 +8,7 @@ use super::context::Context;
 use super::effect_id::{EffectKind, Place};
 use super::event::{Event, ToolOutcome};
 use super::route::Exit;
+use super::spending::{self, Spender};
 use super::state::{ErrorCode, ExecuteStage, Feedback, Progress, StepRun, Task};
 use super::trace::{NestedTrace, TraceLine};
 use super::{budget, human, nested, orchestrate, permit, start};
@@ -71,7 +72,7 @@ fn outcome(step: u32, attempt: u32, event: Event, task: &mut Task, rules: &Rules
             }
         }
         Event::ModelReplied { reply, .. } => {
-            budget::spend(task, rules, RoleName::Agent, &reply);
+            spending::spend(task, rules, Spender::DoerOf(step), &reply);
             let most = rules.spec().limits.max_reply_bytes as usize;
             match crate::contract::AnswerForm::Text.read(&reply.text, most) {
                 Ok(output) => StepRun::Completed {
@@ -88,7 +89,7 @@ fn outcome(step: u32, attempt: u32, event: Event, task: &mut Task, rules: &Rules
             }
         }
         Event::ModelFailed { failure, .. } => {
-            budget::charge(task, rules, RoleName::Agent, failure.usage, &failure.model);
+            spending::charge(task, rules, Spender::DoerOf(step), failure.usage, &failure.model);
             match fallback {
                 Some(OnFailure::Fallback(output)) => instead(output),
                 _ => failed(format!("ERROR: {failure}")),

@@ -115,6 +115,7 @@ pub(super) fn start(rules: &Rules, input: Input, tainted: bool) -> Step {
         failures: Vec::new(),
         counters: Counters::default(),
         usage_by_role: Default::default(),
+        usage_by_agent: Default::default(),
         tainted,
         trace: Vec::new(),
     }));

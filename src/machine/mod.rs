@@ -39,6 +39,7 @@ mod refusal;
 mod reply;
 mod route;
 mod schedule;
+mod spending;
 mod start;
 mod state;
 mod trace;

@@ -11,7 +11,7 @@ use super::state::{
     Counters, ExecuteStage, Finding, Input, NestedRun, Phase, PhaseName, Progress, State, StepRun, Task,
 };
 use super::view::known_by;
-use super::{Step, budget};
+use super::{Step, budget, spending};
 use crate::contract::Trust;
 use crate::spec::{Doer, Rules};
 
@@ -126,7 +126,7 @@ fn settle(
     context: &mut Context<'_>,
 ) -> Option<StepRun> {
     let Step { state, effects, .. } = stepped;
-    budget::include(task, before, &state.task);
+    spending::include(task, place.step, before, &state.task);
     let effects = effects.into_iter().filter_map(|effect| Some(effect.under(effect.id().inside(place)?)));
     context.effects.extend(effects);
     if !state.phase.name().is_terminal() {

@@ -5,6 +5,7 @@ use super::budget;
 use super::context::Context;
 use super::effect_id::EffectKind;
 use super::event::{Event, ModelReply};
+use super::spending::{self, Spender};
 use super::state::{Asking, ErrorCode, Failure, PhaseName, Repair, Task};
 use super::trace::TraceLine;
 use crate::contract::ContractError;
@@ -66,7 +67,7 @@ pub(super) fn read<T>(
 ) -> Option<Usable<T>> {
     let (error, said) = match context.event.take() {
         Some(Event::ModelReplied { reply, .. }) => {
-            budget::spend(task, context.rules, duty.role, &reply);
+            spending::spend(task, context.rules, Spender::Role(duty.role), &reply);
             if reply.cached {
                 task.trace.push(TraceLine::Cached { of: duty.role, step: None });
             }
@@ -76,7 +77,7 @@ pub(super) fn read<T>(
             }
         }
         Some(Event::ModelFailed { failure, .. }) => {
-            budget::charge(task, context.rules, duty.role, failure.usage, &failure.model);
+            spending::charge(task, context.rules, Spender::Role(duty.role), failure.usage, &failure.model);
             if let OnFailure::Fallback(text) = context.rules.on_failure(duty.role) {
                 return fall_back(duty, task, context, text, failure.to_string(), read);
             }

@@ -113,7 +113,8 @@ impl Progress {
         }
     }
 
-    /// For each step from `base` on, the nearest earlier one with the same tool and the same input.
+    /// For each step from `base` on, the nearest earlier one with the same tool and the same input. One
+    /// that failed or was left out hides none that succeeded before it.
     fn find_twins(&mut self, base: usize, rules: &Rules) {
         let mut seen: HashMap<String, u32> = HashMap::new();
         let mut twins: Vec<Option<u32>> = std::mem::take(&mut self.schedule.twins);
@@ -123,6 +124,9 @@ impl Progress {
                 twins.extend((at >= base).then_some(None));
                 continue;
             };
+            if matches!(self.steps[at], StepRun::Failed { .. } | StepRun::Skipped { same_as: None }) {
+                continue;
+            }
             // A skipped step stands for the one that it repeats.
             let stands_for = match self.steps[at] {
                 StepRun::Skipped { same_as: Some(same) } => same,

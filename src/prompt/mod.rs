@@ -17,7 +17,7 @@ mod situation;
 
 pub use call::{asked, call, called, frame, request, tool_call};
 pub use payload::render;
-pub use question::question;
+pub use question::{question, subject};
 
 use std::sync::Arc;
 

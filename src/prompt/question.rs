@@ -35,6 +35,27 @@ pub fn question(rules: &Rules, state: &State, effect: Effect) -> Option<String> 
     }
 }
 
+/// Exactly what a person is asked about, whole: the steps of a plan, a tool with its input, a question.
+/// An answer is bound to it.
+///
+/// Returns `None` as [`question`] does.
+pub fn subject(rules: &Rules, state: &State, effect: Effect) -> Option<String> {
+    let Effect::AskHuman { id, .. } = effect else { return None };
+    let here = local(rules, state, id)?;
+    match here.id.kind {
+        EffectKind::Approve { .. } => {
+            let task = &here.state.task;
+            let steps = task.progress.as_ref()?.plan.steps.get(task.first_step()..)?;
+            serde_json::to_string(steps).ok()
+        }
+        EffectKind::Permit { step, .. } => {
+            let (tool, input) = tool_call(here.state, step)?;
+            Some(format!("{tool} {}", canonical(&input)))
+        }
+        _ => question(rules, state, effect),
+    }
+}
+
 /// The plan, a step a line.
 fn plan(state: &State) -> Option<String> {
     let task = &state.task;

@@ -12,6 +12,7 @@ mod approval;
 mod bounds;
 mod check;
 mod digest;
+mod execution;
 mod frame;
 mod limits;
 mod member;
@@ -24,14 +25,15 @@ mod suggest;
 pub use approval::{Approval, OnExpiry, OnRejection};
 pub use bounds::Bounds;
 pub use digest::Digest;
+pub use execution::Execution;
 pub use frame::RequestFrame;
 pub use limits::Limits;
 pub use member::Member;
 pub use money::{Money, Price, Prices};
 pub use policy::{
-    Containment, Duplicates, Execution, Horizon, Intake, IntentPolicy, Memory, OnBadReply, OnExhausted,
-    OnReplan, OnStepFailure, Orchestrate, PlanPolicy, Planner, Policy, RequiredCall, StepTries, Suggestion,
-    Validate, ValidateAt, Write,
+    Containment, Duplicates, Horizon, Intake, IntentPolicy, Memory, OnBadReply, OnExhausted, OnReplan,
+    OnStepFailure, Orchestrate, PlanPolicy, Planner, Policy, RequiredCall, StepTries, Suggestion, Validate,
+    ValidateAt, Write,
 };
 pub use role::{OnFailure, Role, RoleName, Roles};
 pub(crate) use rules::MAX_NESTING;
@@ -88,6 +90,11 @@ impl Spec {
     /// The first field that is out of range or contradicts another, by name.
     pub fn check(self) -> Result<Rules, SpecError> {
         Rules::of(self)
+    }
+
+    /// The most calls that a run can make before its answer.
+    pub(crate) fn most_calls_before_the_answer(&self) -> u32 {
+        check::most_steps(self).0
     }
 
     /// The same spec with only those of its tools that `keep` names, in the spec's order; in the

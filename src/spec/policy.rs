@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Execution;
 use super::approval::{Approval, OnExpiry, OnRejection};
 use crate::contract::{FinalStep, IntentForm, PlanSays, StepField, VerdictForm};
 
@@ -319,31 +320,6 @@ pub enum OnBadReply {
     /// each reply that was asked for.
     #[default]
     Repair,
-}
-
-/// How the steps of a plan run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Execution {
-    /// One by one, in plan order.
-    #[default]
-    Sequential,
-    /// Each as soon as the steps it waits for are finished, at most `width` at a time. A write that
-    /// is not idempotent runs alone.
-    Parallel {
-        /// Most steps at a time.
-        width: u32,
-    },
-}
-
-impl Execution {
-    /// Most steps that run at a time.
-    pub fn width(self) -> u32 {
-        match self {
-            Execution::Sequential => 1,
-            Execution::Parallel { width } => width,
-        }
-    }
 }
 
 /// Whether a model judges, and under which contract.

@@ -30,7 +30,7 @@ impl SpecError {
     }
 
     /// The same error, seen from a spec that holds this one.
-    fn under(mut self, outer: &str) -> Self {
+    pub(super) fn under(mut self, outer: &str) -> Self {
         self.field = format!("{outer}.{}", self.field);
         self
     }
@@ -212,6 +212,14 @@ impl Rules {
     pub fn read_intent(&self, text: &str) -> Result<Intent, crate::contract::ContractError> {
         let intent = &self.spec.policy.intent;
         Intent::read(intent.form, &intent.kinds, text, self.spec.limits.max_reply_bytes as usize)
+    }
+
+    /// Whether `max_cost` can be reached with the prices that the spec has now.
+    ///
+    /// # Errors
+    /// The limit, where no model that is asked has a price; also in an agent that does steps.
+    pub fn check_prices(&self) -> Result<(), SpecError> {
+        super::check::check_prices(self)
     }
 
     /// The most that any run can do.

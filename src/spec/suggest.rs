@@ -40,6 +40,16 @@ impl Suggestions {
             let tool = plan.tool(&suggestion.tool).ok_or_else(|| {
                 SpecError::at(field("tool"), format!("there is no tool {:?}", suggestion.tool))
             })?;
+            let known = |name: &&str| match name.parse::<usize>() {
+                Ok(nth) => nth < pattern.captures_len(),
+                Err(_) => pattern.capture_names().flatten().any(|group| group == *name),
+            };
+            if let Some(unknown) = references(&suggestion.input).into_iter().find(|name| !known(name)) {
+                let problem = format!(
+                    "refers to the group {unknown:?}, which `pattern` does not have; a plain `$` is written `$$`"
+                );
+                return Err(SpecError::at(field("input"), problem));
+            }
             let (tool, schema) = (tool.name.clone(), tool.input.clone());
             Ok(Rule { pattern, tool, template: suggestion.input.clone(), schema })
         };
@@ -68,4 +78,29 @@ impl Suggestions {
         }
         found
     }
+}
+
+/// The groups that a template refers to, as [`regex_lite::Captures::expand`] reads it: `$name` with the
+/// longest name there is, or `${name}`; `$$` is a plain `$`.
+fn references(template: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = template;
+    while let Some((_, after)) = rest.split_once('$') {
+        rest = after;
+        if let Some(plain) = after.strip_prefix('$') {
+            rest = plain;
+            continue;
+        }
+        if let Some(inside) = after.strip_prefix('{') {
+            if let Some((name, after)) = inside.split_once('}') {
+                found.push(name);
+                rest = after;
+            }
+            continue;
+        }
+        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+        found.extend(Some(&after[..end]).filter(|name| !name.is_empty()));
+        rest = &after[end..];
+    }
+    found
 }

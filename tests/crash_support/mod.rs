@@ -38,7 +38,7 @@ pub fn spec() -> Spec {
         ToolContract { idempotent: Some(true), ..contract("store", ToolEffect::Write) },
     ];
     spec.policy.execution = Execution::Parallel { width: 2 };
-    spec.policy.approval = Approval::Steps;
+    spec.policy.approval = Approval::STEPS;
     spec.description = String::new();
     spec.roles.planner.prompt = "Plan.".to_owned();
     for role in [&mut spec.roles.replanner, &mut spec.roles.validator, &mut spec.roles.writer] {

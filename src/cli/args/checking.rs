@@ -140,6 +140,9 @@ pub struct VerifyArgs {
     /// A shipped agent, or a spec file [default: validated]
     #[arg(long, value_name = "NAME|FILE")]
     pub agent: Option<String>,
+    /// Give up, undecided, where there are more states than this
+    #[arg(long, value_name = "N", default_value_t = crate::machine::explore::MOST_STATES)]
+    pub max_states: usize,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

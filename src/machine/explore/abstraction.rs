@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::contract::PlanStep;
 use crate::machine::{
     Asking, ErrorCode, ExecuteStage, Gate, Phase, PhaseName, PlanStage, Progress, State, StepRun, Task,
     TraceLine,
@@ -172,7 +173,7 @@ fn plan_key(rules: &Rules, task: &Task, progress: &Progress) -> PlanKey {
         (needs.filter_map(|need| from_here(*need)).collect(), twin)
     });
     PlanKey {
-        kept: kept(rules, progress, first).into_iter().collect(),
+        kept: kept(rules, progress, first, listed).into_iter().collect(),
         alone: schedule.alone,
         steps: here.collect(),
         counts: counts.into_iter().collect(),
@@ -180,14 +181,23 @@ fn plan_key(rules: &Rules, task: &Task, progress: &Progress) -> PlanKey {
     }
 }
 
-/// What branches read of the steps of earlier drafts.
-fn kept(rules: &Rules, progress: &Progress, first: usize) -> BTreeMap<(String, &'static str), usize> {
+/// What branches read of the steps of earlier drafts; and of this one's, where an orchestrator asks who
+/// has found something and the draft is kept as counts.
+fn kept(
+    rules: &Rules,
+    progress: &Progress,
+    first: usize,
+    listed: bool,
+) -> BTreeMap<(String, &'static str), usize> {
     let policy = rules.policy();
+    let counted = policy.orchestrate == Orchestrate::EachStep && !listed;
+    let upto = if counted { progress.steps.len() } else { first };
     let by_tool = policy.duplicates == Duplicates::Skip || policy.orchestrate == Orchestrate::EachStep;
     let referred =
         policy.planner == Planner::Json || matches!(policy.write, Write::LastResult | Write::Summary);
+    let repeats = policy.duplicates == Duplicates::Skip && policy.planner == Planner::ToolCalls;
     let mut kept = BTreeMap::new();
-    for (planned, run) in progress.plan.steps.iter().zip(&progress.steps).take(first) {
+    for (planned, run) in progress.plan.steps.iter().zip(&progress.steps).take(upto) {
         let required = policy.required_calls.iter().find(|required| required.tool == planned.tool);
         if let Some(required) = required.filter(|_| run.counts_as_made()) {
             let most = required.least.max(if required.per_line.is_some() { MOST_LINES } else { 0 });
@@ -198,8 +208,29 @@ fn kept(rules: &Rules, progress: &Progress, first: usize) -> BTreeMap<(String, &
             let tool = if by_tool { planned.tool.clone() } else { String::new() };
             kept.insert((tool, "completed"), 1);
         }
+        if repeats && may_be_called_again(planned, run) {
+            kept.insert((planned.tool.clone(), "may be called again"), 1);
+        }
+    }
+    // Where the drafts after it do nothing, the last step decides whether there is an answer.
+    if policy.write == Write::LastResult {
+        let steps = progress.plan.steps.iter().zip(&progress.steps).take(first);
+        let counts = |run: &StepRun| run.is_finished() && *run != StepRun::Skipped { same_as: None };
+        let last = steps.rev().find(|(planned, run)| {
+            !planned.is_final() && counts(run) && run.output() != Some(crate::machine::human::EDITED)
+        });
+        let fails = |run: &StepRun| matches!(run, StepRun::Failed { .. });
+        kept.extend(
+            last.map(|(_, run)| ((String::new(), if fails(run) { "last failed" } else { "last done" }), 1)),
+        );
     }
     kept
+}
+
+/// Whether a step is a call that succeeded and that can be asked for once more, word for word.
+pub(super) fn may_be_called_again(planned: &PlanStep, run: &StepRun) -> bool {
+    let given = planned.input.is_some() && planned.input_from.is_none();
+    given && matches!(run, StepRun::Completed { .. })
 }
 
 /// How many lines of an answer the letters count that need a call each.

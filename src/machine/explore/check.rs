@@ -25,6 +25,13 @@ pub struct Check {
     pub violations: Vec<String>,
 }
 
+impl Check {
+    /// Whether it is about the walk's own means, and not about the agent.
+    pub fn is_about_the_walk(&self) -> bool {
+        self.invariant == CLAIMS[ABSTRACTION].0
+    }
+}
+
 const TOTAL: usize = 0;
 const BOUNDED: usize = 1;
 const REPLANS: usize = 2;
@@ -250,6 +257,10 @@ impl Checks {
             let differs = first.iter().zip(other).find(|(left, right)| left != right);
             format!("state {number}: {differs:?} ({} and {} outcomes)", first.len(), other.len())
         });
+    }
+
+    pub fn took_different_states_for_the_same(&self) -> bool {
+        !self.0[ABSTRACTION].violations.is_empty()
     }
 
     /// What only the whole graph can tell.

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Machine, Real, reduced, walk};
 use crate::machine::{Concern, Effect, HumanAnswer, Move, PhaseName, Step, TraceLine};
-use crate::spec::Rules;
+use crate::spec::{Orchestrate, Rules};
 
 /// One edge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -108,12 +108,24 @@ pub(super) fn small(machine: &dyn Machine, rules: &Rules) -> super::Report {
         plan.max_steps.min(2 + u32::from(plan.final_step == crate::contract::FinalStep::Required));
     plan.min_steps = plan.min_steps.min(plan.max_steps);
     let limits = &mut spec.limits;
-    limits.max_replans = limits.max_replans.min(1);
+    // What nothing reads stays as it is: a number of its own would contradict the policy.
+    if spec.policy.can_replan() {
+        limits.max_replans = limits.max_replans.min(1);
+    }
+    if spec.policy.orchestrate == Orchestrate::EachStep {
+        limits.max_added_steps = limits.max_added_steps.min(1);
+    }
     limits.max_repairs = limits.max_repairs.min(1);
-    limits.max_added_steps = limits.max_added_steps.min(1);
     limits.max_iterations = limits.max_iterations.map(|most| most.min(2));
     // A budget of the spec's own was made for larger numbers.
     (limits.max_model_calls, limits.max_tool_calls, limits.max_transitions) = (None, None, None);
+    super::fit_required_calls(&mut spec, &mut said);
     let small = spec.check().expect("a spec that checks still does with smaller numbers");
-    walk::walk(machine, &small, rules.bounds(), said, walk::Care::Edges)
+    walk::walk(
+        machine,
+        &small,
+        rules.bounds(),
+        said,
+        walk::Extent { care: walk::Care::Edges, most_states: usize::MAX },
+    )
 }

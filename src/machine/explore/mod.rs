@@ -42,6 +42,8 @@ pub const MOST_ADDED: u32 = 2;
 pub const MOST_TRIES: u32 = 3;
 /// More calls that must come before an answer are explored as this many.
 pub const MOST_REQUIRED: u32 = 2;
+/// A walk that nobody bounds otherwise is given up after as many states.
+pub const MOST_STATES: usize = 50_000;
 /// Replies are explored as if the limit were this, so that one over it stays small.
 pub const MOST_REPLY_BYTES: u32 = 32_768;
 /// Wider execution than this is explored as this wide.
@@ -94,10 +96,26 @@ pub fn explore(rules: &Rules) -> Report {
 
 /// Walks a machine of your own under the rules of a spec.
 pub fn explore_with(machine: &dyn Machine, rules: &Rules) -> Report {
+    walked(machine, rules, usize::MAX)
+}
+
+/// Walks the rules of a spec, and gives up where there are more states than this. Then nothing is
+/// [decided](Report::undecided), unless what was walked violates an invariant.
+pub fn explore_within(rules: &Rules, most_states: usize) -> Report {
+    walked(&Real, rules, most_states)
+}
+
+fn walked(machine: &dyn Machine, rules: &Rules, most_states: usize) -> Report {
     let mut explored_as = Vec::new();
     let small = reduced(rules.spec().clone(), &mut explored_as);
     let small = small.check().expect("a spec that checks still does with smaller numbers");
-    walk::walk(machine, &small, rules.bounds(), explored_as, walk::Care::Full)
+    walk::walk(
+        machine,
+        &small,
+        rules.bounds(),
+        explored_as,
+        walk::Extent { care: walk::Care::Full, most_states },
+    )
 }
 
 /// The same spec with numbers small enough to be walked whole. Larger ones add states of the same
@@ -129,10 +147,12 @@ pub fn reduced(mut spec: Spec, said: &mut Vec<String>) -> Spec {
     if let Execution::Parallel { width } = &mut spec.policy.execution {
         cap(width, MOST_WIDTH, "width");
     }
+    fit_required_calls(&mut spec, said);
     for member in &mut spec.agents {
         if let Some(inner) = member.spec.take() {
             said.push(format!("the agent {} explored as one call; its own runs on their own", member.name));
-            member.role = Some(inner.roles.planner);
+            // A role that does a step is not asked again, and has no plan to fall back on.
+            member.role = Some(crate::spec::Role { on_failure: None, ..inner.roles.planner });
         }
     }
     let budgets = [
@@ -148,6 +168,23 @@ pub fn reduced(mut spec: Spec, said: &mut Vec<String>) -> Spec {
         }));
     }
     spec
+}
+
+/// A plan that was made smaller may have no room for every call that is required; then those it has no
+/// room for are not.
+fn fit_required_calls(spec: &mut Spec, said: &mut Vec<String>) {
+    let mut room = spec.most_calls_before_the_answer();
+    let tools = spec.limits.max_tool_calls.unwrap_or(u32::MAX);
+    room = room.min(tools);
+    spec.policy.required_calls.retain_mut(|required| {
+        let least = required.least.min(room);
+        room -= least;
+        if least < required.least {
+            said.push(format!("{} required calls of {} explored as {least}", required.least, required.tool));
+            required.least = least;
+        }
+        required.least > 0 || required.per_line.is_some()
+    });
 }
 
 /// How many steps a plan is walked with. Fewer where each step can be in more ways, or where there are

@@ -29,6 +29,8 @@ pub struct Report {
     pub longest: Bounds,
     /// What was checked, invariant by invariant.
     pub checks: Vec<Check>,
+    /// Whether every reachable state was walked; if not, the walk was given up.
+    pub whole: bool,
     /// Which numbers of the spec were made smaller for the walk.
     pub explored_as: Vec<String>,
     /// The abstract states.
@@ -44,7 +46,22 @@ pub struct Report {
 impl Report {
     /// Whether every check holds.
     pub fn holds(&self) -> bool {
-        self.checks.iter().all(|check| check.violations.is_empty())
+        self.whole && self.checks.iter().all(|check| check.violations.is_empty())
+    }
+
+    /// Why the walk shows neither that every invariant holds nor that one does not: it was given up, or
+    /// it took states for the same that are not, and may have passed some over. Neither says anything
+    /// against the agent. What is violated for certain is decided.
+    pub fn undecided(&self) -> Option<String> {
+        let violated = |check: &&Check| !check.violations.is_empty();
+        if self.checks.iter().filter(violated).any(|check| !check.is_about_the_walk()) {
+            return None;
+        }
+        if !self.whole {
+            return Some(format!("the walk was given up after {} states", self.states));
+        }
+        let merged = self.checks.iter().find(violated)?;
+        Some(format!("the walk took states for the same that are not: {}", merged.violations[0]))
     }
 }
 
@@ -81,15 +98,23 @@ pub(super) enum Care {
     Edges,
 }
 
+/// A walk: how thorough, and over how many states at most.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    pub care: Care,
+    pub most_states: usize,
+}
+
 pub(super) fn walk(
     machine: &dyn Machine,
     rules: &Rules,
     bounds: Bounds,
     explored_as: Vec<String>,
-    care: Care,
+    Extent { care, most_states }: Extent,
 ) -> Report {
     let mut walk = Walk {
         care,
+        whole: true,
         machine,
         rules,
         numbers: BTreeMap::new(),
@@ -106,6 +131,10 @@ pub(super) fn walk(
     walk.checks.start(rules, &begun);
     walk.arrive(begun.state);
     while let Some((number, state)) = walk.queue.pop_front() {
+        if walk.numbers.len() > most_states {
+            walk.whole = false;
+            break;
+        }
         walk.leave(number, state);
     }
     walk.report(bounds, explored_as, first)
@@ -125,6 +154,7 @@ struct Panicked;
 
 struct Walk<'a> {
     care: Care,
+    whole: bool,
     machine: &'a dyn Machine,
     rules: &'a Rules,
     numbers: BTreeMap<Key, usize>,
@@ -268,7 +298,11 @@ impl Walk<'_> {
         let edges: Vec<Edge> = self.edges.into_iter().collect();
         let keys: Vec<Key> = by_number(&self.numbers);
         let longest = longest(keys.len(), &edges, first);
-        self.checks.graph(self.rules, &keys, &edges, &self.moves, longest);
+        // Of a graph that was not walked to its end, or that took states for the same that are not,
+        // nothing follows for the whole.
+        if self.whole && !self.checks.took_different_states_for_the_same() {
+            self.checks.graph(self.rules, &keys, &edges, &self.moves, longest);
+        }
         Report {
             states: keys.len(),
             edges,
@@ -279,6 +313,7 @@ impl Walk<'_> {
                 transitions: u32::MAX,
             }),
             checks: self.checks.finish(),
+            whole: self.whole,
             explored_as,
             keys: keys.into_iter().collect(),
             moves: self.moves,

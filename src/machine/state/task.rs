@@ -117,9 +117,13 @@ pub struct Task {
     pub failures: Vec<Failure>,
     /// What was spent so far.
     pub counters: Counters,
-    /// The tokens among it, by role.
+    /// The tokens among it of each role that is not an agent's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub usage_by_role: BTreeMap<RoleName, Usage>,
+    /// The tokens among it of each agent that does steps, by its name. What a whole agent's run spends
+    /// is that agent's, whoever spent it in there: so each token is counted under one name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub usage_by_agent: BTreeMap<String, Usage>,
     /// Whether untrusted output has been read. It only ever becomes true.
     pub tainted: bool,
     /// One line for each phase visit and for what happened between them.
@@ -130,6 +134,15 @@ impl Task {
     /// The error that ended the run, where one did.
     pub fn error(&self) -> Option<&RunError> {
         self.artifacts.error.as_ref()
+    }
+
+    /// The tokens spent so far under the name of who spent them, as requests are named: a role
+    /// (`planner`), in the order that a run asks them, then the agents (`agent:search`) by name. They
+    /// add up to `counters.usage`.
+    pub fn usage_by_name(&self) -> impl Iterator<Item = (String, Usage)> + '_ {
+        let roles = self.usage_by_role.iter().map(|(role, usage)| (role.to_string(), *usage));
+        let agents = self.usage_by_agent.iter().map(|(name, usage)| (format!("agent:{name}"), *usage));
+        roles.chain(agents)
     }
 
     /// The question as tools and patterns should see it: rewritten to stand alone, where it was.

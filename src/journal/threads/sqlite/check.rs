@@ -7,7 +7,6 @@ use super::records::{places, turns_of};
 use super::row::{COLUMNS, Row};
 use super::tx::Tx;
 
-
 impl Inner {
     pub fn vacuum(&mut self) -> Result<(), Fault> {
         let tx = Tx::writing(&self.conn)?;
@@ -103,7 +102,10 @@ impl Inner {
         for row in self.rows()?.into_iter().flatten() {
             let kept = turns_of(&self.conn, row.id)?.len();
             if kept != row.turns as usize {
-                lines.push(format!("the store: thread {}: expected {} turns, found {kept}", row.name, row.turns));
+                lines.push(format!(
+                    "the store: thread {}: expected {} turns, found {kept}",
+                    row.name, row.turns
+                ));
             }
         }
         Ok(lines)

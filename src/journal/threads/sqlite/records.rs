@@ -45,7 +45,8 @@ impl Inner {
         let found = before(conn, &lease.thread, turn, index)?;
         let before = found.filter(|before| before.epoch == lease.epoch);
         let before = before.ok_or_else(|| fenced(&lease.thread))?;
-        let mut seal = fits(conn, &before, turn, index).map_err(|error| of_turn(error, &lease.thread, turn))?;
+        let mut seal =
+            fits(conn, &before, turn, index).map_err(|error| of_turn(error, &lease.thread, turn))?;
         let (from, _) = match before.turn {
             Some(turn) => places(turn),
             None if new.is_empty() => return Ok(()),
@@ -70,13 +71,7 @@ impl Inner {
         tx.commit()
     }
 
-    pub fn stands(
-        &mut self,
-        lease: &Lease,
-        turn: u32,
-        index: u64,
-        standing: &Standing,
-    ) -> Result<(), Fault> {
+    pub fn stands(&mut self, lease: &Lease, turn: u32, index: u64, standing: &Standing) -> Result<(), Fault> {
         let conn = &self.conn;
         let tx = Tx::writing(conn)?;
         let mut row = self.leased(lease)?;

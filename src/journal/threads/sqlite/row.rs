@@ -49,7 +49,8 @@ impl Row {
     /// The row of a thread, where there is one.
     pub fn find(conn: &Connection, name: &ThreadId) -> Result<Option<Row>, Fault> {
         let sql = format!("SELECT {COLUMNS} FROM thread WHERE name = ?1");
-        let found = conn.prepare_cached(&sql)?.query_row([name.as_str()], |row| Ok(Row::read(row))).optional()?;
+        let found =
+            conn.prepare_cached(&sql)?.query_row([name.as_str()], |row| Ok(Row::read(row))).optional()?;
         found.transpose()
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::replies::text;
 use crate::contract::{FINAL_ANSWER, FinalStep, HITL, ToolContract, ToolEffect, Trust, schema};
-use crate::machine::explore::abstraction::MOST_LINES;
+use crate::machine::explore::abstraction::{MOST_LINES, may_be_called_again};
 use crate::machine::{ModelReply, State, StepRun};
 use crate::spec::{Duplicates, Execution, Rules, Write};
 
@@ -210,11 +210,12 @@ pub(super) fn called(rules: &Rules, state: &State) -> Replies {
     replies
 }
 
-/// The first call that succeeded in an earlier round, again.
+/// The first call that succeeded in an earlier round, again. A step that an orchestrator put there has
+/// no input to call it with.
 fn repeated(state: &State) -> Option<(String, ModelReply)> {
     let progress = state.task.progress.as_ref()?;
     let steps = progress.plan.steps.iter().zip(&progress.steps);
-    let done = steps.filter(|(_, run)| matches!(run, StepRun::Completed { .. }));
+    let done = steps.filter(|(planned, run)| may_be_called_again(planned, run));
     let (planned, _) = done.min_by_key(|(planned, _)| &planned.tool)?;
     let arguments = json!({"input": planned.input});
     Some(("an earlier call again".into(), ModelReply::calls([(planned.tool.clone(), arguments)])))
