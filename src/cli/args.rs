@@ -13,10 +13,10 @@ mod thread;
 mod threads;
 
 pub use answer::AnswerArgs;
-use checking::{COVERAGE_EXAMPLES, REPLAY_EXAMPLES, TRACE_EXAMPLES};
 pub use checking::{
     AgentsArgs, AgentsCommand, CoverageArgs, DiagramArgs, Format, ReplayArgs, TraceArgs, VerifyArgs,
 };
+use checking::{COVERAGE_EXAMPLES, REPLAY_EXAMPLES, TRACE_EXAMPLES};
 pub use running::{AgentArgs, ChatArgs, Mode, ResumeArgs, RunArgs, ShowArgs, WorldArgs};
 pub use store::{ConfigArgs, StoreArgs};
 use stored::FROM_EXAMPLES;
@@ -24,8 +24,8 @@ pub use stored::{FixtureArgs, FixtureCommand, FromArgs};
 pub use thread::{
     AnswerThreadArgs, CancelArgs, Ended, ForkArgs, ResumeThreadArgs, RulesArgs, SettleArgs, ShowThreadArgs,
 };
-use threads::{THREADS_EXAMPLES, WAITING_EXAMPLES};
 pub use threads::{CheckArgs, DeleteArgs, ListArgs, PruneArgs, ThreadsArgs, ThreadsCommand, WaitingArgs};
+use threads::{THREADS_EXAMPLES, WAITING_EXAMPLES};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -191,7 +191,12 @@ impl Chat<'_> {
     }
 
     /// Tells what came of a line. What is wrong with one question does not end the chat.
-    fn tell(&mut self, said: &str, watch: &Watch<'_>, result: Outcome<Result<Run, Stopped>>) -> Outcome<Exit> {
+    fn tell(
+        &mut self,
+        said: &str,
+        watch: &Watch<'_>,
+        result: Outcome<Result<Run, Stopped>>,
+    ) -> Outcome<Exit> {
         self.stopper.end();
         self.screen.clear();
         let style = self.style();

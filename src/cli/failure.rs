@@ -47,10 +47,13 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let (exit, hint) = match &error {
             StoreError::Journal(error) => return Failure::from(error.clone()),
-            StoreError::AlreadyRunning { .. } => {
-                (Exit::Conflict, "wait for it, or stop that process; `--take-over` of `threads resume` fences it off")
+            StoreError::AlreadyRunning { .. } => (
+                Exit::Conflict,
+                "wait for it, or stop that process; `--take-over` of `threads resume` fences it off",
+            ),
+            StoreError::NoThread { .. } => {
+                (Exit::Unusable, "`planwright threads list` shows those there are")
             }
-            StoreError::NoThread { .. } => (Exit::Unusable, "`planwright threads list` shows those there are"),
             StoreError::Exists { .. } => (Exit::Unusable, "name one that is not there yet"),
             StoreError::NoTurn { .. } => (Exit::Unusable, "`planwright threads show` shows them"),
         };

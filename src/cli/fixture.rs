@@ -18,9 +18,9 @@ pub fn fixture(args: &FixtureArgs) -> Outcome<Exit> {
 pub fn from(store: &StoreArgs, args: &FromArgs) -> Outcome<Exit> {
     let config = args.config.config.as_deref();
     let stored = Stored::known(store, config, &args.thread)?;
-    let turn = args.turn.map_or_else(|| Ok(stored.turns()?.saturating_sub(1)), |turn| Ok(turn - 1))?;
+    let turn = stored.index(args.turn)?;
     let records = stored.threads.store().records(&stored.thread, turn)?;
-    let clean = Redactor::new(secrets(config)?).records(records.clone());
+    let clean = Redactor::new(secrets(config)?).records(records);
     let fixture = of(&clean).map_err(|error| {
         Failure::unusable(format!("thread {}, turn {}: {error}", stored.thread, turn + 1))
     })?;

@@ -66,7 +66,8 @@ pub fn agent_for(
     let (model, name) = world::model(settings)?;
     let began = &folded.model;
     if !began.is_empty() && *began != model.name() && !chosen && in_doubt(folded).is_none() {
-        let problem = format!("the run began with the model {began:?}, and now {:?} would answer", model.name());
+        let problem =
+            format!("the run began with the model {began:?}, and now {:?} would answer", model.name());
         let hint = "give the same --base-url and --model as before, or choose with --model or --offline";
         return Err(Failure::unusable(problem).hint(hint));
     }

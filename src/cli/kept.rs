@@ -46,6 +46,14 @@ impl Stored {
         Ok(self.threads.store().turns(&self.thread)?)
     }
 
+    /// A turn, named from 1 or the last, as the store counts it: from 0.
+    pub fn index(&self, turn: Option<u32>) -> Outcome<u32> {
+        match turn {
+            Some(turn) => Ok(turn - 1),
+            None => Ok(self.turns()?.saturating_sub(1)),
+        }
+    }
+
     /// A turn of it, folded; the last where none is named. Turns are named from 1.
     pub fn folded(&self, turn: Option<u32>) -> Outcome<Folded> {
         Ok(self.threads.folded(&self.thread, turn.map(|turn| turn - 1))?)
@@ -141,9 +149,7 @@ impl Open {
 pub fn answers(effect: EffectId) -> &'static [&'static str] {
     match effect.kind {
         EffectKind::Approve { .. } => &["--approve", "--reject REASON", "--edit FILE"],
-        EffectKind::Permit { .. } => {
-            &["--approve", "--reject REASON", "--edit-input FILE", "--respond TEXT"]
-        }
+        EffectKind::Permit { .. } => &["--approve", "--reject REASON", "--edit-input FILE", "--respond TEXT"],
         _ => &["--respond TEXT", "--reject REASON", "--edit FILE"],
     }
 }

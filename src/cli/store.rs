@@ -127,7 +127,8 @@ impl Place {
                     .map_err(|error| Failure::from(error).hint(hint))?,
             ),
             Kind::Lines => {
-                let problem = format!("{}: this version keeps threads in SQLite files alone", self.path.display());
+                let problem =
+                    format!("{}: this version keeps threads in SQLite files alone", self.path.display());
                 return Err(Failure::unusable(problem).hint("name a file that ends in .db"));
             }
         };
@@ -138,7 +139,6 @@ impl Place {
     pub fn flag(&self) -> String {
         self.flag.as_ref().map_or_else(String::new, |path| format!(" --store {}", quoted(path.display())))
     }
-
 }
 
 fn usual_name(kind: Kind) -> &'static str {
@@ -168,5 +168,6 @@ fn kind(path: &Path) -> Outcome<Kind> {
         return Ok(Kind::Sqlite);
     }
     let problem = format!("{text}: expected a store, and its name does not say of which kind");
-    Err(Failure::unusable(problem).hint(format!("{text}.db is an SQLite file, {text}/ a folder of JSON lines")))
+    Err(Failure::unusable(problem)
+        .hint(format!("{text}.db is an SQLite file, {text}/ a folder of JSON lines")))
 }

@@ -42,13 +42,17 @@ pub fn replay(args: &ReplayArgs, color: Color) -> Outcome<Exit> {
     let diverging = count(|came| matches!(came, Came::Diverges(_)));
     let unreadable = checked.len() - same - diverging;
     if args.json {
-        let turns: Vec<Value> = checked.iter().filter(|turn| !matches!(turn.came, Came::Same)).map(object).collect();
-        out::print_json(&json!({"ok": same, "diverge": diverging, "unreadable": unreadable, "turns": turns}))?;
+        let turns: Vec<Value> =
+            checked.iter().filter(|turn| !matches!(turn.came, Came::Same)).map(object).collect();
+        out::print_json(
+            &json!({"ok": same, "diverge": diverging, "unreadable": unreadable, "turns": turns}),
+        )?;
     } else {
         let lines = checked.iter().filter_map(|turn| line(turn, style));
         let s = if checked.len() == 1 { "" } else { "s" };
         let bad = if unreadable > 0 { format!(", {unreadable} unreadable") } else { String::new() };
-        let end = format!("{} stored turn{s}: {same} the same, {diverging} on another path{bad}", checked.len());
+        let end =
+            format!("{} stored turn{s}: {same} the same, {diverging} on another path{bad}", checked.len());
         out::print(&(lines.chain([end]).collect::<Vec<_>>().join("\n") + "\n"))?;
     }
     Ok(match (diverging, unreadable) {
@@ -83,7 +87,9 @@ fn check(threads: &Threads, thread: &ThreadId, turn: u32, under: Option<&Spec>) 
 fn came(records: &[Record], under: Option<&Spec>) -> Came {
     let under = match (under, records.first()) {
         // Another agent gets the tools that the run had: they are part of every request.
-        (Some(under), Some(Record::Header(header))) => Some(agent::with_tools_of(under.clone(), &header.spec)),
+        (Some(under), Some(Record::Header(header))) => {
+            Some(agent::with_tools_of(under.clone(), &header.spec))
+        }
         _ => None,
     };
     match diverges(records, under.as_ref(), ended(records)) {

@@ -43,8 +43,7 @@ impl StoredTalk {
     ) -> Outcome<Self> {
         let agent = agent.clone();
         let (standing, waiting, question) = (None, None, String::new());
-        let mut talk =
-            StoredTalk { stored, agent, settings, chosen, outline, standing, waiting, question };
+        let mut talk = StoredTalk { stored, agent, settings, chosen, outline, standing, waiting, question };
         talk.look()?;
         Ok(talk)
     }
@@ -137,15 +136,21 @@ impl Talk {
     /// Each question that is remembered, with its answer.
     pub fn history(&self) -> Outcome<Vec<(String, String)>> {
         match self {
-            Talk::Memory(thread) => {
-                Ok(thread.history().map(|(question, answer)| (question.to_owned(), answer.to_owned())).collect())
-            }
+            Talk::Memory(thread) => Ok(thread
+                .history()
+                .map(|(question, answer)| (question.to_owned(), answer.to_owned()))
+                .collect()),
             Talk::Stored(talk) => Ok(history(talk.stored.threads.store(), &talk.stored.thread)?),
         }
     }
 
     /// Asks a question.
-    pub fn ask(&mut self, said: &str, watch: &Watch<'_>, token: CancelToken) -> Outcome<Result<Run, Stopped>> {
+    pub fn ask(
+        &mut self,
+        said: &str,
+        watch: &Watch<'_>,
+        token: CancelToken,
+    ) -> Outcome<Result<Run, Stopped>> {
         match self {
             Talk::Memory(thread) => Ok(thread.ask_with(said, watch, token)),
             Talk::Stored(talk) => {

@@ -69,7 +69,9 @@ impl Story {
     fn of_folded(folded: Folded, resume: &str) -> Self {
         let ending = match journal::Outcome::of(&folded.rules, &folded.state) {
             Some(outcome) => ending(&outcome),
-            None => row3(&folded.state.phase.name().to_string(), "unfinished", &format!("`{resume}` goes on")),
+            None => {
+                row3(&folded.state.phase.name().to_string(), "unfinished", &format!("`{resume}` goes on"))
+            }
         };
         Story { ending, lines: folded.state.task.trace }
     }

@@ -30,7 +30,8 @@ pub fn waiting(args: &WaitingArgs) -> Outcome<Exit> {
         }
     }
     if args.json {
-        let waiting: Vec<Value> = found.iter().map(|(stored, listed, open)| object(stored, listed, open)).collect();
+        let waiting: Vec<Value> =
+            found.iter().map(|(stored, listed, open)| object(stored, listed, open)).collect();
         out::print_json(&json!({"waiting": waiting, "more": more}))?;
         return Ok(Exit::Done);
     }
@@ -53,7 +54,12 @@ fn waited(listed: &Listed) -> u64 {
 }
 
 fn lines(stored: &Stored, listed: &Listed, open: &Open) -> Vec<String> {
-    let head = format!("{}  turn {}, for {}", text::line(stored.thread.as_str()), listed.turns, text::span(waited(listed)));
+    let head = format!(
+        "{}  turn {}, for {}",
+        text::line(stored.thread.as_str()),
+        listed.turns,
+        text::span(waited(listed))
+    );
     let asked = text::clean(&open.text()).lines().map(|line| format!("  {line}")).collect::<Vec<_>>();
     let commands = open.commands(stored).into_iter().map(|command| format!("    {command}"));
     std::iter::once(head).chain(asked).chain(commands).collect()

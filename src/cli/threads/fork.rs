@@ -11,10 +11,7 @@ use crate::machine::EffectId;
 
 pub fn fork(store: &StoreArgs, args: &ForkArgs) -> Outcome<Exit> {
     let stored = Stored::known(store, args.config.config.as_deref(), &args.thread)?;
-    let turn = match args.turn {
-        Some(turn) => turn - 1,
-        None => stored.turns()?.saturating_sub(1),
-    };
+    let turn = stored.index(args.turn)?;
     let records = match args.before {
         Some(effect) => Some(before(&stored, turn, effect)?),
         None => args.at,
@@ -43,7 +40,8 @@ fn before(stored: &Stored, turn: u32, effect: EffectId) -> Outcome<u64> {
         Record::Settled { effect: settled, .. } => *settled == effect,
         _ => false,
     };
-    let asks = |record: &Record| matches!(record, Record::Requested { effect: asked, .. } if *asked == effect);
+    let asks =
+        |record: &Record| matches!(record, Record::Requested { effect: asked, .. } if *asked == effect);
     let at = records.iter().position(answers).or_else(|| records.iter().rposition(asks));
     at.map(|at| at as u64).ok_or_else(|| {
         let problem = format!("--before: turn {} of {} has no {effect}", turn + 1, stored.thread);

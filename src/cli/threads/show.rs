@@ -121,7 +121,9 @@ fn table(turn: &Shown) -> Vec<String> {
     let own = if stdout.is_terminal() { terminal_size::terminal_size_of(&stdout) } else { None };
     let rows: Vec<Vec<String>> = records::lines(&turn.records)
         .into_iter()
-        .map(|line| vec![format!("  {}", line.number), line.kind.to_owned(), line.effect, text::line(&line.text)])
+        .map(|line| {
+            vec![format!("  {}", line.number), line.kind.to_owned(), line.effect, text::line(&line.text)]
+        })
         .collect();
     let most = columns(own);
     text::table(&rows, most)
