@@ -23,7 +23,7 @@ pub(super) fn enter(stage: &mut ExecuteStage, task: &mut Task, context: &mut Con
 
 pub(super) fn on_event(stage: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>) {
     let Some(effect) = context.event.as_ref().and_then(Event::effect) else { return };
-    if effect.outside().is_some() {
+    if !effect.path.is_empty() {
         return nested::on_event(stage, task, context);
     }
     match effect.kind {
@@ -246,7 +246,9 @@ fn slot_lines(task: &mut Task) {
             _ => {}
         }
     }
-    task.trace.extend(lines);
+    if !lines.is_empty() {
+        task.trace.extend(lines);
+    }
 }
 
 /// The line of a visit of EXECUTE: what became of the steps of the current draft.

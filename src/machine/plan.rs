@@ -11,7 +11,7 @@ use super::reply::{self, Duty};
 use super::route::Exit;
 use super::state::{Draft, PhaseName, PlanStage, Progress, StepRun, Task};
 use super::trace::{Steps, TraceLine};
-use crate::contract::plan::{Before, ReadPlan};
+use crate::contract::plan::{Before, Links, ReadPlan};
 use crate::contract::react::ReactReply;
 use crate::contract::read::{spoken, within};
 use crate::contract::{ContractError, Plan};
@@ -37,11 +37,11 @@ fn next_draft(task: &mut Task, rules: &Rules) {
     task.draft += 1;
     if policy.horizon == Horizon::Whole {
         task.counters.replans += 1;
-        let feedback = task.feedback.clone().unwrap_or_default();
+        let feedback = task.feedback.as_ref();
         task.trace.push(TraceLine::ReplanTrigger {
             replan_count: task.counters.replans,
-            reason: feedback.reason,
-            fix_hint: feedback.fix_hint,
+            reason: feedback.map(|feedback| feedback.reason.clone()).unwrap_or_default(),
+            fix_hint: feedback.map(|feedback| feedback.fix_hint.clone()).unwrap_or_default(),
         });
     }
     if policy.keeps_steps() {
@@ -76,7 +76,7 @@ pub(super) fn on_event(stage: &mut PlanStage, task: &mut Task, context: &mut Con
     draft.said = said;
     task.feedback = None;
     match plan {
-        Some(read) => accept(read, used_replan_planner, task, context),
+        Some(planned) => accept(planned, used_replan_planner, task, context),
         None => nothing_more(used_replan_planner, task, context),
     }
 }
@@ -86,7 +86,20 @@ struct Drafted {
     /// Its words beside a plan, or instead of one.
     said: String,
     /// What is to be done; nothing where nothing is.
-    plan: Option<ReadPlan>,
+    plan: Option<Planned>,
+}
+
+/// A plan that passed, on the way to where it is kept.
+struct Planned {
+    plan: Arc<Plan>,
+    links: Links,
+    ignored: Vec<String>,
+}
+
+impl From<ReadPlan> for Planned {
+    fn from(read: ReadPlan) -> Self {
+        Planned { plan: Arc::new(read.plan), links: read.links, ignored: read.ignored }
+    }
 }
 
 /// The most of a planner's words that are kept beside its calls, in characters.
@@ -99,10 +112,10 @@ fn read(rules: &Rules, task: &Task, reply: &ModelReply) -> Result<Drafted, Contr
     let done = |at: usize| kept.is_some_and(|progress| progress.is_done(at));
     let steps = kept.map_or(&[][..], |progress| &progress.plan.steps);
     let before = Before { steps, done: &done };
-    let drafted = match rules.policy().planner {
+    let mut drafted = match rules.policy().planner {
         Planner::Json => {
             let read = contract.read_after(before, &reply.text, most)?;
-            let plan = (!read.plan.steps.is_empty()).then_some(read);
+            let plan = (!read.plan.steps.is_empty()).then(|| read.into());
             Drafted { said: String::new(), plan }
         }
         Planner::ToolCalls => {
@@ -116,10 +129,12 @@ fn read(rules: &Rules, task: &Task, reply: &ModelReply) -> Result<Drafted, Contr
             }
             let calls = &reply.tool_calls;
             let plan = (!calls.is_empty()).then(|| contract.read_calls(before, calls, most)).transpose()?;
-            Drafted { said: said.to_owned(), plan }
+            Drafted { said: said.to_owned(), plan: plan.map(Planned::from) }
         }
         Planner::ReactText => match contract.read_react(before, &reply.text, most)? {
-            ReactReply::Act(read) => Drafted { said: spoken(&reply.text).to_owned(), plan: Some(read) },
+            ReactReply::Act(read) => {
+                Drafted { said: spoken(&reply.text).to_owned(), plan: Some(read.into()) }
+            }
             ReactReply::Answer(answer) => Drafted { said: answer, plan: None },
         },
     };
@@ -127,9 +142,10 @@ fn read(rules: &Rules, task: &Task, reply: &ModelReply) -> Result<Drafted, Contr
         return Err(ContractError::at("$.steps", "expected at least 1 step in a new plan, found none"));
     }
     required(rules, task, &drafted)?;
-    let whole = drafted.plan.is_none();
-    let said = if whole { drafted.said } else { crate::contract::read::excerpt(&drafted.said, KEPT_CHARS) };
-    Ok(Drafted { said, ..drafted })
+    if drafted.plan.is_some() {
+        drafted.said = crate::contract::read::excerpt(&drafted.said, KEPT_CHARS);
+    }
+    Ok(drafted)
 }
 
 /// Where the reply leads to an answer, the calls that must come before one must have been made, or
@@ -162,9 +178,8 @@ fn required(rules: &Rules, task: &Task, drafted: &Drafted) -> Result<(), Contrac
     Ok(())
 }
 
-fn accept(read: ReadPlan, used_replan_planner: bool, task: &mut Task, context: &mut Context<'_>) {
-    let ReadPlan { plan, links, ignored } = read;
-    let plan = Arc::new(plan);
+fn accept(planned: Planned, used_replan_planner: bool, task: &mut Task, context: &mut Context<'_>) {
+    let Planned { plan, links, ignored } = planned;
     let steps = Some(Steps::of(&plan));
     task.trace.push(TraceLine::Plan { ok: true, used_replan_planner, steps, ignored, error: None });
     let (draft, rules) = (task.draft, context.rules);

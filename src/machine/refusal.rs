@@ -134,10 +134,12 @@ pub(super) fn is_outstanding(state: &State, kind: EffectKind) -> bool {
             (draft, step) == (current, *asked)
         }
         (Phase::Execute(ExecuteStage::Running), EffectKind::Step { draft, step, attempt }) => {
-            draft == current && slot(task, step) == Some(&StepRun::Running { attempt })
+            draft == current
+                && matches!(slot(task, step), Some(StepRun::Running { attempt: now }) if *now == attempt)
         }
         (Phase::Execute(ExecuteStage::Running), EffectKind::Wait { draft, step, attempt }) => {
-            draft == current && slot(task, step) == Some(&StepRun::Waiting { attempt })
+            draft == current
+                && matches!(slot(task, step), Some(StepRun::Waiting { attempt: next }) if *next == attempt)
         }
         _ => false,
     }
