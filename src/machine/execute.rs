@@ -22,7 +22,7 @@ pub(super) fn enter(stage: &mut ExecuteStage, task: &mut Task, context: &mut Con
 }
 
 pub(super) fn on_event(stage: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>) {
-    let Some(effect) = context.event.as_ref().and_then(Event::effect) else { return };
+    let Some(effect) = context.event.as_ref().and_then(Event::answers) else { return };
     if !effect.path.is_empty() {
         return nested::on_event(stage, task, context);
     }

@@ -169,9 +169,6 @@ pub struct Local<'r, 's> {
 /// there is no such run now.
 pub fn local<'r, 's>(rules: &'r Rules, state: &'s State, id: EffectId) -> Option<Local<'r, 's>> {
     let mut found = Local { rules, state, id, agents: [None; crate::spec::MAX_NESTING] };
-    if id.path.is_empty() {
-        return Some(found);
-    }
     let mut depth = 0;
     while let Some((place, inner)) = found.id.outside() {
         let task = &found.state.task;

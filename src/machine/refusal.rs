@@ -68,37 +68,48 @@ pub fn admit(rules: &Rules, state: &State, event: &Event) -> Result<(), Refusal>
     if state.phase.name().is_terminal() {
         return Err(Refusal::Ended);
     }
-    let Some(id) = event.effect() else { return Ok(()) };
-    let here = local(rules, state, id);
-    let Some(here) = here.filter(|here| is_outstanding(here.state, here.id.kind)) else {
-        let refusal =
-            if was_asked(rules, state, id) { Refusal::AlreadyAnswered } else { Refusal::NeverAsked };
-        return Err(refusal(id));
-    };
-    if !fits(&here, event) {
-        return Err(Refusal::WrongKind(id));
+    let Some(id) = event.answers() else { return Ok(()) };
+    if id.path.is_empty() {
+        return admit_here(rules, state, id.kind, event).unwrap_or_else(|| Err(unasked(rules, state, *id)));
     }
-    match event {
+    let admitted = local(rules, state, *id)
+        .and_then(|Local { rules, state, id, .. }| admit_here(rules, state, id.kind, event));
+    admitted.unwrap_or_else(|| Err(unasked(rules, state, *id)))
+}
+
+/// Whether the answer to what a run itself asks fits; `None` where it does not wait for that.
+fn admit_here(rules: &Rules, state: &State, kind: EffectKind, event: &Event) -> Option<Result<(), Refusal>> {
+    if !is_outstanding(state, kind) {
+        return None;
+    }
+    Some(match event {
+        event if !fits(rules, state, kind, event) => Err(Refusal::WrongKind(event.effect()?)),
         Event::HumanAnswered { answer: HumanAnswer::Edit { steps }, .. } => {
-            human::check_edit(here.rules, here.state, steps)
-                .map_err(|error| Refusal::BadEdit(Box::new(error)))
+            human::check_edit(rules, state, steps).map_err(|error| Refusal::BadEdit(Box::new(error)))
         }
         _ => Ok(()),
+    })
+}
+
+fn unasked(rules: &Rules, state: &State, id: EffectId) -> Refusal {
+    match was_asked(rules, state, id) {
+        true => Refusal::AlreadyAnswered(id),
+        false => Refusal::NeverAsked(id),
     }
 }
 
 /// Whether this kind of event answers what is asked.
-fn fits(here: &Local<'_, '_>, event: &Event) -> bool {
-    let by_model = match here.id.kind {
-        EffectKind::Step { step, .. } => asks_a_role(here.rules, &here.state.task, step),
+fn fits(rules: &Rules, state: &State, kind: EffectKind, event: &Event) -> bool {
+    let by_model = match kind {
+        EffectKind::Step { step, .. } => asks_a_role(rules, &state.task, step),
         EffectKind::Wait { .. } | EffectKind::Human { .. } => false,
         _ => true,
     };
     match event {
         Event::ModelReplied { .. } | Event::ModelFailed { .. } => by_model,
-        Event::ToolReturned { .. } => matches!(here.id.kind, EffectKind::Step { .. }) && !by_model,
-        Event::HumanAnswered { .. } => matches!(here.id.kind, EffectKind::Human { .. }),
-        Event::TimePassed { .. } => matches!(here.id.kind, EffectKind::Wait { .. }),
+        Event::ToolReturned { .. } => matches!(kind, EffectKind::Step { .. }) && !by_model,
+        Event::HumanAnswered { .. } => matches!(kind, EffectKind::Human { .. }),
+        Event::TimePassed { .. } => matches!(kind, EffectKind::Wait { .. }),
         Event::Cancelled { .. } | Event::DeadlinePassed => true,
     }
 }
