@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use planwright::driver::{Agent, Settlement, Stopped, Threads, token};
 use planwright::journal::{
-    Claim, MemoryStore, Query, Record, Standing, Store, StoreError, ThreadId, Word, fold,
+    Claim, MemoryStore, Query, Record, Standing, StoreError, ThreadId, Word, fold,
 };
 use planwright::machine::{ErrorCode, Event, HumanAnswer};
 use planwright::model::ScriptedModel;
