@@ -15,7 +15,7 @@ impl Inner {
             let held = row.holder.as_deref();
             let held = held.map(|id| super::alive(&self.folder, self.holder.as_ref(), id)).transpose()?;
             if held.flatten().is_none() {
-                self.forget(&row)?;
+                super::forget(&self.conn, &row)?;
             }
         }
         tx.commit()?;

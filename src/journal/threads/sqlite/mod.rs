@@ -14,6 +14,7 @@ mod open;
 mod records;
 mod row;
 mod tx;
+mod wal;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -58,6 +59,8 @@ struct Inner {
     folder: PathBuf,
     /// This handle as a holder, from its first claim on.
     holder: Option<Holder>,
+    /// What could not be given back, for want of space perhaps: it is with the next claim.
+    unreleased: Vec<Lease>,
 }
 
 impl SqliteStore {
@@ -71,13 +74,27 @@ impl SqliteStore {
         let conn = open::open(&path, durability).map_err(|fault| fault.at(path.display()))?;
         let mut folder = path.clone().into_os_string();
         folder.push(".holders");
-        let inner = Inner { conn, folder: folder.into(), holder: None };
+        let inner = Inner { conn, folder: folder.into(), holder: None, unreleased: Vec::new() };
         Ok(SqliteStore { path, inner: Mutex::new(inner) })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Lets the database grow to so many bytes and no further. An append for which there is no space is
+    /// refused, and the store goes on.
+    ///
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn limit(&self, bytes: u64) -> Result<(), StoreError> {
+        self.with(|inner| {
+            let size: i64 = inner.conn.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+            let pages = i64::try_from(bytes).unwrap_or(i64::MAX) / size;
+            let set = format!("PRAGMA max_page_count = {}", pages.clamp(1, i64::from(u32::MAX - 1)));
+            Ok(inner.conn.query_row(&set, [], |_| Ok(()))?)
+        })
     }
 
     fn with<T>(&self, run: impl FnOnce(&mut Inner) -> Result<T, Fault>) -> Result<T, StoreError> {
@@ -89,8 +106,11 @@ impl SqliteStore {
 
 impl Inner {
     fn claim(&mut self, thread: &ThreadId, claim: Claim) -> Result<Lease, Fault> {
-        let Inner { conn, folder, holder } = self;
+        let Inner { conn, folder, holder, unreleased } = self;
         let tx = Tx::writing(conn)?;
+        for lease in unreleased.iter() {
+            give_back(conn, lease)?;
+        }
         let found = Row::find(conn, thread)?;
         let known = found.as_ref().is_some_and(|row| row.turns > 0);
         match claim {
@@ -117,23 +137,19 @@ impl Inner {
             None => Row::new(thread, epoch, own.id.clone()).save(conn)?,
         }
         tx.commit()?;
+        unreleased.clear();
         Ok(Lease { thread: thread.clone(), epoch, lock: None })
     }
 
-    fn release(&mut self, lease: &Lease) -> Result<(), Fault> {
-        let tx = Tx::writing(&self.conn)?;
-        match Row::find(&self.conn, &lease.thread)? {
-            Some(row) if row.epoch == lease.epoch && row.turns == 0 => self.forget(&row)?,
-            Some(mut row) if row.epoch == lease.epoch => {
-                row.holder = None;
-                if row.written == row.epoch && !row.noted {
-                    row.updated = now();
-                }
-                row.save(&self.conn)?;
-            }
-            _ => {}
+    fn release(&mut self, lease: Lease) -> Result<(), Fault> {
+        let released = Tx::writing(&self.conn).and_then(|tx| {
+            give_back(&self.conn, &lease)?;
+            tx.commit()
+        });
+        if released.is_err() {
+            self.unreleased.push(lease);
         }
-        tx.commit()
+        released
     }
 
     /// The row of a thread under a lease that still holds.
@@ -142,23 +158,38 @@ impl Inner {
         row.filter(|row| row.epoch == lease.epoch).ok_or_else(|| fenced(&lease.thread).into())
     }
 
-    fn forget(&self, row: &Row) -> Result<(), Fault> {
-        let sql = "DELETE FROM record WHERE at >= ?1 AND at < ?2";
-        for turn in records::turns_of(&self.conn, row.id)? {
-            let (from, to) = records::places(turn);
-            self.conn.prepare_cached(sql)?.execute([from, to])?;
-        }
-        self.conn.prepare_cached("DELETE FROM turn WHERE thread = ?1")?.execute([row.id])?;
-        self.conn.prepare_cached("DELETE FROM thread WHERE id = ?1")?.execute([row.id])?;
-        Ok(())
-    }
-
     fn delete(&mut self, lease: &Lease) -> Result<(), Fault> {
         let tx = Tx::writing(&self.conn)?;
         let row = self.leased(lease)?;
-        self.forget(&row)?;
+        forget(&self.conn, &row)?;
         tx.commit()
     }
+}
+
+/// Gives a thread back, where the lease still holds.
+fn give_back(conn: &Connection, lease: &Lease) -> Result<(), Fault> {
+    match Row::find(conn, &lease.thread)? {
+        Some(row) if row.epoch == lease.epoch && row.turns == 0 => forget(conn, &row),
+        Some(mut row) if row.epoch == lease.epoch => {
+            row.holder = None;
+            if row.written == row.epoch && !row.noted {
+                row.updated = now();
+            }
+            row.save(conn)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes away a thread with all its turns.
+fn forget(conn: &Connection, row: &Row) -> Result<(), Fault> {
+    for turn in records::turns_of(conn, row.id)? {
+        let (from, to) = records::places(turn);
+        conn.prepare_cached("DELETE FROM record WHERE at >= ?1 AND at < ?2")?.execute([from, to])?;
+    }
+    conn.prepare_cached("DELETE FROM turn WHERE thread = ?1")?.execute([row.id])?;
+    conn.prepare_cached("DELETE FROM thread WHERE id = ?1")?.execute([row.id])?;
+    Ok(())
 }
 
 /// Who a holder is, where it lives.
@@ -175,7 +206,7 @@ impl Store for SqliteStore {
     }
 
     fn release(&self, lease: Lease) -> Result<(), StoreError> {
-        self.with(|inner| inner.release(&lease))
+        self.with(|inner| inner.release(lease))
     }
 
     fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {

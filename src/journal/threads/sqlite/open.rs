@@ -40,6 +40,7 @@ const TABLES: [&str; 8] = [
 /// Opens a store, or makes one where there is nothing.
 pub(super) fn open(path: &Path, durability: Durability) -> Result<Connection, Fault> {
     ours(path)?;
+    super::wal::whole(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
