@@ -110,8 +110,11 @@ impl Redactor {
                         description,
                         hitl_question,
                     } = step;
-                    let texts = [id, with, input_from, task, description, hitl_question];
+                    let texts = [id, input_from, task, description, hitl_question];
                     texts.into_iter().flatten().chain(depends_on).chain([tool]).for_each(&mut clean);
+                    if let Some(with) = with {
+                        *with = self.text(std::mem::take(with).into_string()).into_boxed_str();
+                    }
                     if let Some(input) = input {
                         self.value(input);
                     }

@@ -4,7 +4,7 @@
 //! Anything else that does not read is an error that names the line.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::durability::Durability;
@@ -90,6 +90,11 @@ impl FileJournal {
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
+    }
+
+    /// How many records it holds.
+    pub(super) fn len(&self) -> u64 {
+        self.len
     }
 
     fn read(&self) -> Result<Contents, JournalError> {
@@ -220,8 +225,27 @@ fn is_torn_header(bytes: &[u8]) -> bool {
     !bytes.contains(&b'\n') && is_torn(bytes, 0) && sealed(Seal::new(), bytes).is_none()
 }
 
+/// The records of a journal that somebody may be writing to meanwhile.
+pub(super) fn read(path: &Path) -> Result<Vec<Record>, JournalError> {
+    let bytes = std::fs::read(path).map_err(|error| io(path, "cannot be read", &error))?;
+    Ok(contents(&bytes).map_err(|error| error.within(path.display()))?.records)
+}
+
+/// The record of a file's first line; none where it is not whole.
+pub(super) fn first(line: &[u8]) -> Result<Option<Record>, JournalError> {
+    Ok(contents(line)?.records.pop())
+}
+
+/// Whether a file holds a whole record, or anything else that is no torn first line.
+pub(super) fn is_begun(path: &Path) -> Result<bool, JournalError> {
+    let mut line = Vec::new();
+    let read = File::open(path).and_then(|file| BufReader::new(file).read_until(b'\n', &mut line));
+    read.map_err(|error| io(path, "cannot be read", &error))?;
+    Ok(!is_torn_header(&line))
+}
+
 /// Makes a file's name in its folder durable, where the system can.
-fn sync_folder(path: &Path) -> std::io::Result<()> {
+pub(super) fn sync_folder(path: &Path) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if cfg!(unix) { File::open(folder.unwrap_or(Path::new(".")))?.sync_all() } else { Ok(()) }
 }

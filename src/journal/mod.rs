@@ -3,7 +3,8 @@
 //!
 //! - [`Record`]: what a journal holds; [`fold`]: what it means.
 //! - [`Journal`]: where records go; [`MemoryJournal`] and [`FileJournal`] keep them.
-//! - [`Store`]: where threads are kept, each a sequence of journals; [`MemoryStore`] keeps them.
+//! - [`Store`]: where threads are kept, each a sequence of journals; [`MemoryStore`], [`LinesStore`]
+//!   and `SqliteStore` keep them.
 //! - [`Fixture`]: a journal made readable, with each request as it was rendered.
 //! - [`Drift`]: how a replay differs from its recording; [`diverges`]: where a stored run would now take
 //!   another path.
@@ -34,5 +35,7 @@ pub use standing::{Standing, asks, in_doubt, is_once};
 pub use store::{Journal, JournalError, JournalErrorKind, MemoryJournal};
 #[cfg(feature = "sqlite")]
 pub use threads::SqliteStore;
-pub use threads::{Claim, Cursor, Lease, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId};
+pub use threads::{
+    Claim, Cursor, Lease, LinesStore, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId,
+};
 pub use verify::{Divergence, diverges};

@@ -108,6 +108,9 @@ impl Store for MemoryStore {
         for (index, record) in (index..).zip(&records) {
             belongs(record, &lease.thread, turn, index)?;
         }
+        if records.is_empty() {
+            return Ok(());
+        }
         if at == thread.turns.len() {
             thread.turns.push(Vec::new());
         }

@@ -8,6 +8,7 @@
 //! over nothing is appended any more.
 
 mod id;
+mod lines;
 mod list;
 mod memory;
 #[cfg(feature = "sqlite")]
@@ -17,6 +18,7 @@ use std::fmt;
 use std::fs::File;
 
 pub use id::ThreadId;
+pub use lines::LinesStore;
 pub use list::{Cursor, Listed, Order, Query};
 pub use memory::MemoryStore;
 #[cfg(feature = "sqlite")]

@@ -1,0 +1,270 @@
+//! Threads in a folder of JSON-lines files: nothing but files that anybody can read.
+//!
+//! ```text
+//! <root>/=format          which version's it is
+//! <root>/=lock            held for a moment by whoever takes or gives back a thread
+//! <root>/<thread>/lock    held by whoever has the thread
+//! <root>/<thread>/000000.jsonl, 000001.jsonl, …    its turns, each a journal
+//! <root>/<thread>/standing.json                    where the last one stood, for lists
+//! ```
+//!
+//! - `place.rs`: names and places; `standing.rs` the note for lists; `list.rs` lists and check.
+
+mod list;
+mod place;
+mod standing;
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::list::title;
+use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, belongs, fenced};
+use crate::journal::{Durability, FileJournal, Journal, JournalError, Record, Standing, file};
+use place::io;
+use standing::Noted;
+
+/// Keeps threads in a folder: a folder for each thread, a journal file for each turn.
+///
+/// A thread whose name is of `a`–`z`, `0`–`9`, `.`, `_` and `-` is found under its name, any other under
+/// a digest of it; its journals say whose they are. Whoever has a thread holds the system's lock on a
+/// file of it, so a thread cannot be taken over from a writer that lives: [`Claim::TakeOver`] is refused
+/// as [`StoreError::AlreadyRunning`]. A list reads a little of every thread; for thousands of them there
+/// is `SqliteStore`.
+///
+/// ```
+/// use planwright::journal::{Claim, Durability, LinesStore, Query, Store};
+///
+/// let folder = tempfile::tempdir()?;
+/// let store = LinesStore::open(folder.path().join("threads"), Durability::Full)?;
+/// let lease = store.claim(&"demo".parse()?, Claim::New)?;
+/// store.release(lease)?;
+/// assert!(store.list(&Query::default())?.is_empty(), "nothing was written");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct LinesStore {
+    root: PathBuf,
+    durability: Durability,
+    /// The turns that are being written to.
+    open: Mutex<BTreeMap<ThreadId, (u32, FileJournal)>>,
+}
+
+impl LinesStore {
+    /// Opens a folder of threads, or makes one where there is none or an empty one.
+    ///
+    /// # Errors
+    /// Where it is another version's or holds other things, and where it cannot be read or made. Nothing
+    /// is made or changed then.
+    pub fn open(root: impl Into<PathBuf>, durability: Durability) -> Result<Self, StoreError> {
+        let root = root.into();
+        place::open(&root, durability)?;
+        Ok(LinesStore { root, durability, open: Mutex::new(BTreeMap::new()) })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    fn folder(&self, thread: &ThreadId) -> PathBuf {
+        self.root.join(place::folder(thread))
+    }
+
+    fn journals(&self) -> MutexGuard<'_, BTreeMap<ThreadId, (u32, FileJournal)>> {
+        // A journal that a panic left in the middle of an append is looked at anew by its next.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Held while a thread is taken or given back, and, shared, while somebody looks who has it: for
+    /// looking is a lock as well.
+    fn gate(&self, shared: bool) -> Result<File, JournalError> {
+        let path = self.root.join("=lock");
+        let gate = OpenOptions::new().read(true).append(true).create(true).open(&path);
+        let locked = gate.and_then(|gate| {
+            if shared { gate.lock_shared() } else { gate.lock() }?;
+            Ok(gate)
+        });
+        locked.map_err(|error| io(&path, "cannot be locked", &error))
+    }
+
+    /// The number of the next turn.
+    fn next(&self, thread: &ThreadId) -> Result<u32, StoreError> {
+        Ok(place::turns(&self.folder(thread))?)
+    }
+
+    /// How many turns a thread has, of which there is at least one.
+    fn known(&self, thread: &ThreadId) -> Result<u32, StoreError> {
+        match place::turns(&self.folder(thread))? {
+            0 => Err(StoreError::NoThread { thread: thread.clone() }),
+            turns => Ok(turns),
+        }
+    }
+
+    /// Takes the lock of a thread, and writes down who has it.
+    fn lock(&self, thread: &ThreadId) -> Result<File, StoreError> {
+        let folder = self.folder(thread);
+        let path = folder.join("lock");
+        let fail = |error: std::io::Error| io(&path, "cannot be locked", &error);
+        if !folder.is_dir() {
+            std::fs::create_dir_all(&folder).map_err(fail)?;
+            self.sync(&folder).map_err(fail)?;
+        }
+        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let mut lock = options.map_err(fail)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = lock.read_to_string(&mut holder);
+                return Err(StoreError::AlreadyRunning { thread: thread.clone(), holder });
+            }
+            Err(TryLockError::Error(error)) => return Err(fail(error).into()),
+        }
+        let holder = format!("process {}", std::process::id());
+        lock.set_len(0).and_then(|()| lock.rewind()).map_err(fail)?;
+        lock.write_all(holder.as_bytes()).map_err(fail)?;
+        Ok(lock)
+    }
+
+    /// Makes the name of a file or folder durable, where that is asked for.
+    fn sync(&self, path: &Path) -> std::io::Result<()> {
+        if self.durability == Durability::Full { file::sync_folder(path) } else { Ok(()) }
+    }
+
+    /// The journal of a turn, at the end of what stands there.
+    fn journal(&self, thread: &ThreadId, turn: u32, index: u64) -> Result<FileJournal, StoreError> {
+        let folder = self.folder(thread);
+        let (path, turns) = (place::turn(&folder, turn), place::turns(&folder)?);
+        let journal = match (turn, index) {
+            (turn, 0) if turn == turns => FileJournal::create(path),
+            (turn, _) if turn >= turns => Err(JournalError::stale(index, 0)),
+            _ => FileJournal::open(path),
+        };
+        Ok(journal?.durability(self.durability))
+    }
+}
+
+impl Store for LinesStore {
+    fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
+        let gate = self.gate(false)?;
+        let folder = self.folder(thread);
+        let known = place::turns(&folder)? > 0;
+        match claim {
+            Claim::New if known => return Err(StoreError::Exists { thread: thread.clone() }),
+            Claim::Known | Claim::TakeOver if !known => {
+                return Err(StoreError::NoThread { thread: thread.clone() });
+            }
+            _ => {}
+        }
+        if let Some(header) = place::header(&folder)? {
+            let of = |error: JournalError| error.within(folder.display());
+            belongs(&Record::Header(header), thread, 0, 0).map_err(of)?;
+        }
+        let lock = self.lock(thread)?;
+        drop(gate);
+        Ok(Lease { thread: thread.clone(), epoch: 0, lock: Some(lock) })
+    }
+
+    fn release(&self, lease: Lease) -> Result<(), StoreError> {
+        let _gate = self.gate(false)?;
+        self.journals().remove(&lease.thread);
+        let folder = self.folder(&lease.thread);
+        let empty = lease.lock.is_some() && place::turns(&folder)? == 0;
+        drop(lease);
+        if empty {
+            // What is left of a thread that was never begun, or a turn that was never whole.
+            std::fs::remove_dir_all(&folder).map_err(|error| io(&folder, "cannot be taken away", &error))?;
+        }
+        Ok(())
+    }
+
+    fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
+        if lease.lock.is_none() {
+            return Err(fenced(&lease.thread).into());
+        }
+        for (index, record) in (index..).zip(&records) {
+            belongs(record, &lease.thread, turn, index)?;
+        }
+        let mut journals = self.journals();
+        let mut journal = match journals.remove(&lease.thread) {
+            Some((open, journal)) if open == turn => journal,
+            _ if records.is_empty() && index == 0 && self.next(&lease.thread)? == turn => return Ok(()),
+            _ => self.journal(&lease.thread, turn, index)?,
+        };
+        journal.append(index, records)?;
+        // After a failure it is not kept open: what stands there is looked at anew.
+        journals.insert(lease.thread.clone(), (turn, journal));
+        Ok(())
+    }
+
+    fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &Standing) -> Result<(), StoreError> {
+        if lease.lock.is_none() {
+            return Err(fenced(&lease.thread).into());
+        }
+        let (folder, thread) = (self.folder(&lease.thread), lease.thread.clone());
+        let path = place::turn(&folder, turn);
+        let len = match self.journals().get(&thread) {
+            Some((open, journal)) if *open == turn => journal.len(),
+            _ => FileJournal::open(&path)?.len(),
+        };
+        if len != index || place::turns(&folder)? != turn + 1 {
+            return Ok(());
+        }
+        let bytes = std::fs::metadata(&path).map_err(|error| io(&path, "cannot be read", &error))?.len();
+        let title = place::header(&folder)?.map(|header| title(&header.input.question)).unwrap_or_default();
+        Ok(Noted::new(thread, title, turn + 1, (index, bytes), standing.clone()).save(&folder)?)
+    }
+
+    fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {
+        self.known(thread)
+    }
+
+    fn records(&self, thread: &ThreadId, turn: u32) -> Result<Vec<Record>, StoreError> {
+        let turns = self.known(thread)?;
+        if turn >= turns {
+            return Err(StoreError::NoTurn { thread: thread.clone(), turn, turns });
+        }
+        let path = place::turn(&self.folder(thread), turn);
+        let records = file::read(&path)?;
+        for (index, record) in (0..).zip(&records) {
+            belongs(record, thread, turn, index).map_err(|error| error.within(path.display()))?;
+        }
+        Ok(records)
+    }
+
+    fn list(&self, query: &Query) -> Result<Vec<Listed>, StoreError> {
+        self.listed(query)
+    }
+
+    fn unnoted(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.not_noted()
+    }
+
+    fn delete(&self, lease: Lease) -> Result<(), StoreError> {
+        if lease.lock.is_none() {
+            return Err(fenced(&lease.thread).into());
+        }
+        let gate = self.gate(false)?;
+        let folder = self.folder(&lease.thread);
+        self.journals().remove(&lease.thread);
+        drop(lease);
+        // It is gone at once or not at all; what is left of it has a name that is no thread's.
+        let away = self.root.join(format!(".gone-{}", place::unique()));
+        let fail = |error: std::io::Error| io(&folder, "cannot be taken away", &error);
+        std::fs::rename(&folder, &away).and_then(|()| self.sync(&folder)).map_err(fail)?;
+        drop(gate);
+        let _ = std::fs::remove_dir_all(&away);
+        Ok(())
+    }
+
+    fn vacuum(&self) -> Result<(), StoreError> {
+        self.cleared()
+    }
+
+    fn check(&self) -> Result<Vec<String>, StoreError> {
+        self.checked()
+    }
+}

@@ -1,0 +1,56 @@
+//! Where a thread stands, noted beside its turns. Nothing rests on it: where it does not fit what stands
+//! there, it is worked out from the records.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::place;
+use crate::journal::{JournalError, Standing, ThreadId};
+use crate::spec::Digest;
+
+/// What `standing.json` holds.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Noted {
+    pub thread: ThreadId,
+    pub title: String,
+    pub turns: u32,
+    /// How many records and bytes the last turn had.
+    pub records: u64,
+    pub bytes: u64,
+    pub standing: Standing,
+    /// Of all of the above.
+    seal: Digest,
+}
+
+impl Noted {
+    pub fn new(thread: ThreadId, title: String, turns: u32, at: (u64, u64), standing: Standing) -> Self {
+        let (records, bytes) = at;
+        let seal = Digest::of([]);
+        let noted = Noted { thread, title, turns, records, bytes, standing, seal };
+        Noted { seal: noted.sealed(), ..noted }
+    }
+
+    fn sealed(&self) -> Digest {
+        let numbers = (self.turns, self.records, self.bytes);
+        let text = serde_json::to_vec(&(&self.thread, &self.title, numbers, &self.standing));
+        Digest::of([text.unwrap_or_default().as_slice()])
+    }
+
+    /// What was noted, where it is of all that stands in the folder now.
+    pub fn read(folder: &Path, turns: u32) -> Option<Noted> {
+        let noted: Noted = serde_json::from_slice(&std::fs::read(folder.join(NAME)).ok()?).ok()?;
+        let bytes = std::fs::metadata(place::turn(folder, turns.checked_sub(1)?)).ok()?.len();
+        (noted.seal == noted.sealed() && noted.turns == turns && noted.bytes == bytes).then_some(noted)
+    }
+
+    /// Puts it in the place of what was noted before.
+    pub fn save(&self, folder: &Path) -> Result<(), JournalError> {
+        let (path, new) = (folder.join(NAME), folder.join("standing.new"));
+        let fail = |error: std::io::Error| place::io(&path, "cannot be written", &error);
+        let text = serde_json::to_vec(self).map_err(|error| fail(error.into()))?;
+        std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &path)).map_err(fail)
+    }
+}
+
+const NAME: &str = "standing.json";
