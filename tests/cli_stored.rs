@@ -27,7 +27,10 @@ fn every_turn_becomes_a_fixture_that_replays() {
     home.check(&["threads", "export", THREAD, "--output", "fixtures/two.json"], 0);
     home.check(&["replay", "fixtures"], 0);
     let question = |name: &str| Fixture::load(home.path(name)).unwrap().input.question;
-    assert_eq!((question("fixtures/one.json"), question("fixtures/two.json")), ("12/4+9?".into(), "7*6?".into()));
+    assert_eq!(
+        (question("fixtures/one.json"), question("fixtures/two.json")),
+        ("12/4+9?".into(), "7*6?".into())
+    );
     let said = home.check(&["fixture", "from", THREAD], 0);
     assert_eq!(said.stdout, std::fs::read_to_string(home.path("fixtures/two.json")).unwrap());
 }
@@ -46,7 +49,8 @@ fn key_that_is_configured_later_is_in_no_fixture() {
     const KEY: &str = "tvly-1234567890abcdef";
     let home = Home::new();
     home.write("notes/a.md", &format!("# 보일러\n보일러 점검 번호는 {KEY} 이다.\n"));
-    let args = ["run", "--offline", "--docs", "notes", "--tools", "docs", "--thread", THREAD, "보일러 점검 번호는?"];
+    let args =
+        ["run", "--offline", "--docs", "notes", "--tools", "docs", "--thread", THREAD, "보일러 점검 번호는?"];
     assert!(home.check(&args, 0).stdout.contains(KEY));
     let export = |name: &str, value: &str| {
         let mut program = home.program();
@@ -87,9 +91,14 @@ fn stored_run_that_would_take_another_path_is_named_with_its_first_record() {
     let spec = home.check(&["agents", "show", "validated"], 0).stdout;
     let (head, rest) = spec.split_once("[roles.validator]").expect("a validator");
     let prompt = rest.find("prompt = \"\"\"").expect("its prompt") + "prompt = \"\"\"".len();
-    home.write("mine.toml", &format!("{head}[roles.validator]{}\nBe strict.{}", &rest[..prompt], &rest[prompt..]));
+    home.write(
+        "mine.toml",
+        &format!("{head}[roles.validator]{}\nBe strict.{}", &rest[..prompt], &rest[prompt..]),
+    );
     let said = home.check(&["replay", "--all-stored", "--spec", "mine.toml"], 1);
-    for text in ["보고서, turn 1: record ", "보고서, turn 2: record ", "validate.1.1 asks validator something else"] {
+    for text in
+        ["보고서, turn 1: record ", "보고서, turn 2: record ", "validate.1.1 asks validator something else"]
+    {
         assert!(said.stdout.contains(text), "expected {text:?} in:\n{}", said.stdout);
     }
     assert!(said.stdout.ends_with("2 stored turns: 0 the same, 2 on another path\n"), "{}", said.stdout);

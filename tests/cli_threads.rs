@@ -54,7 +54,8 @@ fn earlier_turns_are_told_to_an_agent_that_remembers() {
     let reply = r#"{"goal": "greet", "steps": [{"tool": "final_answer", "input": "안녕하세요"}]}"#;
     let server = Server::answering([Answer::reply(reply)]);
     let url = server.url();
-    let args = ["--agent", "conversational", "--base-url", &url, "--model", "m", "--quiet", "--thread", THREAD];
+    let args =
+        ["--agent", "conversational", "--base-url", &url, "--model", "m", "--quiet", "--thread", THREAD];
     check(home.program().arg("chat").args(args), "내 이름은 김철수야\n", 0);
     let first = server.count();
     check(home.program().arg("chat").args(args), "내 이름이 뭐야?\n", 0);
@@ -84,9 +85,17 @@ fn list_is_a_table_whose_columns_line_up_in_korean_and_fit_the_terminal() {
     waits(&home, THREAD);
     let said = home.check(&["threads", "list"], 0);
     let lines: Vec<&str> = said.stdout.lines().collect();
-    assert!(lines[0].starts_with("thread  status   turns  updated           first question"), "{}", said.stdout);
+    assert!(
+        lines[0].starts_with("thread  status   turns  updated           first question"),
+        "{}",
+        said.stdout
+    );
     assert!(lines[1].starts_with("보고서  waiting  1      20"), "{}", said.stdout);
-    assert!(lines[2].starts_with("sums    done     1      20") && lines[2].ends_with("12/4+9?"), "{}", said.stdout);
+    assert!(
+        lines[2].starts_with("sums    done     1      20") && lines[2].ends_with("12/4+9?"),
+        "{}",
+        said.stdout
+    );
     for columns in [30, 31, 60] {
         let mut program = home.program();
         let said = check(program.env("COLUMNS", columns.to_string()).args(["threads", "list"]), "", 0);
@@ -104,7 +113,8 @@ fn list_goes_page_by_page_and_says_how() {
         let said = check(home.program().args(["threads", "list", "--json"]).args(args), "", 0);
         let object: Value = serde_json::from_str(&said.stdout).unwrap();
         let threads = object["threads"].as_array().unwrap().iter();
-        let names: Vec<String> = threads.map(|listed| listed["thread"].as_str().unwrap().to_owned()).collect();
+        let names: Vec<String> =
+            threads.map(|listed| listed["thread"].as_str().unwrap().to_owned()).collect();
         (names, object["next"].as_str().map(str::to_owned))
     };
     assert_eq!(names(&["--prefix", "보고서"]), (vec!["보고서 2".to_owned(), "보고서 1".to_owned()], None));
@@ -128,12 +138,23 @@ fn store_is_chosen_by_flag_environment_and_configuration() {
     let args = ["run", "--offline", "--quiet", "--tools", "calc", "--thread", "named", "7*6?"];
     check(program.env("PLANWRIGHT_STORE", "env.db").args(args), "", 0);
     check(home.program().env("PLANWRIGHT_STORE", "env.db").args(args).args(["--store", "flag.db"]), "", 0);
-    for (store, thread) in [("env.db", "named"), ("flag.db", "named"), ("config/planwright/kept.db", "configured")] {
+    for (store, thread) in
+        [("env.db", "named"), ("flag.db", "named"), ("config/planwright/kept.db", "configured")]
+    {
         for args in [["threads", "--store", store, "list"], ["threads", "list", "--store", store]] {
             let said = home.check(&args, 0);
-            assert!(said.stdout.contains(thread) && said.stdout.lines().count() == 2, "{store}:\n{}", said.stdout);
+            assert!(
+                said.stdout.contains(thread) && said.stdout.lines().count() == 2,
+                "{store}:\n{}",
+                said.stdout
+            );
         }
     }
+    let lines = ["--store", "lines/"];
+    check(home.program().args(args).args(lines), "", 0);
+    assert!(home.path("lines").is_dir());
+    let said = check(home.program().args(["threads", "list"]).args(lines), "", 0);
+    assert!(said.stdout.contains("named") && said.stdout.lines().count() == 2, "{}", said.stdout);
     refused(&home, &["threads", "list", "--durability", "some"], &["full, normal"]);
     let mut program = home.program();
     let said = check(program.env("PLANWRIGHT_DURABILITY", "some").args(["threads", "list"]), "", 2);
@@ -145,6 +166,9 @@ fn store_is_chosen_by_flag_environment_and_configuration() {
 #[test]
 fn every_run_is_kept_where_the_configuration_says_so() {
     let home = Home::new();
+    home.write("config/planwright/config.toml", "[persistence]\nmode = 'lines'\n");
+    home.check(&["run", "--offline", "--quiet", "--tools", "calc", "12/4+9?"], 0);
+    assert!(home.path("data/planwright/threads").is_dir());
     home.write("config/planwright/config.toml", "[persistence]\nmode = 'sqlite'\n");
     let said = home.check(&["run", "--offline", "--tools", "calc", "12/4+9?"], 0);
     let (_, name) = said.stderr.split_once("kept as the thread ").expect("the name is said");
@@ -152,7 +176,11 @@ fn every_run_is_kept_where_the_configuration_says_so() {
     let said = home.check(&["threads", "show", name], 0);
     assert!(said.stdout.contains("12/4+9?"), "{}", said.stdout);
     home.check(&["run", "--offline", "--quiet", "--tools", "calc", "--journal", "run.jsonl", "12/4+9?"], 0);
-    assert_eq!(home.check(&["threads", "list"], 0).stdout.lines().count(), 2, "a journal is kept where it says");
+    assert_eq!(
+        home.check(&["threads", "list"], 0).stdout.lines().count(),
+        2,
+        "a journal is kept where it says"
+    );
 }
 
 #[test]
@@ -180,7 +208,8 @@ fn thread_is_run_by_one_process_at_a_time() {
 
     // Its process has ended: the question can be gone on with, and a new one has to wait for it.
     let said = home.check(&["run", "--offline", "--thread", THREAD, "1+1?"], 3);
-    for text in ["has not ended", "planwright threads resume 보고서", "planwright threads cancel 보고서"] {
+    for text in ["has not ended", "planwright threads resume 보고서", "planwright threads cancel 보고서"]
+    {
         assert!(said.stderr.contains(text), "expected {text:?} in:\n{}", said.stderr);
     }
     assert!(home.check(&["threads", "list"], 0).stdout.contains("보고서  unfinished"));
@@ -210,7 +239,11 @@ fn interrupted_turn_goes_on_with_the_model_it_began_with_or_one_that_is_chosen()
 fn chat_goes_on_with_an_interrupted_turn_or_ends_it() {
     let args = ["chat", "--offline", "--thread", THREAD];
     let said = check(interrupted().program().args(args), "/resume\n", 0);
-    assert!(said.stderr.contains("\"6*7?\" was stopped before its answer: /resume goes on"), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("\"6*7?\" was stopped before its answer: /resume goes on"),
+        "{}",
+        said.stderr
+    );
     assert!(said.stdout.contains("42"), "{}", said.stdout);
     let said = check(interrupted().program().args(args), "1+1?\n/cancel\n1+1?\n", 0);
     assert!(said.stderr.contains("has not ended") && said.stderr.contains("ended\n"), "{}", said.stderr);
@@ -249,7 +282,11 @@ fn fork_before_an_answer_takes_another_and_leaves_the_first_as_it_was() {
     home.check(&args, 1);
     assert_eq!(home.check(&["threads", "show", "--records", THREAD], 0).stdout, before);
     let said = home.check(&["threads", "show", "다시"], 0);
-    assert!(said.stdout.contains("from      보고서, turn 1, ") && said.stdout.contains("failed"), "{}", said.stdout);
+    assert!(
+        said.stdout.contains("from      보고서, turn 1, ") && said.stdout.contains("failed"),
+        "{}",
+        said.stdout
+    );
 
     home.check(&["threads", "fork", THREAD, "--to", "처음부터", "--at", "1"], 0);
     let fork = |args: &[&str], expect: &[&str]| {
@@ -300,7 +337,11 @@ fn prune_deletes_what_has_ended_and_nothing_else() {
 fn wrong_inputs_are_explained() {
     let home = Home::new();
     ask(&home, THREAD, "12/4+9?");
-    refused(&home, &["threads", "list", "--after", "yesterday"], &["--after: expected a cursor", "yesterday"]);
+    refused(
+        &home,
+        &["threads", "list", "--after", "yesterday"],
+        &["--after: expected a cursor", "yesterday"],
+    );
     refused(&home, &["threads", "list", "--status", "lost"], &["in_doubt"]);
     refused(&home, &["threads", "list", "--limit", "0"], &["--limit"]);
     refused(&home, &["threads", "show", " x"], &["neither begins nor ends with white space"]);
@@ -325,7 +366,14 @@ fn what_is_no_store_is_refused_and_left_as_it_was() {
     }
     let text = std::fs::read_to_string(home.path("letter.db")).unwrap();
     assert!(text.starts_with("Dear Kim"));
+    home.write("letters/one.txt", "Dear Kim");
+    std::fs::create_dir(home.path("empty")).unwrap();
+    refused(&home, &["threads", "list", "--store", "letters"], &["letters"]);
+    refused(&home, &["threads", "list", "--store", "empty"], &["empty: there is no store"]);
     refused(&home, &["threads", "list", "--store", "none.db"], &["none.db: there is no store"]);
+    for (folder, files) in [("letters", 1), ("empty", 0)] {
+        assert_eq!(std::fs::read_dir(home.path(folder)).unwrap().count(), files, "{folder}");
+    }
     assert!(!home.path("none.db").exists());
 }
 

@@ -148,11 +148,14 @@ fn waiting_lists_who_has_waited_longest_first() {
     is_in_doubt(&home, "송금");
     waits(&home, "나중 보고서");
     let said = home.check(&["waiting"], 0);
-    let places: Vec<usize> =
-        [THREAD, "송금", "나중 보고서"].iter().map(|thread| said.stdout.find(&format!("{thread}  turn 1, for ")).unwrap()).collect();
+    let places: Vec<usize> = [THREAD, "송금", "나중 보고서"]
+        .iter()
+        .map(|thread| said.stdout.find(&format!("{thread}  turn 1, for ")).unwrap())
+        .collect();
     assert!(places.is_sorted(), "{}", said.stdout);
     assert!(!said.stdout.contains("sums"), "{}", said.stdout);
-    let command = format!("planwright threads settle 송금 --token {} --happened OUTPUT", token(&home, "송금"));
+    let command =
+        format!("planwright threads settle 송금 --token {} --happened OUTPUT", token(&home, "송금"));
     for text in [ASKED, "in doubt: calc ", &command, "threads answer '나중 보고서' --token "] {
         assert!(said.stdout.contains(text), "expected {text:?} in:\n{}", said.stdout);
     }
@@ -193,7 +196,11 @@ fn write_in_doubt_stops_its_thread_until_somebody_says_what_became_of_it() {
             assert!(said.stderr.contains("in doubt") && said.stderr.contains(&command), "{}", said.stderr);
         }
         let said = threads(&home, &["settle", "--did-not-happen"], 2);
-        assert!(said.stderr.contains("expected the token") && said.stderr.contains(&command), "{}", said.stderr);
+        assert!(
+            said.stderr.contains("expected the token") && said.stderr.contains(&command),
+            "{}",
+            said.stderr
+        );
         let said = threads(&home, &["settle", "--token", "0123", "--did-not-happen"], 6);
         assert!(said.stderr.contains("the token is of another question"), "{}", said.stderr);
         threads(&home, &["settle", "--token", &token], 2);
@@ -207,8 +214,26 @@ fn settlement_is_written_down_and_taken_once() {
     threads(&home, &["settle", "--token", &token, "--stop", "은행에 물어봤다"], 130);
     let said = home.check(&["threads", "show", "--records", THREAD], 0);
     assert!(said.stdout.contains("은행에 물어봤다"), "{}", said.stdout);
-    let said = threads(&home, &["settle", "--token", &token, "--happened", "x"], 2);
-    assert!(said.stderr.contains("nothing is in doubt") || said.stderr.contains("the token"), "{}", said.stderr);
+    let said = threads(&home, &["settle", "--token", &token, "--happened", "x"], 6);
+    assert!(said.stderr.contains("the token is of another question"), "{}", said.stderr);
+
+    // What happened is not done again, what did not is done now: another one is in doubt no more.
+    for (word, said_of_it) in
+        [(&["--happened", "13"][..], "it happened"), (&["--did-not-happen"], "it did not happen")]
+    {
+        let home = in_doubt();
+        let token = cli_support::store::token(&home, THREAD);
+        let args: Vec<&str> = ["settle", "--token", &token].iter().chain(word).copied().collect();
+        threads(&home, &args, 0);
+        let shown = home.check(&["threads", "show", "--records", THREAD], 0);
+        assert!(
+            shown.stdout.contains(said_of_it) && shown.stdout.contains("turn 1  done"),
+            "{}",
+            shown.stdout
+        );
+        let said = threads(&home, &args, 6);
+        assert!(said.stderr.contains("was answered before"), "{}", said.stderr);
+    }
 }
 
 #[test]
@@ -217,7 +242,11 @@ fn thread_that_waits_can_be_ended() {
     let token = token(&home, THREAD);
     home.check(&["threads", "cancel", "--reason", "기한이 지났다", THREAD], 0);
     let said = home.check(&["threads", "show", THREAD], 0);
-    assert!(said.stdout.contains("turn 1  failed") && said.stdout.contains("기한이 지났다"), "{}", said.stdout);
+    assert!(
+        said.stdout.contains("turn 1  failed") && said.stdout.contains("기한이 지났다"),
+        "{}",
+        said.stdout
+    );
     let said = home.check(&["threads", "cancel", THREAD], 2);
     assert!(said.stderr.contains("the run has ended"), "{}", said.stderr);
     threads(&home, &["answer", "--token", &token, "--respond", "네"], 6);
