@@ -394,7 +394,7 @@ fn command_that_is_said_can_be_typed_in_a_shell() {
     waits(&home, thread);
     let command = cli_support::store::open(&home, thread)["commands"][0].as_str().unwrap().to_owned();
     let bin = std::path::Path::new(env!("CARGO_BIN_EXE_planwright")).parent().unwrap().to_owned();
-    let mut shell = std::process::Command::new("sh");
+    let mut shell = std::process::Command::new("/bin/sh");
     shell.envs(home.program().get_envs().filter_map(|(name, value)| Some((name, value?))));
     shell.current_dir(home.path("")).env("PATH", bin);
     let said = check(shell.args(["-c", &format!("{command} --offline")]), "", 0);
