@@ -377,6 +377,48 @@ fn what_is_no_store_is_refused_and_left_as_it_was() {
     assert!(!home.path("none.db").exists());
 }
 
+#[test]
+fn damage_is_found_and_hides_nothing_else() {
+    fn journals(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                journals(&entry, found);
+            } else if std::fs::read(&entry).unwrap().windows(6).any(|bytes| bytes == b"12/4+9") {
+                found.push(entry);
+            }
+        }
+    }
+    let home = Home::new();
+    let asked = |question: &str| {
+        let args =
+            ["run", "--offline", "--quiet", "--tools", "calc", "--store", "lines/", "--thread", THREAD];
+        check(home.program().args(args).arg(question), "", 0);
+    };
+    asked("12/4+9?");
+    asked("7*6?");
+    assert_eq!(home.check(&["threads", "check", "--store", "lines"], 0).stdout, "all is as it was written\n");
+    let mut found = Vec::new();
+    journals(&home.path("lines"), &mut found);
+    for path in found {
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("12/4+9", "12/4+8")).unwrap();
+    }
+    let said = home.check(&["threads", "check", "--store", "lines"], 1);
+    assert!(said.stdout.contains("line 1: the seal does not fit"), "{}", said.stdout);
+    let said = home.check(&["threads", "show", "--store", "lines", THREAD], 1);
+    assert!(
+        said.stdout.contains("turn 1  unreadable") && said.stdout.contains("turn 2  done"),
+        "{}",
+        said.stdout
+    );
+    let said = home.check(&["replay", "--all-stored", "--store", "lines"], 2);
+    assert!(
+        said.stdout.contains("2 stored turns: 1 the same, 0 on another path, 1 unreadable"),
+        "{}",
+        said.stdout
+    );
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn folder_that_takes_no_file_is_said() {
