@@ -159,7 +159,7 @@ fn trace_reads_journals_whole_and_torn() {
 
     interrupted_journal(&home.path("torn.jsonl"));
     let whole = std::fs::read_to_string(home.path("torn.jsonl")).unwrap();
-    home.write("torn.jsonl", &format!("{whole}{{\"answered\": {{\"mod"));
+    home.write("torn.jsonl", &format!("{whole}{} {{\"answered\":{{\"mod", "0f".repeat(16)));
     let said = home.check(&["trace", "torn.jsonl"], 0);
     assert!(said.stdout.contains("VALIDATE  unfinished"), "{}", said.stdout);
 

@@ -93,6 +93,10 @@ fn nonsense_names_the_json_path() {
         r#"{"goal": "g", "steps": [{"tool": "wiki", "input": "x"}, {"tool": 3}]}"#,
         "$.steps[1].tool: invalid type: integer `3`, expected a string",
     );
+    refuses(
+        r#"{"goal": "g", "steps": [{"tool": "wiki", "input": "x", "agent": "a", "team": null}]}"#,
+        "$.steps[0]: duplicate field `agent`",
+    );
     let cut = &GOOD[..GOOD.len() - 10];
     assert!(
         read(cut).expect_err("cut").starts_with("$: expected a whole JSON object, found one that is cut off")

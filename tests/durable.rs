@@ -6,9 +6,7 @@ mod stage;
 use std::sync::Arc;
 
 use planwright::driver::{Agent, Settlement, Stopped, Threads, token};
-use planwright::journal::{
-    Claim, MemoryStore, Query, Record, Standing, Store, StoreError, ThreadId, Word, fold,
-};
+use planwright::journal::{Claim, MemoryStore, Query, Record, Standing, StoreError, ThreadId, Word, fold};
 use planwright::machine::{ErrorCode, Event, HumanAnswer};
 use planwright::model::ScriptedModel;
 use planwright::spec::{Memory, Spec};
@@ -171,7 +169,9 @@ fn changed_rules_are_refused_in_a_thread_too() {
 fn in_doubt(threads: &Threads, thread: &ThreadId) -> Vec<Record> {
     let (agent, _, _) =
         agent(spec("plan-then-execute"), &[plan(&[("find", "x"), ("send", "y")]), answer("끝")]);
-    let whole = agent.run("q").unwrap().records().to_vec();
+    let mut whole = agent.run("q").unwrap().records().to_vec();
+    let Record::Header(header) = &mut whole[0] else { panic!("a header") };
+    header.thread = thread.to_string();
     let requested = |record: &Record| matches!(record, Record::Requested { effect, .. } if effect.to_string() == "step.1.2.1");
     let cut = whole.iter().position(requested).unwrap() + 1;
     let lease = threads.store().claim(thread, Claim::New).unwrap();

@@ -64,7 +64,8 @@ pub fn for_fixture(fixture: &Fixture, asked_for: Option<&str>, as_recorded: bool
     }
 }
 
-fn with_tools_of(shipped: Spec, recorded: &Spec) -> Spec {
+/// An agent with the tools that another spec has, and those that it alone has.
+pub fn with_tools_of(shipped: Spec, recorded: &Spec) -> Spec {
     let has = |spec: &Spec, name: &str| spec.tools.iter().any(|tool| tool.name == name);
     let own = recorded.tools.iter().filter(|tool| !has(&shipped, &tool.name)).cloned().collect::<Vec<_>>();
     let names = tool_names(recorded);

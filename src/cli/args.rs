@@ -1,14 +1,31 @@
 //! What may be typed. Every option is explained here and nowhere else.
 
-use std::path::PathBuf;
-
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 
 use super::style::Color;
 
+mod answer;
+mod checking;
 mod running;
+mod store;
+mod stored;
+mod thread;
+mod threads;
 
+pub use answer::AnswerArgs;
+pub use checking::{
+    AgentsArgs, AgentsCommand, CoverageArgs, DiagramArgs, Format, ReplayArgs, TraceArgs, VerifyArgs,
+};
+use checking::{COVERAGE_EXAMPLES, REPLAY_EXAMPLES, TRACE_EXAMPLES};
 pub use running::{AgentArgs, ChatArgs, Mode, ResumeArgs, RunArgs, ShowArgs, WorldArgs};
+pub use store::{ConfigArgs, StoreArgs};
+use stored::FROM_EXAMPLES;
+pub use stored::{FixtureArgs, FixtureCommand, FromArgs};
+pub use thread::{
+    AnswerThreadArgs, CancelArgs, Ended, ForkArgs, ResumeThreadArgs, RulesArgs, SettleArgs, ShowThreadArgs,
+};
+pub use threads::{CheckArgs, DeleteArgs, ListArgs, PruneArgs, ThreadsArgs, ThreadsCommand, WaitingArgs};
+use threads::{THREADS_EXAMPLES, WAITING_EXAMPLES};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,7 +36,8 @@ Examples:
   planwright run --record fixtures/sum.json \"12/4+9?\"
   planwright replay fixtures/
   planwright trace fixtures/sum.json
-  planwright chat --docs ./notes
+  planwright chat --thread 보고서 --docs ./notes
+  planwright waiting
 
 Without a model, a key and a base URL, an offline model answers with words out of your documents.";
 
@@ -49,10 +67,19 @@ pub enum Command {
     /// Go on with an interrupted or waiting run from its journal
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(Box<ResumeArgs>),
+    /// List, show, answer, fork and delete the threads that are kept
+    #[command(after_help = THREADS_EXAMPLES)]
+    Threads(Box<ThreadsArgs>),
+    /// List the runs that wait for people, the longest waiting first
+    #[command(after_help = WAITING_EXAMPLES)]
+    Waiting(WaitingArgs),
     /// Check fixtures: does each replay the same under the present rules?
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay(ReplayArgs),
+    /// Make a fixture out of a stored run
+    Fixture(FixtureArgs),
     /// Show the transitions of a recorded run as a table
+    #[command(after_help = TRACE_EXAMPLES)]
     Trace(TraceArgs),
     /// Draw an agent's phases
     Diagram(DiagramArgs),
@@ -75,7 +102,9 @@ impl Command {
             Command::Trace(args) => args.json,
             Command::Verify(args) => args.json,
             Command::Coverage(args) => args.json,
-            Command::Chat(_) | Command::Diagram(_) | Command::Agents(_) => false,
+            Command::Threads(args) => args.command.wants_json(),
+            Command::Waiting(args) => args.json,
+            Command::Fixture(_) | Command::Chat(_) | Command::Diagram(_) | Command::Agents(_) => false,
         }
     }
 }
@@ -85,6 +114,7 @@ Examples:
   planwright run \"How long is 5 km in miles?\"
   planwright run --docs ./notes --agent plan-then-execute \"환불 규정은?\"
   planwright run --journal run.jsonl \"...\"        then, after an interruption:  planwright resume run.jsonl
+  planwright run --thread 보고서 \"...\"             kept with the thread's earlier turns; see planwright threads
   planwright run --record sum.json \"12/4+9?\"      later, with no network:  planwright run --replay sum.json
   planwright run --json \"12/4+9?\" | jq .answer
   planwright run --events \"12/4+9?\" | jq -r .type
@@ -95,11 +125,13 @@ terminal, the run ends waiting (exit code 5); `planwright resume --respond TEXT 
 const CHAT_EXAMPLES: &str = "\
 Examples:
   planwright chat --docs ./notes
+  planwright chat --thread 보고서        goes on where the thread stands, also in another process
   printf '%s\\n' \"12/4+9?\" \"7*6?\" | planwright chat
 
 A line is a question, or the answer to the question that the agent has asked a person (`reject: REASON`
 says no). /trace shows the transitions of the last run, /history what is remembered, /help the commands,
-/quit ends; so does the end of the input. The exit code is that of the last question.";
+/quit ends; so does the end of the input. In a thread whose last question was stopped before its answer,
+/resume goes on with it and /cancel ends it. The exit code is that of the last question.";
 
 const SETTINGS: &str = "\
 Settings come from flags, else from the environment (OPENAI_API_KEY, OPENAI_BASE_URL, PLANWRIGHT_MODEL),
@@ -109,7 +141,9 @@ Its keys: base_url, model, api_key_env (the name of a variable, never the key), 
 structured_output, call_timeout_seconds, connect_timeout_seconds, max_tries, wiki_url, search_url,
 search_key_env, currency; tables: [prices.\"MODEL\"] with input, output and cached, for a million tokens each;
 [cache] with folder, entries and bytes, for agents whose policy says `enable_cache`; [embeddings] with model,
-base_url and api_key_env, for `hybrid_search`; contract and standard, the files that the contract tools read.";
+base_url and api_key_env, for `hybrid_search`; contract and standard, the files that the contract tools read;
+[persistence] with mode (memory, sqlite or lines), path and durability (full or normal), where threads are
+kept. Under sqlite and lines every run is kept, under memory only one with --thread.";
 
 fn run_help() -> String {
     format!("{RUN_EXAMPLES}\n\n{SETTINGS}\n\n{}", super::exit::Exit::table())
@@ -131,115 +165,3 @@ The run goes on under the rules in its journal. What was answered is not asked a
 have happened is not repeated (exit code 4). --respond, --approve, --reject, --edit and --edit-input answer
 the question that a waiting run has asked a person; an answer that does not fit is refused, and the run
 waits on (exit code 5).";
-
-const REPLAY_EXAMPLES: &str = "\
-Examples:
-  planwright replay fixtures/
-  planwright replay --agent my-agent.toml fixtures/mine/*.json
-
-Exit codes: 0 all replay the same, 1 some drift (the difference is shown), 2 some cannot be read.";
-
-#[derive(Args)]
-pub struct ReplayArgs {
-    /// Fixtures, or folders of them
-    #[arg(required = true, value_name = "FILE|DIR")]
-    pub paths: Vec<PathBuf>,
-    /// Replay under this agent instead of the shipped one that the fixture names
-    #[arg(long, value_name = "NAME|FILE", conflicts_with = "as_recorded")]
-    pub agent: Option<String>,
-    /// Replay under the spec in the fixture
-    #[arg(long)]
-    pub as_recorded: bool,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
-}
-
-const COVERAGE_EXAMPLES: &str = "\
-Examples:
-  planwright coverage fixtures/
-  planwright coverage --json fixtures/ | jq '.agents[].missing'
-
-Reachable edges are found by walking the machine under the agent's rules, taken ones by going through the
-fixtures. A file coverage.toml in the folder may say why an edge is not taken:
-  [[missing]]
-  agent = \"validated\"        (or \"*\" for every agent)
-  edge = \"EXECUTE --failed--> ERROR\"
-  reason = \"only the deadline ends EXECUTE here\"
-
-Exit codes: 0 every edge is taken or explained, 1 some are not (or a reason is stale), 2 unusable input.";
-
-#[derive(Args)]
-pub struct CoverageArgs {
-    /// Fixtures, or folders of them
-    #[arg(required = true, value_name = "FILE|DIR")]
-    pub paths: Vec<PathBuf>,
-    /// List the shipped agents without a fixture as well
-    #[arg(long)]
-    pub all: bool,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Args)]
-pub struct TraceArgs {
-    /// A fixture or a journal
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// Print the trace lines as they are, one JSON object a line
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Args)]
-pub struct DiagramArgs {
-    /// A shipped agent, or a spec file [default: validated]
-    #[arg(long, value_name = "NAME|FILE")]
-    pub agent: Option<String>,
-    /// The language of the drawing
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    #[default]
-    Mermaid,
-    Dot,
-}
-
-#[derive(Args)]
-pub struct AgentsArgs {
-    #[command(subcommand)]
-    pub command: Option<AgentsCommand>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Subcommand)]
-pub enum AgentsCommand {
-    /// Print an agent's spec as it was written
-    Show {
-        /// A shipped agent, or a spec file
-        #[arg(value_name = "NAME|FILE")]
-        agent: String,
-        /// Print the whole spec as JSON, its tool contracts and defaults included
-        #[arg(long)]
-        json: bool,
-    },
-}
-
-#[derive(Args)]
-pub struct VerifyArgs {
-    /// A shipped agent, or a spec file [default: validated]
-    #[arg(long, value_name = "NAME|FILE")]
-    pub agent: Option<String>,
-    /// Give up, undecided, where there are more states than this
-    #[arg(long, value_name = "N", default_value_t = crate::machine::explore::MOST_STATES)]
-    pub max_states: usize,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
-}

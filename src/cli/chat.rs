@@ -5,17 +5,21 @@ use super::config::Settings;
 use super::exit::Exit;
 use super::failure::Outcome;
 use super::interrupt::{self, Stopper};
+use super::kept::Kept;
 use super::report::{self, Asked};
 use super::screen::Screen;
 use super::style::{Color, Style};
+use super::talk::Talk;
 use super::watch::Watch;
-use super::{contract, line, out, person, prepare, text, trace};
-use crate::driver::{Run, Stopped, Thread};
+use super::{line, out, person, prepare, text, trace};
+use crate::driver::{Run, Stopped};
 
 const HELP: &str = "\
   /trace    the transitions of the last run
   /history  what is remembered
   /help     this
+  /resume   goes on with a question that was stopped before its answer
+  /cancel   ends it without one
   /quit     the end; so is the end of the input
 Everything else is a question, or the answer to what the agent has asked a person; there,
 `reject: REASON` says no.";
@@ -29,7 +33,7 @@ enum Then {
 struct Chat<'a> {
     screen: &'a Screen,
     stopper: Stopper,
-    thread: Thread,
+    talk: Talk,
     model: String,
     currency: Option<String>,
     show: ShowArgs,
@@ -51,14 +55,15 @@ pub fn chat(args: &ChatArgs, color: Color) -> Outcome<Exit> {
     let mut chat = Chat {
         screen: &screen,
         stopper: interrupt::listen(screen.voice.clone(), String::new()),
-        thread: Thread::new(&agent).about(contract::outline(&agent, &settings)?),
+        currency: settings.currency.clone(),
+        talk: Talk::open(args, &agent, settings, &screen)?,
         model,
-        currency: settings.currency,
         show: ShowArgs { json: false, events: false, trace: args.trace, quiet: args.quiet },
         color,
         last: None,
         exit: Exit::Done,
     };
+    chat.welcome();
     while let Some(said) = line::next(chat.prompt())? {
         if let Then::End = chat.take(&said)? {
             return Ok(chat.ends());
@@ -71,12 +76,32 @@ pub fn chat(args: &ChatArgs, color: Color) -> Outcome<Exit> {
 }
 
 impl Chat<'_> {
+    /// Says where a thread stands that is gone on with.
+    fn welcome(&self) {
+        let Talk::Stored(talk) = &self.talk else { return };
+        let question = text::line(&talk.question);
+        if talk.is_unfinished() {
+            let said = "was stopped before its answer: /resume goes on with it, /cancel ends it";
+            self.screen.note(&format!("{question:?} {said}"));
+        }
+        if let Some(waiting) = talk.waiting() {
+            person::put(&waiting.question, None, self.style());
+        }
+    }
+
+    fn kept(&self) -> Kept<'_> {
+        match &self.talk {
+            Talk::Memory(_) => Kept::Nowhere,
+            Talk::Stored(talk) => Kept::Thread(&talk.stored),
+        }
+    }
+
     fn prompt(&self) -> &'static str {
-        if self.thread.waiting().is_some() { "answer> " } else { "> " }
+        if self.talk.waiting().is_some() { "answer> " } else { "> " }
     }
 
     fn ends(&self) -> Exit {
-        if self.thread.waiting().is_some() { Exit::Waiting } else { self.exit }
+        if self.talk.waiting().is_some() { Exit::Waiting } else { self.exit }
     }
 
     fn take(&mut self, said: &str) -> Outcome<Then> {
@@ -85,18 +110,20 @@ impl Chat<'_> {
             "/quit" | "/exit" => return Ok(Then::End),
             "/help" => out::complain(HELP),
             "/trace" => self.show_trace(),
-            "/history" => self.show_history(),
+            "/history" => self.show_history()?,
+            "/resume" => self.exit = self.resume()?,
+            "/cancel" => self.cancel()?,
             command if command.starts_with('/') => {
                 out::complain(&format!("{} is no command\n{HELP}", text::line(command)));
             }
-            said => self.exit = self.answer(said),
+            said => self.exit = self.answer(said)?,
         }
         Ok(Then::Next)
     }
 
     /// An empty line says nothing; an open question is put again.
     fn put_again(&self) {
-        if let Some(waiting) = self.thread.waiting() {
+        if let Some(waiting) = self.talk.waiting() {
             person::put(&waiting.question, None, self.style());
         }
     }
@@ -106,51 +133,94 @@ impl Chat<'_> {
     }
 
     /// Asks a question, or answers the open one.
-    fn answer(&mut self, said: &str) -> Exit {
-        let open = self.thread.waiting().map(|waiting| (waiting.effect.kind, waiting.question.clone()));
+    fn answer(&mut self, said: &str) -> Outcome<Exit> {
+        let open = self.talk.waiting().map(|waiting| (waiting.effect.kind, waiting.question.clone()));
         let answer = match open.map(|(asked, question)| (line::answer(said, asked), question)) {
             Some((Err(problem), question)) => {
                 person::put(&question, Some(&problem), self.style());
-                return Exit::Waiting;
+                return Ok(Exit::Waiting);
             }
             Some((Ok(answer), _)) => Some(answer),
             None => None,
         };
         let (watch, token) = (Watch::answer(self.screen), self.stopper.begin());
         let result = match answer {
-            Some(answer) => self.thread.respond_with(answer, &watch, token),
-            None => self.thread.ask_with(said, &watch, token),
+            Some(answer) => self.talk.respond(answer, &watch, token),
+            None => self.talk.ask(said, &watch, token),
         };
+        self.tell(said, &watch, result)
+    }
+
+    /// Goes on with the last question of the thread.
+    fn resume(&mut self) -> Outcome<Exit> {
+        let Talk::Stored(talk) = &mut self.talk else {
+            out::complain("nothing was stopped: a question goes on from another process with --thread NAME");
+            return Ok(self.exit);
+        };
+        let (watch, token) = (Watch::answer(self.screen), self.stopper.begin());
+        let result = talk.resume(&watch, token);
+        talk.look()?;
+        let said = talk.question.clone();
+        self.tell(&said, &watch, result)
+    }
+
+    fn cancel(&mut self) -> Outcome<()> {
+        let Talk::Stored(talk) = &mut self.talk else {
+            out::complain("there is nothing to end");
+            return Ok(());
+        };
+        match talk.cancel() {
+            Ok(()) => out::complain("ended"),
+            Err(stopped) => out::complain(&text::clean(&stopped.to_string())),
+        }
+        talk.look()
+    }
+
+    /// Tells what came of a line. What is wrong with one question does not end the chat.
+    fn tell(
+        &mut self,
+        said: &str,
+        watch: &Watch<'_>,
+        result: Outcome<Result<Run, Stopped>>,
+    ) -> Outcome<Exit> {
         self.stopper.end();
         self.screen.clear();
+        let style = self.style();
+        let told = result.and_then(|result| self.conclude(said, watch, result));
+        Ok(told.unwrap_or_else(|mut failure| {
+            if let Talk::Memory(_) = self.talk {
+                // What would help a single run (a journal, other flags) does not help here.
+                failure.hint = None;
+            }
+            super::complain(&failure, style);
+            failure.exit
+        }))
+    }
+
+    fn conclude(&mut self, said: &str, watch: &Watch<'_>, result: Result<Run, Stopped>) -> Outcome<Exit> {
         if let Err(Stopped::Refused { question, refusal }) = &result {
             person::put(question, Some(refusal), self.style());
-            return Exit::Waiting;
+            return Ok(Exit::Waiting);
         }
         if let Ok(run) = &result {
             self.last = Some(run.clone());
             if let Some(waiting) = run.waiting() {
                 person::put(&waiting.question, waiting.refused.as_deref(), self.style());
-                return Exit::Waiting;
+                return Ok(Exit::Waiting);
             }
         }
-        let spec = self.thread.agent().rules().spec();
+        let spec = self.talk.agent().rules().spec();
         let asked = Asked {
             question: said,
             agent: &spec.name,
             model: &self.model,
             show: &self.show,
-            journal: None,
+            kept: self.kept(),
             record: None,
             prices: &spec.prices,
             currency: self.currency.as_deref(),
         };
-        report::conclude(&asked, &watch, result).unwrap_or_else(|mut failure| {
-            // What would help a single run (a journal, other flags) does not help here.
-            failure.hint = None;
-            super::complain(&failure, self.style());
-            failure.exit
-        })
+        report::conclude(&asked, watch, result)
     }
 
     fn show_trace(&self) {
@@ -163,15 +233,17 @@ impl Chat<'_> {
         }
     }
 
-    fn show_history(&self) {
-        if self.thread.history().len() == 0 {
+    fn show_history(&self) -> Outcome<()> {
+        let history = self.talk.history()?;
+        if history.is_empty() {
             out::complain("nothing is remembered yet");
         }
-        for (question, answer) in self.thread.history() {
+        for (question, answer) in &history {
             for (who, said) in [("you", question), ("agent", answer)] {
                 let line = format!("{}  {}", text::pad(who, 5), text::line(said));
                 out::complain(&text::cut(&line, self.screen.columns()));
             }
         }
+        Ok(())
     }
 }

@@ -1,13 +1,12 @@
 //! Settings: flags, else the environment, else the configuration file. A key is only ever read
 //! from the environment, and no error here repeats a value that might be one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 mod file;
 
-use file::ConfigFile;
-pub use file::StructuredOutput;
+pub use file::{ConfigFile, StructuredOutput, usual_data};
 
 use super::args::WorldArgs;
 use super::failure::{Failure, Outcome};
@@ -178,8 +177,18 @@ pub fn shown_url(url: &str) -> String {
     format!("{scheme}://{}{path}", host.rsplit('@').next().unwrap_or_default())
 }
 
+/// The values of all keys that are configured, whether a run would use them or not. A variable that is
+/// not set, or does not read, holds none.
+pub fn secrets(config: Option<&Path>) -> Outcome<Vec<Secret>> {
+    let file = ConfigFile::find(config)?;
+    let named = [file.api_key_env, file.search_key_env, file.embeddings.api_key_env];
+    let usual = [KEY, SEARCH_KEY].map(str::to_owned);
+    let value = |name: String| variable(&name).ok().flatten();
+    Ok(named.into_iter().flatten().chain(usual).filter_map(value).map(Secret::new).collect())
+}
+
 /// An environment variable; empty is the same as not set.
-fn variable(name: &str) -> Outcome<Option<String>> {
+pub fn variable(name: &str) -> Outcome<Option<String>> {
     match std::env::var(name) {
         Ok(value) => Ok(Some(value).filter(|value| !value.trim().is_empty())),
         Err(std::env::VarError::NotPresent) => Ok(None),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::exit::Exit;
-use crate::journal::StoreError;
+use crate::journal::{JournalError, JournalErrorKind, StoreError};
 
 /// An error for a person, with the code the program ends with.
 #[derive(Debug)]
@@ -45,15 +45,33 @@ impl Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        let hint = match &error {
-            StoreError::AlreadyRunning { .. } => Some("wait for it, or stop that process"),
-            StoreError::NoThread { .. } => Some("`planwright threads list` shows those there are"),
+        let (exit, hint) = match &error {
+            StoreError::Journal(error) => return Failure::from(error.clone()),
+            StoreError::AlreadyRunning { .. } => (
+                Exit::Conflict,
+                "wait for it, or stop that process; `--take-over` of `threads resume` fences it off",
+            ),
+            StoreError::NoThread { .. } => {
+                (Exit::Unusable, "`planwright threads list` shows those there are")
+            }
+            StoreError::Exists { .. } => (Exit::Unusable, "name one that is not there yet"),
+            StoreError::NoTurn { .. } => (Exit::Unusable, "`planwright threads show` shows them"),
+        };
+        Failure { exit, error: error.into(), hint: Some(hint.to_owned()) }
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        let hint = match error.kind() {
+            JournalErrorKind::Fenced | JournalErrorKind::Stale => {
+                let hint = "somebody else has gone on with it; look how it stands before you try again";
+                return Failure { exit: Exit::Conflict, error: error.into(), hint: Some(hint.to_owned()) };
+            }
+            JournalErrorKind::Damaged => Some("`planwright threads check` looks at all that is kept"),
+            JournalErrorKind::Format => Some("the version of planwright that wrote it reads it"),
             _ => None,
         };
-        let exit = match error {
-            StoreError::AlreadyRunning { .. } => Exit::Conflict,
-            _ => Exit::Unusable,
-        };
-        Failure { exit, error: error.into(), hint: hint.map(str::to_owned) }
+        Failure { exit: Exit::Unusable, error: error.into(), hint: hint.map(str::to_owned) }
     }
 }

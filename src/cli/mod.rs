@@ -9,6 +9,7 @@
 
 mod agent;
 mod agents;
+mod answer;
 mod args;
 mod chat;
 mod config;
@@ -18,9 +19,12 @@ mod coverage;
 mod diagram;
 mod exit;
 mod failure;
+mod fixture;
+mod going_on;
 #[cfg(feature = "docs")]
 mod handbook;
 mod interrupt;
+mod kept;
 mod line;
 mod object;
 mod out;
@@ -31,10 +35,16 @@ mod report;
 mod resume;
 mod run;
 mod screen;
+mod store;
+mod stored;
 mod style;
+mod talk;
 mod text;
+mod threads;
 mod trace;
+mod turn;
 mod verify;
+mod waiting;
 mod watch;
 mod world;
 
@@ -80,7 +90,11 @@ fn dispatch(cli: Cli) -> Outcome<Exit> {
         Command::Run(args) => run::run(&args, cli.color),
         Command::Chat(args) => chat::chat(&args, cli.color),
         Command::Resume(args) => resume::resume(&args, cli.color),
+        Command::Threads(args) => threads::threads(&args, cli.color),
+        Command::Waiting(args) => waiting::waiting(&args),
+        Command::Replay(args) if args.all_stored => stored::replay(&args, cli.color),
         Command::Replay(args) => replay::replay(&args, cli.color),
+        Command::Fixture(args) => fixture::fixture(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Diagram(args) => diagram::diagram(&args),
         Command::Agents(args) => agents::agents(&args),

@@ -8,13 +8,15 @@ use super::args::ShowArgs;
 use super::cost::Spent;
 use super::exit::Exit;
 use super::failure::{Failure, Outcome};
+use super::kept::{Kept, answers};
 use super::object::{drift_json, object};
 use super::screen::Screen;
+use super::text::quoted;
 use super::watch::Watch;
 use super::{out, text, trace};
 use crate::driver::{Cause, Interrupted, Run, Stopped, Waiting};
 use crate::journal::{Drift, Fixture};
-use crate::machine::{EffectKind, ErrorCode, RunError, State};
+use crate::machine::{ErrorCode, RunError, State};
 use crate::spec::Prices;
 
 /// A run as it was asked for.
@@ -23,7 +25,8 @@ pub struct Asked<'a> {
     pub agent: &'a str,
     pub model: &'a str,
     pub show: &'a ShowArgs,
-    pub journal: Option<&'a Path>,
+    /// Where it is kept.
+    pub kept: Kept<'a>,
     pub record: Option<&'a Path>,
     /// What models cost, and in which currency.
     pub prices: &'a Prices,
@@ -53,17 +56,31 @@ pub fn conclude(asked: &Asked<'_>, watch: &Watch<'_>, result: Result<Run, Stoppe
             let hint = "the run waits on; give another answer".to_owned();
             Err(Failure { exit: Exit::Waiting, error: stopped.into(), hint: Some(hint) })
         }
-        Err(stopped @ (Stopped::AlreadyAnswered { .. } | Stopped::WrongToken | Stopped::Expired { .. })) => {
-            Err(Failure { exit: Exit::Conflict, error: stopped.into(), hint: None })
+        Err(stopped @ (Stopped::AlreadyAnswered { .. } | Stopped::WrongToken)) => {
+            let hint = shows(asked);
+            Err(Failure { exit: Exit::Conflict, error: stopped.into(), hint })
         }
-        Err(
-            stopped @ (Stopped::NotWaiting
-            | Stopped::Waiting { .. }
-            | Stopped::NotInDoubt
-            | Stopped::Ended
-            | Stopped::Unfinished
-            | Stopped::Changed { .. }),
-        ) => Err(Failure::unusable(stopped)),
+        Err(stopped @ Stopped::Expired { .. }) => {
+            let hint = asked.kept.resume().map(|command| format!("{command}  goes on without an answer"));
+            Err(Failure { exit: Exit::Conflict, error: stopped.into(), hint })
+        }
+        Err(stopped @ Stopped::Waiting { .. }) => Err(Failure {
+            exit: Exit::Waiting,
+            error: stopped.into(),
+            hint: asked.kept.open().map(|(_, commands)| commands),
+        }),
+        Err(stopped @ Stopped::Unfinished) => {
+            Err(Failure { exit: Exit::Interrupted, error: stopped.into(), hint: unfinished(asked) })
+        }
+        Err(Stopped::Changed { difference }) => {
+            let problem = format!("the run began under other rules than those of --spec: {difference}");
+            let hint = "--adopt goes on under those of --spec, --keep under those it began with";
+            Err(Failure::unusable(problem).hint(hint))
+        }
+        Err(stopped @ (Stopped::NotWaiting | Stopped::NotInDoubt | Stopped::Ended)) => {
+            let failure = Failure::unusable(stopped);
+            Err(Failure { hint: shows(asked), ..failure })
+        }
         Err(Stopped::Drifted(drifts)) => drifted(asked, &drifts),
         Err(stopped @ Stopped::InDoubt { .. }) => in_doubt(asked, stopped),
         Err(Stopped::Incomplete(problem)) => Err(Failure::unusable(problem)),
@@ -72,9 +89,20 @@ pub fn conclude(asked: &Asked<'_>, watch: &Watch<'_>, result: Result<Run, Stoppe
             Err(Failure::unusable(error))
         }
         Err(Stopped::Store(error)) => Err(Failure::from(error)),
-        Err(Stopped::Journal(error)) => Err(Failure::unusable(error)),
+        Err(Stopped::Journal(error)) => Err(Failure::from(error)),
         Err(Stopped::Fixture(error)) => Err(Failure::unusable(error)),
     }
+}
+
+/// The command that shows how a thread stands.
+fn shows(asked: &Asked<'_>) -> Option<String> {
+    let Kept::Thread(stored) = asked.kept else { return None };
+    Some(format!("{}  says how it stands", stored.command("show")))
+}
+
+fn unfinished(asked: &Asked<'_>) -> Option<String> {
+    let Kept::Thread(stored) = asked.kept else { return None };
+    Some(format!("{}  goes on with it; {}  ends it", stored.command("resume"), stored.command("cancel")))
 }
 
 fn ended(asked: &Asked<'_>, watch: &Watch<'_>, run: &Run) -> Outcome<Exit> {
@@ -114,18 +142,12 @@ fn waiting(asked: &Asked<'_>, state: &State, open: &Waiting) -> Outcome<Exit> {
     if let Some(refused) = &open.refused {
         out::complain(&format!("  the last answer was refused: {}", text::line(refused)));
     }
-    out::complain(&match asked.journal {
-        Some(journal) => {
-            let journal = quoted(journal);
-            let (yes, others) = match open.effect.kind {
-                EffectKind::Approve { .. } | EffectKind::Permit { .. } => {
-                    ("--approve", "says yes; --reject REASON says no")
-                }
-                _ => ("--respond TEXT", "answers; --reject REASON says no"),
-            };
-            format!("  hint: planwright resume {yes} {journal}  {others}")
+    out::complain(&match asked.kept.answer(open) {
+        Some(command) => {
+            let others = answers(open.effect)[1..].join(", ");
+            format!("  hint: {command}  answers; or {others}")
         }
-        None => "  hint: with --journal FILE the run could be answered later".to_owned(),
+        None => "  hint: with --thread NAME or --journal FILE the run could be answered later".to_owned(),
     });
     Ok(Exit::Waiting)
 }
@@ -160,16 +182,16 @@ fn interrupted(asked: &Asked<'_>, screen: &Screen, interrupted: &Interrupted) ->
         });
         out::print_json(&object)?;
     }
-    let hint = match (asked.journal, asked.record) {
-        (Some(journal), _) => format!("planwright resume {}  goes on where it stopped", quoted(journal)),
+    let hint = match (asked.kept.resume(), asked.record) {
+        (Some(resume), _) => format!("{resume}  goes on where it stopped"),
         (None, Some(fixture)) if !holds_a_part(fixture) => {
-            format!("{} holds a whole run and is left as it was", quoted(fixture))
+            format!("{} holds a whole run and is left as it was", quoted(fixture.display()))
         }
         (None, Some(fixture)) => format!(
             "what was answered is kept in {}; the same command with --record-mode new_episodes goes on",
-            quoted(fixture)
+            quoted(fixture.display())
         ),
-        (None, None) => "with --journal FILE the run could have been resumed".to_owned(),
+        (None, None) => "with --thread NAME or --journal FILE the run could have been resumed".to_owned(),
     };
     let hint = match advice(interrupted.cause.cause) {
         Some(advice) => format!("{advice}; {hint}"),
@@ -213,12 +235,17 @@ fn drifted(asked: &Asked<'_>, drifts: &[Drift]) -> Outcome<Exit> {
 }
 
 fn in_doubt(asked: &Asked<'_>, stopped: Stopped) -> Outcome<Exit> {
+    let (token, hint) = match asked.kept.open() {
+        Some((open, commands)) => {
+            (Some(open.token), format!("look whether it happened, and say so:\n        {commands}"))
+        }
+        None => (None, "look whether it happened; the journal is left as it is".to_owned()),
+    };
     if let (true, Stopped::InDoubt { effect, tool }) = (asked.show.json, &stopped) {
         let mut object = object(asked, None);
-        object["in_doubt"] = json!({"effect": effect, "tool": tool});
+        object["in_doubt"] = json!({"effect": effect, "tool": tool, "token": token});
         out::print_json(&object)?;
     }
-    let hint = "look whether it happened; the journal is left as it is".to_owned();
     Err(Failure { exit: Exit::InDoubt, error: stopped.into(), hint: Some(hint) })
 }
 
@@ -227,10 +254,4 @@ fn show_trace(asked: &Asked<'_>, screen: &Screen, state: &State) {
         let lines = trace::table(&state.task.trace, None, Some(screen.columns()));
         lines.iter().for_each(|line| out::complain(line));
     }
-}
-
-/// A path as it can be typed.
-fn quoted(path: &Path) -> String {
-    let path = path.display().to_string();
-    if path.contains(|c: char| c.is_whitespace() || c == '\'') { format!("{path:?}") } else { path }
 }

@@ -8,11 +8,13 @@ use super::args::{Mode, RunArgs};
 use super::config::Settings;
 use super::exit::Exit;
 use super::failure::{Failure, Outcome};
+use super::kept::Kept;
 use super::person::Person;
 use super::report::{self, Asked};
 use super::screen::Screen;
 use super::style::{Color, Style};
-use super::{agent, contract, interrupt, prepare};
+use super::talk::StoredTalk;
+use super::{agent, contract, interrupt, prepare, turn};
 use crate::driver::{Human, time_for};
 use crate::journal::{FileJournal, Fixture, Journal};
 use crate::machine::Input;
@@ -103,7 +105,7 @@ fn replay(args: &RunArgs, screen: &Screen, path: &Path, fixture: Fixture) -> Out
         agent: &agent.rules().spec().name,
         model: "replay",
         show: &args.show,
-        journal: args.journal.as_deref(),
+        kept: args.journal.as_deref().map_or(Kept::Nowhere, Kept::Journal),
         record: Some(path),
         prices: &agent.rules().spec().prices,
         currency: None,
@@ -126,11 +128,27 @@ fn ask(
     let (agent, model) = prepare::agent(&args.of, &settings, recorded.as_ref(), human)?;
     let spec = agent.rules().spec();
     prepare::introduce(&agent, &model, &settings, screen);
-    let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
-    let token = interrupt::listen(screen.voice.clone(), farewell(args.journal.as_deref())).begin();
+    let currency = settings.currency.clone();
     let now = args.now.clone().unwrap_or_else(|| time_for(agent.rules().policy()));
     let input = contract::input(Input { now, ..Input::question(question.clone()) }, args, &agent)?;
     let input = Input { outline: contract::outline(&agent, &settings)?, ..input };
+    let asked = Asked {
+        question: &question,
+        agent: &spec.name,
+        model: &model,
+        show: &args.show,
+        kept: args.journal.as_deref().map_or(Kept::Nowhere, Kept::Journal),
+        record: args.record.as_deref(),
+        prices: &spec.prices,
+        currency: currency.as_deref(),
+    };
+    if let Some(stored) = turn::thread(args, screen)? {
+        let outline = input.outline.clone();
+        let talk = StoredTalk::open(stored, &agent, settings, outline, args.world.chooses_model())?;
+        return turn::ask(talk, input, &asked, screen, Style::of(color, &std::io::stderr()));
+    }
+    let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
+    let token = interrupt::listen(screen.voice.clone(), farewell(asked.kept)).begin();
     let watch = args.show.watch(screen);
     let mut job = agent.job(input).observer(&watch).cancel(token);
     if let Some(journal) = &mut journal {
@@ -140,16 +158,6 @@ fn ask(
         job = job.record(path, args.record_mode.into());
     }
     let result = job.run();
-    let asked = Asked {
-        question: &question,
-        agent: &spec.name,
-        model: &model,
-        show: &args.show,
-        journal: args.journal.as_deref(),
-        record: args.record.as_deref(),
-        prices: &spec.prices,
-        currency: settings.currency.as_deref(),
-    };
     report::conclude(&asked, &watch, result)
 }
 
@@ -172,6 +180,6 @@ fn create_journal(path: &Path) -> Outcome<FileJournal> {
 }
 
 /// What to say where the program ends at once.
-pub fn farewell(journal: Option<&Path>) -> String {
-    journal.map_or_else(String::new, |path| format!("; `planwright resume {}` goes on", path.display()))
+pub fn farewell(kept: Kept<'_>) -> String {
+    kept.resume().map_or_else(String::new, |command| format!("; `{command}` goes on"))
 }

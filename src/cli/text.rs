@@ -74,6 +74,30 @@ pub fn table(rows: &[Vec<String>], most: Option<usize>) -> Vec<String> {
     rows.iter().map(render).collect()
 }
 
+/// A word as it can be typed in a shell.
+pub fn quoted(word: impl std::fmt::Display) -> String {
+    let word = word.to_string();
+    let plain = |c: char| c.is_alphanumeric() || "-_./:,@%+=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word;
+    }
+    match cfg!(windows) {
+        true => format!("\"{}\"", word.replace('"', "\\\"")),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// How long ago, or how long, in the largest unit that fits: `3d`, `2h`, `5m`, `40s`.
+pub fn span(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
 /// A choice as it is written in specs and replies: `add_agent`.
 pub fn word(choice: &impl serde::Serialize) -> String {
     let written = serde_json::to_value(choice).ok();

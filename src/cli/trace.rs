@@ -6,13 +6,18 @@ use std::path::Path;
 use super::args::TraceArgs;
 use super::exit::Exit;
 use super::failure::{Failure, Outcome};
+use super::kept::Stored;
 use super::style::columns;
 use super::{out, screen, text};
-use crate::journal::{self, Fixture, Record};
+use crate::journal::{self, FileJournal, Fixture, Folded, JournalError, Record, ThreadId};
 use crate::machine::TraceLine;
 
 pub fn trace(args: &TraceArgs) -> Outcome<Exit> {
-    let story = Story::load(&args.file)?;
+    let story = match (&args.file, &args.thread) {
+        (Some(file), _) => Story::load(file)?,
+        (None, Some(thread)) => Story::of_thread(args, thread)?,
+        (None, None) => return Err(Failure::unusable("expected a file or a thread, found neither")),
+    };
     if args.json {
         let json = |line| serde_json::to_string(line).map(|line| line + "\n");
         let lines: Result<String, _> = story.lines.iter().map(json).collect();
@@ -41,31 +46,41 @@ impl Story {
             Failure::unusable(format!("{}: {problem}", path.display()))
                 .hint("expected a fixture (`run --record`) or a journal (`run --journal`)")
         };
-        let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        if matches!(serde_json::from_slice(first), Ok(Record::Header(_))) {
-            return Story::of_journal(&bytes).map_err(unreadable);
+        if is_journal(&bytes) {
+            let records = FileJournal::parse(&bytes).map_err(|error| unreadable(error.to_string()))?;
+            return Story::of_records(records).map_err(|error| unreadable(error.to_string()));
         }
         let text = String::from_utf8(bytes).map_err(|_| unreadable("is not UTF-8".to_owned()))?;
         let fixture = Fixture::parse(&text).map_err(unreadable)?;
         Ok(Story { ending: ending(&fixture.outcome), lines: fixture.trace })
     }
 
-    /// The journal is only read: one that is being written to, or may not be, can be shown too.
-    fn of_journal(bytes: &[u8]) -> Result<Self, String> {
-        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-        let lines = bytes[..whole].split_inclusive(|&byte| byte == b'\n').enumerate();
-        let read = |(at, line)| {
-            serde_json::from_slice::<Record>(line)
-                .map_err(|error| format!("line {}: does not read as a journal record: {error}", at + 1))
-        };
-        let records = lines.map(read).collect::<Result<Vec<Record>, String>>()?;
-        let folded = journal::fold(records).map_err(|error| error.to_string())?;
+    /// Folds a turn of a thread.
+    fn of_thread(args: &TraceArgs, thread: &ThreadId) -> Outcome<Self> {
+        let stored = Stored::known(&args.store, args.config.config.as_deref(), thread)?;
+        Ok(Story::of_folded(stored.folded(args.turn)?, &stored.command("resume")))
+    }
+
+    /// Folds the records of a run.
+    fn of_records(records: Vec<Record>) -> Result<Self, JournalError> {
+        Ok(Story::of_folded(journal::fold(records)?, "planwright resume"))
+    }
+
+    fn of_folded(folded: Folded, resume: &str) -> Self {
         let ending = match journal::Outcome::of(&folded.rules, &folded.state) {
             Some(outcome) => ending(&outcome),
-            None => row3(&folded.state.phase.name().to_string(), "unfinished", "`planwright resume` goes on"),
+            None => {
+                row3(&folded.state.phase.name().to_string(), "unfinished", &format!("`{resume}` goes on"))
+            }
         };
-        Ok(Story { ending, lines: folded.state.task.trace })
+        Story { ending, lines: folded.state.task.trace }
     }
+}
+
+/// Whether a file's first line begins with its seal, or, where another version wrote it, with a header.
+fn is_journal(bytes: &[u8]) -> bool {
+    let seal = bytes.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    bytes.starts_with(b"{\"header\"") || seal == 32 || seal == bytes.len()
 }
 
 fn ending(outcome: &journal::Outcome) -> [String; 3] {

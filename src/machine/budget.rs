@@ -144,7 +144,7 @@ pub(super) fn leaves_room_after_this(
 /// order in which answers came. `answers` are those that come before it.
 pub(super) fn allows_plan(task: &mut Task, context: &mut Context<'_>, answers: u32) -> bool {
     let steps = task.progress.iter().flat_map(|progress| progress.plan.steps.iter().zip(&progress.steps));
-    let pending = steps.skip(task.first_step()).filter(|(_, run)| **run == StepRun::Pending);
+    let pending = steps.skip(task.first_step()).filter(|(_, run)| matches!(run, StepRun::Pending));
     let need = Need::of(pending.map(|(planned, _)| planned), context.rules);
     let bounds = context.rules.bounds();
     let kinds = [

@@ -121,13 +121,18 @@ pub enum Event {
 impl Event {
     /// The effect this answers, if it answers one.
     pub fn effect(&self) -> Option<EffectId> {
+        self.answers().copied()
+    }
+
+    /// The same, where it stands: ids are looked at in every step, and copying them is felt.
+    pub(super) fn answers(&self) -> Option<&EffectId> {
         match self {
             Event::ModelReplied { effect, .. }
             | Event::ModelFailed { effect, .. }
             | Event::ToolReturned { effect, .. }
             | Event::HumanAnswered { effect, .. }
             | Event::TimePassed { effect }
-            | Event::Expired { effect } => Some(*effect),
+            | Event::Expired { effect } => Some(effect),
             Event::Cancelled { .. } | Event::DeadlinePassed => None,
         }
     }

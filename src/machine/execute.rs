@@ -23,8 +23,8 @@ pub(super) fn enter(stage: &mut ExecuteStage, task: &mut Task, context: &mut Con
 }
 
 pub(super) fn on_event(stage: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>) {
-    let Some(effect) = context.event.as_ref().and_then(Event::effect) else { return };
-    if effect.outside().is_some() {
+    let Some(effect) = context.event.as_ref().and_then(Event::answers) else { return };
+    if !effect.path.is_empty() {
         return nested::on_event(stage, task, context);
     }
     match effect.kind {
@@ -253,7 +253,9 @@ fn slot_lines(task: &mut Task) {
             _ => {}
         }
     }
-    task.trace.extend(lines);
+    if !lines.is_empty() {
+        task.trace.extend(lines);
+    }
 }
 
 /// The line of a visit of EXECUTE: what became of the steps of the current draft.

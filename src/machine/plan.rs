@@ -12,7 +12,7 @@ use super::reply::{self, Duty};
 use super::route::Exit;
 use super::state::{Draft, PhaseName, PlanStage, Progress, StepRun, Task};
 use super::trace::{Steps, TraceLine};
-use crate::contract::plan::{Before, ReadPlan};
+use crate::contract::plan::{Before, Links, ReadPlan};
 use crate::contract::react::ReactReply;
 use crate::contract::read::{spoken, within};
 use crate::contract::{ContractError, Plan, PlanStep};
@@ -39,11 +39,11 @@ fn next_draft(task: &mut Task, rules: &Rules) {
     task.draft += 1;
     if policy.horizon == Horizon::Whole {
         task.counters.replans += 1;
-        let feedback = task.feedback.clone().unwrap_or_default();
+        let feedback = task.feedback.as_ref();
         task.trace.push(TraceLine::ReplanTrigger {
             replan_count: task.counters.replans,
-            reason: feedback.reason,
-            fix_hint: feedback.fix_hint,
+            reason: feedback.map(|feedback| feedback.reason.clone()).unwrap_or_default(),
+            fix_hint: feedback.map(|feedback| feedback.fix_hint.clone()).unwrap_or_default(),
         });
     }
     if policy.keeps_steps() {
@@ -80,7 +80,7 @@ pub(super) fn on_event(stage: &mut PlanStage, task: &mut Task, context: &mut Con
     draft.plan_asks = plan_asks;
     draft.said = said;
     match plan {
-        Some(read) => accept(stage, read, used_replan_planner, task, context),
+        Some(planned) => accept(stage, planned, used_replan_planner, task, context),
         None => nothing_more(used_replan_planner, task, context),
     }
 }
@@ -90,7 +90,20 @@ struct Drafted {
     /// Its words beside a plan, or instead of one.
     said: String,
     /// What is to be done; nothing where nothing is.
-    plan: Option<ReadPlan>,
+    plan: Option<Planned>,
+}
+
+/// A plan that passed, on the way to where it is kept.
+struct Planned {
+    plan: Arc<Plan>,
+    links: Links,
+    ignored: Vec<String>,
+}
+
+impl From<ReadPlan> for Planned {
+    fn from(read: ReadPlan) -> Self {
+        Planned { plan: Arc::new(read.plan), links: read.links, ignored: read.ignored }
+    }
 }
 
 /// The most of a planner's words that are kept beside its calls, in characters.
@@ -103,10 +116,10 @@ fn read(rules: &Rules, task: &Task, reply: &ModelReply) -> Result<Drafted, Contr
     let done = |at: usize| kept.is_some_and(|progress| progress.is_done(at));
     let steps = kept.map_or(&[][..], |progress| &progress.plan.steps);
     let before = Before { steps, done: &done };
-    let drafted = match rules.policy().planner {
+    let mut drafted = match rules.policy().planner {
         Planner::Json => {
             let read = contract.read_after(before, &reply.text, most)?;
-            let plan = (!read.plan.steps.is_empty()).then_some(read);
+            let plan = (!read.plan.steps.is_empty()).then(|| read.into());
             Drafted { said: String::new(), plan }
         }
         Planner::ToolCalls => {
@@ -120,21 +133,24 @@ fn read(rules: &Rules, task: &Task, reply: &ModelReply) -> Result<Drafted, Contr
             }
             let calls = &reply.tool_calls;
             let plan = (!calls.is_empty()).then(|| contract.read_calls(before, calls, most)).transpose()?;
-            Drafted { said: said.to_owned(), plan }
+            Drafted { said: said.to_owned(), plan: plan.map(Planned::from) }
         }
         Planner::ReactText => match contract.read_react(before, &reply.text, most)? {
-            ReactReply::Act(read) => Drafted { said: spoken(&reply.text).to_owned(), plan: Some(read) },
+            ReactReply::Act(read) => {
+                Drafted { said: spoken(&reply.text).to_owned(), plan: Some(read.into()) }
+            }
             ReactReply::Answer(answer) => Drafted { said: answer, plan: None },
         },
     };
     if drafted.plan.is_none() && rules.policy().horizon == Horizon::Whole && task.draft > 1 {
         return Err(ContractError::at("$.steps", "expected at least 1 step in a new plan, found none"));
     }
-    let planned = drafted.plan.as_ref().map(|read| read.plan.steps.as_slice());
+    let planned = drafted.plan.as_ref().map(|planned| planned.plan.steps.as_slice());
     required(rules, task, &drafted.said, planned)?;
-    let whole = drafted.plan.is_none();
-    let said = if whole { drafted.said } else { crate::contract::read::excerpt(&drafted.said, KEPT_CHARS) };
-    Ok(Drafted { said, ..drafted })
+    if drafted.plan.is_some() {
+        drafted.said = crate::contract::read::excerpt(&drafted.said, KEPT_CHARS);
+    }
+    Ok(drafted)
 }
 
 /// Where the reply leads to an answer, the calls that must come before one must have been made, or
@@ -173,13 +189,12 @@ pub(super) fn required(
 /// Takes the plan on: to a person where one must approve it, else to EXECUTE.
 fn accept(
     stage: &mut PlanStage,
-    read: ReadPlan,
+    planned: Planned,
     used_replan_planner: bool,
     task: &mut Task,
     context: &mut Context<'_>,
 ) {
-    let ReadPlan { plan, links, ignored } = read;
-    let plan = Arc::new(plan);
+    let Planned { plan, links, ignored } = planned;
     let steps = Some(Steps::of(&plan));
     task.trace.push(TraceLine::Plan { ok: true, used_replan_planner, steps, ignored, error: None });
     let (draft, rules) = (task.draft, context.rules);

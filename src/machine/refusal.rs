@@ -83,35 +83,53 @@ pub fn admit(rules: &Rules, state: &State, event: &Event) -> Result<(), Refusal>
     if state.phase.name().is_terminal() {
         return Err(Refusal::Ended);
     }
-    let Some(id) = event.effect() else { return Ok(()) };
-    let here = local(rules, state, id);
-    let Some(here) = here.filter(|here| is_outstanding(here.state, here.id.kind)) else {
-        let refusal =
-            if was_asked(rules, state, id) { Refusal::AlreadyAnswered } else { Refusal::NeverAsked };
-        return Err(refusal(id));
-    };
-    if !fits(&here, event) {
-        return Err(Refusal::WrongKind(id));
+    let Some(id) = event.answers() else { return Ok(()) };
+    if id.path.is_empty() {
+        return admit_here(rules, state, id.kind, event).unwrap_or_else(|| Err(unasked(rules, state, *id)));
     }
-    match event {
-        Event::HumanAnswered { answer, .. } => says_what_is_asked(&here, answer, id),
+    let admitted = local(rules, state, *id)
+        .and_then(|Local { rules, state, id, .. }| admit_here(rules, state, id.kind, event));
+    admitted.unwrap_or_else(|| Err(unasked(rules, state, *id)))
+}
+
+/// Whether the answer to what a run itself asks fits; `None` where it does not wait for that.
+fn admit_here(rules: &Rules, state: &State, kind: EffectKind, event: &Event) -> Option<Result<(), Refusal>> {
+    if !is_outstanding(state, kind) {
+        return None;
+    }
+    Some(match event {
+        event if !fits(rules, state, kind, event) => Err(Refusal::WrongKind(event.effect()?)),
+        Event::HumanAnswered { answer, effect } => says_what_is_asked(rules, state, kind, answer, *effect),
         _ => Ok(()),
+    })
+}
+
+fn unasked(rules: &Rules, state: &State, id: EffectId) -> Refusal {
+    match was_asked(rules, state, id) {
+        true => Refusal::AlreadyAnswered(id),
+        false => Refusal::NeverAsked(id),
     }
 }
 
 /// Whether a person may answer so, and whether what they wrote passes the checks of what it replaces.
-fn says_what_is_asked(here: &Local<'_, '_>, answer: &HumanAnswer, effect: EffectId) -> Result<(), Refusal> {
+fn says_what_is_asked(
+    rules: &Rules,
+    state: &State,
+    kind: EffectKind,
+    answer: &HumanAnswer,
+    effect: EffectId,
+) -> Result<(), Refusal> {
     let bad_edit = |error| Refusal::BadEdit(Box::new(error));
-    let expected = match (here.id.kind, answer) {
+    let expected = match (kind, answer) {
         (EffectKind::Approve { .. }, HumanAnswer::Edit { steps }) => {
-            return approve::check_edit(here.rules, here.state, steps).map_err(bad_edit);
+            return approve::check_edit(rules, state, steps).map_err(bad_edit);
         }
         (EffectKind::Permit { step, .. }, HumanAnswer::EditInput { input }) => {
-            let checked = permit::check_input(here.rules, here.state, step, input);
+            let checked = permit::check_input(rules, state, step, input);
             return checked.map_err(|error| Refusal::BadInput(Box::new(error)));
         }
         (EffectKind::Human { .. }, HumanAnswer::Edit { steps }) => {
-            return human::check_edit(here.rules, here.state, steps).map_err(bad_edit);
+            return human::check_edit(rules, state, steps).map_err(bad_edit);
         }
         (EffectKind::Approve { .. }, HumanAnswer::Respond { .. } | HumanAnswer::EditInput { .. }) => {
             "`approve`, `reject` or `edit`"
@@ -128,16 +146,16 @@ fn says_what_is_asked(here: &Local<'_, '_>, answer: &HumanAnswer, effect: Effect
 }
 
 /// Whether this kind of event answers what is asked.
-fn fits(here: &Local<'_, '_>, event: &Event) -> bool {
-    let by_model = match here.id.kind {
-        EffectKind::Step { step, .. } => asks_a_role(here.rules, &here.state.task, step),
+fn fits(rules: &Rules, state: &State, kind: EffectKind, event: &Event) -> bool {
+    let by_model = match kind {
+        EffectKind::Step { step, .. } => asks_a_role(rules, &state.task, step),
         kind => !(matches!(kind, EffectKind::Wait { .. }) || kind.asks_a_person()),
     };
     match event {
         Event::ModelReplied { .. } | Event::ModelFailed { .. } => by_model,
-        Event::ToolReturned { .. } => matches!(here.id.kind, EffectKind::Step { .. }) && !by_model,
-        Event::HumanAnswered { .. } | Event::Expired { .. } => here.id.kind.asks_a_person(),
-        Event::TimePassed { .. } => matches!(here.id.kind, EffectKind::Wait { .. }),
+        Event::ToolReturned { .. } => matches!(kind, EffectKind::Step { .. }) && !by_model,
+        Event::HumanAnswered { .. } | Event::Expired { .. } => kind.asks_a_person(),
+        Event::TimePassed { .. } => matches!(kind, EffectKind::Wait { .. }),
         Event::Cancelled { .. } | Event::DeadlinePassed => true,
     }
 }
@@ -178,10 +196,12 @@ pub(super) fn is_outstanding(state: &State, kind: EffectKind) -> bool {
         ) => (draft, step) == (current, *asked),
         (Phase::Plan(PlanStage::AwaitingApproval), EffectKind::Approve { draft }) => draft == current,
         (Phase::Execute(ExecuteStage::Running), EffectKind::Step { draft, step, attempt }) => {
-            draft == current && slot(task, step) == Some(&StepRun::Running { attempt })
+            draft == current
+                && matches!(slot(task, step), Some(StepRun::Running { attempt: now }) if *now == attempt)
         }
         (Phase::Execute(ExecuteStage::Running), EffectKind::Wait { draft, step, attempt }) => {
-            draft == current && slot(task, step) == Some(&StepRun::Waiting { attempt })
+            draft == current
+                && matches!(slot(task, step), Some(StepRun::Waiting { attempt: next }) if *next == attempt)
         }
         _ => false,
     }

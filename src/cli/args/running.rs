@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::{AnswerArgs, StoreArgs};
 use crate::driver::RecordMode;
+use crate::journal::ThreadId;
 use crate::spec::Money;
 
 /// Which model, tools and documents.
@@ -37,6 +39,13 @@ pub struct WorldArgs {
     /// The configuration file [env: PLANWRIGHT_CONFIG]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+}
+
+impl WorldArgs {
+    /// Whether this call chooses the model.
+    pub fn chooses_model(&self) -> bool {
+        self.offline || self.model.is_some() || self.base_url.is_some()
+    }
 }
 
 /// Which agent, and its limits.
@@ -110,6 +119,11 @@ pub struct RunArgs {
     /// Write a journal, so that the run can be resumed
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub journal: Option<PathBuf>,
+    /// Keep the run as the next turn of this thread, which its agent may remember
+    #[arg(long, conflicts_with_all = ["replay", "record", "journal", "history"])]
+    pub thread: Option<ThreadId>,
+    #[command(flatten)]
+    pub store: StoreArgs,
     #[command(flatten)]
     pub show: ShowArgs,
 }
@@ -146,6 +160,11 @@ pub struct ChatArgs {
     pub of: AgentArgs,
     #[command(flatten)]
     pub world: WorldArgs,
+    /// Keep the conversation in this thread, and go on where it stands
+    #[arg(long)]
+    pub thread: Option<ThreadId>,
+    #[command(flatten)]
+    pub store: StoreArgs,
     /// Print the transitions of every run as a table on stderr
     #[arg(long)]
     pub trace: bool,
@@ -159,25 +178,8 @@ pub struct ResumeArgs {
     /// The journal
     #[arg(value_name = "FILE")]
     pub journal: PathBuf,
-    /// Answer the question that a waiting run has asked a person
-    #[arg(long, value_name = "TEXT", group = "answer")]
-    pub respond: Option<String>,
-    /// Say yes to a plan or a call that the run has asked a person to approve
-    #[arg(long, group = "answer")]
-    pub approve: bool,
-    /// Say yes to a call, with this input instead: a JSON value
-    #[arg(long, value_name = "FILE", group = "answer")]
-    pub edit_input: Option<PathBuf>,
-    /// Say no to it, and why; the agent's policy says what follows
-    #[arg(long, value_name = "REASON", group = "answer")]
-    pub reject: Option<String>,
-    /// Say yes, with these steps in place of the remaining ones, or of the plan: a JSON list of plan
-    /// steps
-    #[arg(long, value_name = "FILE", group = "answer")]
-    pub edit: Option<PathBuf>,
-    /// The token of the question that is answered; the answer is void for any other
-    #[arg(long, value_name = "TOKEN", requires = "answer")]
-    pub token: Option<String>,
+    #[command(flatten)]
+    pub answer: AnswerArgs,
     #[command(flatten)]
     pub world: WorldArgs,
     #[command(flatten)]

@@ -6,6 +6,8 @@ use serde::Deserialize;
 
 use super::Cache;
 use crate::cli::failure::{Failure, Outcome};
+use crate::cli::store::Mode;
+use crate::journal::Durability;
 use crate::spec::Prices;
 
 /// The configuration file.
@@ -35,6 +37,16 @@ pub struct ConfigFile {
     pub contract: Option<PathBuf>,
     pub standard: Option<PathBuf>,
     pub embeddings: EmbeddingsFile,
+    pub persistence: PersistenceFile,
+}
+
+/// The table `persistence` of the configuration file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PersistenceFile {
+    pub mode: Option<Mode>,
+    pub path: Option<PathBuf>,
+    pub durability: Option<Durability>,
 }
 
 /// The table `embeddings` of the configuration file.
@@ -96,6 +108,7 @@ impl ConfigFile {
         file.contract = file.contract.map(|contract| at_home(folder, contract));
         file.standard = file.standard.map(|standard| at_home(folder, standard));
         file.cache.folder = file.cache.folder.map(|cache| at_home(folder, cache));
+        file.persistence.path = file.persistence.path.map(|path| at_home(folder, path));
         let is_path = |agent: &String| crate::cli::agent::is_file(agent);
         if let Some(agent) = file.agent.take_if(|agent| is_path(agent)) {
             file.agent = Some(at_home(folder, PathBuf::from(agent)).to_string_lossy().into_owned());
@@ -144,6 +157,11 @@ fn usual_place() -> Option<PathBuf> {
 
 fn usual_cache() -> Option<PathBuf> {
     Some(usual_folder("LOCALAPPDATA", "XDG_CACHE_HOME", ".cache")?.join("replies"))
+}
+
+/// Where the program keeps what is the user's.
+pub fn usual_data() -> Option<PathBuf> {
+    usual_folder("LOCALAPPDATA", "XDG_DATA_HOME", ".local/share")
 }
 
 /// The program's folder of one kind, by the custom of the system.

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::links::{Before, Links, link};
-use super::{FINAL_ANSWER, FinalStep, HITL, Plan, PlanSays, PlanStep, StepField, WrittenPlan};
+use super::written::WrittenPlan;
+use super::{FINAL_ANSWER, FinalStep, HITL, Plan, PlanSays, PlanStep, StepField};
 use crate::contract::{ContractError, ToolContract, read, schema};
 
 /// The form that plans of one agent have.
@@ -99,6 +100,10 @@ impl PlanContract {
     }
 
     fn position(&self, name: &str) -> Option<usize> {
+        // Among a few, names of another length are passed over without a look.
+        if self.tools.len() <= 8 {
+            return self.tools.iter().position(|tool| tool.name == name);
+        }
         let found = self.by_name.binary_search_by(|&at| self.tools[at].name.as_str().cmp(name)).ok()?;
         Some(self.by_name[found])
     }

@@ -3,15 +3,13 @@
 mod check;
 mod links;
 mod schema;
+mod written;
 
 pub use check::{PlanContract, PlanShape, ReadPlan};
 pub use links::{Before, Links};
 
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::ContractError;
 
 /// The pseudo-tool that ends a plan. It is recorded and never called.
 pub const FINAL_ANSWER: &str = "final_answer";
@@ -41,8 +39,7 @@ pub struct Plan {
 
 /// One step of a plan. It carries only what a plan may say; what happened to the step is kept by
 /// the run, and a reply that sets it (`status`, `result`, …) is read without those fields.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Written")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PlanStep {
     /// The step's own name. Left out, it is `step_N` with N its position from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,7 +48,7 @@ pub struct PlanStep {
     pub tool: String,
     /// Which of its tools an agent should take, where the planner says so.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub with: Option<String>,
+    pub with: Option<Box<str>>,
     /// What the tool is called with: a text, or a JSON value where the tool's schema asks for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
@@ -71,100 +68,6 @@ pub struct PlanStep {
     /// What a person is asked, for a [`HITL`] step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hitl_question: Option<String>,
-}
-
-/// A step as models write it: who does it stands under `tool`, `agent` or `team`.
-#[derive(Deserialize)]
-struct Written {
-    #[serde(default, alias = "step_id", deserialize_with = "step_name")]
-    id: Option<String>,
-    tool: Option<String>,
-    #[serde(alias = "team")]
-    agent: Option<String>,
-    with: Option<String>,
-    input: Option<Value>,
-    #[serde(default, deserialize_with = "step_name")]
-    input_from: Option<String>,
-    #[serde(default, deserialize_with = "step_names")]
-    depends_on: Vec<String>,
-    task: Option<String>,
-    description: Option<String>,
-    hitl_question: Option<String>,
-    // What happened to a step is kept by the run; a reply cannot say it.
-    status: Option<IgnoredAny>,
-    result: Option<IgnoredAny>,
-    output: Option<IgnoredAny>,
-    error: Option<IgnoredAny>,
-    hitl_response: Option<IgnoredAny>,
-    answered: Option<IgnoredAny>,
-}
-
-impl Written {
-    /// What it says that only the run may say.
-    fn run_state(&self) -> impl Iterator<Item = &'static str> {
-        let said = [
-            ("status", self.status),
-            ("result", self.result),
-            ("output", self.output),
-            ("error", self.error),
-            ("hitl_response", self.hitl_response),
-            ("answered", self.answered),
-        ];
-        said.into_iter().filter(|(_, value)| value.is_some()).map(|(field, _)| field)
-    }
-}
-
-/// A plan as models write it.
-#[derive(Deserialize)]
-struct WrittenPlan {
-    goal: Option<String>,
-    reasoning: Option<String>,
-    strategy: Option<String>,
-    #[serde(alias = "execution_steps")]
-    steps: Vec<Written>,
-}
-
-/// Most notes on what a reply says and may not.
-const MAX_NOTES: usize = 20;
-
-impl WrittenPlan {
-    /// The plan, and the places where the reply says what only the run may say.
-    fn read(self) -> Result<(Plan, Vec<String>), ContractError> {
-        let mut notes = Vec::new();
-        let mut steps = Vec::with_capacity(self.steps.len());
-        for (at, written) in self.steps.into_iter().enumerate() {
-            let said = written.run_state().map(|field| format!("$.steps[{at}].{field}"));
-            notes.extend(said.take(MAX_NOTES.saturating_sub(notes.len())));
-            let step = PlanStep::try_from(written);
-            steps.push(step.map_err(|problem| ContractError::at(format!("$.steps[{at}]"), problem))?);
-        }
-        let (goal, reasoning, strategy) = (self.goal, self.reasoning, self.strategy);
-        Ok((Plan { goal, reasoning, strategy, steps }, notes))
-    }
-}
-
-impl TryFrom<Written> for PlanStep {
-    type Error = &'static str;
-
-    fn try_from(written: Written) -> Result<Self, Self::Error> {
-        // Beside an agent, `tool` says which of its tools it should take.
-        let (tool, with) = match (written.agent, written.tool) {
-            (Some(agent), tool) => (agent, tool.or(written.with)),
-            (None, Some(tool)) => (tool, written.with),
-            (None, None) => return Err("missing field `tool`"),
-        };
-        Ok(PlanStep {
-            id: written.id,
-            tool,
-            with,
-            input: written.input,
-            input_from: written.input_from,
-            depends_on: written.depends_on,
-            task: written.task,
-            description: written.description,
-            hitl_question: written.hitl_question,
-        })
-    }
 }
 
 impl PlanStep {
@@ -210,33 +113,6 @@ impl PlanStep {
 
 fn default_name(index: usize) -> String {
     format!("step_{}", index + 1)
-}
-
-/// Models write ids as texts or as numbers; the number N means `step_N`.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a step id: a text or a whole number")]
-enum StepName {
-    Number(u32),
-    Text(String),
-}
-
-impl StepName {
-    fn text(self) -> Option<String> {
-        match self {
-            StepName::Number(number) => Some(format!("step_{number}")),
-            StepName::Text(text) if text.parse::<u32>().is_ok() => Some(format!("step_{text}")),
-            StepName::Text(text) => Some(text).filter(|text| !text.is_empty()),
-        }
-    }
-}
-
-fn step_name<'de, D: Deserializer<'de>>(source: D) -> Result<Option<String>, D::Error> {
-    Ok(Option::<StepName>::deserialize(source)?.and_then(StepName::text))
-}
-
-fn step_names<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<String>, D::Error> {
-    let names = Option::<Vec<StepName>>::deserialize(source)?.unwrap_or_default();
-    Ok(names.into_iter().filter_map(StepName::text).collect())
 }
 
 /// Whether a plan must end in [`FINAL_ANSWER`].

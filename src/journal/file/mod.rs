@@ -76,6 +76,15 @@ impl FileJournal {
         Ok(FileJournal { len: records.len() as u64, seal, end, size, unended, ..journal })
     }
 
+    /// Reads the records out of the bytes of such a file, without opening it to write: it may be another's,
+    /// and be written to at this moment.
+    ///
+    /// # Errors
+    /// Names the line that does not read.
+    pub fn parse(bytes: &[u8]) -> Result<Vec<Record>, JournalError> {
+        Ok(contents(bytes)?.records)
+    }
+
     fn at(path: PathBuf, file: Box<dyn FileIo>) -> Self {
         let durability = Durability::Full;
         FileJournal { path, file, durability, len: 0, seal: Seal::new(), end: 0, size: 0, unended: false }

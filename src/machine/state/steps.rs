@@ -49,7 +49,7 @@ impl Progress {
 
     /// Up to where steps have begun: what stands after is dropped when the rest of the plan is.
     pub(in crate::machine) fn begun(&self) -> usize {
-        self.steps.iter().rposition(|run| *run != StepRun::Pending).map_or(0, |last| last + 1)
+        self.steps.iter().rposition(|run| !matches!(run, StepRun::Pending)).map_or(0, |last| last + 1)
     }
 }
 

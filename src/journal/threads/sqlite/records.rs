@@ -102,17 +102,18 @@ pub(super) fn before(
         return Err(JournalError::at(0, format!("a thread has no more than {MOST_TURNS} turns")).into());
     }
     let mut select = conn.prepare_cached(BEFORE)?;
-    let before =
-        select.query_row(params![thread.as_str(), place(0, turn) + i64::from(within(index.min(MOST_RECORDS - 1))?)], |row| {
-            Ok(Before {
-                thread: row.get(0)?,
-                epoch: row.get(1)?,
-                turns: row.get(2)?,
-                first: row.get(3)?,
-                seal: if index == 0 { None } else { row.get(4)? },
-                taken: row.get(5)?,
-            })
-        });
+    // No index is so great that it cannot be too great.
+    let at = place(0, turn) + i64::from(within(index.min(MOST_RECORDS - 1))?);
+    let before = select.query_row(params![thread.as_str(), at], |row| {
+        Ok(Before {
+            thread: row.get(0)?,
+            epoch: row.get(1)?,
+            turns: row.get(2)?,
+            first: row.get(3)?,
+            seal: if index == 0 { None } else { row.get(4)? },
+            taken: row.get(5)?,
+        })
+    });
     Ok(before.optional()?)
 }
 

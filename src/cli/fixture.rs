@@ -1,0 +1,41 @@
+//! `fixture from`: a stored run as a fixture, without the values of any key.
+
+use super::args::{FixtureArgs, FixtureCommand, FromArgs, StoreArgs};
+use super::config::secrets;
+use super::exit::Exit;
+use super::failure::{Failure, Outcome};
+use super::kept::{Open, Stored};
+use super::out;
+use crate::driver::Redactor;
+use crate::journal::{Fixture, Record, fold};
+
+pub fn fixture(args: &FixtureArgs) -> Outcome<Exit> {
+    let FixtureCommand::From(from) = &args.command;
+    self::from(&args.store, from)
+}
+
+/// Makes a fixture of a turn.
+pub fn from(store: &StoreArgs, args: &FromArgs) -> Outcome<Exit> {
+    let config = args.config.config.as_deref();
+    let stored = Stored::known(store, config, &args.thread)?;
+    let turn = stored.index(args.turn)?;
+    let records = stored.threads.store().records(&stored.thread, turn)?;
+    let clean = Redactor::new(secrets(config)?).records(records);
+    let fixture = of(&clean).map_err(|error| {
+        Failure::unusable(format!("thread {}, turn {}: {error}", stored.thread, turn + 1))
+    })?;
+    match &args.output {
+        None => out::print(&fixture.to_json())?,
+        Some(path) => {
+            fixture.save(path).map_err(Failure::unusable)?;
+            out::complain(&format!("planwright: written to {}", path.display()));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn of(records: &[Record]) -> Result<Fixture, crate::journal::JournalError> {
+    let folded = fold(records.iter().cloned())?;
+    let open = Open::of(&folded).map(|open| format!("waits for a person: {}", open.text()));
+    Fixture::of_records(records, open)
+}

@@ -1,0 +1,211 @@
+//! Where a run is kept so that it can go on later, and with which commands.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::args::StoreArgs;
+use super::failure::{Failure, Outcome};
+use super::store::Place;
+use super::text::quoted;
+use crate::driver::{ThreadHandle, Threads, Waiting, open_question, token};
+use crate::journal::{Folded, Standing, StoreError, ThreadId, in_doubt};
+use crate::machine::{EffectId, EffectKind};
+use crate::prompt;
+
+/// Where a run is kept.
+#[derive(Clone, Copy)]
+pub enum Kept<'a> {
+    Nowhere,
+    Journal(&'a Path),
+    Thread(&'a Stored),
+}
+
+/// A thread in a store.
+pub struct Stored {
+    pub threads: Threads,
+    pub thread: ThreadId,
+    /// What its commands name the store by.
+    pub flag: String,
+}
+
+impl Stored {
+    /// A thread where threads are kept, to be read or gone on with.
+    pub fn known(store: &StoreArgs, config: Option<&Path>, thread: &ThreadId) -> Outcome<Self> {
+        let place = Place::find(store, config)?;
+        let stored = Stored { threads: place.threads()?, thread: thread.clone(), flag: place.flag() };
+        stored.turns()?;
+        Ok(stored)
+    }
+
+    pub fn handle(&self) -> ThreadHandle<'_> {
+        self.threads.at(&self.thread)
+    }
+
+    pub fn turns(&self) -> Outcome<u32> {
+        Ok(self.threads.store().turns(&self.thread)?)
+    }
+
+    /// A turn, named from 1 or the last, as the store counts it: from 0.
+    pub fn index(&self, turn: Option<u32>) -> Outcome<u32> {
+        match turn {
+            Some(turn) => Ok(turn - 1),
+            None => Ok(self.turns()?.saturating_sub(1)),
+        }
+    }
+
+    /// A turn of it, folded; the last where none is named. Turns are named from 1.
+    pub fn folded(&self, turn: Option<u32>) -> Outcome<Folded> {
+        Ok(self.threads.folded(&self.thread, turn.map(|turn| turn - 1))?)
+    }
+
+    /// What its last turn waits with.
+    pub fn open(&self) -> Outcome<Option<Open>> {
+        Ok(Open::of(&self.folded(None)?))
+    }
+
+    /// A command of `planwright threads` on it.
+    pub fn command(&self, command: &str) -> String {
+        format!("planwright threads {command} {}{}", quoted(&self.thread), self.flag)
+    }
+}
+
+/// The last turn of a thread that is there, or none.
+pub fn last(stored: &Stored) -> Outcome<Option<Folded>> {
+    match stored.threads.folded(&stored.thread, None) {
+        Err(StoreError::NoThread { .. }) => Ok(None),
+        folded => Ok(Some(folded?)),
+    }
+}
+
+/// What a run waits with that a person has to say something about.
+pub struct Open {
+    pub effect: EffectId,
+    /// What they are asked, or what is in doubt.
+    pub what: What,
+    pub token: String,
+    /// Since when, in milliseconds since 1970; 0 where nobody wrote it down.
+    pub since: u64,
+}
+
+pub enum What {
+    Question(String),
+    Doubt { tool: String, input: String },
+}
+
+impl Open {
+    pub fn of(folded: &Folded) -> Option<Self> {
+        let token = token(folded)?;
+        if let Some((effect, tool)) = in_doubt(folded) {
+            let asked = crate::machine::awaited(&folded.rules, &folded.state, effect);
+            let input = asked.and_then(|asked| prompt::call(&folded.rules, &folded.state, asked));
+            let input = input.map_or_else(String::new, |(_, input)| input.to_string());
+            return Some(Open { effect, what: What::Doubt { tool, input }, token, since: 0 });
+        }
+        let Standing::Waiting { since, .. } = Standing::of(folded) else { return None };
+        let Waiting { effect, question, .. } = open_question(&folded.run, &folded.rules, &folded.state)?;
+        Some(Open { effect, what: What::Question(question), token, since })
+    }
+
+    /// The question, or what is in doubt, for people.
+    pub fn text(&self) -> String {
+        match &self.what {
+            What::Question(question) => question.clone(),
+            What::Doubt { tool, input } => {
+                format!("in doubt: {tool} {input} was asked to change something, and no answer was recorded")
+            }
+        }
+    }
+
+    /// The commands that answer or settle it: the first as it is usual, then the others.
+    pub fn commands(&self, stored: &Stored) -> Vec<String> {
+        match &self.what {
+            What::Question(_) => {
+                let command = format!("{} --token {}", stored.command("answer"), self.token);
+                answers(self.effect).iter().map(|flag| format!("{command} {flag}")).collect()
+            }
+            What::Doubt { .. } => {
+                let command = format!("{} --token {}", stored.command("settle"), self.token);
+                let flags = ["--happened OUTPUT", "--did-not-happen", "--stop REASON"];
+                flags.iter().map(|flag| format!("{command} {flag}")).collect()
+            }
+        }
+    }
+
+    pub fn json(&self, stored: &Stored) -> Value {
+        let mut object = json!({
+            "effect": self.effect, "token": self.token, "since": (self.since > 0).then_some(self.since),
+            "question": null, "in_doubt": null, "commands": self.commands(stored),
+        });
+        match &self.what {
+            What::Question(question) => object["question"] = json!(question),
+            What::Doubt { tool, input } => object["in_doubt"] = json!({"tool": tool, "input": input}),
+        }
+        object
+    }
+}
+
+/// The flags that answer what a person is asked, the usual first.
+pub fn answers(effect: EffectId) -> &'static [&'static str] {
+    match effect.kind {
+        EffectKind::Approve { .. } => &["--approve", "--reject REASON", "--edit FILE"],
+        EffectKind::Permit { .. } => &["--approve", "--reject REASON", "--edit-input FILE", "--respond TEXT"],
+        _ => &["--respond TEXT", "--reject REASON", "--edit FILE"],
+    }
+}
+
+impl Kept<'_> {
+    pub fn journal(&self) -> Option<&Path> {
+        match self {
+            Kept::Journal(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    pub fn thread(&self) -> Option<&ThreadId> {
+        match self {
+            Kept::Thread(stored) => Some(&stored.thread),
+            _ => None,
+        }
+    }
+
+    /// The command that goes on with the run.
+    pub fn resume(&self) -> Option<String> {
+        match self {
+            Kept::Nowhere => None,
+            Kept::Journal(path) => Some(format!("planwright resume {}", quoted(path.display()))),
+            Kept::Thread(stored) => Some(stored.command("resume")),
+        }
+    }
+
+    /// The command that answers what the run waits with.
+    pub fn answer(&self, open: &Waiting) -> Option<String> {
+        let flag = answers(open.effect)[0];
+        let token = &open.token;
+        match self {
+            Kept::Nowhere => None,
+            Kept::Journal(path) => {
+                Some(format!("planwright resume --token {token} {flag} {}", quoted(path.display())))
+            }
+            Kept::Thread(stored) => Some(format!("{} --token {token} {flag}", stored.command("answer"))),
+        }
+    }
+
+    /// What the thread waits with, and the commands that answer or settle it.
+    pub fn open(&self) -> Option<(Open, String)> {
+        let Kept::Thread(stored) = self else { return None };
+        let open = stored.open().ok().flatten()?;
+        let commands = open.commands(stored).join("\n        ");
+        Some((open, commands))
+    }
+}
+
+/// The error of an answer without a token: what is asked, and how it is answered.
+pub fn tokenless(open: &Open, stored: &Stored) -> Failure {
+    let problem = format!(
+        "expected the token of what is answered, found none; {} waits with: {}",
+        stored.thread,
+        open.text()
+    );
+    Failure::unusable(problem).hint(open.commands(stored).join("\n        "))
+}
