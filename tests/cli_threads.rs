@@ -217,6 +217,36 @@ fn thread_is_run_by_one_process_at_a_time() {
     assert!(said.stdout.contains("42"), "{}", said.stdout);
 }
 
+#[test]
+fn process_whose_thread_was_taken_over_writes_nothing_more() {
+    let home = Home::new();
+    let ((asked, was_asked), (answer, to_answer)) = (channel(), channel::<()>());
+    let both = Mutex::new((asked, to_answer));
+    let server = Server::start(move |_, _| {
+        let both = both.lock().unwrap();
+        both.0.send(()).unwrap();
+        // Where the test has failed meanwhile, nobody waits for the answer.
+        let _ = both.1.recv();
+        Answer::reply(PLAN)
+    });
+    let mut program = home.program();
+    let args = ["run", "--base-url", &server.url(), "--model", "m", "--thread", THREAD, "7*6?"];
+    let running = program.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = running.spawn().unwrap();
+    was_asked.recv().unwrap();
+    home.check(&["threads", "resume", "--offline", THREAD], 6);
+    let said = home.check(&["threads", "resume", "--offline", "--take-over", THREAD], 0);
+    assert!(said.stdout.contains("42"), "{}", said.stdout);
+    let records = || home.check(&["threads", "show", "--records", THREAD], 0).stdout;
+    let before = records();
+    answer.send(()).unwrap();
+    let ended = running.wait_with_output().unwrap();
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(6), "{stderr}");
+    assert!(stderr.contains("has taken it over") && stderr.contains("hint: somebody else"), "{stderr}");
+    assert_eq!(records(), before);
+}
+
 /// A home with a thread whose model went away after the plan.
 fn interrupted() -> Home {
     let home = Home::new();
