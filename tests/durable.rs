@@ -226,6 +226,18 @@ fn write_that_did_not_happen_is_done_once() {
 }
 
 #[test]
+fn fork_of_a_thread_in_doubt_is_in_doubt_too() {
+    let (threads, thread, fork) = (threads(), id("의심"), id("갈래"));
+    in_doubt(&threads, &thread);
+    threads.fork(&thread, None, None, &fork).unwrap();
+    let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
+    let stopped = threads.at(&fork).resume(&agent).unwrap_err();
+    assert!(matches!(&stopped, Stopped::InDoubt { tool, .. } if tool == "send"), "{stopped:?}");
+    assert_eq!(calls.count(), 0, "what may have happened is not done again unasked");
+    assert_ne!(question(&threads, &fork), question(&threads, &thread));
+}
+
+#[test]
 fn run_in_doubt_can_be_stopped() {
     let (threads, thread) = (threads(), id("멈춤"));
     in_doubt(&threads, &thread);

@@ -87,10 +87,11 @@ fn variants(name: &str) -> Vec<(String, Spec)> {
 fn with_people(name: &str) -> Vec<(String, Spec)> {
     let mut spec = agents::shipped(name).expect("a shipped agent");
     spec.policy.plan.max_steps = if spec.policy.execution == Execution::Sequential { 3 } else { 2 };
-    spec.limits.max_replans = 1;
     let rounds = if spec.policy.write == Write::Planner { 3 } else { 2 };
     spec.limits.max_iterations = spec.limits.max_iterations.map(|_| rounds);
-    spec.limits.max_added_steps = 1;
+    if spec.policy.orchestrate == Orchestrate::EachStep {
+        spec.limits.max_added_steps = 1;
+    }
     if let Some(tool) = spec.tools.first_mut() {
         tool.needs_approval = true;
     }
@@ -110,6 +111,10 @@ fn with_people(name: &str) -> Vec<(String, Spec)> {
             (policy.approval, policy.on_rejection, policy.on_expiry) = (approval, on_rejection, on_expiry);
             policy.execution = execution;
             policy.plan.fields.retain(|field| *field != StepField::HitlQuestion || approval.steps);
+            // A limit that nothing reads is refused.
+            if policy.can_replan() {
+                variant.limits.max_replans = 1;
+            }
             variants
                 .push((format!("{name} {approval:?} {on_rejection:?} {on_expiry:?} {execution:?}"), variant));
         }

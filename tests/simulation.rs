@@ -78,7 +78,9 @@ impl Schedule<'_> {
             Standing::Waiting { effect, .. } => self.person(effect),
             Standing::InDoubt { effect, .. } => self.settles(effect),
             Standing::Unfinished => self.threads.at(&self.thread).resume(&self.agent),
-            Standing::Done { .. } | Standing::Failed { .. } => unreachable!("the schedule is over"),
+            Standing::Done { .. } | Standing::Failed { .. } | Standing::Damaged { .. } => {
+                unreachable!("the schedule is over")
+            }
         };
         self.ended(ended);
     }

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use super::args::AnswerArgs;
 use super::failure::{Failure, Outcome};
 use crate::contract::PlanStep;
+use crate::driver::Settlement;
 use crate::machine::HumanAnswer;
 
 /// Longest file of steps, or of an input, that is read, in bytes.
@@ -31,6 +32,15 @@ pub fn answer(args: &AnswerArgs) -> Outcome<Option<HumanAnswer>> {
     let hint = "such as [{\"tool\": \"calc\", \"input\": \"1+1\"}]";
     let steps: Vec<PlanStep> = written("--edit", path, "a JSON list of plan steps", hint)?;
     Ok(Some(HumanAnswer::Edit { steps }))
+}
+
+/// What this call says of a write in doubt, where it says something.
+pub fn settlement(happened: Option<&String>, did_not: bool, stop: Option<&String>) -> Option<Settlement> {
+    match (happened, stop) {
+        (Some(output), _) => Some(Settlement::Happened { output: output.clone() }),
+        (None, Some(reason)) => Some(Settlement::Stop { reason: reason.clone() }),
+        (None, None) => did_not.then_some(Settlement::DidNotHappen),
+    }
 }
 
 /// What a person wrote into a file in the place of what was planned.

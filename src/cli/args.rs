@@ -12,7 +12,7 @@ mod stored;
 mod thread;
 mod threads;
 
-pub use answer::AnswerArgs;
+pub use answer::{AnswerArgs, DoubtArgs};
 pub use checking::{
     AgentsArgs, AgentsCommand, CoverageArgs, DiagramArgs, Format, ReplayArgs, TraceArgs, VerifyArgs,
 };

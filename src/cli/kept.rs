@@ -9,7 +9,7 @@ use super::failure::{Failure, Outcome};
 use super::store::Place;
 use super::text::quoted;
 use crate::driver::{ThreadHandle, Threads, Waiting, open_question, token};
-use crate::journal::{Folded, Standing, StoreError, ThreadId, in_doubt};
+use crate::journal::{FileJournal, Folded, Standing, StoreError, ThreadId, fold, in_doubt};
 use crate::machine::{EffectId, EffectKind};
 use crate::prompt;
 
@@ -119,16 +119,18 @@ impl Open {
 
     /// The commands that answer or settle it: the first as it is usual, then the others.
     pub fn commands(&self, stored: &Stored) -> Vec<String> {
+        let command = match &self.what {
+            What::Question(_) => stored.command("answer"),
+            What::Doubt { .. } => stored.command("settle"),
+        };
+        self.flags().iter().map(|flag| format!("{command} --token {} {flag}", self.token)).collect()
+    }
+
+    /// The flags that answer or settle it, the usual first.
+    fn flags(&self) -> &'static [&'static str] {
         match &self.what {
-            What::Question(_) => {
-                let command = format!("{} --token {}", stored.command("answer"), self.token);
-                answers(self.effect).iter().map(|flag| format!("{command} {flag}")).collect()
-            }
-            What::Doubt { .. } => {
-                let command = format!("{} --token {}", stored.command("settle"), self.token);
-                let flags = ["--happened OUTPUT", "--did-not-happen", "--stop REASON"];
-                flags.iter().map(|flag| format!("{command} {flag}")).collect()
-            }
+            What::Question(_) => answers(self.effect),
+            What::Doubt { .. } => &["--happened OUTPUT", "--did-not-happen", "--stop REASON"],
         }
     }
 
@@ -191,12 +193,24 @@ impl Kept<'_> {
         }
     }
 
-    /// What the thread waits with, and the commands that answer or settle it.
+    /// What the run waits with, and the commands that answer or settle it.
     pub fn open(&self) -> Option<(Open, String)> {
-        let Kept::Thread(stored) = self else { return None };
-        let open = stored.open().ok().flatten()?;
-        let commands = open.commands(stored).join("\n        ");
-        Some((open, commands))
+        let (open, commands) = match self {
+            Kept::Nowhere => return None,
+            Kept::Thread(stored) => {
+                let open = stored.open().ok().flatten()?;
+                let commands = open.commands(stored);
+                (open, commands)
+            }
+            Kept::Journal(path) => {
+                let records = FileJournal::parse(&std::fs::read(path).ok()?).ok()?;
+                let open = Open::of(&fold(records).ok()?)?;
+                let command = format!("planwright resume {} --token {}", quoted(path.display()), open.token);
+                let commands = open.flags().iter().map(|flag| format!("{command} {flag}")).collect();
+                (open, commands)
+            }
+        };
+        Some((open, commands.join("\n        ")))
     }
 }
 

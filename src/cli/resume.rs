@@ -1,7 +1,7 @@
 //! `resume`: goes on with an interrupted run from its journal, or answers the question that it waits
 //! with.
 
-use super::answer::answer;
+use super::answer::{answer, settlement};
 use super::args::ResumeArgs;
 use super::exit::Exit;
 use super::failure::{Failure, Outcome};
@@ -29,6 +29,10 @@ pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
     let mut going = agent.resuming(&mut journal).observer(&watch).cancel(token);
     if let Some(answer) = answer {
         going = going.answer(answer);
+    }
+    let doubt = &args.doubt;
+    if let Some(settlement) = settlement(doubt.happened.as_ref(), doubt.did_not_happen, doubt.stop.as_ref()) {
+        going = going.settle(settlement);
     }
     if let Some(token) = &args.answer.token {
         going = going.token(token);

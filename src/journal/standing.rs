@@ -41,6 +41,11 @@ pub enum Standing {
         /// Why.
         error: String,
     },
+    /// What is kept of it does not read, so nobody knows. Its thread can be deleted.
+    Damaged {
+        /// What is wrong, and where.
+        problem: String,
+    },
 }
 
 impl Standing {
@@ -68,7 +73,8 @@ impl Standing {
         }
     }
 
-    /// In one word: `unfinished`, `waiting`, `in_doubt`, `done` or `failed`.
+    /// In one word: `unfinished`, `waiting`, `in_doubt`, `done`, `failed` or
+    /// `damaged`.
     pub fn status(&self) -> &'static str {
         match self {
             Standing::Unfinished => "unfinished",
@@ -76,6 +82,7 @@ impl Standing {
             Standing::InDoubt { .. } => "in_doubt",
             Standing::Done { .. } => "done",
             Standing::Failed { .. } => "failed",
+            Standing::Damaged { .. } => "damaged",
         }
     }
 

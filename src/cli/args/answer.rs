@@ -23,7 +23,21 @@ pub struct AnswerArgs {
     /// steps
     #[arg(long, value_name = "FILE", group = "answer")]
     pub edit: Option<PathBuf>,
-    /// The token of the question that is answered; the answer is void for any other
+    /// The token of what is answered; the answer is void for anything else
     #[arg(long, value_name = "TOKEN", requires = "answer")]
     pub token: Option<String>,
+}
+
+/// What became of a write that is in doubt.
+#[derive(Args)]
+pub struct DoubtArgs {
+    /// Of a write in doubt: it happened, and the tool would have returned this
+    #[arg(long, value_name = "OUTPUT", group = "answer")]
+    pub happened: Option<String>,
+    /// Of a write in doubt: it did not happen, and is done now
+    #[arg(long, group = "answer")]
+    pub did_not_happen: bool,
+    /// Of a write in doubt: whatever happened, the run ends here
+    #[arg(long, value_name = "REASON", group = "answer")]
+    pub stop: Option<String>,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{AnswerArgs, StoreArgs};
+use super::{AnswerArgs, DoubtArgs, StoreArgs};
 use crate::driver::RecordMode;
 use crate::journal::ThreadId;
 use crate::spec::Money;
@@ -180,6 +180,8 @@ pub struct ResumeArgs {
     pub journal: PathBuf,
     #[command(flatten)]
     pub answer: AnswerArgs,
+    #[command(flatten)]
+    pub doubt: DoubtArgs,
     #[command(flatten)]
     pub world: WorldArgs,
     #[command(flatten)]

@@ -24,7 +24,7 @@ pub fn fork(store: &StoreArgs, args: &ForkArgs) -> Outcome<Exit> {
         Standing::Waiting { .. } | Standing::InDoubt { .. } => {
             format!("{}  says what it waits for", fork.command("show"))
         }
-        Standing::Done { .. } | Standing::Failed { .. } => {
+        Standing::Done { .. } | Standing::Failed { .. } | Standing::Damaged { .. } => {
             format!("planwright chat --thread {}{}  goes on with it", quoted(&fork.thread), fork.flag)
         }
     };

@@ -67,14 +67,11 @@ pub fn answer(store: &StoreArgs, args: &AnswerThreadArgs, color: Color) -> Outco
 }
 
 pub fn settle(store: &StoreArgs, args: &SettleArgs, color: Color) -> Outcome<Exit> {
-    let SettleArgs { thread, token, happened, stop, rules, world, show, .. } = args;
+    let SettleArgs { thread, token, happened, did_not_happen, stop, rules, world, show } = args;
     let call = Call { store, thread, rules, world, show, color };
     let stored = call.stored()?;
-    let settlement = match (happened, stop) {
-        (Some(output), _) => Settlement::Happened { output: output.clone() },
-        (None, Some(reason)) => Settlement::Stop { reason: reason.clone() },
-        (None, None) => Settlement::DidNotHappen,
-    };
+    let settlement = answer::settlement(happened.as_ref(), *did_not_happen, stop.as_ref())
+        .expect("the command line asks for one of them");
     let Some(token) = token else {
         return Err(match stored.open()? {
             Some(open) => tokenless(&open, &stored),

@@ -111,6 +111,7 @@ fn lines(turn: &Shown, stored: &Stored, with_records: bool) -> Vec<String> {
         Err(problem) => said("problem", problem),
         Ok(Standing::Done { answer }) => said("answered", answer),
         Ok(Standing::Failed { error }) => said("failed", error),
+        Ok(Standing::Damaged { problem }) => said("problem", problem),
         Ok(Standing::Unfinished) => said("goes on", &stored.command("resume")),
         Ok(Standing::Waiting { .. } | Standing::InDoubt { .. }) => {}
     }

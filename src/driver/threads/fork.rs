@@ -3,12 +3,15 @@
 use super::Threads;
 use super::held::Held;
 use crate::driver::job::run_id;
-use crate::journal::{Claim, Header, JournalError, Origin, Record, Standing, StoreError, ThreadId, fold};
+use crate::journal::{
+    Claim, Header, JournalError, Origin, Record, Standing, StoreError, ThreadId, fold, is_once,
+};
 
 impl Threads {
     /// Begins a thread with what another holds up to a point: all turns before `turn`, and the first
     /// `records` records of it, or all of them. What was asked and not answered by then is asked anew
-    /// where the new thread goes on. The other thread is left as it is.
+    /// where the new thread goes on; a write that may not be done twice is in doubt there. The other
+    /// thread is left as it is.
     ///
     /// # Errors
     /// [`StoreError::Exists`] where the new name is taken, [`StoreError::NoThread`] and
@@ -47,7 +50,7 @@ impl Threads {
 }
 
 /// The beginning of a turn under another thread's name and with another id. What is asked and not
-/// answered in it is left out.
+/// answered in it is left out, but for a write that may not be done twice.
 fn copied(
     mut records: Vec<Record>,
     most: u64,
@@ -56,11 +59,15 @@ fn copied(
 ) -> Result<Vec<Record>, StoreError> {
     records.truncate(usize::try_from(most).unwrap_or(usize::MAX));
     let folded = fold(records.iter().cloned())?;
-    let open = |record: &Record| match record {
-        Record::Requested { effect, .. } => folded.pending(*effect).is_some(),
+    // A write that may not be done twice was asked for in the original: whether it happened in the world
+    // is as much in doubt here as it would be there.
+    let asked_anew = |record: &Record| match record {
+        Record::Requested { effect, .. } => {
+            folded.pending(*effect).is_some() && is_once(&folded.rules, &folded.state, *effect).is_none()
+        }
         _ => false,
     };
-    records.retain(|record| !open(record));
+    records.retain(|record| !asked_anew(record));
     if let Some(Record::Header(header)) = records.first_mut() {
         let origin = Origin { thread: from.to_string(), turn: header.turn, records: most };
         let (run, thread) = (run_id(), to.to_string());

@@ -87,7 +87,8 @@ impl<'a> ThreadHandle<'a> {
                 Standing::Waiting { question, .. } => return Err(Stopped::Waiting { question }),
                 Standing::InDoubt { effect, tool } => return Err(Stopped::InDoubt { effect, tool }),
                 Standing::Unfinished => return Err(Stopped::Unfinished),
-                Standing::Done { .. } | Standing::Failed { .. } => {}
+                // What is damaged has not folded.
+                Standing::Done { .. } | Standing::Failed { .. } | Standing::Damaged { .. } => {}
             }
         }
         if agent.rules().policy().memory == Memory::Thread {

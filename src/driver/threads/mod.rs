@@ -5,12 +5,15 @@ mod fork;
 mod handle;
 mod held;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use handle::{ThreadHandle, history};
 use held::Held;
 
-use crate::journal::{Claim, Folded, Listed, Query, Standing, Store, StoreError, ThreadId, fold};
+use crate::journal::{
+    Claim, Folded, JournalErrorKind, Listed, Query, Standing, Store, StoreError, ThreadId, fold,
+};
 
 /// The threads of a store.
 ///
@@ -54,11 +57,23 @@ impl Threads {
     /// # Errors
     /// Where the store cannot be read.
     pub fn list(&self, query: &Query) -> Result<Vec<Listed>, StoreError> {
+        let mut damaged = BTreeMap::new();
         for thread in self.0.unnoted()? {
-            // What is being written to again, or does not read, is no reason to list nothing.
-            let _ = self.note(&thread);
+            match self.note(&thread) {
+                Err(StoreError::Journal(error)) if error.kind() != JournalErrorKind::Io => {
+                    damaged.insert(thread, error.to_string());
+                }
+                // What is being written to again is no reason to list nothing.
+                _ => {}
+            }
         }
-        self.0.list(query)
+        let mut listed = self.0.list(query)?;
+        for one in &mut listed {
+            if let Some(problem) = damaged.remove(&one.thread) {
+                one.standing = Standing::Damaged { problem };
+            }
+        }
+        Ok(listed)
     }
 
     /// Works out where a thread stands, and notes it.

@@ -74,9 +74,10 @@ fn is_torn(line: &[u8], at: usize) -> bool {
         && !(rest.len() > begun.len() && whole())
 }
 
-/// What is said of a first line that another version, or something else, has written.
+/// What is said of a first line that another version has written: sealed or not, whatever the seal.
 fn foreign(line: &[u8]) -> Option<JournalError> {
-    seal::format(line).filter(|format| *format != JOURNAL_FORMAT).map(JournalError::format)
+    let sealed = line.get(Seal::WIDTH + 1..).and_then(seal::format);
+    sealed.or_else(|| seal::format(line)).filter(|format| *format != JOURNAL_FORMAT).map(JournalError::format)
 }
 
 /// Whether a file holds the beginning of a journal's first line and no more: nothing of anybody's.

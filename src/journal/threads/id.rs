@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The name of a thread: what its user calls it. 1 to 120 bytes, no control characters, no white space
-/// at either end.
+/// at either end, no dash at the beginning.
 ///
 /// ```
 /// use planwright::journal::ThreadId;
@@ -42,6 +42,9 @@ impl FromStr for ThreadId {
         }
         if text.trim() != text {
             return fail("neither begins nor ends with white space");
+        }
+        if text.starts_with('-') {
+            return fail("does not begin with a dash, which a command line takes for a flag");
         }
         Ok(ThreadId(text.to_owned()))
     }

@@ -35,7 +35,7 @@ impl LinesStore {
             std::fs::remove_dir_all(&folder).map_err(|error| io(&folder, "cannot be taken away", &error))?;
         }
         for folder in self.folders(|name| !place::is_passing(name))? {
-            if place::turns(&folder)? == 0 && !is_held(&folder)? {
+            if place::turns(&folder)? == 0 && Noted::last(&folder).is_none() && !is_held(&folder)? {
                 let gone = std::fs::remove_dir_all(&folder);
                 gone.map_err(|error| io(&folder, "cannot be taken away", &error))?;
             }
@@ -60,6 +60,7 @@ impl LinesStore {
 
     fn look(&self, folder: &Path) -> Result<Vec<String>, StoreError> {
         let turns = place::turns(folder)?;
+        lost(folder, turns)?;
         let Some(header) = place::header(folder)? else {
             let lost = format!("{}: the first of {turns} turns is lost", folder.display());
             return Ok(if turns == 0 { Vec::new() } else { vec![lost] });
@@ -77,7 +78,9 @@ impl LinesStore {
         let mut folders = Vec::new();
         for entry in std::fs::read_dir(&self.root).map_err(fail)? {
             let entry = entry.map_err(fail)?;
-            if is_asked_for(&entry.file_name().to_string_lossy()) {
+            // A file that stands here is somebody's, and no thread.
+            if entry.file_type().map_err(fail)?.is_dir() && is_asked_for(&entry.file_name().to_string_lossy())
+            {
                 folders.push(entry.path());
             }
         }
@@ -89,15 +92,33 @@ impl LinesStore {
         let _gate = self.gate(true)?;
         let mut all = Vec::new();
         for folder in self.folders(|name| !place::is_passing(name))? {
-            all.extend(found(&folder)?);
+            all.extend(match found(&folder) {
+                // One thread that does not read is no reason to list none.
+                Err(error) if error.kind() != JournalErrorKind::Io => Some(damaged(&folder, &error)),
+                found => found?,
+            });
         }
         Ok(all)
     }
 }
 
+/// A thread of which nothing reads but, perhaps, what was noted of it.
+fn damaged(folder: &Path, error: &JournalError) -> Found {
+    let problem = error.to_string();
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let noted = Noted::last(folder);
+    let thread = noted.as_ref().map(|noted| noted.thread.clone()).or_else(|| name.parse().ok());
+    let thread = thread.unwrap_or_else(|| "damaged".parse().expect("a name"));
+    let (title, turns) = noted.map(|noted| (noted.title, noted.turns)).unwrap_or_default();
+    let standing = Standing::Damaged { problem };
+    let listed = Listed { thread, title, turns, created: 0, updated: 0, running: false, standing };
+    Found { listed, noted: true }
+}
+
 /// What a folder says of its thread; nothing, where none was begun.
 fn found(folder: &Path) -> Result<Option<Found>, JournalError> {
     let turns = place::turns(folder)?;
+    lost(folder, turns)?;
     let Some(last) = turns.checked_sub(1) else { return Ok(None) };
     let noted = Noted::read(folder, turns);
     let is_noted = noted.is_some();
@@ -118,6 +139,17 @@ fn found(folder: &Path) -> Result<Option<Found>, JournalError> {
     let running = is_held(folder)?;
     let listed = Listed { thread, title, turns, created, updated, running, standing };
     Ok(Some(Found { listed, noted: is_noted }))
+}
+
+/// That turns which were noted are there no more.
+fn lost(folder: &Path, turns: u32) -> Result<(), JournalError> {
+    match Noted::last(folder).map(|noted| noted.turns) {
+        Some(noted) if noted > turns => {
+            let problem = format!("expected {noted} turns, found {turns}");
+            Err(JournalError::named(folder.display().to_string(), problem))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether somebody has the thread of a folder. Whoever looks has the gate.

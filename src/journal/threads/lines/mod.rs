@@ -22,7 +22,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::list::title;
 use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, belongs, fenced};
-use crate::journal::{Durability, FileJournal, Journal, JournalError, Record, Standing, file};
+use crate::journal::{
+    Durability, FileJournal, Journal, JournalError, JournalErrorKind, Record, Standing, file,
+};
 use place::io;
 use standing::Noted;
 
@@ -121,7 +123,8 @@ impl Store for LinesStore {
     fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
         let gate = self.gate(false)?;
         let folder = self.folder(thread);
-        let known = place::turns(&folder)? > 0;
+        // Of what was lost or does not read, the thread is still the one of this name: to be deleted.
+        let known = place::turns(&folder)? > 0 || Noted::last(&folder).is_some();
         match claim {
             Claim::New if known => return Err(StoreError::Exists { thread: thread.clone() }),
             Claim::Known | Claim::TakeOver if !known => {
@@ -129,9 +132,13 @@ impl Store for LinesStore {
             }
             _ => {}
         }
-        if let Some(header) = place::header(&folder)? {
-            let of = |error: JournalError| error.within(folder.display());
-            belongs(&Record::Header(header), thread, 0, 0).map_err(of)?;
+        match place::header(&folder) {
+            Ok(Some(header)) => {
+                let of = |error: JournalError| error.within(folder.display());
+                belongs(&Record::Header(header), thread, 0, 0).map_err(of)?;
+            }
+            Err(error) if error.kind() == JournalErrorKind::Io => return Err(error.into()),
+            Ok(None) | Err(_) => {}
         }
         let lock = self.lock(thread)?;
         drop(gate);
@@ -142,7 +149,8 @@ impl Store for LinesStore {
         let _gate = self.gate(false)?;
         self.journals().remove(&lease.thread);
         let folder = self.folder(&lease.thread);
-        let empty = lease.lock.is_some() && place::turns(&folder)? == 0;
+        let begun = place::turns(&folder)? > 0 || Noted::last(&folder).is_some();
+        let empty = lease.lock.is_some() && !begun;
         drop(lease);
         if empty {
             // What is left of a thread that was never begun, or a turn that was never whole.

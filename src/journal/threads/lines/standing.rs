@@ -37,11 +37,17 @@ impl Noted {
         Digest::of([text.unwrap_or_default().as_slice()])
     }
 
+    /// What was last noted, whatever stands in the folder now.
+    pub fn last(folder: &Path) -> Option<Noted> {
+        let noted: Noted = serde_json::from_slice(&std::fs::read(folder.join(NAME)).ok()?).ok()?;
+        (noted.seal == noted.sealed()).then_some(noted)
+    }
+
     /// What was noted, where it is of all that stands in the folder now.
     pub fn read(folder: &Path, turns: u32) -> Option<Noted> {
-        let noted: Noted = serde_json::from_slice(&std::fs::read(folder.join(NAME)).ok()?).ok()?;
+        let noted = Noted::last(folder)?;
         let bytes = std::fs::metadata(place::turn(folder, turns.checked_sub(1)?)).ok()?.len();
-        (noted.seal == noted.sealed() && noted.turns == turns && noted.bytes == bytes).then_some(noted)
+        (noted.turns == turns && noted.bytes == bytes).then_some(noted)
     }
 
     /// Puts it in the place of what was noted before.

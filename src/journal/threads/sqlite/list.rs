@@ -18,9 +18,14 @@ impl Inner {
         let mut rows = select.query(rusqlite::params_from_iter(values))?;
         let (mut found, mut alive) = (Vec::new(), BTreeMap::new());
         while let Some(row) = rows.next()? {
-            let row = Row::read(row)?;
-            let running = self.is_held(&row, &mut alive)?;
-            found.push(row.listed(running));
+            // One thread that does not read is no reason to list none.
+            match Row::read(row) {
+                Ok(row) => {
+                    let running = self.is_held(&row, &mut alive)?;
+                    found.push(row.listed(running));
+                }
+                Err(fault) => found.push(Row::damaged(row, fault)?),
+            }
         }
         Ok(found)
     }
@@ -32,7 +37,7 @@ impl Inner {
         let mut rows = select.query([])?;
         let (mut found, mut alive) = (Vec::new(), BTreeMap::new());
         while let Some(row) = rows.next()? {
-            let row = Row::read(row)?;
+            let Ok(row) = Row::read(row) else { continue };
             if !self.is_held(&row, &mut alive)? {
                 found.push(row.name);
             }

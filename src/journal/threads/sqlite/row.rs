@@ -150,6 +150,17 @@ impl Row {
         Ok(())
     }
 
+    /// What is shown of a row that does not read.
+    pub fn damaged(row: &rusqlite::Row<'_>, fault: Fault) -> Result<Listed, Fault> {
+        let name = row.get::<_, String>(1).ok().and_then(|name| name.parse().ok());
+        let (Some(thread), true) = (name, fault.is_damage()) else { return Err(fault) };
+        let problem = fault.at("the store").to_string();
+        let (title, turns) = (row.get(2).unwrap_or_default(), row.get(3).unwrap_or_default());
+        let (created, updated) = (row.get(4).unwrap_or_default(), row.get(5).unwrap_or_default());
+        let standing = Standing::Damaged { problem };
+        Ok(Listed { thread, title, turns, created, updated, running: false, standing })
+    }
+
     /// As it is shown.
     pub fn listed(&self, running: bool) -> Listed {
         Listed {
