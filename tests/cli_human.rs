@@ -16,15 +16,21 @@ fn waiting() -> Home {
 
 #[test]
 fn run_that_waits_ends_with_5_and_says_how_to_go_on() {
-    let said = waiting().check(&["resume", "--offline", "run.jsonl"], 5);
+    let home = waiting();
+    let said = home.check(&["resume", "--offline", "run.jsonl"], 5);
     assert_eq!(said.stdout, "");
     assert!(said.stderr.contains(&format!("the run waits for a person: {ASKED}")), "{}", said.stderr);
-    assert!(said.stderr.contains("planwright resume --respond TEXT run.jsonl"), "{}", said.stderr);
+    let hint = said.stderr.lines().last().unwrap().to_owned();
 
-    let said = waiting().check(&["resume", "--offline", "--json", "run.jsonl"], 5);
+    let said = home.check(&["resume", "--offline", "--json", "run.jsonl"], 5);
     let object: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!((&object["waiting"]["question"], &object["waiting"]["step"]), (&ASKED.into(), &2.into()));
     assert_eq!((&object["phase"], &object["answer"]), (&"EXECUTE".into(), &Value::Null));
+    let token = object["waiting"]["token"].as_str().unwrap();
+    let command = format!("planwright resume --token {token} --respond TEXT run.jsonl  answers");
+    assert!(hint.contains(&command), "expected {command:?} in:\n{hint}");
+    home.check(&["resume", "--offline", "--token", "0123", "--respond", "네", "run.jsonl"], 6);
+    home.check(&["resume", "--offline", "--token", token, "--respond", "네", "run.jsonl"], 0);
 }
 
 #[test]
@@ -87,7 +93,7 @@ fn approve_says_yes_to_a_plan_and_then_to_its_call() {
     approving_journal(&home.path("run.jsonl"), Approval::ALL);
     let said = home.check(&["resume", "--offline", "run.jsonl"], 5);
     assert!(said.stderr.contains("1. calc: 12/4+9"), "{}", said.stderr);
-    assert!(said.stderr.contains("planwright resume --approve run.jsonl"), "{}", said.stderr);
+    assert!(said.stderr.contains(" --approve run.jsonl  answers"), "{}", said.stderr);
     let said = home.check(&["resume", "--offline", "--respond", "네", "run.jsonl"], 5);
     assert!(
         said.stderr.contains("approve.1 is answered by `approve`, `reject` or `edit`"),

@@ -153,7 +153,7 @@ fn interruption_without_a_journal_says_what_would_have_helped() {
     let (home, _port) = unreachable();
     let said = home.check(&["run", SUM], 3);
     assert!(
-        said.stderr.contains("connection: ") && said.stderr.contains("with --journal FILE"),
+        said.stderr.contains("connection: ") && said.stderr.contains("with --thread NAME or --journal FILE"),
         "{}",
         said.stderr
     );

@@ -6,9 +6,7 @@ mod stage;
 use std::sync::Arc;
 
 use planwright::driver::{Agent, Settlement, Stopped, Threads, token};
-use planwright::journal::{
-    Claim, MemoryStore, Query, Record, Standing, StoreError, ThreadId, Word, fold,
-};
+use planwright::journal::{Claim, MemoryStore, Query, Record, Standing, StoreError, ThreadId, Word, fold};
 use planwright::machine::{ErrorCode, Event, HumanAnswer};
 use planwright::model::ScriptedModel;
 use planwright::spec::{Memory, Spec};

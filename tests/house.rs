@@ -125,6 +125,14 @@ fn only_models_and_tools_name_ureq() {
 }
 
 #[test]
+fn only_the_store_in_a_database_names_rusqlite() {
+    for (file, code) in sources("src") {
+        let door = file.starts_with("src/journal/threads/sqlite/");
+        assert!(door || !code.contains("rusqlite"), "{file} names rusqlite");
+    }
+}
+
+#[test]
 fn all_edges_are_in_one_file() {
     for (file, code) in sources("src/machine") {
         let phases = ["plan.rs", "execute.rs", "validate.rs", "write.rs"];
@@ -250,8 +258,18 @@ fn without_features_the_tree_has_no_network_database_or_command_line() {
         .expect("cargo runs");
     assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
     let tree = String::from_utf8_lossy(&tree.stdout);
-    let heavy =
-        ["ureq", "rustls", "tantivy", "clap", "indicatif", "rusqlite", "fend-core", "tokio", "anyhow"];
+    let heavy = [
+        "ureq",
+        "rustls",
+        "tantivy",
+        "clap",
+        "indicatif",
+        "rusqlite",
+        "libsqlite3-sys",
+        "fend-core",
+        "tokio",
+        "anyhow",
+    ];
     for line in tree.lines() {
         let name = line.split(' ').next().unwrap_or_default();
         assert!(!heavy.contains(&name), "the light library depends on {name}");

@@ -1,5 +1,6 @@
 //! Every store keeps threads alike.
 
+mod crash_support;
 mod store_conformance;
 
 use std::sync::Arc;
@@ -63,4 +64,9 @@ all_conform!(memory, lines, #[cfg(feature = "sqlite")] sqlite; {
     thread_whose_writer_noted_nothing_is_unnoted_until_somebody_does,
     list_holds_what_is_asked_for,
     pages_of_a_list_are_the_list_in_both_orders,
+    story_waits_for_a_person_and_is_told_to_its_end_after_reopening,
+    list_says_where_a_thread_stands_whose_writer_was_stopped,
+    fork_copies_up_to_a_point_and_leaves_what_it_came_from,
+    prune_deletes_what_has_ended_before_a_time_and_nothing_else,
+    append_costs_the_same_for_the_thousandth_record_as_for_the_tenth,
 });

@@ -8,12 +8,11 @@ use super::interrupt::{self, Stopper};
 use super::kept::Kept;
 use super::report::{self, Asked};
 use super::screen::Screen;
-use super::store::Place;
 use super::style::{Color, Style};
-use super::talk::{StoredTalk, Talk};
+use super::talk::Talk;
 use super::watch::Watch;
-use super::{contract, line, out, person, prepare, text, trace};
-use crate::driver::{Agent, Run, Stopped, Thread};
+use super::{line, out, person, prepare, text, trace};
+use crate::driver::{Run, Stopped};
 
 const HELP: &str = "\
   /trace    the transitions of the last run
@@ -57,7 +56,7 @@ pub fn chat(args: &ChatArgs, color: Color) -> Outcome<Exit> {
         screen: &screen,
         stopper: interrupt::listen(screen.voice.clone(), String::new()),
         currency: settings.currency.clone(),
-        talk: talk(args, &agent, settings, &screen)?,
+        talk: Talk::open(args, &agent, settings, &screen)?,
         model,
         show: ShowArgs { json: false, events: false, trace: args.trace, quiet: args.quiet },
         color,
@@ -74,19 +73,6 @@ pub fn chat(args: &ChatArgs, color: Color) -> Outcome<Exit> {
         out::complain("");
     }
     Ok(chat.ends())
-}
-
-/// The conversation: in a thread where one is named, or where every run is kept.
-fn talk(args: &ChatArgs, agent: &Agent, settings: Settings, screen: &Screen) -> Outcome<Talk> {
-    let outline = contract::outline(agent, &settings)?;
-    let place = Place::find(&args.store, args.world.config.as_deref())?;
-    match place.thread(args.thread.as_ref(), screen)? {
-        None => Ok(Talk::Memory(Box::new(Thread::new(agent).about(outline)))),
-        Some(stored) => {
-            let chosen = args.world.chooses_model();
-            Ok(Talk::Stored(Box::new(StoredTalk::open(stored, agent, settings, outline, chosen)?)))
-        }
-    }
 }
 
 impl Chat<'_> {

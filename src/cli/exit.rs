@@ -64,14 +64,17 @@ impl Exit {
                 "an answer; every fixture replays the same; every invariant holds; every edge is covered"
             }
             Exit::Failed => {
-                "the run ended in ERROR; a replay drifts from its fixture; an invariant is violated; an edge is not"
+                "the run ended in ERROR; a replay drifts from its fixture, or from what is stored; an invariant \
+                 is violated; an edge is not covered; what is stored is damaged"
             }
             Exit::Unusable => "wrong usage; a file, spec or setting that cannot be used",
             Exit::Interrupted => {
-                "interrupted: the model did not answer; a run with --journal or --record can go on"
+                "interrupted: the model did not answer; a run with --thread, --journal or --record can go on"
             }
             Exit::InDoubt => "in doubt: a write may or may not have happened and is not repeated",
-            Exit::Waiting => "waiting: a person has to answer; a run with --journal can go on with `resume`",
+            Exit::Waiting => {
+                "waiting: a person has to answer; `threads answer`, or `resume` for a journal, goes on"
+            }
             Exit::Conflict => {
                 "somebody else has the thread, or the answer came too late or for something else"
             }

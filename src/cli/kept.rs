@@ -191,11 +191,12 @@ impl Kept<'_> {
         }
     }
 
-    /// What the thread waits with, as lines that say how to answer it.
-    pub fn open(&self) -> Option<String> {
+    /// What the thread waits with, and the commands that answer or settle it.
+    pub fn open(&self) -> Option<(Open, String)> {
         let Kept::Thread(stored) = self else { return None };
         let open = stored.open().ok().flatten()?;
-        Some(open.commands(stored).join("\n        "))
+        let commands = open.commands(stored).join("\n        ");
+        Some((open, commands))
     }
 }
 

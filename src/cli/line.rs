@@ -65,6 +65,11 @@ pub fn answer(line: &str, asked: EffectKind) -> Result<HumanAnswer, String> {
     }
 }
 
+/// Whether a line says yes to a question of the program's own.
+pub fn is_yes(line: &str) -> bool {
+    ["yes", "y", "예", "네"].contains(&line.to_lowercase().as_str())
+}
+
 /// What may be said to what is asked, for a prompt.
 pub fn choices(asked: EffectKind) -> &'static str {
     match asked {

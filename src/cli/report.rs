@@ -64,9 +64,11 @@ pub fn conclude(asked: &Asked<'_>, watch: &Watch<'_>, result: Result<Run, Stoppe
             let hint = asked.kept.resume().map(|command| format!("{command}  goes on without an answer"));
             Err(Failure { exit: Exit::Conflict, error: stopped.into(), hint })
         }
-        Err(stopped @ Stopped::Waiting { .. }) => {
-            Err(Failure { exit: Exit::Waiting, error: stopped.into(), hint: asked.kept.open() })
-        }
+        Err(stopped @ Stopped::Waiting { .. }) => Err(Failure {
+            exit: Exit::Waiting,
+            error: stopped.into(),
+            hint: asked.kept.open().map(|(_, commands)| commands),
+        }),
         Err(stopped @ Stopped::Unfinished) => {
             Err(Failure { exit: Exit::Interrupted, error: stopped.into(), hint: unfinished(asked) })
         }
@@ -233,15 +235,17 @@ fn drifted(asked: &Asked<'_>, drifts: &[Drift]) -> Outcome<Exit> {
 }
 
 fn in_doubt(asked: &Asked<'_>, stopped: Stopped) -> Outcome<Exit> {
+    let (token, hint) = match asked.kept.open() {
+        Some((open, commands)) => {
+            (Some(open.token), format!("look whether it happened, and say so:\n        {commands}"))
+        }
+        None => (None, "look whether it happened; the journal is left as it is".to_owned()),
+    };
     if let (true, Stopped::InDoubt { effect, tool }) = (asked.show.json, &stopped) {
         let mut object = object(asked, None);
-        object["in_doubt"] = json!({"effect": effect, "tool": tool});
+        object["in_doubt"] = json!({"effect": effect, "tool": tool, "token": token});
         out::print_json(&object)?;
     }
-    let hint = match asked.kept.open() {
-        Some(commands) => format!("look whether it happened, and say so:\n        {commands}"),
-        None => "look whether it happened; the journal is left as it is".to_owned(),
-    };
     Err(Failure { exit: Exit::InDoubt, error: stopped.into(), hint: Some(hint) })
 }
 

@@ -12,7 +12,7 @@ use super::kept::Stored;
 use super::screen::Screen;
 use super::text::quoted;
 use crate::driver::Threads;
-use crate::journal::{Durability, MemoryStore, SqliteStore, Store, ThreadId};
+use crate::journal::{Durability, LinesStore, MemoryStore, SqliteStore, Store, ThreadId};
 
 /// Which runs are kept, and as what: `mode` of `[persistence]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -84,7 +84,7 @@ impl Place {
     /// The threads there, to be read and gone on with. Where there is no store, and nobody named one,
     /// there are none.
     pub fn threads(&self) -> Outcome<Threads> {
-        if self.path.exists() {
+        if self.exists() {
             return self.open();
         }
         if self.named {
@@ -93,6 +93,17 @@ impl Place {
             return Err(Failure::unusable(problem).hint(hint));
         }
         Ok(Threads::new(Arc::new(MemoryStore::new())))
+    }
+
+    /// Whether there is something: an empty folder is nothing yet.
+    fn exists(&self) -> bool {
+        match self.kind {
+            Kind::Sqlite => self.path.exists(),
+            Kind::Lines => std::fs::read_dir(&self.path).map_or_else(
+                |error| error.kind() != std::io::ErrorKind::NotFound,
+                |mut entries| entries.next().is_some(),
+            ),
+        }
     }
 
     /// The threads there, to be written to: a store is made where there is none.
@@ -120,17 +131,10 @@ impl Place {
     }
 
     fn open(&self) -> Outcome<Threads> {
-        let hint = "name a store with --store PATH";
+        let unusable = |error| Failure::from(error).hint("name a store with --store PATH");
         let store: Arc<dyn Store> = match self.kind {
-            Kind::Sqlite => Arc::new(
-                SqliteStore::open(&self.path, self.durability)
-                    .map_err(|error| Failure::from(error).hint(hint))?,
-            ),
-            Kind::Lines => {
-                let problem =
-                    format!("{}: this version keeps threads in SQLite files alone", self.path.display());
-                return Err(Failure::unusable(problem).hint("name a file that ends in .db"));
-            }
+            Kind::Sqlite => Arc::new(SqliteStore::open(&self.path, self.durability).map_err(unusable)?),
+            Kind::Lines => Arc::new(LinesStore::open(&self.path, self.durability).map_err(unusable)?),
         };
         Ok(Threads::new(store))
     }

@@ -1,11 +1,14 @@
 //! A conversation: in memory, or in a thread that outlives this process.
 
+use super::args::ChatArgs;
 use super::config::Settings;
 use super::failure::Outcome;
 use super::going_on::agent_for;
 use super::kept::{self, Stored};
+use super::screen::Screen;
+use super::store::Place;
 use super::watch::Watch;
-use super::world;
+use super::{contract, world};
 use crate::driver::{Agent, CancelToken, Run, Stopped, Thread, Waiting, history, open_question, time_for};
 use crate::journal::{Folded, Standing};
 use crate::machine::{HumanAnswer, Input};
@@ -117,6 +120,19 @@ impl StoredTalk {
 }
 
 impl Talk {
+    /// The conversation: in a thread where one is named, or where every run is kept.
+    pub fn open(args: &ChatArgs, agent: &Agent, settings: Settings, screen: &Screen) -> Outcome<Self> {
+        let outline = contract::outline(agent, &settings)?;
+        let place = Place::find(&args.store, args.world.config.as_deref())?;
+        match place.thread(args.thread.as_ref(), screen)? {
+            None => Ok(Talk::Memory(Box::new(Thread::new(agent).about(outline)))),
+            Some(stored) => {
+                let chosen = args.world.chooses_model();
+                Ok(Talk::Stored(Box::new(StoredTalk::open(stored, agent, settings, outline, chosen)?)))
+            }
+        }
+    }
+
     /// The question that the conversation waits with, where it does.
     pub fn waiting(&self) -> Option<&Waiting> {
         match self {

@@ -33,13 +33,18 @@ pub fn ask(
     screen: &Screen,
     style: Style,
 ) -> Outcome<Exit> {
-    let watch = asked.show.watch(screen);
+    let (watch, before) = (asked.show.watch(screen), Watch::quietly(screen));
     let farewell = farewell(Kept::Thread(&talk.stored));
     let stopper = interrupt::listen(screen.voice.clone(), farewell);
     while line::is_typed() {
-        match catch_up(&talk, &watch, &stopper, style)? {
+        match catch_up(&talk, &before, &stopper, style)? {
             None => break,
-            Some(Ok(_)) => talk.look()?,
+            Some(Ok(run)) => {
+                screen.clear();
+                // stdout is for the answer to what is asked now.
+                run.answer().into_iter().for_each(|answer| out::complain(&text::clean(answer)));
+                talk.look()?;
+            }
             Some(stopped) => {
                 let asked = Asked { kept: Kept::Thread(&talk.stored), ..*asked };
                 return report::conclude(&asked, &watch, stopped);
@@ -72,7 +77,7 @@ fn catch_up(
         let question = text::line(&talk.question);
         out::complain(&format!("the last question was stopped before its answer: {question}"));
         let said = line::next("go on with it first (yes or no)? ")?.unwrap_or_default();
-        if ["yes", "y", "예", "네"].contains(&said.to_lowercase().as_str()) {
+        if line::is_yes(&said) {
             return talk.resume(watch, stopper.begin()).map(Some);
         }
     }

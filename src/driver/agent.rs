@@ -8,7 +8,7 @@ use super::observer::{Nobody, Observer};
 use super::resume::Resume;
 use super::run::{Run, Stopped};
 use super::stream::Stream;
-use crate::journal::{Fixture, Journal};
+use crate::journal::{Fixture, Journal, Record};
 use crate::machine::{HumanAnswer, Input};
 use crate::spec::{Doer, RoleName, Rules};
 
@@ -130,6 +130,12 @@ impl Agent {
     /// [`Stopped::Ended`], and what is wrong with the journal.
     pub fn cancel(&self, journal: &mut dyn Journal, reason: impl Into<String>) -> Result<(), Stopped> {
         super::resume::cancel(journal, self.world.redactor.text(reason.into())).map(drop)
+    }
+
+    /// The records without the values of this agent's keys, for whoever hands them out. What it recorded
+    /// itself is without them already; a key that it was given since is taken out here.
+    pub fn redacted(&self, records: Vec<Record>) -> Vec<Record> {
+        self.world.redactor.records(records)
     }
 
     /// Replays a fixture under this agent's rules: every answer comes out of the fixture, nothing

@@ -20,6 +20,7 @@ mod person;
 mod ports;
 mod prepare;
 mod progress;
+mod prune;
 mod record;
 mod redact;
 mod replay;

@@ -1,15 +1,15 @@
 //! Redaction: keys are replaced in everything that the world says, before anything keeps it. So no
 //! key can reach the state, and none can reach a journal, a fixture, a trace or an answer from there.
 
-use std::sync::Arc;
+mod escaped;
+mod records;
 
 use serde_json::Value;
 
 use crate::contract::{PlanStep, Source};
 use crate::driver::Secret;
-use crate::journal::Record;
-use crate::machine::{Event, Finding, HumanAnswer, Input, ToolOutcome, Turn};
-use crate::spec::Spec;
+use crate::machine::{Event, Finding, HumanAnswer, Input, Turn};
+use escaped::without_escaped;
 
 /// What stands where a key was.
 pub(super) const REDACTED: &str = "[redacted]";
@@ -130,52 +130,6 @@ impl Redactor {
         event
     }
 
-    /// The records without keys, for whoever hands them out. What was recorded is without them already; a
-    /// key that was configured since is taken out here, also of what tools returned and of the rules.
-    pub fn records(&self, mut records: Vec<Record>) -> Vec<Record> {
-        if self.values.is_empty() {
-            return records;
-        }
-        for record in &mut records {
-            match record {
-                Record::Header(header) => {
-                    header.input = self.input(std::mem::take(&mut header.input));
-                    self.spec(&mut header.spec);
-                }
-                Record::Rules(spec) => self.spec(spec),
-                Record::Answered(event) | Record::Happened(event) => {
-                    let clean = self.event(event.clone());
-                    *event = self.returned(clean);
-                }
-                Record::Requested { .. } | Record::Settled { .. } => {}
-            }
-        }
-        records
-    }
-
-    /// What a tool returned, without keys.
-    fn returned(&self, event: Event) -> Event {
-        let Event::ToolReturned { effect, outcome } = event else { return event };
-        let outcome = match outcome {
-            ToolOutcome::Returned { output, sources } => {
-                ToolOutcome::Returned { output: self.text(output), sources: self.sources(sources) }
-            }
-            ToolOutcome::Failed { kind, message } => {
-                ToolOutcome::Failed { kind: self.text(kind), message: self.text(message) }
-            }
-        };
-        Event::ToolReturned { effect, outcome }
-    }
-
-    /// Rules without keys. Left as they are where they do not read without them: a name is no key.
-    fn spec(&self, spec: &mut Arc<Spec>) {
-        let Ok(mut value) = serde_json::to_value(&**spec) else { return };
-        self.value(&mut value);
-        if let Ok(clean) = serde_json::from_value::<Spec>(value) {
-            *spec = Arc::new(clean);
-        }
-    }
-
     /// What a run starts from, without keys.
     pub fn input(&self, input: Input) -> Input {
         let Input { question, now, history, outline, session, material, findings, on_behalf_of } = input;
@@ -254,63 +208,4 @@ pub(crate) fn redact<'a>(text: &'a str, secrets: &[Secret]) -> std::borrow::Cow<
         }
     }
     clean
-}
-
-/// The text without a key that is written with JSON escapes (`\u0073k-…`): whoever decodes it would
-/// have the key again.
-fn without_escaped(text: String, value: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text.as_str();
-    while let Some(next) = rest.chars().next() {
-        if let Some(len) = escaped_prefix(rest, value) {
-            kept.push_str(REDACTED);
-            rest = &rest[len..];
-        } else {
-            kept.push(next);
-            rest = &rest[next.len_utf8()..];
-        }
-    }
-    kept
-}
-
-/// How many bytes at the beginning of a text spell the value, each character as it is or escaped.
-fn escaped_prefix(text: &str, value: &str) -> Option<usize> {
-    let mut rest = text;
-    for wanted in value.chars() {
-        // The escape first: the key's own backslash may be written as one.
-        rest = escaped_char(rest, wanted).or_else(|| rest.strip_prefix(wanted))?;
-    }
-    Some(text.len() - rest.len())
-}
-
-fn escaped_char(text: &str, wanted: char) -> Option<&str> {
-    let escape = past_backslashes(text)?;
-    if let Some(hex) = escape.strip_prefix('u')
-        && let Some((unit, after)) = code_unit(hex)
-    {
-        if unit == u32::from(wanted) {
-            return Some(after);
-        }
-        // A character outside the first plane is written as two units.
-        let mut units = [0; 2];
-        let [high, low] = wanted.encode_utf16(&mut units) else { return None };
-        let second = past_backslashes(after)?.strip_prefix('u')?;
-        let (next, after) = code_unit(second)?;
-        return (unit == u32::from(*high) && next == u32::from(*low)).then_some(after);
-    }
-    escape.strip_prefix(wanted)
-}
-
-/// What follows the backslashes of one escape. JSON in JSON doubles them; more than so many are not
-/// looked at, so that a text of nothing else costs no more than any other.
-fn past_backslashes(text: &str) -> Option<&str> {
-    const MOST: usize = 8;
-    let count = text.bytes().take(MOST).take_while(|&byte| byte == b'\\').count();
-    (count > 0).then(|| &text[count..])
-}
-
-/// Four hexadecimal digits, and what follows them.
-fn code_unit(text: &str) -> Option<(u32, &str)> {
-    let digits = text.get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
-    Some((u32::from_str_radix(digits, 16).ok()?, &text[4..]))
 }

@@ -28,7 +28,7 @@ mod verify;
 pub use drift::{Difference, Drift, first_difference};
 pub use durability::Durability;
 pub use exchange::{Exchange, ModelAnswer, ToolAnswer, human_digest, tool_digest, wait_digest};
-pub use file::FileJournal;
+pub use file::{FileIo, FileJournal};
 pub use fixture::{Fixture, FixtureError, Frame, Outcome};
 pub use record::{Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, Word, fold, fold_under};
 pub use standing::{Standing, asks, in_doubt, is_once};

@@ -1,6 +1,8 @@
 //! Common ground of the command-line tests: a home of their own for each, and recorded runs.
 #![allow(dead_code)]
 
+pub mod store;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -53,7 +55,8 @@ impl Home {
             }
         }
         command.env("HOME", self.0.path()).env("XDG_CONFIG_HOME", self.path("config"));
-        command.env("APPDATA", self.path("config")).current_dir(self.0.path());
+        command.env("APPDATA", self.path("config")).env("XDG_DATA_HOME", self.path("data"));
+        command.env("LOCALAPPDATA", self.path("data")).current_dir(self.0.path());
         command
     }
 

@@ -1,7 +1,8 @@
 //! What every store does, as checks that any store can be put through.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 mod lists;
+mod runs;
 mod threads;
 mod writers;
 
@@ -17,6 +18,7 @@ use planwright::spec::Digest;
 use tempfile::TempDir;
 
 pub use lists::*;
+pub use runs::*;
 pub use threads::*;
 pub use writers::*;
 

@@ -6,15 +6,17 @@ use clap::{Args, ValueEnum};
 
 use crate::journal;
 
+const STORE: &str = "Where threads are kept";
+
 /// Where threads are kept.
 #[derive(Args, Clone, Debug, Default)]
 pub struct StoreArgs {
     /// Where threads are kept: an SQLite file (.db, .sqlite), or a folder of JSON lines (ending in /)
     /// [env: PLANWRIGHT_STORE]
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH", help_heading = STORE)]
     pub store: Option<PathBuf>,
     /// What a record that is kept survives [env: PLANWRIGHT_DURABILITY] [default: full]
-    #[arg(long, global = true, value_enum, value_name = "HOW")]
+    #[arg(long, global = true, value_enum, value_name = "HOW", help_heading = STORE)]
     pub durability: Option<Durability>,
 }
 

@@ -20,6 +20,7 @@ pub fn delete(store: &StoreArgs, args: &DeleteArgs) -> Outcome<Exit> {
         threads.store().turns(thread)?;
     }
     if !args.yes && !confirmed(args)? {
+        out::complain("planwright: nothing is deleted");
         return Ok(Exit::Done);
     }
     for thread in &args.threads {
@@ -37,7 +38,7 @@ fn confirmed(args: &DeleteArgs) -> Outcome<bool> {
         return Err(Failure::unusable(problem).hint("--yes deletes without asking"));
     }
     let said = line::next(&format!("delete {names} with all turns (yes or no)? "))?.unwrap_or_default();
-    Ok(["yes", "y", "예", "네"].contains(&said.to_lowercase().as_str()))
+    Ok(line::is_yes(&said))
 }
 
 pub fn prune(store: &StoreArgs, args: &PruneArgs) -> Outcome<Exit> {

@@ -4,6 +4,7 @@ use crate::cli::answer;
 use crate::cli::args::{
     AnswerThreadArgs, CancelArgs, ResumeThreadArgs, RulesArgs, SettleArgs, ShowArgs, StoreArgs, WorldArgs,
 };
+use crate::cli::config::secrets;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::going_on::{self, GoingOn};
@@ -12,8 +13,8 @@ use crate::cli::report::{self, Asked};
 use crate::cli::run::{at_terminal, farewell};
 use crate::cli::screen::Screen;
 use crate::cli::style::{Color, Style};
-use crate::cli::{interrupt, line, out, person};
-use crate::driver::{Settlement, Stopped};
+use crate::cli::{interrupt, line, out, person, text};
+use crate::driver::{Redactor, Settlement, Stopped};
 use crate::journal::ThreadId;
 use crate::machine::HumanAnswer;
 
@@ -84,10 +85,14 @@ pub fn settle(store: &StoreArgs, args: &SettleArgs, color: Color) -> Outcome<Exi
 }
 
 pub fn cancel(store: &StoreArgs, args: &CancelArgs) -> Outcome<Exit> {
-    let stored = Stored::known(store, args.config.config.as_deref(), &args.thread)?;
-    match stored.handle().cancel(&args.reason) {
+    let config = args.config.config.as_deref();
+    let stored = Stored::known(store, config, &args.thread)?;
+    // No agent is at hand that would keep its keys out of the journal.
+    let reason = Redactor::new(secrets(config)?).text(args.reason.clone());
+    match stored.handle().cancel(&reason) {
         Ok(()) => {
-            out::complain(&format!("planwright: {} is ended: {}", stored.thread, args.reason));
+            let said = format!("planwright: {} is ended: {reason}", stored.thread);
+            out::complain(&text::line(&said));
             Ok(Exit::Done)
         }
         Err(Stopped::Store(error)) => Err(error.into()),

@@ -46,20 +46,26 @@ pub fn show(store: &StoreArgs, args: &ShowThreadArgs) -> Outcome<Exit> {
     if args.json {
         let turns: Vec<Value> = shown.iter().map(|turn| object(turn, &stored, args.records)).collect();
         out::print_json(&json!({"thread": stored.thread, "turns": turns}))?;
-        return Ok(Exit::Done);
+    } else {
+        for turn in &shown {
+            out::print_text(&lines(turn, &stored, args.records).join("\n"))?;
+        }
     }
-    for turn in &shown {
-        out::print_text(&lines(turn, &stored, args.records).join("\n"))?;
-    }
-    Ok(Exit::Done)
+    let reads = shown.iter().all(|turn| turn.standing.is_ok());
+    Ok(if reads { Exit::Done } else { Exit::Failed })
 }
 
 fn read(stored: &Stored, turn: u32) -> Outcome<Shown> {
-    let records = stored.threads.store().records(&stored.thread, turn)?;
+    // A turn that is damaged does not hide the others.
+    let (records, problem) = match stored.threads.store().records(&stored.thread, turn) {
+        Ok(records) => (records, "it has no header".to_owned()),
+        Err(StoreError::Journal(error)) => (Vec::new(), error.to_string()),
+        Err(error) => return Err(error.into()),
+    };
     let mut shown = Shown {
         number: turn + 1,
         question: String::new(),
-        standing: Err("it has no header".to_owned()),
+        standing: Err(problem),
         agent: String::new(),
         run: String::new(),
         origin: None,
@@ -71,6 +77,9 @@ fn read(stored: &Stored, turn: u32) -> Outcome<Shown> {
         shown.agent.clone_from(&header.spec.name);
         shown.run.clone_from(&header.run);
         shown.origin = header.origin.as_ref().map(|from| (from.thread.clone(), from.turn + 1, from.records));
+    }
+    if shown.records.is_empty() {
+        return Ok(shown);
     }
     match fold(shown.records.iter().cloned()) {
         Err(error) => shown.standing = Err(error.to_string()),

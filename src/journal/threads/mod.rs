@@ -54,7 +54,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// [`Stale`](super::JournalErrorKind::Stale) where the turn is longer or shorter than `index`.
     fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError>;
 
-    /// Notes where a turn stands after so many records, for lists.
+    /// Notes where a turn stands after so many records, for lists. Others may see it only when the
+    /// thread is given back.
     ///
     /// # Errors
     /// As [`append`](Store::append).

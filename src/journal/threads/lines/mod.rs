@@ -95,6 +95,14 @@ impl LinesStore {
         Ok(place::turns(&self.folder(thread))?)
     }
 
+    /// How many records a turn has.
+    fn len(&self, thread: &ThreadId, turn: u32) -> Result<u64, StoreError> {
+        Ok(match self.journals().get(thread) {
+            Some((open, journal)) if *open == turn => journal.len(),
+            _ => FileJournal::open(place::turn(&self.folder(thread), turn))?.len(),
+        })
+    }
+
     /// How many turns a thread has, of which there is at least one.
     fn known(&self, thread: &ThreadId) -> Result<u32, StoreError> {
         match place::turns(&self.folder(thread))? {
@@ -206,11 +214,7 @@ impl Store for LinesStore {
         }
         let (folder, thread) = (self.folder(&lease.thread), lease.thread.clone());
         let path = place::turn(&folder, turn);
-        let len = match self.journals().get(&thread) {
-            Some((open, journal)) if *open == turn => journal.len(),
-            _ => FileJournal::open(&path)?.len(),
-        };
-        if len != index || place::turns(&folder)? != turn + 1 {
+        if self.next(&thread)?.checked_sub(1) != Some(turn) || self.len(&thread, turn)? != index {
             return Ok(());
         }
         let bytes = std::fs::metadata(&path).map_err(|error| io(&path, "cannot be read", &error))?.len();

@@ -1,9 +1,11 @@
 //! What is damaged, and what is waste.
 
+use std::collections::BTreeMap;
+
 use super::Inner;
+use super::claim::{alive, forget};
 use super::fault::Fault;
 use super::holder;
-use super::records::{places, turns_of};
 use super::row::{COLUMNS, Row};
 use super::tx::Tx;
 
@@ -13,9 +15,9 @@ impl Inner {
         holder::sweep(&self.folder)?;
         for row in self.rows()?.into_iter().flatten().filter(|row| row.turns == 0) {
             let held = row.holder.as_deref();
-            let held = held.map(|id| super::alive(&self.folder, self.holder.as_ref(), id)).transpose()?;
+            let held = held.map(|id| alive(&self.folder, self.holder.as_ref(), id)).transpose()?;
             if held.flatten().is_none() {
-                self.forget(&row)?;
+                forget(&self.conn, &row)?;
             }
         }
         tx.commit()?;
@@ -60,14 +62,12 @@ impl Inner {
     /// What SQLite itself finds.
     fn integrity(&self) -> Result<Vec<String>, Fault> {
         let mut lines = Vec::new();
-        for pragma in ["PRAGMA integrity_check", "PRAGMA foreign_key_check"] {
-            let mut said = self.conn.prepare(pragma)?;
-            let mut said = said.query([])?;
-            while let Some(row) = said.next()? {
-                let line: String = row.get(0)?;
-                if line != "ok" {
-                    lines.push(format!("the store: {line}"));
-                }
+        let mut said = self.conn.prepare("PRAGMA integrity_check")?;
+        let mut said = said.query([])?;
+        while let Some(row) = said.next()? {
+            let line: String = row.get(0)?;
+            if line != "ok" {
+                lines.push(format!("the store: {line}"));
             }
         }
         Ok(lines)
@@ -86,26 +86,17 @@ impl Inner {
 
     /// Turns and records that are nobody's.
     fn strays(&self) -> Result<Vec<String>, Fault> {
+        let threads: BTreeMap<i64, u32> =
+            self.rows()?.into_iter().flatten().map(|row| (row.id, row.turns)).collect();
+        let mut turns =
+            self.conn.prepare("SELECT DISTINCT at >> 20 FROM record UNION SELECT at FROM turn")?;
+        let mut turns = turns.query([])?;
         let mut lines = Vec::new();
-        let turns: Vec<i64> = {
-            let mut turns = self.conn.prepare("SELECT id FROM turn ORDER BY id")?;
-            turns.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?
-        };
-        let mut records = self.conn.prepare("SELECT DISTINCT at >> 32 FROM record ORDER BY 1")?;
-        let mut records = records.query([])?;
-        while let Some(row) = records.next()? {
-            let turn: i64 = row.get(0)?;
-            if turns.binary_search(&turn).is_err() {
-                lines.push(format!("the store: the records at {} and after are no turn's", places(turn).0));
-            }
-        }
-        for row in self.rows()?.into_iter().flatten() {
-            let kept = turns_of(&self.conn, row.id)?.len();
-            if kept != row.turns as usize {
-                lines.push(format!(
-                    "the store: thread {}: expected {} turns, found {kept}",
-                    row.name, row.turns
-                ));
+        while let Some(row) = turns.next()? {
+            let at: i64 = row.get(0)?;
+            let (thread, turn) = (at >> 16, at & 0xFFFF);
+            if threads.get(&thread).is_none_or(|turns| turn >= i64::from(*turns)) {
+                lines.push(format!("the store: turn {} of thread number {thread} is no thread's", turn + 1));
             }
         }
         Ok(lines)

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use rusqlite::types::Value;
 
+use super::Inner;
+use super::claim::alive;
 use super::fault::Fault;
 use super::row::{COLUMNS, Row};
-use super::{Inner, alive};
 use crate::journal::{Listed, Order, Query, ThreadId};
 
 impl Inner {
     pub fn list(&mut self, query: &Query) -> Result<Vec<Listed>, Fault> {
+        self.write_notes()?;
         let (sql, values) = asked(query);
         let mut select = self.conn.prepare_cached(&sql)?;
         let mut rows = select.query(rusqlite::params_from_iter(values))?;
@@ -24,7 +26,8 @@ impl Inner {
     }
 
     pub fn unnoted(&mut self) -> Result<Vec<ThreadId>, Fault> {
-        let sql = format!("SELECT {COLUMNS} FROM thread WHERE noted = 0 AND turns > 0 ORDER BY name");
+        self.write_notes()?;
+        let sql = format!("SELECT {COLUMNS} FROM thread WHERE turns > 0 AND noted = 0 ORDER BY name");
         let mut select = self.conn.prepare_cached(&sql)?;
         let mut rows = select.query([])?;
         let (mut found, mut alive) = (Vec::new(), BTreeMap::new());
@@ -59,7 +62,10 @@ fn asked(query: &Query) -> (String, Vec<Value>) {
     };
     let mut sql = format!("SELECT {COLUMNS} FROM thread WHERE turns > 0");
     let mut values = Vec::new();
-    if !query.statuses.is_empty() {
+    if query.statuses == ["waiting"] {
+        // As the index has it.
+        sql += " AND status = 'waiting'";
+    } else if !query.statuses.is_empty() {
         let marks = vec!["?"; query.statuses.len()].join(", ");
         sql += &format!(" AND status IN ({marks})");
         values.extend(query.statuses.iter().map(|status| text(status)));

@@ -1,31 +1,34 @@
 //! Threads in an SQLite database: one file, many processes.
 //!
-//! - `open.rs`: what is a store and what is refused; `row.rs` what is kept of a thread, `records.rs` its
+//! - `open.rs`: what is a store and what is refused; `row.rs` what is kept of a thread, `note.rs` where it stands, `records.rs` its
 //!   records, `list.rs` the lists, `check.rs` what is damaged and what is waste.
-//! - `holder.rs`: who has threads.
+//! - `claim.rs`: taking a thread and giving it back; `holder.rs`: who has threads.
 //!
 //! **Invariant:** an append writes its records and nothing else, but the first under a lease.
 
 mod check;
+mod claim;
 mod fault;
 mod holder;
 mod list;
+mod note;
 mod open;
 mod records;
 mod row;
 mod tx;
+mod wal;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
 
-use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, fenced, now};
+use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId};
 use crate::journal::{Durability, Record, Standing};
 use fault::Fault;
 use holder::Holder;
-use row::Row;
-use tx::Tx;
+use note::Note;
 
 /// Keeps threads in an SQLite database. Beside it there are, while it is in use, its write-ahead log
 /// (`-wal`, `-shm`) and a folder of locks (`.holders`).
@@ -58,6 +61,10 @@ struct Inner {
     folder: PathBuf,
     /// This handle as a holder, from its first claim on.
     holder: Option<Holder>,
+    /// Where threads stand that this handle has; written down as they are given back.
+    notes: BTreeMap<ThreadId, Note>,
+    /// What could not be given back, for want of space perhaps: it is with the next claim.
+    unreleased: Vec<Lease>,
 }
 
 impl SqliteStore {
@@ -71,13 +78,33 @@ impl SqliteStore {
         let conn = open::open(&path, durability).map_err(|fault| fault.at(path.display()))?;
         let mut folder = path.clone().into_os_string();
         folder.push(".holders");
-        let inner = Inner { conn, folder: folder.into(), holder: None };
+        let inner = Inner {
+            conn,
+            folder: folder.into(),
+            holder: None,
+            notes: BTreeMap::new(),
+            unreleased: Vec::new(),
+        };
         Ok(SqliteStore { path, inner: Mutex::new(inner) })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Lets the database grow to so many bytes and no further. An append for which there is no space is
+    /// refused, and the store goes on.
+    ///
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn limit(&self, bytes: u64) -> Result<(), StoreError> {
+        self.with(|inner| {
+            let size: i64 = inner.conn.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+            let pages = i64::try_from(bytes).unwrap_or(i64::MAX) / size;
+            let set = format!("PRAGMA max_page_count = {}", pages.clamp(1, i64::from(u32::MAX - 1)));
+            Ok(inner.conn.query_row(&set, [], |_| Ok(()))?)
+        })
     }
 
     fn with<T>(&self, run: impl FnOnce(&mut Inner) -> Result<T, Fault>) -> Result<T, StoreError> {
@@ -87,95 +114,13 @@ impl SqliteStore {
     }
 }
 
-impl Inner {
-    fn claim(&mut self, thread: &ThreadId, claim: Claim) -> Result<Lease, Fault> {
-        let Inner { conn, folder, holder } = self;
-        let tx = Tx::writing(conn)?;
-        let found = Row::find(conn, thread)?;
-        let known = found.as_ref().is_some_and(|row| row.turns > 0);
-        match claim {
-            Claim::New if known => return Err(StoreError::Exists { thread: thread.clone() }.into()),
-            Claim::Known | Claim::TakeOver if !known => {
-                return Err(StoreError::NoThread { thread: thread.clone() }.into());
-            }
-            _ => {}
-        }
-        if claim != Claim::TakeOver
-            && let Some(id) = found.as_ref().and_then(|row| row.holder.as_deref())
-            && let Some(holder) = alive(folder, holder.as_ref(), id)?
-        {
-            return Err(StoreError::AlreadyRunning { thread: thread.clone(), holder }.into());
-        }
-        let own = match holder {
-            Some(own) => own,
-            None => holder.insert(Holder::new(folder)?),
-        };
-        conn.prepare_cached("UPDATE store SET epoch = epoch + 1")?.execute([])?;
-        let epoch = conn.prepare_cached("SELECT epoch FROM store")?.query_row([], |row| row.get(0))?;
-        match found {
-            Some(row) => Row { epoch, holder: Some(own.id.clone()), ..row }.save(conn)?,
-            None => Row::new(thread, epoch, own.id.clone()).save(conn)?,
-        }
-        tx.commit()?;
-        Ok(Lease { thread: thread.clone(), epoch, lock: None })
-    }
-
-    fn release(&mut self, lease: &Lease) -> Result<(), Fault> {
-        let tx = Tx::writing(&self.conn)?;
-        match Row::find(&self.conn, &lease.thread)? {
-            Some(row) if row.epoch == lease.epoch && row.turns == 0 => self.forget(&row)?,
-            Some(mut row) if row.epoch == lease.epoch => {
-                row.holder = None;
-                if row.written == row.epoch && !row.noted {
-                    row.updated = now();
-                }
-                row.save(&self.conn)?;
-            }
-            _ => {}
-        }
-        tx.commit()
-    }
-
-    /// The row of a thread under a lease that still holds.
-    fn leased(&self, lease: &Lease) -> Result<Row, Fault> {
-        let row = Row::find(&self.conn, &lease.thread)?;
-        row.filter(|row| row.epoch == lease.epoch).ok_or_else(|| fenced(&lease.thread).into())
-    }
-
-    fn forget(&self, row: &Row) -> Result<(), Fault> {
-        let sql = "DELETE FROM record WHERE at >= ?1 AND at < ?2";
-        for turn in records::turns_of(&self.conn, row.id)? {
-            let (from, to) = records::places(turn);
-            self.conn.prepare_cached(sql)?.execute([from, to])?;
-        }
-        self.conn.prepare_cached("DELETE FROM turn WHERE thread = ?1")?.execute([row.id])?;
-        self.conn.prepare_cached("DELETE FROM thread WHERE id = ?1")?.execute([row.id])?;
-        Ok(())
-    }
-
-    fn delete(&mut self, lease: &Lease) -> Result<(), Fault> {
-        let tx = Tx::writing(&self.conn)?;
-        let row = self.leased(lease)?;
-        self.forget(&row)?;
-        tx.commit()
-    }
-}
-
-/// Who a holder is, where it lives.
-fn alive(folder: &Path, own: Option<&Holder>, id: &str) -> Result<Option<String>, Fault> {
-    if own.is_some_and(|own| own.id == id) {
-        return Ok(Some("this process".to_owned()));
-    }
-    Ok(holder::lives(folder, id)?.then(|| holder::process(id)))
-}
-
 impl Store for SqliteStore {
     fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
         self.with(|inner| inner.claim(thread, claim))
     }
 
     fn release(&self, lease: Lease) -> Result<(), StoreError> {
-        self.with(|inner| inner.release(&lease))
+        self.with(|inner| inner.release(lease))
     }
 
     fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {

@@ -18,28 +18,25 @@ const APPLICATION: i32 = 0x706c_616e;
 /// for the version of what is in the records.
 const VERSION: i32 = 1;
 
-/// The tables, in the order of their making.
+/// The tables, and what lists go by: all threads by their time, those that wait for a person by theirs.
 ///
-/// A record's place is one number: that of its turn times 2³², and its index. So an append goes to the
-/// end of one page, and a turn is read in one sweep.
-const TABLES: [&str; 8] = [
-    "CREATE TABLE store (epoch INTEGER NOT NULL) STRICT",
+/// A record's place is one number, of its thread, its turn and its index. So an append goes to the end of
+/// one page, and a turn is read in one sweep.
+const TABLES: [&str; 5] = [
     "CREATE TABLE thread (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, \
      turns INTEGER NOT NULL, created INTEGER NOT NULL, updated INTEGER NOT NULL, epoch INTEGER NOT NULL, \
      written INTEGER NOT NULL, holder TEXT, noted INTEGER NOT NULL, standing TEXT NOT NULL, \
      seal BLOB NOT NULL, status TEXT NOT NULL, waits INTEGER NOT NULL) STRICT",
-    "CREATE TABLE turn (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL REFERENCES thread (id) ON DELETE \
-     CASCADE, turn INTEGER NOT NULL, records INTEGER, seal BLOB, UNIQUE (thread, turn)) STRICT",
+    "CREATE TABLE turn (at INTEGER PRIMARY KEY, records INTEGER NOT NULL, seal BLOB NOT NULL) STRICT",
     "CREATE TABLE record (at INTEGER PRIMARY KEY, seal BLOB NOT NULL, body TEXT NOT NULL) STRICT",
-    "CREATE INDEX thread_newest ON thread (updated DESC, name)",
-    "CREATE INDEX thread_longest ON thread (waits, name)",
-    "CREATE INDEX thread_status ON thread (status, waits, name)",
-    "CREATE INDEX thread_unnoted ON thread (id) WHERE noted = 0",
+    "CREATE INDEX thread_newest ON thread (updated DESC, name) WHERE turns > 0",
+    "CREATE INDEX thread_waiting ON thread (waits, name) WHERE status = 'waiting'",
 ];
 
 /// Opens a store, or makes one where there is nothing.
 pub(super) fn open(path: &Path, durability: Durability) -> Result<Connection, Fault> {
     ours(path)?;
+    super::wal::whole(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -48,7 +45,7 @@ pub(super) fn open(path: &Path, durability: Durability) -> Result<Connection, Fa
     conn.busy_timeout(Duration::from_secs(10))?;
     conn.set_prepared_statement_cache_capacity(64);
     conn.execute_batch(
-        "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON; \
+        "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; \
          PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;",
     )?;
     make(&conn)?;
@@ -102,7 +99,6 @@ fn make(conn: &Connection) -> Result<(), Fault> {
         for table in TABLES {
             conn.execute_batch(table)?;
         }
-        conn.execute_batch("INSERT INTO store (epoch) VALUES (0)")?;
         conn.execute_batch(&format!(
             "PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}"
         ))?;
@@ -117,9 +113,13 @@ fn pragma(conn: &Connection, name: &str) -> Result<i32, Fault> {
 /// Whether the tables are as this version makes them.
 fn compare(conn: &Connection) -> Result<(), Fault> {
     versioned(pragma(conn, "user_version")?)?;
-    let mut found = conn.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")?;
-    let found: Vec<String> = found.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    if found == TABLES {
+    let sql = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'";
+    let mut found = conn.prepare(sql)?;
+    let mut found: Vec<String> = found.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut tables = TABLES.to_vec();
+    found.sort_unstable();
+    tables.sort_unstable();
+    if found == tables {
         return Ok(());
     }
     Err(JournalError::named("the store", "its tables are not as this version makes them").into())

@@ -1,6 +1,6 @@
 //! What is kept of a thread besides its records: one row, sealed like a record.
 
-use rusqlite::{Connection, OptionalExtension, named_params};
+use rusqlite::{Connection, OptionalExtension, named_params, params};
 
 use super::fault::Fault;
 use crate::journal::threads::list::{Listed, Order};
@@ -95,24 +95,43 @@ impl Row {
         ])
     }
 
-    /// Writes it down: where it has no number yet, as a new one.
+    /// Writes it down as a new row.
+    pub fn insert(&self, conn: &Connection) -> Result<(), Fault> {
+        let sql = "INSERT INTO thread (name, title, turns, created, updated, epoch, written, holder, noted, \
+             standing, seal, status, waits) VALUES (:name, :title, :turns, :created, :updated, :epoch, \
+             :written, :holder, :noted, :standing, :seal, :status, :waits)";
+        self.write(conn, sql)?;
+        if conn.last_insert_rowid() < MOST {
+            return Ok(());
+        }
+        Err(JournalError::named(format!("thread {}", self.name), "there is no place for more threads").into())
+    }
+
+    /// Writes all of it down.
     pub fn save(&self, conn: &Connection) -> Result<(), Fault> {
-        let sql = match self.id {
-            0 => {
-                "INSERT INTO thread (name, title, turns, created, updated, epoch, written, holder, noted, \
-                 standing, seal, status, waits) VALUES (:name, :title, :turns, :created, :updated, :epoch, \
-                 :written, :holder, :noted, :standing, :seal, :status, :waits)"
-            }
-            _ => {
-                "UPDATE thread SET title = :title, turns = :turns, created = :created, updated = :updated, \
-                 epoch = :epoch, written = :written, holder = :holder, noted = :noted, \
-                 standing = :standing, seal = :seal, status = :status, waits = :waits WHERE name = :name"
-            }
-        };
-        let standing = serde_json::to_string(&self.standing)
-            .map_err(|error| JournalError::named(format!("thread {}", self.name), error.to_string()))?;
+        let sql = "UPDATE thread SET title = :title, turns = :turns, created = :created, \
+             updated = :updated, epoch = :epoch, written = :written, holder = :holder, noted = :noted, \
+             standing = :standing, seal = :seal, status = :status, waits = :waits WHERE name = :name";
+        self.write(conn, sql)
+    }
+
+    /// Writes down who has it, and nothing that a list goes by.
+    pub fn save_holder(&self, conn: &Connection) -> Result<(), Fault> {
+        let sql = "UPDATE thread SET epoch = ?2, holder = ?3, seal = ?4 WHERE id = ?1";
+        let seal = self.seal(&self.text()?);
+        conn.prepare_cached(sql)?.execute(params![self.id, self.epoch, self.holder, seal.bytes()])?;
+        Ok(())
+    }
+
+    fn text(&self) -> Result<String, JournalError> {
+        serde_json::to_string(&self.standing)
+            .map_err(|error| JournalError::named(format!("thread {}", self.name), error.to_string()))
+    }
+
+    fn write(&self, conn: &Connection, sql: &str) -> Result<(), Fault> {
+        let standing = self.text()?;
         let seal = self.seal(&standing);
-        let listed = self.listed(false);
+        let waits = self.listed(false).key(Order::LongestWaiting);
         conn.prepare_cached(sql)?.execute(named_params! {
             ":name": self.name.as_str(),
             ":title": self.title,
@@ -126,7 +145,7 @@ impl Row {
             ":standing": standing,
             ":seal": seal.bytes(),
             ":status": self.standing.status(),
-            ":waits": listed.key(Order::LongestWaiting),
+            ":waits": waits,
         })?;
         Ok(())
     }
@@ -144,5 +163,8 @@ impl Row {
         }
     }
 }
+
+/// Threads have numbers below this, so that there is a place for all their records.
+const MOST: i64 = 1 << 27;
 
 const UNSEALED: &str = "what is kept of it is not as it was written";

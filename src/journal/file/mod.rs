@@ -3,13 +3,19 @@
 //! A last line that breaks off was never whole and is dropped, for nothing was performed on its word.
 //! Anything else that does not read is an error that names the line.
 
+mod port;
+mod read;
+
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+
+pub use port::FileIo;
 
 use super::durability::Durability;
 use super::seal::{self, Seal};
-use super::{JOURNAL_FORMAT, Journal, JournalError, JournalErrorKind, Record};
+use super::{Journal, JournalError, JournalErrorKind, Record};
+use read::{Contents, contents, is_torn_header};
 
 /// A journal in a JSON-lines file. What is appended is on disk before `append` returns.
 ///
@@ -20,7 +26,7 @@ use super::{JOURNAL_FORMAT, Journal, JournalError, JournalErrorKind, Record};
 #[derive(Debug)]
 pub struct FileJournal {
     path: PathBuf,
-    file: File,
+    file: Box<dyn FileIo>,
     durability: Durability,
     len: u64,
     seal: Seal,
@@ -29,15 +35,6 @@ pub struct FileJournal {
     /// How long the file was when it was last looked at, a torn last line included.
     size: u64,
     /// Whether the last line lacks nothing but its end.
-    unended: bool,
-}
-
-/// What a file holds.
-struct Contents {
-    records: Vec<Record>,
-    seal: Seal,
-    end: u64,
-    size: u64,
     unended: bool,
 }
 
@@ -55,7 +52,7 @@ impl FileJournal {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(|error| io(&path, "cannot be created", &error))?;
         sync_folder(&path).map_err(|error| io(&path, "cannot be created", &error))?;
-        Ok(FileJournal::at(path, file))
+        Ok(FileJournal::at(path, Box::new(file)))
     }
 
     /// Opens a journal to read it and write on.
@@ -66,7 +63,15 @@ impl FileJournal {
         let path = path.into();
         let file = OpenOptions::new().read(true).write(true).open(&path);
         let file = file.map_err(|error| io(&path, "cannot be opened", &error))?;
-        let journal = FileJournal::at(path, file);
+        FileJournal::over(path, Box::new(file))
+    }
+
+    /// The journal whose bytes are kept here, be it empty. The path is what errors name it by.
+    ///
+    /// # Errors
+    /// Where the bytes cannot be read, or a line of them does not read.
+    pub fn over(path: impl Into<PathBuf>, file: Box<dyn FileIo>) -> Result<Self, JournalError> {
+        let journal = FileJournal::at(path.into(), file);
         let Contents { records, seal, end, size, unended } = journal.read()?;
         Ok(FileJournal { len: records.len() as u64, seal, end, size, unended, ..journal })
     }
@@ -80,7 +85,7 @@ impl FileJournal {
         Ok(contents(bytes)?.records)
     }
 
-    fn at(path: PathBuf, file: File) -> Self {
+    fn at(path: PathBuf, file: Box<dyn FileIo>) -> Self {
         let durability = Durability::Full;
         FileJournal { path, file, durability, len: 0, seal: Seal::new(), end: 0, size: 0, unended: false }
     }
@@ -97,81 +102,19 @@ impl FileJournal {
         self.len
     }
 
+    /// Puts lines behind the last whole one.
+    fn write(&mut self, lines: &[u8]) -> std::io::Result<()> {
+        if self.size != self.end {
+            self.file.cut(self.end)?;
+        }
+        self.file.write(self.end, lines)?;
+        if self.durability == Durability::Full { self.file.sync() } else { Ok(()) }
+    }
+
     fn read(&self) -> Result<Contents, JournalError> {
-        let mut bytes = Vec::new();
-        let mut file = &self.file;
-        file.seek(SeekFrom::Start(0))
-            .and_then(|_| file.read_to_end(&mut bytes))
-            .map_err(|error| io(&self.path, "cannot be read", &error))?;
+        let bytes = self.file.read().map_err(|error| io(&self.path, "cannot be read", &error))?;
         contents(&bytes).map_err(|error| error.within(self.path.display()))
     }
-}
-
-/// Reads the lines of a file.
-///
-/// # Errors
-/// Names the line that does not read.
-fn contents(bytes: &[u8]) -> Result<Contents, JournalError> {
-    let (records, seal, size) = (Vec::new(), Seal::new(), bytes.len() as u64);
-    let mut contents = Contents { records, seal, end: 0, size, unended: false };
-    for (at, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
-        let damaged = |problem: String| JournalError::named(format!("line {}", at + 1), problem);
-        let whole = line.strip_suffix(b"\n");
-        // A last line without its end may be all there but for that.
-        let text = whole.unwrap_or(line);
-        let sealed = sealed(contents.seal, text).or_else(|| match whole {
-            Some(_) => None,
-            None => sealed(contents.seal, &text[..text.len().saturating_sub(1)]),
-        });
-        let Some((text, seal)) = sealed else {
-            match (whole, at) {
-                (None, _) if is_torn(text, at) => break,
-                (_, 0) => return Err(foreign(text).unwrap_or_else(|| damaged(UNSEALED.to_owned()))),
-                _ => return Err(damaged(UNSEALED.to_owned())),
-            }
-        };
-        if at == 0
-            && let Some(other) = seal::format(text).filter(|format| *format != JOURNAL_FORMAT)
-        {
-            return Err(JournalError::format(other));
-        }
-        contents.records.push(seal::read(text).map_err(damaged)?);
-        contents.seal = seal;
-        contents.unended = whole.is_none();
-        contents.end += (Seal::WIDTH + 1 + text.len() + usize::from(whole.is_some())) as u64;
-    }
-    Ok(contents)
-}
-
-const UNSEALED: &str = "the seal does not fit: this line, or one before it, is not as it was written";
-
-/// The record's text and the seal after it, where the line's own seal is that one.
-fn sealed(before: Seal, line: &[u8]) -> Option<(&[u8], Seal)> {
-    let (written, rest) = line.split_at_checked(Seal::WIDTH)?;
-    let text = rest.strip_prefix(b" ")?;
-    let seal = before.with(text);
-    (seal.text().as_bytes() == written).then_some((text, seal))
-}
-
-/// Whether a last line can be the beginning of one whose writer was stopped. A block of zeros, or a line
-/// whose record reads whole, is damage.
-fn is_torn(line: &[u8], at: usize) -> bool {
-    let (seal, rest) = line.split_at(line.len().min(Seal::WIDTH));
-    let begun = match at {
-        0 => b" {\"header\":{".as_slice(),
-        _ => b" {\"".as_slice(),
-    };
-    let common = rest.len().min(begun.len());
-    let whole = || serde_json::from_slice::<serde_json::Value>(&rest[1..]).is_ok();
-    seal.iter().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte))
-        && rest[..common] == begun[..common]
-        && !rest.contains(&0)
-        && !(rest.len() > begun.len() && whole())
-}
-
-/// What is said of a first line that another version, or something else, has written.
-fn foreign(line: &[u8]) -> Option<JournalError> {
-    seal::format(line).filter(|format| *format != JOURNAL_FORMAT).map(JournalError::format)
 }
 
 impl Journal for FileJournal {
@@ -189,23 +132,17 @@ impl Journal for FileJournal {
             lines.extend_from_slice(&text);
             lines.push(b'\n');
         }
-        let mut file = &self.file;
-        let size = file.metadata().map_err(|error| io(&self.path, "cannot be read", &error))?.len();
+        let size = self.file.size().map_err(|error| io(&self.path, "cannot be read", &error))?;
         if size != self.size {
             let problem = format!("another writer was here: expected {} bytes, found {size}", self.size);
             let error = JournalError::named(self.path.display().to_string(), problem);
             return Err(error.of(JournalErrorKind::Stale));
         }
-        let cut = if size == self.end { Ok(()) } else { file.set_len(self.end) };
-        let written = cut
-            .and_then(|()| file.seek(SeekFrom::Start(self.end)))
-            .and_then(|_| file.write_all(&lines))
-            .and_then(|()| if self.durability == Durability::Full { file.sync_data() } else { Ok(()) });
-        if let Err(error) = written {
+        if let Err(error) = self.write(&lines) {
             // Lines of our own may stand there now, in part or whole, and nobody knows what of them
             // lasts: they are taken away, or where even that fails, with the next append.
-            let _ = file.set_len(self.end);
-            self.size = file.metadata().map_or(size, |metadata| metadata.len());
+            let _ = self.file.cut(self.end);
+            self.size = self.file.size().unwrap_or(size);
             return Err(io(&self.path, "cannot be written", &error));
         }
         self.len += records.len() as u64;
@@ -218,11 +155,6 @@ impl Journal for FileJournal {
     fn records(&self) -> Result<Vec<Record>, JournalError> {
         Ok(self.read()?.records)
     }
-}
-
-/// Whether a file holds the beginning of a journal's first line and no more: nothing of anybody's.
-fn is_torn_header(bytes: &[u8]) -> bool {
-    !bytes.contains(&b'\n') && is_torn(bytes, 0) && sealed(Seal::new(), bytes).is_none()
 }
 
 /// The records of a journal that somebody may be writing to meanwhile.

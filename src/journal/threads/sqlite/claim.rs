@@ -1,0 +1,131 @@
+//! Taking a thread, and giving it back.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::fault::Fault;
+use super::holder::{self, Holder};
+use super::row::Row;
+use super::tx::Tx;
+use super::{Inner, records};
+use crate::journal::threads::{fenced, now};
+use crate::journal::{Claim, Lease, StoreError, ThreadId};
+
+impl Inner {
+    pub fn claim(&mut self, thread: &ThreadId, claim: Claim) -> Result<Lease, Fault> {
+        let Inner { conn, folder, holder, unreleased, .. } = self;
+        let tx = Tx::writing(conn)?;
+        for lease in unreleased.iter() {
+            give_back(conn, lease)?;
+        }
+        let found = Row::find(conn, thread)?;
+        let known = found.as_ref().is_some_and(|row| row.turns > 0);
+        match claim {
+            Claim::New if known => return Err(StoreError::Exists { thread: thread.clone() }.into()),
+            Claim::Known | Claim::TakeOver if !known => {
+                return Err(StoreError::NoThread { thread: thread.clone() }.into());
+            }
+            _ => {}
+        }
+        if claim != Claim::TakeOver
+            && let Some(id) = found.as_ref().and_then(|row| row.holder.as_deref())
+            && let Some(holder) = alive(folder, holder.as_ref(), id)?
+        {
+            return Err(StoreError::AlreadyRunning { thread: thread.clone(), holder }.into());
+        }
+        let own = match holder {
+            Some(own) => own,
+            None => holder.insert(Holder::new(folder)?),
+        };
+        let epoch = match found {
+            Some(mut row) => {
+                (row.epoch, row.holder) = (row.epoch + 1, Some(own.id.clone()));
+                row.save_holder(conn)?;
+                row.epoch
+            }
+            None => {
+                let row = Row::new(thread, first_epoch(), own.id.clone());
+                row.insert(conn)?;
+                row.epoch
+            }
+        };
+        tx.commit()?;
+        unreleased.clear();
+        Ok(Lease { thread: thread.clone(), epoch, lock: None })
+    }
+
+    pub fn release(&mut self, lease: Lease) -> Result<(), Fault> {
+        let note = self.notes.get(&lease.thread).filter(|note| note.epoch == lease.epoch);
+        let released = Tx::writing(&self.conn).and_then(|tx| {
+            if let Some(note) = note {
+                note.write(&self.conn, &lease.thread)?;
+            }
+            give_back(&self.conn, &lease)?;
+            tx.commit()
+        });
+        if note.is_some() {
+            self.notes.remove(&lease.thread);
+        }
+        if released.is_err() {
+            self.unreleased.push(lease);
+        }
+        released
+    }
+
+    /// The row of a thread under a lease that still holds.
+    pub fn leased(&self, lease: &Lease) -> Result<Row, Fault> {
+        let row = Row::find(&self.conn, &lease.thread)?;
+        row.filter(|row| row.epoch == lease.epoch).ok_or_else(|| fenced(&lease.thread).into())
+    }
+
+    pub fn delete(&mut self, lease: &Lease) -> Result<(), Fault> {
+        let tx = Tx::writing(&self.conn)?;
+        let row = self.leased(lease)?;
+        forget(&self.conn, &row)?;
+        tx.commit()?;
+        self.notes.remove(&lease.thread);
+        Ok(())
+    }
+}
+
+/// Gives a thread back, where the lease still holds.
+fn give_back(conn: &Connection, lease: &Lease) -> Result<(), Fault> {
+    match Row::find(conn, &lease.thread)? {
+        Some(row) if row.epoch == lease.epoch && row.turns == 0 => forget(conn, &row),
+        Some(mut row) if row.epoch == lease.epoch => {
+            row.holder = None;
+            if row.written == row.epoch && !row.noted {
+                row.updated = now();
+                return row.save(conn);
+            }
+            row.save_holder(conn)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes away a thread with all its turns.
+pub(super) fn forget(conn: &Connection, row: &Row) -> Result<(), Fault> {
+    let (from, to) = (records::place(row.id, 0), records::place(row.id + 1, 0));
+    conn.prepare_cached("DELETE FROM record WHERE at >= ?1 AND at < ?2")?.execute([from, to])?;
+    let (from, to) = (records::turn_place(from), records::turn_place(to));
+    conn.prepare_cached("DELETE FROM turn WHERE at >= ?1 AND at < ?2")?.execute([from, to])?;
+    conn.prepare_cached("DELETE FROM thread WHERE id = ?1")?.execute([row.id])?;
+    Ok(())
+}
+
+/// Who a holder is, where it lives.
+pub(super) fn alive(folder: &Path, own: Option<&Holder>, id: &str) -> Result<Option<String>, Fault> {
+    if own.is_some_and(|own| own.id == id) {
+        return Ok(Some("this process".to_owned()));
+    }
+    Ok(holder::lives(folder, id)?.then(|| holder::process(id)))
+}
+
+/// Where the epochs of a thread begin: at another number each time, so that a lease of a thread that was
+/// deleted is none of its successor of the same name.
+fn first_epoch() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::hash::RandomState::new().build_hasher().finish() >> 2
+}

@@ -1,0 +1,254 @@
+//! Runs that wait for people, in threads: what they are told, and that a word is taken once, for what it
+//! was meant for.
+#![cfg(all(feature = "cli", feature = "calc"))]
+
+mod cli_support;
+
+use cli_support::store::{is_in_doubt, open, token, waits, wants_approval};
+use cli_support::{ASKED, Home, Said, check};
+use serde_json::Value;
+
+const THREAD: &str = "보고서";
+
+/// A home with a thread that waits for a person.
+fn waiting() -> Home {
+    let home = Home::new();
+    waits(&home, THREAD);
+    home
+}
+
+/// A word of `planwright threads` on the thread.
+#[track_caller]
+fn threads(home: &Home, args: &[&str], code: i32) -> Said {
+    check(home.program().arg("threads").args(args).args(["--offline", THREAD]), "", code)
+}
+
+#[track_caller]
+fn stays_as_it_was(home: &Home, act: impl FnOnce()) {
+    let records = || home.check(&["threads", "show", "--records", "--json", THREAD], 0).stdout;
+    let before = records();
+    act();
+    assert_eq!(records(), before);
+}
+
+#[test]
+fn run_that_waits_names_the_command_that_answers_it() {
+    let home = waiting();
+    let said = threads(&home, &["resume"], 5);
+    assert_eq!(said.stdout, "");
+    assert!(said.stderr.contains(&format!("the run waits for a person: {ASKED}")), "{}", said.stderr);
+    let command =
+        format!("planwright threads answer {THREAD} --token {} --respond TEXT", token(&home, THREAD));
+    assert!(said.stderr.contains(&command), "expected {command:?} in:\n{}", said.stderr);
+}
+
+#[test]
+fn answer_with_its_token_goes_on_with_the_run() {
+    let home = waiting();
+    let said = threads(&home, &["answer", "--token", &token(&home, THREAD), "--respond", "네"], 0);
+    assert!(said.stdout.contains("12"), "{}", said.stdout);
+    let said = home.check(&["threads", "show", THREAD], 0);
+    assert!(said.stdout.contains("turn 1  done"), "{}", said.stdout);
+}
+
+#[test]
+fn rejection_ends_the_run_with_its_reason() {
+    let home = waiting();
+    let said = threads(&home, &["answer", "--token", &token(&home, THREAD), "--reject", "너무 이릅니다"], 1);
+    assert!(said.stderr.contains("너무 이릅니다"), "{}", said.stderr);
+}
+
+#[test]
+fn plan_is_approved_by_its_token() {
+    let home = Home::new();
+    wants_approval(&home, THREAD);
+    let command = open(&home, THREAD)["commands"][0].as_str().unwrap().to_owned();
+    assert!(command.ends_with("--approve"), "{command}");
+    let said = threads(&home, &["answer", "--token", &token(&home, THREAD), "--approve"], 0);
+    assert!(said.stdout.contains("12"), "{}", said.stdout);
+}
+
+#[test]
+fn answer_without_a_token_is_told_the_question_and_the_command() {
+    let home = waiting();
+    stays_as_it_was(&home, || {
+        for args in [&["answer"][..], &["answer", "--respond", "네"]] {
+            let said = threads(&home, args, 2);
+            let command =
+                format!("planwright threads answer {THREAD} --token {} --respond TEXT", token(&home, THREAD));
+            for text in [ASKED, "expected the token", &command] {
+                assert!(said.stderr.contains(text), "expected {text:?} in:\n{}", said.stderr);
+            }
+        }
+    });
+}
+
+#[test]
+fn answer_with_another_token_changes_nothing() {
+    let home = waiting();
+    let mine = token(&home, THREAD);
+    waits(&home, "다른 보고서");
+    let other = token(&home, "다른 보고서");
+    assert_ne!(mine, other);
+    stays_as_it_was(&home, || {
+        for wrong in ["0123", &other] {
+            let said = threads(&home, &["answer", "--token", wrong, "--respond", "네"], 6);
+            assert!(said.stderr.contains("the token is of another question"), "{}", said.stderr);
+            assert!(said.stderr.contains(&format!("planwright threads show {THREAD}")), "{}", said.stderr);
+        }
+    });
+}
+
+#[test]
+fn answer_is_taken_once() {
+    let home = waiting();
+    let token = token(&home, THREAD);
+    threads(&home, &["answer", "--token", &token, "--respond", "네"], 0);
+    stays_as_it_was(&home, || {
+        let said = threads(&home, &["answer", "--token", &token, "--respond", "아니요"], 6);
+        assert!(said.stderr.contains("human.1.2 was answered before"), "{}", said.stderr);
+    });
+    let said = threads(&home, &["answer", "--respond", "네"], 2);
+    assert!(said.stderr.contains("waits for nobody"), "{}", said.stderr);
+}
+
+#[test]
+fn answer_that_does_not_fit_is_refused_and_the_run_waits_on() {
+    let home = waiting();
+    let token = token(&home, THREAD);
+    home.write("steps.json", r#"[{"tool": "hammer", "input": "x"}]"#);
+    stays_as_it_was(&home, || {
+        let said = threads(&home, &["answer", "--token", &token, "--edit", "steps.json"], 5);
+        assert!(said.stderr.contains("the answer is refused"), "{}", said.stderr);
+    });
+}
+
+#[test]
+fn new_question_to_a_thread_that_waits_is_told_the_open_one() {
+    let home = waiting();
+    let said = home.check(&["run", "--offline", "--thread", THREAD, "7*6?"], 5);
+    assert!(said.stderr.contains(ASKED) && said.stderr.contains(&token(&home, THREAD)), "{}", said.stderr);
+}
+
+#[test]
+fn chat_shows_the_open_question_and_the_next_line_answers_it() {
+    let home = waiting();
+    let mut program = home.program();
+    let said = check(program.args(["chat", "--offline", "--quiet", "--thread", THREAD]), "네\n7*6?\n", 0);
+    assert!(said.stderr.starts_with(ASKED), "{}", said.stderr);
+    assert!(said.stdout.contains("12") && said.stdout.contains("42"), "{}", said.stdout);
+    let said = home.check(&["threads", "show", THREAD], 0);
+    assert!(said.stdout.contains("turn 2  done"), "{}", said.stdout);
+}
+
+#[test]
+fn waiting_lists_who_has_waited_longest_first() {
+    let home = waiting();
+    home.check(&["run", "--offline", "--thread", "sums", "12/4+9?"], 0);
+    is_in_doubt(&home, "송금");
+    waits(&home, "나중 보고서");
+    let said = home.check(&["waiting"], 0);
+    let places: Vec<usize> = [THREAD, "송금", "나중 보고서"]
+        .iter()
+        .map(|thread| said.stdout.find(&format!("{thread}  turn 1, for ")).unwrap())
+        .collect();
+    assert!(places.is_sorted(), "{}", said.stdout);
+    assert!(!said.stdout.contains("sums"), "{}", said.stdout);
+    let command =
+        format!("planwright threads settle 송금 --token {} --happened OUTPUT", token(&home, "송금"));
+    for text in [ASKED, "in doubt: calc ", &command, "threads answer '나중 보고서' --token "] {
+        assert!(said.stdout.contains(text), "expected {text:?} in:\n{}", said.stdout);
+    }
+
+    let said = home.check(&["waiting", "--json", "--limit", "1"], 0);
+    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&object["more"], object["waiting"].as_array().unwrap().len()), (&true.into(), 1));
+    let first = &object["waiting"][0];
+    assert_eq!((&first["thread"], &first["question"]), (&THREAD.into(), &ASKED.into()));
+    assert_eq!(first["token"], token(&home, THREAD).as_str());
+}
+
+#[test]
+fn nobody_waits_where_nothing_is_kept() {
+    let home = Home::new();
+    let said = home.check(&["waiting"], 0);
+    assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("", "planwright: nobody is waited for\n"));
+    assert!(!home.path("data").exists(), "nothing is made by looking");
+}
+
+/// A home with a thread of which a write is in doubt.
+fn in_doubt() -> Home {
+    let home = Home::new();
+    is_in_doubt(&home, THREAD);
+    home
+}
+
+#[test]
+fn write_in_doubt_stops_its_thread_until_somebody_says_what_became_of_it() {
+    let home = in_doubt();
+    let token = token(&home, THREAD);
+    let command = format!("planwright threads settle {THREAD} --token {token} --did-not-happen");
+    stays_as_it_was(&home, || {
+        let resumed = threads(&home, &["resume"], 4);
+        let asked = home.check(&["run", "--offline", "--thread", THREAD, "7*6?"], 4);
+        let answered = threads(&home, &["answer", "--respond", "네"], 4);
+        for said in [resumed, asked, answered] {
+            assert!(said.stderr.contains("in doubt") && said.stderr.contains(&command), "{}", said.stderr);
+        }
+        let said = threads(&home, &["settle", "--did-not-happen"], 2);
+        assert!(
+            said.stderr.contains("expected the token") && said.stderr.contains(&command),
+            "{}",
+            said.stderr
+        );
+        let said = threads(&home, &["settle", "--token", "0123", "--did-not-happen"], 6);
+        assert!(said.stderr.contains("the token is of another question"), "{}", said.stderr);
+        threads(&home, &["settle", "--token", &token], 2);
+    });
+}
+
+#[test]
+fn settlement_is_written_down_and_taken_once() {
+    let home = in_doubt();
+    let token = token(&home, THREAD);
+    threads(&home, &["settle", "--token", &token, "--stop", "은행에 물어봤다"], 130);
+    let said = home.check(&["threads", "show", "--records", THREAD], 0);
+    assert!(said.stdout.contains("은행에 물어봤다"), "{}", said.stdout);
+    let said = threads(&home, &["settle", "--token", &token, "--happened", "x"], 6);
+    assert!(said.stderr.contains("the token is of another question"), "{}", said.stderr);
+
+    // What happened is not done again, what did not is done now.
+    for (word, said_of_it) in
+        [(&["--happened", "13"][..], "it happened"), (&["--did-not-happen"], "it did not happen")]
+    {
+        let home = in_doubt();
+        let token = cli_support::store::token(&home, THREAD);
+        let args: Vec<&str> = ["settle", "--token", &token].iter().chain(word).copied().collect();
+        // The plan's other step is nonsense, so the run ends without an answer; but it goes on.
+        threads(&home, &args, 1);
+        let shown = home.check(&["threads", "show", "--records", THREAD], 0);
+        assert!(
+            shown.stdout.contains(said_of_it) && shown.stdout.contains("turn 1  failed"),
+            "{}",
+            shown.stdout
+        );
+        let said = threads(&home, &args, 6);
+        assert!(said.stderr.contains("was answered before"), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn thread_that_waits_can_be_ended() {
+    let home = waiting();
+    let token = token(&home, THREAD);
+    home.check(&["threads", "cancel", "--reason", "기한이 지났다", THREAD], 0);
+    let said = home.check(&["threads", "show", THREAD], 0);
+    assert!(
+        said.stdout.contains("turn 1  failed") && said.stdout.contains("기한이 지났다"),
+        "{}",
+        said.stdout
+    );
+    let said = home.check(&["threads", "cancel", THREAD], 2);
+    assert!(said.stderr.contains("the run has ended"), "{}", said.stderr);
+    threads(&home, &["answer", "--token", &token, "--respond", "네"], 6);
+}
