@@ -54,7 +54,9 @@ impl Rows {
             let text = world.model(role);
             let plan: Plan = serde_json::from_str(&text).expect("is a plan");
             self.append(thread, &mut at, &Delta::Planned { plan: &text });
-            for (step, planned) in plan.steps.iter().enumerate().filter(|(_, step)| step.tool != "final_answer") {
+            for (step, planned) in
+                plan.steps.iter().enumerate().filter(|(_, step)| step.tool != "final_answer")
+            {
                 let output = world.tool(step);
                 let (tool, input, output) = (&*planned.tool, &*planned.input, &*output);
                 self.append(thread, &mut at, &Delta::Returned { step, tool, input, output });

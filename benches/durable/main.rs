@@ -37,8 +37,7 @@ fn main() {
     for steps in SIZES {
         let runs = u32::try_from(2_000 / steps).expect("few");
         let name = format!("{steps} steps, Normal");
-        let taken =
-            compare(folder.path(), &name, Durability::Normal, rounds, runs, || World::steps(steps));
+        let taken = compare(folder.path(), &name, Durability::Normal, rounds, runs, || World::steps(steps));
         each.push(taken.time / u32::try_from(steps).expect("few"));
     }
     let grows = each[SIZES.len() - 1].as_secs_f64() / each[0].as_secs_f64();

@@ -32,7 +32,7 @@ impl Model for Planning {
     fn ask(&self, request: &ModelRequest, _: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
         Ok(ModelReply::text(match request.frame.role {
             RoleName::Planner => PLAN,
-            _ => "It was sent.",
+            _ => r#"{"final": "It was sent."}"#,
         }))
     }
 }
@@ -67,17 +67,20 @@ pub fn many(folder: &Path, count: usize) {
     let began = Instant::now();
     let page = threads.list(&query).expect("reads");
     let listed = began.elapsed();
-    assert_eq!((page.len(), page[0].thread.as_str()), (50, "thread-0"));
+    assert_eq!((page.len(), page[0].thread.as_str()), (50, "thread-000000"));
 
     let one = &page[7].thread;
     let began = Instant::now();
     let token = token(&threads.folded(one, None).expect("folds")).expect("it waits");
     let run = threads.at(one).token(token).answer(&agent, HumanAnswer::respond("Yes")).expect("goes on");
     let answered = began.elapsed();
-    assert!(run.answer().is_some());
+    assert_eq!((run.answer(), run.error()), (Some("It was sent."), None));
     threads.store().vacuum().expect("nobody else is there");
     let bytes = std::fs::metadata(&path).expect("is there").len();
-    println!("{count} threads that wait: each begun in {each:.1?}; {bytes} bytes, {} a thread", bytes / count as u64);
+    println!(
+        "{count} threads that wait: each begun in {each:.1?}; {bytes} bytes, {} a thread",
+        bytes / count as u64
+    );
     println!("  a page of 50 in {listed:.1?}, one read and answered in {answered:.1?}");
     println!("  memory {} KiB before, {} KiB after, {} KiB at most", before.0, after.0, after.1);
 }

@@ -79,7 +79,7 @@ impl Threads {
     /// Works out where a thread stands, and notes it.
     fn note(&self, thread: &ThreadId) -> Result<(), StoreError> {
         let held = Held::claim(&*self.0, thread, Claim::Known)?;
-        let Some(turn) = held.turns()?.checked_sub(1) else { return Ok(()) };
+        let Some(turn) = held.turns().checked_sub(1) else { return Ok(()) };
         let folded = fold(self.0.records(thread, turn)?)?;
         self.0.stands(held.lease(), turn, folded.len, &Standing::of(&folded))
     }
@@ -228,7 +228,7 @@ impl<'a> ThreadHandle<'a> {
     /// As [`ask`](ThreadHandle::ask).
     pub fn ask_with(self, agent: &Agent, mut input: Input) -> Result<Run, Stopped> {
         let held = self.claim(Claim::Any)?;
-        let turns = held.turns()?;
+        let turns = held.turns();
         if let Some(last) = turns.checked_sub(1) {
             let folded = fold(self.store.records(self.thread, last)?)?;
             match Standing::of(&folded) {
@@ -330,11 +330,9 @@ impl<'a> Held<'a> {
         self.lease.as_ref().expect("taken only when this is dropped")
     }
 
-    fn turns(&self) -> Result<u32, StoreError> {
-        match self.store.turns(self.lease().thread()) {
-            Err(StoreError::NoThread { .. }) => Ok(0),
-            turns => turns,
-        }
+    /// How many turns the thread had when it was claimed.
+    fn turns(&self) -> u32 {
+        self.lease().turns
     }
 
     fn turn(&self, turn: u32) -> TurnJournal<'_> {
@@ -343,7 +341,7 @@ impl<'a> Held<'a> {
 
     fn last(&self) -> Result<TurnJournal<'_>, StoreError> {
         let missing = || StoreError::NoThread { thread: self.lease().thread().clone() };
-        Ok(self.turn(self.turns()?.checked_sub(1).ok_or_else(missing)?))
+        Ok(self.turn(self.turns().checked_sub(1).ok_or_else(missing)?))
     }
 }
 
