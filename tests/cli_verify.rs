@@ -47,10 +47,10 @@ fn diagram_shows_the_phases_that_the_agent_has() {
 fn walk_that_is_given_up_says_that_nothing_is_decided() {
     let home = Home::new();
     let args = ["verify", "--agent", "plan-then-execute", "--max-states", "20"];
-    let said = home.check(&args, 6);
+    let said = home.check(&args, 7);
     assert!(said.stdout.contains("undecided: the walk was given up after "), "{}", said.stdout);
     assert!(!said.stdout.contains(" holds") && !said.stdout.contains("VIOLATED"), "{}", said.stdout);
-    let said = home.check(&[&args[..], &["--json"]].concat(), 6);
+    let said = home.check(&[&args[..], &["--json"]].concat(), 7);
     let object: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(object["whole"], false);
     assert!(object["undecided"].is_string(), "{object}");

@@ -3,7 +3,7 @@
 //! not be done twice is not.
 //!
 //! The child is this test binary itself, started with the name of one test and told where to die.
-#![cfg(unix)]
+#![cfg(all(unix, feature = "sqlite"))]
 
 mod crash_support;
 

@@ -3,7 +3,6 @@
 
 mod crash_support;
 
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use planwright::driver::Agent;
@@ -119,6 +118,8 @@ fn journal_file_with_any_block_zeroed_is_refused() {
 
 #[cfg(feature = "sqlite")]
 mod sqlite {
+    use std::path::Path;
+
     use super::*;
     use planwright::driver::Threads;
     use planwright::journal::{

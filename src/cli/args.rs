@@ -77,6 +77,7 @@ pub enum Command {
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay(ReplayArgs),
     /// Make a fixture out of a stored run
+    #[command(after_help = FROM_EXAMPLES)]
     Fixture(FixtureArgs),
     /// Show the transitions of a recorded run as a table
     #[command(after_help = TRACE_EXAMPLES)]

@@ -26,6 +26,7 @@ mod redact;
 mod replay;
 mod resume;
 mod run;
+mod said;
 mod show;
 mod side;
 mod stop;

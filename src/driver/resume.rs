@@ -13,11 +13,10 @@ use super::job::conclude;
 use super::observer::{Nobody, Observer, Signal};
 use super::prepare::{Prepared, Request};
 use super::run::{Run, Stopped, Waiting};
+use super::said::Said;
 use super::stop::{CancelToken, Sitting};
-use crate::journal::{Folded, Journal, Record, Word, asks, first_difference, fold, fold_under, in_doubt};
-use crate::machine::{
-    Effect, EffectId, Effects, Event, HumanAnswer, State, ToolOutcome, awaited, outstanding,
-};
+use crate::journal::{Folded, Journal, Record, asks, first_difference, fold, fold_under, in_doubt};
+use crate::machine::{Effect, Effects, Event, HumanAnswer, State, outstanding};
 use crate::spec::Rules;
 
 /// Which rules a run goes on under where the agent's are not those it began with.
@@ -31,12 +30,6 @@ pub enum Changed {
     /// The agent's, written down as a record of their own; refused where what has happened does not
     /// fit them.
     Adopt,
-}
-
-/// What a person says as a run goes on.
-enum Said {
-    Answer(HumanAnswer),
-    Settlement(Settlement),
 }
 
 /// A journal to be gone on with.
@@ -205,61 +198,6 @@ impl<'a> Resume<'a> {
             Some(effect) => Stopped::AlreadyAnswered { effect },
             None => Stopped::WrongToken,
         }
-    }
-}
-
-impl Drive<'_> {
-    /// What a person said, as the event that carries it; or as a record where it answers nothing.
-    fn heard(
-        &self,
-        state: &State,
-        said: Said,
-        asked: &mut Vec<EffectId>,
-        records: &mut Vec<Record>,
-    ) -> Result<Option<Event>, Stopped> {
-        let redactor = &self.agent.world.redactor;
-        match said {
-            Said::Answer(answer) => {
-                let question = open_question(&self.run, self.rules, state).ok_or(Stopped::NotWaiting)?;
-                if self.has_expired(state, question.effect) {
-                    return Err(Stopped::Expired { question: question.question });
-                }
-                let event = redactor.event(Event::HumanAnswered { effect: question.effect, answer });
-                if let Err(refusal) = self.admits(state, &event) {
-                    let refusal = refusal.to_string();
-                    return Err(Stopped::Refused { question: question.question, refusal });
-                }
-                // Taken as asked for even where the journal ends before it says so.
-                if !asked.contains(&question.effect)
-                    && let Some(effect) = awaited(self.rules, state, question.effect)
-                {
-                    let Prepared { id, digest, .. } = Prepared::of(self.rules, state, effect);
-                    records.push(Record::Requested { effect: id, digest, at: None });
-                }
-                Ok(Some(event))
-            }
-            Said::Settlement(settlement) => {
-                let Some(effect) = self.doubted(state, asked) else { return Err(Stopped::NotInDoubt) };
-                Ok(match settlement {
-                    Settlement::Happened { output } => {
-                        records.push(Record::Settled { effect, word: Word::Happened });
-                        let outcome = ToolOutcome::returned(redactor.text(output));
-                        Some(Event::ToolReturned { effect, outcome })
-                    }
-                    Settlement::DidNotHappen => {
-                        records.push(Record::Settled { effect, word: Word::DidNotHappen });
-                        asked.retain(|id| *id != effect);
-                        None
-                    }
-                    Settlement::Stop { reason } => Some(redactor.event(Event::Cancelled { reason })),
-                })
-            }
-        }
-    }
-
-    /// The effect among those asked that may not be done twice.
-    fn doubted(&self, state: &State, asked: &[EffectId]) -> Option<EffectId> {
-        asked.iter().copied().find(|id| crate::journal::is_once(self.rules, state, *id).is_some())
     }
 }
 

@@ -29,6 +29,7 @@ impl Seal {
     }
 
     /// As it is kept where bytes are.
+    #[cfg(feature = "sqlite")]
     pub fn bytes(&self) -> &[u8] {
         self.0.bytes()
     }

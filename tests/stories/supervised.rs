@@ -92,7 +92,7 @@ fn plan(reasoning: &str, steps: &[Value]) -> String {
 fn failing_agent() -> Story {
     story("failing_agent", "고객 불만을 분석해서 한 장짜리 문서로 정리해줘")
         .note("The analysis is refused three times, after waits of 1 s and 2 s. The run goes on without it.")
-        .note("The question of the last step is left out, so the person is asked the default one.")
+        .note("The question of the last step is left out, so the person is asked the default one, and says yes.")
         .reply("데이터 분석과 문서 작성")
         .reply(plan(
             "분석한 뒤 문서로 쓰고 확인을 받는다.",
@@ -106,7 +106,7 @@ fn failing_agent() -> Story {
         .fails(FailureClass::ContentFilter, "the reply was withheld")
         .reply(" ")
         .reply_to("한 장짜리 문서 작성", "# 고객 불만\n\n(불만 유형 분석은 실패하여 비워 둠)")
-        .person("승인해주세요", HumanAnswer::respond("승인합니다"))
+        .person("승인해주세요", HumanAnswer::Approve)
 }
 
 const FIGURES: &str = "- Q1 40, Q2 42, Q3 39 (million won)";

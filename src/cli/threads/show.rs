@@ -93,10 +93,10 @@ fn read(stored: &Stored, turn: u32) -> Outcome<Shown> {
 
 fn lines(turn: &Shown, stored: &Stored, with_records: bool) -> Vec<String> {
     let status = turn.standing.as_ref().map_or("unreadable", Standing::status);
-    let mut lines = vec![
-        format!("turn {}  {status}  {}", turn.number, turn.agent),
-        format!("  asked     {}", text::line(&turn.question)),
-    ];
+    let mut lines = vec![format!("turn {}  {status}  {}", turn.number, turn.agent).trim_end().to_owned()];
+    if !turn.question.is_empty() {
+        lines.push(format!("  asked     {}", text::line(&turn.question)));
+    }
     if let Some((thread, turn, records)) = &turn.origin {
         let from = text::line(&format!("{thread}, turn {turn}, {records} records"));
         lines.push(format!("  from      {from}"));

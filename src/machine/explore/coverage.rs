@@ -76,13 +76,15 @@ fn inside(line: &TraceLine) -> Option<Taken> {
         }
         TraceLine::Expired { about, .. } => {
             let (phase, what) = asked_about(*about);
-            (phase, format!("nobody answered in time{}", what.replacen(' ', " about ", 1)))
+            (phase, format!("{EXPIRED}{}", what.replacen(' ', " about ", 1)))
         }
         TraceLine::Repair { of, .. } => (*of, "repair".to_owned()),
         _ => return None,
     };
     Some(Taken::Inside(phase, what))
 }
+
+const EXPIRED: &str = "nobody answered in time";
 
 /// Where a person is asked, and what it is called where it is no step of theirs.
 fn asked_about(about: Concern) -> (PhaseName, &'static str) {
@@ -96,7 +98,12 @@ fn asked_about(about: Concern) -> (PhaseName, &'static str) {
 /// Every edge that a run under these rules can take. The walk is small: which edges there are does not
 /// depend on how many steps or replans there may be.
 pub fn reachable(rules: &Rules) -> BTreeSet<Taken> {
-    small(&Real, rules).taken
+    let mut taken = small(&Real, rules).taken;
+    // The machine takes an expiry whenever it comes; a driver gives one only where there is a time.
+    if rules.spec().limits.answer_seconds.is_none() {
+        taken.retain(|edge| !matches!(edge, Taken::Inside(_, what) if what.starts_with(EXPIRED)));
+    }
+    taken
 }
 
 /// A walk of the rules with the smallest numbers that have every edge.

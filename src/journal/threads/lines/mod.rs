@@ -8,15 +8,15 @@
 //! <root>/<thread>/standing.json                    where the last one stood, for lists
 //! ```
 //!
-//! - `place.rs`: names and places; `standing.rs` the note for lists; `list.rs` lists and check.
+//! - `place.rs`: names and places; `standing.rs` the note for lists; `list.rs` lists and check;
+//!   `lock.rs` who has a thread.
 
 mod list;
+mod lock;
 mod place;
 mod standing;
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -78,18 +78,6 @@ impl LinesStore {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Held while a thread is taken or given back, and, shared, while somebody looks who has it: for
-    /// looking is a lock as well.
-    fn gate(&self, shared: bool) -> Result<File, JournalError> {
-        let path = self.root.join("=lock");
-        let gate = OpenOptions::new().read(true).append(true).create(true).open(&path);
-        let locked = gate.and_then(|gate| {
-            if shared { gate.lock_shared() } else { gate.lock() }?;
-            Ok(gate)
-        });
-        locked.map_err(|error| io(&path, "cannot be locked", &error))
-    }
-
     /// The number of the next turn.
     fn next(&self, thread: &ThreadId) -> Result<u32, StoreError> {
         Ok(place::turns(&self.folder(thread))?)
@@ -109,32 +97,6 @@ impl LinesStore {
             0 => Err(StoreError::NoThread { thread: thread.clone() }),
             turns => Ok(turns),
         }
-    }
-
-    /// Takes the lock of a thread, and writes down who has it.
-    fn lock(&self, thread: &ThreadId) -> Result<File, StoreError> {
-        let folder = self.folder(thread);
-        let path = folder.join("lock");
-        let fail = |error: std::io::Error| io(&path, "cannot be locked", &error);
-        if !folder.is_dir() {
-            std::fs::create_dir_all(&folder).map_err(fail)?;
-            self.sync(&folder).map_err(fail)?;
-        }
-        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut lock = options.map_err(fail)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                let _ = lock.read_to_string(&mut holder);
-                return Err(StoreError::AlreadyRunning { thread: thread.clone(), holder });
-            }
-            Err(TryLockError::Error(error)) => return Err(fail(error).into()),
-        }
-        let holder = format!("process {}", std::process::id());
-        lock.set_len(0).and_then(|()| lock.rewind()).map_err(fail)?;
-        lock.write_all(holder.as_bytes()).map_err(fail)?;
-        Ok(lock)
     }
 
     /// Makes the name of a file or folder durable, where that is asked for.

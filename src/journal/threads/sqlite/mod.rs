@@ -1,12 +1,13 @@
 //! Threads in an SQLite database: one file, many processes.
 //!
 //! - `open.rs`: what is a store and what is refused; `row.rs` what is kept of a thread, `note.rs` where it
-//!   stands, `records.rs` its records, `specs.rs` what many of them share; `list.rs` the lists, `check.rs`
-//!   what is damaged and what is waste.
+//!   stands, `records.rs` its records, `append.rs` how they get there, `specs.rs` what many of them
+//!   share; `list.rs` the lists, `check.rs` what is damaged and what is waste.
 //! - `claim.rs`: taking a thread and giving it back; `holder.rs`: who has threads.
 //!
 //! **Invariant:** an append writes its records and nothing else, but the first under a lease.
 
+mod append;
 mod check;
 mod claim;
 mod fault;
@@ -28,10 +29,10 @@ use rusqlite::Connection;
 
 use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId};
 use crate::journal::{Durability, Record, Standing};
+use append::Head;
 use fault::Fault;
 use holder::Holder;
 use note::Note;
-use records::Head;
 use row::Row;
 use specs::Specs;
 

@@ -1,0 +1,70 @@
+//! What a person says as a run goes on: turned into the event that carries it, or refused.
+
+use super::approval::Settlement;
+use super::drive::Drive;
+use super::prepare::Prepared;
+use super::resume::open_question;
+use super::run::Stopped;
+use crate::journal::{Record, Word, is_once};
+use crate::machine::{EffectId, Event, HumanAnswer, State, ToolOutcome, awaited};
+
+/// What a person says as a run goes on.
+pub(super) enum Said {
+    Answer(HumanAnswer),
+    Settlement(Settlement),
+}
+
+impl Drive<'_> {
+    /// What a person said, as the event that carries it; or as a record where it answers nothing.
+    pub(super) fn heard(
+        &self,
+        state: &State,
+        said: Said,
+        asked: &mut Vec<EffectId>,
+        records: &mut Vec<Record>,
+    ) -> Result<Option<Event>, Stopped> {
+        let redactor = &self.agent.world.redactor;
+        match said {
+            Said::Answer(answer) => {
+                let question = open_question(&self.run, self.rules, state).ok_or(Stopped::NotWaiting)?;
+                if self.has_expired(state, question.effect) {
+                    return Err(Stopped::Expired { question: question.question });
+                }
+                let event = redactor.event(Event::HumanAnswered { effect: question.effect, answer });
+                if let Err(refusal) = self.admits(state, &event) {
+                    let refusal = refusal.to_string();
+                    return Err(Stopped::Refused { question: question.question, refusal });
+                }
+                // Taken as asked for even where the journal ends before it says so.
+                if !asked.contains(&question.effect)
+                    && let Some(effect) = awaited(self.rules, state, question.effect)
+                {
+                    let Prepared { id, digest, .. } = Prepared::of(self.rules, state, effect);
+                    records.push(Record::Requested { effect: id, digest, at: None });
+                }
+                Ok(Some(event))
+            }
+            Said::Settlement(settlement) => {
+                let Some(effect) = self.doubted(state, asked) else { return Err(Stopped::NotInDoubt) };
+                Ok(match settlement {
+                    Settlement::Happened { output } => {
+                        records.push(Record::Settled { effect, word: Word::Happened });
+                        let outcome = ToolOutcome::returned(redactor.text(output));
+                        Some(Event::ToolReturned { effect, outcome })
+                    }
+                    Settlement::DidNotHappen => {
+                        records.push(Record::Settled { effect, word: Word::DidNotHappen });
+                        asked.retain(|id| *id != effect);
+                        None
+                    }
+                    Settlement::Stop { reason } => Some(redactor.event(Event::Cancelled { reason })),
+                })
+            }
+        }
+    }
+
+    /// The effect among those asked that may not be done twice.
+    fn doubted(&self, state: &State, asked: &[EffectId]) -> Option<EffectId> {
+        asked.iter().copied().find(|id| is_once(self.rules, state, *id).is_some())
+    }
+}

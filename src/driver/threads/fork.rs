@@ -1,0 +1,70 @@
+//! Forks: a thread that begins with what another holds.
+
+use super::Threads;
+use super::held::Held;
+use crate::driver::job::run_id;
+use crate::journal::{Claim, Header, JournalError, Origin, Record, Standing, StoreError, ThreadId, fold};
+
+impl Threads {
+    /// Begins a thread with what another holds up to a point: all turns before `turn`, and the first
+    /// `records` records of it, or all of them. What was asked and not answered by then is asked anew
+    /// where the new thread goes on. The other thread is left as it is.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] where the new name is taken, [`StoreError::NoThread`] and
+    /// [`StoreError::NoTurn`], and a [`JournalError`] where there are not so many records.
+    pub fn fork(
+        &self,
+        from: &ThreadId,
+        turn: Option<u32>,
+        records: Option<u64>,
+        to: &ThreadId,
+    ) -> Result<(), StoreError> {
+        let last = self.0.turns(from)?.saturating_sub(1);
+        let turn = turn.unwrap_or(last);
+        let mut copies = Vec::new();
+        for at in 0..=turn {
+            let whole = self.0.records(from, at)?;
+            let len = whole.len() as u64;
+            let most = if at == turn { records.unwrap_or(len) } else { len };
+            if most == 0 || most > len {
+                let problem = format!("expected 1 to {len} records to copy, found {most}");
+                return Err(JournalError::named(format!("thread {from}, turn {}", at + 1), problem).into());
+            }
+            let copy = copied(whole, most, from, to)?;
+            // It must mean something before anybody goes on with it.
+            fold(copy.iter().cloned())?;
+            copies.push(copy);
+        }
+        let held = Held::claim(&*self.0, to, Claim::New)?;
+        for (turn, copy) in (0..).zip(copies) {
+            let folded = fold(copy.iter().cloned())?;
+            self.0.append(held.lease(), turn, 0, copy)?;
+            self.0.stands(held.lease(), turn, folded.len, &Standing::of(&folded))?;
+        }
+        Ok(())
+    }
+}
+
+/// The beginning of a turn under another thread's name and with another id. What is asked and not
+/// answered in it is left out.
+fn copied(
+    mut records: Vec<Record>,
+    most: u64,
+    from: &ThreadId,
+    to: &ThreadId,
+) -> Result<Vec<Record>, StoreError> {
+    records.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+    let folded = fold(records.iter().cloned())?;
+    let open = |record: &Record| match record {
+        Record::Requested { effect, .. } => folded.pending(*effect).is_some(),
+        _ => false,
+    };
+    records.retain(|record| !open(record));
+    if let Some(Record::Header(header)) = records.first_mut() {
+        let origin = Origin { thread: from.to_string(), turn: header.turn, records: most };
+        let (run, thread) = (run_id(), to.to_string());
+        **header = Header { run, thread, origin: Some(origin), ..Header::clone(header) };
+    }
+    Ok(records)
+}

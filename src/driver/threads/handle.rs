@@ -1,0 +1,168 @@
+//! One thread to be gone on with: asked, resumed, answered, settled, cancelled.
+
+use super::held::Held;
+use crate::driver::agent::{Agent, asked};
+use crate::driver::approval::Settlement;
+use crate::driver::observer::{Nobody, Observer};
+use crate::driver::resume::{self, Changed, Resume};
+use crate::driver::run::{Run, Stopped};
+use crate::driver::stop::CancelToken;
+use crate::driver::thread::{MAX_TURNS, remember, trim};
+use crate::journal::{Claim, Standing, Store, StoreError, ThreadId, fold};
+use crate::machine::{HumanAnswer, Input};
+use crate::spec::Memory;
+
+/// A thread to be gone on with: who watches, who may stop it, and what is said.
+#[must_use]
+pub struct ThreadHandle<'a> {
+    store: &'a dyn Store,
+    thread: &'a ThreadId,
+    observer: &'a dyn Observer,
+    cancel: CancelToken,
+    changed: Changed,
+    take_over: bool,
+    token: Option<String>,
+}
+
+impl<'a> ThreadHandle<'a> {
+    pub(super) fn new(store: &'a dyn Store, thread: &'a ThreadId) -> Self {
+        let (cancel, changed) = (CancelToken::new(), Changed::Refuse);
+        ThreadHandle { store, thread, observer: &Nobody, cancel, changed, take_over: false, token: None }
+    }
+
+    /// Who watches.
+    pub fn observer(mut self, observer: &'a dyn Observer) -> Self {
+        self.observer = observer;
+        self
+    }
+
+    /// Who may stop it.
+    pub fn cancelled_by(mut self, token: CancelToken) -> Self {
+        self.cancel = token;
+        self
+    }
+
+    /// Which rules an unfinished turn goes on under where the agent's are others.
+    pub fn changed(mut self, changed: Changed) -> Self {
+        self.changed = changed;
+        self
+    }
+
+    /// Takes the thread over from whoever has it: they can write nothing more.
+    pub fn take_over(mut self) -> Self {
+        self.take_over = true;
+        self
+    }
+
+    /// The token of what is answered or settled; see [`Resume::token`].
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    fn claim(&self, claim: Claim) -> Result<Held<'a>, StoreError> {
+        Held::claim(self.store, self.thread, if self.take_over { Claim::TakeOver } else { claim })
+    }
+
+    /// Asks the next question, as a new turn.
+    ///
+    /// # Errors
+    /// [`Stopped::Waiting`] with the open question where the last turn waits for a person,
+    /// [`Stopped::InDoubt`] where a write of it is in doubt, [`Stopped::Unfinished`] where it can go on
+    /// by itself; and whatever else stops a run.
+    pub fn ask(self, agent: &Agent, question: impl Into<String>) -> Result<Run, Stopped> {
+        self.ask_with(agent, asked(agent, question))
+    }
+
+    /// The same, from a whole input. Its history is the thread's.
+    ///
+    /// # Errors
+    /// As [`ask`](ThreadHandle::ask).
+    pub fn ask_with(self, agent: &Agent, mut input: Input) -> Result<Run, Stopped> {
+        let held = self.claim(Claim::Any)?;
+        let turns = held.turns();
+        if let Some(last) = turns.checked_sub(1) {
+            let folded = fold(self.store.records(self.thread, last)?)?;
+            match Standing::of(&folded) {
+                Standing::Waiting { question, .. } => return Err(Stopped::Waiting { question }),
+                Standing::InDoubt { effect, tool } => return Err(Stopped::InDoubt { effect, tool }),
+                Standing::Unfinished => return Err(Stopped::Unfinished),
+                Standing::Done { .. } | Standing::Failed { .. } => {}
+            }
+        }
+        if agent.rules().policy().memory == Memory::Thread {
+            remember(&mut input, &history(self.store, self.thread)?);
+        }
+        let mut journal = held.turn(turns);
+        let job = agent.job(input).journal(&mut journal).turn(self.thread.as_str(), turns);
+        job.observer(self.observer).cancel(self.cancel).run()
+    }
+
+    /// Goes on with the last turn.
+    ///
+    /// # Errors
+    /// [`Stopped`]; a write that may or may not have happened is [`Stopped::InDoubt`].
+    pub fn resume(self, agent: &Agent) -> Result<Run, Stopped> {
+        self.go_on(agent, |resume| resume)
+    }
+
+    /// Answers the question that the last turn waits with, and goes on with it.
+    ///
+    /// # Errors
+    /// As [`Resume::run`].
+    pub fn answer(self, agent: &Agent, answer: HumanAnswer) -> Result<Run, Stopped> {
+        self.go_on(agent, |resume| resume.answer(answer))
+    }
+
+    /// Says what became of the write that is in doubt, and goes on with the last turn.
+    ///
+    /// # Errors
+    /// As [`Resume::run`].
+    pub fn settle(self, agent: &Agent, settlement: Settlement) -> Result<Run, Stopped> {
+        self.go_on(agent, |resume| resume.settle(settlement))
+    }
+
+    /// Ends the last turn without going on with it.
+    ///
+    /// # Errors
+    /// [`Stopped::Ended`] where it has ended.
+    pub fn cancel(self, reason: impl Into<String>) -> Result<(), Stopped> {
+        let held = self.claim(Claim::Known)?;
+        let mut journal = held.last()?;
+        resume::cancel(&mut journal, reason.into()).map(drop)
+    }
+
+    fn go_on(
+        self,
+        agent: &Agent,
+        says: impl for<'r> FnOnce(Resume<'r>) -> Resume<'r>,
+    ) -> Result<Run, Stopped> {
+        let held = self.claim(Claim::Known)?;
+        let mut journal = held.last()?;
+        let resume = agent.resuming(&mut journal).changed(self.changed);
+        let resume = says(resume.observer(self.observer).cancel(self.cancel));
+        match self.token {
+            Some(token) => resume.token(token).run(),
+            None => resume.run(),
+        }
+    }
+}
+
+/// What was said in the last turns of a thread: each question with its answer, oldest first.
+///
+/// # Errors
+/// Where the thread does not read.
+pub fn history(store: &dyn Store, thread: &ThreadId) -> Result<Vec<(String, String)>, StoreError> {
+    let turns = match store.turns(thread) {
+        Err(StoreError::NoThread { .. }) => 0,
+        turns => turns?,
+    };
+    let mut said = Vec::new();
+    for turn in turns.saturating_sub(MAX_TURNS as u32)..turns {
+        let folded = fold(store.records(thread, turn)?)?;
+        if let Standing::Done { answer } = Standing::of(&folded) {
+            said.push((folded.state.task.input.question, answer));
+        }
+    }
+    Ok(trim(said))
+}
