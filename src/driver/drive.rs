@@ -81,15 +81,24 @@ pub(super) struct Drive<'a> {
 
 impl<'a> Drive<'a> {
     /// Answers what waits, one answer at a time, until the run has ended or waits for a person.
-    /// `asked` are the effects that the journal says were requested already.
-    pub fn follow(&mut self, state: State, effects: Effects, asked: &[EffectId]) -> Result<Followed, Halt> {
+    /// `asked` are the effects that the journal says were requested already; the others are written down
+    /// together with what is `first`.
+    pub fn follow(
+        &mut self,
+        first: Vec<Record>,
+        state: State,
+        effects: Effects,
+        asked: &[EffectId],
+    ) -> Result<Followed, Halt> {
+        let mut queue = Vec::new();
+        self.request(first, &state, effects, asked, &mut queue)?;
         if !self.rules.runs_beside() {
-            return self.turn_by_turn(state, effects, asked, None);
+            return self.turn_by_turn(state, queue, None);
         }
         let (agent, run, sitting) = (self.agent, self.run.clone(), Arc::clone(&self.sitting));
         std::thread::scope(|scope| {
             let side = Side::new(agent, &run, &sitting, scope);
-            self.turn_by_turn(state, effects, asked, Some(side))
+            self.turn_by_turn(state, queue, Some(side))
         })
     }
 
@@ -97,15 +106,12 @@ impl<'a> Drive<'a> {
     fn turn_by_turn<'env>(
         &mut self,
         mut state: State,
-        effects: Effects,
-        asked: &[EffectId],
+        mut queue: Vec<Prepared<'a>>,
         mut side: Option<Side<'_, 'env>>,
     ) -> Result<Followed, Halt>
     where
         'a: 'env,
     {
-        let mut queue = Vec::new();
-        self.request(&state, effects, asked, &mut queue)?;
         while !state.phase.name().is_terminal() {
             let next = match self.happened(&state) {
                 Some(event) => {
@@ -142,15 +148,15 @@ impl<'a> Drive<'a> {
         if drifts.is_empty() { Ok(()) } else { Err(Halt::Drifted(drifts)) }
     }
 
-    /// Writes down what is about to be performed, then lines it up.
-    pub fn request(
+    /// Writes down what is about to be performed, after other records, then lines it up.
+    fn request(
         &mut self,
+        mut records: Vec<Record>,
         state: &State,
         effects: Effects,
         asked: &[EffectId],
         queue: &mut Vec<Prepared<'a>>,
     ) -> Result<(), Halt> {
-        let mut records = Vec::new();
         let first = self.prepare(state, effects, asked, &mut records, queue);
         self.append(records)?;
         self.show_requests(&queue[first..]);

@@ -135,9 +135,8 @@ impl<'a> Job<'a> {
             nested_calls: Vec::new(),
             asked_at: Vec::new(),
         };
-        drive.append(vec![header])?;
         self.observer.notice(Signal::Entered(PhaseName::Plan));
-        let ended = drive.follow(state, effects, &[]);
+        let ended = drive.follow(vec![header], state, effects, &[]);
         drive.note_standing(&ended);
         let records = match (own, &save_to) {
             (true, _) => memory.into_records(),

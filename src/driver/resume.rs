@@ -137,7 +137,7 @@ impl<'a> Resume<'a> {
             Err(halt) => return conclude(Err(halt), Vec::new()),
         }
         let effects: Effects = outstanding(rules, &state).into();
-        let ended = drive.follow(state, effects, &asked);
+        let ended = drive.follow(Vec::new(), state, effects, &asked);
         drive.note_standing(&ended);
         conclude(ended, Vec::new())
     }

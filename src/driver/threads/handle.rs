@@ -80,7 +80,7 @@ impl<'a> ThreadHandle<'a> {
     /// As [`ask`](ThreadHandle::ask).
     pub fn ask_with(self, agent: &Agent, mut input: Input) -> Result<Run, Stopped> {
         let held = self.claim(Claim::Any)?;
-        let turns = held.turns()?;
+        let turns = held.turns();
         if let Some(last) = turns.checked_sub(1) {
             let folded = fold(self.store.records(self.thread, last)?)?;
             match Standing::of(&folded) {

@@ -19,11 +19,9 @@ impl<'a> Held<'a> {
         self.lease.as_ref().expect("taken only when this is dropped")
     }
 
-    pub fn turns(&self) -> Result<u32, StoreError> {
-        match self.store.turns(self.lease().thread()) {
-            Err(StoreError::NoThread { .. }) => Ok(0),
-            turns => turns,
-        }
+    /// How many turns the thread had when it was claimed.
+    pub fn turns(&self) -> u32 {
+        self.lease().turns
     }
 
     pub fn turn(&self, turn: u32) -> TurnJournal<'_> {
@@ -32,7 +30,7 @@ impl<'a> Held<'a> {
 
     pub fn last(&self) -> Result<TurnJournal<'_>, StoreError> {
         let missing = || StoreError::NoThread { thread: self.lease().thread().clone() };
-        Ok(self.turn(self.turns()?.checked_sub(1).ok_or_else(missing)?))
+        Ok(self.turn(self.turns().checked_sub(1).ok_or_else(missing)?))
     }
 }
 

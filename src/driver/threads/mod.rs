@@ -79,7 +79,7 @@ impl Threads {
     /// Works out where a thread stands, and notes it.
     fn note(&self, thread: &ThreadId) -> Result<(), StoreError> {
         let held = Held::claim(&*self.0, thread, Claim::Known)?;
-        let Some(turn) = held.turns()?.checked_sub(1) else { return Ok(()) };
+        let Some(turn) = held.turns().checked_sub(1) else { return Ok(()) };
         let folded = fold(self.0.records(thread, turn)?)?;
         self.0.stands(held.lease(), turn, folded.len, &Standing::of(&folded))
     }

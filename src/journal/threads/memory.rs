@@ -82,8 +82,10 @@ impl Store for MemoryStore {
         }
         kept.epoch += 1;
         let epoch = kept.epoch;
-        kept.threads.entry(thread.clone()).or_default().held = Some(epoch);
-        Ok(Lease { thread: thread.clone(), epoch, lock: None })
+        let claimed = kept.threads.entry(thread.clone()).or_default();
+        claimed.held = Some(epoch);
+        let turns = u32::try_from(claimed.turns.len()).unwrap_or(u32::MAX);
+        Ok(Lease { thread: thread.clone(), epoch, turns, lock: None })
     }
 
     fn release(&self, lease: Lease) -> Result<(), StoreError> {

@@ -125,6 +125,8 @@ pub struct Lease {
     pub(crate) thread: ThreadId,
     /// Grows with every claim of the thread.
     pub(crate) epoch: u64,
+    /// How many turns the thread had when it was claimed.
+    pub(crate) turns: u32,
     /// What is locked for as long as the lease lasts, in stores that lock files.
     pub(crate) lock: Option<File>,
 }

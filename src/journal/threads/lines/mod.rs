@@ -142,7 +142,8 @@ impl Store for LinesStore {
         }
         let lock = self.lock(thread)?;
         drop(gate);
-        Ok(Lease { thread: thread.clone(), epoch: 0, lock: Some(lock) })
+        let turns = place::turns(&folder)?;
+        Ok(Lease { thread: thread.clone(), epoch: 0, turns, lock: Some(lock) })
     }
 
     fn release(&self, lease: Lease) -> Result<(), StoreError> {

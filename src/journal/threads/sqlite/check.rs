@@ -7,6 +7,7 @@ use super::claim::{alive, forget};
 use super::fault::Fault;
 use super::holder;
 use super::row::{COLUMNS, Row};
+use super::specs::{self, Specs};
 use super::tx::Tx;
 
 impl Inner {
@@ -20,6 +21,7 @@ impl Inner {
                 forget(&self.conn, &row)?;
             }
         }
+        specs::sweep(&self.conn)?;
         tx.commit()?;
         self.conn.execute_batch("VACUUM")?;
         // What was written ahead is moved into the database, as far as others are not reading it.
@@ -42,6 +44,9 @@ impl Inner {
         };
         look(self.integrity())?;
         look(self.strays())?;
+        look(specs::check(&self.conn))?;
+        // What is remembered of them is no proof of what is kept.
+        self.specs = Specs::default();
         let rows = match self.rows() {
             Ok(rows) => rows,
             Err(fault) => return look(Err(fault)).map(|()| lines),

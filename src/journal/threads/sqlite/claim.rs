@@ -6,6 +6,7 @@ use rusqlite::Connection;
 
 use super::fault::Fault;
 use super::holder::{self, Holder};
+use super::note::Note;
 use super::row::Row;
 use super::tx::Tx;
 use super::{Inner, records};
@@ -14,10 +15,10 @@ use crate::journal::{Claim, Lease, StoreError, ThreadId};
 
 impl Inner {
     pub fn claim(&mut self, thread: &ThreadId, claim: Claim) -> Result<Lease, Fault> {
-        let Inner { conn, folder, holder, unreleased, .. } = self;
+        let Inner { conn, folder, holder, rows, unreleased, .. } = self;
         let tx = Tx::writing(conn)?;
         for lease in unreleased.iter() {
-            give_back(conn, lease)?;
+            give_back(conn, lease, None, None)?;
         }
         let found = Row::find(conn, thread)?;
         let known = found.as_ref().is_some_and(|row| row.turns > 0);
@@ -38,32 +39,35 @@ impl Inner {
             Some(own) => own,
             None => holder.insert(Holder::new(folder)?),
         };
-        let epoch = match found {
+        let row = match found {
             Some(mut row) => {
                 (row.epoch, row.holder) = (row.epoch + 1, Some(own.id.clone()));
                 row.save_holder(conn)?;
-                row.epoch
+                row
             }
             None => {
-                let row = Row::new(thread, first_epoch(), own.id.clone());
+                let mut row = Row::new(thread, first_epoch(), own.id.clone());
                 row.insert(conn)?;
-                row.epoch
+                row
             }
         };
         tx.commit()?;
         unreleased.clear();
-        Ok(Lease { thread: thread.clone(), epoch, lock: None })
+        let (epoch, turns) = (row.epoch, row.turns);
+        rows.insert(thread.clone(), row);
+        Ok(Lease { thread: thread.clone(), epoch, turns, lock: None })
     }
 
     pub fn release(&mut self, lease: Lease) -> Result<(), Fault> {
         let note = self.notes.get(&lease.thread).filter(|note| note.epoch == lease.epoch);
+        let row = self.rows.remove(&lease.thread).filter(|row| row.epoch == lease.epoch);
+        // Without a note there may be no thread at all: that takes a look.
+        let row = row.filter(|_| note.is_some());
         let released = Tx::writing(&self.conn).and_then(|tx| {
-            if let Some(note) = note {
-                note.write(&self.conn, &lease.thread)?;
-            }
-            give_back(&self.conn, &lease)?;
+            give_back(&self.conn, &lease, note, row)?;
             tx.commit()
         });
+        self.heads.remove(&lease.thread);
         if note.is_some() {
             self.notes.remove(&lease.thread);
         }
@@ -85,19 +89,30 @@ impl Inner {
         forget(&self.conn, &row)?;
         tx.commit()?;
         self.notes.remove(&lease.thread);
+        self.rows.remove(&lease.thread);
+        self.heads.remove(&lease.thread);
         Ok(())
     }
 }
 
-/// Gives a thread back, where the lease still holds.
-fn give_back(conn: &Connection, lease: &Lease) -> Result<(), Fault> {
-    match Row::find(conn, &lease.thread)? {
+/// Gives a thread back, where the lease still holds, with where it stands.
+fn give_back(conn: &Connection, lease: &Lease, note: Option<&Note>, row: Option<Row>) -> Result<(), Fault> {
+    let found = match row {
+        Some(row) => Some(row),
+        None => Row::find(conn, &lease.thread)?,
+    };
+    match found {
         Some(row) if row.epoch == lease.epoch && row.turns == 0 => forget(conn, &row),
         Some(mut row) if row.epoch == lease.epoch => {
             row.holder = None;
+            if let Some(note) = note
+                && note.write(conn, &mut row)?
+            {
+                return Ok(());
+            }
             if row.written == row.epoch && !row.noted {
                 row.updated = now();
-                return row.save(conn);
+                return row.save(conn).map(drop);
             }
             row.save_holder(conn)
         }

@@ -1,11 +1,13 @@
 //! Threads in an SQLite database: one file, many processes.
 //!
-//! - `open.rs`: what is a store and what is refused; `row.rs` what is kept of a thread, `note.rs` where it stands, `records.rs` its
-//!   records, `list.rs` the lists, `check.rs` what is damaged and what is waste.
+//! - `open.rs`: what is a store and what is refused; `row.rs` what is kept of a thread, `note.rs` where it
+//!   stands, `records.rs` its records, `append.rs` how they get there, `specs.rs` what many of them
+//!   share; `list.rs` the lists, `check.rs` what is damaged and what is waste.
 //! - `claim.rs`: taking a thread and giving it back; `holder.rs`: who has threads.
 //!
 //! **Invariant:** an append writes its records and nothing else, but the first under a lease.
 
+mod append;
 mod check;
 mod claim;
 mod fault;
@@ -15,6 +17,7 @@ mod note;
 mod open;
 mod records;
 mod row;
+mod specs;
 mod tx;
 mod wal;
 
@@ -26,9 +29,12 @@ use rusqlite::Connection;
 
 use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId};
 use crate::journal::{Durability, Record, Standing};
+use append::Head;
 use fault::Fault;
 use holder::Holder;
 use note::Note;
+use row::Row;
+use specs::Specs;
 
 /// Keeps threads in an SQLite database. Beside it there are, while it is in use, its write-ahead log
 /// (`-wal`, `-shm`) and a folder of locks (`.holders`).
@@ -63,6 +69,11 @@ struct Inner {
     holder: Option<Holder>,
     /// Where threads stand that this handle has; written down as they are given back.
     notes: BTreeMap<ThreadId, Note>,
+    /// The rows of the threads that this handle has, as it wrote them last.
+    rows: BTreeMap<ThreadId, Row>,
+    /// Where the threads end that this handle has written to.
+    heads: BTreeMap<ThreadId, Head>,
+    specs: Specs,
     /// What could not be given back, for want of space perhaps: it is with the next claim.
     unreleased: Vec<Lease>,
 }
@@ -83,6 +94,9 @@ impl SqliteStore {
             folder: folder.into(),
             holder: None,
             notes: BTreeMap::new(),
+            rows: BTreeMap::new(),
+            heads: BTreeMap::new(),
+            specs: Specs::default(),
             unreleased: Vec::new(),
         };
         Ok(SqliteStore { path, inner: Mutex::new(inner) })

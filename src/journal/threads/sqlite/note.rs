@@ -5,11 +5,11 @@ use rusqlite::{Connection, params};
 
 use super::Inner;
 use super::fault::Fault;
-use super::records::{before, place, turn_place};
+use super::records::{place, turn_place};
 use super::row::Row;
 use super::tx::Tx;
-use crate::journal::threads::{fenced, now};
-use crate::journal::{Lease, Standing, ThreadId};
+use crate::journal::threads::now;
+use crate::journal::{Lease, Standing};
 
 /// Where the last turn of a thread stands.
 #[derive(Debug)]
@@ -23,28 +23,27 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// Writes it down, where it is still that of all records.
-    pub fn write(&self, conn: &Connection, thread: &ThreadId) -> Result<(), Fault> {
-        let Some(mut row) = Row::find(conn, thread)? else { return Ok(()) };
+    /// Writes it down, with the thread's row, where it is still that of all records. Gives whether it was.
+    pub fn write(&self, conn: &Connection, row: &mut Row) -> Result<bool, Fault> {
         if row.epoch != self.epoch || row.turns != self.turn + 1 {
-            return Ok(());
+            return Ok(false);
         }
-        let sql = "INSERT OR REPLACE INTO turn (at, records, seal) VALUES (?1, ?2, ?3)";
-        let at = turn_place(place(row.id, self.turn));
-        conn.prepare_cached(sql)?.execute(params![at, self.records, self.seal])?;
         if row.written == row.epoch && !row.noted {
             row.updated = now();
         }
         (row.noted, row.standing) = (true, self.standing.clone());
-        row.save(conn)
+        if row.save(conn)? {
+            let sql = "INSERT OR REPLACE INTO turn (at, records, seal) VALUES (?1, ?2, ?3)";
+            let at = turn_place(place(row.id, self.turn));
+            conn.prepare_cached(sql)?.execute(params![at, self.records, self.seal])?;
+        }
+        Ok(true)
     }
 }
 
 impl Inner {
     pub fn stands(&mut self, lease: &Lease, turn: u32, index: u64, standing: &Standing) -> Result<(), Fault> {
-        let found = before(&self.conn, &lease.thread, turn, index)?;
-        let found = found.filter(|found| found.epoch == lease.epoch).ok_or_else(|| fenced(&lease.thread))?;
-        if let (Some(seal), false, true) = (found.seal, found.taken, turn + 1 == found.turns) {
+        if let Some(seal) = self.seal_of_all(lease, turn, index)? {
             let (epoch, standing) = (lease.epoch, standing.clone());
             let note = Note { epoch, turn, records: index, seal, standing };
             self.notes.insert(lease.thread.clone(), note);
@@ -59,9 +58,12 @@ impl Inner {
         }
         let tx = Tx::writing(&self.conn)?;
         for (thread, note) in &self.notes {
-            note.write(&self.conn, thread)?;
+            if let Some(mut row) = Row::find(&self.conn, thread)? {
+                note.write(&self.conn, &mut row)?;
+            }
         }
         tx.commit()?;
+        self.notes.keys().for_each(|thread| drop(self.rows.remove(thread)));
         self.notes.clear();
         Ok(())
     }

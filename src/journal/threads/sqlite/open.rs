@@ -22,13 +22,14 @@ const VERSION: i32 = 1;
 ///
 /// A record's place is one number, of its thread, its turn and its index. So an append goes to the end of
 /// one page, and a turn is read in one sweep.
-const TABLES: [&str; 5] = [
+const TABLES: [&str; 6] = [
     "CREATE TABLE thread (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, \
      turns INTEGER NOT NULL, created INTEGER NOT NULL, updated INTEGER NOT NULL, epoch INTEGER NOT NULL, \
      written INTEGER NOT NULL, holder TEXT, noted INTEGER NOT NULL, standing TEXT NOT NULL, \
      seal BLOB NOT NULL, status TEXT NOT NULL, waits INTEGER NOT NULL) STRICT",
     "CREATE TABLE turn (at INTEGER PRIMARY KEY, records INTEGER NOT NULL, seal BLOB NOT NULL) STRICT",
     "CREATE TABLE record (at INTEGER PRIMARY KEY, seal BLOB NOT NULL, body TEXT NOT NULL) STRICT",
+    "CREATE TABLE spec (digest BLOB PRIMARY KEY, text TEXT NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE INDEX thread_newest ON thread (updated DESC, name) WHERE turns > 0",
     "CREATE INDEX thread_waiting ON thread (waits, name) WHERE status = 'waiting'",
 ];

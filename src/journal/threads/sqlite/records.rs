@@ -1,16 +1,15 @@
-//! The records of a turn: appended to the end of one page, read in one sweep, each with its seal.
+//! The records of a turn: where each has its place, and how they are read, in one sweep.
 
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension};
 
-use super::super::list::title;
 use super::Inner;
 use super::fault::Fault;
 use super::row::Row;
+use super::specs::Specs;
 use super::tx::Tx;
 use crate::journal::seal::{self, Seal};
-use crate::journal::threads::{belongs, fenced, now};
-use crate::journal::{JOURNAL_FORMAT, JournalError, Lease, Record, Standing, StoreError, ThreadId};
+use crate::journal::threads::belongs;
+use crate::journal::{JOURNAL_FORMAT, JournalError, Record, StoreError, ThreadId};
 
 /// Where the records of a turn begin. A thread's number has 27 bits, a turn's 16, an index 20.
 pub(super) fn place(thread: i64, turn: u32) -> i64 {
@@ -22,63 +21,30 @@ pub(super) fn turn_place(place: i64) -> i64 {
     place >> 20
 }
 
-const MOST_TURNS: u32 = 1 << 16;
+pub(super) const MOST_TURNS: u32 = 1 << 16;
 const MOST_RECORDS: u64 = (1 << 20) - 1;
 
 /// What an append looks at first.
 pub(super) struct Before {
-    thread: i64,
+    pub thread: i64,
     pub epoch: u64,
     pub turns: u32,
     /// Whether it is the first append under its lease, or since it was noted where the run stands.
-    first: bool,
+    pub first: bool,
     /// The seal of the record before the index.
     pub seal: Option<Vec<u8>>,
     /// Whether there is a record at the index.
     pub taken: bool,
 }
 
-const BEFORE: &str = "SELECT thread.id, epoch, turns, noted OR written <> epoch, before.seal, \
-     EXISTS (SELECT 1 FROM record WHERE at = (thread.id << 36) + ?2) FROM thread \
-     LEFT JOIN record AS before ON before.at = (thread.id << 36) + ?2 - 1 WHERE name = ?1";
-
 impl Inner {
-    pub fn append(&mut self, lease: &Lease, turn: u32, index: u64, new: &[Record]) -> Result<(), Fault> {
-        let conn = &self.conn;
-        let tx = Tx::writing(conn)?;
-        let found = before(conn, &lease.thread, turn, index)?;
-        let before = found.filter(|before| before.epoch == lease.epoch);
-        let before = before.ok_or_else(|| fenced(&lease.thread))?;
-        let mut seal =
-            fits(conn, &before, turn, index).map_err(|error| of_turn(error, &lease.thread, turn))?;
-        if new.is_empty() {
-            return Ok(());
-        }
-        let from = place(before.thread, turn);
-        let mut insert = conn.prepare_cached("INSERT INTO record (at, seal, body) VALUES (?1, ?2, ?3)")?;
-        for (index, record) in (index..).zip(new) {
-            belongs(record, &lease.thread, turn, index)?;
-            let body = seal::written(index, record)?;
-            seal = seal.with(&body);
-            let at = from + i64::from(within(index)?);
-            let body = ToSqlOutput::Borrowed(ValueRef::Text(&body));
-            insert.execute(params![at, seal.bytes(), body])?;
-        }
-        if turn == before.turns || before.first {
-            begun(conn, lease, turn, new)?;
-        }
-        tx.commit()?;
-        self.notes.remove(&lease.thread);
-        Ok(())
-    }
-
     pub fn records(&mut self, thread: &ThreadId, turn: u32) -> Result<Vec<Record>, Fault> {
         let _tx = Tx::reading(&self.conn)?;
         let row = known(&self.conn, thread)?;
         if turn >= row.turns {
             return Err(StoreError::NoTurn { thread: thread.clone(), turn, turns: row.turns }.into());
         }
-        read(&self.conn, row.id, thread, turn).map_err(|fault| match fault {
+        read(&self.conn, &mut self.specs, row.id, thread, turn).map_err(|fault| match fault {
             Fault::Store(StoreError::Journal(error)) => of_turn(error, thread, turn).into(),
             other => other,
         })
@@ -101,24 +67,37 @@ pub(super) fn before(
     if turn >= MOST_TURNS {
         return Err(JournalError::at(0, format!("a thread has no more than {MOST_TURNS} turns")).into());
     }
-    let mut select = conn.prepare_cached(BEFORE)?;
     // No index is so great that it cannot be too great.
     let at = place(0, turn) + i64::from(within(index.min(MOST_RECORDS - 1))?);
-    let before = select.query_row(params![thread.as_str(), at], |row| {
-        Ok(Before {
-            thread: row.get(0)?,
-            epoch: row.get(1)?,
-            turns: row.get(2)?,
-            first: row.get(3)?,
-            seal: if index == 0 { None } else { row.get(4)? },
-            taken: row.get(5)?,
-        })
+    let sql = "SELECT id, epoch, turns, noted OR written <> epoch FROM thread WHERE name = ?1";
+    let before = conn.prepare_cached(sql)?.query_row([thread.as_str()], |row| {
+        let (thread, epoch, turns, first) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+        Ok(Before { thread, epoch, turns, first, seal: None, taken: false })
     });
-    Ok(before.optional()?)
+    let Some(mut before) = before.optional()? else { return Ok(None) };
+    let at = place(before.thread, 0) + at;
+    let mut select = conn.prepare_cached("SELECT at, seal FROM record WHERE at >= ?1 - 1 AND at <= ?1")?;
+    let mut rows = select.query([at])?;
+    while let Some(row) = rows.next()? {
+        match row.get::<_, i64>(0)? == at {
+            true => before.taken = true,
+            false if index > 0 => before.seal = row.get(1)?,
+            false => {}
+        }
+    }
+    Ok(Some(before))
+}
+
+impl Before {
+    /// What stands before a new turn. Whether the row is still the thread's is seen as it is saved.
+    pub fn begin(row: &Row) -> Self {
+        let Row { id, epoch, turns, .. } = *row;
+        Before { thread: id, epoch, turns, first: true, seal: None, taken: false }
+    }
 }
 
 /// The seal that an append goes on from, where nobody was here meanwhile.
-fn fits(conn: &Connection, before: &Before, turn: u32, index: u64) -> Result<Seal, JournalError> {
+pub(super) fn fits(conn: &Connection, before: &Before, turn: u32, index: u64) -> Result<Seal, JournalError> {
     let damaged = |problem: &str| JournalError::at(index, problem);
     if turn >= before.turns {
         return match (before.taken, index) {
@@ -139,23 +118,14 @@ fn fits(conn: &Connection, before: &Before, turn: u32, index: u64) -> Result<Sea
     }
 }
 
-/// Says in the thread's row that it goes on, once for each lease.
-fn begun(conn: &Connection, lease: &Lease, turn: u32, new: &[Record]) -> Result<(), Fault> {
-    let Some(mut row) = Row::find(conn, &lease.thread)? else { return Ok(()) };
-    (row.updated, row.written) = (now(), lease.epoch);
-    (row.noted, row.standing) = (false, Standing::Unfinished);
-    row.turns = row.turns.max(turn + 1);
-    if row.created == 0 {
-        row.created = row.updated;
-        if let Some(Record::Header(header)) = new.first() {
-            row.title = title(&header.input.question);
-        }
-    }
-    row.save(conn)
-}
-
 /// Reads a turn, and whether it is as it was written.
-fn read(conn: &Connection, thread: i64, name: &ThreadId, turn: u32) -> Result<Vec<Record>, Fault> {
+fn read(
+    conn: &Connection,
+    specs: &mut Specs,
+    thread: i64,
+    name: &ThreadId,
+    turn: u32,
+) -> Result<Vec<Record>, Fault> {
     let (from, to) = (place(thread, turn), place(thread, turn + 1));
     let found = conn
         .prepare_cached("SELECT records, seal FROM turn WHERE at = ?1")?
@@ -182,7 +152,7 @@ fn read(conn: &Connection, thread: i64, name: &ThreadId, turn: u32) -> Result<Ve
         {
             return Err(JournalError::format(other).into());
         }
-        let record = seal::read(body).map_err(|problem| JournalError::at(index, problem))?;
+        let record = specs.read(conn, index, body)?;
         belongs(&record, name, turn, index)?;
         records.push(record);
         if noted.as_ref().is_some_and(|(len, noted)| *len == index + 1 && noted != seal.bytes()) {
@@ -198,12 +168,12 @@ fn read(conn: &Connection, thread: i64, name: &ThreadId, turn: u32) -> Result<Ve
 
 const UNSEALED: &str = "the seal does not fit: this record, or one before it, is not as it was written";
 
-fn of_turn(error: JournalError, thread: &ThreadId, turn: u32) -> JournalError {
+pub(super) fn of_turn(error: JournalError, thread: &ThreadId, turn: u32) -> JournalError {
     error.within(format!("thread {thread}, turn {}", u64::from(turn) + 1))
 }
 
 /// An index that has a place.
-fn within(index: u64) -> Result<u32, JournalError> {
+pub(super) fn within(index: u64) -> Result<u32, JournalError> {
     let fits = u32::try_from(index).ok().filter(|_| index < MOST_RECORDS);
     fits.ok_or_else(|| JournalError::at(index, format!("a turn has no more than {MOST_RECORDS} records")))
 }

@@ -96,22 +96,24 @@ impl Row {
     }
 
     /// Writes it down as a new row.
-    pub fn insert(&self, conn: &Connection) -> Result<(), Fault> {
+    pub fn insert(&mut self, conn: &Connection) -> Result<(), Fault> {
         let sql = "INSERT INTO thread (name, title, turns, created, updated, epoch, written, holder, noted, \
              standing, seal, status, waits) VALUES (:name, :title, :turns, :created, :updated, :epoch, \
              :written, :holder, :noted, :standing, :seal, :status, :waits)";
         self.write(conn, sql)?;
-        if conn.last_insert_rowid() < MOST {
+        self.id = conn.last_insert_rowid();
+        if self.id < MOST {
             return Ok(());
         }
         Err(JournalError::named(format!("thread {}", self.name), "there is no place for more threads").into())
     }
 
-    /// Writes all of it down.
-    pub fn save(&self, conn: &Connection) -> Result<(), Fault> {
+    /// Writes all of it down, where nobody has taken the thread since. Gives whether that was so.
+    pub fn save(&self, conn: &Connection) -> Result<bool, Fault> {
         let sql = "UPDATE thread SET title = :title, turns = :turns, created = :created, \
              updated = :updated, epoch = :epoch, written = :written, holder = :holder, noted = :noted, \
-             standing = :standing, seal = :seal, status = :status, waits = :waits WHERE name = :name";
+             standing = :standing, seal = :seal, status = :status, waits = :waits \
+             WHERE name = :name AND epoch = :epoch AND turns + 0 <= :turns";
         self.write(conn, sql)
     }
 
@@ -128,11 +130,11 @@ impl Row {
             .map_err(|error| JournalError::named(format!("thread {}", self.name), error.to_string()))
     }
 
-    fn write(&self, conn: &Connection, sql: &str) -> Result<(), Fault> {
+    fn write(&self, conn: &Connection, sql: &str) -> Result<bool, Fault> {
         let standing = self.text()?;
         let seal = self.seal(&standing);
         let waits = self.listed(false).key(Order::LongestWaiting);
-        conn.prepare_cached(sql)?.execute(named_params! {
+        let changed = conn.prepare_cached(sql)?.execute(named_params! {
             ":name": self.name.as_str(),
             ":title": self.title,
             ":turns": self.turns,
@@ -147,7 +149,7 @@ impl Row {
             ":status": self.standing.status(),
             ":waits": waits,
         })?;
-        Ok(())
+        Ok(changed == 1)
     }
 
     /// What is shown of a row that does not read.
