@@ -6,7 +6,9 @@ mod stage;
 use std::path::{Path, PathBuf};
 
 use planwright::driver::{Agent, Changed, Stopped};
-use planwright::journal::{FileJournal, Fixture, Journal, JournalError, MemoryJournal, Record, fold};
+use planwright::journal::{
+    FileJournal, Fixture, Journal, JournalError, JournalErrorKind, MemoryJournal, Record, fold,
+};
 use planwright::machine::{ErrorCode, Event, PhaseName};
 use planwright::model::ScriptedModel;
 use planwright::spec::Spec;
@@ -317,7 +319,7 @@ fn torn_last_line_is_dropped_and_the_run_goes_on_in_the_same_file() {
         let run = agent(spec("validated"), &script, &calls).resume(&mut journal, None).unwrap();
         assert_eq!(*run.state(), end);
         assert_eq!((script.asked(), calls.count()), (5 - models_before, 4 - tools_before));
-        let again = FileJournal::open(&path).unwrap().records().unwrap();
+        let again = FileJournal::parse(&std::fs::read(&path).unwrap()).unwrap();
         assert_eq!(fold(again).unwrap().state, end, "the torn line is gone from the file");
     }
 }
@@ -373,12 +375,22 @@ fn second_writer_of_a_journal_file_is_refused() {
     let whole = recorded(spec("validated"));
     let folder = tempfile::tempdir().unwrap();
     let path = file_of(folder.path(), &whole[..3]);
-    let (mut one, mut two) = (FileJournal::open(&path).unwrap(), FileJournal::open(&path).unwrap());
+    let mut one = FileJournal::open(&path).unwrap();
+    let error = FileJournal::open(&path).unwrap_err();
+    assert_eq!(error.kind(), JournalErrorKind::Locked);
+    assert_eq!(error.to_string(), format!("{}: another process is writing to it", path.display()));
     one.append(3, vec![whole[3].clone()]).unwrap();
-    let said = two.append(3, vec![whole[3].clone()]).unwrap_err().to_string();
+    // Who writes past the lock is noticed.
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes.push(b'x');
+    std::fs::write(&path, bytes).unwrap();
+    let said = one.append(4, vec![whole[4].clone()]).unwrap_err().to_string();
     assert!(said.starts_with(&format!("{}: another writer was here: expected ", path.display())), "{said}");
-    one.append(4, vec![whole[4].clone()]).unwrap();
-    assert_eq!(one.records().unwrap(), whole[..5], "the first writer's records are all there");
+    drop(one);
+    assert_eq!(
+        FileJournal::parse(&std::fs::read(&path).unwrap()[..]).unwrap_err().kind(),
+        JournalErrorKind::Damaged
+    );
 }
 
 #[test]
@@ -406,6 +418,7 @@ fn journal_that_was_stopped_in_its_first_line_is_begun_anew() {
         std::fs::write(&path, &header[..torn]).unwrap();
         let mut journal = FileJournal::create(&path).unwrap();
         journal.append(0, vec![whole[0].clone()]).unwrap();
+        drop(journal);
         assert_eq!(FileJournal::open(&path).unwrap().records().unwrap(), whole[..1]);
     }
 }

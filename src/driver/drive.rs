@@ -280,6 +280,9 @@ impl<'a> Drive<'a> {
         if self.admits(&state, &event).is_err() {
             return Ok(state);
         }
+        if let Some(effect) = event.effect().filter(|_| !self.asked_at.is_empty()) {
+            self.asked_at.retain(|(asked, _)| *asked != effect);
+        }
         records.push(match event.effect() {
             Some(_) => Record::Answered(event.clone()),
             None => Record::Happened(event.clone()),

@@ -116,10 +116,13 @@ fn call(
     effect: EffectId,
     input: &Value,
 ) -> Result<Result<ToolOutput, ToolError>, Unanswered> {
-    let key = format!("{run}/{effect}");
+    // All tries of a write are one to whoever is written to: what ran out of time may have happened.
+    let named = if contract.effect == ToolEffect::Write { effect.first_try() } else { effect };
+    let key = format!("{run}/{named}");
+    let once = contract.effect == ToolEffect::Write && !contract.is_idempotent();
     let most = contract.max_output_bytes as usize;
     match contract.timeout_ms.map(Duration::from_millis) {
-        None => Ok(guarded(&**tool, input, &key, None, most)),
+        None => settled(guarded(&**tool, input, &key, None, most), contract, once),
         Some(timeout) => {
             // The call gets a thread of its own that can be left behind: nothing else ends a
             // blocking call that does not come back.
@@ -130,24 +133,35 @@ fn call(
                     let _ = sender.send(guarded(&*tool, &input, &key, Some(timeout), most));
                 });
             match spawned.map(|_| receiver.recv_timeout(timeout)) {
-                Ok(Ok(result)) => Ok(result),
+                Ok(Ok(result)) => settled(result, contract, once),
                 Ok(Err(RecvTimeoutError::Timeout)) => {
                     let message = format!("no answer within {} ms", timeout.as_millis());
-                    if contract.effect == ToolEffect::Write && !contract.is_idempotent() {
-                        let message = format!("{}: {message}; the write may have happened", contract.name);
-                        let cause = Cause::Timeout;
-                        return Err(Unanswered { cause, message, retry_after: None, tries: 1 });
-                    }
-                    Ok(Err(ToolError::new("timeout", message)))
+                    settled(Err(ToolError::new("timeout", message)), contract, once)
                 }
                 Ok(Err(RecvTimeoutError::Disconnected)) => {
-                    Ok(Err(ToolError::new("panic", "the tool panicked")))
+                    settled(Err(ToolError::new("panic", "the tool panicked")), contract, once)
                 }
                 Err(error) => {
                     Ok(Err(ToolError::new("resources", format!("no thread for the call: {error}"))))
                 }
             }
         }
+    }
+}
+
+/// What came of a call. Of a write that may not happen twice, a failure that says nothing of whether it
+/// happened is no answer.
+fn settled(
+    result: Result<ToolOutput, ToolError>,
+    contract: &ToolContract,
+    once: bool,
+) -> Result<Result<ToolOutput, ToolError>, Unanswered> {
+    match result {
+        Err(error) if once && ToolError::UNKNOWN.contains(&error.kind.as_str()) => {
+            let message = format!("{}: {}; the write may have happened", contract.name, error.message);
+            Err(Unanswered { cause: Cause::Timeout, message, retry_after: None, tries: 1 })
+        }
+        result => Ok(result),
     }
 }
 

@@ -165,7 +165,9 @@ pub trait Tool: Send + Sync {
     /// Calls the tool.
     ///
     /// # Errors
-    /// A failure is recorded as the step's result; it is never a crash of the run.
+    /// A failure is recorded as the step's result; it is never a crash of the run. A write that may not
+    /// happen twice and does not know whether it did says so with a kind of [`ToolError::UNKNOWN`]: then
+    /// a person is asked.
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError>;
 
     /// The keys this tool is configured with; see [`Model::secrets`].
@@ -241,7 +243,8 @@ pub struct Question<'a> {
 pub struct ToolCall<'a> {
     /// What the plan says to call it with; it conforms to the contract's schema.
     pub input: &'a Value,
-    /// The same for every repetition of this very call: `<run>/<effect id>`.
+    /// The same for every repetition of this very call, in another process too: `<run>/<effect id>`. The
+    /// further tries of a write carry the id of the first: what ran out of time may have happened.
     pub idempotency_key: &'a str,
     /// How long the call may take, where the contract says. The driver stops waiting then.
     pub timeout: Option<Duration>,
@@ -272,6 +275,10 @@ pub struct ToolError {
 }
 
 impl ToolError {
+    /// The kinds of failure that leave open whether anything happened: an answer that did not come in
+    /// time or broke off, a panic. A write that may not happen twice is in doubt after one.
+    pub const UNKNOWN: [&'static str; 4] = ["timeout", "connection", "panic", "unknown"];
+
     /// A failure of this kind.
     pub fn new(kind: impl Into<String>, message: impl Into<String>) -> Self {
         ToolError { kind: kind.into(), message: message.into() }

@@ -15,9 +15,11 @@ use super::prepare::{Prepared, Request};
 use super::run::{Run, Stopped, Waiting};
 use super::said::Said;
 use super::stop::{CancelToken, Sitting};
-use crate::journal::{Folded, Journal, Record, asks, first_difference, fold, fold_under, in_doubt};
+use crate::journal::{
+    Folded, Header, Journal, Record, asks, first_difference, fold, fold_under, in_doubt, is_once,
+};
 use crate::machine::{Effect, Effects, Event, HumanAnswer, State, outstanding};
-use crate::spec::Rules;
+use crate::spec::{Rules, Spec};
 
 /// Which rules a run goes on under where the agent's are not those it began with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -136,6 +138,10 @@ impl<'a> Resume<'a> {
             Ok(taken) => state = taken,
             Err(halt) => return conclude(Err(halt), Vec::new()),
         }
+        if let Some(effect) = drive.doubted(&state, &asked) {
+            let tool = is_once(rules, &state, effect).unwrap_or_default();
+            return Err(Stopped::InDoubt { effect, tool });
+        }
         let effects: Effects = outstanding(rules, &state).into();
         let ended = drive.follow(Vec::new(), state, effects, &asked);
         drive.note_standing(&ended);
@@ -156,9 +162,17 @@ impl<'a> Resume<'a> {
             let difference = difference.map_or_else(String::new, |difference| difference.to_string());
             return Err(Stopped::Changed { difference });
         }
+        if folded.state.phase.name().is_terminal() {
+            return Err(Stopped::Ended);
+        }
         let Some(Record::Header(header)) = records.first() else { return Ok((folded, Vec::new())) };
-        let folded = fold_under(now.as_ref().clone(), Box::clone(header).as_ref().clone(), records.to_vec())?;
-        Ok((folded, vec![Record::Rules(now)]))
+        let adopted = fold_under(Spec::clone(&now), Header::clone(header), records.to_vec())?;
+        // It was asked for under the old rules: that the new ones would let it be repeated does not say
+        // that this one may be.
+        match in_doubt(&folded).filter(|_| in_doubt(&adopted).is_none()) {
+            Some((effect, tool)) => Err(Stopped::InDoubt { effect, tool }),
+            None => Ok((adopted, vec![Record::Rules(now)])),
+        }
     }
 
     /// Whether what is said, and its token, fit what is open.

@@ -64,7 +64,7 @@ impl Drive<'_> {
     }
 
     /// The effect among those asked that may not be done twice.
-    fn doubted(&self, state: &State, asked: &[EffectId]) -> Option<EffectId> {
+    pub(super) fn doubted(&self, state: &State, asked: &[EffectId]) -> Option<EffectId> {
         asked.iter().copied().find(|id| is_once(self.rules, state, *id).is_some())
     }
 }

@@ -11,8 +11,9 @@ pub trait Journal {
     /// refused.
     ///
     /// # Errors
-    /// Where the journal is longer or shorter than `index`, or cannot be written. Then nothing was
-    /// appended.
+    /// Where the journal is longer or shorter than `index`; then nothing was appended. And where it cannot be
+    /// written: then the records are taken away again as far as the system lets it, and where it does
+    /// not, they may be there when the journal is next opened. Nothing was performed on their word.
     fn append(&mut self, index: u64, records: Vec<Record>) -> Result<(), JournalError>;
 
     /// All records, from the first.
@@ -52,6 +53,8 @@ pub enum JournalErrorKind {
     Stale,
     /// Another process took the thread over; this one may not write to it any more.
     Fenced,
+    /// Another writer has it now.
+    Locked,
     /// The system failed to read or write it.
     Io,
 }

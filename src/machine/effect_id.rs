@@ -178,6 +178,15 @@ impl EffectId {
         Some((place, EffectId { path, kind: self.kind }))
     }
 
+    /// The first try of the step that this is a try of; itself, where it is none.
+    #[must_use]
+    pub fn first_try(mut self) -> Self {
+        if let EffectKind::Step { attempt, .. } = &mut self.kind {
+            *attempt = 1;
+        }
+        self
+    }
+
     /// The step that this is about, where it is about one, as the outermost run counts it.
     pub fn step(&self) -> Option<u32> {
         if let Some(place) = self.path.0[0] {

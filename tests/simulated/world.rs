@@ -123,15 +123,16 @@ impl Straight {
             }
             Effect::CallTool { .. } => {
                 let once = prompt::called(rules, state, effect).is_some_and(is_once);
-                // What a person says of a write in doubt is what came of it, and never a failure.
-                let answer = match draw(&id.to_string()) {
+                // All tries of a call are one to whoever is called. What a person says of a write in doubt is
+                // what came of it, and never a failure.
+                let answer = match draw(&id.first_try().to_string()) {
                     Answer::Failed(n) if once => Answer::Good(n | 1),
                     Answer::Good(n) if once => Answer::Good(n | 1),
                     answer => answer,
                 };
                 let said = event(rules, state, effect, &answer, &PLANS);
                 if let Event::ToolReturned { outcome, .. } = &said {
-                    self.tools.insert(id.to_string(), outcome.clone());
+                    self.tools.insert(id.first_try().to_string(), outcome.clone());
                 }
                 said
             }
@@ -165,7 +166,7 @@ impl Straight {
 
     /// What a tool said to an effect.
     pub fn returned(&self, effect: EffectId) -> String {
-        match &self.tools[&effect.to_string()] {
+        match &self.tools[&effect.first_try().to_string()] {
             ToolOutcome::Returned { output, .. } => output.clone(),
             ToolOutcome::Failed { .. } => unreachable!("no write that may not be repeated fails here"),
         }
@@ -287,7 +288,8 @@ impl Tool for Does {
             world.store.dies();
         }
         let (_, effect) = key.split_once('/').expect("a run and an effect");
-        match &world.straight.tools[effect] {
+        let effect: EffectId = effect.parse().expect("an effect");
+        match &world.straight.tools[&effect.first_try().to_string()] {
             ToolOutcome::Returned { output, .. } => Ok(output.clone().into()),
             ToolOutcome::Failed { kind, message } => Err(ToolError::new(kind.clone(), message.clone())),
         }

@@ -76,12 +76,15 @@ impl Threads {
         Ok(listed)
     }
 
-    /// Works out where a thread stands, and notes it.
+    /// Works out where a thread stands, and notes it. The thread is taken for no longer than the note
+    /// takes: whoever wants to go on with it meanwhile would be refused.
     fn note(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        let held = Held::claim(&*self.0, thread, Claim::Known)?;
-        let Some(turn) = held.turns().checked_sub(1) else { return Ok(()) };
+        let Some(turn) = self.0.turns(thread)?.checked_sub(1) else { return Ok(()) };
         let folded = fold(self.0.records(thread, turn)?)?;
-        self.0.stands(held.lease(), turn, folded.len, &Standing::of(&folded))
+        let standing = Standing::of(&folded);
+        let held = Held::claim(&*self.0, thread, Claim::Known)?;
+        // A note of fewer records than there are by now is none.
+        self.0.stands(held.lease(), turn, folded.len, &standing)
     }
 
     /// A turn of a thread, folded; the last where none is named.

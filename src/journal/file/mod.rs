@@ -6,7 +6,7 @@
 mod port;
 mod read;
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,8 @@ use super::seal::{self, Seal};
 use super::{Journal, JournalError, JournalErrorKind, Record};
 use read::{Contents, contents, is_torn_header};
 
-/// A journal in a JSON-lines file. What is appended is on disk before `append` returns.
+/// A journal in a JSON-lines file. What is appended is written before `append` returns, and survives what
+/// its [`Durability`] says.
 ///
 /// ```text
 /// 3c5a…(32 digits) {"header":{"format":2,…}}
@@ -40,29 +41,45 @@ pub struct FileJournal {
 
 impl FileJournal {
     /// Starts a new journal. A file that holds no whole record (its writer was stopped before the
-    /// first) is taken over.
+    /// first) is taken over. The file is locked for as long as this handle lives.
     ///
     /// # Errors
-    /// Where the file holds a record already, or cannot be made.
+    /// Where the file holds a record already, or cannot be made;
+    /// [`Locked`](JournalErrorKind::Locked) where another writer has it.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
-        let path = path.into();
+        FileJournal::begin(path.into(), true)
+    }
+
+    /// Opens a journal to read it and write on. The file is locked for as long as this handle lives.
+    ///
+    /// # Errors
+    /// Where the file cannot be opened, or a line of it does not read;
+    /// [`Locked`](JournalErrorKind::Locked) where another writer has it.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
+        FileJournal::go_on(path.into(), true)
+    }
+
+    /// [`create`](FileJournal::create), where something else may keep other writers out.
+    pub(super) fn begin(path: PathBuf, locks: bool) -> Result<Self, JournalError> {
         if std::fs::read(&path).is_ok_and(|bytes| is_torn_header(&bytes)) {
-            return FileJournal::open(path);
+            return FileJournal::go_on(path, locks);
         }
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(|error| io(&path, "cannot be created", &error))?;
+        if locks {
+            lock(&path, &file)?;
+        }
         sync_folder(&path).map_err(|error| io(&path, "cannot be created", &error))?;
         Ok(FileJournal::at(path, Box::new(file)))
     }
 
-    /// Opens a journal to read it and write on.
-    ///
-    /// # Errors
-    /// Where the file cannot be opened, or a line of it does not read.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
-        let path = path.into();
+    /// [`open`](FileJournal::open), where something else may keep other writers out.
+    pub(super) fn go_on(path: PathBuf, locks: bool) -> Result<Self, JournalError> {
         let file = OpenOptions::new().read(true).write(true).open(&path);
         let file = file.map_err(|error| io(&path, "cannot be opened", &error))?;
+        if locks {
+            lock(&path, &file)?;
+        }
         FileJournal::over(path, Box::new(file))
     }
 
@@ -174,6 +191,18 @@ pub(super) fn is_begun(path: &Path) -> Result<bool, JournalError> {
     let read = File::open(path).and_then(|file| BufReader::new(file).read_until(b'\n', &mut line));
     read.map_err(|error| io(path, "cannot be read", &error))?;
     Ok(!is_torn_header(&line))
+}
+
+/// Takes a file for this writer, until its handle is dropped or its process ends.
+fn lock(path: &Path, file: &File) -> Result<(), JournalError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            let error = JournalError::named(path.display().to_string(), "another process is writing to it");
+            Err(error.of(JournalErrorKind::Locked))
+        }
+        Err(TryLockError::Error(error)) => Err(io(path, "cannot be locked", &error)),
+    }
 }
 
 /// Makes a file's name in its folder durable, where the system can.

@@ -89,7 +89,7 @@ impl LinesStore {
     fn len(&self, thread: &ThreadId, turn: u32) -> Result<u64, StoreError> {
         Ok(match self.journals().get(thread) {
             Some((open, journal)) if *open == turn => journal.len(),
-            _ => FileJournal::open(place::turn(&self.folder(thread), turn))?.len(),
+            _ => file::read(&place::turn(&self.folder(thread), turn))?.len() as u64,
         })
     }
 
@@ -111,9 +111,9 @@ impl LinesStore {
         let folder = self.folder(thread);
         let (path, turns) = (place::turn(&folder, turn), place::turns(&folder)?);
         let journal = match (turn, index) {
-            (turn, 0) if turn == turns => FileJournal::create(path),
+            (turn, 0) if turn == turns => FileJournal::begin(path, false),
             (turn, _) if turn >= turns => Err(JournalError::stale(index, 0)),
-            _ => FileJournal::open(path),
+            _ => FileJournal::go_on(path, false),
         };
         Ok(journal?.durability(self.durability))
     }
@@ -141,14 +141,16 @@ impl Store for LinesStore {
             Ok(None) | Err(_) => {}
         }
         let lock = self.lock(thread)?;
+        self.journals().remove(thread);
         drop(gate);
         let turns = place::turns(&folder)?;
         Ok(Lease { thread: thread.clone(), epoch: 0, turns, lock: Some(lock) })
     }
 
     fn release(&self, lease: Lease) -> Result<(), StoreError> {
-        let _gate = self.gate(false)?;
+        // Whatever fails below, what was open under this lease is not used under the next.
         self.journals().remove(&lease.thread);
+        let _gate = self.gate(false)?;
         let folder = self.folder(&lease.thread);
         let begun = place::turns(&folder)? > 0 || Noted::last(&folder).is_some();
         let empty = lease.lock.is_some() && !begun;

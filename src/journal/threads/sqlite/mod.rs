@@ -78,6 +78,18 @@ struct Inner {
     unreleased: Vec<Lease>,
 }
 
+/// A path without links and without a folder that may change.
+fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (folder.canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
+}
+
 impl SqliteStore {
     /// Opens a store, or makes one where there is no file.
     ///
@@ -86,8 +98,10 @@ impl SqliteStore {
     /// read or made. Nothing is made or changed then.
     pub fn open(path: impl Into<PathBuf>, durability: Durability) -> Result<Self, StoreError> {
         let path = path.into();
-        let conn = open::open(&path, durability).map_err(|fault| fault.at(path.display()))?;
-        let mut folder = path.clone().into_os_string();
+        // Whichever way leads to it, its holders and its log are looked for beside the file itself.
+        let real = real(&path);
+        let conn = open::open(&real, durability).map_err(|fault| fault.at(path.display()))?;
+        let mut folder = real.into_os_string();
         folder.push(".holders");
         let inner = Inner {
             conn,
