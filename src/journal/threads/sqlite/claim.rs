@@ -61,8 +61,6 @@ impl Inner {
     pub fn release(&mut self, lease: Lease) -> Result<(), Fault> {
         let note = self.notes.get(&lease.thread).filter(|note| note.epoch == lease.epoch);
         let row = self.rows.remove(&lease.thread).filter(|row| row.epoch == lease.epoch);
-        // Without a note there may be no thread at all: that takes a look.
-        let row = row.filter(|_| note.is_some());
         let released = Tx::writing(&self.conn).and_then(|tx| {
             give_back(&self.conn, &lease, note, row)?;
             tx.commit()
@@ -97,11 +95,13 @@ impl Inner {
 
 /// Gives a thread back, where the lease still holds, with where it stands.
 fn give_back(conn: &Connection, lease: &Lease, note: Option<&Note>, row: Option<Row>) -> Result<(), Fault> {
-    let found = match row {
-        Some(row) => Some(row),
-        None => Row::find(conn, &lease.thread)?,
-    };
-    match found {
+    if let (Some(note), Some(mut row)) = (note, row) {
+        row.holder = None;
+        if note.write(conn, &mut row)? {
+            return Ok(());
+        }
+    }
+    match Row::find(conn, &lease.thread)? {
         Some(row) if row.epoch == lease.epoch && row.turns == 0 => forget(conn, &row),
         Some(mut row) if row.epoch == lease.epoch => {
             row.holder = None;

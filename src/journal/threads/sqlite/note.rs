@@ -32,11 +32,12 @@ impl Note {
             row.updated = now();
         }
         (row.noted, row.standing) = (true, self.standing.clone());
-        if row.save(conn)? {
-            let sql = "INSERT OR REPLACE INTO turn (at, records, seal) VALUES (?1, ?2, ?3)";
-            let at = turn_place(place(row.id, self.turn));
-            conn.prepare_cached(sql)?.execute(params![at, self.records, self.seal])?;
+        if !row.save(conn)? {
+            return Ok(false);
         }
+        let sql = "INSERT OR REPLACE INTO turn (at, records, seal) VALUES (?1, ?2, ?3)";
+        let at = turn_place(place(row.id, self.turn));
+        conn.prepare_cached(sql)?.execute(params![at, self.records, self.seal])?;
         Ok(true)
     }
 }
