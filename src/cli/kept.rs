@@ -117,13 +117,9 @@ impl Open {
         }
     }
 
-    /// The commands that answer or settle it: the first as it is usual, then the others.
+    /// The commands that answer or settle it in a thread: the first as it is usual, then the others.
     pub fn commands(&self, stored: &Stored) -> Vec<String> {
-        let command = match &self.what {
-            What::Question(_) => stored.command("answer"),
-            What::Doubt { .. } => stored.command("settle"),
-        };
-        self.flags().iter().map(|flag| format!("{command} --token {} {flag}", self.token)).collect()
+        Kept::Thread(stored).commands(self)
     }
 
     /// The flags that answer or settle it, the usual first.
@@ -195,31 +191,38 @@ impl Kept<'_> {
 
     /// What the run waits with, and the commands that answer or settle it.
     pub fn open(&self) -> Option<(Open, String)> {
-        let (open, commands) = match self {
+        let open = match self {
             Kept::Nowhere => return None,
-            Kept::Thread(stored) => {
-                let open = stored.open().ok().flatten()?;
-                let commands = open.commands(stored);
-                (open, commands)
-            }
+            Kept::Thread(stored) => stored.open().ok().flatten()?,
             Kept::Journal(path) => {
                 let records = FileJournal::parse(&std::fs::read(path).ok()?).ok()?;
-                let open = Open::of(&fold(records).ok()?)?;
-                let command = format!("planwright resume {} --token {}", quoted(path.display()), open.token);
-                let commands = open.flags().iter().map(|flag| format!("{command} {flag}")).collect();
-                (open, commands)
+                Open::of(&fold(records).ok()?)?
             }
         };
-        Some((open, commands.join("\n        ")))
+        let commands = self.commands(&open).join("\n        ");
+        Some((open, commands))
     }
-}
 
-/// The error of an answer without a token: what is asked, and how it is answered.
-pub fn tokenless(open: &Open, stored: &Stored) -> Failure {
-    let problem = format!(
-        "expected the token of what is answered, found none; {} waits with: {}",
-        stored.thread,
-        open.text()
-    );
-    Failure::unusable(problem).hint(open.commands(stored).join("\n        "))
+    /// The commands that answer or settle what is open: the first as it is usual, then the others.
+    fn commands(&self, open: &Open) -> Vec<String> {
+        let command = match (self, &open.what) {
+            (Kept::Nowhere, _) => return Vec::new(),
+            (Kept::Journal(path), _) => format!("planwright resume {}", quoted(path.display())),
+            (Kept::Thread(stored), What::Question(_)) => stored.command("answer"),
+            (Kept::Thread(stored), What::Doubt { .. }) => stored.command("settle"),
+        };
+        open.flags().iter().map(|flag| format!("{command} --token {} {flag}", open.token)).collect()
+    }
+
+    /// The error of a word without a token: what it would be for, and how it is said.
+    pub fn tokenless(&self, open: &Open) -> Failure {
+        let what = match self {
+            Kept::Nowhere => "the run".to_owned(),
+            Kept::Journal(path) => path.display().to_string(),
+            Kept::Thread(stored) => stored.thread.to_string(),
+        };
+        let problem =
+            format!("expected the token of what is answered, found none; {what} waits with: {}", open.text());
+        Failure::unusable(problem).hint(self.commands(open).join("\n        "))
+    }
 }

@@ -1,5 +1,8 @@
 //! The person at the terminal: is asked on stderr, answers on stdin.
 
+use super::exit::Exit;
+use super::failure::{Failure, Outcome};
+use super::kept::{Kept, Open, What};
 use super::style::{Look, Style};
 use super::{line, out, text};
 use crate::driver::{Human, Question};
@@ -26,6 +29,21 @@ pub fn put(question: &str, refused: Option<&str>, style: Style) {
         out::complain(&refusal(refused, style));
     }
     out::complain(&style.paint(Look::Heading, &text::clean(question)));
+}
+
+/// The token of what a word is for that named none: whoever types it is shown what is open, and says
+/// yes to it. Where nobody types, the word is refused: it may be an old one, said again.
+pub fn confirmed(open: &Open, kept: Kept<'_>, style: Style) -> Outcome<String> {
+    if !line::is_typed() {
+        return Err(kept.tokenless(open));
+    }
+    put(&open.text(), None, style);
+    let said = line::next("is this what is meant (yes or no)? ")?.unwrap_or_default();
+    if line::is_yes(&said) {
+        return Ok(open.token.clone());
+    }
+    let exit = if matches!(open.what, What::Question(_)) { Exit::Waiting } else { Exit::InDoubt };
+    Err(Failure { exit, ..Failure::unusable("nothing was said, and the run waits on") })
 }
 
 fn refusal(problem: &str, style: Style) -> String {

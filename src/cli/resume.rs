@@ -7,12 +7,13 @@ use super::exit::Exit;
 use super::failure::{Failure, Outcome};
 use super::going_on::{self, GoingOn};
 use super::interrupt;
-use super::kept::Kept;
+use super::kept::{Kept, Open, What};
+use super::person;
 use super::report::{self, Asked};
 use super::run::{at_terminal, farewell};
 use super::screen::Screen;
-use super::style::Color;
-use crate::journal::{FileJournal, Journal, fold};
+use super::style::{Color, Style};
+use crate::journal::{FileJournal, Folded, Journal, fold};
 
 pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
     let screen = Screen::new(args.show.quiet, color);
@@ -21,20 +22,26 @@ pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
     let records = journal.records().map_err(Failure::unusable)?;
     let folded =
         fold(records).map_err(|error| Failure::unusable(format!("{}: {error}", args.journal.display())))?;
+    let kept = Kept::Journal(&args.journal);
+    let doubt = &args.doubt;
+    let settlement = settlement(doubt.happened.as_ref(), doubt.did_not_happen, doubt.stop.as_ref());
+    let said_for = match (&args.answer.token, open_to(&folded, answer.is_some(), settlement.is_some())) {
+        (Some(token), _) => Some(token.clone()),
+        (None, Some(open)) => Some(person::confirmed(&open, kept, Style::of(color, &std::io::stderr()))?),
+        (None, None) => None,
+    };
     let GoingOn { agent, model, currency, .. } =
         going_on::prepare(&folded, &args.world, None, at_terminal(color), &screen)?;
-    let kept = Kept::Journal(&args.journal);
     let token = interrupt::listen(screen.voice.clone(), farewell(kept)).begin();
     let watch = args.show.watch(&screen);
     let mut going = agent.resuming(&mut journal).observer(&watch).cancel(token);
     if let Some(answer) = answer {
         going = going.answer(answer);
     }
-    let doubt = &args.doubt;
-    if let Some(settlement) = settlement(doubt.happened.as_ref(), doubt.did_not_happen, doubt.stop.as_ref()) {
+    if let Some(settlement) = settlement {
         going = going.settle(settlement);
     }
-    if let Some(token) = &args.answer.token {
+    if let Some(token) = said_for {
         going = going.token(token);
     }
     let result = going.run();
@@ -49,4 +56,13 @@ pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
         currency: currency.as_deref(),
     };
     report::conclude(&asked, &watch, result)
+}
+
+/// What is open that an answer or a settlement is for, where one is said. What fits nothing is refused
+/// by whoever takes it.
+fn open_to(folded: &Folded, is_answered: bool, is_settled: bool) -> Option<Open> {
+    Open::of(folded).filter(|open| match open.what {
+        What::Question(_) => is_answered,
+        What::Doubt { .. } => is_settled,
+    })
 }

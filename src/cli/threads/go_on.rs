@@ -8,7 +8,7 @@ use crate::cli::config::secrets;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::going_on::{self, GoingOn};
-use crate::cli::kept::{Kept, Open, Stored, What, tokenless};
+use crate::cli::kept::{Kept, Open, Stored, What};
 use crate::cli::report::{self, Asked};
 use crate::cli::run::{at_terminal, farewell};
 use crate::cli::screen::Screen;
@@ -54,12 +54,8 @@ pub fn answer(store: &StoreArgs, args: &AnswerThreadArgs, color: Color) -> Outco
             let open = question(&stored)?;
             match given {
                 None if line::is_typed() => call.ask(&open)?,
-                Some(given) if line::is_typed() => {
-                    // Who sits here sees what they have answered.
-                    person::put(&open.text(), None, Style::of(color, &std::io::stderr()));
-                    Said::Answer(given, open.token)
-                }
-                _ => return Err(tokenless(&open, &stored)),
+                None => return Err(Kept::Thread(&stored).tokenless(&open)),
+                Some(given) => Said::Answer(given, call.confirmed(&open, &stored)?),
             }
         }
     };
@@ -72,13 +68,13 @@ pub fn settle(store: &StoreArgs, args: &SettleArgs, color: Color) -> Outcome<Exi
     let stored = call.stored()?;
     let settlement = answer::settlement(happened.as_ref(), *did_not_happen, stop.as_ref())
         .expect("the command line asks for one of them");
-    let Some(token) = token else {
-        return Err(match stored.open()? {
-            Some(open) => tokenless(&open, &stored),
-            None => nothing_open(&stored),
-        });
+    let token = match (token, stored.open()?) {
+        (Some(token), _) => token.clone(),
+        (None, Some(open)) if matches!(open.what, What::Doubt { .. }) => call.confirmed(&open, &stored)?,
+        (None, Some(open)) => return Err(Kept::Thread(&stored).tokenless(&open)),
+        (None, None) => return Err(nothing_open(&stored)),
     };
-    call.go_on(&stored, Said::Settlement(settlement, token.clone()))
+    call.go_on(&stored, Said::Settlement(settlement, token))
 }
 
 pub fn cancel(store: &StoreArgs, args: &CancelArgs) -> Outcome<Exit> {
@@ -122,6 +118,10 @@ fn nothing_open(stored: &Stored) -> Failure {
 impl Call<'_> {
     fn stored(&self) -> Outcome<Stored> {
         Stored::known(self.store, self.world.config.as_deref(), self.thread)
+    }
+
+    fn confirmed(&self, open: &Open, stored: &Stored) -> Outcome<String> {
+        person::confirmed(open, Kept::Thread(stored), Style::of(self.color, &std::io::stderr()))
     }
 
     /// Puts the question to the person at the terminal.
