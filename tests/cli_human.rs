@@ -18,7 +18,7 @@ fn waiting() -> Home {
 #[track_caller]
 fn answers(home: &Home, answer: &[&str], code: i32) -> Said {
     let token = token(home);
-    let args = ["resume", "--offline", "--token", &token].iter().chain(answer).copied();
+    let args = ["resume", "--offline", "--token", &token].into_iter().chain(answer.iter().copied());
     home.check(&args.chain(["run.jsonl"]).collect::<Vec<_>>(), code)
 }
 

@@ -49,11 +49,11 @@ fn damage(log: &[u8]) -> Option<String> {
         && sums.sums == (number(header, 24), number(header, 28));
     if !sound {
         // A log that was begun and holds no whole frame holds nothing.
-        let some = frames.len() > FRAME + 512 && header.iter().any(|byte| *byte != 0);
+        let some = frames.len() > FRAME + 512 && frames.iter().any(|byte| *byte != 0);
         return some.then(|| "its header is damaged, and what was written ahead cannot be read".to_owned());
     }
     let salt = &header[16..24];
-    let (mut sums, mut broken, mut commits) = (sums, None, 0);
+    let (mut sums, mut broken, mut commits, mut zeros) = (sums, None, 0, false);
     for (at, frame) in frames.chunks_exact(FRAME + page).enumerate() {
         let next = sums.with(&frame[..8]).with(&frame[FRAME..]);
         // The salt says of which log a frame is, as long as it is not what was damaged.
@@ -62,17 +62,20 @@ fn damage(log: &[u8]) -> Option<String> {
             sums = next;
             continue;
         }
+        // SQLite writes no such frame, and what an older log left behind is none either.
+        zeros |= frame[..FRAME].iter().all(|byte| *byte == 0);
         let is_ours = salted || (broken.is_none() && summed);
         broken = broken.or(Some(at));
         commits += usize::from(is_ours && number(frame, 4) != 0);
     }
     // One commit: that of the last transaction, whose frames did not all reach the disk. Two: the first of
     // them was whole once, for only then was the second begun.
-    let broken = broken.filter(|_| commits > 1)?;
+    let broken = broken.filter(|_| commits > 1 || zeros)?;
     let cut = HEADER + broken * (FRAME + page);
+    let behind = if zeros { "zeros".to_owned() } else { format!("{commits} commits") };
     Some(format!(
-        "frame {} is damaged, and {commits} commits stand behind it; cut to {cut} bytes, it holds what was \
-         written before",
+        "frame {} is damaged, and {behind} stand behind it; cut to {cut} bytes, it holds what was written \
+         before",
         broken + 1
     ))
 }
