@@ -120,11 +120,11 @@ fn empty_place_becomes_a_store_once_however_many_open_it_at_a_time() {
     }
 }
 
-/// Takes a thread, writes to it, says so, and waits to be killed. Run by the test below.
+/// Takes a thread, writes to it, says so, and waits to be killed by the test below. Does nothing where it
+/// is run as a test.
 #[test]
-#[ignore = "is the process that the next test kills"]
 fn process_that_takes_a_thread_and_waits() {
-    let path = std::env::var("STORE_PATH").expect("run by another test");
+    let Ok(path) = std::env::var("STORE_PATH") else { return };
     let store = stores()[&*std::env::var("STORE").unwrap()](path.as_ref()).unwrap();
     let lease = claim(&*store, &id("demo"));
     store.append(&lease, 0, 0, records(&id("demo"), 0, 5)).unwrap();
@@ -138,7 +138,7 @@ fn killed_process_has_lost_its_threads_at_once_and_nothing_it_wrote() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("threads");
         let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "process_that_takes_a_thread_and_waits", "--ignored", "--nocapture"])
+            .args(["--exact", "process_that_takes_a_thread_and_waits", "--nocapture"])
             .env("STORE_PATH", &path)
             .env("STORE", name)
             .stdout(Stdio::piped())
