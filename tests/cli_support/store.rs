@@ -19,10 +19,16 @@ pub fn store(home: &Home) -> SqliteStore {
 
 /// Keeps a journal as the only turn of a thread.
 pub fn keep(home: &Home, thread: &str, journal: &Path) {
+    keep_with(home, thread, journal, |_| {});
+}
+
+/// The same, with something else in its records.
+pub fn keep_with(home: &Home, thread: &str, journal: &Path, change: impl FnOnce(&mut [Record])) {
     let id: ThreadId = thread.parse().unwrap();
     let mut records = FileJournal::parse(&std::fs::read(journal).unwrap()).unwrap();
     let Some(Record::Header(header)) = records.first_mut() else { panic!("a journal has a header") };
     thread.clone_into(&mut header.thread);
+    change(&mut records);
     let folded = fold(records.clone()).unwrap();
     let store = store(home);
     let lease = store.claim(&id, Claim::New).unwrap();
