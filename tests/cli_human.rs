@@ -18,8 +18,10 @@ fn waiting() -> Home {
 #[track_caller]
 fn answers(home: &Home, answer: &[&str], code: i32) -> Said {
     let token = token(home);
-    let args = ["resume", "--offline", "--token", &token].into_iter().chain(answer.iter().copied());
-    home.check(&args.chain(["run.jsonl"]).collect::<Vec<_>>(), code)
+    let mut args = vec!["resume", "--offline", "--token", &token];
+    args.extend(answer);
+    args.push("run.jsonl");
+    home.check(&args, code)
 }
 
 /// The token of what the journal waits with.

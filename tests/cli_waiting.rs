@@ -4,8 +4,14 @@
 
 mod cli_support;
 
-use cli_support::store::{is_in_doubt, open, token, waits, wants_approval};
-use cli_support::{ASKED, Home, Said, check};
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::sync::Arc;
+
+use cli_support::store::{is_in_doubt, keep, keep_in, keep_with, open, token, waits, wants_approval};
+use cli_support::{ASKED, Home, Said, approving_journal, check, waiting_journal};
+use planwright::journal::{Durability, LinesStore, Record};
+use planwright::spec::Approval;
 use serde_json::Value;
 
 const THREAD: &str = "보고서";
@@ -169,6 +175,110 @@ fn waiting_lists_who_has_waited_longest_first() {
 }
 
 #[test]
+fn waiting_is_read_page_by_page() {
+    let home = Home::new();
+    let names = ["하나", "둘", "셋"];
+    names.iter().for_each(|name| waits(&home, name));
+    let (mut seen, mut after) = (Vec::new(), None::<String>);
+    loop {
+        let mut args = vec!["waiting", "--json", "--limit", "1"];
+        args.extend(after.iter().flat_map(|after| ["--after", after]));
+        let page: Value = serde_json::from_str(&home.check(&args, 0).stdout).unwrap();
+        seen.extend(page["waiting"].as_array().unwrap().iter().map(|one| one["thread"].clone()));
+        match page["next"].as_str() {
+            Some(next) => after = Some(next.to_owned()),
+            None => break,
+        }
+    }
+    assert_eq!(seen, names);
+    let said = home.check(&["waiting", "--limit", "1"], 0);
+    assert!(said.stderr.contains("planwright waiting --limit 1 --after "), "{}", said.stderr);
+    home.check(&["waiting", "--after", "soon"], 2);
+}
+
+#[test]
+fn one_that_does_not_read_hides_no_other_that_waits() {
+    let home = Home::new();
+    let path = home.path("waits.jsonl");
+    waiting_journal(&path);
+    let store = LinesStore::open(home.path("lines"), Durability::Normal).unwrap();
+    keep_in(&store, "상한 보고서", &path, |_| {});
+    let folder = std::fs::read_dir(home.path("lines")).unwrap().map(|entry| entry.unwrap().path());
+    let journals: Vec<_> =
+        folder.map(|folder| folder.join("000000.jsonl")).filter(|path| path.exists()).collect();
+    let [journal] = journals.as_slice() else { panic!("expected one journal, found {journals:?}") };
+    // The note on it still fits.
+    let text = std::fs::read_to_string(journal).unwrap();
+    let at = text.rfind("12/4+9").unwrap();
+    std::fs::write(journal, format!("{}13/4+9{}", &text[..at], &text[at + 6..])).unwrap();
+    keep_in(&store, THREAD, &path, |_| {});
+    let said = home.check(&["waiting", "--store", "lines/"], 0);
+    assert!(said.stdout.starts_with(THREAD), "{}", said.stdout);
+    assert!(said.stderr.contains("상한 보고서 does not read: "), "{}", said.stderr);
+}
+
+/// Gives a person so many seconds, and has them asked so much earlier.
+fn given(seconds: u64, earlier: u64) -> impl FnOnce(&mut [Record]) {
+    move |records| {
+        for record in records {
+            match record {
+                Record::Header(header) => {
+                    Arc::make_mut(&mut header.spec).limits.answer_seconds = Some(seconds);
+                }
+                Record::Requested { at: Some(at), .. } => *at -= earlier * 1_000,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn question_whose_time_is_over_is_shown_as_expired() {
+    let home = Home::new();
+    let path = home.path("late.jsonl");
+    waiting_journal(&path);
+    keep_with(&home, THREAD, &path, given(3600, 0));
+    let in_time = open(&home, THREAD);
+    let since = in_time["since"].as_u64().unwrap();
+    assert_eq!((&in_time["expires"], &in_time["expired"]), (&(since + 3_600_000).into(), &false.into()));
+
+    keep_with(&home, "늦은 보고서", &path, given(3600, 7200));
+    let shown = open(&home, "늦은 보고서");
+    assert_eq!(shown["expired"], true);
+    assert_eq!(shown["commands"], serde_json::json!(["planwright threads resume '늦은 보고서'"]));
+    let said = home.check(&["waiting"], 0);
+    assert!(said.stdout.contains(", expired\n"), "{}", said.stdout);
+    let said = home.check(&["threads", "show", "늦은 보고서"], 0);
+    assert!(said.stdout.contains("  expired   ") && !said.stdout.contains("--token"), "{}", said.stdout);
+    let said = home.check(&["threads", "answer", "--respond", "네", "늦은 보고서"], 6);
+    assert!(said.stderr.contains("threads resume '늦은 보고서'"), "{}", said.stderr);
+}
+
+#[test]
+fn chat_puts_the_question_that_somebody_elses_answer_has_led_to() {
+    let home = Home::new();
+    let path = home.path("all.jsonl");
+    approving_journal(&path, Approval::ALL);
+    keep(&home, THREAD, &path);
+    let mut program = home.program();
+    program.args(["chat", "--offline", "--quiet", "--thread", THREAD]);
+    let child = program.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut child = child.unwrap();
+    let (mut stdin, stderr) = (child.stdin.take().unwrap(), child.stderr.take().unwrap());
+    let mut lines = BufReader::new(stderr).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("1. calc: 12/4+9")), "the plan is put");
+    threads(&home, &["answer", "--token", &token(&home, THREAD), "--approve"], 5);
+    let call = open(&home, THREAD)["question"].as_str().unwrap().to_owned();
+    stdin.write_all("네\n".as_bytes()).unwrap();
+    drop(stdin);
+    let rest: Vec<String> = lines.collect();
+    assert!(rest.iter().any(|line| line.contains("was answered before")), "{rest:?}");
+    assert!(rest.join("\n").contains(call.trim()), "expected {call:?} in: {rest:?}");
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+    assert_eq!(open(&home, THREAD)["question"], call, "nobody has answered it");
+}
+
+#[test]
 fn nobody_waits_where_nothing_is_kept() {
     let home = Home::new();
     let said = home.check(&["waiting"], 0);
@@ -204,6 +314,11 @@ fn write_in_doubt_stops_its_thread_until_somebody_says_what_became_of_it() {
         let said = threads(&home, &["settle", "--token", "0123", "--did-not-happen"], 6);
         assert!(said.stderr.contains("the token is of another question"), "{}", said.stderr);
         threads(&home, &["settle", "--token", &token], 2);
+        let said = home.check(&["threads", "cancel", THREAD], 4);
+        assert!(said.stderr.contains("in doubt: calc") && said.stderr.contains(&command), "{}", said.stderr);
+        let mut chat = home.program();
+        let said = check(chat.args(["chat", "--offline", "--thread", THREAD]), "/cancel\n", 0);
+        assert!(said.stderr.contains("is in doubt"), "{}", said.stderr);
     });
 }
 

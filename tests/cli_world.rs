@@ -173,6 +173,75 @@ fn write_in_doubt_is_not_repeated_and_ends_with_4() {
 }
 
 #[test]
+fn write_whose_time_ran_out_is_in_doubt_at_once() {
+    let home = Home::new();
+    let plan = r#"{"goal": "pay", "steps": [{"tool": "search", "input": "pay bob"}, {"tool": "final_answer", "input": "say it"}]}"#;
+    let model = Server::answering([Answer::reply(plan)]);
+    let (answer, waits) = std::sync::mpsc::channel::<()>();
+    let waits = std::sync::Mutex::new(waits);
+    let bank = Server::start(move |_, _| {
+        // It answers when nobody listens any longer.
+        let _ = waits.lock().unwrap().recv();
+        Answer::reply("paid")
+    });
+    home.write(
+        "config/planwright/config.toml",
+        &format!(
+            "base_url = '{}'\nmodel = 'm'\nsearch_url = 'http://127.0.0.1:{}/search'\n",
+            model.url(),
+            bank.port()
+        ),
+    );
+    home.write("pay.toml", PAYS);
+    for kept in [["--thread", "송금"], ["--journal", "run.jsonl"]] {
+        // The tool has a clock of its own, and where it is the first to say so, the call has failed.
+        let in_doubt = (0..9).find_map(|_| {
+            let _ = std::fs::remove_file(home.path("run.jsonl"));
+            let _ = home.program().args(["threads", "delete", "--yes", "송금"]).output();
+            let mut program = home.program();
+            program.env("TAVILY_API_KEY", "tvly-0123456789");
+            let ran =
+                program.args(["run", "--json", "--agent", "./pay.toml"]).args(kept).arg("pay?").output();
+            let ran = ran.unwrap();
+            let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+            assert_ne!(ran.status.code(), Some(3), "{said}");
+            let object: Value = serde_json::from_slice(&ran.stdout).unwrap();
+            (ran.status.code() == Some(4)).then_some((object["in_doubt"].clone(), said))
+        });
+        let (in_doubt, said) = in_doubt.expect("the run's clock is first now and then");
+        assert_eq!(in_doubt["tool"], "search");
+        let token = in_doubt["token"].as_str().unwrap();
+        assert!(said.contains(&format!("--token {token} --did-not-happen")), "{said}");
+    }
+    drop(answer);
+}
+
+/// An agent with a tool that may not be called twice, and a second for it.
+const PAYS: &str = r#"
+name = "pays"
+description = "Pays."
+[policy]
+validate = "off"
+[policy.plan]
+min_steps = 1
+max_steps = 6
+final_step = "required"
+[[tools]]
+name = "search"
+description = "pays"
+input = { type = "string", minLength = 1 }
+effect = "write"
+trust = "trusted"
+needs_approval = false
+timeout_ms = 1000
+max_output_bytes = 4000
+[roles.planner]
+prompt = "ROLE=planner plan"
+[roles.writer]
+prompt = "ROLE=writer write"
+"#;
+
+#[test]
 fn key_is_in_nothing_that_is_printed_or_kept() {
     const KEY: &str = "sk-1234567890abcdef";
     let home = Home::new();

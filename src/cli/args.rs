@@ -22,7 +22,7 @@ pub use store::{ConfigArgs, StoreArgs};
 use stored::FROM_EXAMPLES;
 pub use stored::{FixtureArgs, FixtureCommand, FromArgs};
 pub use thread::{
-    AnswerThreadArgs, CancelArgs, Ended, ForkArgs, ResumeThreadArgs, RulesArgs, SettleArgs, ShowThreadArgs,
+    AnswerThreadArgs, CancelArgs, ForkArgs, ResumeThreadArgs, RulesArgs, SettleArgs, ShowThreadArgs,
 };
 pub use threads::{CheckArgs, DeleteArgs, ListArgs, PruneArgs, ThreadsArgs, ThreadsCommand, WaitingArgs};
 use threads::{THREADS_EXAMPLES, WAITING_EXAMPLES};
@@ -121,7 +121,8 @@ Examples:
   planwright run --events \"12/4+9?\" | jq -r .type
 
 The answer alone goes to stdout, everything else to stderr. Where a person is asked and nobody sits at the
-terminal, the run ends waiting (exit code 5); `planwright resume --respond TEXT FILE` answers and goes on.";
+terminal, the run ends waiting (exit code 5); `planwright resume --token TOKEN
+--respond TEXT FILE` answers and goes on.";
 
 const CHAT_EXAMPLES: &str = "\
 Examples:
@@ -157,9 +158,9 @@ fn chat_help() -> String {
 const RESUME_EXAMPLES: &str = "\
 Examples:
   planwright resume run.jsonl
-  planwright resume --respond \"좋습니다\" run.jsonl
-  planwright resume --approve run.jsonl
-  planwright resume --reject \"too expensive\" run.jsonl
+  planwright resume --token TOKEN --respond \"좋습니다\" run.jsonl
+  planwright resume --token TOKEN --approve run.jsonl
+  planwright resume --token TOKEN --reject \"too expensive\" run.jsonl
   planwright resume --base-url http://localhost:8080/v1 --model qwen3 run.jsonl
 
 The run goes on under the rules in its journal. What was answered is not asked again; a write that may

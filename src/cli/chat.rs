@@ -42,6 +42,8 @@ struct Chat<'a> {
     last: Option<Run>,
     /// How the last question ended.
     exit: Exit,
+    /// The token of the question that was put last: the next line answers that one.
+    shown: Option<String>,
 }
 
 pub fn chat(args: &ChatArgs, color: Color) -> Outcome<Exit> {
@@ -62,6 +64,7 @@ pub fn chat(args: &ChatArgs, color: Color) -> Outcome<Exit> {
         color,
         last: None,
         exit: Exit::Done,
+        shown: None,
     };
     chat.welcome();
     while let Some(said) = line::next(chat.prompt())? {
@@ -77,16 +80,24 @@ pub fn chat(args: &ChatArgs, color: Color) -> Outcome<Exit> {
 
 impl Chat<'_> {
     /// Says where a thread stands that is gone on with.
-    fn welcome(&self) {
+    fn welcome(&mut self) {
         let Talk::Stored(talk) = &self.talk else { return };
         let question = text::line(&talk.question);
         if talk.is_unfinished() {
             let said = "was stopped before its answer: /resume goes on with it, /cancel ends it";
             self.screen.note(&format!("{question:?} {said}"));
         }
-        if let Some(waiting) = talk.waiting() {
-            person::put(&waiting.question, None, self.style());
+        self.put_new();
+    }
+
+    /// Puts the open question, where it is another than the one that was put last: somebody else may have
+    /// answered that one.
+    fn put_new(&mut self) {
+        let open = self.talk.waiting().map(|waiting| waiting.token.clone());
+        if open != self.shown {
+            self.put_again();
         }
+        self.shown = open;
     }
 
     fn kept(&self) -> Kept<'_> {
@@ -173,7 +184,9 @@ impl Chat<'_> {
             Ok(()) => out::complain("ended"),
             Err(stopped) => out::complain(&text::clean(&stopped.to_string())),
         }
-        talk.look()
+        talk.look()?;
+        self.put_new();
+        Ok(())
     }
 
     /// Tells what came of a line. What is wrong with one question does not end the chat.
@@ -187,14 +200,16 @@ impl Chat<'_> {
         self.screen.clear();
         let style = self.style();
         let told = result.and_then(|result| self.conclude(said, watch, result));
-        Ok(told.unwrap_or_else(|mut failure| {
+        let exit = told.unwrap_or_else(|mut failure| {
             if let Talk::Memory(_) = self.talk {
                 // What would help a single run (a journal, other flags) does not help here.
                 failure.hint = None;
             }
             super::complain(&failure, style);
             failure.exit
-        }))
+        });
+        self.put_new();
+        Ok(exit)
     }
 
     fn conclude(&mut self, said: &str, watch: &Watch<'_>, result: Result<Run, Stopped>) -> Outcome<Exit> {
@@ -206,6 +221,7 @@ impl Chat<'_> {
             self.last = Some(run.clone());
             if let Some(waiting) = run.waiting() {
                 person::put(&waiting.question, waiting.refused.as_deref(), self.style());
+                self.shown = Some(waiting.token.clone());
                 return Ok(Exit::Waiting);
             }
         }

@@ -65,9 +65,11 @@ impl Exit {
             }
             Exit::Failed => {
                 "the run ended in ERROR; a replay drifts from its fixture, or from what is stored; an invariant \
-                 is violated; an edge is not covered; what is stored is damaged"
+                 is violated; an edge is not covered; `threads check` or `show` found damage"
             }
-            Exit::Unusable => "wrong usage; a file, spec or setting that cannot be used",
+            Exit::Unusable => {
+                "wrong usage; a file, spec or setting that cannot be used; a damaged thread that is to be used"
+            }
             Exit::Interrupted => {
                 "interrupted: the model did not answer; a run with --thread, --journal or --record can go on"
             }

@@ -1,16 +1,18 @@
 //! Where a run is kept so that it can go on later, and with which commands.
 
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
 use super::args::StoreArgs;
+use super::exit::Exit;
 use super::failure::{Failure, Outcome};
 use super::store::Place;
 use super::text::quoted;
-use crate::driver::{ThreadHandle, Threads, Waiting, open_question, token};
+use crate::driver::{Stopped, ThreadHandle, Threads, Waiting, open_question, token};
 use crate::journal::{FileJournal, Folded, Standing, StoreError, ThreadId, fold, in_doubt};
-use crate::machine::{EffectId, EffectKind};
+use crate::machine::{EffectId, EffectKind, local};
 use crate::prompt;
 
 /// Where a run is kept.
@@ -86,6 +88,8 @@ pub struct Open {
     pub token: String,
     /// Since when, in milliseconds since 1970; 0 where nobody wrote it down.
     pub since: u64,
+    /// When the time for an answer is over, where there is such a time.
+    pub expires: Option<u64>,
 }
 
 pub enum What {
@@ -100,11 +104,17 @@ impl Open {
             let asked = crate::machine::awaited(&folded.rules, &folded.state, effect);
             let input = asked.and_then(|asked| prompt::call(&folded.rules, &folded.state, asked));
             let input = input.map_or_else(String::new, |(_, input)| input.to_string());
-            return Some(Open { effect, what: What::Doubt { tool, input }, token, since: 0 });
+            return Some(Open { effect, what: What::Doubt { tool, input }, token, since: 0, expires: None });
         }
         let Standing::Waiting { since, .. } = Standing::of(folded) else { return None };
         let Waiting { effect, question, .. } = open_question(&folded.run, &folded.rules, &folded.state)?;
-        Some(Open { effect, what: What::Question(question), token, since })
+        let expires = expires(folded, effect);
+        Some(Open { effect, what: What::Question(question), token, since, expires })
+    }
+
+    /// Whether the time for an answer is over: the run goes on without one.
+    pub fn has_expired(&self) -> bool {
+        self.expires.is_some_and(|end| now() >= end)
     }
 
     /// The question, or what is in doubt, for people.
@@ -133,6 +143,7 @@ impl Open {
     pub fn json(&self, stored: &Stored) -> Value {
         let mut object = json!({
             "effect": self.effect, "token": self.token, "since": (self.since > 0).then_some(self.since),
+            "expires": self.expires, "expired": self.has_expired(),
             "question": null, "in_doubt": null, "commands": self.commands(stored),
         });
         match &self.what {
@@ -141,6 +152,20 @@ impl Open {
         }
         object
     }
+}
+
+/// When the time for an answer is over, by the limits of the run that asks.
+fn expires(folded: &Folded, effect: EffectId) -> Option<u64> {
+    let asks = local(&folded.rules, &folded.state, effect)?;
+    let seconds = asks.rules.spec().limits.answer_seconds?;
+    let asked = folded.pending(effect)?.at?;
+    Some(asked.saturating_add(seconds.saturating_mul(1_000)))
+}
+
+/// Milliseconds since 1970.
+pub fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The flags that answer what a person is asked, the usual first.
@@ -203,8 +228,12 @@ impl Kept<'_> {
         Some((open, commands))
     }
 
-    /// The commands that answer or settle what is open: the first as it is usual, then the others.
+    /// The commands that answer or settle what is open: the first as it is usual, then the others. What
+    /// has expired cannot be answered; the run goes on.
     fn commands(&self, open: &Open) -> Vec<String> {
+        if open.has_expired() {
+            return self.resume().into_iter().collect();
+        }
         let command = match (self, &open.what) {
             (Kept::Nowhere, _) => return Vec::new(),
             (Kept::Journal(path), _) => format!("planwright resume {}", quoted(path.display())),
@@ -216,6 +245,11 @@ impl Kept<'_> {
 
     /// The error of a word without a token: what it would be for, and how it is said.
     pub fn tokenless(&self, open: &Open) -> Failure {
+        if open.has_expired() {
+            let error = Stopped::Expired { question: open.text() }.into();
+            let hint = self.resume().map(|command| format!("{command}  goes on without an answer"));
+            return Failure { exit: Exit::Conflict, error, hint };
+        }
         let what = match self {
             Kept::Nowhere => "the run".to_owned(),
             Kept::Journal(path) => path.display().to_string(),

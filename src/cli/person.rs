@@ -34,7 +34,7 @@ pub fn put(question: &str, refused: Option<&str>, style: Style) {
 /// The token of what a word is for that named none: whoever types it is shown what is open, and says
 /// yes to it. Where nobody types, the word is refused: it may be an old one, said again.
 pub fn confirmed(open: &Open, kept: Kept<'_>, style: Style) -> Outcome<String> {
-    if !line::is_typed() {
+    if !line::is_typed() || open.has_expired() {
         return Err(kept.tokenless(open));
     }
     put(&open.text(), None, style);

@@ -8,7 +8,7 @@ use super::args::ShowArgs;
 use super::cost::Spent;
 use super::exit::Exit;
 use super::failure::{Failure, Outcome};
-use super::kept::{Kept, answers};
+use super::kept::{Kept, Open, What, answers};
 use super::object::{drift_json, object};
 use super::screen::Screen;
 use super::text::quoted;
@@ -170,8 +170,13 @@ fn hint_for(error: &RunError, asked: &Asked<'_>) -> Option<String> {
 
 fn interrupted(asked: &Asked<'_>, screen: &Screen, interrupted: &Interrupted) -> Outcome<Exit> {
     show_trace(asked, screen, &interrupted.state);
+    // A write whose time ran out may have happened.
+    let doubt = asked.kept.open().filter(|(open, _)| matches!(open.what, What::Doubt { .. }));
     if asked.show.json {
         let mut object = object(asked, Some(&interrupted.state));
+        if let Some((Open { effect, what: What::Doubt { tool, .. }, token, .. }, _)) = &doubt {
+            object["in_doubt"] = json!({"effect": effect, "tool": tool, "token": token});
+        }
         let cause = &interrupted.cause;
         object["interrupted"] = json!({
             "effect": interrupted.effect,
@@ -198,7 +203,10 @@ fn interrupted(asked: &Asked<'_>, screen: &Screen, interrupted: &Interrupted) ->
         None => hint,
     };
     let error = anyhow::anyhow!("{}", text::line(&interrupted.to_string()));
-    Err(Failure { exit: Exit::Interrupted, error, hint: Some(hint) })
+    Err(match doubt {
+        Some((_, commands)) => Failure { exit: Exit::InDoubt, error, hint: Some(look(&commands)) },
+        None => Failure { exit: Exit::Interrupted, error, hint: Some(hint) },
+    })
 }
 
 /// What to look at first.
@@ -234,11 +242,13 @@ fn drifted(asked: &Asked<'_>, drifts: &[Drift]) -> Outcome<Exit> {
     Err(Failure { exit: Exit::Failed, error, hint: Some(hint) })
 }
 
+fn look(commands: &str) -> String {
+    format!("look whether it happened, and say so:\n        {commands}")
+}
+
 fn in_doubt(asked: &Asked<'_>, stopped: Stopped) -> Outcome<Exit> {
     let (token, hint) = match asked.kept.open() {
-        Some((open, commands)) => {
-            (Some(open.token), format!("look whether it happened, and say so:\n        {commands}"))
-        }
+        Some((open, commands)) => (Some(open.token), look(&commands)),
         None => (None, "look whether it happened; the journal is left as it is".to_owned()),
     };
     if let (true, Stopped::InDoubt { effect, tool }) = (asked.show.json, &stopped) {

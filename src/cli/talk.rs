@@ -103,7 +103,13 @@ impl StoredTalk {
     }
 
     /// Ends the last turn.
+    ///
+    /// # Errors
+    /// A write in doubt is not forgotten: [`Stopped::InDoubt`].
     pub fn cancel(&self) -> Result<(), Stopped> {
+        if let Some(Standing::InDoubt { effect, tool }) = &self.standing {
+            return Err(Stopped::InDoubt { effect: *effect, tool: tool.clone() });
+        }
         self.stored.handle().cancel("cancelled in the chat")
     }
 

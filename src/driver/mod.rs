@@ -46,6 +46,7 @@ pub use ports::{
     Unanswered,
 };
 pub use progress::{Progress, ProgressKind, Reporter};
+pub use prune::Prune;
 pub use record::RecordMode;
 pub(crate) use redact::Redactor;
 #[cfg(feature = "http")]

@@ -19,12 +19,22 @@ pub fn store(home: &Home) -> SqliteStore {
 
 /// Keeps a journal as the only turn of a thread.
 pub fn keep(home: &Home, thread: &str, journal: &Path) {
+    keep_with(home, thread, journal, |_| {});
+}
+
+/// The same, with something else in its records.
+pub fn keep_with(home: &Home, thread: &str, journal: &Path, change: impl FnOnce(&mut [Record])) {
+    keep_in(&store(home), thread, journal, change);
+}
+
+/// The same, in a store of one's own.
+pub fn keep_in(store: &dyn Store, thread: &str, journal: &Path, change: impl FnOnce(&mut [Record])) {
     let id: ThreadId = thread.parse().unwrap();
     let mut records = FileJournal::parse(&std::fs::read(journal).unwrap()).unwrap();
     let Some(Record::Header(header)) = records.first_mut() else { panic!("a journal has a header") };
     thread.clone_into(&mut header.thread);
+    change(&mut records);
     let folded = fold(records.clone()).unwrap();
-    let store = store(home);
     let lease = store.claim(&id, Claim::New).unwrap();
     store.append(&lease, 0, 0, records).unwrap();
     store.stands(&lease, 0, folded.len, &Standing::of(&folded)).unwrap();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::crash_support::{Log, Story, WORD, input};
-use planwright::driver::{Agent, Threads};
+use planwright::driver::{Agent, Prune, Threads};
 use planwright::journal::fold;
 use planwright::machine::HumanAnswer;
 
@@ -76,21 +76,35 @@ pub fn fork_copies_up_to_a_point_and_leaves_what_it_came_from(place: &Place) {
 }
 
 pub fn prune_deletes_what_has_ended_before_a_time_and_nothing_else(place: &Place) {
+    let (_, agent) = stage();
     let store = place.store();
-    for (name, standing) in [("ended", done("1")), ("waits", waiting(5)), ("held", done("2"))] {
-        write_standing(&*store, &id(name), 0, &standing);
-    }
-    write(&*store, &id("stopped"), 0, 1);
     let threads = Threads::new(Arc::clone(&store));
+    for name in ["waits", "ended", "held", "끝"] {
+        threads.at(&id(name)).ask_with(&agent, input()).unwrap();
+        if name != "waits" {
+            threads.at(&id(name)).answer(&agent, HumanAnswer::respond(WORD)).unwrap();
+        }
+    }
+    // A note says that these have ended, and their records do not.
+    write_standing(&*store, &id("noted"), 0, &done("1"));
+    write(&*store, &id("stopped"), 0, 1);
+    let prune = |what: &Prune| {
+        let mut gone: Vec<String> =
+            threads.prune(what).unwrap().into_iter().map(|gone| gone.thread.to_string()).collect();
+        gone.sort();
+        gone
+    };
+    let all = Prune::before(u64::MAX >> 1);
+    assert_eq!(prune(&Prune::before(1)), [""; 0]);
+    assert_eq!(prune(&Prune { statuses: vec!["failed".to_owned()], ..all.clone() }), [""; 0]);
     let held = claim(&*store, &id("held"));
-    assert_eq!(threads.prune(1).unwrap(), []);
-    // What is unnoted is looked at; this one's rest does not fold, and it stays.
-    assert_eq!(threads.prune(u64::MAX >> 1).unwrap(), [id("ended")]);
+    assert_eq!(prune(&Prune { dry_run: true, ..all.clone() }), ["ended", "끝"]);
+    assert_eq!(prune(&all), ["ended", "끝"]);
     store.release(held).unwrap();
-    assert_eq!(threads.prune(u64::MAX >> 1).unwrap(), [id("held")]);
+    assert_eq!(prune(&all), ["held"]);
     let mut left = names(&*store, &Query::default());
     left.sort();
-    assert_eq!(left, ["stopped", "waits"]);
+    assert_eq!(left, ["noted", "stopped", "waits"]);
 }
 
 /// Counted, not timed: the least that an append takes, out of some in a row.

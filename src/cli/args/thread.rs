@@ -162,3 +162,13 @@ pub enum Ended {
     Done,
     Failed,
 }
+
+impl Ended {
+    /// As lists of threads name it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Ended::Done => "done",
+            Ended::Failed => "failed",
+        }
+    }
+}

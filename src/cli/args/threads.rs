@@ -92,7 +92,8 @@ Examples:
   planwright waiting
   planwright waiting --json | jq -r '.waiting[].command'
 
-Each with how long it has waited, its token, and the command that answers it.";
+Each with how long it has waited, its token, and the command that answers it. Where there are more, the
+command for the next page is said on stderr.";
 
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -167,6 +168,9 @@ pub struct WaitingArgs {
     /// Most runs
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub limit: u16,
+    /// Where the page before this one ended
+    #[arg(long, value_name = "CURSOR")]
+    pub after: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

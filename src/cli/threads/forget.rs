@@ -5,13 +5,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::json;
 
 use super::list::time;
-use crate::cli::args::{CheckArgs, ConfigArgs, DeleteArgs, Ended, PruneArgs, StoreArgs};
+use crate::cli::args::{CheckArgs, ConfigArgs, DeleteArgs, PruneArgs, StoreArgs};
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::store::Place;
-use crate::cli::stored::each_thread;
 use crate::cli::{line, out, text};
-use crate::journal::{Listed, Standing, StoreError};
+use crate::driver::Prune;
 
 pub fn delete(store: &StoreArgs, args: &DeleteArgs) -> Outcome<Exit> {
     let threads = Place::find(store, args.config.config.as_deref())?.threads()?;
@@ -45,35 +44,25 @@ pub fn prune(store: &StoreArgs, args: &PruneArgs) -> Outcome<Exit> {
     let threads = Place::find(store, args.config.config.as_deref())?.threads()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let before = u64::try_from(now.saturating_sub(args.older_than).as_millis()).unwrap_or(u64::MAX);
-    let is_meant = |listed: &Listed| {
-        let ended = match (&listed.standing, args.status) {
-            (Standing::Done { .. }, status) => status != Some(Ended::Failed),
-            (Standing::Failed { .. }, status) => status != Some(Ended::Done),
-            _ => false,
-        };
-        ended && !listed.running && listed.updated < before
-    };
-    let mut old = Vec::new();
-    each_thread(&threads, |listed| {
-        if is_meant(listed) {
-            old.push((listed.thread.clone(), listed.updated));
-        }
-    })?;
-    let mut gone = 0;
-    for (thread, updated) in &old {
-        if !args.dry_run {
-            match threads.delete(thread) {
-                // Somebody goes on with it: it is not old any more.
-                Err(StoreError::AlreadyRunning { .. } | StoreError::NoThread { .. }) => continue,
-                deleted => deleted?,
-            }
-        }
-        gone += 1;
-        out::print_text(&format!("{}  {}", time(*updated), text::line(thread.as_str())))?;
+    let mut what = Prune { dry_run: args.dry_run, ..Prune::before(before) };
+    if let Some(ended) = args.status {
+        what.statuses = vec![ended.word().to_owned()];
     }
-    let (s, done) = (if gone == 1 { "" } else { "s" }, if args.dry_run { "would be" } else { "are" });
-    out::complain(&format!("planwright: {gone} thread{s} {done} deleted"));
+    let gone = threads.prune(&what)?;
+    for listed in &gone {
+        out::print_text(&format!("{}  {}", time(listed.updated), text::line(listed.thread.as_str())))?;
+    }
+    out::complain(&format!("planwright: {}", pruned(gone.len(), args.dry_run)));
     Ok(Exit::Done)
+}
+
+fn pruned(threads: usize, dry_run: bool) -> String {
+    match (threads, dry_run) {
+        (1, false) => "1 thread is deleted".to_owned(),
+        (1, true) => "1 thread would be deleted".to_owned(),
+        (threads, false) => format!("{threads} threads are deleted"),
+        (threads, true) => format!("{threads} threads would be deleted"),
+    }
 }
 
 pub fn vacuum(store: &StoreArgs, args: &ConfigArgs) -> Outcome<Exit> {

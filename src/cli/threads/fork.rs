@@ -16,6 +16,14 @@ pub fn fork(store: &StoreArgs, args: &ForkArgs) -> Outcome<Exit> {
         Some(effect) => Some(before(&stored, turn, effect)?),
         None => args.at,
     };
+    if let Some(at) = args.at {
+        let len = stored.threads.store().records(&stored.thread, turn)?.len() as u64;
+        if at > len {
+            let problem = format!("--at: expected 1 to {len} records to copy, found {at}");
+            let hint = format!("{} --records  shows them", stored.command("show"));
+            return Err(Failure::unusable(problem).hint(hint));
+        }
+    }
     stored.threads.fork(&stored.thread, Some(turn), records, &args.to)?;
     let fork = Stored { threads: stored.threads.clone(), thread: args.to.clone(), flag: stored.flag.clone() };
     out::complain(&format!("planwright: {} begins with what {} held", fork.thread, stored.thread));

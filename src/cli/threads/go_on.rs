@@ -80,6 +80,13 @@ pub fn settle(store: &StoreArgs, args: &SettleArgs, color: Color) -> Outcome<Exi
 pub fn cancel(store: &StoreArgs, args: &CancelArgs) -> Outcome<Exit> {
     let config = args.config.config.as_deref();
     let stored = Stored::known(store, config, &args.thread)?;
+    if let Some(open) = stored.open()?
+        && matches!(open.what, What::Doubt { .. })
+    {
+        let problem = format!("{} is not ended without a word on what is {}", stored.thread, open.text());
+        let hint = open.commands(&stored).join("\n        ");
+        return Err(Failure { exit: Exit::InDoubt, ..Failure::unusable(problem) }.hint(hint));
+    }
     // No agent is at hand that would keep its keys out of the journal.
     let reason = Redactor::new(secrets(config)?).text(args.reason.clone());
     match stored.handle().cancel(&reason) {

@@ -82,11 +82,11 @@ pub fn time(milliseconds: u64) -> String {
 }
 
 /// A place in the list as it is said: when, and which thread.
-fn written(cursor: &Cursor) -> String {
+pub fn written(cursor: &Cursor) -> String {
     format!("{}:{}", cursor.at, cursor.thread)
 }
 
-fn cursor(text: &str) -> Outcome<Cursor> {
+pub fn cursor(text: &str) -> Outcome<Cursor> {
     let read = || {
         let (at, thread) = text.split_once(':')?;
         Some(Cursor { at: at.parse().ok()?, thread: thread.parse().ok()? })

@@ -7,6 +7,8 @@ mod list;
 mod records;
 mod show;
 
+pub use list::{cursor, written};
+
 use super::args::{ThreadsArgs, ThreadsCommand};
 use super::exit::Exit;
 use super::failure::Outcome;

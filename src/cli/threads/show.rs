@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use serde_json::{Value, json};
 
+use super::list::time;
 use super::records;
 use crate::cli::args::{ShowThreadArgs, StoreArgs};
 use crate::cli::exit::Exit;
@@ -117,8 +118,14 @@ fn lines(turn: &Shown, stored: &Stored, with_records: bool) -> Vec<String> {
     }
     if let Some(open) = &turn.open {
         said("waits", &open.text());
-        said("token", &open.token);
-        said("answer", &open.commands(stored).join("\n"));
+        if open.has_expired() {
+            said("expired", &time(open.expires.unwrap_or_default()));
+            said("goes on", &open.commands(stored).join("\n"));
+        } else {
+            open.expires.iter().for_each(|end| said("until", &time(*end)));
+            said("token", &open.token);
+            said("answer", &open.commands(stored).join("\n"));
+        }
     }
     if with_records {
         lines.extend(table(turn));

@@ -80,6 +80,15 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Where the store cannot be read.
     fn list(&self, query: &Query) -> Result<Vec<Listed>, StoreError>;
 
+    /// One thread as a list shows it, where it is there.
+    ///
+    /// # Errors
+    /// As [`list`](Store::list).
+    fn find(&self, thread: &ThreadId) -> Result<Option<Listed>, StoreError> {
+        let query = Query { prefix: thread.to_string(), limit: usize::MAX, ..Query::default() };
+        Ok(self.list(&query)?.into_iter().find(|listed| listed.thread == *thread))
+    }
+
     /// Threads that nobody has, and of which nobody has noted where they stand since they were last
     /// written to: their writers were stopped.
     ///

@@ -21,6 +21,11 @@ impl LinesStore {
         Ok(query.page(self.found()?.into_iter().map(|found| found.listed)))
     }
 
+    pub(super) fn one(&self, thread: &ThreadId) -> Result<Option<Listed>, StoreError> {
+        let _gate = self.gate(true)?;
+        Ok(found(&self.folder(thread))?.map(|found| found.listed))
+    }
+
     pub(super) fn not_noted(&self) -> Result<Vec<ThreadId>, StoreError> {
         let unnoted = self.found()?.into_iter().filter(|found| !found.noted && !found.listed.running);
         let mut threads: Vec<ThreadId> = unnoted.map(|found| found.listed.thread).collect();

@@ -216,6 +216,10 @@ impl Store for LinesStore {
         self.listed(query)
     }
 
+    fn find(&self, thread: &ThreadId) -> Result<Option<Listed>, StoreError> {
+        self.one(thread)
+    }
+
     fn unnoted(&self) -> Result<Vec<ThreadId>, StoreError> {
         self.not_noted()
     }

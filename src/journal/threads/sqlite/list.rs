@@ -7,6 +7,7 @@ use rusqlite::types::Value;
 use super::Inner;
 use super::claim::alive;
 use super::fault::Fault;
+use super::open::FOR_PEOPLE;
 use super::row::{COLUMNS, Row};
 use crate::journal::{Listed, Order, Query, ThreadId};
 
@@ -28,6 +29,13 @@ impl Inner {
             }
         }
         Ok(found)
+    }
+
+    pub fn find(&mut self, thread: &ThreadId) -> Result<Option<Listed>, Fault> {
+        self.write_notes()?;
+        let Some(row) = Row::find(&self.conn, thread)?.filter(|row| row.turns > 0) else { return Ok(None) };
+        let running = self.is_held(&row, &mut BTreeMap::new())?;
+        Ok(Some(row.listed(running)))
     }
 
     pub fn unnoted(&mut self) -> Result<Vec<ThreadId>, Fault> {
@@ -67,9 +75,9 @@ fn asked(query: &Query) -> (String, Vec<Value>) {
     };
     let mut sql = format!("SELECT {COLUMNS} FROM thread WHERE turns > 0");
     let mut values = Vec::new();
-    if query.statuses == ["waiting"] {
+    if query.statuses == ["waiting", "in_doubt"] {
         // As the index has it.
-        sql += " AND status = 'waiting'";
+        sql += &format!(" AND {FOR_PEOPLE}");
     } else if !query.statuses.is_empty() {
         let marks = vec!["?"; query.statuses.len()].join(", ");
         sql += &format!(" AND status IN ({marks})");

@@ -171,6 +171,10 @@ impl Store for SqliteStore {
         self.with(|inner| inner.list(query))
     }
 
+    fn find(&self, thread: &ThreadId) -> Result<Option<Listed>, StoreError> {
+        self.with(|inner| inner.find(thread))
+    }
+
     fn unnoted(&self) -> Result<Vec<ThreadId>, StoreError> {
         self.with(|inner| inner.unnoted())
     }

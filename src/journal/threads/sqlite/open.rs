@@ -31,8 +31,11 @@ const TABLES: [&str; 6] = [
     "CREATE TABLE record (at INTEGER PRIMARY KEY, seal BLOB NOT NULL, body TEXT NOT NULL) STRICT",
     "CREATE TABLE spec (digest BLOB PRIMARY KEY, text TEXT NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE INDEX thread_newest ON thread (updated DESC, name) WHERE turns > 0",
-    "CREATE INDEX thread_waiting ON thread (waits, name) WHERE status = 'waiting'",
+    "CREATE INDEX thread_waiting ON thread (waits, name) WHERE status IN ('waiting', 'in_doubt')",
 ];
+
+/// Which threads wait for people, as the index has it.
+pub(super) const FOR_PEOPLE: &str = "status IN ('waiting', 'in_doubt')";
 
 /// Opens a store, or makes one where there is nothing.
 pub(super) fn open(path: &Path, durability: Durability) -> Result<Connection, Fault> {
