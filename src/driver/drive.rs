@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use super::agent::Agent;
-use super::approval;
 use super::observer::Observer;
 use super::ports::Unanswered;
 use super::prepare::{Prepared, Request};
@@ -15,8 +14,8 @@ use super::replay::Playback;
 use super::run::{Interrupted, Waiting};
 use super::side::{Performed, Side};
 use super::stop::Sitting;
-use crate::journal::{Drift, Journal, JournalError, Record, Standing, asks};
-use crate::machine::{EffectId, Effects, Event, Refusal, State, admit, local, transition};
+use crate::journal::{Drift, Journal, JournalError, Record};
+use crate::machine::{EffectId, Effects, Event, State};
 use crate::spec::Rules;
 
 /// Why the loop stops before the end.
@@ -148,43 +147,6 @@ impl<'a> Drive<'a> {
         if drifts.is_empty() { Ok(()) } else { Err(Halt::Drifted(drifts)) }
     }
 
-    /// Writes down what is about to be performed, after other records, then lines it up.
-    fn request(
-        &mut self,
-        mut records: Vec<Record>,
-        state: &State,
-        effects: Effects,
-        asked: &[EffectId],
-        queue: &mut Vec<Prepared<'a>>,
-    ) -> Result<(), Halt> {
-        let first = self.prepare(state, effects, asked, &mut records, queue);
-        self.append(records)?;
-        self.show_requests(&queue[first..]);
-        Ok(())
-    }
-
-    /// Renders what is about to be performed. Gives where it begins in the queue.
-    fn prepare(
-        &mut self,
-        state: &State,
-        effects: Effects,
-        asked: &[EffectId],
-        records: &mut Vec<Record>,
-        queue: &mut Vec<Prepared<'a>>,
-    ) -> usize {
-        let first = queue.len();
-        for effect in effects {
-            let prepared = Prepared::of(self.rules, state, effect);
-            if !asked.contains(&prepared.id) {
-                let at = prepared.is_human().then(|| self.agent.world.now_ms());
-                self.asked_at.extend(at.map(|at| (prepared.id, at)));
-                records.push(Record::Requested { effect: prepared.id, digest: prepared.digest, at });
-            }
-            queue.push(prepared);
-        }
-        first
-    }
-
     /// What happened that nobody said: out of the recording in a replay, else out of the world.
     fn happened(&mut self, state: &State) -> Option<Event> {
         if let Some(playback) = &mut self.playback
@@ -256,98 +218,6 @@ impl<'a> Drive<'a> {
             Some(prepared) => Err(Halt::Drifted(vec![playback.missing(state, prepared)])),
             None => Ok(None),
         }
-    }
-
-    /// Whether an event fits.
-    pub fn admits(&self, state: &State, event: &Event) -> Result<(), Refusal> {
-        admit(self.rules, state, event)
-    }
-
-    /// Moves the run by an answer. The answer and what the run asks next are written down together,
-    /// before anything of it is performed. An answer that does not fit any more is not written down.
-    fn apply(&mut self, state: State, event: Event, queue: &mut Vec<Prepared<'a>>) -> Result<State, Halt> {
-        self.apply_after(Vec::new(), state, event, Some(queue))
-    }
-
-    /// The same, after other records; without a queue, what the run asks next is left for later.
-    pub fn apply_after(
-        &mut self,
-        mut records: Vec<Record>,
-        state: State,
-        event: Event,
-        queue: Option<&mut Vec<Prepared<'a>>>,
-    ) -> Result<State, Halt> {
-        if self.admits(&state, &event).is_err() {
-            return Ok(state);
-        }
-        if let Some(effect) = event.effect().filter(|_| !self.asked_at.is_empty()) {
-            self.asked_at.retain(|(asked, _)| *asked != effect);
-        }
-        records.push(match event.effect() {
-            Some(_) => Record::Answered(event.clone()),
-            None => Record::Happened(event.clone()),
-        });
-        let answered = self.show_event(&event, state.task.trace.len());
-        let mut step = transition(self.rules, state, event).expect("admitted above");
-        let effects = std::mem::take(&mut step.effects);
-        match queue {
-            Some(queue) => {
-                let first = self.prepare(&step.state, effects, &[], &mut records, queue);
-                self.append(records)?;
-                self.show_step(&step, &answered);
-                self.show_requests(&queue[first..]);
-            }
-            None => {
-                self.append(records)?;
-                self.show_step(&step, &answered);
-            }
-        }
-        Ok(step.state)
-    }
-
-    pub fn append(&mut self, records: Vec<Record>) -> Result<(), Halt> {
-        let count = records.len() as u64;
-        if count > 0 {
-            self.journal.append(self.index, records)?;
-            self.index += count;
-        }
-        Ok(())
-    }
-
-    /// The token of a question that the run asks.
-    pub fn token(&self, state: &State, effect: EffectId) -> String {
-        let token = approval::of_question(&self.run, self.rules, state, effect);
-        token.map(approval::Token::into_text).unwrap_or_default()
-    }
-
-    /// That a person had their time, where they had and have not answered.
-    pub fn expired(&self, state: &State) -> Option<Event> {
-        // Most runs ask nobody: what is outstanding is worked out only where somebody was asked.
-        let (effect, _) = if self.asked_at.is_empty() { None } else { asks(self.rules, state) }?;
-        self.has_expired(state, effect).then_some(Event::Expired { effect })
-    }
-
-    /// Whether the time for an answer is over.
-    pub fn has_expired(&self, state: &State, effect: EffectId) -> bool {
-        let limits = local(self.rules, state, effect).map(|here| &here.rules.spec().limits);
-        let seconds = limits.and_then(|limits| limits.answer_seconds);
-        let end = seconds
-            .zip(self.asked_at(effect))
-            .map(|(seconds, at)| at.saturating_add(seconds.saturating_mul(1_000)));
-        end.is_some_and(|end| self.agent.world.now_ms() >= end)
-    }
-
-    /// When a person was asked, where that is known.
-    pub fn asked_at(&self, effect: EffectId) -> Option<u64> {
-        self.asked_at.iter().find(|(id, _)| *id == effect).map(|(_, at)| *at)
-    }
-
-    /// Notes where the run stands, for lists. They work it out from the records where this is missing,
-    /// so a failure is nobody's loss.
-    pub fn note_standing(&mut self, ended: &Result<Followed, Halt>) {
-        let Ok(Followed { state, .. }) = ended else { return };
-        let standing = Standing::at(self.rules, state, |effect| self.asked_at(effect));
-        let _ = self.journal.stands(self.index, &standing);
     }
 
     /// Waits for what still runs on other threads, so that no answer is lost. Nobody lets time pass

@@ -34,6 +34,7 @@ mod stream;
 mod thread;
 mod threads;
 mod tokens;
+mod written;
 
 pub use agent::Agent;
 pub use approval::{Settlement, token};

@@ -3,11 +3,13 @@
 
 use std::time::Instant;
 
+use super::approval::{self, Token};
 use super::drive::{Drive, Next};
 use super::ports::Question;
 use super::prepare::{Prepared, Request};
 use super::run::Waiting;
-use crate::machine::{Effect, EffectId, Event, State, outstanding};
+use crate::journal::asks;
+use crate::machine::{Effect, EffectId, Event, State, local, outstanding};
 
 /// How often one question is put again because the answer was refused.
 const MOST_REFUSED: u32 = 3;
@@ -41,6 +43,34 @@ impl<'a> Drive<'a> {
             }
         }
         open.map(Next::Waiting)
+    }
+
+    /// The token of a question that the run asks.
+    pub(super) fn token(&self, state: &State, effect: EffectId) -> String {
+        let token = approval::of_question(&self.run, self.rules, state, effect);
+        token.map(Token::into_text).unwrap_or_default()
+    }
+
+    /// That a person had their time, where they had and have not answered.
+    pub(super) fn expired(&self, state: &State) -> Option<Event> {
+        // Most runs ask nobody: what is outstanding is worked out only where somebody was asked.
+        let (effect, _) = if self.asked_at.is_empty() { None } else { asks(self.rules, state) }?;
+        self.has_expired(state, effect).then_some(Event::Expired { effect })
+    }
+
+    /// Whether the time for an answer is over.
+    pub(super) fn has_expired(&self, state: &State, effect: EffectId) -> bool {
+        let limits = local(self.rules, state, effect).map(|here| &here.rules.spec().limits);
+        let seconds = limits.and_then(|limits| limits.answer_seconds);
+        let end = seconds
+            .zip(self.asked_at(effect))
+            .map(|(seconds, at)| at.saturating_add(seconds.saturating_mul(1_000)));
+        end.is_some_and(|end| self.agent.world.now_ms() >= end)
+    }
+
+    /// When a person was asked, where that is known.
+    pub(super) fn asked_at(&self, effect: EffectId) -> Option<u64> {
+        self.asked_at.iter().find(|(id, _)| *id == effect).map(|(_, at)| *at)
     }
 
     /// Puts one question. An answer that does not fit is refused with the reason, and asked for again.

@@ -1,0 +1,116 @@
+//! Writing down: what is about to be performed, what was answered, where the run stands.
+//!
+//! **Invariant:** a request is on record before it is performed, an answer before anything follows from it.
+
+use super::drive::{Drive, Followed, Halt};
+use super::prepare::Prepared;
+use crate::journal::{Record, Standing};
+use crate::machine::{EffectId, Effects, Event, Refusal, State, admit, transition};
+
+impl<'a> Drive<'a> {
+    /// Writes down what is about to be performed, after other records, then lines it up.
+    pub(super) fn request(
+        &mut self,
+        mut records: Vec<Record>,
+        state: &State,
+        effects: Effects,
+        asked: &[EffectId],
+        queue: &mut Vec<Prepared<'a>>,
+    ) -> Result<(), Halt> {
+        let first = self.prepare(state, effects, asked, &mut records, queue);
+        self.append(records)?;
+        self.show_requests(&queue[first..]);
+        Ok(())
+    }
+
+    /// Renders what is about to be performed. Gives where it begins in the queue.
+    pub(super) fn prepare(
+        &mut self,
+        state: &State,
+        effects: Effects,
+        asked: &[EffectId],
+        records: &mut Vec<Record>,
+        queue: &mut Vec<Prepared<'a>>,
+    ) -> usize {
+        let first = queue.len();
+        for effect in effects {
+            let prepared = Prepared::of(self.rules, state, effect);
+            if !asked.contains(&prepared.id) {
+                let at = prepared.is_human().then(|| self.agent.world.now_ms());
+                self.asked_at.extend(at.map(|at| (prepared.id, at)));
+                records.push(Record::Requested { effect: prepared.id, digest: prepared.digest, at });
+            }
+            queue.push(prepared);
+        }
+        first
+    }
+
+    /// Whether an event fits.
+    pub(super) fn admits(&self, state: &State, event: &Event) -> Result<(), Refusal> {
+        admit(self.rules, state, event)
+    }
+
+    /// Moves the run by an answer. The answer and what the run asks next are written down together,
+    /// before anything of it is performed. An answer that does not fit any more is not written down.
+    pub(super) fn apply(
+        &mut self,
+        state: State,
+        event: Event,
+        queue: &mut Vec<Prepared<'a>>,
+    ) -> Result<State, Halt> {
+        self.apply_after(Vec::new(), state, event, Some(queue))
+    }
+
+    /// The same, after other records; without a queue, what the run asks next is left for later.
+    pub(super) fn apply_after(
+        &mut self,
+        mut records: Vec<Record>,
+        state: State,
+        event: Event,
+        queue: Option<&mut Vec<Prepared<'a>>>,
+    ) -> Result<State, Halt> {
+        if self.admits(&state, &event).is_err() {
+            return Ok(state);
+        }
+        if let Some(effect) = event.effect().filter(|_| !self.asked_at.is_empty()) {
+            self.asked_at.retain(|(asked, _)| *asked != effect);
+        }
+        records.push(match event.effect() {
+            Some(_) => Record::Answered(event.clone()),
+            None => Record::Happened(event.clone()),
+        });
+        let answered = self.show_event(&event, state.task.trace.len());
+        let mut step = transition(self.rules, state, event).expect("admitted above");
+        let effects = std::mem::take(&mut step.effects);
+        match queue {
+            Some(queue) => {
+                let first = self.prepare(&step.state, effects, &[], &mut records, queue);
+                self.append(records)?;
+                self.show_step(&step, &answered);
+                self.show_requests(&queue[first..]);
+            }
+            None => {
+                self.append(records)?;
+                self.show_step(&step, &answered);
+            }
+        }
+        Ok(step.state)
+    }
+
+    pub(super) fn append(&mut self, records: Vec<Record>) -> Result<(), Halt> {
+        let count = records.len() as u64;
+        if count > 0 {
+            self.journal.append(self.index, records)?;
+            self.index += count;
+        }
+        Ok(())
+    }
+
+    /// Notes where the run stands, for lists. They work it out from the records where this is missing,
+    /// so a failure is nobody's loss.
+    pub(super) fn note_standing(&mut self, ended: &Result<Followed, Halt>) {
+        let Ok(Followed { state, .. }) = ended else { return };
+        let standing = Standing::at(self.rules, state, |effect| self.asked_at(effect));
+        let _ = self.journal.stands(self.index, &standing);
+    }
+}
