@@ -13,7 +13,9 @@ pub enum Durability {
     /// It survives the death of the process, but perhaps not of the machine: the last records may be
     /// missing after a loss of power. What is missing is then missing from the end, so the run goes on
     /// from before them, and what had been performed since is performed again or is in doubt. Of a
-    /// write whose *request* is lost nobody knows any more: it can happen twice.
+    /// write whose *request* is lost nobody knows any more: it can happen twice. And what a disk keeps of
+    /// writes that nobody waited for can look like damage: then the store says so, and to where the file
+    /// can be cut, and does not guess.
     Normal,
 }
 

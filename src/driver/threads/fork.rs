@@ -40,12 +40,16 @@ impl Threads {
             copies.push(copy);
         }
         let held = Held::claim(&*self.0, to, Claim::New)?;
-        for (turn, copy) in (0..).zip(copies) {
+        let written = (0..).zip(copies).try_for_each(|(turn, copy)| {
             let folded = fold(copy.iter().cloned())?;
             self.0.append(held.lease(), turn, 0, copy)?;
-            self.0.stands(held.lease(), turn, folded.len, &Standing::of(&folded))?;
+            self.0.stands(held.lease(), turn, folded.len, &Standing::of(&folded))
+        });
+        // Half a copy would look like a whole one.
+        if written.is_err() {
+            let _ = held.delete();
         }
-        Ok(())
+        written
     }
 }
 

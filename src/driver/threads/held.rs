@@ -34,6 +34,16 @@ impl<'a> Held<'a> {
     }
 }
 
+impl Held<'_> {
+    /// Deletes the thread.
+    pub fn delete(mut self) -> Result<(), StoreError> {
+        match self.lease.take() {
+            Some(lease) => self.store.delete(lease),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         if let Some(lease) = self.lease.take() {
