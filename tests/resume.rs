@@ -246,6 +246,20 @@ fn run_does_not_begin_in_a_journal_that_is_in_use() {
     assert_eq!((journal.records().unwrap(), script.asked()), (whole[..3].to_vec(), 0));
 }
 
+#[test]
+fn write_that_would_be_another_now_is_not_made_under_the_key_of_the_first() {
+    let mut records = cut_at_call("store");
+    let Some(Record::Requested { digest, .. }) = records.last_mut() else { panic!("it was asked for") };
+    *digest = planwright::journal::tool_digest("store", &"z".into());
+    let (script, calls, mut journal) = (model([answer("끝")]), Calls::default(), journal_of(&records));
+    let agent = agent(spec("plan-then-execute"), &script, &calls);
+    let stopped = agent.resume(&mut journal, None).unwrap_err();
+    assert!(matches!(stopped, Stopped::Changed { .. }), "{stopped:?}");
+    assert_eq!((calls.count(), journal.records().unwrap()), (0, records));
+    let run = agent.resuming(&mut journal).changed(Changed::Keep).run().unwrap();
+    assert_eq!((run.answer(), calls.names()), (Some("끝"), vec!["store:y".to_owned()]));
+}
+
 /// A journal that takes so many records and no more.
 struct Full(MemoryJournal, u64);
 

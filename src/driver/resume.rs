@@ -16,7 +16,7 @@ use super::run::{Run, Stopped, Waiting};
 use super::said::Said;
 use super::stop::{CancelToken, Sitting};
 use crate::journal::{
-    Folded, Header, Journal, Record, asks, first_difference, fold, fold_under, in_doubt, is_once,
+    Folded, Header, Journal, Record, altered, asks, first_difference, fold, fold_under, in_doubt, is_once,
 };
 use crate::machine::{Effect, Effects, Event, HumanAnswer, State, outstanding};
 use crate::spec::{Rules, Spec};
@@ -104,6 +104,10 @@ impl<'a> Resume<'a> {
         let records = self.journal.records()?;
         let (folded, mut first) = self.fold(&records)?;
         self.fits(&folded, &records)?;
+        if let Some(effect) = altered(&folded).filter(|_| self.changed == Changed::Refuse) {
+            let difference = format!("{effect} would write something else than it was asked to");
+            return Err(Stopped::Changed { difference });
+        }
         let agent = Agent { rules: Arc::new(folded.rules), world: Arc::clone(&self.agent.world) };
         let rules = &*agent.rules;
         if !folded.state.phase.name().is_terminal() {

@@ -108,6 +108,8 @@ pub struct Pending {
     pub effect: EffectId,
     /// The index of the record that last requested it.
     pub index: u64,
+    /// The digest of what was last asked.
+    pub digest: Digest,
     /// When it was first asked, where that was written down.
     pub at: Option<u64>,
 }
@@ -189,10 +191,10 @@ pub fn fold_under(spec: Spec, header: Header, records: Vec<Record>) -> Result<Fo
         match record {
             Record::Header(_) => return Err(JournalError::at(len, "expected no second header")),
             // Asked again after a crash, it is still the one effect.
-            Record::Requested { effect, at, .. } => {
+            Record::Requested { effect, digest, at } => {
                 match pending.iter_mut().find(|asked| asked.effect == effect) {
-                    Some(asked) => asked.index = len,
-                    None => pending.push(Pending { effect, index: len, at }),
+                    Some(asked) => (asked.index, asked.digest) = (len, digest),
+                    None => pending.push(Pending { effect, index: len, digest, at }),
                 }
             }
             Record::Settled { effect, word: Word::DidNotHappen } => {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Folded, Outcome};
+use super::{Folded, Outcome, Pending, tool_digest};
 use crate::contract::ToolEffect;
 use crate::machine::{Effect, EffectId, State, awaited, outstanding};
 use crate::prompt;
@@ -117,4 +117,19 @@ pub fn is_once(rules: &Rules, state: &State, id: EffectId) -> Option<String> {
     let contract = prompt::called(rules, state, effect)?;
     let once = contract.effect == ToolEffect::Write && !contract.is_idempotent();
     once.then(|| contract.name.clone())
+}
+
+/// A write that was requested and not answered, and that would now be asked for otherwise than it was:
+/// under the same key, whoever is called would take it for the same.
+pub fn altered(folded: &Folded) -> Option<EffectId> {
+    let Folded { rules, state, .. } = folded;
+    let is_altered = |pending: &&Pending| {
+        let Some(effect @ Effect::CallTool { .. }) = awaited(rules, state, pending.effect) else {
+            return false;
+        };
+        let writes = prompt::called(rules, state, effect).is_some_and(|it| it.effect == ToolEffect::Write);
+        let now = prompt::call(rules, state, effect).map(|(tool, input)| tool_digest(tool, &input));
+        writes && now != Some(pending.digest)
+    };
+    folded.pending.iter().find(is_altered).map(|pending| pending.effect)
 }
