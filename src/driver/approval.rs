@@ -7,7 +7,7 @@
 use sha2::{Digest as _, Sha256};
 
 use crate::contract::canonical;
-use crate::journal::{Folded, Record, Word, fold};
+use crate::journal::{Folded, Record, Word, asks, fold, in_doubt};
 use crate::machine::{Effect, EffectId, Event, State, awaited};
 use crate::prompt;
 use crate::spec::Rules;
@@ -70,16 +70,18 @@ pub(super) fn of_doubt(folded: &Folded, id: EffectId) -> Option<Token> {
     Some(Token::over(&folded.run, id, &what))
 }
 
+/// The token of what a run waits with: of its doubt, or of its question.
+pub(super) fn open(folded: &Folded) -> Option<Token> {
+    let Folded { run, rules, state, .. } = folded;
+    match in_doubt(folded) {
+        Some((effect, _)) => of_doubt(folded, effect),
+        None => of_question(run, rules, state, asks(rules, state)?.0),
+    }
+}
+
 /// The token of what a run waits with, for whoever asks a person: of its question, or of its doubt.
 pub fn token(folded: &Folded) -> Option<String> {
-    let open = match crate::journal::in_doubt(folded) {
-        Some((effect, _)) => of_doubt(folded, effect),
-        None => {
-            let (effect, _) = crate::journal::asks(&folded.rules, &folded.state)?;
-            of_question(&folded.run, &folded.rules, &folded.state, effect)
-        }
-    };
-    open.map(Token::into_text)
+    open(folded).map(Token::into_text)
 }
 
 /// The effect that a token was of, where its question was answered before.

@@ -16,9 +16,9 @@ use super::run::{Run, Stopped, Waiting};
 use super::said::Said;
 use super::stop::{CancelToken, Sitting};
 use crate::journal::{
-    Folded, Header, Journal, Record, altered, asks, first_difference, fold, fold_under, in_doubt, is_once,
+    Folded, Header, Journal, Record, Standing, altered, first_difference, fold, fold_under, in_doubt, is_once,
 };
-use crate::machine::{Effect, Effects, Event, HumanAnswer, State, outstanding};
+use crate::machine::{Effect, Effects, Event, HumanAnswer, State, admit, outstanding, transition};
 use crate::spec::{Rules, Spec};
 
 /// Which rules a run goes on under where the agent's are not those it began with.
@@ -181,32 +181,20 @@ impl<'a> Resume<'a> {
 
     /// Whether what is said, and its token, fit what is open.
     fn fits(&self, folded: &Folded, records: &[Record]) -> Result<(), Stopped> {
-        let token = self.token.as_deref();
-        let doubt = in_doubt(folded);
-        let open = match (&self.said, &doubt) {
-            (Some(Said::Settlement(_)), None) => None,
-            (Some(Said::Settlement(_)), Some((effect, _))) => approval::of_doubt(folded, *effect),
-            (Some(Said::Answer(_)), _) => asks(&folded.rules, &folded.state).and_then(|(effect, _)| {
-                approval::of_question(&folded.run, &folded.rules, &folded.state, effect)
-            }),
+        let (open, nothing) = match (&self.said, in_doubt(folded)) {
             (None, None) => return Ok(()),
-            (None, Some(_)) => None,
+            (None | Some(Said::Answer(_)), Some((effect, tool))) => {
+                return Err(Stopped::InDoubt { effect, tool });
+            }
+            (Some(Said::Answer(_)), None) => (approval::open(folded), Stopped::NotWaiting),
+            (Some(Said::Settlement(_)), Some(_)) => (approval::open(folded), Stopped::NotInDoubt),
+            (Some(Said::Settlement(_)), None) => (None, Stopped::NotInDoubt),
         };
-        match (&self.said, open) {
-            (Some(_), Some(open)) => match token {
-                Some(token) if !open.is(token) => Err(self.void(token, records)),
-                _ => Ok(()),
-            },
-            (Some(Said::Answer(_)), None) if doubt.is_none() => {
-                Err(token.map_or(Stopped::NotWaiting, |token| self.void(token, records)))
-            }
-            (Some(Said::Settlement(_)), _) => {
-                Err(token.map_or(Stopped::NotInDoubt, |token| self.void(token, records)))
-            }
-            _ => {
-                let (effect, tool) = doubt.expect("every other case was told apart above");
-                Err(Stopped::InDoubt { effect, tool })
-            }
+        match (open, self.token.as_deref()) {
+            (Some(open), Some(token)) if open.is(token) => Ok(()),
+            (_, Some(token)) => Err(self.void(token, records)),
+            (Some(_), None) => Ok(()),
+            (None, None) => Err(nothing),
         }
     }
 
@@ -226,12 +214,12 @@ impl<'a> Resume<'a> {
 pub(super) fn cancel(journal: &mut dyn Journal, reason: String) -> Result<State, Stopped> {
     let folded = fold(journal.records()?)?;
     let event = Event::Cancelled { reason };
-    if crate::machine::admit(&folded.rules, &folded.state, &event).is_err() {
+    if admit(&folded.rules, &folded.state, &event).is_err() {
         return Err(Stopped::Ended);
     }
     journal.append(folded.len, vec![Record::Happened(event.clone())])?;
-    let step = crate::machine::transition(&folded.rules, folded.state, event).expect("admitted above");
-    let standing = crate::journal::Standing::at(&folded.rules, &step.state, |_| None);
+    let step = transition(&folded.rules, folded.state, event).expect("admitted above");
+    let standing = Standing::at(&folded.rules, &step.state, |_| None);
     let _ = journal.stands(folded.len + 1, &standing);
     Ok(step.state)
 }

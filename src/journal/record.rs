@@ -96,7 +96,6 @@ pub struct Origin {
     pub records: u64,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }

@@ -119,8 +119,8 @@ pub fn is_once(rules: &Rules, state: &State, id: EffectId) -> Option<String> {
     once.then(|| contract.name.clone())
 }
 
-/// A write that was requested and not answered, and that would now be asked for otherwise than it was:
-/// under the same key, whoever is called would take it for the same.
+/// A write that was requested and not answered, would be asked for again unasked, and now otherwise than
+/// it was: under the same key, whoever is called would take it for the same.
 pub fn altered(folded: &Folded) -> Option<EffectId> {
     let Folded { rules, state, .. } = folded;
     let is_altered = |pending: &&Pending| {
@@ -129,7 +129,7 @@ pub fn altered(folded: &Folded) -> Option<EffectId> {
         };
         let writes = prompt::called(rules, state, effect).is_some_and(|it| it.effect == ToolEffect::Write);
         let now = prompt::call(rules, state, effect).map(|(tool, input)| tool_digest(tool, &input));
-        writes && now != Some(pending.digest)
+        writes && now != Some(pending.digest) && is_once(rules, state, pending.effect).is_none()
     };
     folded.pending.iter().find(is_altered).map(|pending| pending.effect)
 }
