@@ -45,7 +45,10 @@ impl Seal {
 /// # Errors
 /// Where it has none; names the record.
 pub(super) fn written(index: u64, record: &Record) -> Result<Vec<u8>, JournalError> {
-    serde_json::to_vec(record).map_err(|error| JournalError::at(index, error.to_string()))
+    // Most records are of this size: a buffer that grows is copied at every step.
+    let mut text = Vec::with_capacity(512);
+    serde_json::to_writer(&mut text, record).map_err(|error| JournalError::at(index, error.to_string()))?;
+    Ok(text)
 }
 
 /// The record of a text whose seal holds.

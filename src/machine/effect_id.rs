@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smallvec::SmallVec;
 
 use crate::spec::MAX_NESTING;
 
@@ -202,32 +203,74 @@ impl EffectId {
     }
 }
 
+impl EffectKind {
+    /// Its name and its numbers, each from 1. They are written for every record, so this goes without
+    /// the standard library's formatting.
+    fn parts(self) -> (&'static str, [u64; 3], usize) {
+        let three = |name, first: u32, second: u64, third: u32| {
+            (name, [u64::from(first), second, u64::from(third)], 3)
+        };
+        let two = |name, first: u32, second: u64| (name, [u64::from(first), second, 0], 2);
+        let one = |name, only: u32| (name, [u64::from(only), 0, 0], 1);
+        let from_1 = |step: u32| u64::from(step) + 1;
+        match self {
+            EffectKind::Scope { ask } => one("scope", ask),
+            EffectKind::PreviousContext { ask } => one("previous_context", ask),
+            EffectKind::Intent { ask } => one("intent", ask),
+            EffectKind::Plan { draft, ask } => two("plan", draft, ask.into()),
+            EffectKind::Step { draft, step, attempt } => three("step", draft, from_1(step), attempt),
+            EffectKind::Wait { draft, step, attempt } => three("wait", draft, from_1(step), attempt),
+            EffectKind::Human { draft, step } => two("human", draft, from_1(step)),
+            EffectKind::Approve { draft } => one("approve", draft),
+            EffectKind::Permit { draft, step } => two("permit", draft, from_1(step)),
+            EffectKind::Orchestrate { draft, nth, ask } => three("orchestrate", draft, nth.into(), ask),
+            EffectKind::Validate { draft, ask } => two("validate", draft, ask.into()),
+            EffectKind::Write { draft, ask } => two("write", draft, ask.into()),
+        }
+    }
+
+    fn write(self, text: &mut Text) {
+        let (name, numbers, count) = self.parts();
+        text.extend_from_slice(name.as_bytes());
+        for number in &numbers[..count] {
+            text.push(b'.');
+            write_number(text, *number);
+        }
+    }
+}
+
+/// The text of an id; most fit here.
+type Text = SmallVec<[u8; 64]>;
+
+fn write_number(text: &mut Text, number: u64) {
+    if number >= 10 {
+        write_number(text, number / 10);
+    }
+    text.push(b'0' + (number % 10) as u8);
+}
+
+impl EffectId {
+    /// Hands its text on.
+    fn with_text<T>(&self, then: impl FnOnce(&str) -> T) -> T {
+        let mut text = Text::new();
+        for Place { draft, step, attempt } in self.path.places() {
+            EffectKind::Step { draft, step, attempt }.write(&mut text);
+            text.push(b'/');
+        }
+        self.kind.write(&mut text);
+        then(std::str::from_utf8(&text).expect("names and digits"))
+    }
+}
+
 impl fmt::Display for EffectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Place { draft, step, attempt } in self.path.places() {
-            write!(f, "{}/", EffectKind::Step { draft, step, attempt })?;
-        }
-        write!(f, "{}", self.kind)
+        self.with_text(|text| f.write_str(text))
     }
 }
 
 impl fmt::Display for EffectKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let from_1 = |step: &u32| u64::from(*step) + 1;
-        match self {
-            EffectKind::Scope { ask } => write!(f, "scope.{ask}"),
-            EffectKind::PreviousContext { ask } => write!(f, "previous_context.{ask}"),
-            EffectKind::Intent { ask } => write!(f, "intent.{ask}"),
-            EffectKind::Plan { draft, ask } => write!(f, "plan.{draft}.{ask}"),
-            EffectKind::Step { draft, step, attempt } => write!(f, "step.{draft}.{}.{attempt}", from_1(step)),
-            EffectKind::Wait { draft, step, attempt } => write!(f, "wait.{draft}.{}.{attempt}", from_1(step)),
-            EffectKind::Human { draft, step } => write!(f, "human.{draft}.{}", from_1(step)),
-            EffectKind::Approve { draft } => write!(f, "approve.{draft}"),
-            EffectKind::Permit { draft, step } => write!(f, "permit.{draft}.{}", from_1(step)),
-            EffectKind::Orchestrate { draft, nth, ask } => write!(f, "orchestrate.{draft}.{nth}.{ask}"),
-            EffectKind::Validate { draft, ask } => write!(f, "validate.{draft}.{ask}"),
-            EffectKind::Write { draft, ask } => write!(f, "write.{draft}.{ask}"),
-        }
+        EffectId::from(*self).fmt(f)
     }
 }
 
@@ -274,7 +317,7 @@ impl FromStr for EffectId {
 
 impl Serialize for EffectId {
     fn serialize<S: Serializer>(&self, sink: S) -> Result<S::Ok, S::Error> {
-        sink.collect_str(self)
+        self.with_text(|text| sink.serialize_str(text))
     }
 }
 
