@@ -67,6 +67,25 @@ impl Store for Mortal {
     fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
         self.0.claim(thread, claim)
     }
+    fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
+        self.1.passes();
+        let begun = self.0.begin(thread, turns)?;
+        self.1.passes();
+        Ok(begun)
+    }
+    fn conclude(
+        &self,
+        lease: &Lease,
+        turn: u32,
+        index: u64,
+        records: Vec<Record>,
+        standing: &Standing,
+    ) -> Result<(), StoreError> {
+        self.1.passes();
+        self.0.conclude(lease, turn, index, records, standing)?;
+        self.1.passes();
+        Ok(())
+    }
     fn release(&self, lease: Lease) -> Result<(), StoreError> {
         self.1.passes();
         self.0.release(lease)

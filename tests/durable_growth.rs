@@ -52,6 +52,21 @@ impl Store for Counted {
     fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
         self.store.claim(thread, claim)
     }
+    fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
+        self.appends.fetch_add(1, Ordering::SeqCst);
+        self.store.begin(thread, turns)
+    }
+    fn conclude(
+        &self,
+        lease: &Lease,
+        turn: u32,
+        index: u64,
+        records: Vec<Record>,
+        standing: &Standing,
+    ) -> Result<(), StoreError> {
+        self.appends.fetch_add(1, Ordering::SeqCst);
+        self.store.conclude(lease, turn, index, records, standing)
+    }
     fn release(&self, lease: Lease) -> Result<(), StoreError> {
         self.store.release(lease)
     }

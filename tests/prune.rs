@@ -27,6 +27,19 @@ impl Store for Meanwhile {
     fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
         self.0.claim(thread, claim)
     }
+    fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
+        self.0.begin(thread, turns)
+    }
+    fn conclude(
+        &self,
+        lease: &Lease,
+        turn: u32,
+        index: u64,
+        records: Vec<Record>,
+        standing: &Standing,
+    ) -> Result<(), StoreError> {
+        self.0.conclude(lease, turn, index, records, standing)
+    }
     fn release(&self, lease: Lease) -> Result<(), StoreError> {
         self.0.release(lease)
     }

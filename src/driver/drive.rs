@@ -74,6 +74,8 @@ pub(super) struct Drive<'a> {
     pub may_ask: bool,
     /// The tools that nested runs are calling.
     pub nested_calls: Vec<(EffectId, String)>,
+    /// Whether it is noted where the run ended.
+    pub is_noted: bool,
     /// When people were asked, in milliseconds since 1970.
     pub asked_at: Vec<(EffectId, u64)>,
 }

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use super::agent::Agent;
 use super::drive::{Drive, Followed, Halt};
-use super::observer::{Nobody, Observer, Signal};
+use super::observer::{Nobody, Observer};
 use super::record::{RecordMode, save};
 use super::replay::Playback;
 use super::run::{Interrupted, Run, Stopped};
 use super::stop::{CancelToken, Sitting};
 use crate::journal::{Fixture, Header, JOURNAL_FORMAT, Journal, MemoryJournal, Record};
-use crate::machine::{Input, PhaseName, Step, start};
+use crate::machine::{Input, Step, start};
 use crate::spec::Digest;
 
 /// A run to be configured and run.
@@ -133,9 +133,9 @@ impl<'a> Job<'a> {
             playback,
             may_ask,
             nested_calls: Vec::new(),
+            is_noted: false,
             asked_at: Vec::new(),
         };
-        self.observer.notice(Signal::Entered(PhaseName::Plan));
         let ended = drive.follow(vec![header], state, effects, &[]);
         drive.note_standing(&ended);
         let records = match (own, &save_to) {

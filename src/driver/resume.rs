@@ -125,6 +125,7 @@ impl<'a> Resume<'a> {
             playback: None,
             may_ask: true,
             nested_calls: Vec::new(),
+            is_noted: false,
             asked_at,
         };
         let (mut state, mut asked) = (folded.state, Vec::new());
@@ -217,10 +218,10 @@ pub(super) fn cancel(journal: &mut dyn Journal, reason: String) -> Result<State,
     if admit(&folded.rules, &folded.state, &event).is_err() {
         return Err(Stopped::Ended);
     }
-    journal.append(folded.len, vec![Record::Happened(event.clone())])?;
+    let record = Record::Happened(event.clone());
     let step = transition(&folded.rules, folded.state, event).expect("admitted above");
     let standing = Standing::at(&folded.rules, &step.state, |_| None);
-    let _ = journal.stands(folded.len + 1, &standing);
+    journal.conclude(folded.len, vec![record], &standing)?;
     Ok(step.state)
 }
 

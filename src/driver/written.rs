@@ -3,6 +3,7 @@
 //! **Invariant:** a request is on record before it is performed, an answer before anything follows from it.
 
 use super::drive::{Drive, Followed, Halt};
+use super::observer::Signal;
 use super::prepare::Prepared;
 use crate::journal::{Record, Standing};
 use crate::machine::{EffectId, Effects, Event, Refusal, State, admit, transition};
@@ -17,13 +18,17 @@ impl<'a> Drive<'a> {
         asked: &[EffectId],
         queue: &mut Vec<Prepared<'a>>,
     ) -> Result<(), Halt> {
-        let first = self.prepare(state, effects, asked, &mut records, queue);
+        let (first, begins) = (queue.len(), self.index == 0);
+        self.prepare(state, effects, asked, &mut records, queue);
         self.append(records)?;
+        if begins {
+            self.observer.notice(Signal::Entered(state.phase.name()));
+        }
         self.show_requests(&queue[first..]);
         Ok(())
     }
 
-    /// Renders what is about to be performed. Gives where it begins in the queue.
+    /// Renders what is about to be performed.
     pub(super) fn prepare(
         &mut self,
         state: &State,
@@ -31,8 +36,7 @@ impl<'a> Drive<'a> {
         asked: &[EffectId],
         records: &mut Vec<Record>,
         queue: &mut Vec<Prepared<'a>>,
-    ) -> usize {
-        let first = queue.len();
+    ) {
         for effect in effects {
             let prepared = Prepared::of(self.rules, state, effect);
             if !asked.contains(&prepared.id) {
@@ -42,7 +46,6 @@ impl<'a> Drive<'a> {
             }
             queue.push(prepared);
         }
-        first
     }
 
     /// Whether an event fits.
@@ -67,7 +70,7 @@ impl<'a> Drive<'a> {
         mut records: Vec<Record>,
         state: State,
         event: Event,
-        queue: Option<&mut Vec<Prepared<'a>>>,
+        mut queue: Option<&mut Vec<Prepared<'a>>>,
     ) -> Result<State, Halt> {
         if self.admits(&state, &event).is_err() {
             return Ok(state);
@@ -82,19 +85,29 @@ impl<'a> Drive<'a> {
         let answered = self.show_event(&event, state.task.trace.len());
         let mut step = transition(self.rules, state, event).expect("admitted above");
         let effects = std::mem::take(&mut step.effects);
-        match queue {
-            Some(queue) => {
-                let first = self.prepare(&step.state, effects, &[], &mut records, queue);
-                self.append(records)?;
-                self.show_step(&step, &answered);
-                self.show_requests(&queue[first..]);
-            }
-            None => {
-                self.append(records)?;
-                self.show_step(&step, &answered);
-            }
+        let first = queue.as_ref().map_or(0, |queue| queue.len());
+        if let Some(queue) = &mut queue {
+            self.prepare(&step.state, effects, &[], &mut records, queue);
+        }
+        match step.state.phase.name().is_terminal() {
+            true => self.conclude(records, &step.state)?,
+            false => self.append(records)?,
+        }
+        self.show_step(&step, &answered);
+        if let Some(queue) = queue {
+            self.show_requests(&queue[first..]);
         }
         Ok(step.state)
+    }
+
+    /// Writes down the last records of the run, and where it stands.
+    fn conclude(&mut self, records: Vec<Record>, state: &State) -> Result<(), Halt> {
+        let standing = self.standing(state);
+        let count = records.len() as u64;
+        self.journal.conclude(self.index, records, &standing)?;
+        self.index += count;
+        self.is_noted = true;
+        Ok(())
     }
 
     pub(super) fn append(&mut self, records: Vec<Record>) -> Result<(), Halt> {
@@ -110,7 +123,12 @@ impl<'a> Drive<'a> {
     /// so a failure is nobody's loss.
     pub(super) fn note_standing(&mut self, ended: &Result<Followed, Halt>) {
         let Ok(Followed { state, .. }) = ended else { return };
-        let standing = Standing::at(self.rules, state, |effect| self.asked_at(effect));
-        let _ = self.journal.stands(self.index, &standing);
+        if !self.is_noted {
+            let _ = self.journal.stands(self.index, &self.standing(state));
+        }
+    }
+
+    fn standing(&self, state: &State) -> Standing {
+        Standing::at(self.rules, state, |effect| self.asked_at(effect))
     }
 }

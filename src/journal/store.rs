@@ -30,6 +30,22 @@ pub trait Journal {
     fn stands(&mut self, _index: u64, _standing: &Standing) -> Result<(), JournalError> {
         Ok(())
     }
+
+    /// Appends the last records of a run, and notes where it stands after them.
+    ///
+    /// # Errors
+    /// As [`append`](Journal::append). That the note could not be written is none.
+    fn conclude(
+        &mut self,
+        index: u64,
+        records: Vec<Record>,
+        standing: &Standing,
+    ) -> Result<(), JournalError> {
+        let after = index + records.len() as u64;
+        self.append(index, records)?;
+        let _ = self.stands(after, standing);
+        Ok(())
+    }
 }
 
 /// What is wrong with a journal, and where.

@@ -84,6 +84,16 @@ impl Faulty {
         self.now().seen.clone()
     }
 
+    /// A lease to be given up by a process that lives. A dead one leaves it behind.
+    fn leave(&self, lease: Lease) -> Result<Lease, StoreError> {
+        let mut now = self.now();
+        if now.dead {
+            now.left_behind.push(lease);
+            return Err(lost("the process is dead"));
+        }
+        Ok(lease)
+    }
+
     fn alive(&self) -> Result<(), StoreError> {
         if self.is_dead() { Err(lost("the process is dead")) } else { Ok(()) }
     }
@@ -100,13 +110,7 @@ impl Store for Faulty {
     }
 
     fn release(&self, lease: Lease) -> Result<(), StoreError> {
-        let mut now = self.now();
-        if now.dead {
-            now.left_behind.push(lease);
-            return Err(lost("the process is dead"));
-        }
-        drop(now);
-        self.kept.release(lease)
+        self.kept.release(self.leave(lease)?)
     }
 
     fn append(
@@ -169,8 +173,7 @@ impl Store for Faulty {
     }
 
     fn delete(&self, lease: Lease) -> Result<(), StoreError> {
-        self.alive()?;
-        self.kept.delete(lease)
+        self.kept.delete(self.leave(lease)?)
     }
 
     fn vacuum(&self) -> Result<(), StoreError> {

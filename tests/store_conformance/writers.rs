@@ -115,3 +115,77 @@ pub fn lease_of_a_thread_that_was_deleted_is_none_of_its_successor(place: &Place
     store.append(&new, 0, 0, records(&thread, 0, 1)).unwrap();
     store.release(new).unwrap();
 }
+
+pub fn thread_is_begun_with_its_first_turns_and_taken(place: &Place) {
+    let (one, other, thread) = (place.store(), place.store(), id("첫걸음"));
+    let turns = vec![records(&thread, 0, 3), records(&thread, 1, 2)];
+    let lease = one.begin(&thread, turns.clone()).unwrap();
+    assert_eq!(lease.turns(), 0, "it was not there");
+    let error = other.begin(&thread, turns.clone()).unwrap_err();
+    assert!(matches!(error, StoreError::AlreadyRunning { .. }), "{error}");
+    assert!(other.list(&Query::default()).unwrap()[0].running);
+    one.append(&lease, 1, 2, records(&thread, 1, 3)[2..].to_vec()).unwrap();
+    one.release(lease).unwrap();
+    let again = other.begin(&thread, vec![records(&thread, 0, 9)]).unwrap();
+    assert_eq!(again.turns(), 2, "it was there, and is as it was");
+    other.append(&again, 2, 0, records(&thread, 2, 1)).unwrap();
+    other.release(again).unwrap();
+    let store = place.store();
+    assert_eq!(store.records(&thread, 0).unwrap(), turns[0]);
+    assert_eq!(store.records(&thread, 1).unwrap(), records(&thread, 1, 3));
+    assert_eq!(store.turns(&thread).unwrap(), 3);
+    assert_eq!(store.check().unwrap(), [""; 0]);
+}
+
+pub fn thread_that_cannot_be_begun_whole_is_not_begun(place: &Place) {
+    let (store, thread) = (place.store(), id("반쪽"));
+    let elsewhere = vec![records(&thread, 0, 3), records(&id("남의 것"), 1, 2)];
+    refused(store.begin(&thread, elsewhere), JournalErrorKind::Damaged);
+    assert_eq!(store.turns(&thread), Err(StoreError::NoThread { thread: thread.clone() }));
+    assert_eq!(store.list(&Query::default()).unwrap(), []);
+    let lease = store.begin(&thread, vec![records(&thread, 0, 3)]).unwrap();
+    store.release(lease).unwrap();
+    assert_eq!(place.store().records(&thread, 0).unwrap(), records(&thread, 0, 3));
+    assert_eq!(store.check().unwrap(), [""; 0]);
+}
+
+pub fn what_is_concluded_is_kept_noted_and_given_back(place: &Place) {
+    let (one, other, thread) = (place.store(), place.store(), id("끝"));
+    let whole = records(&thread, 0, 5);
+    let lease = one.begin(&thread, vec![whole[..2].to_vec()]).unwrap();
+    let stale = one.conclude(&lease, 0, 1, whole[1..3].to_vec(), &done("이른 답"));
+    refused(stale, JournalErrorKind::Stale);
+    one.conclude(&lease, 0, 2, whole[2..4].to_vec(), &done("답")).unwrap();
+    one.release(lease).unwrap();
+    let listed = other.list(&Query::default()).unwrap().pop().unwrap();
+    assert_eq!((listed.turns, listed.running, listed.standing), (1, false, done("답")));
+    assert_eq!(other.unnoted().unwrap(), []);
+    assert_eq!(other.records(&thread, 0).unwrap(), whole[..4]);
+    // Whoever goes on under the same lease after all is written down, and what was noted is no more.
+    let lease = claim(&*other, &thread);
+    other.append(&lease, 1, 0, records(&thread, 1, 1)).unwrap();
+    other.conclude(&lease, 1, 1, records(&thread, 1, 2)[1..].to_vec(), &done("둘째 답")).unwrap();
+    other.append(&lease, 2, 0, records(&thread, 2, 1)).unwrap();
+    other.release(lease).unwrap();
+    assert_eq!(one.unnoted().unwrap(), std::slice::from_ref(&thread));
+    one.release(claim(&*one, &thread)).unwrap();
+    assert_eq!((one.turns(&thread).unwrap(), one.check().unwrap()), (3, Vec::new()));
+}
+
+pub fn who_was_taken_over_concludes_nothing(place: &Place) {
+    if !place.takes_over {
+        return;
+    }
+    let (one, other, thread) = (place.store(), place.store(), id("늦은 끝"));
+    let whole = records(&thread, 0, 3);
+    let old = one.begin(&thread, vec![whole[..2].to_vec()]).unwrap();
+    let new = other.claim(&thread, Claim::TakeOver).unwrap();
+    refused(one.conclude(&old, 0, 2, whole[2..].to_vec(), &done("늦은 답")), Fenced);
+    one.release(old).unwrap();
+    assert_eq!(other.records(&thread, 0).unwrap(), whole[..2]);
+    let error = one.claim(&thread, Claim::Any).unwrap_err();
+    assert!(matches!(error, StoreError::AlreadyRunning { .. }), "{error}");
+    other.conclude(&new, 0, 2, whole[2..].to_vec(), &done("답")).unwrap();
+    other.release(new).unwrap();
+    assert_eq!(one.list(&Query::default()).unwrap()[0].standing, done("답"));
+}

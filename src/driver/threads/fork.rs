@@ -4,7 +4,7 @@ use super::Threads;
 use super::held::Held;
 use crate::driver::job::run_id;
 use crate::journal::{
-    Claim, Header, JournalError, Origin, Record, Standing, StoreError, ThreadId, fold, is_once,
+    Header, Journal, JournalError, Origin, Record, Standing, StoreError, ThreadId, fold, is_once,
 };
 
 impl Threads {
@@ -25,7 +25,7 @@ impl Threads {
     ) -> Result<(), StoreError> {
         let last = self.0.turns(from)?.saturating_sub(1);
         let turn = turn.unwrap_or(last);
-        let mut copies = Vec::new();
+        let (mut copies, mut standing) = (Vec::new(), None);
         for at in 0..=turn {
             let whole = self.0.records(from, at)?;
             let len = whole.len() as u64;
@@ -36,20 +36,16 @@ impl Threads {
             }
             let copy = copied(whole, most, from, to)?;
             // It must mean something before anybody goes on with it.
-            fold(copy.iter().cloned())?;
+            let folded = fold(copy.iter().cloned())?;
+            standing = Some((folded.len, Standing::of(&folded)));
             copies.push(copy);
         }
-        let held = Held::claim(&*self.0, to, Claim::New)?;
-        let written = (0..).zip(copies).try_for_each(|(turn, copy)| {
-            let folded = fold(copy.iter().cloned())?;
-            self.0.append(held.lease(), turn, 0, copy)?;
-            self.0.stands(held.lease(), turn, folded.len, &Standing::of(&folded))
-        });
-        // Half a copy would look like a whole one.
-        if written.is_err() {
-            let _ = held.delete();
+        let mut held = Held::begin(&*self.0, to, copies)?;
+        if let Some((len, standing)) = standing {
+            // It follows from the records: that it could not be noted is nobody's loss.
+            let _ = held.turn(turn).stands(len, &standing);
         }
-        written
+        Ok(())
     }
 }
 

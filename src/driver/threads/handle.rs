@@ -79,7 +79,25 @@ impl<'a> ThreadHandle<'a> {
     /// # Errors
     /// As [`ask`](ThreadHandle::ask).
     pub fn ask_with(self, agent: &Agent, mut input: Input) -> Result<Run, Stopped> {
-        let held = self.claim(Claim::Any)?;
+        let remembers = agent.rules().policy().memory == Memory::Thread;
+        let mut held = Held::new(self.store, self.thread);
+        if self.take_over {
+            held = self.claim(Claim::Any)?;
+        } else {
+            // Most threads are new: one that is, is begun with the first records of its run. Of one that
+            // is not, nothing was written or asked.
+            let mut first = input.clone();
+            if remembers {
+                remember(&mut first, &[]);
+            }
+            let ended = self.run(&mut held, 0, agent, first);
+            if let Some(refused) = held.refused() {
+                return Err(refused.into());
+            }
+            if held.turns() == 0 {
+                return ended;
+            }
+        }
         let turns = held.turns();
         if let Some(last) = turns.checked_sub(1) {
             let folded = fold(self.store.records(self.thread, last)?)?;
@@ -91,12 +109,16 @@ impl<'a> ThreadHandle<'a> {
                 Standing::Done { .. } | Standing::Failed { .. } | Standing::Damaged { .. } => {}
             }
         }
-        if agent.rules().policy().memory == Memory::Thread {
+        if remembers {
             remember(&mut input, &history(self.store, self.thread)?);
         }
-        let mut journal = held.turn(turns);
-        let job = agent.job(input).journal(&mut journal).turn(self.thread.as_str(), turns);
-        job.observer(self.observer).cancel(self.cancel).run()
+        self.run(&mut held, turns, agent, input)
+    }
+
+    fn run(&self, held: &mut Held<'a>, turn: u32, agent: &Agent, input: Input) -> Result<Run, Stopped> {
+        let mut journal = held.turn(turn);
+        let job = agent.job(input).journal(&mut journal).turn(self.thread.as_str(), turn);
+        job.observer(self.observer).cancel(self.cancel.clone()).run()
     }
 
     /// Goes on with the last turn.
@@ -128,7 +150,7 @@ impl<'a> ThreadHandle<'a> {
     /// # Errors
     /// [`Stopped::Ended`] where it has ended.
     pub fn cancel(self, reason: impl Into<String>) -> Result<(), Stopped> {
-        let held = self.claim(Claim::Known)?;
+        let mut held = self.claim(Claim::Known)?;
         let mut journal = held.last()?;
         resume::cancel(&mut journal, reason.into()).map(drop)
     }
@@ -138,7 +160,7 @@ impl<'a> ThreadHandle<'a> {
         agent: &Agent,
         says: impl for<'r> FnOnce(Resume<'r>) -> Resume<'r>,
     ) -> Result<Run, Stopped> {
-        let held = self.claim(Claim::Known)?;
+        let mut held = self.claim(Claim::Known)?;
         let mut journal = held.last()?;
         let resume = agent.resuming(&mut journal).changed(self.changed);
         let resume = says(resume.observer(self.observer).cancel(self.cancel));

@@ -4,43 +4,59 @@ use crate::journal::{
     Claim, Journal, JournalError, JournalErrorKind, Lease, Record, Standing, Store, StoreError, ThreadId,
 };
 
-/// A thread that this process has, until this is dropped.
+/// A thread that this process has, until this is dropped; or one that it begins with what is first
+/// appended.
 pub(super) struct Held<'a> {
     store: &'a dyn Store,
+    thread: &'a ThreadId,
     lease: Option<Lease>,
+    /// Why it could not be taken.
+    refused: Option<StoreError>,
 }
 
 impl<'a> Held<'a> {
-    pub fn claim(store: &'a dyn Store, thread: &ThreadId, claim: Claim) -> Result<Self, StoreError> {
-        Ok(Held { store, lease: Some(store.claim(thread, claim)?) })
+    pub fn claim(store: &'a dyn Store, thread: &'a ThreadId, claim: Claim) -> Result<Self, StoreError> {
+        let lease = Some(store.claim(thread, claim)?);
+        Ok(Held { store, thread, lease, refused: None })
     }
 
-    pub fn lease(&self) -> &Lease {
-        self.lease.as_ref().expect("taken only when this is dropped")
+    /// A thread that may not be there yet. It is taken with the first append, and begun with that where
+    /// it is not.
+    pub fn new(store: &'a dyn Store, thread: &'a ThreadId) -> Self {
+        Held { store, thread, lease: None, refused: None }
+    }
+
+    /// Begins a thread with its first turns.
+    pub fn begin(
+        store: &'a dyn Store,
+        thread: &'a ThreadId,
+        turns: Vec<Vec<Record>>,
+    ) -> Result<Self, StoreError> {
+        let held = Held { store, thread, lease: Some(store.begin(thread, turns)?), refused: None };
+        match held.turns() {
+            0 => Ok(held),
+            _ => Err(StoreError::Exists { thread: thread.clone() }),
+        }
     }
 
     /// How many turns the thread had when it was claimed.
     pub fn turns(&self) -> u32 {
-        self.lease().turns
+        self.lease.as_ref().map_or(0, |lease| lease.turns)
     }
 
-    pub fn turn(&self, turn: u32) -> TurnJournal<'_> {
-        TurnJournal { store: self.store, lease: self.lease(), turn }
+    pub fn turn(&mut self, turn: u32) -> TurnJournal<'_, 'a> {
+        TurnJournal { held: self, turn }
     }
 
-    pub fn last(&self) -> Result<TurnJournal<'_>, StoreError> {
-        let missing = || StoreError::NoThread { thread: self.lease().thread().clone() };
-        Ok(self.turn(self.turns().checked_sub(1).ok_or_else(missing)?))
+    pub fn last(&mut self) -> Result<TurnJournal<'_, 'a>, StoreError> {
+        let missing = || StoreError::NoThread { thread: self.thread.clone() };
+        let last = self.turns().checked_sub(1).ok_or_else(missing)?;
+        Ok(self.turn(last))
     }
-}
 
-impl Held<'_> {
-    /// Deletes the thread.
-    pub fn delete(mut self) -> Result<(), StoreError> {
-        match self.lease.take() {
-            Some(lease) => self.store.delete(lease),
-            None => Ok(()),
-        }
+    /// Why the thread could not be taken, where that was it.
+    pub fn refused(&mut self) -> Option<StoreError> {
+        self.refused.take()
     }
 }
 
@@ -54,23 +70,52 @@ impl Drop for Held<'_> {
 }
 
 /// One turn of a thread, as the journal of its run.
-pub(super) struct TurnJournal<'a> {
-    store: &'a dyn Store,
-    lease: &'a Lease,
+pub(super) struct TurnJournal<'h, 'a> {
+    held: &'h mut Held<'a>,
     turn: u32,
 }
 
-impl Journal for TurnJournal<'_> {
+impl Journal for TurnJournal<'_, '_> {
     fn append(&mut self, index: u64, records: Vec<Record>) -> Result<(), JournalError> {
-        self.store.append(self.lease, self.turn, index, records).map_err(as_journal)
+        let Held { store, thread, lease, refused } = &mut *self.held;
+        match lease {
+            Some(lease) => store.append(lease, self.turn, index, records).map_err(as_journal),
+            None => match store.begin(thread, vec![records]) {
+                Ok(taken) => {
+                    let there = taken.turns > 0;
+                    *lease = Some(taken);
+                    let exists = || as_journal(StoreError::Exists { thread: thread.clone() });
+                    if there { Err(exists()) } else { Ok(()) }
+                }
+                Err(error) => {
+                    *refused = Some(error.clone());
+                    Err(as_journal(error))
+                }
+            },
+        }
     }
 
     fn records(&self) -> Result<Vec<Record>, JournalError> {
-        self.store.records(self.lease.thread(), self.turn).map_err(as_journal)
+        self.held.store.records(self.held.thread, self.turn).map_err(as_journal)
     }
 
     fn stands(&mut self, index: u64, standing: &Standing) -> Result<(), JournalError> {
-        self.store.stands(self.lease, self.turn, index, standing).map_err(as_journal)
+        let Some(lease) = &self.held.lease else { return Ok(()) };
+        self.held.store.stands(lease, self.turn, index, standing).map_err(as_journal)
+    }
+
+    fn conclude(
+        &mut self,
+        index: u64,
+        records: Vec<Record>,
+        standing: &Standing,
+    ) -> Result<(), JournalError> {
+        match &self.held.lease {
+            Some(lease) => {
+                self.held.store.conclude(lease, self.turn, index, records, standing).map_err(as_journal)
+            }
+            None => self.append(index, records),
+        }
     }
 }
 

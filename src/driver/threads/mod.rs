@@ -12,7 +12,7 @@ pub use handle::{ThreadHandle, history};
 use held::Held;
 
 use crate::journal::{
-    Claim, Folded, JournalErrorKind, Listed, Query, Standing, Store, StoreError, ThreadId, fold,
+    Claim, Folded, Journal, JournalErrorKind, Listed, Query, Standing, Store, StoreError, ThreadId, fold,
 };
 
 /// The threads of a store.
@@ -82,9 +82,9 @@ impl Threads {
         let Some(turn) = self.0.turns(thread)?.checked_sub(1) else { return Ok(()) };
         let folded = fold(self.0.records(thread, turn)?)?;
         let standing = Standing::of(&folded);
-        let held = Held::claim(&*self.0, thread, Claim::Known)?;
+        let mut held = Held::claim(&*self.0, thread, Claim::Known)?;
         // A note of fewer records than there are by now is none.
-        self.0.stands(held.lease(), turn, folded.len, &standing)
+        Ok(held.turn(turn).stands(folded.len, &standing)?)
     }
 
     /// A turn of a thread, folded; the last where none is named.

@@ -69,16 +69,23 @@ pub struct Listed {
 impl Listed {
     /// What an order goes by.
     pub fn key(&self, order: Order) -> u64 {
-        match (order, &self.standing) {
-            (Order::Newest, _) => self.updated,
-            (Order::LongestWaiting, Standing::Waiting { since, .. }) if *since > 0 => *since,
-            (Order::LongestWaiting, _) => self.updated,
+        match order {
+            Order::Newest => self.updated,
+            Order::LongestWaiting => waits(&self.standing, self.updated),
         }
     }
 
     /// Its place in a list.
     pub fn cursor(&self, order: Order) -> Cursor {
         Cursor { at: self.key(order), thread: self.thread.clone() }
+    }
+}
+
+/// Since when a thread has waited for a person.
+pub(super) fn waits(standing: &Standing, updated: u64) -> u64 {
+    match standing {
+        Standing::Waiting { since, .. } if *since > 0 => *since,
+        _ => updated,
     }
 }
 

@@ -46,6 +46,28 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Where the store cannot be written.
     fn release(&self, lease: Lease) -> Result<(), StoreError>;
 
+    /// Takes a thread, and where there is none of this name, begins it with its first turns, each from
+    /// its header on: all of that or, where the store can, nothing. Where there is one, nothing is
+    /// written; the lease says how many turns it has.
+    ///
+    /// # Errors
+    /// [`StoreError::AlreadyRunning`] where somebody has it, and as [`append`](Store::append).
+    fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
+        let lease = self.claim(thread, Claim::Any)?;
+        if lease.turns > 0 {
+            return Ok(lease);
+        }
+        let append = |(turn, records)| self.append(&lease, turn, 0, records);
+        match (0..).zip(turns).try_for_each(append) {
+            Ok(()) => Ok(lease),
+            Err(error) => {
+                // Half of a thread would look like a whole one.
+                let _ = self.delete(lease);
+                Err(error)
+            }
+        }
+    }
+
     /// Appends records to a turn, the first at this index; all of them or, where the writer is stopped
     /// meanwhile, the first few. Costs the same for the thousandth record as for the first.
     ///
@@ -60,6 +82,25 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// # Errors
     /// As [`append`](Store::append).
     fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &Standing) -> Result<(), StoreError>;
+
+    /// Appends what is, as far as its writer knows, the last under a lease, and notes where the turn stands
+    /// after it. A store may give the thread back with that; the lease is to be released in any case.
+    ///
+    /// # Errors
+    /// As [`append`](Store::append). That the note could not be written is none: it follows from the records.
+    fn conclude(
+        &self,
+        lease: &Lease,
+        turn: u32,
+        index: u64,
+        records: Vec<Record>,
+        standing: &Standing,
+    ) -> Result<(), StoreError> {
+        let after = index + records.len() as u64;
+        self.append(lease, turn, index, records)?;
+        let _ = self.stands(lease, turn, after, standing);
+        Ok(())
+    }
 
     /// How many turns a thread has.
     ///
@@ -144,6 +185,11 @@ impl Lease {
     /// The thread.
     pub fn thread(&self) -> &ThreadId {
         &self.thread
+    }
+
+    /// How many turns the thread had when it was taken.
+    pub fn turns(&self) -> u32 {
+        self.turns
     }
 }
 

@@ -3,18 +3,19 @@
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::super::list::title;
 use super::Inner;
 use super::fault::Fault;
+use super::note::Note;
 use super::records::{Before, MOST_TURNS, before, fits, of_turn, place, within};
 use super::row::Row;
+use super::specs::Specs;
 use super::tx::Tx;
 use crate::journal::seal::{self, Seal};
-use crate::journal::threads::{belongs, fenced, now};
-use crate::journal::{Lease, Record, Standing};
+use crate::journal::threads::{belongs, fenced};
+use crate::journal::{Lease, Record, Standing, ThreadId};
 
 /// Where this handle ended its last append under a lease.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     thread: i64,
     epoch: u64,
@@ -26,50 +27,23 @@ pub(super) struct Head {
 
 impl Inner {
     pub fn append(&mut self, lease: &Lease, turn: u32, index: u64, new: &[Record]) -> Result<(), Fault> {
-        let head = self.heads.remove(&lease.thread).filter(|head| head.is_at(lease, turn, index));
-        if let Some(head) = head
-            && self.append_to(head, lease, new)?
-        {
-            return Ok(());
+        if let Some(head) = self.heads.get_mut(&lease.thread).filter(|head| head.is_at(lease, turn, index)) {
+            match append_to(&self.conn, head, lease, new) {
+                Ok(Some(end)) => {
+                    *head = end;
+                    self.notes.remove(&lease.thread);
+                    return Ok(());
+                }
+                Ok(None) => {}
+                Err(fault) => {
+                    self.heads.remove(&lease.thread);
+                    return Err(fault);
+                }
+            }
         }
+        self.heads.remove(&lease.thread);
+        self.concluded.remove(&lease.thread);
         self.append_after_a_look(lease, turn, index, new)
-    }
-
-    /// Appends where the last append ended, in one statement that also looks whether the lease still holds.
-    /// Gives whether it did: where not, or where it is not for this to do, nothing was appended.
-    fn append_to(&mut self, mut head: Head, lease: &Lease, new: &[Record]) -> Result<bool, Fault> {
-        let sql = match new {
-            [one] if is_small(one) => ONE,
-            [one, two] if is_small(one) && is_small(two) => TWO,
-            _ => return Ok(false),
-        };
-        let mut insert = self.conn.prepare_cached(sql)?;
-        let holds = [head.thread, i64::from(head.turn) + 1];
-        let (mut bodies, mut seals) = ([Vec::new(), Vec::new()], [head.seal; 2]);
-        insert.raw_bind_parameter(1, holds[0])?;
-        insert.raw_bind_parameter(2, head.epoch)?;
-        insert.raw_bind_parameter(3, holds[1])?;
-        for (nth, record) in new.iter().enumerate() {
-            belongs(record, &lease.thread, head.turn, head.len)?;
-            bodies[nth] = seal::written(head.len, record)?;
-            head.seal = head.seal.with(&bodies[nth]);
-            seals[nth] = head.seal;
-            let at = place(head.thread, head.turn) + i64::from(within(head.len)?);
-            let body = ToSqlOutput::Borrowed(ValueRef::Text(&bodies[nth]));
-            insert.raw_bind_parameter(4 + 3 * nth, at)?;
-            insert.raw_bind_parameter(5 + 3 * nth, seals[nth].bytes())?;
-            insert.raw_bind_parameter(6 + 3 * nth, body)?;
-            head.len += 1;
-        }
-        match insert.raw_execute() {
-            Ok(0) => return Ok(false),
-            Err(error) if is_taken(&error) => return Ok(false),
-            done => done?,
-        };
-        drop(insert);
-        self.notes.remove(&lease.thread);
-        self.heads.insert(lease.thread.clone(), head);
-        Ok(true)
     }
 
     fn append_after_a_look(
@@ -88,21 +62,12 @@ impl Inner {
         };
         let before = found.filter(|before| before.epoch == lease.epoch);
         let before = before.ok_or_else(|| fenced(&lease.thread))?;
-        let mut seal =
-            fits(conn, &before, turn, index).map_err(|error| of_turn(error, &lease.thread, turn))?;
+        let seal = fits(conn, &before, turn, index).map_err(|error| of_turn(error, &lease.thread, turn))?;
         if new.is_empty() {
             return Ok(());
         }
-        let from = place(before.thread, turn);
-        let mut insert = conn.prepare_cached("INSERT INTO record (at, seal, body) VALUES (?1, ?2, ?3)")?;
-        for (index, record) in (index..).zip(new) {
-            belongs(record, &lease.thread, turn, index)?;
-            let body = self.specs.written(conn, index, record)?;
-            seal = seal.with(&body);
-            let at = from + i64::from(within(index)?);
-            let body = ToSqlOutput::Borrowed(ValueRef::Text(&body));
-            insert.execute(params![at, seal.bytes(), body])?;
-        }
+        let head = Head { thread: before.thread, epoch: lease.epoch, turn, len: index, seal };
+        let head = head.append(conn, &mut self.specs, &lease.thread, new)?;
         if turn == before.turns || before.first {
             let row = begun(conn, row, lease, turn, new)?;
             tx.commit()?;
@@ -111,9 +76,38 @@ impl Inner {
             tx.commit()?;
         }
         self.notes.remove(&lease.thread);
-        let (thread, epoch, len) = (before.thread, lease.epoch, index + new.len() as u64);
-        self.heads.insert(lease.thread.clone(), Head { thread, epoch, turn, len, seal });
+        self.heads.insert(lease.thread.clone(), head);
         Ok(())
+    }
+
+    /// Appends the last records, notes where the thread stands and gives it back, all in one transaction.
+    /// Gives whether it did: where this handle did not make the last append, or the lease does not hold any
+    /// more, or something is at the place already, nothing was done.
+    pub fn conclude(
+        &mut self,
+        lease: &Lease,
+        turn: u32,
+        index: u64,
+        new: &[Record],
+        standing: &Standing,
+    ) -> Result<bool, Fault> {
+        let head = self.heads.remove(&lease.thread).filter(|head| head.is_at(lease, turn, index));
+        let row = self.rows.remove(&lease.thread).filter(|row| row.epoch == lease.epoch);
+        let (Some(head), Some(mut row)) = (head, row) else { return Ok(false) };
+        let tx = Tx::writing(&self.conn)?;
+        let head = match head.append(&self.conn, &mut self.specs, &lease.thread, new) {
+            Err(Fault::Sql(error)) if is_taken(&error) => return Ok(false),
+            appended => appended?,
+        };
+        row.holder = None;
+        let note = Note::new(lease.epoch, turn, head.len, head.seal.bytes(), standing);
+        if !note.write(&self.conn, &mut row)? {
+            return Ok(false);
+        }
+        tx.commit()?;
+        self.notes.remove(&lease.thread);
+        self.concluded.insert(lease.thread.clone(), lease.epoch);
+        Ok(true)
     }
 
     /// The seal of a turn after so many records, where they are all of the last turn's.
@@ -135,13 +129,39 @@ impl Inner {
 }
 
 impl Head {
+    /// Before the first record of a turn.
+    pub fn begin(row: &Row, turn: u32) -> Self {
+        Head { thread: row.id, epoch: row.epoch, turn, len: 0, seal: Seal::new() }
+    }
+
     fn is_at(&self, lease: &Lease, turn: u32, index: u64) -> bool {
         self.epoch == lease.epoch && self.turn == turn && self.len == index
     }
+
+    /// Inserts records here, in a transaction that knows that the lease holds.
+    pub fn append(
+        mut self,
+        conn: &Connection,
+        specs: &mut Specs,
+        thread: &ThreadId,
+        new: &[Record],
+    ) -> Result<Self, Fault> {
+        let mut insert = conn.prepare_cached("INSERT INTO record (at, seal, body) VALUES (?1, ?2, ?3)")?;
+        for record in new {
+            belongs(record, thread, self.turn, self.len)?;
+            let body = specs.written(conn, self.len, record)?;
+            self.seal = self.seal.with(&body);
+            let at = place(self.thread, self.turn) + i64::from(within(self.len)?);
+            let body = ToSqlOutput::Borrowed(ValueRef::Text(&body));
+            insert.execute(params![at, self.seal.bytes(), body])?;
+            self.len += 1;
+        }
+        Ok(self)
+    }
 }
 
-/// `turns` is no bare column here: SQLite would read the statement anew for every number, to see whether
-/// a list's index fits.
+/// `turns` is no bare column here: as one, in a statement that a list's index could serve, an append took
+/// several times as long.
 const ONE: &str = "INSERT INTO record (at, seal, body) SELECT ?4, ?5, ?6 FROM thread \
      WHERE id = ?1 AND epoch = ?2 AND written = ?2 AND noted = 0 AND turns + 0 = ?3";
 
@@ -149,6 +169,39 @@ const TWO: &str = "INSERT INTO record (at, seal, body) SELECT ?4, ?5, ?6 FROM th
      WHERE id = ?1 AND epoch = ?2 AND written = ?2 AND noted = 0 AND turns + 0 = ?3 \
      UNION ALL SELECT ?7, ?8, ?9 FROM thread \
      WHERE id = ?1 AND epoch = ?2 AND written = ?2 AND noted = 0 AND turns + 0 = ?3";
+
+/// Appends where the last append ended, in one statement that also looks whether the lease still holds.
+/// Gives where it ends; nothing where it does not hold, or where this is not for it to do, and then
+/// nothing was appended.
+fn append_to(conn: &Connection, head: &Head, lease: &Lease, new: &[Record]) -> Result<Option<Head>, Fault> {
+    let sql = match new {
+        [one] if is_small(one) => ONE,
+        [one, two] if is_small(one) && is_small(two) => TWO,
+        _ => return Ok(None),
+    };
+    let mut insert = conn.prepare_cached(sql)?;
+    let mut head = *head;
+    insert.raw_bind_parameter(1, head.thread)?;
+    insert.raw_bind_parameter(2, head.epoch)?;
+    insert.raw_bind_parameter(3, i64::from(head.turn) + 1)?;
+    for (nth, record) in new.iter().enumerate() {
+        belongs(record, &lease.thread, head.turn, head.len)?;
+        let body = seal::written(head.len, record)?;
+        head.seal = head.seal.with(&body);
+        let at = place(head.thread, head.turn) + i64::from(within(head.len)?);
+        // SQLite copies what is bound: one buffer of bytes at a time.
+        let body = ToSqlOutput::Borrowed(ValueRef::Text(&body));
+        insert.raw_bind_parameter(4 + 3 * nth, at)?;
+        insert.raw_bind_parameter(5 + 3 * nth, head.seal.bytes())?;
+        insert.raw_bind_parameter(6 + 3 * nth, body)?;
+        head.len += 1;
+    }
+    match insert.raw_execute() {
+        Ok(0) => Ok(None),
+        Err(error) if is_taken(&error) => Ok(None),
+        done => Ok(done.map(|_| Some(head))?),
+    }
+}
 
 /// Whether a record holds no spec.
 fn is_small(record: &Record) -> bool {
@@ -173,14 +226,9 @@ fn begun(
         None => Row::find(conn, &lease.thread)?,
     };
     let mut row = found.ok_or_else(|| fenced(&lease.thread))?;
-    (row.updated, row.written) = (now(), lease.epoch);
-    (row.noted, row.standing) = (false, Standing::Unfinished);
-    row.turns = row.turns.max(turn + 1);
-    if row.created == 0 {
-        row.created = row.updated;
-        if let Some(Record::Header(header)) = new.first() {
-            row.title = title(&header.input.question);
-        }
+    if turn >= row.turns {
+        row.keep_end(conn)?;
     }
+    row.goes_on(turn as usize, new.first())?;
     if row.save(conn)? { Ok(row) } else { Err(fenced(&lease.thread).into()) }
 }

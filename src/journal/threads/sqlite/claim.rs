@@ -4,6 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
+use super::append::Head;
 use super::fault::Fault;
 use super::holder::{self, Holder};
 use super::note::Note;
@@ -11,46 +12,14 @@ use super::row::Row;
 use super::tx::Tx;
 use super::{Inner, records};
 use crate::journal::threads::{fenced, now};
-use crate::journal::{Claim, Lease, StoreError, ThreadId};
+use crate::journal::{Claim, Lease, Record, StoreError, ThreadId};
 
 impl Inner {
     pub fn claim(&mut self, thread: &ThreadId, claim: Claim) -> Result<Lease, Fault> {
         let Inner { conn, folder, holder, rows, unreleased, .. } = self;
         let tx = Tx::writing(conn)?;
-        for lease in unreleased.iter() {
-            give_back(conn, lease, None, None)?;
-        }
-        let found = Row::find(conn, thread)?;
-        let known = found.as_ref().is_some_and(|row| row.turns > 0);
-        match claim {
-            Claim::New if known => return Err(StoreError::Exists { thread: thread.clone() }.into()),
-            Claim::Known | Claim::TakeOver if !known => {
-                return Err(StoreError::NoThread { thread: thread.clone() }.into());
-            }
-            _ => {}
-        }
-        if claim != Claim::TakeOver
-            && let Some(id) = found.as_ref().and_then(|row| row.holder.as_deref())
-            && let Some(holder) = alive(folder, holder.as_ref(), id)?
-        {
-            return Err(StoreError::AlreadyRunning { thread: thread.clone(), holder }.into());
-        }
-        let own = match holder {
-            Some(own) => own,
-            None => holder.insert(Holder::new(folder)?),
-        };
-        let row = match found {
-            Some(mut row) => {
-                (row.epoch, row.holder) = (row.epoch + 1, Some(own.id.clone()));
-                row.save_holder(conn)?;
-                row
-            }
-            None => {
-                let mut row = Row::new(thread, first_epoch(), own.id.clone());
-                row.insert(conn)?;
-                row
-            }
-        };
+        let mut row = take(conn, folder, holder, unreleased, thread, claim)?;
+        row.keep(conn)?;
         tx.commit()?;
         unreleased.clear();
         let (epoch, turns) = (row.epoch, row.turns);
@@ -58,7 +27,41 @@ impl Inner {
         Ok(Lease { thread: thread.clone(), epoch, turns, lock: None })
     }
 
+    /// Takes a thread and, where there is none, writes its first turns down, all in one transaction.
+    pub fn begin(&mut self, thread: &ThreadId, turns: &[Vec<Record>]) -> Result<Lease, Fault> {
+        let Inner { conn, folder, holder, rows, unreleased, specs, heads, .. } = self;
+        let tx = Tx::writing(conn)?;
+        let last = turns.len().saturating_sub(1);
+        let first = turns.iter().flatten().next();
+        let mut row = Row::new(thread, first_epoch(), own(folder, holder)?.to_owned());
+        row.goes_on(last, first)?;
+        let mut found = 0;
+        if !unreleased.is_empty() || !row.insert(conn)? {
+            row = take(conn, folder, holder, unreleased, thread, Claim::Any)?;
+            found = row.turns;
+            row.keep(conn)?;
+            if found == 0 {
+                row.goes_on(last, first)?;
+                row.save(conn)?;
+            }
+        }
+        let mut head = None;
+        for (turn, records) in (0..).zip(turns).filter(|_| found == 0) {
+            head = Some(Head::begin(&row, turn).append(conn, specs, thread, records)?);
+        }
+        tx.commit()?;
+        unreleased.clear();
+        heads.remove(thread);
+        heads.extend(head.map(|head| (thread.clone(), head)));
+        let epoch = row.epoch;
+        rows.insert(thread.clone(), row);
+        Ok(Lease { thread: thread.clone(), epoch, turns: found, lock: None })
+    }
+
     pub fn release(&mut self, lease: Lease) -> Result<(), Fault> {
+        if self.concluded.remove(&lease.thread) == Some(lease.epoch) {
+            return Ok(());
+        }
         let note = self.notes.get(&lease.thread).filter(|note| note.epoch == lease.epoch);
         let row = self.rows.remove(&lease.thread).filter(|row| row.epoch == lease.epoch);
         let released = Tx::writing(&self.conn).and_then(|tx| {
@@ -91,6 +94,50 @@ impl Inner {
         self.heads.remove(&lease.thread);
         Ok(())
     }
+}
+
+/// The row of a thread with this handle as its holder, not written down yet. What this handle could not
+/// give back before is given back first.
+fn take(
+    conn: &Connection,
+    folder: &Path,
+    holder: &mut Option<Holder>,
+    unreleased: &[Lease],
+    thread: &ThreadId,
+    claim: Claim,
+) -> Result<Row, Fault> {
+    for lease in unreleased {
+        give_back(conn, lease, None, None)?;
+    }
+    let found = Row::find(conn, thread)?;
+    let known = found.as_ref().is_some_and(|row| row.turns > 0);
+    match claim {
+        Claim::New if known => return Err(StoreError::Exists { thread: thread.clone() }.into()),
+        Claim::Known | Claim::TakeOver if !known => {
+            return Err(StoreError::NoThread { thread: thread.clone() }.into());
+        }
+        _ => {}
+    }
+    if claim != Claim::TakeOver
+        && let Some(id) = found.as_ref().and_then(|row| row.holder.as_deref())
+        && let Some(holder) = alive(folder, holder.as_ref(), id)?
+    {
+        return Err(StoreError::AlreadyRunning { thread: thread.clone(), holder }.into());
+    }
+    let own = own(folder, holder)?.to_owned();
+    Ok(match found {
+        Some(row) => Row { epoch: row.epoch + 1, holder: Some(own), ..row },
+        None => Row::new(thread, first_epoch(), own),
+    })
+}
+
+/// This handle's name as a holder.
+fn own<'h>(folder: &Path, holder: &'h mut Option<Holder>) -> Result<&'h str, Fault> {
+    let own = match holder {
+        Some(own) => own,
+        None => holder.insert(Holder::new(folder)?),
+    };
+    Ok(&own.id)
 }
 
 /// Gives a thread back, where the lease still holds, with where it stands.

@@ -65,7 +65,7 @@ impl Inner {
     }
 }
 
-/// A query as SQL and its values.
+/// A query as SQL and its values, a mark each.
 fn asked(query: &Query) -> (String, Vec<Value>) {
     let text = |text: &str| Value::Text(text.to_owned());
     let whole = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
@@ -73,27 +73,38 @@ fn asked(query: &Query) -> (String, Vec<Value>) {
         Order::Newest => ("updated", '<', "DESC"),
         Order::LongestWaiting => ("waits", '>', "ASC"),
     };
-    let mut sql = format!("SELECT {COLUMNS} FROM thread WHERE turns > 0");
+    let mut sql = String::new();
     let mut values = Vec::new();
-    if query.statuses == ["waiting", "in_doubt"] {
+    let mut mark = |value| {
+        values.push(value);
+        format!("?{}", values.len())
+    };
+    let for_people = query.statuses == ["waiting", "in_doubt"];
+    if for_people {
         // As the index has it.
         sql += &format!(" AND {FOR_PEOPLE}");
     } else if !query.statuses.is_empty() {
-        let marks = vec!["?"; query.statuses.len()].join(", ");
-        sql += &format!(" AND status IN ({marks})");
-        values.extend(query.statuses.iter().map(|status| text(status)));
+        let marks: Vec<_> = query.statuses.iter().map(|status| mark(text(status))).collect();
+        sql += &format!(" AND status IN ({})", marks.join(", "));
     }
     if !query.prefix.is_empty() {
         // By letters, not by LIKE: in a name, `%` and `_` are themselves.
-        sql += " AND name >= ? AND substr(name, 1, ?) = ?";
-        let letters = whole(query.prefix.chars().count() as u64);
-        values.extend([text(&query.prefix), letters, text(&query.prefix)]);
+        let (prefix, letters) = (mark(text(&query.prefix)), mark(whole(query.prefix.chars().count() as u64)));
+        sql += &format!(" AND name >= {prefix} AND substr(name, 1, {letters}) = {prefix}");
     }
     if let Some(after) = &query.after {
-        sql += &format!(" AND {key} {further}= ? AND ({key} {further} ? OR name > ?)");
-        values.extend([whole(after.at), whole(after.at), text(after.thread.as_str())]);
+        let (at, name) = (mark(whole(after.at)), mark(text(after.thread.as_str())));
+        sql += &format!(" AND {key} {further}= {at} AND ({key} {further} {at} OR name > {name})");
     }
-    sql += &format!(" ORDER BY {key} {direction}, name LIMIT ?");
-    values.push(whole(query.limit as u64));
+    let select = format!("SELECT {COLUMNS} FROM thread WHERE turns > 0{sql}");
+    let limit = mark(whole(query.limit as u64));
+    let order = format!("ORDER BY {key} {direction}, name LIMIT {limit}");
+    let sql = match query.order {
+        // Each half comes in its order out of the index, and the two are merged.
+        Order::Newest if !for_people => {
+            format!("{select} AND noted = 0 UNION ALL {select} AND noted = 1 {order}")
+        }
+        _ => format!("{select} {order}"),
+    };
     (sql, values)
 }

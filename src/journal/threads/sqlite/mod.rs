@@ -74,6 +74,8 @@ struct Inner {
     /// Where the threads end that this handle has written to.
     heads: BTreeMap<ThreadId, Head>,
     specs: Specs,
+    /// The threads, with the epochs of their leases, that were given back with their last records.
+    concluded: BTreeMap<ThreadId, u64>,
     /// What could not be given back, for want of space perhaps: it is with the next claim.
     unreleased: Vec<Lease>,
 }
@@ -111,6 +113,7 @@ impl SqliteStore {
             rows: BTreeMap::new(),
             heads: BTreeMap::new(),
             specs: Specs::default(),
+            concluded: BTreeMap::new(),
             unreleased: Vec::new(),
         };
         Ok(SqliteStore { path, inner: Mutex::new(inner) })
@@ -145,6 +148,27 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
         self.with(|inner| inner.claim(thread, claim))
+    }
+
+    fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
+        self.with(|inner| inner.begin(thread, &turns))
+    }
+
+    fn conclude(
+        &self,
+        lease: &Lease,
+        turn: u32,
+        index: u64,
+        records: Vec<Record>,
+        standing: &Standing,
+    ) -> Result<(), StoreError> {
+        self.with(|inner| {
+            if !inner.conclude(lease, turn, index, &records, standing)? {
+                inner.append(lease, turn, index, &records)?;
+                let _ = inner.stands(lease, turn, index + records.len() as u64, standing);
+            }
+            Ok(())
+        })
     }
 
     fn release(&self, lease: Lease) -> Result<(), StoreError> {

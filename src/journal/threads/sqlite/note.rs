@@ -1,12 +1,11 @@
 //! Where a thread stands, kept in memory until the thread is given back, so that both are one write. Where
 //! the process ends before, it is worked out from the records.
 
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
 use super::Inner;
 use super::fault::Fault;
-use super::records::{place, turn_place};
-use super::row::Row;
+use super::row::{End, Row};
 use super::tx::Tx;
 use crate::journal::threads::now;
 use crate::journal::{Lease, Standing};
@@ -16,13 +15,16 @@ use crate::journal::{Lease, Standing};
 pub(super) struct Note {
     pub epoch: u64,
     turn: u32,
-    /// How many records there were, and the seal of the last.
-    records: u64,
-    seal: Vec<u8>,
+    end: End,
     standing: Standing,
 }
 
 impl Note {
+    pub fn new(epoch: u64, turn: u32, records: u64, seal: &[u8], standing: &Standing) -> Self {
+        let end = End { records, seal: seal.to_vec() };
+        Note { epoch, turn, end, standing: standing.clone() }
+    }
+
     /// Writes it down, with the thread's row, where it is still that of all records. Gives whether it was.
     pub fn write(&self, conn: &Connection, row: &mut Row) -> Result<bool, Fault> {
         if row.epoch != self.epoch || row.turns != self.turn + 1 {
@@ -32,21 +34,15 @@ impl Note {
             row.updated = now();
         }
         (row.noted, row.standing) = (true, self.standing.clone());
-        if !row.save(conn)? {
-            return Ok(false);
-        }
-        let sql = "INSERT OR REPLACE INTO turn (at, records, seal) VALUES (?1, ?2, ?3)";
-        let at = turn_place(place(row.id, self.turn));
-        conn.prepare_cached(sql)?.execute(params![at, self.records, self.seal])?;
-        Ok(true)
+        row.last = Some(self.end.clone());
+        row.save(conn)
     }
 }
 
 impl Inner {
     pub fn stands(&mut self, lease: &Lease, turn: u32, index: u64, standing: &Standing) -> Result<(), Fault> {
         if let Some(seal) = self.seal_of_all(lease, turn, index)? {
-            let (epoch, standing) = (lease.epoch, standing.clone());
-            let note = Note { epoch, turn, records: index, seal, standing };
+            let note = Note::new(lease.epoch, turn, index, &seal, standing);
             self.notes.insert(lease.thread.clone(), note);
         }
         Ok(())

@@ -18,19 +18,22 @@ const APPLICATION: i32 = 0x706c_616e;
 /// for the version of what is in the records.
 const VERSION: i32 = 1;
 
-/// The tables, and what lists go by: all threads by their time, those that wait for a person by theirs.
+/// The tables, and what lists go by: threads by their time, those of which it is noted where they stand and
+/// those of which it is not; those that wait for a person by theirs.
 ///
 /// A record's place is one number, of its thread, its turn and its index. So an append goes to the end of
-/// one page, and a turn is read in one sweep.
+/// one page, and a turn is read in one sweep. How a turn ended is noted in its thread's row, and in `turn`
+/// when the next begins.
 const TABLES: [&str; 6] = [
     "CREATE TABLE thread (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, \
      turns INTEGER NOT NULL, created INTEGER NOT NULL, updated INTEGER NOT NULL, epoch INTEGER NOT NULL, \
      written INTEGER NOT NULL, holder TEXT, noted INTEGER NOT NULL, standing TEXT NOT NULL, \
-     seal BLOB NOT NULL, status TEXT NOT NULL, waits INTEGER NOT NULL) STRICT",
+     records INTEGER NOT NULL, last BLOB NOT NULL, seal BLOB NOT NULL, status TEXT NOT NULL, \
+     waits INTEGER NOT NULL) STRICT",
     "CREATE TABLE turn (at INTEGER PRIMARY KEY, records INTEGER NOT NULL, seal BLOB NOT NULL) STRICT",
     "CREATE TABLE record (at INTEGER PRIMARY KEY, seal BLOB NOT NULL, body TEXT NOT NULL) STRICT",
     "CREATE TABLE spec (digest BLOB PRIMARY KEY, text TEXT NOT NULL) STRICT, WITHOUT ROWID",
-    "CREATE INDEX thread_newest ON thread (updated DESC, name) WHERE turns > 0",
+    "CREATE INDEX thread_newest ON thread (noted, updated DESC, name) WHERE turns > 0",
     "CREATE INDEX thread_waiting ON thread (waits, name) WHERE status IN ('waiting', 'in_doubt')",
 ];
 

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::Inner;
 use super::fault::Fault;
-use super::row::Row;
+use super::row::{End, Row};
 use super::specs::Specs;
 use super::tx::Tx;
 use crate::journal::seal::{self, Seal};
@@ -44,7 +44,7 @@ impl Inner {
         if turn >= row.turns {
             return Err(StoreError::NoTurn { thread: thread.clone(), turn, turns: row.turns }.into());
         }
-        read(&self.conn, &mut self.specs, row.id, thread, turn).map_err(|fault| match fault {
+        read(&self.conn, &mut self.specs, &row, turn).map_err(|fault| match fault {
             Fault::Store(StoreError::Journal(error)) => of_turn(error, thread, turn).into(),
             other => other,
         })
@@ -57,6 +57,10 @@ pub(super) fn known(conn: &Connection, thread: &ThreadId) -> Result<Row, Fault> 
     row.ok_or_else(|| StoreError::NoThread { thread: thread.clone() }.into())
 }
 
+pub(super) fn too_many() -> JournalError {
+    JournalError::at(0, format!("a thread has no more than {MOST_TURNS} turns"))
+}
+
 /// What stands before a place, and whether something stands at it.
 pub(super) fn before(
     conn: &Connection,
@@ -65,7 +69,7 @@ pub(super) fn before(
     index: u64,
 ) -> Result<Option<Before>, Fault> {
     if turn >= MOST_TURNS {
-        return Err(JournalError::at(0, format!("a thread has no more than {MOST_TURNS} turns")).into());
+        return Err(too_many().into());
     }
     // No index is so great that it cannot be too great.
     let at = place(0, turn) + i64::from(within(index.min(MOST_RECORDS - 1))?);
@@ -119,18 +123,12 @@ pub(super) fn fits(conn: &Connection, before: &Before, turn: u32, index: u64) ->
 }
 
 /// Reads a turn, and whether it is as it was written.
-fn read(
-    conn: &Connection,
-    specs: &mut Specs,
-    thread: i64,
-    name: &ThreadId,
-    turn: u32,
-) -> Result<Vec<Record>, Fault> {
-    let (from, to) = (place(thread, turn), place(thread, turn + 1));
-    let found = conn
-        .prepare_cached("SELECT records, seal FROM turn WHERE at = ?1")?
-        .query_row([turn_place(from)], |row| Ok((row.get::<_, u64>(0)?, row.get::<_, Vec<u8>>(1)?)));
-    let noted = found.optional()?;
+fn read(conn: &Connection, specs: &mut Specs, of: &Row, turn: u32) -> Result<Vec<Record>, Fault> {
+    let (from, to) = (place(of.id, turn), place(of.id, turn + 1));
+    let noted = match turn + 1 == of.turns {
+        true => of.last.clone(),
+        false => noted(conn, from)?,
+    };
     let mut select =
         conn.prepare_cached("SELECT at, seal, body FROM record WHERE at >= ?1 AND at < ?2 ORDER BY at")?;
     let mut rows = select.query([from, to])?;
@@ -153,17 +151,25 @@ fn read(
             return Err(JournalError::format(other).into());
         }
         let record = specs.read(conn, index, body)?;
-        belongs(&record, name, turn, index)?;
+        belongs(&record, &of.name, turn, index)?;
         records.push(record);
-        if noted.as_ref().is_some_and(|(len, noted)| *len == index + 1 && noted != seal.bytes()) {
+        if noted.as_ref().is_some_and(|end| end.records == index + 1 && end.seal != seal.bytes()) {
             return Err(JournalError::at(index, UNSEALED).into());
         }
     }
     let len = records.len() as u64;
-    if noted.is_some_and(|(noted, _)| noted > len) || len == 0 {
+    if noted.is_some_and(|end| end.records > len) || len == 0 {
         return Err(JournalError::at(len, "it is lost, and what follows it").into());
     }
     Ok(records)
+}
+
+/// How a turn ended that is not its thread's last.
+fn noted(conn: &Connection, place: i64) -> Result<Option<End>, Fault> {
+    let mut select = conn.prepare_cached("SELECT records, seal FROM turn WHERE at = ?1")?;
+    let end =
+        select.query_row([turn_place(place)], |row| Ok(End { records: row.get(0)?, seal: row.get(1)? }));
+    Ok(end.optional()?)
 }
 
 const UNSEALED: &str = "the seal does not fit: this record, or one before it, is not as it was written";

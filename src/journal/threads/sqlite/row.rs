@@ -1,10 +1,12 @@
 //! What is kept of a thread besides its records: one row, sealed like a record.
 
-use rusqlite::{Connection, OptionalExtension, named_params, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::fault::Fault;
-use crate::journal::threads::list::{Listed, Order};
-use crate::journal::{JournalError, Standing, ThreadId};
+use super::records::{MOST_TURNS, place, too_many, turn_place};
+use crate::journal::threads::list::{Listed, title, waits};
+use crate::journal::threads::now;
+use crate::journal::{JournalError, Record, Standing, ThreadId};
 use crate::spec::Digest;
 
 /// A row of the table `thread`.
@@ -24,10 +26,19 @@ pub(super) struct Row {
     /// Whether the standing is that of all records.
     pub noted: bool,
     pub standing: Standing,
+    /// How its last turn ended, where that is noted.
+    pub last: Option<End>,
+}
+
+/// How many records a turn had when it was noted where it stands, and the seal of them all.
+#[derive(Clone, Debug)]
+pub(super) struct End {
+    pub records: u64,
+    pub seal: Vec<u8>,
 }
 
 pub(super) const COLUMNS: &str =
-    "id, name, title, turns, created, updated, epoch, written, holder, noted, standing, seal";
+    "id, name, title, turns, created, updated, epoch, written, holder, noted, standing, seal, records, last";
 
 impl Row {
     pub fn new(name: &ThreadId, epoch: u64, holder: String) -> Self {
@@ -43,7 +54,31 @@ impl Row {
             holder: Some(holder),
             noted: false,
             standing: Standing::Unfinished,
+            last: None,
         }
+    }
+
+    /// Says that a turn is being written to, whose first record may be this.
+    ///
+    /// # Errors
+    /// Where a thread cannot have so many turns.
+    pub fn goes_on(&mut self, turn: usize, first: Option<&Record>) -> Result<(), JournalError> {
+        let turns = u32::try_from(turn + 1).ok().filter(|turns| *turns <= MOST_TURNS);
+        let turns = turns.ok_or_else(too_many)?;
+        if turns > self.turns {
+            // It is of the turn before, and kept with it.
+            self.last = None;
+        }
+        (self.updated, self.written) = (now(), self.epoch);
+        (self.noted, self.standing) = (false, Standing::Unfinished);
+        self.turns = self.turns.max(turns);
+        if self.created == 0 {
+            self.created = self.updated;
+            if let Some(Record::Header(header)) = first {
+                self.title = title(&header.input.question);
+            }
+        }
+        Ok(())
     }
 
     /// The row of a thread, where there is one.
@@ -71,6 +106,7 @@ impl Row {
             holder: row.get(8)?,
             noted: row.get(9)?,
             standing: serde_json::from_str(&standing).map_err(|_| damaged())?,
+            last: Some(End { records: row.get(12)?, seal: row.get(13)? }).filter(|end| !end.seal.is_empty()),
         };
         if row.get_ref(11)?.as_blob().ok() == Some(read.seal(&standing).bytes()) {
             Ok(read)
@@ -84,6 +120,7 @@ impl Row {
         let numbers: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         let flags = [u8::from(self.noted), u8::from(self.holder.is_some())];
         let holder = self.holder.as_deref().unwrap_or_default();
+        let (records, last) = self.last();
         Digest::of([
             self.name.as_str().as_bytes(),
             self.title.as_bytes(),
@@ -92,28 +129,55 @@ impl Row {
             &flags,
             holder.as_bytes(),
             standing.as_bytes(),
+            &records.to_le_bytes(),
+            last,
         ])
     }
 
-    /// Writes it down as a new row.
-    pub fn insert(&mut self, conn: &Connection) -> Result<(), Fault> {
-        let sql = "INSERT INTO thread (name, title, turns, created, updated, epoch, written, holder, noted, \
-             standing, seal, status, waits) VALUES (:name, :title, :turns, :created, :updated, :epoch, \
-             :written, :holder, :noted, :standing, :seal, :status, :waits)";
-        self.write(conn, sql)?;
+    /// Keeps how its last turn ended with that turn: another is about to begin.
+    pub fn keep_end(&self, conn: &Connection) -> Result<(), Fault> {
+        if let (Some(end), Some(turn)) = (&self.last, self.turns.checked_sub(1)) {
+            let sql = "INSERT OR REPLACE INTO turn (at, records, seal) VALUES (?1, ?2, ?3)";
+            let at = turn_place(place(self.id, turn));
+            conn.prepare_cached(sql)?.execute(params![at, end.records, end.seal])?;
+        }
+        Ok(())
+    }
+
+    /// How its last turn ended, as it is kept.
+    fn last(&self) -> (u64, &[u8]) {
+        self.last.as_ref().map_or((0, &[]), |end| (end.records, &end.seal))
+    }
+
+    /// Writes it down as a new row, where there is none of its name. Gives whether that was so.
+    pub fn insert(&mut self, conn: &Connection) -> Result<bool, Fault> {
+        let sql = "INSERT INTO thread (name, epoch, title, turns, created, updated, written, holder, noted, \
+             standing, records, last, seal, status, waits) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
+             ON CONFLICT (name) DO NOTHING";
+        if !self.write(conn, sql)? {
+            return Ok(false);
+        }
         self.id = conn.last_insert_rowid();
         if self.id < MOST {
-            return Ok(());
+            return Ok(true);
         }
         Err(JournalError::named(format!("thread {}", self.name), "there is no place for more threads").into())
     }
 
+    /// Writes down who has it, and all of it where it is new.
+    pub fn keep(&mut self, conn: &Connection) -> Result<(), Fault> {
+        match self.id {
+            0 => self.insert(conn).map(drop),
+            _ => self.save_holder(conn),
+        }
+    }
+
     /// Writes all of it down, where nobody has taken the thread since. Gives whether that was so.
     pub fn save(&self, conn: &Connection) -> Result<bool, Fault> {
-        let sql = "UPDATE thread SET title = :title, turns = :turns, created = :created, \
-             updated = :updated, epoch = :epoch, written = :written, holder = :holder, noted = :noted, \
-             standing = :standing, seal = :seal, status = :status, waits = :waits \
-             WHERE name = :name AND epoch = :epoch AND turns + 0 <= :turns";
+        let sql = "UPDATE thread SET title = ?3, turns = ?4, created = ?5, updated = ?6, written = ?7, \
+             holder = ?8, noted = ?9, standing = ?10, records = ?11, last = ?12, seal = ?13, status = ?14, \
+             waits = ?15 WHERE name = ?1 AND epoch = ?2 AND turns + 0 <= ?4";
         self.write(conn, sql)
     }
 
@@ -133,22 +197,24 @@ impl Row {
     fn write(&self, conn: &Connection, sql: &str) -> Result<bool, Fault> {
         let standing = self.text()?;
         let seal = self.seal(&standing);
-        let waits = self.listed(false).key(Order::LongestWaiting);
-        let changed = conn.prepare_cached(sql)?.execute(named_params! {
-            ":name": self.name.as_str(),
-            ":title": self.title,
-            ":turns": self.turns,
-            ":created": self.created,
-            ":updated": self.updated,
-            ":epoch": self.epoch,
-            ":written": self.written,
-            ":holder": self.holder,
-            ":noted": self.noted,
-            ":standing": standing,
-            ":seal": seal.bytes(),
-            ":status": self.standing.status(),
-            ":waits": waits,
-        })?;
+        let (records, last) = self.last();
+        let changed = conn.prepare_cached(sql)?.execute(params![
+            self.name.as_str(),
+            self.epoch,
+            self.title,
+            self.turns,
+            self.created,
+            self.updated,
+            self.written,
+            self.holder,
+            self.noted,
+            standing,
+            records,
+            last,
+            seal.bytes(),
+            self.standing.status(),
+            waits(&self.standing, self.updated),
+        ])?;
         Ok(changed == 1)
     }
 
