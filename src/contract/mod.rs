@@ -11,6 +11,7 @@ pub mod calls;
 mod canonical;
 pub mod decision;
 pub mod intake;
+mod mistaken;
 pub mod plan;
 pub mod react;
 pub mod read;

@@ -24,11 +24,17 @@ use crate::spec::RoleName;
 pub(super) struct World {
     pub model: Option<Arc<dyn Model>>,
     pub models: HashMap<RoleName, Arc<dyn Model>>,
-    pub tools: HashMap<String, Arc<dyn Tool>>,
+    pub tools: HashMap<String, Registered>,
     pub human: Option<Arc<dyn Human>>,
     pub sleeper: Option<Arc<dyn Sleeper>>,
     pub clock: Option<Arc<dyn Clock>>,
     pub redactor: Redactor,
+}
+
+/// A tool, with what it declared about itself when it was registered.
+pub(super) struct Registered {
+    pub tool: Arc<dyn Tool>,
+    pub declared: ToolContract,
 }
 
 impl World {
@@ -82,7 +88,7 @@ impl World {
         contract: Option<&ToolContract>,
         input: &Value,
     ) -> Result<ToolOutcome, Unanswered> {
-        let (Some(port), Some(contract)) = (self.tools.get(tool), contract) else {
+        let (Some(Registered { tool: port, .. }), Some(contract)) = (self.tools.get(tool), contract) else {
             return Err(unavailable(format!("the tool {tool:?} is not registered")));
         };
         let most = contract.max_output_bytes as usize;
@@ -119,7 +125,7 @@ fn call(
     // All tries of a write are one to whoever is written to: what ran out of time may have happened.
     let named = if contract.effect == ToolEffect::Write { effect.first_try() } else { effect };
     let key = format!("{run}/{named}");
-    let once = contract.effect == ToolEffect::Write && !contract.is_idempotent();
+    let once = contract.happens_once();
     let most = contract.max_output_bytes as usize;
     match contract.timeout_ms.map(Duration::from_millis) {
         None => settled(guarded(&**tool, input, &key, None, most), contract, once),

@@ -182,7 +182,7 @@ pub enum Stopped {
         /// The tool.
         tool: String,
     },
-    /// The agent lacks something that its spec names.
+    /// The agent lacks something that its spec names, or has a tool that is not what the spec takes it for.
     #[error("{0}")]
     Incomplete(String),
     /// The run does not wait for a person, so there is nothing to answer.

@@ -115,8 +115,7 @@ pub fn in_doubt(folded: &Folded) -> Option<(EffectId, String)> {
 pub fn is_once(rules: &Rules, state: &State, id: EffectId) -> Option<String> {
     let effect @ Effect::CallTool { .. } = awaited(rules, state, id)? else { return None };
     let contract = prompt::called(rules, state, effect)?;
-    let once = contract.effect == ToolEffect::Write && !contract.is_idempotent();
-    once.then(|| contract.name.clone())
+    contract.happens_once().then(|| contract.name.clone())
 }
 
 /// A write that was requested and not answered, would be asked for again unasked, and now otherwise than
