@@ -134,6 +134,7 @@ impl<'a> Job<'a> {
             may_ask,
             nested_calls: Vec::new(),
             asked_at: Vec::new(),
+            unknown: Vec::new(),
         };
         self.observer.notice(Signal::Entered(PhaseName::Plan));
         let ended = drive.follow(vec![header], state, effects, &[]);

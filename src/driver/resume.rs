@@ -13,10 +13,11 @@ use super::job::conclude;
 use super::observer::{Nobody, Observer, Signal};
 use super::prepare::{Prepared, Request};
 use super::run::{Run, Stopped, Waiting};
-use super::said::Said;
+use super::said::{Said, unknown};
 use super::stop::{CancelToken, Sitting};
 use crate::journal::{
-    Folded, Header, Journal, Record, Standing, altered, first_difference, fold, fold_under, in_doubt, is_once,
+    Folded, Header, Journal, Record, Standing, Unknown, altered, doubts, first_difference, fold, fold_under,
+    in_doubt, is_once,
 };
 use crate::machine::{Effect, Effects, Event, HumanAnswer, State, admit, outstanding, transition};
 use crate::spec::{Rules, Spec};
@@ -126,6 +127,7 @@ impl<'a> Resume<'a> {
             may_ask: true,
             nested_calls: Vec::new(),
             asked_at,
+            unknown: folded.unknown,
         };
         let (mut state, mut asked) = (folded.state, Vec::new());
         asked.extend(folded.pending.iter().map(|pending| pending.effect));
@@ -207,7 +209,7 @@ impl<'a> Resume<'a> {
     }
 }
 
-/// Ends a journal's run from outside.
+/// Ends a journal's run from outside. What is in doubt then is said to be unknown.
 ///
 /// # Errors
 /// [`Stopped::Ended`] where it has ended, and whatever is wrong with the journal.
@@ -217,10 +219,14 @@ pub(super) fn cancel(journal: &mut dyn Journal, reason: String) -> Result<State,
     if admit(&folded.rules, &folded.state, &event).is_err() {
         return Err(Stopped::Ended);
     }
-    journal.append(folded.len, vec![Record::Happened(event.clone())])?;
+    let left: Vec<Unknown> = doubts(&folded).map(|(effect, tool)| Unknown { effect, tool }).collect();
+    let mut records: Vec<Record> = left.iter().map(unknown).collect();
+    records.push(Record::Happened(event.clone()));
+    let len = folded.len + records.len() as u64;
+    journal.append(folded.len, records)?;
     let step = transition(&folded.rules, folded.state, event).expect("admitted above");
-    let standing = Standing::at(&folded.rules, &step.state, |_| None);
-    let _ = journal.stands(folded.len + 1, &standing);
+    let standing = Standing::at(&folded.rules, &step.state, |_| None).leaving(&left);
+    let _ = journal.stands(len, &standing);
     Ok(step.state)
 }
 

@@ -5,7 +5,7 @@ use super::drive::Drive;
 use super::prepare::Prepared;
 use super::resume::open_question;
 use super::run::Stopped;
-use crate::journal::{Record, Word, is_once};
+use crate::journal::{Record, Unknown, Word, is_once};
 use crate::machine::{EffectId, Event, HumanAnswer, State, ToolOutcome, awaited};
 
 /// What a person says as a run goes on.
@@ -17,7 +17,7 @@ pub(super) enum Said {
 impl Drive<'_> {
     /// What a person said, as the event that carries it; or as a record where it answers nothing.
     pub(super) fn heard(
-        &self,
+        &mut self,
         state: &State,
         said: Said,
         asked: &mut Vec<EffectId>,
@@ -57,7 +57,16 @@ impl Drive<'_> {
                         asked.retain(|id| *id != effect);
                         None
                     }
-                    Settlement::Stop { reason } => Some(redactor.event(Event::Cancelled { reason })),
+                    // That nobody knows is said before the end of it.
+                    Settlement::Stop { reason } => {
+                        let doubted = asked.iter().copied();
+                        let left = doubted.filter_map(|effect| {
+                            Some(Unknown { effect, tool: is_once(self.rules, state, effect)? })
+                        });
+                        self.unknown.extend(left);
+                        records.extend(self.unknown.iter().map(unknown));
+                        Some(redactor.event(Event::Cancelled { reason }))
+                    }
                 })
             }
         }
@@ -67,4 +76,9 @@ impl Drive<'_> {
     pub(super) fn doubted(&self, state: &State, asked: &[EffectId]) -> Option<EffectId> {
         asked.iter().copied().find(|id| is_once(self.rules, state, *id).is_some())
     }
+}
+
+/// What is written down of a write of which nobody knows whether it happened, before the run is ended.
+pub(super) fn unknown(left: &Unknown) -> Record {
+    Record::Settled { effect: left.effect, word: Word::Unknown }
 }

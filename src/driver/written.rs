@@ -110,7 +110,7 @@ impl<'a> Drive<'a> {
     /// so a failure is nobody's loss.
     pub(super) fn note_standing(&mut self, ended: &Result<Followed, Halt>) {
         let Ok(Followed { state, .. }) = ended else { return };
-        let standing = Standing::at(self.rules, state, |effect| self.asked_at(effect));
+        let standing = Standing::at(self.rules, state, |effect| self.asked_at(effect)).leaving(&self.unknown);
         let _ = self.journal.stands(self.index, &standing);
     }
 }
