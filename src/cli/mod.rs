@@ -59,6 +59,7 @@ use style::{Look, Style};
 
 /// The program: reads the command line, does what it says, and tells how that ended.
 pub fn main() -> ExitCode {
+    interrupt::outlive_file_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
