@@ -17,6 +17,7 @@ mod durability;
 mod exchange;
 mod file;
 mod fixture;
+pub(crate) mod private;
 mod record;
 mod render;
 mod seal;
