@@ -5,7 +5,7 @@
 //!
 //! **Invariant:** nothing here decides anything about a run; a run of the program is a run of the
 //! library. No key is ever printed, and no text of a model, a tool or a file reaches a terminal with
-//! its control characters.
+//! anything that the terminal would act on.
 
 mod agent;
 mod agents;

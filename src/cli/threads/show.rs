@@ -94,7 +94,8 @@ fn read(stored: &Stored, turn: u32) -> Outcome<Shown> {
 
 fn lines(turn: &Shown, stored: &Stored, with_records: bool) -> Vec<String> {
     let status = turn.standing.as_ref().map_or("unreadable", Standing::status);
-    let mut lines = vec![format!("turn {}  {status}  {}", turn.number, turn.agent).trim_end().to_owned()];
+    let agent = text::line(&turn.agent);
+    let mut lines = vec![format!("turn {}  {status}  {agent}", turn.number).trim_end().to_owned()];
     if !turn.question.is_empty() {
         lines.push(format!("  asked     {}", text::line(&turn.question)));
     }
