@@ -178,7 +178,7 @@ fn create_journal(path: &Path) -> Outcome<FileJournal> {
         );
         return Err(Failure::unusable(problem).hint(hint));
     }
-    FileJournal::create(path).map_err(Failure::unusable)
+    FileJournal::create(path).map_err(Failure::journal)
 }
 
 /// What to say where the program ends at once.

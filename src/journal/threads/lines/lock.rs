@@ -36,7 +36,11 @@ impl LinesStore {
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
                 let _ = lock.read_to_string(&mut holder);
-                return Err(StoreError::AlreadyRunning { thread: thread.clone(), holder });
+                return Err(StoreError::AlreadyRunning {
+                    thread: thread.clone(),
+                    holder,
+                    can_take_over: false,
+                });
             }
             Err(TryLockError::Error(error)) => return Err(fail(error).into()),
         }

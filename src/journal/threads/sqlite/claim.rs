@@ -33,7 +33,9 @@ impl Inner {
             && let Some(id) = found.as_ref().and_then(|row| row.holder.as_deref())
             && let Some(holder) = alive(folder, holder.as_ref(), id)?
         {
-            return Err(StoreError::AlreadyRunning { thread: thread.clone(), holder }.into());
+            return Err(
+                StoreError::AlreadyRunning { thread: thread.clone(), holder, can_take_over: true }.into()
+            );
         }
         let own = match holder {
             Some(own) => own,
