@@ -271,7 +271,7 @@ fn says_unknown(threads: &Threads, thread: &ThreadId) {
 fn thread_in_doubt_that_is_cancelled_says_that_nobody_knows() {
     let (threads, thread) = (threads(), id("취소"));
     in_doubt(&threads, &thread);
-    threads.at(&thread).cancel("그만").unwrap();
+    threads.at(&thread).cancel("그만", &[]).unwrap();
     says_unknown(&threads, &thread);
 }
 
@@ -279,7 +279,7 @@ fn thread_in_doubt_that_is_cancelled_says_that_nobody_knows() {
 fn word_that_was_cut_off_before_the_end_of_the_run_leaves_the_doubt() {
     let (threads, thread, fork) = (threads(), id("멈춤"), id("갈래"));
     in_doubt(&threads, &thread);
-    threads.at(&thread).cancel("그만").unwrap();
+    threads.at(&thread).cancel("그만", &[]).unwrap();
     let records = threads.store().records(&thread, 0).unwrap().len() as u64;
     threads.fork(&thread, None, Some(records - 1), &fork).unwrap();
     let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
@@ -314,8 +314,8 @@ fn cancelled_thread_has_ended() {
     let (threads, thread) = (threads(), id("취소"));
     threads.at(&thread).ask(&agent, "q").unwrap();
     let token = question(&threads, &thread);
-    threads.at(&thread).cancel("그만").unwrap();
-    assert!(matches!(threads.at(&thread).cancel("또"), Err(Stopped::Ended)));
+    threads.at(&thread).cancel("그만", &[]).unwrap();
+    assert!(matches!(threads.at(&thread).cancel("또", &[]), Err(Stopped::Ended)));
     let stopped = threads.at(&thread).token(token).answer(&agent, HumanAnswer::respond("네")).unwrap_err();
     assert!(matches!(stopped, Stopped::WrongToken | Stopped::NotWaiting), "{stopped:?}");
     let listed = threads.list(&Query::default()).unwrap();

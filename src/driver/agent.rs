@@ -174,6 +174,17 @@ impl Fixture {
 }
 
 impl Agent {
+    /// Whether what is written down of a run under the agent's spec is without its keys.
+    ///
+    /// # Errors
+    /// [`Stopped::Secret`].
+    pub(super) fn keeps_its_keys(&self) -> Result<(), Stopped> {
+        match &self.world.leak {
+            Some(place) => Err(Stopped::Secret { place: format!("the spec, at {place},") }),
+            None => Ok(()),
+        }
+    }
+
     /// Whether the agent can ask and call all that its spec names, nested agents included, and each tool
     /// is what the spec takes it for.
     pub(super) fn complete(&self) -> Result<(), Stopped> {

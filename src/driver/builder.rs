@@ -8,7 +8,7 @@ use super::live::{Registered, World};
 use super::ports::{Human, Model, Secret, Tool};
 use super::redact::Redactor;
 #[cfg(doc)]
-use super::run::Run;
+use super::run::{Run, Stopped};
 #[cfg(doc)]
 use crate::contract::ToolContract;
 use crate::spec::{RoleName, Spec, SpecError};
@@ -98,7 +98,8 @@ impl AgentBuilder {
         self
     }
 
-    /// A further key whose value must not be kept anywhere.
+    /// A further key whose value must not be kept anywhere. A spec that holds one is refused as
+    /// [`Stopped::Secret`] when a run begins: it would be written down with it.
     #[must_use]
     pub fn secret(mut self, secret: Secret) -> Self {
         self.secrets.push(secret);
@@ -113,6 +114,7 @@ impl AgentBuilder {
     /// [price](crate::spec::Rules::check_prices).
     pub fn build(mut self) -> Result<Agent, SpecError> {
         self.world.redactor = Redactor::new(self.secrets);
+        self.world.leak = self.world.redactor.found_in(&self.spec);
         let rules = self.spec.check()?;
         if self.world.model.is_some() || !self.world.models.is_empty() {
             rules.check_prices()?;

@@ -29,6 +29,8 @@ pub(super) struct World {
     pub sleeper: Option<Arc<dyn Sleeper>>,
     pub clock: Option<Arc<dyn Clock>>,
     pub redactor: Redactor,
+    /// Where the agent's spec holds a key, if it does: nothing may be written down under it.
+    pub leak: Option<String>,
 }
 
 /// A tool, with what it declared about itself when it was registered.
@@ -187,7 +189,7 @@ fn guarded(
 }
 
 /// Cuts a text to at most `most` bytes, between characters, and says so.
-fn cut(mut text: String, most: usize) -> String {
+pub(super) fn cut(mut text: String, most: usize) -> String {
     if text.len() <= most {
         return text;
     }

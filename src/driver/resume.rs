@@ -162,6 +162,7 @@ impl<'a> Resume<'a> {
         if self.changed == Changed::Keep || *began == *now {
             return Ok((folded, Vec::new()));
         }
+        self.agent.keeps_its_keys()?;
         if self.changed == Changed::Refuse {
             let value = |spec| serde_json::to_value(spec).unwrap_or_default();
             let difference = first_difference(&value(began), &value(&now));

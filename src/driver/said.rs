@@ -2,11 +2,13 @@
 
 use super::approval::Settlement;
 use super::drive::Drive;
+use super::live::cut;
 use super::prepare::Prepared;
 use super::resume::open_question;
 use super::run::Stopped;
 use crate::journal::{Record, Unknown, Word, is_once};
 use crate::machine::{EffectId, Event, HumanAnswer, State, ToolOutcome, awaited};
+use crate::prompt;
 
 /// What a person says as a run goes on.
 pub(super) enum Said {
@@ -49,7 +51,7 @@ impl Drive<'_> {
                 Ok(match settlement {
                     Settlement::Happened { output } => {
                         records.push(Record::Settled { effect, word: Word::Happened });
-                        let outcome = ToolOutcome::returned(redactor.text(output));
+                        let outcome = ToolOutcome::returned(self.kept(state, effect, redactor.text(output)));
                         Some(Event::ToolReturned { effect, outcome })
                     }
                     Settlement::DidNotHappen => {
@@ -70,6 +72,13 @@ impl Drive<'_> {
                 })
             }
         }
+    }
+
+    /// As much of what a call would have returned as is kept of what it returns.
+    fn kept(&self, state: &State, effect: EffectId, output: String) -> String {
+        let asked = awaited(self.rules, state, effect);
+        let contract = asked.and_then(|asked| prompt::called(self.rules, state, asked));
+        contract.map_or(output.clone(), |contract| cut(output, contract.max_output_bytes as usize))
     }
 
     /// The effect among those asked that may not be done twice.
