@@ -27,7 +27,7 @@ fn without_a_terminal_progress_is_plain_lines() {
         "  2 clock         \"지금\"",
         "  3 final_answer  \"설명을 쓴다\"",
         "EXECUTE",
-        "  1 wiki ok  상태기계(state machine)는 유한한 상태를 갖는다. [31m빨강",
+        "  1 wiki ok  상태기계(state machine)는 유한한 상태를 갖는다. \\u{1b}[31m빨강",
         "  2 clock failed  ERROR: broken: the clock stands still",
         "  1 of 3 failed",
         "VALIDATE",

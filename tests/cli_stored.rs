@@ -36,6 +36,22 @@ fn every_turn_becomes_a_fixture_that_replays() {
 }
 
 #[test]
+fn fixture_that_is_there_is_not_replaced_unasked() {
+    let home = sums();
+    let args = ["fixture", "from", THREAD, "--output", "one.json"];
+    home.check(&args, 0);
+    home.write("one.json", "보던 것");
+    for args in [args, ["threads", "export", THREAD, "--output", "one.json"]] {
+        let said = home.check(&args, 2);
+        let why = "one.json: there is a file already";
+        assert!(said.stderr.contains(why) && said.stderr.contains("--force"), "{}", said.stderr);
+        assert_eq!(std::fs::read_to_string(home.path("one.json")).unwrap(), "보던 것");
+    }
+    home.check(&[&args[..], &["--force"]].concat(), 0);
+    assert_eq!(Fixture::load(home.path("one.json")).unwrap().input.question, "7*6?");
+}
+
+#[test]
 fn run_that_waits_is_a_fixture_too() {
     let home = Home::new();
     waits(&home, THREAD);

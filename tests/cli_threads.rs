@@ -9,8 +9,9 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
-use cli_support::store::{token, waits};
-use cli_support::{ASKED, Home, check};
+use cli_support::store::{keep_in, token, waits};
+use cli_support::{ASKED, Home, check, waiting_journal};
+use planwright::journal::{Claim, Durability, FileJournal, LinesStore, Store};
 use serde_json::Value;
 use support::{Answer, Server};
 use unicode_width::UnicodeWidthStr;
@@ -245,6 +246,23 @@ fn process_whose_thread_was_taken_over_writes_nothing_more() {
     assert_eq!(ended.status.code(), Some(6), "{stderr}");
     assert!(stderr.contains("has taken it over") && stderr.contains("hint: somebody else"), "{stderr}");
     assert_eq!(records(), before);
+}
+
+#[test]
+fn what_another_process_has_says_what_helps() {
+    let home = Home::new();
+    waiting_journal(&home.path("run.jsonl"));
+    let store = LinesStore::open(home.path("lines"), Durability::Normal).unwrap();
+    keep_in(&store, THREAD, &home.path("run.jsonl"), |_| {});
+    let _lease = store.claim(&THREAD.parse().unwrap(), Claim::Known).unwrap();
+    let resume = ["threads", "resume", "--offline", "--store", "lines", THREAD];
+    for args in [resume.to_vec(), [&resume[..], &["--take-over"]].concat()] {
+        let said = home.check(&args, 6).stderr;
+        assert!(said.contains("end that process") && !said.contains("--take-over"), "{said}");
+    }
+    let _journal = FileJournal::open(home.path("run.jsonl")).unwrap();
+    let said = home.check(&["resume", "--offline", "run.jsonl"], 6).stderr;
+    assert!(said.contains("another process is writing to it") && said.contains("end that process"), "{said}");
 }
 
 /// A home with a thread whose model went away after the plan.

@@ -12,7 +12,7 @@ use cli_support::store::{is_in_doubt, keep, keep_in, keep_with, open, token, wai
 use cli_support::{ASKED, Home, Said, approving_journal, check, waiting_journal};
 use planwright::journal::{Durability, LinesStore, Record};
 use planwright::spec::Approval;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const THREAD: &str = "보고서";
 
@@ -329,8 +329,16 @@ fn settlement_is_written_down_and_taken_once() {
     threads(&home, &["settle", "--token", &token, "--stop", "은행에 물어봤다"], 130);
     let said = home.check(&["threads", "show", "--records", THREAD], 0);
     assert!(said.stdout.contains("은행에 물어봤다"), "{}", said.stdout);
+    let unknown =
+        "unknown   calc (step.1.1.1) was asked to change something, and nobody knows whether it did";
+    assert!(said.stdout.contains(unknown), "{}", said.stdout);
+    let said = home.check(&["threads", "show", "--json", THREAD], 0);
+    let shown: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(shown["turns"][0]["unknown"], json!([{"effect": "step.1.1.1", "tool": "calc"}]));
+    let said = home.check(&["threads", "list"], 0);
+    assert!(said.stdout.contains("failed, in doubt"), "{}", said.stdout);
     let said = threads(&home, &["settle", "--token", &token, "--happened", "x"], 6);
-    assert!(said.stderr.contains("the token is of another question"), "{}", said.stderr);
+    assert!(said.stderr.contains("was answered before"), "{}", said.stderr);
 
     // What happened is not done again, what did not is done now.
     for (word, said_of_it) in

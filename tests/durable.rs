@@ -6,7 +6,9 @@ mod stage;
 use std::sync::Arc;
 
 use planwright::driver::{Agent, Settlement, Stopped, Threads, token};
-use planwright::journal::{Claim, MemoryStore, Query, Record, Standing, StoreError, ThreadId, Word, fold};
+use planwright::journal::{
+    Claim, MemoryStore, Query, Record, Standing, StoreError, ThreadId, Unknown, Word, fold,
+};
 use planwright::machine::{ErrorCode, Event, HumanAnswer};
 use planwright::model::ScriptedModel;
 use planwright::spec::{Memory, Spec};
@@ -243,8 +245,49 @@ fn run_in_doubt_can_be_stopped() {
     in_doubt(&threads, &thread);
     let (agent, _, calls) = agent(spec("plan-then-execute"), &[]);
     let stop = Settlement::Stop { reason: "모르겠음".to_owned() };
-    let run = threads.at(&thread).settle(&agent, stop).unwrap();
+    let token = question(&threads, &thread);
+    let run = threads.at(&thread).token(&token).settle(&agent, stop.clone()).unwrap();
     assert_eq!((run.error().unwrap().code, calls.count()), (ErrorCode::Cancelled, 0));
+    says_unknown(&threads, &thread);
+    let stopped = threads.at(&thread).token(&token).settle(&agent, stop).unwrap_err();
+    assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "{stopped:?}");
+}
+
+/// An ended thread says that nobody knows whether `send` happened: in its records, in a list, in a fork.
+fn says_unknown(threads: &Threads, thread: &ThreadId) {
+    let send =
+        |unknown: &[Unknown]| unknown.iter().map(|left| left.tool.clone()).collect::<Vec<_>>() == ["send"];
+    let folded = threads.folded(thread, None).unwrap();
+    assert!(send(&folded.unknown), "{:?}", folded.unknown);
+    let standing = Standing::of(&folded);
+    assert!(matches!(&standing, Standing::Failed { unknown, .. } if send(unknown)), "{standing:?}");
+    assert_eq!(threads.store().find(thread).unwrap().unwrap().standing, standing, "the note says it too");
+    let fork = id("갈래");
+    threads.fork(thread, None, None, &fork).unwrap();
+    assert_eq!(Standing::of(&threads.folded(&fork, None).unwrap()), standing);
+}
+
+#[test]
+fn thread_in_doubt_that_is_cancelled_says_that_nobody_knows() {
+    let (threads, thread) = (threads(), id("취소"));
+    in_doubt(&threads, &thread);
+    threads.at(&thread).cancel("그만", &[]).unwrap();
+    says_unknown(&threads, &thread);
+}
+
+#[test]
+fn word_that_was_cut_off_before_the_end_of_the_run_leaves_the_doubt() {
+    let (threads, thread, fork) = (threads(), id("멈춤"), id("갈래"));
+    in_doubt(&threads, &thread);
+    threads.at(&thread).cancel("그만", &[]).unwrap();
+    let records = threads.store().records(&thread, 0).unwrap().len() as u64;
+    threads.fork(&thread, None, Some(records - 1), &fork).unwrap();
+    let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
+    assert!(matches!(threads.at(&fork).resume(&agent), Err(Stopped::InDoubt { .. })));
+    let token = question(&threads, &fork);
+    let run = threads.at(&fork).token(token).settle(&agent, Settlement::DidNotHappen).unwrap();
+    assert_eq!((run.answer(), calls.names()), (Some("끝"), vec!["send:y".to_owned()]));
+    assert!(threads.folded(&fork, None).unwrap().unknown.is_empty(), "now it is known");
 }
 
 #[test]
@@ -271,8 +314,8 @@ fn cancelled_thread_has_ended() {
     let (threads, thread) = (threads(), id("취소"));
     threads.at(&thread).ask(&agent, "q").unwrap();
     let token = question(&threads, &thread);
-    threads.at(&thread).cancel("그만").unwrap();
-    assert!(matches!(threads.at(&thread).cancel("또"), Err(Stopped::Ended)));
+    threads.at(&thread).cancel("그만", &[]).unwrap();
+    assert!(matches!(threads.at(&thread).cancel("또", &[]), Err(Stopped::Ended)));
     let stopped = threads.at(&thread).token(token).answer(&agent, HumanAnswer::respond("네")).unwrap_err();
     assert!(matches!(stopped, Stopped::WrongToken | Stopped::NotWaiting), "{stopped:?}");
     let listed = threads.list(&Query::default()).unwrap();

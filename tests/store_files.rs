@@ -149,7 +149,10 @@ fn killed_process_has_lost_its_threads_at_once_and_nothing_it_wrote() {
         let store = open(&path).unwrap();
         let error = store.claim(&id("demo"), Claim::Known).unwrap_err();
         let holder = format!("process {}", process.id());
-        assert_eq!(error, StoreError::AlreadyRunning { thread: id("demo"), holder });
+        assert_eq!(
+            error,
+            StoreError::AlreadyRunning { thread: id("demo"), holder, can_take_over: name != "lines" }
+        );
         assert!(store.list(&Query::default()).unwrap()[0].running);
         assert_eq!(store.unnoted().unwrap(), []);
         process.kill().unwrap();

@@ -52,6 +52,8 @@ pub struct Settings {
     pub currency: Option<String>,
     /// Where replies are kept; `None` where nobody wants that, or there is no place for it.
     pub cache: Option<Cache>,
+    /// All keys that are configured: no value of one is written down, whether this run uses it or not.
+    pub secrets: Vec<Secret>,
 }
 
 /// A server with an OpenAI-compatible endpoint.
@@ -94,6 +96,7 @@ impl Settings {
             search_key_env,
             prices: file.prices,
             currency: file.currency.filter(|currency| !currency.trim().is_empty()),
+            secrets: secrets(args.config.as_deref())?,
             cache: if args.no_cache { None } else { file.cache.settled() },
         })
     }

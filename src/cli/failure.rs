@@ -27,6 +27,14 @@ impl Failure {
         Failure { exit: Exit::Unusable, error, hint: None }
     }
 
+    /// What is wrong with a journal in a file of its own.
+    pub fn journal(error: JournalError) -> Self {
+        match error.kind() {
+            JournalErrorKind::Locked => error.into(),
+            _ => Failure::unusable(error),
+        }
+    }
+
     /// What to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl fmt::Display) -> Self {
@@ -47,7 +55,11 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let (exit, hint) = match &error {
             StoreError::Journal(error) => return Failure::from(error.clone()),
-            StoreError::AlreadyRunning { .. } => (
+            StoreError::AlreadyRunning { can_take_over: false, .. } => (
+                Exit::Conflict,
+                "wait for it, or end that process: in a folder of JSON lines nobody takes its thread over",
+            ),
+            StoreError::AlreadyRunning { can_take_over: true, .. } => (
                 Exit::Conflict,
                 "wait for it, or stop that process; `--take-over` of `threads resume` fences it off",
             ),
@@ -66,6 +78,10 @@ impl From<JournalError> for Failure {
         let hint = match error.kind() {
             JournalErrorKind::Fenced | JournalErrorKind::Stale => {
                 let hint = "somebody else has gone on with it; look how it stands before you try again";
+                return Failure { exit: Exit::Conflict, error: error.into(), hint: Some(hint.to_owned()) };
+            }
+            JournalErrorKind::Locked => {
+                let hint = "wait for it, or end that process";
                 return Failure { exit: Exit::Conflict, error: error.into(), hint: Some(hint.to_owned()) };
             }
             JournalErrorKind::Damaged => Some("`planwright threads check` looks at all that is kept"),

@@ -17,6 +17,10 @@ pub fn fixture(args: &FixtureArgs) -> Outcome<Exit> {
 /// Makes a fixture of a turn.
 pub fn from(store: &StoreArgs, args: &FromArgs) -> Outcome<Exit> {
     let config = args.config.config.as_deref();
+    if let Some(path) = args.output.as_deref().filter(|path| path.exists() && !args.force) {
+        let problem = format!("{}: there is a file already", path.display());
+        return Err(Failure::unusable(problem).hint("name another file, or replace this one with --force"));
+    }
     let stored = Stored::known(store, config, &args.thread)?;
     let turn = stored.index(args.turn)?;
     let records = stored.threads.store().records(&stored.thread, turn)?;

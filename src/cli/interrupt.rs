@@ -1,4 +1,5 @@
-//! Ctrl-C. The first stops what runs at its next answer, the second ends the program at once.
+//! Signals. The first Ctrl-C stops what runs at its next answer, the second ends the program at once. A
+//! file that may grow no larger is an error like a full disk, not the end of the program.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -46,4 +47,15 @@ pub fn listen(voice: Voice, farewell: String) -> Stopper {
         std::process::exit(Exit::Cancelled.code().into());
     });
     stopper
+}
+
+/// Has the system answer a write beyond the largest size of a file (`ulimit -f`) with an error. Left alone,
+/// it would end the program amid what it does, without a word.
+pub fn outlive_file_limits() {
+    // Whoever handles the signal outlives it; where no handler can be set, it ends the program as before.
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(
+        signal_hook::consts::SIGXFSZ,
+        Arc::new(std::sync::atomic::AtomicBool::new(false)),
+    );
 }

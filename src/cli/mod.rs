@@ -5,7 +5,7 @@
 //!
 //! **Invariant:** nothing here decides anything about a run; a run of the program is a run of the
 //! library. No key is ever printed, and no text of a model, a tool or a file reaches a terminal with
-//! its control characters.
+//! anything that the terminal would act on.
 
 mod agent;
 mod agents;
@@ -59,6 +59,7 @@ use style::{Look, Style};
 
 /// The program: reads the command line, does what it says, and tells how that ended.
 pub fn main() -> ExitCode {
+    interrupt::outlive_file_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -26,8 +26,8 @@ pub fn print(text: &str) -> Outcome<()> {
     }
 }
 
-/// Writes lines to stdout. On a terminal they lose their control characters, so `lines` must not
-/// hold any that are meant.
+/// Writes lines to stdout. On a terminal control characters are shown by their numbers, so `lines` must
+/// not hold any that are meant.
 pub fn print_text(lines: &str) -> Outcome<()> {
     let mut text = match std::io::stdout().is_terminal() {
         true => text::clean(lines),

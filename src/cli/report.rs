@@ -84,6 +84,9 @@ pub fn conclude(asked: &Asked<'_>, watch: &Watch<'_>, result: Result<Run, Stoppe
         Err(Stopped::Drifted(drifts)) => drifted(asked, &drifts),
         Err(stopped @ Stopped::InDoubt { .. }) => in_doubt(asked, stopped),
         Err(Stopped::Incomplete(problem)) => Err(Failure::unusable(problem)),
+        Err(stopped @ Stopped::Secret { .. }) => {
+            Err(Failure::unusable(stopped).hint("a key goes into an environment variable and nowhere else"))
+        }
         Err(Stopped::Unsaved { error, run }) => {
             ended(asked, watch, &run)?;
             Err(Failure::unusable(error))

@@ -18,7 +18,7 @@ use crate::journal::{FileJournal, Folded, Journal, fold};
 pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
     let screen = Screen::new(args.show.quiet, color);
     let answer = answer(&args.answer)?;
-    let mut journal = FileJournal::open(&args.journal).map_err(Failure::unusable)?;
+    let mut journal = FileJournal::open(&args.journal).map_err(Failure::journal)?;
     let records = journal.records().map_err(Failure::unusable)?;
     let folded =
         fold(records).map_err(|error| Failure::unusable(format!("{}: {error}", args.journal.display())))?;

@@ -168,7 +168,9 @@ pub fn at_terminal(color: Color) -> Option<Arc<dyn Human>> {
 }
 
 fn create_journal(path: &Path) -> Outcome<FileJournal> {
-    if path.exists() {
+    // What was stopped before its first record holds nothing of anybody's.
+    let is_begun = |bytes: Vec<u8>| FileJournal::parse(&bytes).map_or(true, |records| !records.is_empty());
+    if path.exists() && std::fs::read(path).map_or(true, is_begun) {
         let problem = format!("{}: there is a file already", path.display());
         let hint = format!(
             "`planwright resume {}` goes on with a journal; a new run needs a new file",
@@ -176,7 +178,7 @@ fn create_journal(path: &Path) -> Outcome<FileJournal> {
         );
         return Err(Failure::unusable(problem).hint(hint));
     }
-    FileJournal::create(path).map_err(Failure::unusable)
+    FileJournal::create(path).map_err(Failure::journal)
 }
 
 /// What to say where the program ends at once.

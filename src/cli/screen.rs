@@ -97,6 +97,7 @@ impl Screen {
 
     /// An indented line: a mark, which stands out, and what is cut to the columns that are left.
     fn detail(&self, look: Look, mark: &str, rest: &str) {
+        let mark = &text::clean(mark);
         let rest = text::cut(&text::line(rest), self.columns.saturating_sub(text::width(mark) + 4));
         let line = format!("  {}  {rest}", self.style.paint(look, mark));
         self.voice.say(line.trim_end());

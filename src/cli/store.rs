@@ -12,7 +12,7 @@ use super::kept::Stored;
 use super::screen::Screen;
 use super::text::quoted;
 use crate::driver::Threads;
-use crate::journal::{Durability, LinesStore, MemoryStore, SqliteStore, Store, ThreadId};
+use crate::journal::{Durability, LinesStore, MemoryStore, SqliteStore, Store, ThreadId, private};
 
 /// Which runs are kept, and as what: `mode` of `[persistence]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -110,7 +110,7 @@ impl Place {
     pub fn threads_or_new(&self) -> Outcome<Threads> {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder {
-            std::fs::create_dir_all(folder)
+            private::folder(folder)
                 .map_err(|error| Failure::caused(format!("{}: cannot be made", folder.display()), error))?;
         }
         self.open()

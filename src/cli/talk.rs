@@ -110,7 +110,7 @@ impl StoredTalk {
         if let Some(Standing::InDoubt { effect, tool }) = &self.standing {
             return Err(Stopped::InDoubt { effect: *effect, tool: tool.clone() });
         }
-        self.stored.handle().cancel("cancelled in the chat")
+        self.stored.handle().cancel("cancelled in the chat", &[])
     }
 
     /// The agent of a turn: of the rules that it began with.

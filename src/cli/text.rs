@@ -1,30 +1,28 @@
-//! Text for terminals: measured in columns, cut between characters, free of control characters.
+//! Text for terminals: measured in columns, cut between characters, with nothing in it that a terminal acts on.
 //! Whatever a model, a tool or a file said goes through [`clean`] or [`line`] before it is shown.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::contract::legible;
 
 /// How many columns a text takes. Korean, Chinese and Japanese characters take two.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text without control characters; line ends and tabs are kept.
+/// The text as it can be read; line ends and tabs are kept.
 pub fn clean(text: &str) -> String {
-    text.chars().filter(|&c| c == '\n' || c == '\t' || !c.is_control()).collect()
+    legible(text).into_owned()
 }
 
-/// The text on one line: runs of blanks and line ends become one blank, control characters go.
+/// The text on one line: runs of blanks and line ends become one blank.
 pub fn line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
-        let word: String = word.chars().filter(|c| !c.is_control()).collect();
-        if word.is_empty() {
-            continue;
-        }
         if !out.is_empty() {
             out.push(' ');
         }
-        out.push_str(&word);
+        out.push_str(&legible(word));
     }
     out
 }

@@ -93,7 +93,7 @@ fn ending(outcome: &journal::Outcome) -> [String; 3] {
 }
 
 fn row3(phase: &str, result: &str, details: &str) -> [String; 3] {
-    [phase.to_owned(), result.to_owned(), text::line(details)]
+    [phase.to_owned(), text::line(result), text::line(details)]
 }
 
 /// The trace as a table, a line each, cut to `most` columns.

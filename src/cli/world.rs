@@ -7,7 +7,7 @@ use super::config::{Cache, Server, Settings, shown_url};
 use super::failure::{Failure, Outcome};
 #[cfg(any(feature = "docs", feature = "http"))]
 use crate::driver::ToolError;
-use crate::driver::{Agent, Human, Model, Tool};
+use crate::driver::{Agent, AgentBuilder, Human, Model, Tool};
 use crate::model::Cached;
 use crate::model::offline::Offline;
 use crate::spec::Spec;
@@ -156,6 +156,7 @@ pub fn agent(
     let builder = Agent::builder(spec).shared_model(model);
     let builder = tools.into_iter().fold(builder, |builder, tool| builder.shared_tool(tool));
     let builder = human.into_iter().fold(builder, |builder, human| builder.shared_human(human));
+    let builder = settings.secrets.iter().cloned().fold(builder, AgentBuilder::secret);
     builder.build().map_err(|error| Failure::unusable(format!("{name}: {error}")))
 }
 

@@ -11,6 +11,8 @@ pub mod calls;
 mod canonical;
 pub mod decision;
 pub mod intake;
+mod legible;
+mod mistaken;
 pub mod plan;
 pub mod react;
 pub mod read;
@@ -24,6 +26,7 @@ pub use calls::AskedCall;
 pub use canonical::canonical;
 pub use decision::{Action, Collaboration, Decision};
 pub use intake::{Confidence, Intent, IntentForm, PreviousContext, Scope};
+pub use legible::{is_legible, legible};
 pub use plan::{
     FINAL_ANSWER, FinalStep, HITL, Plan, PlanContract, PlanSays, PlanShape, PlanStep, ReadPlan, StepField,
 };

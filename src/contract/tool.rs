@@ -17,6 +17,17 @@ pub enum ToolEffect {
     Write,
 }
 
+impl ToolEffect {
+    /// As it is written: `pure`, `read` or `write`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ToolEffect::Pure => "pure",
+            ToolEffect::Read => "read",
+            ToolEffect::Write => "write",
+        }
+    }
+}
+
 /// Whether what a tool returns may steer the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -96,6 +107,11 @@ impl ToolContract {
     /// Whether calling it again with the same input and key is the same as calling it once.
     pub fn is_idempotent(&self) -> bool {
         self.idempotent.unwrap_or(self.effect != ToolEffect::Write)
+    }
+
+    /// Whether calling it a second time would change something a second time.
+    pub fn happens_once(&self) -> bool {
+        self.effect == ToolEffect::Write && !self.is_idempotent()
     }
 
     /// Whether a plan may hand it a plain text (and so another step's output).

@@ -174,31 +174,49 @@ impl Fixture {
 }
 
 impl Agent {
-    /// Whether the agent can ask and call all that its spec names, nested agents included.
-    pub(super) fn complete(&self) -> Result<(), Stopped> {
-        let (mut silent, mut missing) = (Vec::new(), Vec::new());
-        self.lacks(&self.rules, &mut silent, &mut missing);
-        if !silent.is_empty() {
-            let problem = format!("no model is configured for the roles {}", silent.join(", "));
-            return Err(Stopped::Incomplete(problem));
+    /// Whether what is written down of a run under the agent's spec is without its keys.
+    ///
+    /// # Errors
+    /// [`Stopped::Secret`].
+    pub(super) fn keeps_its_keys(&self) -> Result<(), Stopped> {
+        match &self.world.leak {
+            Some(place) => Err(Stopped::Secret { place: format!("the spec, at {place},") }),
+            None => Ok(()),
         }
-        if missing.is_empty() {
-            return Ok(());
-        }
-        Err(Stopped::Incomplete(format!(
-            "the spec names tools that are not registered: {} (register them, or leave them out with \
-             `Spec::with_tools`)",
-            missing.join(", ")
-        )))
     }
 
-    /// The roles that nobody answers and the tools that nobody registered, each once.
-    fn lacks<'r>(&self, rules: &'r Rules, silent: &mut Vec<&'r str>, missing: &mut Vec<&'r str>) {
+    /// Whether the agent can ask and call all that its spec names, nested agents included, and each tool
+    /// is what the spec takes it for.
+    pub(super) fn complete(&self) -> Result<(), Stopped> {
+        let mut lacks = Lacks::default();
+        self.lacks(&self.rules, &mut lacks);
+        let problem = if !lacks.silent.is_empty() {
+            format!("no model is configured for the roles {}", lacks.silent.join(", "))
+        } else if !lacks.missing.is_empty() {
+            format!(
+                "the spec names tools that are not registered: {} (register them, or leave them out with \
+                 `Spec::with_tools`)",
+                lacks.missing.join(", ")
+            )
+        } else if !lacks.mistaken.is_empty() {
+            format!(
+                "the spec is mistaken about the tools that are registered: {} (register what the run began \
+                 with, or go on under a spec that fits them)",
+                lacks.mistaken.join("; ")
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Stopped::Incomplete(problem))
+    }
+
+    /// What the agent lacks, each once.
+    fn lacks<'r>(&self, rules: &'r Rules, lacks: &mut Lacks<'r>) {
         let world = &self.world;
         let mut needs = |role: RoleName| {
             let silence = world.model.is_none() && !world.models.contains_key(&role);
-            if silence && !silent.contains(&role.as_str()) {
-                silent.push(role.as_str());
+            if silence && !lacks.silent.contains(&role.as_str()) {
+                lacks.silent.push(role.as_str());
             }
         };
         RoleName::ALL.into_iter().filter(|role| rules.has(*role)).for_each(&mut needs);
@@ -206,14 +224,30 @@ impl Agent {
             needs(RoleName::Agent);
         }
         for tool in rules.plan().tools() {
-            if !world.tools.contains_key(&tool.name) && !missing.contains(&tool.name.as_str()) {
-                missing.push(&tool.name);
+            match world.tools.get(&tool.name) {
+                Some(registered) => {
+                    let mistaken = tool.mistaken_about(&registered.declared);
+                    lacks.mistaken.extend(mistaken.map(|problem| format!("{}.{problem}", tool.name)));
+                }
+                None if !lacks.missing.contains(&tool.name.as_str()) => lacks.missing.push(&tool.name),
+                None => {}
             }
         }
         for doer in rules.doers() {
             if let Doer::Agent(inner) = doer {
-                self.lacks(inner, silent, missing);
+                self.lacks(inner, lacks);
             }
         }
     }
+}
+
+/// What an agent lacks of what its spec names.
+#[derive(Default)]
+struct Lacks<'r> {
+    /// The roles that nobody answers.
+    silent: Vec<&'r str>,
+    /// The tools that nobody registered.
+    missing: Vec<&'r str>,
+    /// The tools that are not what the spec takes them for, with how.
+    mistaken: Vec<String>,
 }

@@ -7,7 +7,7 @@
 use sha2::{Digest as _, Sha256};
 
 use crate::contract::canonical;
-use crate::journal::{Folded, Record, Word, asks, fold, in_doubt};
+use crate::journal::{Folded, Record, asks, fold, in_doubt};
 use crate::machine::{Effect, EffectId, Event, State, awaited};
 use crate::prompt;
 use crate::spec::Rules;
@@ -87,8 +87,9 @@ pub fn token(folded: &Folded) -> Option<String> {
 /// The effect that a token was of, where its question was answered before.
 pub(super) fn spent(records: &[Record], given: &str) -> Option<EffectId> {
     let ends = records.iter().enumerate().filter_map(|(at, record)| match record {
-        Record::Answered(Event::HumanAnswered { effect, .. })
-        | Record::Settled { effect, word: Word::Happened | Word::DidNotHappen } => Some((at, *effect)),
+        Record::Answered(Event::HumanAnswered { effect, .. }) | Record::Settled { effect, .. } => {
+            Some((at, *effect))
+        }
         _ => None,
     });
     for (at, effect) in ends {

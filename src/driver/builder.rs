@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use super::agent::Agent;
 use super::clock::{Clock, Sleeper};
-use super::live::World;
+use super::live::{Registered, World};
 use super::ports::{Human, Model, Secret, Tool};
 use super::redact::Redactor;
 #[cfg(doc)]
-use super::run::Run;
+use super::run::{Run, Stopped};
+#[cfg(doc)]
+use crate::contract::ToolContract;
 use crate::spec::{RoleName, Spec, SpecError};
 
 impl Agent {
@@ -49,7 +51,8 @@ impl AgentBuilder {
     }
 
     /// A tool. Where the spec or one of its agents has a contract of that name, that stands; else the
-    /// tool's own is added to the spec.
+    /// tool's own is added to the spec. A contract that promises less care than the tool asks for is
+    /// refused when a run starts or goes on: see [`ToolContract::mistaken_about`].
     #[must_use]
     pub fn tool(self, tool: impl Tool + 'static) -> Self {
         self.shared_tool(Arc::new(tool))
@@ -63,7 +66,7 @@ impl AgentBuilder {
         if !names(&self.spec, &contract.name) {
             self.spec.tools.push(contract.clone());
         }
-        self.world.tools.insert(contract.name, tool);
+        self.world.tools.insert(contract.name.clone(), Registered { tool, declared: contract });
         self
     }
 
@@ -95,7 +98,8 @@ impl AgentBuilder {
         self
     }
 
-    /// A further key whose value must not be kept anywhere.
+    /// A further key whose value must not be kept anywhere. A spec that holds one is refused as
+    /// [`Stopped::Secret`] when a run begins: it would be written down with it.
     #[must_use]
     pub fn secret(mut self, secret: Secret) -> Self {
         self.secrets.push(secret);
@@ -110,6 +114,7 @@ impl AgentBuilder {
     /// [price](crate::spec::Rules::check_prices).
     pub fn build(mut self) -> Result<Agent, SpecError> {
         self.world.redactor = Redactor::new(self.secrets);
+        self.world.leak = self.world.redactor.found_in(&self.spec);
         let rules = self.spec.check()?;
         if self.world.model.is_some() || !self.world.models.is_empty() {
             rules.check_prices()?;

@@ -14,7 +14,7 @@ use super::replay::Playback;
 use super::run::{Interrupted, Waiting};
 use super::side::{Performed, Side};
 use super::stop::Sitting;
-use crate::journal::{Drift, Journal, JournalError, Record};
+use crate::journal::{Drift, Journal, JournalError, Record, Unknown};
 use crate::machine::{EffectId, Effects, Event, State};
 use crate::spec::Rules;
 
@@ -78,6 +78,8 @@ pub(super) struct Drive<'a> {
     pub is_noted: bool,
     /// When people were asked, in milliseconds since 1970.
     pub asked_at: Vec<(EffectId, u64)>,
+    /// The writes of which a person has said that nobody knows whether they happened.
+    pub unknown: Vec<Unknown>,
 }
 
 impl<'a> Drive<'a> {

@@ -91,6 +91,7 @@ impl<'a> Job<'a> {
     /// # Errors
     /// [`Stopped`].
     pub fn run(mut self) -> Result<Run, Stopped> {
+        self.agent.keeps_its_keys()?;
         let (playback, may_ask, save_to) = self.sources()?;
         if may_ask {
             self.agent.complete()?;
@@ -135,6 +136,7 @@ impl<'a> Job<'a> {
             nested_calls: Vec::new(),
             is_noted: false,
             asked_at: Vec::new(),
+            unknown: Vec::new(),
         };
         let ended = drive.follow(vec![header], state, effects, &[]);
         drive.note_standing(&ended);

@@ -24,11 +24,19 @@ use crate::spec::RoleName;
 pub(super) struct World {
     pub model: Option<Arc<dyn Model>>,
     pub models: HashMap<RoleName, Arc<dyn Model>>,
-    pub tools: HashMap<String, Arc<dyn Tool>>,
+    pub tools: HashMap<String, Registered>,
     pub human: Option<Arc<dyn Human>>,
     pub sleeper: Option<Arc<dyn Sleeper>>,
     pub clock: Option<Arc<dyn Clock>>,
     pub redactor: Redactor,
+    /// Where the agent's spec holds a key, if it does: nothing may be written down under it.
+    pub leak: Option<String>,
+}
+
+/// A tool, with what it declared about itself when it was registered.
+pub(super) struct Registered {
+    pub tool: Arc<dyn Tool>,
+    pub declared: ToolContract,
 }
 
 impl World {
@@ -82,7 +90,7 @@ impl World {
         contract: Option<&ToolContract>,
         input: &Value,
     ) -> Result<ToolOutcome, Unanswered> {
-        let (Some(port), Some(contract)) = (self.tools.get(tool), contract) else {
+        let (Some(Registered { tool: port, .. }), Some(contract)) = (self.tools.get(tool), contract) else {
             return Err(unavailable(format!("the tool {tool:?} is not registered")));
         };
         let most = contract.max_output_bytes as usize;
@@ -119,7 +127,7 @@ fn call(
     // All tries of a write are one to whoever is written to: what ran out of time may have happened.
     let named = if contract.effect == ToolEffect::Write { effect.first_try() } else { effect };
     let key = format!("{run}/{named}");
-    let once = contract.effect == ToolEffect::Write && !contract.is_idempotent();
+    let once = contract.happens_once();
     let most = contract.max_output_bytes as usize;
     match contract.timeout_ms.map(Duration::from_millis) {
         None => settled(guarded(&**tool, input, &key, None, most), contract, once),
@@ -181,7 +189,7 @@ fn guarded(
 }
 
 /// Cuts a text to at most `most` bytes, between characters, and says so.
-fn cut(mut text: String, most: usize) -> String {
+pub(super) fn cut(mut text: String, most: usize) -> String {
     if text.len() <= most {
         return text;
     }

@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use crate::contract::{PlanStep, Source};
 use crate::driver::Secret;
+use crate::journal::first_difference;
 use crate::machine::{Event, Finding, HumanAnswer, Input, Turn};
+use crate::spec::Spec;
 use escaped::without_escaped;
 
 /// What stands where a key was.
@@ -61,6 +63,23 @@ impl Redactor {
             }
         }
         text
+    }
+
+    /// Whether a text holds a key.
+    pub fn finds(&self, text: &str) -> bool {
+        !self.values.is_empty() && self.text(text.to_owned()) != text
+    }
+
+    /// Where a spec holds a key, if it does.
+    pub fn found_in(&self, spec: &Spec) -> Option<String> {
+        if self.values.is_empty() {
+            return None;
+        }
+        let written = serde_json::to_value(spec).ok()?;
+        let mut clean = written.clone();
+        self.value(&mut clean);
+        // A name may be one too.
+        first_difference(&clean, &written).map(|difference| self.text(difference.path))
     }
 
     /// The next piece of a stream without keys. What may be the beginning of a key is held back until

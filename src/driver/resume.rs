@@ -13,10 +13,11 @@ use super::job::conclude;
 use super::observer::{Nobody, Observer, Signal};
 use super::prepare::{Prepared, Request};
 use super::run::{Run, Stopped, Waiting};
-use super::said::Said;
+use super::said::{Said, unknown};
 use super::stop::{CancelToken, Sitting};
 use crate::journal::{
-    Folded, Header, Journal, Record, Standing, altered, first_difference, fold, fold_under, in_doubt, is_once,
+    Folded, Header, Journal, Record, Standing, Unknown, altered, doubts, first_difference, fold, fold_under,
+    in_doubt, is_once,
 };
 use crate::machine::{Effect, Effects, Event, HumanAnswer, State, admit, outstanding, transition};
 use crate::spec::{Rules, Spec};
@@ -127,6 +128,7 @@ impl<'a> Resume<'a> {
             nested_calls: Vec::new(),
             is_noted: false,
             asked_at,
+            unknown: folded.unknown,
         };
         let (mut state, mut asked) = (folded.state, Vec::new());
         asked.extend(folded.pending.iter().map(|pending| pending.effect));
@@ -161,6 +163,7 @@ impl<'a> Resume<'a> {
         if self.changed == Changed::Keep || *began == *now {
             return Ok((folded, Vec::new()));
         }
+        self.agent.keeps_its_keys()?;
         if self.changed == Changed::Refuse {
             let value = |spec| serde_json::to_value(spec).unwrap_or_default();
             let difference = first_difference(&value(began), &value(&now));
@@ -208,7 +211,7 @@ impl<'a> Resume<'a> {
     }
 }
 
-/// Ends a journal's run from outside.
+/// Ends a journal's run from outside. What is in doubt then is said to be unknown.
 ///
 /// # Errors
 /// [`Stopped::Ended`] where it has ended, and whatever is wrong with the journal.
@@ -218,10 +221,12 @@ pub(super) fn cancel(journal: &mut dyn Journal, reason: String) -> Result<State,
     if admit(&folded.rules, &folded.state, &event).is_err() {
         return Err(Stopped::Ended);
     }
-    let record = Record::Happened(event.clone());
+    let left: Vec<Unknown> = doubts(&folded).map(|(effect, tool)| Unknown { effect, tool }).collect();
+    let mut records: Vec<Record> = left.iter().map(unknown).collect();
+    records.push(Record::Happened(event.clone()));
     let step = transition(&folded.rules, folded.state, event).expect("admitted above");
-    let standing = Standing::at(&folded.rules, &step.state, |_| None);
-    journal.conclude(folded.len, vec![record], &standing)?;
+    let standing = Standing::at(&folded.rules, &step.state, |_| None).leaving(&left);
+    journal.conclude(folded.len, records, &standing)?;
     Ok(step.state)
 }
 

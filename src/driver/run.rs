@@ -182,9 +182,15 @@ pub enum Stopped {
         /// The tool.
         tool: String,
     },
-    /// The agent lacks something that its spec names.
+    /// The agent lacks something that its spec names, or has a tool that is not what the spec takes it for.
     #[error("{0}")]
     Incomplete(String),
+    /// What would be written down as it is holds the value of a key. Nothing was written.
+    #[error("{place} holds the value of a key, and would be written down with it")]
+    Secret {
+        /// What holds it.
+        place: String,
+    },
     /// The run does not wait for a person, so there is nothing to answer.
     #[error("the run does not wait for a person")]
     NotWaiting,

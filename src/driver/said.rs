@@ -2,11 +2,13 @@
 
 use super::approval::Settlement;
 use super::drive::Drive;
+use super::live::cut;
 use super::prepare::Prepared;
 use super::resume::open_question;
 use super::run::Stopped;
-use crate::journal::{Record, Word, is_once};
+use crate::journal::{Record, Unknown, Word, is_once};
 use crate::machine::{EffectId, Event, HumanAnswer, State, ToolOutcome, awaited};
+use crate::prompt;
 
 /// What a person says as a run goes on.
 pub(super) enum Said {
@@ -17,7 +19,7 @@ pub(super) enum Said {
 impl Drive<'_> {
     /// What a person said, as the event that carries it; or as a record where it answers nothing.
     pub(super) fn heard(
-        &self,
+        &mut self,
         state: &State,
         said: Said,
         asked: &mut Vec<EffectId>,
@@ -49,7 +51,7 @@ impl Drive<'_> {
                 Ok(match settlement {
                     Settlement::Happened { output } => {
                         records.push(Record::Settled { effect, word: Word::Happened });
-                        let outcome = ToolOutcome::returned(redactor.text(output));
+                        let outcome = ToolOutcome::returned(self.kept(state, effect, redactor.text(output)));
                         Some(Event::ToolReturned { effect, outcome })
                     }
                     Settlement::DidNotHappen => {
@@ -57,14 +59,35 @@ impl Drive<'_> {
                         asked.retain(|id| *id != effect);
                         None
                     }
-                    Settlement::Stop { reason } => Some(redactor.event(Event::Cancelled { reason })),
+                    // That nobody knows is said before the end of it.
+                    Settlement::Stop { reason } => {
+                        let doubted = asked.iter().copied();
+                        let left = doubted.filter_map(|effect| {
+                            Some(Unknown { effect, tool: is_once(self.rules, state, effect)? })
+                        });
+                        self.unknown.extend(left);
+                        records.extend(self.unknown.iter().map(unknown));
+                        Some(redactor.event(Event::Cancelled { reason }))
+                    }
                 })
             }
         }
+    }
+
+    /// As much of what a call would have returned as is kept of what it returns.
+    fn kept(&self, state: &State, effect: EffectId, output: String) -> String {
+        let asked = awaited(self.rules, state, effect);
+        let contract = asked.and_then(|asked| prompt::called(self.rules, state, asked));
+        contract.map_or(output.clone(), |contract| cut(output, contract.max_output_bytes as usize))
     }
 
     /// The effect among those asked that may not be done twice.
     pub(super) fn doubted(&self, state: &State, asked: &[EffectId]) -> Option<EffectId> {
         asked.iter().copied().find(|id| is_once(self.rules, state, *id).is_some())
     }
+}
+
+/// What is written down of a write of which nobody knows whether it happened, before the run is ended.
+pub(super) fn unknown(left: &Unknown) -> Record {
+    Record::Settled { effect: left.effect, word: Word::Unknown }
 }

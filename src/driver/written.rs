@@ -129,6 +129,6 @@ impl<'a> Drive<'a> {
     }
 
     fn standing(&self, state: &State) -> Standing {
-        Standing::at(self.rules, state, |effect| self.asked_at(effect))
+        Standing::at(self.rules, state, |effect| self.asked_at(effect)).leaving(&self.unknown)
     }
 }

@@ -17,6 +17,7 @@ mod durability;
 mod exchange;
 mod file;
 mod fixture;
+pub(crate) mod private;
 mod record;
 mod render;
 mod seal;
@@ -30,8 +31,8 @@ pub use durability::Durability;
 pub use exchange::{Exchange, ModelAnswer, ToolAnswer, human_digest, tool_digest, wait_digest};
 pub use file::{FileIo, FileJournal};
 pub use fixture::{Fixture, FixtureError, Frame, Outcome};
-pub use record::{Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, Word, fold, fold_under};
-pub use standing::{Standing, altered, asks, in_doubt, is_once};
+pub use record::{Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, Unknown, Word, fold, fold_under};
+pub use standing::{Standing, altered, asks, doubts, in_doubt, is_once};
 pub use store::{Journal, JournalError, JournalErrorKind, MemoryJournal};
 #[cfg(feature = "sqlite")]
 pub use threads::SqliteStore;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::JournalError;
+use super::{JournalError, is_once};
 use crate::machine::{EffectId, Event, Input, State, start, transition};
 use crate::spec::{Digest, Rules, Spec};
 
@@ -56,6 +56,19 @@ pub enum Word {
     Happened,
     /// It did not; it is to be done.
     DidNotHappen,
+    /// They do not know, and end the run. That it is cancelled is the record that follows; without it the
+    /// write is in doubt as before.
+    Unknown,
+}
+
+/// A write of which nobody knows whether it happened, in a run that was ended so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unknown {
+    /// The effect.
+    pub effect: EffectId,
+    /// The tool.
+    pub tool: String,
 }
 
 /// What a run is and starts from.
@@ -130,6 +143,8 @@ pub struct Folded {
     pub state: State,
     /// What was requested and not answered, in the order of asking.
     pub pending: Vec<Pending>,
+    /// The writes of which a person has said that nobody knows whether they happened.
+    pub unknown: Vec<Unknown>,
     /// How many records there are: the index of the next.
     pub len: u64,
 }
@@ -185,6 +200,7 @@ pub fn fold_under(spec: Spec, header: Header, records: Vec<Record>) -> Result<Fo
     let rules = spec.check().map_err(|error| JournalError::at(0, format!("spec: {error}")))?;
     let mut state = start(&rules, header.input).state;
     let mut pending: Vec<Pending> = Vec::new();
+    let mut unknown: Vec<Unknown> = Vec::new();
     let mut len = 1;
     for record in records.into_iter().skip(1) {
         match record {
@@ -198,11 +214,18 @@ pub fn fold_under(spec: Spec, header: Header, records: Vec<Record>) -> Result<Fo
             }
             Record::Settled { effect, word: Word::DidNotHappen } => {
                 pending.retain(|asked| asked.effect != effect);
+                unknown.retain(|left| left.effect != effect);
+            }
+            Record::Settled { effect, word: Word::Unknown } => {
+                unknown.retain(|left| left.effect != effect);
+                let tool = is_once(&rules, &state, effect);
+                unknown.extend(tool.map(|tool| Unknown { effect, tool }));
             }
             Record::Settled { word: Word::Happened, .. } | Record::Rules(_) => {}
             Record::Answered(event) | Record::Happened(event) => {
                 if let Some(effect) = event.effect() {
                     pending.retain(|asked| asked.effect != effect);
+                    unknown.retain(|left| left.effect != effect);
                 }
                 state = match transition(&rules, state, event) {
                     Ok(step) => step.state,
@@ -213,5 +236,5 @@ pub fn fold_under(spec: Spec, header: Header, records: Vec<Record>) -> Result<Fo
         len += 1;
     }
     let Header { run, thread, turn, model, .. } = header;
-    Ok(Folded { run, thread, turn, model, rules, state, pending, len })
+    Ok(Folded { run, thread, turn, model, rules, state, pending, unknown, len })
 }

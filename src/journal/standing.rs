@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Folded, Outcome, Pending, tool_digest};
+use super::{Folded, Outcome, Pending, Unknown, tool_digest};
 use crate::contract::ToolEffect;
 use crate::machine::{Effect, EffectId, State, awaited, outstanding};
 use crate::prompt;
@@ -40,6 +40,9 @@ pub enum Standing {
     Failed {
         /// Why.
         error: String,
+        /// The writes of which nobody knows whether they happened.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unknown: Vec<Unknown>,
     },
     /// What is kept of it does not read, so nobody knows. Its thread can be deleted.
     Damaged {
@@ -54,14 +57,17 @@ impl Standing {
         if let Some((effect, tool)) = in_doubt(folded) {
             return Standing::InDoubt { effect, tool };
         }
-        Standing::at(&folded.rules, &folded.state, |effect| folded.pending(effect)?.at)
+        let standing = Standing::at(&folded.rules, &folded.state, |effect| folded.pending(effect)?.at);
+        standing.leaving(&folded.unknown)
     }
 
     /// Where a run stands of which nothing is in doubt. `since` says when something was asked.
     pub fn at(rules: &Rules, state: &State, since: impl Fn(EffectId) -> Option<u64>) -> Self {
         match Outcome::ended(state) {
             Some(Outcome::Answer(answer)) => return Standing::Done { answer },
-            Some(Outcome::Error(error)) => return Standing::Failed { error: error.to_string() },
+            Some(Outcome::Error(error)) => {
+                return Standing::Failed { error: error.to_string(), unknown: Vec::new() };
+            }
             _ => {}
         }
         match asks(rules, state) {
@@ -70,6 +76,15 @@ impl Standing {
                 Standing::Waiting { effect, question, since }
             }
             None => Standing::Unfinished,
+        }
+    }
+
+    /// The same, of a run that was ended although nobody knows whether these writes happened.
+    #[must_use]
+    pub fn leaving(self, left: &[Unknown]) -> Self {
+        match self {
+            Standing::Failed { error, .. } => Standing::Failed { error, unknown: left.to_vec() },
+            other => other,
         }
     }
 
@@ -107,16 +122,20 @@ pub fn asks(rules: &Rules, state: &State) -> Option<(EffectId, String)> {
 
 /// The effect, and its tool, that was requested, never answered, and may not be done twice.
 pub fn in_doubt(folded: &Folded) -> Option<(EffectId, String)> {
-    let mut pending = folded.pending.iter().map(|pending| pending.effect);
-    pending.find_map(|id| Some((id, is_once(&folded.rules, &folded.state, id)?)))
+    doubts(folded).next()
+}
+
+/// All of them.
+pub fn doubts(folded: &Folded) -> impl Iterator<Item = (EffectId, String)> {
+    let pending = folded.pending.iter().map(|pending| pending.effect);
+    pending.filter_map(|id| Some((id, is_once(&folded.rules, &folded.state, id)?)))
 }
 
 /// The tool of an effect that the run waits for, where calling it twice would change something twice.
 pub fn is_once(rules: &Rules, state: &State, id: EffectId) -> Option<String> {
     let effect @ Effect::CallTool { .. } = awaited(rules, state, id)? else { return None };
     let contract = prompt::called(rules, state, effect)?;
-    let once = contract.effect == ToolEffect::Write && !contract.is_idempotent();
-    once.then(|| contract.name.clone())
+    contract.happens_once().then(|| contract.name.clone())
 }
 
 /// A write that was requested and not answered, would be asked for again unasked, and now otherwise than

@@ -6,7 +6,7 @@ use super::effect_id::EffectKind;
 use super::execute::slot;
 use super::state::{Progress, StepRun, Task};
 use super::{FINAL_STEP_OUTPUT, budget, nested};
-use crate::contract::{PlanStep, ToolEffect, schema};
+use crate::contract::{PlanStep, ToolContract, schema};
 use crate::spec::{Doer, Role, Rules};
 
 /// The first try of a step.
@@ -104,7 +104,7 @@ pub(super) fn must_run_alone(planned: &PlanStep, rules: &Rules) -> bool {
 
 fn happens_once(planned: &PlanStep, rules: &Rules) -> bool {
     let tool = rules.tool(&planned.tool);
-    tool.is_some_and(|tool| tool.effect == ToolEffect::Write && !tool.is_idempotent())
+    tool.is_some_and(ToolContract::happens_once)
 }
 
 /// The role that does the steps of this name, where one does.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::call::tool_call;
-use crate::contract::{PlanStep, canonical};
+use crate::contract::{PlanStep, canonical, legible};
 use crate::machine::{Effect, EffectKind, State, local};
 use crate::spec::Rules;
 
@@ -18,10 +18,15 @@ const STEPS: usize = 100;
 /// otherwise.
 const INPUT_CHARS: usize = 16_384;
 
-/// What a person is asked by an effect, in the run that it belongs to. Pure.
+/// What a person is asked by an effect, in the run that it belongs to. Pure. What would act on their screen
+/// instead of standing on it is shown by its number: whoever allows a call must see which.
 ///
 /// Returns `None` where the effect asks nobody, or the run does not wait for it.
 pub fn question(rules: &Rules, state: &State, effect: Effect) -> Option<String> {
+    Some(legible(&words(rules, state, effect)?).into_owned())
+}
+
+fn words(rules: &Rules, state: &State, effect: Effect) -> Option<String> {
     let Effect::AskHuman { id, .. } = effect else { return None };
     let here = local(rules, state, id)?;
     match here.id.kind {
@@ -52,7 +57,7 @@ pub fn subject(rules: &Rules, state: &State, effect: Effect) -> Option<String> {
             let (tool, input) = tool_call(here.state, step)?;
             Some(format!("{tool} {}", canonical(&input)))
         }
-        _ => question(rules, state, effect),
+        _ => words(rules, state, effect),
     }
 }
 
@@ -118,7 +123,7 @@ fn shown(input: &Value) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || c.is_control()).collect();
+    let words: Vec<&str> = text.split(char::is_whitespace).collect();
     let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
     cut(&words.join(" "), STEP_CHARS)
 }

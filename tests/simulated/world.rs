@@ -212,7 +212,9 @@ impl World {
         all_tools(&spec, &mut contracts);
         let builder = Agent::builder(spec).model(Says(self.clone())).sleeper(Says(self.clone()));
         let builder = builder.clock(Says(self.clone()));
-        let tool = |contract| Does { contract, world: self.clone() };
+        // What care a tool needs is for the contract of each agent to say.
+        let bare = |contract| ToolContract { effect: ToolEffect::Pure, idempotent: None, ..contract };
+        let tool = |contract| Does { contract: bare(contract), world: self.clone() };
         contracts
             .into_iter()
             .fold(builder, |builder, contract| builder.tool(tool(contract)))

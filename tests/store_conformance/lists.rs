@@ -1,7 +1,7 @@
 //! Lists: what is asked for, in its order, page by page; and where threads stand.
 
 use super::*;
-use planwright::journal::Order;
+use planwright::journal::{Order, Unknown};
 
 pub fn listed_thread_says_what_is_known_of_it(place: &Place) {
     let (store, thread) = (place.store(), id("요약"));
@@ -12,7 +12,9 @@ pub fn listed_thread_says_what_is_known_of_it(place: &Place) {
     assert_eq!((one.title.as_str(), one.turns, one.running), ("요약의 질문 0?", 1, true));
     assert_eq!((one.standing.clone(), one.created > 0), (Standing::Unfinished, true));
     assert!(one.updated >= one.created);
-    for standing in [waiting(7), done("답"), Standing::Failed { error: "왜냐하면".to_owned() }] {
+    let left = Unknown { effect: "step.1.2.1".parse().unwrap(), tool: "send".to_owned() };
+    let failed = |unknown| Standing::Failed { error: "왜냐하면".to_owned(), unknown };
+    for standing in [waiting(7), done("답"), failed(Vec::new()), failed(vec![left])] {
         store.stands(&lease, 0, 2, &standing).unwrap();
         assert_eq!(listed(&*store).standing, standing);
     }

@@ -39,6 +39,9 @@ pub struct FromArgs {
     /// Where it is written; stdout where no file is named
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write it in the place of the file that is there
+    #[arg(long, requires = "output")]
+    pub force: bool,
     #[command(flatten)]
     pub config: ConfigArgs,
 }

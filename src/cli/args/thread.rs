@@ -70,7 +70,8 @@ pub struct RulesArgs {
     /// Go on under the rules that it began with, whatever --spec says
     #[arg(long)]
     pub keep: bool,
-    /// Take the thread over from a process that has it: that one can write nothing more
+    /// Take the thread over from a process that has it: that one can write nothing more. In a folder of
+    /// JSON lines nobody can: end that process
     #[arg(long)]
     pub take_over: bool,
 }

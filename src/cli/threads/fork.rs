@@ -1,16 +1,21 @@
 //! `threads fork`: a thread that begins with what another holds up to a point.
 
 use crate::cli::args::{ForkArgs, StoreArgs};
+use crate::cli::config::secrets;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::kept::Stored;
 use crate::cli::out;
 use crate::cli::text::quoted;
+use crate::driver::Redactor;
 use crate::journal::{Record, Standing};
 use crate::machine::EffectId;
 
 pub fn fork(store: &StoreArgs, args: &ForkArgs) -> Outcome<Exit> {
     let stored = Stored::known(store, args.config.config.as_deref(), &args.thread)?;
+    if Redactor::new(secrets(args.config.config.as_deref())?).finds(args.to.as_str()) {
+        return Err(Failure::unusable("--to: the name holds the value of a key, and would be written down"));
+    }
     let turn = stored.index(args.turn)?;
     let records = match args.before {
         Some(effect) => Some(before(&stored, turn, effect)?),

@@ -87,10 +87,10 @@ pub fn cancel(store: &StoreArgs, args: &CancelArgs) -> Outcome<Exit> {
         let hint = open.commands(&stored).join("\n        ");
         return Err(Failure { exit: Exit::InDoubt, ..Failure::unusable(problem) }.hint(hint));
     }
-    // No agent is at hand that would keep its keys out of the journal.
-    let reason = Redactor::new(secrets(config)?).text(args.reason.clone());
-    match stored.handle().cancel(&reason) {
+    let keys = secrets(config)?;
+    match stored.handle().cancel(&args.reason, &keys) {
         Ok(()) => {
+            let reason = Redactor::new(keys).text(args.reason.clone());
             let said = format!("planwright: {} is ended: {reason}", stored.thread);
             out::complain(&text::line(&said));
             Ok(Exit::Done)

@@ -10,7 +10,7 @@ use crate::cli::failure::{Failure, Outcome};
 use crate::cli::store::Place;
 use crate::cli::style::columns;
 use crate::cli::{out, text};
-use crate::journal::{Cursor, Listed, Order, Query};
+use crate::journal::{Cursor, Listed, Order, Query, Standing};
 
 /// Most columns of a thread's name on a terminal.
 const NAME: usize = 40;
@@ -66,7 +66,11 @@ fn table(listed: &[Listed]) -> Vec<String> {
     let row = |listed: &Listed| {
         let name = text::line(listed.thread.as_str());
         let name = if most.is_some() { text::cut(&name, NAME) } else { name };
-        let status = if listed.running { "running" } else { listed.standing.status() };
+        let status = match &listed.standing {
+            _ if listed.running => "running",
+            Standing::Failed { unknown, .. } if !unknown.is_empty() => "failed, in doubt",
+            standing => standing.status(),
+        };
         let turns = listed.turns.to_string();
         vec![name, status.to_owned(), turns, time(listed.updated), text::line(&listed.title)]
     };

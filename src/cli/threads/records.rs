@@ -106,5 +106,6 @@ fn settled(word: Word) -> &'static str {
     match word {
         Word::Happened => "it happened",
         Word::DidNotHappen => "it did not happen",
+        Word::Unknown => "nobody knows whether it happened",
     }
 }

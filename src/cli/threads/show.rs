@@ -12,7 +12,7 @@ use crate::cli::failure::Outcome;
 use crate::cli::kept::{Open, Stored};
 use crate::cli::style::columns;
 use crate::cli::{out, text};
-use crate::journal::{Record, Standing, StoreError, fold};
+use crate::journal::{Record, Standing, StoreError, Unknown, fold};
 
 /// A turn, as it is shown.
 struct Shown {
@@ -94,7 +94,8 @@ fn read(stored: &Stored, turn: u32) -> Outcome<Shown> {
 
 fn lines(turn: &Shown, stored: &Stored, with_records: bool) -> Vec<String> {
     let status = turn.standing.as_ref().map_or("unreadable", Standing::status);
-    let mut lines = vec![format!("turn {}  {status}  {}", turn.number, turn.agent).trim_end().to_owned()];
+    let agent = text::line(&turn.agent);
+    let mut lines = vec![format!("turn {}  {status}  {agent}", turn.number).trim_end().to_owned()];
     if !turn.question.is_empty() {
         lines.push(format!("  asked     {}", text::line(&turn.question)));
     }
@@ -111,7 +112,13 @@ fn lines(turn: &Shown, stored: &Stored, with_records: bool) -> Vec<String> {
     match &turn.standing {
         Err(problem) => said("problem", problem),
         Ok(Standing::Done { answer }) => said("answered", answer),
-        Ok(Standing::Failed { error }) => said("failed", error),
+        Ok(Standing::Failed { error, unknown }) => {
+            said("failed", error);
+            for Unknown { effect, tool } in unknown {
+                let asked = format!("{tool} ({effect}) was asked to change something");
+                said("unknown", &format!("{asked}, and nobody knows whether it did"));
+            }
+        }
         Ok(Standing::Damaged { problem }) => said("problem", problem),
         Ok(Standing::Unfinished) => said("goes on", &stored.command("resume")),
         Ok(Standing::Waiting { .. } | Standing::InDoubt { .. }) => {}
@@ -150,14 +157,16 @@ fn object(turn: &Shown, stored: &Stored, with_records: bool) -> Value {
     let mut object = json!({
         "turn": turn.number, "question": turn.question, "agent": turn.agent, "run": turn.run,
         "status": turn.standing.as_ref().map_or("unreadable", Standing::status),
-        "answer": null, "error": null, "problem": null, "open": null,
+        "answer": null, "error": null, "unknown": [], "problem": null, "open": null,
         "origin": turn.origin.as_ref().map(|(thread, turn, records)| {
             json!({"thread": thread, "turn": turn, "records": records})
         }),
     });
     match &turn.standing {
         Ok(Standing::Done { answer }) => object["answer"] = json!(answer),
-        Ok(Standing::Failed { error }) => object["error"] = json!(error),
+        Ok(Standing::Failed { error, unknown }) => {
+            (object["error"], object["unknown"]) = (json!(error), json!(unknown));
+        }
         Ok(_) => {}
         Err(problem) => object["problem"] = json!(problem),
     }

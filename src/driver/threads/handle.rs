@@ -4,6 +4,8 @@ use super::held::Held;
 use crate::driver::agent::{Agent, asked};
 use crate::driver::approval::Settlement;
 use crate::driver::observer::{Nobody, Observer};
+use crate::driver::ports::Secret;
+use crate::driver::redact::Redactor;
 use crate::driver::resume::{self, Changed, Resume};
 use crate::driver::run::{Run, Stopped};
 use crate::driver::stop::CancelToken;
@@ -79,6 +81,10 @@ impl<'a> ThreadHandle<'a> {
     /// # Errors
     /// As [`ask`](ThreadHandle::ask).
     pub fn ask_with(self, agent: &Agent, mut input: Input) -> Result<Run, Stopped> {
+        if agent.world.redactor.finds(self.thread.as_str()) {
+            return Err(Stopped::Secret { place: "the thread's name".to_owned() });
+        }
+        agent.keeps_its_keys()?;
         let remembers = agent.rules().policy().memory == Memory::Thread;
         let mut held = Held::new(self.store, self.thread);
         if self.take_over {
@@ -145,14 +151,16 @@ impl<'a> ThreadHandle<'a> {
         self.go_on(agent, |resume| resume.settle(settlement))
     }
 
-    /// Ends the last turn without going on with it.
+    /// Ends the last turn without going on with it. What is in doubt is said to be unknown. No agent is at
+    /// hand that would keep `keys` out of the reason, so whoever cancels names those that there are.
     ///
     /// # Errors
     /// [`Stopped::Ended`] where it has ended.
-    pub fn cancel(self, reason: impl Into<String>) -> Result<(), Stopped> {
+    pub fn cancel(self, reason: impl Into<String>, keys: &[Secret]) -> Result<(), Stopped> {
         let mut held = self.claim(Claim::Known)?;
         let mut journal = held.last()?;
-        resume::cancel(&mut journal, reason.into()).map(drop)
+        let reason = Redactor::new(keys.iter().cloned()).text(reason.into());
+        resume::cancel(&mut journal, reason).map(drop)
     }
 
     fn go_on(

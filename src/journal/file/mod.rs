@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 pub use port::FileIo;
 
 use super::durability::Durability;
+use super::private;
 use super::seal::{self, Seal};
 use super::{Journal, JournalError, JournalErrorKind, Record};
 use read::{Contents, contents, is_torn_header};
@@ -41,7 +42,7 @@ pub struct FileJournal {
 
 impl FileJournal {
     /// Starts a new journal. A file that holds no whole record (its writer was stopped before the
-    /// first) is taken over. The file is locked for as long as this handle lives.
+    /// first) is taken over. A new file is its owner's alone. It is locked for as long as this handle lives.
     ///
     /// # Errors
     /// Where the file holds a record already, or cannot be made;
@@ -64,7 +65,7 @@ impl FileJournal {
         if std::fs::read(&path).is_ok_and(|bytes| is_torn_header(&bytes)) {
             return FileJournal::go_on(path, locks);
         }
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+        let file = private::options().read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(|error| io(&path, "cannot be created", &error))?;
         if locks {
             lock(&path, &file)?;

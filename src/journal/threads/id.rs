@@ -5,8 +5,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The name of a thread: what its user calls it. 1 to 120 bytes, no control characters, no white space
-/// at either end, no dash at the beginning.
+use crate::contract::is_legible;
+
+/// The name of a thread: what its user calls it. 1 to 120 bytes, all of them [legible](is_legible), no white
+/// space at either end, no dash at the beginning.
 ///
 /// ```
 /// use planwright::journal::ThreadId;
@@ -37,8 +39,8 @@ impl FromStr for ThreadId {
         if text.is_empty() || text.len() > ThreadId::MOST_BYTES {
             return fail(&format!("has 1 to {} bytes", ThreadId::MOST_BYTES));
         }
-        if text.chars().any(char::is_control) {
-            return fail("has no control characters");
+        if !text.chars().all(is_legible) {
+            return fail("has no control characters, and none that turn the direction of writing");
         }
         if text.trim() != text {
             return fail("neither begins nor ends with white space");

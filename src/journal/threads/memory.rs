@@ -78,7 +78,7 @@ impl Store for MemoryStore {
         }
         if claim != Claim::TakeOver && found.is_some_and(|found| found.held.is_some()) {
             let (thread, holder) = (thread.clone(), "this process".to_owned());
-            return Err(StoreError::AlreadyRunning { thread, holder });
+            return Err(StoreError::AlreadyRunning { thread, holder, can_take_over: true });
         }
         kept.epoch += 1;
         let epoch = kept.epoch;

@@ -204,6 +204,8 @@ pub enum StoreError {
         thread: ThreadId,
         /// Who, where that is known: a process.
         holder: String,
+        /// Whether [`Claim::TakeOver`] would take it from them.
+        can_take_over: bool,
     },
     /// There is no such thread.
     #[error("there is no thread {thread}")]

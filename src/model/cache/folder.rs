@@ -6,7 +6,7 @@
 //!
 //! **Invariant:** no file is removed that does not bear an entry's name.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use crate::journal::private;
 use crate::machine::ModelReply;
 use crate::spec::Digest;
 
@@ -129,7 +130,7 @@ impl Folder {
         if self.max_entries == 0 || bytes > self.max_bytes.min(MAX_ENTRY_BYTES) {
             return Ok(());
         }
-        private_folder(&self.path)?;
+        private::folder(&self.path)?;
         let (aside, mut file) = self.aside(key)?;
         let written = file
             .write_all(entry)
@@ -144,10 +145,8 @@ impl Folder {
     /// A new file beside the entries, which no one else writes.
     fn aside(&self, key: Digest) -> io::Result<(PathBuf, File)> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let mut options = OpenOptions::new();
+        let mut options = private::options();
         options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut last = io::Error::from(ErrorKind::AlreadyExists);
         for _ in 0..MAX_NAMES {
             let (process, next) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -226,13 +225,4 @@ fn remove(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-/// Makes the folder where there is none. What models are asked and say is for its owner's eyes.
-fn private_folder(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }

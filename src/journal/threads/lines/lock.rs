@@ -1,18 +1,18 @@
 //! Who has a thread: the system's lock on a file of it, taken and given back one at a time.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
 
 use super::LinesStore;
 use super::place::io;
-use crate::journal::{JournalError, StoreError, ThreadId};
+use crate::journal::{JournalError, StoreError, ThreadId, private};
 
 impl LinesStore {
     /// Held while a thread is taken or given back, and, shared, while somebody looks who has it: for
     /// looking is a lock as well.
     pub(super) fn gate(&self, shared: bool) -> Result<File, JournalError> {
         let path = self.root.join("=lock");
-        let gate = OpenOptions::new().read(true).append(true).create(true).open(&path);
+        let gate = private::options().read(true).append(true).create(true).open(&path);
         let locked = gate.and_then(|gate| {
             if shared { gate.lock_shared() } else { gate.lock() }?;
             Ok(gate)
@@ -26,17 +26,21 @@ impl LinesStore {
         let path = folder.join("lock");
         let fail = |error: std::io::Error| io(&path, "cannot be locked", &error);
         if !folder.is_dir() {
-            std::fs::create_dir_all(&folder).map_err(fail)?;
+            private::folder(&folder).map_err(fail)?;
             self.sync(&folder).map_err(fail)?;
         }
-        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let options = private::options().read(true).write(true).create(true).truncate(false).open(&path);
         let mut lock = options.map_err(fail)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
                 let _ = lock.read_to_string(&mut holder);
-                return Err(StoreError::AlreadyRunning { thread: thread.clone(), holder });
+                return Err(StoreError::AlreadyRunning {
+                    thread: thread.clone(),
+                    holder,
+                    can_take_over: false,
+                });
             }
             Err(TryLockError::Error(error)) => return Err(fail(error).into()),
         }

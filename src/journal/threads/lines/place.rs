@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use crate::journal::{Durability, JournalError, JournalErrorKind, Record, ThreadId, file};
+use crate::journal::{Durability, JournalError, JournalErrorKind, Record, ThreadId, file, private};
 use crate::spec::Digest;
 
 /// What the file `=format` says.
@@ -37,9 +37,9 @@ pub(super) fn open(root: &Path, durability: Durability) -> Result<(), JournalErr
         return other("expected a folder of threads, found a folder with other things in it".to_owned());
     }
     let fail = |error: std::io::Error| io(root, "cannot be made", &error);
-    std::fs::create_dir_all(root).map_err(fail)?;
+    private::folder(root).map_err(fail)?;
     let new = root.join(format!(".format-{}", unique()));
-    std::fs::write(&new, FORMAT).and_then(|()| std::fs::rename(&new, &path)).map_err(fail)?;
+    private::write(&new, FORMAT.as_bytes()).and_then(|()| std::fs::rename(&new, &path)).map_err(fail)?;
     if durability == Durability::Full {
         std::fs::File::open(&path).and_then(|file| file.sync_all()).map_err(fail)?;
         file::sync_folder(&path).and_then(|()| file::sync_folder(root)).map_err(fail)?;

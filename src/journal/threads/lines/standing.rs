@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::place;
-use crate::journal::{JournalError, Standing, ThreadId};
+use crate::journal::{JournalError, Standing, ThreadId, private};
 use crate::spec::Digest;
 
 /// What `standing.json` holds.
@@ -55,7 +55,12 @@ impl Noted {
         let (path, new) = (folder.join(NAME), folder.join("standing.new"));
         let fail = |error: std::io::Error| place::io(&path, "cannot be written", &error);
         let text = serde_json::to_vec(self).map_err(|error| fail(error.into()))?;
-        std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &path)).map_err(fail)
+        private::write(&new, &text).map_err(fail)?;
+        // What somebody let others read, they may go on reading.
+        if let Ok(before) = std::fs::metadata(&path) {
+            std::fs::set_permissions(&new, before.permissions()).map_err(fail)?;
+        }
+        std::fs::rename(&new, &path).map_err(fail)
     }
 }
 

@@ -122,7 +122,8 @@ fn take(
         && let Some(id) = found.as_ref().and_then(|row| row.holder.as_deref())
         && let Some(holder) = alive(folder, holder.as_ref(), id)?
     {
-        return Err(StoreError::AlreadyRunning { thread: thread.clone(), holder }.into());
+        let thread = thread.clone();
+        return Err(StoreError::AlreadyRunning { thread, holder, can_take_over: true }.into());
     }
     let own = own(folder, holder)?.to_owned();
     Ok(match found {

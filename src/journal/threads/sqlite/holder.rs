@@ -1,11 +1,11 @@
 //! Holders: who has threads. A holder lives as long as it holds the system's lock on a file of its own,
 //! so a process that was killed has lost its threads at once, and no clock is asked.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
 
-use crate::journal::JournalError;
+use crate::journal::{JournalError, private};
 
 /// One handle of a store, as the holder of the threads it claims.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ impl Holder {
         let id = format!("{}-{random:016x}", std::process::id());
         let path = folder.join(&id);
         let fail = |error: std::io::Error| JournalError::io(path.display(), "cannot be locked", &error);
-        std::fs::create_dir_all(folder).map_err(fail)?;
-        let lock = OpenOptions::new().write(true).create_new(true).open(&path).map_err(fail)?;
+        private::folder(folder).map_err(fail)?;
+        let lock = private::options().write(true).create_new(true).open(&path).map_err(fail)?;
         lock.try_lock().map_err(std::io::Error::from).map_err(fail)?;
         Ok(Holder { id, path, _lock: lock })
     }

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Fault;
 use super::tx::Tx;
-use crate::journal::{Durability, JournalError, JournalErrorKind};
+use crate::journal::{Durability, JournalError, JournalErrorKind, private};
 
 /// What tells a store from other programs' databases: `plan` in ASCII.
 const APPLICATION: i32 = 0x706c_616e;
@@ -44,6 +44,8 @@ pub(super) const FOR_PEOPLE: &str = "status IN ('waiting', 'in_doubt')";
 pub(super) fn open(path: &Path, durability: Durability) -> Result<Connection, Fault> {
     ours(path)?;
     super::wal::whole(path)?;
+    // SQLite makes its log with the mode of the database. Where this fails, opening it says why.
+    let _ = private::options().write(true).create_new(true).open(path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
