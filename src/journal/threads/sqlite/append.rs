@@ -88,8 +88,8 @@ impl Inner {
         };
         let before = found.filter(|before| before.epoch == lease.epoch);
         let before = before.ok_or_else(|| fenced(&lease.thread))?;
-        let mut seal =
-            fits(conn, &before, turn, index).map_err(|error| of_turn(error, &lease.thread, turn))?;
+        let mut seal = fits(conn, self.begin, &before, turn, index)
+            .map_err(|error| of_turn(error, &lease.thread, turn))?;
         if new.is_empty() {
             return Ok(());
         }

@@ -15,26 +15,21 @@ use crate::journal::{Claim, Lease, StoreError, ThreadId};
 
 impl Inner {
     pub fn claim(&mut self, thread: &ThreadId, claim: Claim) -> Result<Lease, Fault> {
-        let Inner { conn, folder, holder, rows, unreleased, .. } = self;
+        let Inner { conn, folder, holder, rows, looks, unreleased, .. } = self;
+        let before = Row::find(conn, thread)?;
+        if before.is_none() {
+            looks.at_no_name(conn)?;
+        }
+        // Who is refused waits for nobody who writes.
+        if unreleased.is_empty() {
+            refused(before.as_ref(), claim, thread, (&*folder, holder.as_ref()))?;
+        }
         let tx = Tx::writing(conn)?;
         for lease in unreleased.iter() {
             give_back(conn, lease, None, None)?;
         }
         let found = Row::find(conn, thread)?;
-        let known = found.as_ref().is_some_and(|row| row.turns > 0);
-        match claim {
-            Claim::New if known => return Err(StoreError::Exists { thread: thread.clone() }.into()),
-            Claim::Known | Claim::TakeOver if !known => {
-                return Err(StoreError::NoThread { thread: thread.clone() }.into());
-            }
-            _ => {}
-        }
-        if claim != Claim::TakeOver
-            && let Some(id) = found.as_ref().and_then(|row| row.holder.as_deref())
-            && let Some(holder) = alive(folder, holder.as_ref(), id)?
-        {
-            return Err(StoreError::AlreadyRunning { thread: thread.clone(), holder }.into());
-        }
+        refused(found.as_ref(), claim, thread, (&*folder, holder.as_ref()))?;
         let own = match holder {
             Some(own) => own,
             None => holder.insert(Holder::new(folder)?),
@@ -91,6 +86,30 @@ impl Inner {
         self.heads.remove(&lease.thread);
         Ok(())
     }
+}
+
+/// Whether a thread cannot be taken so, as its row says.
+fn refused(
+    row: Option<&Row>,
+    claim: Claim,
+    thread: &ThreadId,
+    (folder, own): (&Path, Option<&Holder>),
+) -> Result<(), Fault> {
+    let known = row.is_some_and(|row| row.turns > 0);
+    match claim {
+        Claim::New if known => return Err(StoreError::Exists { thread: thread.clone() }.into()),
+        Claim::Known | Claim::TakeOver if !known => {
+            return Err(StoreError::NoThread { thread: thread.clone() }.into());
+        }
+        _ => {}
+    }
+    if claim != Claim::TakeOver
+        && let Some(id) = row.and_then(|row| row.holder.as_deref())
+        && let Some(holder) = alive(folder, own, id)?
+    {
+        return Err(StoreError::AlreadyRunning { thread: thread.clone(), holder }.into());
+    }
+    Ok(())
 }
 
 /// Gives a thread back, where the lease still holds, with where it stands.
