@@ -167,6 +167,46 @@ fn killed_process_has_lost_its_threads_at_once_and_nothing_it_wrote() {
     }
 }
 
+/// Opens a store, says how much is in it and closes it. Does nothing where it is run as a test.
+#[test]
+fn process_that_comes_and_goes() {
+    let Ok(path) = std::env::var("STORE_VISITED") else { return };
+    let store = stores()["sqlite"](path.as_ref()).unwrap();
+    println!("\nfound {}", store.records(&id("demo"), 0).unwrap().len());
+}
+
+/// Some systems take all locks of a process on a file from it where it closes that file once.
+#[cfg(feature = "sqlite")]
+#[test]
+fn log_is_not_taken_away_from_a_process_that_opens_its_database_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("threads.db");
+    let visit = || {
+        let ended = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "process_that_comes_and_goes", "--nocapture"])
+            .env("STORE_VISITED", &path)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(ended.stdout).unwrap();
+        assert!(ended.status.success(), "{said}");
+        said.lines().find_map(|line| line.strip_prefix("found ")?.parse().ok()).unwrap_or(0)
+    };
+    let (store, thread) = (sqlite(&path).unwrap(), id("demo"));
+    let lease = claim(&*store, &thread);
+    store.append(&lease, 0, 0, records(&thread, 0, 2)).unwrap();
+    let second = sqlite(&path).unwrap();
+    for (len, second) in [(3, Some(second)), (4, None)] {
+        assert_eq!(visit(), len - 1);
+        let next = records(&thread, 0, len)[len - 1..].to_vec();
+        store.append(&lease, 0, len as u64 - 1, next).unwrap();
+        drop(second);
+        assert_eq!(visit(), len, "what was appended is seen by others");
+    }
+    store.release(lease).unwrap();
+    drop(store);
+    assert_eq!(sqlite(&path).unwrap().records(&thread, 0).unwrap(), records(&thread, 0, 4));
+}
+
 /// What is not in the standing's file is in the records: nothing rests on it.
 #[test]
 fn note_of_where_a_thread_stands_is_ignored_where_it_does_not_fit() {

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
     /// It survives a loss of power: the system was told to put it on the disk, and said it did. What
-    /// the disk itself holds back is out of reach.
+    /// the disk itself holds back is out of reach. Of what was being appended at that moment, and was never
+    /// confirmed, a disk may keep what looks like damage: then a store says so, and does not guess.
     #[default]
     Full,
     /// It survives the death of the process, but perhaps not of the machine: the last records may be

@@ -2,7 +2,7 @@
 
 use super::held::Held;
 use crate::driver::agent::{Agent, asked};
-use crate::driver::approval::Settlement;
+use crate::driver::approval::{self, Settlement};
 use crate::driver::observer::{Nobody, Observer};
 use crate::driver::ports::Secret;
 use crate::driver::redact::Redactor;
@@ -163,11 +163,27 @@ impl<'a> ThreadHandle<'a> {
         resume::cancel(&mut journal, reason).map(drop)
     }
 
+    /// Where the last turn has ended, whoever answered it was first: that is said without taking the
+    /// thread. What cannot be read here is said where it is taken.
+    fn was_first(&self) -> Result<(), Stopped> {
+        let (Some(token), Ok(Some(listed))) = (&self.token, self.store.find(self.thread)) else {
+            return Ok(());
+        };
+        let ended = matches!(listed.standing, Standing::Done { .. } | Standing::Failed { .. });
+        let last = listed.turns.checked_sub(1).filter(|_| ended && !listed.running);
+        let records = last.and_then(|last| self.store.records(self.thread, last).ok());
+        match records.and_then(|records| approval::spent(&records, token)) {
+            Some(effect) => Err(Stopped::AlreadyAnswered { effect }),
+            None => Ok(()),
+        }
+    }
+
     fn go_on(
         self,
         agent: &Agent,
         says: impl for<'r> FnOnce(Resume<'r>) -> Resume<'r>,
     ) -> Result<Run, Stopped> {
+        self.was_first()?;
         let mut held = self.claim(Claim::Known)?;
         let mut journal = held.last()?;
         let resume = agent.resuming(&mut journal).changed(self.changed);

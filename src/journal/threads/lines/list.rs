@@ -147,7 +147,7 @@ fn found(folder: &Path) -> Result<Option<Found>, JournalError> {
 }
 
 /// That turns which were noted are there no more.
-fn lost(folder: &Path, turns: u32) -> Result<(), JournalError> {
+pub(super) fn lost(folder: &Path, turns: u32) -> Result<(), JournalError> {
     match Noted::last(folder).map(|noted| noted.turns) {
         Some(noted) if noted > turns => {
             let problem = format!("expected {noted} turns, found {turns}");

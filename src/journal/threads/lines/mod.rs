@@ -95,10 +95,10 @@ impl LinesStore {
 
     /// How many turns a thread has, of which there is at least one.
     fn known(&self, thread: &ThreadId) -> Result<u32, StoreError> {
-        match place::turns(&self.folder(thread))? {
-            0 => Err(StoreError::NoThread { thread: thread.clone() }),
-            turns => Ok(turns),
-        }
+        let folder = self.folder(thread);
+        let turns = place::turns(&folder)?;
+        list::lost(&folder, turns)?;
+        if turns == 0 { Err(StoreError::NoThread { thread: thread.clone() }) } else { Ok(turns) }
     }
 
     /// Makes the name of a file or folder durable, where that is asked for.
@@ -111,7 +111,10 @@ impl LinesStore {
         let folder = self.folder(thread);
         let (path, turns) = (place::turn(&folder, turn), place::turns(&folder)?);
         let journal = match (turn, index) {
-            (turn, 0) if turn == turns => FileJournal::begin(path, false),
+            (turn, 0) if turn == turns => {
+                list::lost(&folder, turns)?;
+                FileJournal::begin(path, false)
+            }
             (turn, _) if turn >= turns => Err(JournalError::stale(index, 0)),
             _ => FileJournal::go_on(path, false),
         };
@@ -204,8 +207,14 @@ impl Store for LinesStore {
         if turn >= turns {
             return Err(StoreError::NoTurn { thread: thread.clone(), turn, turns });
         }
-        let path = place::turn(&self.folder(thread), turn);
+        let (folder, path) = (self.folder(thread), place::turn(&self.folder(thread), turn));
+        // Looked at first, for the turn may grow meanwhile.
+        let noted = Noted::last(&folder).filter(|noted| noted.turns == turn + 1);
         let records = file::read(&path)?;
+        if let Some(noted) = noted.filter(|noted| noted.records > records.len() as u64) {
+            let problem = format!("expected {} records, found {}", noted.records, records.len());
+            return Err(JournalError::named(path.display().to_string(), problem).into());
+        }
         for (index, record) in (0..).zip(&records) {
             belongs(record, thread, turn, index).map_err(|error| error.within(path.display()))?;
         }

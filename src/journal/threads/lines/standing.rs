@@ -37,10 +37,11 @@ impl Noted {
         Digest::of([text.unwrap_or_default().as_slice()])
     }
 
-    /// What was last noted, whatever stands in the folder now.
+    /// What was last noted, whatever stands in the folder now. Another thread's note is none.
     pub fn last(folder: &Path) -> Option<Noted> {
         let noted: Noted = serde_json::from_slice(&std::fs::read(folder.join(NAME)).ok()?).ok()?;
-        (noted.seal == noted.sealed()).then_some(noted)
+        let is_its = folder.file_name()? == place::folder(&noted.thread).as_str();
+        (noted.seal == noted.sealed() && is_its).then_some(noted)
     }
 
     /// What was noted, where it is of all that stands in the folder now.

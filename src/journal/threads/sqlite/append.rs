@@ -62,7 +62,8 @@ impl Inner {
         };
         let before = found.filter(|before| before.epoch == lease.epoch);
         let before = before.ok_or_else(|| fenced(&lease.thread))?;
-        let seal = fits(conn, &before, turn, index).map_err(|error| of_turn(error, &lease.thread, turn))?;
+        let seal = fits(conn, self.begin, &before, turn, index)
+            .map_err(|error| of_turn(error, &lease.thread, turn))?;
         if new.is_empty() {
             return Ok(());
         }
@@ -130,8 +131,8 @@ impl Inner {
 
 impl Head {
     /// Before the first record of a turn.
-    pub fn begin(row: &Row, turn: u32) -> Self {
-        Head { thread: row.id, epoch: row.epoch, turn, len: 0, seal: Seal::new() }
+    pub fn begin(seal: Seal, row: &Row, turn: u32) -> Self {
+        Head { thread: row.id, epoch: row.epoch, turn, len: 0, seal }
     }
 
     fn is_at(&self, lease: &Lease, turn: u32, index: u64) -> bool {

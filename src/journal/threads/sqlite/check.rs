@@ -9,6 +9,7 @@ use super::holder;
 use super::row::{COLUMNS, Row};
 use super::specs::{self, Specs};
 use super::tx::Tx;
+use crate::journal::Order;
 
 impl Inner {
     pub fn vacuum(&mut self) -> Result<(), Fault> {
@@ -23,7 +24,11 @@ impl Inner {
         }
         specs::sweep(&self.conn)?;
         tx.commit()?;
-        self.conn.execute_batch("VACUUM")?;
+        // It may be greater than memory. What is left of it where it is stopped midway, `wal.rs` may take
+        // for damage; nothing was lost then.
+        let done = self.conn.execute_batch("PRAGMA cache_spill = ON; VACUUM");
+        self.conn.execute_batch("PRAGMA cache_spill = OFF")?;
+        done?;
         // What was written ahead is moved into the database, as far as others are not reading it.
         self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         Ok(())
@@ -44,6 +49,7 @@ impl Inner {
         };
         look(self.integrity())?;
         look(self.strays())?;
+        look(self.misplaced())?;
         look(specs::check(&self.conn))?;
         // What is remembered of them is no proof of what is kept.
         self.specs = Specs::default();
@@ -87,6 +93,26 @@ impl Inner {
             found.push(Row::read(row));
         }
         Ok(found)
+    }
+
+    /// Threads that a list shows as what they are not, or elsewhere than where they belong.
+    fn misplaced(&self) -> Result<Vec<String>, Fault> {
+        let mut select = self.conn.prepare(&format!("SELECT {COLUMNS}, status, waits FROM thread"))?;
+        let mut rows = select.query([])?;
+        let mut lines = Vec::new();
+        while let Some(found) = rows.next()? {
+            // What does not read is said of the thread itself.
+            let Ok(row) = Row::read(found) else { continue };
+            let (status, waits): (String, u64) = (found.get("status")?, found.get("waits")?);
+            let (name, listed) = (&row.name, row.listed(false));
+            let is = listed.standing.status();
+            if status != is {
+                lines.push(format!("thread {name}: a list shows it as {status}, and it is {is}"));
+            } else if waits != listed.key(Order::LongestWaiting) {
+                lines.push(format!("thread {name}: it is not at its place in lists"));
+            }
+        }
+        Ok(lines)
     }
 
     /// Turns and records that are nobody's.

@@ -16,7 +16,15 @@ use crate::journal::{Claim, Lease, Record, StoreError, ThreadId};
 
 impl Inner {
     pub fn claim(&mut self, thread: &ThreadId, claim: Claim) -> Result<Lease, Fault> {
-        let Inner { conn, folder, holder, rows, unreleased, .. } = self;
+        let Inner { conn, folder, holder, rows, looks, unreleased, .. } = self;
+        let before = Row::find(conn, thread)?;
+        if before.is_none() {
+            looks.at_no_name(conn)?;
+        }
+        // Who is refused waits for nobody who writes.
+        if unreleased.is_empty() {
+            refused(before.as_ref(), claim, thread, (&*folder, holder.as_ref()))?;
+        }
         let tx = Tx::writing(conn)?;
         let mut row = take(conn, folder, holder, unreleased, thread, claim)?;
         row.keep(conn)?;
@@ -29,7 +37,8 @@ impl Inner {
 
     /// Takes a thread and, where there is none, writes its first turns down, all in one transaction.
     pub fn begin(&mut self, thread: &ThreadId, turns: &[Vec<Record>]) -> Result<Lease, Fault> {
-        let Inner { conn, folder, holder, rows, unreleased, specs, heads, .. } = self;
+        let Inner { conn, folder, holder, rows, unreleased, specs, heads, looks, begin, .. } = self;
+        looks.at_no_name(conn)?;
         let tx = Tx::writing(conn)?;
         let last = turns.len().saturating_sub(1);
         let first = turns.iter().flatten().next();
@@ -47,7 +56,7 @@ impl Inner {
         }
         let mut head = None;
         for (turn, records) in (0..).zip(turns).filter(|_| found == 0) {
-            head = Some(Head::begin(&row, turn).append(conn, specs, thread, records)?);
+            head = Some(Head::begin(*begin, &row, turn).append(conn, specs, thread, records)?);
         }
         tx.commit()?;
         unreleased.clear();
@@ -110,21 +119,7 @@ fn take(
         give_back(conn, lease, None, None)?;
     }
     let found = Row::find(conn, thread)?;
-    let known = found.as_ref().is_some_and(|row| row.turns > 0);
-    match claim {
-        Claim::New if known => return Err(StoreError::Exists { thread: thread.clone() }.into()),
-        Claim::Known | Claim::TakeOver if !known => {
-            return Err(StoreError::NoThread { thread: thread.clone() }.into());
-        }
-        _ => {}
-    }
-    if claim != Claim::TakeOver
-        && let Some(id) = found.as_ref().and_then(|row| row.holder.as_deref())
-        && let Some(holder) = alive(folder, holder.as_ref(), id)?
-    {
-        let thread = thread.clone();
-        return Err(StoreError::AlreadyRunning { thread, holder, can_take_over: true }.into());
-    }
+    refused(found.as_ref(), claim, thread, (folder, holder.as_ref()))?;
     let own = own(folder, holder)?.to_owned();
     Ok(match found {
         Some(row) => Row { epoch: row.epoch + 1, holder: Some(own), ..row },
@@ -139,6 +134,31 @@ fn own<'h>(folder: &Path, holder: &'h mut Option<Holder>) -> Result<&'h str, Fau
         None => holder.insert(Holder::new(folder)?),
     };
     Ok(&own.id)
+}
+
+/// Whether a thread cannot be taken so, as its row says.
+fn refused(
+    row: Option<&Row>,
+    claim: Claim,
+    thread: &ThreadId,
+    (folder, own): (&Path, Option<&Holder>),
+) -> Result<(), Fault> {
+    let known = row.is_some_and(|row| row.turns > 0);
+    match claim {
+        Claim::New if known => return Err(StoreError::Exists { thread: thread.clone() }.into()),
+        Claim::Known | Claim::TakeOver if !known => {
+            return Err(StoreError::NoThread { thread: thread.clone() }.into());
+        }
+        _ => {}
+    }
+    if claim != Claim::TakeOver
+        && let Some(id) = row.and_then(|row| row.holder.as_deref())
+        && let Some(holder) = alive(folder, own, id)?
+    {
+        let thread = thread.clone();
+        return Err(StoreError::AlreadyRunning { thread, holder, can_take_over: true }.into());
+    }
+    Ok(())
 }
 
 /// Gives a thread back, where the lease still holds, with where it stands.

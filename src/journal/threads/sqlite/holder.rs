@@ -58,6 +58,16 @@ pub(super) fn lives(folder: &Path, id: &str) -> Result<bool, JournalError> {
     }
 }
 
+/// Whether anybody who lives may have threads. Where that cannot be seen, they may.
+pub(super) fn any_lives(folder: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else { return folder.exists() };
+    let lives = |entry: std::fs::DirEntry| match entry.file_name().to_str() {
+        Some(id) => lives(folder, id).unwrap_or(true),
+        None => false,
+    };
+    entries.flatten().any(lives)
+}
+
 /// The process of a holder, in words.
 pub(super) fn process(id: &str) -> String {
     format!("process {}", id.split('-').next().unwrap_or_default())

@@ -9,7 +9,7 @@ use super::claim::alive;
 use super::fault::Fault;
 use super::open::FOR_PEOPLE;
 use super::row::{COLUMNS, Row};
-use crate::journal::{Listed, Order, Query, ThreadId};
+use crate::journal::{Listed, Order, Query, StoreError, ThreadId};
 
 impl Inner {
     pub fn list(&mut self, query: &Query) -> Result<Vec<Listed>, Fault> {
@@ -32,8 +32,13 @@ impl Inner {
     }
 
     pub fn find(&mut self, thread: &ThreadId) -> Result<Option<Listed>, Fault> {
-        self.write_notes()?;
-        let Some(row) = Row::find(&self.conn, thread)?.filter(|row| row.turns > 0) else { return Ok(None) };
+        if self.notes.contains_key(thread) {
+            self.write_notes()?;
+        }
+        let row = match self.known(thread) {
+            Err(Fault::Store(StoreError::NoThread { .. })) => return Ok(None),
+            row => row?,
+        };
         let running = self.is_held(&row, &mut BTreeMap::new())?;
         Ok(Some(row.listed(running)))
     }

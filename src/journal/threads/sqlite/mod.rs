@@ -1,8 +1,10 @@
 //! Threads in an SQLite database: one file, many processes.
 //!
-//! - `open.rs`: what is a store and what is refused; `row.rs` what is kept of a thread, `note.rs` where it
+//! - `open.rs`: what is a store and what is refused, `opened.rs` what this process has open, `wal.rs` the
+//!   log; `row.rs` what is kept of a thread, `note.rs` where it
 //!   stands, `records.rs` its records, `append.rs` how they get there, `specs.rs` what many of them
-//!   share; `list.rs` the lists, `check.rs` what is damaged and what is waste.
+//!   share; `list.rs` the lists, `check.rs` what is damaged and what is waste, `looks.rs` what of that is
+//!   looked for before it is asked.
 //! - `claim.rs`: taking a thread and giving it back; `holder.rs`: who has threads.
 //!
 //! **Invariant:** an append writes its records and nothing else, but the first under a lease.
@@ -13,8 +15,10 @@ mod claim;
 mod fault;
 mod holder;
 mod list;
+mod looks;
 mod note;
 mod open;
+mod opened;
 mod records;
 mod row;
 mod specs;
@@ -28,11 +32,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::Connection;
 
 use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId};
+use crate::journal::seal::Seal;
 use crate::journal::{Durability, Record, Standing};
 use append::Head;
 use fault::Fault;
 use holder::Holder;
+use looks::Looks;
 use note::Note;
+use opened::Opened;
 use row::Row;
 use specs::Specs;
 
@@ -63,6 +70,9 @@ pub struct SqliteStore {
 #[derive(Debug)]
 struct Inner {
     conn: Connection,
+    _opened: Opened,
+    /// What the seals of every turn begin with: so no other store's fit.
+    begin: Seal,
     /// Where the locks of holders are.
     folder: PathBuf,
     /// This handle as a holder, from its first claim on.
@@ -76,6 +86,7 @@ struct Inner {
     specs: Specs,
     /// The threads, with the epochs of their leases, that were given back with their last records.
     concluded: BTreeMap<ThreadId, u64>,
+    looks: Looks,
     /// What could not be given back, for want of space perhaps: it is with the next claim.
     unreleased: Vec<Lease>,
 }
@@ -102,18 +113,23 @@ impl SqliteStore {
         let path = path.into();
         // Whichever way leads to it, its holders and its log are looked for beside the file itself.
         let real = real(&path);
-        let conn = open::open(&real, durability).map_err(|fault| fault.at(path.display()))?;
-        let mut folder = real.into_os_string();
+        let mut folder = real.clone().into_os_string();
         folder.push(".holders");
+        let folder = PathBuf::from(folder);
+        let opened = open::open(&real, &folder, durability);
+        let (conn, opened, begin) = opened.map_err(|fault| fault.at(path.display()))?;
         let inner = Inner {
             conn,
-            folder: folder.into(),
+            _opened: opened,
+            begin,
+            folder,
             holder: None,
             notes: BTreeMap::new(),
             rows: BTreeMap::new(),
             heads: BTreeMap::new(),
             specs: Specs::default(),
             concluded: BTreeMap::new(),
+            looks: Looks::default(),
             unreleased: Vec::new(),
         };
         Ok(SqliteStore { path, inner: Mutex::new(inner) })
@@ -184,7 +200,7 @@ impl Store for SqliteStore {
     }
 
     fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {
-        self.with(|inner| Ok(records::known(&inner.conn, thread)?.turns))
+        self.with(|inner| Ok(inner.known(thread)?.turns))
     }
 
     fn records(&self, thread: &ThreadId, turn: u32) -> Result<Vec<Record>, StoreError> {

@@ -1,14 +1,20 @@
 //! Opening: what is a store of this version's, what is made one, and what is refused.
 
 use std::fs::File;
+use std::hash::{BuildHasher, Hasher};
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Fault;
+use super::holder;
+use super::opened::Opened;
 use super::tx::Tx;
+use super::wal::{self, Log};
+use crate::journal::seal::Seal;
 use crate::journal::{Durability, JournalError, JournalErrorKind, private};
 
 /// What tells a store from other programs' databases: `plan` in ASCII.
@@ -37,13 +43,25 @@ const TABLES: [&str; 6] = [
     "CREATE INDEX thread_waiting ON thread (waits, name) WHERE status IN ('waiting', 'in_doubt')",
 ];
 
+/// A store's own name, random, as a view: so it stands on the first page, and changes never. Records are
+/// sealed over it, and a log that names another is another's.
+const OWN: &str = "CREATE VIEW store AS SELECT '";
+
 /// Which threads wait for people, as the index has it.
 pub(super) const FOR_PEOPLE: &str = "status IN ('waiting', 'in_doubt')";
 
 /// Opens a store, or makes one where there is nothing.
-pub(super) fn open(path: &Path, durability: Durability) -> Result<Connection, Fault> {
-    ours(path)?;
-    super::wal::whole(path)?;
+pub(super) fn open(
+    path: &Path,
+    holders: &Path,
+    durability: Durability,
+) -> Result<(Connection, Opened, Seal), Fault> {
+    let mut in_file = None;
+    let opened = Opened::after(path, |path| {
+        in_file = ours(path)?;
+        Ok(())
+    })?;
+    let log = wal::look(path, || holder::any_lives(holders))?;
     // SQLite makes its log with the mode of the database. Where this fails, opening it says why.
     let _ = private::options().write(true).create_new(true).open(path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -51,32 +69,56 @@ pub(super) fn open(path: &Path, durability: Durability) -> Result<Connection, Fa
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let conn = Connection::open_with_flags(path, flags)?;
-    conn.busy_timeout(Duration::from_secs(10))?;
+    // Until it is known to be a store whose log this is, the log is not moved into it.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, log != Log::Empty)?;
+    conn.busy_timeout(WAITS)?;
     conn.set_prepared_statement_cache_capacity(64);
+    // A log that ends with its last commit, whose frames were written once: see `wal.rs`.
     conn.execute_batch(
         "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; \
-         PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;",
+         PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF; \
+         PRAGMA cache_spill = OFF; PRAGMA journal_size_limit = 0;",
     )?;
     make(&conn)?;
-    compare(&conn)?;
+    let own = compare(&conn)?;
+    if in_file.is_some_and(|in_file| in_file != own) {
+        let problem = "it is another database's; where it is put away, this one is as it was without it";
+        return Err(JournalError::named("the write-ahead log", problem).into());
+    }
     write_ahead(&conn)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    if log == Log::Torn && !holder::any_lives(holders) {
+        tidy(&conn)?;
+    }
     if durability == Durability::Normal {
         conn.execute_batch("PRAGMA synchronous = NORMAL")?;
     }
-    Ok(conn)
+    Ok((conn, opened, Seal::new().with(own.as_bytes())))
 }
 
-/// Whether a file is a store, or there is none yet: looked at before SQLite touches it.
-fn ours(path: &Path) -> Result<(), JournalError> {
+/// Moves the log into the database, so that nobody writes over what a stopped writer had begun. Where
+/// somebody uses it, it stays.
+fn tidy(conn: &Connection) -> Result<(), Fault> {
+    conn.busy_timeout(Duration::ZERO)?;
+    let _ = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    Ok(conn.busy_timeout(WAITS)?)
+}
+
+/// How long is waited for others that write.
+const WAITS: Duration = Duration::from_secs(10);
+
+/// Whether a file is a store, or there is none yet: looked at before SQLite touches it. Gives the store's
+/// own name, where it stands on the first page.
+fn ours(path: &Path) -> Result<Option<String>, JournalError> {
     let fail = |error: std::io::Error| JournalError::io("the store", "cannot be opened", &error);
     let mut head = Vec::new();
     match File::open(path) {
-        Ok(file) => drop(file.take(100).read_to_end(&mut head).map_err(fail)?),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Ok(file) => drop(file.take(4_096).read_to_end(&mut head).map_err(fail)?),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(fail(error)),
     }
     if head.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let other = |problem: String| Err(JournalError::named("the store", problem).of(JournalErrorKind::Format));
     if head.len() < 100 || !head.starts_with(b"SQLite format 3\0") {
@@ -86,7 +128,10 @@ fn ours(path: &Path) -> Result<(), JournalError> {
     if number(68) != APPLICATION {
         return other("expected a database of threads, found another program's".to_owned());
     }
-    versioned(number(60))
+    versioned(number(60))?;
+    let own = head.windows(OWN.len()).position(|bytes| bytes == OWN.as_bytes());
+    let own = own.and_then(|at| head.get(at + OWN.len()..at + OWN.len() + 32));
+    Ok(own.map(|own| String::from_utf8_lossy(own).into_owned()))
 }
 
 fn versioned(found: i32) -> Result<(), JournalError> {
@@ -103,11 +148,13 @@ fn make(conn: &Connection) -> Result<(), Fault> {
         return Ok(());
     }
     let tx = Tx::writing(conn)?;
-    // Somebody else may have been first.
-    if pragma(conn, "application_id")? == 0 {
+    // Somebody else may have been first, be it with a database of their own.
+    let tables: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if tables == 0 && pragma(conn, "application_id")? == 0 {
         for table in TABLES {
             conn.execute_batch(table)?;
         }
+        conn.execute_batch(&format!("{OWN}{:016x}{:016x}' AS id", random(), random()))?;
         conn.execute_batch(&format!(
             "PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}"
         ))?;
@@ -115,23 +162,32 @@ fn make(conn: &Connection) -> Result<(), Fault> {
     tx.commit()
 }
 
+fn random() -> u64 {
+    std::hash::RandomState::new().build_hasher().finish()
+}
+
 fn pragma(conn: &Connection, name: &str) -> Result<i32, Fault> {
     Ok(conn.pragma_query_value(None, name, |row| row.get(0))?)
 }
 
-/// Whether the tables are as this version makes them.
-fn compare(conn: &Connection) -> Result<(), Fault> {
+/// Whether the tables are as this version makes them. Gives the store's own name.
+fn compare(conn: &Connection) -> Result<String, Fault> {
     versioned(pragma(conn, "user_version")?)?;
     let sql = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'";
     let mut found = conn.prepare(sql)?;
-    let mut found: Vec<String> = found.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let found: Vec<String> = found.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let (own, mut found): (Vec<_>, Vec<_>) = found.into_iter().partition(|sql| sql.starts_with(OWN));
     let mut tables = TABLES.to_vec();
     found.sort_unstable();
     tables.sort_unstable();
-    if found == tables {
-        return Ok(());
+    let own = match &own[..] {
+        [own] => own.strip_prefix(OWN).and_then(|own| own.strip_suffix("' AS id")),
+        _ => None,
+    };
+    match own.filter(|own| own.len() == 32 && found == tables) {
+        Some(own) => Ok(own.to_owned()),
+        None => Err(JournalError::named("the store", "its tables are not as this version makes them").into()),
     }
-    Err(JournalError::named("the store", "its tables are not as this version makes them").into())
 }
 
 /// Has changes written ahead, beside the database, so that who reads and who writes do not wait for one

@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::Inner;
 use super::fault::Fault;
+use super::looks::Looks;
 use super::row::{End, Row};
 use super::specs::Specs;
 use super::tx::Tx;
@@ -40,21 +41,34 @@ pub(super) struct Before {
 impl Inner {
     pub fn records(&mut self, thread: &ThreadId, turn: u32) -> Result<Vec<Record>, Fault> {
         let _tx = Tx::reading(&self.conn)?;
-        let row = known(&self.conn, thread)?;
+        let row = known(&self.conn, &mut self.looks, thread)?;
         if turn >= row.turns {
             return Err(StoreError::NoTurn { thread: thread.clone(), turn, turns: row.turns }.into());
         }
-        read(&self.conn, &mut self.specs, &row, turn).map_err(|fault| match fault {
+        let of = |fault| match fault {
             Fault::Store(StoreError::Journal(error)) => of_turn(error, thread, turn).into(),
             other => other,
-        })
+        };
+        let (records, is_noted) = read(&self.conn, &mut self.specs, self.begin, &row, turn).map_err(of)?;
+        if !is_noted {
+            self.looks.at_end(&self.conn, &row).map_err(of)?;
+        }
+        Ok(records)
+    }
+
+    /// The row of a thread in which something was written.
+    pub fn known(&mut self, thread: &ThreadId) -> Result<Row, Fault> {
+        let _tx = Tx::reading(&self.conn)?;
+        known(&self.conn, &mut self.looks, thread)
     }
 }
 
-/// The row of a thread in which something was written.
-pub(super) fn known(conn: &Connection, thread: &ThreadId) -> Result<Row, Fault> {
-    let row = Row::find(conn, thread)?.filter(|row| row.turns > 0);
-    row.ok_or_else(|| StoreError::NoThread { thread: thread.clone() }.into())
+fn known(conn: &Connection, looks: &mut Looks, thread: &ThreadId) -> Result<Row, Fault> {
+    let found = Row::find(conn, thread)?;
+    if found.is_none() {
+        looks.at_no_name(conn)?;
+    }
+    found.filter(|row| row.turns > 0).ok_or_else(|| StoreError::NoThread { thread: thread.clone() }.into())
 }
 
 pub(super) fn too_many() -> JournalError {
@@ -101,11 +115,17 @@ impl Before {
 }
 
 /// The seal that an append goes on from, where nobody was here meanwhile.
-pub(super) fn fits(conn: &Connection, before: &Before, turn: u32, index: u64) -> Result<Seal, JournalError> {
+pub(super) fn fits(
+    conn: &Connection,
+    begin: Seal,
+    before: &Before,
+    turn: u32,
+    index: u64,
+) -> Result<Seal, JournalError> {
     let damaged = |problem: &str| JournalError::at(index, problem);
     if turn >= before.turns {
         return match (before.taken, index) {
-            (false, 0) if turn == before.turns => Ok(Seal::new()),
+            (false, 0) if turn == before.turns => Ok(begin),
             (true, _) => Err(damaged("there are records of a turn that its thread does not have")),
             _ => Err(JournalError::stale(index, 0)),
         };
@@ -122,24 +142,31 @@ pub(super) fn fits(conn: &Connection, before: &Before, turn: u32, index: u64) ->
     }
 }
 
-/// Reads a turn, and whether it is as it was written.
-fn read(conn: &Connection, specs: &mut Specs, of: &Row, turn: u32) -> Result<Vec<Record>, Fault> {
+/// Reads a turn, and whether it is as it was written. Gives whether somebody has noted where it stands.
+fn read(
+    conn: &Connection,
+    specs: &mut Specs,
+    begin: Seal,
+    of: &Row,
+    turn: u32,
+) -> Result<(Vec<Record>, bool), Fault> {
     let (from, to) = (place(of.id, turn), place(of.id, turn + 1));
-    let noted = match turn + 1 == of.turns {
+    let is_last = turn + 1 == of.turns;
+    let noted = match is_last {
         true => of.last.clone(),
         false => noted(conn, from)?,
     };
     let mut select =
         conn.prepare_cached("SELECT at, seal, body FROM record WHERE at >= ?1 AND at < ?2 ORDER BY at")?;
     let mut rows = select.query([from, to])?;
-    let (mut records, mut seal) = (Vec::new(), Seal::new());
-    while let Some(row) = rows.next()? {
+    let (mut records, mut seal) = (Vec::new(), begin);
+    while let Some(kept) = rows.next()? {
         let index = records.len() as u64;
-        let at: i64 = row.get(0)?;
+        let at: i64 = kept.get(0)?;
         if at - from != i64::try_from(index).unwrap_or(i64::MAX) {
             return Err(JournalError::at(index, "it is lost").into());
         }
-        let (written, body) = (row.get_ref(1)?, row.get_ref(2)?);
+        let (written, body) = (kept.get_ref(1)?, kept.get_ref(2)?);
         let (written, body) = (written.as_bytes().unwrap_or_default(), body.as_bytes().unwrap_or_default());
         seal = seal.with(body);
         if seal.bytes() != written {
@@ -158,10 +185,15 @@ fn read(conn: &Connection, specs: &mut Specs, of: &Row, turn: u32) -> Result<Vec
         }
     }
     let len = records.len() as u64;
-    if noted.is_some_and(|end| end.records > len) || len == 0 {
+    let missing = noted.as_ref().is_some_and(|end| end.records > len);
+    if missing || len == 0 {
         return Err(JournalError::at(len, "it is lost, and what follows it").into());
     }
-    Ok(records)
+    match noted {
+        Some(end) => Ok((records, end.records == len)),
+        None if is_last && of.noted => Err(JournalError::at(len, "the note of its end is lost").into()),
+        None => Ok((records, false)),
+    }
 }
 
 /// How a turn ended that is not its thread's last.

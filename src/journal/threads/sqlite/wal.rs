@@ -1,9 +1,10 @@
 //! The write-ahead log, before SQLite reads it. SQLite takes the first frame that does not fit its
 //! checksum for the end of what was written, as it is after a crash; where it is damage, all that was
-//! committed behind it would be lost without a word.
+//! committed from there on would be lost without a word.
 //!
 //! The format is SQLite's, which promises to keep it: a header of 32 bytes, then frames of 24 bytes and a
-//! page each. Checksums go on from frame to frame.
+//! page each. Checksums go on from frame to frame. A log that was moved into the database is begun anew
+//! over its old frames, and ends with its first commit then (`journal_size_limit`).
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +13,22 @@ use crate::journal::JournalError;
 const HEADER: usize = 32;
 const FRAME: usize = 24;
 
-/// Refuses a log that is damaged before its end.
-pub(super) fn whole(database: &Path) -> Result<(), JournalError> {
+/// What stands in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Log {
+    /// Nothing.
+    Empty,
+    /// Commits, and nothing else.
+    Whole,
+    /// Behind the commits, what a writer that was stopped had begun. It is as if it had never been.
+    Torn,
+}
+
+/// Looks at the log of a database. `may_change`: whether somebody may be writing to it just now.
+///
+/// # Errors
+/// Where it is damaged; names the frame.
+pub(super) fn look(database: &Path, may_change: impl Fn() -> bool) -> Result<Log, JournalError> {
     let mut path = database.to_owned().into_os_string();
     path.push("-wal");
     let path = PathBuf::from(path);
@@ -21,28 +36,27 @@ pub(super) fn whole(database: &Path) -> Result<(), JournalError> {
     loop {
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Log::Empty),
             Err(error) => return Err(JournalError::io("the write-ahead log", "cannot be read", &error)),
         };
-        match damage(&bytes) {
-            None => return Ok(()),
-            // Somebody may be writing just now, and what was read is half of the one and half of the other.
-            Some(_) if tries < 5 => std::thread::sleep(std::time::Duration::from_millis(20)),
-            Some(problem) => return Err(JournalError::named("the write-ahead log", problem)),
+        match read(&bytes) {
+            Ok(log) => return Ok(log),
+            // What was read may be half of the one and half of the other.
+            Err(_) if tries < 5 && may_change() => {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            Err(problem) => return Err(JournalError::named("the write-ahead log", problem)),
         }
         tries += 1;
     }
 }
 
-/// What is damaged in a log. A last transaction that does not fit is none of it: its writer was stopped.
-fn damage(log: &[u8]) -> Option<String> {
-    let (header, frames) = log.split_at_checked(HEADER)?;
-    let number = |bytes: &[u8], at: usize| {
-        let bytes = bytes.get(at..at + 4).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
-        bytes.map_or(0, u32::from_be_bytes)
+fn read(log: &[u8]) -> Result<Log, String> {
+    let Some((header, frames)) = log.split_at_checked(HEADER) else {
+        return Ok(if log.is_empty() { Log::Empty } else { Log::Torn });
     };
     let page = number(header, 8) as usize;
-    let sums = Sums { big: number(header, 0) & 1 == 1, sums: (0, 0) }.with(&header[..24]);
+    let mut sums = Sums { big: number(header, 0) & 1 == 1, sums: (0, 0) }.with(&header[..24]);
     let sound = number(header, 0) & !1 == 0x377f_0682
         && page.is_power_of_two()
         && (512..=65_536).contains(&page)
@@ -50,34 +64,83 @@ fn damage(log: &[u8]) -> Option<String> {
     if !sound {
         // A log that was begun and holds no whole frame holds nothing.
         let some = frames.len() > FRAME + 512 && frames.iter().any(|byte| *byte != 0);
-        return some.then(|| "its header is damaged, and what was written ahead cannot be read".to_owned());
+        let lost = "its header is damaged, and what was written ahead cannot be read";
+        return if some { Err(lost.to_owned()) } else { Ok(Log::Torn) };
     }
-    let salt = &header[16..24];
-    let (mut sums, mut broken, mut commits, mut zeros) = (sums, None, 0, false);
-    for (at, frame) in frames.chunks_exact(FRAME + page).enumerate() {
+    let (mut commits, mut is_open) = (0, false);
+    let mut all = frames.chunks_exact(FRAME + page).enumerate();
+    let rest = all.len() * (FRAME + page) < frames.len();
+    while let Some((at, frame)) = all.next() {
         let next = sums.with(&frame[..8]).with(&frame[FRAME..]);
-        // The salt says of which log a frame is, as long as it is not what was damaged.
-        let (salted, summed) = (&frame[8..16] == salt, next.sums == (number(frame, 16), number(frame, 20)));
-        if broken.is_none() && salted && summed {
-            sums = next;
+        let is_summed = next.sums == (number(frame, 16), number(frame, 20));
+        let whose = Whose::frame(frame, header);
+        if is_summed && whose.is_ours() {
+            (sums, is_open) = (next, whose != Whose::Commit);
+            commits += usize::from(!is_open);
             continue;
         }
-        // SQLite writes no such frame, and what an older log left behind is none either.
-        zeros |= frame[..FRAME].iter().all(|byte| *byte == 0);
-        let is_ours = salted || (broken.is_none() && summed);
-        broken = broken.or(Some(at));
-        commits += usize::from(is_ours && number(frame, 4) != 0);
+        // The sums do not cover what says whose it is.
+        let first = if is_summed { Whose::Nobodys } else { whose };
+        let behind: Vec<Whose> = all.map(|(_, frame)| Whose::frame(frame, header)).collect();
+        let Some(problem) = damage(first, &behind, commits) else { return Ok(Log::Torn) };
+        let cut = HEADER + at * (FRAME + page);
+        return Err(format!(
+            "frame {} is damaged, {problem}; cut to {cut} bytes, it holds what was written before",
+            at + 1
+        ));
     }
-    // One commit: that of the last transaction, whose frames did not all reach the disk. Two: the first of
-    // them was whole once, for only then was the second begun.
-    let broken = broken.filter(|_| commits > 1 || zeros)?;
-    let cut = HEADER + broken * (FRAME + page);
-    let behind = if zeros { "zeros".to_owned() } else { format!("{commits} commits") };
-    Some(format!(
-        "frame {} is damaged, and {behind} stand behind it; cut to {cut} bytes, it holds what was written \
-         before",
-        broken + 1
-    ))
+    Ok(if is_open || rest { Log::Torn } else { Log::Whole })
+}
+
+/// Why a frame that does not fit is none of what a writer that was stopped leaves behind: a last frame
+/// that breaks off, or a first commit, unconfirmed, over some of an older log. A whole last frame may be a
+/// commit that was confirmed, and what was done on its word must not be done again.
+fn damage(first: Whose, behind: &[Whose], commits: usize) -> Option<String> {
+    let lost = behind.iter().filter(|whose| **whose == Whose::Commit).count();
+    if lost > 0 {
+        return Some(format!("and {lost} commits stand behind it"));
+    }
+    if first == Whose::Nobodys || behind.contains(&Whose::Nobodys) {
+        return Some("and nobody wrote what stands there".to_owned());
+    }
+    let over_older = commits == 0 && behind.contains(&Whose::Older);
+    let torn = first == Whose::Older || over_older;
+    (!torn).then(|| "and no writer that was stopped leaves it so".to_owned())
+}
+
+/// Of which log a frame says it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    /// This one's.
+    Ours,
+    /// This one's, and the last of a transaction.
+    Commit,
+    /// One's that this one is written over.
+    Older,
+    Nobodys,
+}
+
+impl Whose {
+    fn frame(frame: &[u8], header: &[u8]) -> Self {
+        // The first salt counts the logs.
+        let older = number(header, 16).wrapping_sub(number(frame, 8));
+        match (number(frame, 0), number(frame, 4)) {
+            (0, _) => Whose::Nobodys,
+            (_, 0) if frame[8..16] == header[16..24] => Whose::Ours,
+            (_, _) if frame[8..16] == header[16..24] => Whose::Commit,
+            _ if (1..=number(header, 12)).contains(&older) => Whose::Older,
+            _ => Whose::Nobodys,
+        }
+    }
+
+    fn is_ours(self) -> bool {
+        matches!(self, Whose::Ours | Whose::Commit)
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> u32 {
+    let bytes = bytes.get(at..at + 4).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
+    bytes.map_or(0, u32::from_be_bytes)
 }
 
 /// SQLite's running checksum.
@@ -89,14 +152,12 @@ struct Sums {
 
 impl Sums {
     fn with(self, bytes: &[u8]) -> Self {
-        let number = |bytes: &[u8]| {
-            let bytes = <[u8; 4]>::try_from(bytes).unwrap_or_default();
-            if self.big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
-        };
         let (mut one, mut two) = self.sums;
-        for pair in bytes.chunks_exact(8) {
-            one = one.wrapping_add(number(&pair[..4])).wrapping_add(two);
-            two = two.wrapping_add(number(&pair[4..])).wrapping_add(one);
+        for &[a, b, c, d, e, f, g, h] in bytes.as_chunks().0 {
+            let pair = [[a, b, c, d], [e, f, g, h]];
+            let [first, second] = pair.map(if self.big { u32::from_be_bytes } else { u32::from_le_bytes });
+            one = one.wrapping_add(first).wrapping_add(two);
+            two = two.wrapping_add(second).wrapping_add(one);
         }
         Sums { sums: (one, two), ..self }
     }
