@@ -23,9 +23,11 @@ impl Threads {
         records: Option<u64>,
         to: &ThreadId,
     ) -> Result<(), StoreError> {
-        let last = self.0.turns(from)?.saturating_sub(1);
-        let turn = turn.unwrap_or(last);
-        let mut copies = Vec::new();
+        let turn = match turn {
+            Some(turn) => turn,
+            None => self.0.turns(from)?.saturating_sub(1),
+        };
+        let (mut copies, mut last) = (Vec::new(), None);
         for at in 0..=turn {
             let whole = self.0.records(from, at)?;
             let len = whole.len() as u64;
@@ -36,16 +38,15 @@ impl Threads {
             }
             let copy = copied(whole, most, from, to)?;
             // It must mean something before anybody goes on with it.
-            fold(copy.iter().cloned())?;
+            last = Some(fold(copy.iter().cloned())?);
             copies.push(copy);
         }
+        let last = last.expect("turns are counted from 0, so there is one");
         let held = Held::claim(&*self.0, to, Claim::New)?;
-        let written = (0..).zip(copies).try_for_each(|(turn, copy)| {
-            let folded = fold(copy.iter().cloned())?;
-            self.0.append(held.lease(), turn, 0, copy)?;
-            self.0.stands(held.lease(), turn, folded.len, &Standing::of(&folded))
-        });
-        // Half a copy would look like a whole one.
+        let written = self.0.begin_with(held.lease(), copies);
+        let written =
+            written.and_then(|()| self.0.stands(held.lease(), turn, last.len, &Standing::of(&last)));
+        // What is not whole, or not known to be, is not left.
         if written.is_err() {
             let _ = held.delete();
         }

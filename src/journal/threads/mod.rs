@@ -54,6 +54,15 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// [`Stale`](super::JournalErrorKind::Stale) where the turn is longer or shorter than `index`.
     fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError>;
 
+    /// Begins a thread with turns that are whole. Stores that outlive a process have all of them then or none,
+    /// whatever stops the writer. As it stands here, it is done turn by turn.
+    ///
+    /// # Errors
+    /// As [`append`](Store::append). What was written by then is no thread, or is to be deleted.
+    fn begin_with(&self, lease: &Lease, turns: Vec<Vec<Record>>) -> Result<(), StoreError> {
+        (0..).zip(turns).try_for_each(|(turn, records)| self.append(lease, turn, 0, records))
+    }
+
     /// Notes where a turn stands after so many records, for lists. Others may see it only when the
     /// thread is given back.
     ///
@@ -99,7 +108,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Deletes a thread with all its turns.
     ///
     /// # Errors
-    /// Where the store cannot be written; the thread is then there as it was.
+    /// Where the store cannot be written; the thread is then there as it was, or gone whole. Nobody has it.
     fn delete(&self, lease: Lease) -> Result<(), StoreError>;
 
     /// Gives back the space of what was deleted.

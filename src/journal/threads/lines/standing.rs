@@ -38,16 +38,30 @@ impl Noted {
     }
 
     /// What was last noted, whatever stands in the folder now.
-    pub fn last(folder: &Path) -> Option<Noted> {
-        let noted: Noted = serde_json::from_slice(&std::fs::read(folder.join(NAME)).ok()?).ok()?;
-        (noted.seal == noted.sealed()).then_some(noted)
+    ///
+    /// # Errors
+    /// Where it cannot be read. What reads and is no note is none.
+    pub fn last(folder: &Path) -> Result<Option<Noted>, JournalError> {
+        let path = folder.join(NAME);
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(place::io(&path, "cannot be read", &error)),
+        };
+        let noted: Option<Noted> = serde_json::from_slice(&text).ok();
+        Ok(noted.filter(|noted| noted.seal == noted.sealed()))
     }
 
     /// What was noted, where it is of all that stands in the folder now.
-    pub fn read(folder: &Path, turns: u32) -> Option<Noted> {
-        let noted = Noted::last(folder)?;
-        let bytes = std::fs::metadata(place::turn(folder, turns.checked_sub(1)?)).ok()?.len();
-        (noted.turns == turns && noted.bytes == bytes).then_some(noted)
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn read(folder: &Path, turns: u32) -> Result<Option<Noted>, JournalError> {
+        let (Some(noted), Some(last)) = (Noted::last(folder)?, turns.checked_sub(1)) else { return Ok(None) };
+        let path = place::turn(folder, last);
+        let bytes =
+            std::fs::metadata(&path).map_err(|error| place::io(&path, "cannot be read", &error))?.len();
+        Ok((noted.turns == turns && noted.bytes == bytes).then_some(noted))
     }
 
     /// Puts it in the place of what was noted before.

@@ -8,6 +8,7 @@ use super::Inner;
 use super::fault::Fault;
 use super::records::{Before, MOST_TURNS, before, fits, of_turn, place, within};
 use super::row::Row;
+use super::specs::Specs;
 use super::tx::Tx;
 use crate::journal::seal::{self, Seal};
 use crate::journal::threads::{belongs, fenced, now};
@@ -79,41 +80,35 @@ impl Inner {
         index: u64,
         new: &[Record],
     ) -> Result<(), Fault> {
-        let conn = &self.conn;
-        let tx = Tx::writing(conn)?;
         let row = self.rows.remove(&lease.thread).filter(|row| row.epoch == lease.epoch);
-        let found = match &row {
-            Some(row) if index == 0 && turn == row.turns && turn < MOST_TURNS => Some(Before::begin(row)),
-            _ => before(conn, &lease.thread, turn, index)?,
-        };
-        let before = found.filter(|before| before.epoch == lease.epoch);
-        let before = before.ok_or_else(|| fenced(&lease.thread))?;
-        let mut seal =
-            fits(conn, &before, turn, index).map_err(|error| of_turn(error, &lease.thread, turn))?;
-        if new.is_empty() {
-            return Ok(());
-        }
-        let from = place(before.thread, turn);
-        let mut insert = conn.prepare_cached("INSERT INTO record (at, seal, body) VALUES (?1, ?2, ?3)")?;
-        for (index, record) in (index..).zip(new) {
-            belongs(record, &lease.thread, turn, index)?;
-            let body = self.specs.written(conn, index, record)?;
-            seal = seal.with(&body);
-            let at = from + i64::from(within(index)?);
-            let body = ToSqlOutput::Borrowed(ValueRef::Text(&body));
-            insert.execute(params![at, seal.bytes(), body])?;
-        }
-        if turn == before.turns || before.first {
-            let row = begun(conn, row, lease, turn, new)?;
-            tx.commit()?;
-            self.rows.insert(lease.thread.clone(), row);
-        } else {
-            tx.commit()?;
-        }
-        self.notes.remove(&lease.thread);
-        let (thread, epoch, len) = (before.thread, lease.epoch, index + new.len() as u64);
-        self.heads.insert(lease.thread.clone(), Head { thread, epoch, turn, len, seal });
+        let tx = Tx::writing(&self.conn)?;
+        let appended = appended(&self.conn, &mut self.specs, row, lease, (turn, index), new)?;
+        tx.commit()?;
+        self.remember(lease, appended);
         Ok(())
+    }
+
+    /// Begins a thread with all of these turns, or with none of them.
+    pub fn begin_with(&mut self, lease: &Lease, turns: &[Vec<Record>]) -> Result<(), Fault> {
+        let row = self.rows.remove(&lease.thread).filter(|row| row.epoch == lease.epoch);
+        let tx = Tx::writing(&self.conn)?;
+        let mut last = Appended { row, head: None };
+        for (turn, records) in (0..).zip(turns) {
+            last = appended(&self.conn, &mut self.specs, last.row, lease, (turn, 0), records)?;
+        }
+        tx.commit()?;
+        self.remember(lease, last);
+        Ok(())
+    }
+
+    fn remember(&mut self, lease: &Lease, Appended { row, head }: Appended) {
+        if let Some(row) = row {
+            self.rows.insert(lease.thread.clone(), row);
+        }
+        if let Some(head) = head {
+            self.notes.remove(&lease.thread);
+            self.heads.insert(lease.thread.clone(), head);
+        }
     }
 
     /// The seal of a turn after so many records, where they are all of the last turn's.
@@ -132,6 +127,48 @@ impl Inner {
         let found = found.filter(|found| found.epoch == lease.epoch).ok_or_else(fenced)?;
         Ok(found.seal.filter(|_| !found.taken && turn + 1 == found.turns))
     }
+}
+
+/// What an append leaves to be remembered once it is committed: the row where it was written, and where the
+/// thread ends where anything was.
+struct Appended {
+    row: Option<Row>,
+    head: Option<Head>,
+}
+
+/// Appends within a transaction.
+fn appended(
+    conn: &Connection,
+    specs: &mut Specs,
+    row: Option<Row>,
+    lease: &Lease,
+    (turn, index): (u32, u64),
+    new: &[Record],
+) -> Result<Appended, Fault> {
+    let found = match &row {
+        Some(row) if index == 0 && turn == row.turns && turn < MOST_TURNS => Some(Before::begin(row)),
+        _ => before(conn, &lease.thread, turn, index)?,
+    };
+    let before = found.filter(|before| before.epoch == lease.epoch);
+    let before = before.ok_or_else(|| fenced(&lease.thread))?;
+    let mut seal = fits(conn, &before, turn, index).map_err(|error| of_turn(error, &lease.thread, turn))?;
+    if new.is_empty() {
+        return Ok(Appended { row: None, head: None });
+    }
+    let from = place(before.thread, turn);
+    let mut insert = conn.prepare_cached("INSERT INTO record (at, seal, body) VALUES (?1, ?2, ?3)")?;
+    for (index, record) in (index..).zip(new) {
+        belongs(record, &lease.thread, turn, index)?;
+        let body = specs.written(conn, index, record)?;
+        seal = seal.with(&body);
+        let at = from + i64::from(within(index)?);
+        let body = ToSqlOutput::Borrowed(ValueRef::Text(&body));
+        insert.execute(params![at, seal.bytes(), body])?;
+    }
+    let begins = turn == before.turns || before.first;
+    let row = if begins { Some(begun(conn, row, lease, turn, new)?) } else { None };
+    let (thread, epoch, len) = (before.thread, lease.epoch, index + new.len() as u64);
+    Ok(Appended { row, head: Some(Head { thread, epoch, turn, len, seal }) })
 }
 
 impl Head {

@@ -155,6 +155,10 @@ impl Store for SqliteStore {
         self.with(|inner| inner.append(lease, turn, index, &records))
     }
 
+    fn begin_with(&self, lease: &Lease, turns: Vec<Vec<Record>>) -> Result<(), StoreError> {
+        self.with(|inner| inner.begin_with(lease, &turns))
+    }
+
     fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &Standing) -> Result<(), StoreError> {
         self.with(|inner| inner.stands(lease, turn, index, standing))
     }
@@ -180,7 +184,7 @@ impl Store for SqliteStore {
     }
 
     fn delete(&self, lease: Lease) -> Result<(), StoreError> {
-        self.with(|inner| inner.delete(&lease))
+        self.with(|inner| inner.delete(lease))
     }
 
     fn vacuum(&self) -> Result<(), StoreError> {
