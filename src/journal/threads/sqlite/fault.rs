@@ -59,7 +59,10 @@ fn said(error: &rusqlite::Error) -> (JournalErrorKind, String) {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             (JournalErrorKind::Io, "somebody else is writing, and did not end in time")
         }
-        Some(ErrorCode::DatabaseCorrupt) => (JournalErrorKind::Damaged, "the database is damaged"),
+        // SQLite says the same of both.
+        Some(ErrorCode::DatabaseCorrupt) => {
+            (JournalErrorKind::Damaged, "the database is damaged, or the disk fails to read it")
+        }
         Some(ErrorCode::NotADatabase) => (JournalErrorKind::Damaged, "this is no database"),
         Some(
             ErrorCode::SystemIoFailure

@@ -46,6 +46,11 @@ pub(super) fn open(path: &Path, durability: Durability) -> Result<Connection, Fa
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let conn = Connection::open_with_flags(path, flags)?;
+    if conn.is_readonly("main")? && is_writable(path)? {
+        // SQLite opens to read what it fails to open to write, whatever the reason was.
+        let error = JournalError::named("the store", "cannot be opened to write, only to read");
+        return Err(error.of(JournalErrorKind::Io).into());
+    }
     conn.busy_timeout(Duration::from_secs(10))?;
     conn.set_prepared_statement_cache_capacity(64);
     conn.execute_batch(
@@ -82,6 +87,18 @@ fn ours(path: &Path) -> Result<(), JournalError> {
         return other("expected a database of threads, found another program's".to_owned());
     }
     versioned(number(60))
+}
+
+/// Whether a file is one that may be written, however it was opened.
+fn is_writable(path: &Path) -> Result<bool, JournalError> {
+    use std::io::ErrorKind;
+    match File::options().write(true).open(path) {
+        Ok(_) => Ok(true),
+        Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
+            Ok(false)
+        }
+        Err(error) => Err(JournalError::io("the store", "cannot be opened", &error)),
+    }
 }
 
 fn versioned(found: i32) -> Result<(), JournalError> {

@@ -54,30 +54,59 @@ fn damage(log: &[u8]) -> Option<String> {
     }
     let salt = &header[16..24];
     let (mut sums, mut broken, mut commits, mut zeros) = (sums, None, 0, false);
+    // Whether what is whole ends with a transaction, and what stands behind it as far as it hangs together.
+    let (mut ended, mut behind, mut most) = (true, Behind::default(), 0);
     for (at, frame) in frames.chunks_exact(FRAME + page).enumerate() {
         let next = sums.with(&frame[..8]).with(&frame[FRAME..]);
         // The salt says of which log a frame is, as long as it is not what was damaged.
         let (salted, summed) = (&frame[8..16] == salt, next.sums == (number(frame, 16), number(frame, 20)));
         if broken.is_none() && salted && summed {
-            sums = next;
+            (sums, ended) = (next, number(frame, 4) != 0);
             continue;
         }
         // SQLite writes no such frame, and what an older log left behind is none either.
         zeros |= frame[..FRAME].iter().all(|byte| *byte == 0);
         let is_ours = salted || (broken.is_none() && summed);
+        let stored = Sums { sums: (number(frame, 16), number(frame, 20)), ..sums };
+        behind = behind.with(frame, stored, broken.is_none().then_some(next));
         broken = broken.or(Some(at));
-        commits += usize::from(is_ours && number(frame, 4) != 0);
+        if is_ours && number(frame, 4) != 0 {
+            (commits, behind.commits) = (commits + 1, behind.commits + 1);
+        }
+        most = most.max(behind.commits);
     }
     // One commit: that of the last transaction, whose frames did not all reach the disk. Two: the first of
-    // them was whole once, for only then was the second begun.
-    let broken = broken.filter(|_| commits > 1 || zeros)?;
+    // them was whole once, for only then was the second begun. Unless they do not hang together, and stand
+    // behind a whole transaction: then each may be of one that failed, and that was written over in part.
+    let is_damage = if ended { most > 1 } else { commits > 1 };
+    let broken = broken.filter(|_| is_damage || zeros)?;
     let cut = HEADER + broken * (FRAME + page);
-    let behind = if zeros { "zeros".to_owned() } else { format!("{commits} commits") };
+    let said = if zeros { "zeros".to_owned() } else { format!("{commits} commits") };
     Some(format!(
-        "frame {} is damaged, and {behind} stand behind it; cut to {cut} bytes, it holds what was written \
+        "frame {} is damaged, and {said} stand behind it; cut to {cut} bytes, it holds what was written \
          before",
         broken + 1
     ))
+}
+
+/// Frames behind one that does not fit, each of which fits the one before it.
+#[derive(Default)]
+struct Behind {
+    commits: usize,
+    /// The checksums that the next may go on from: the one that stands in the last frame, and the one that
+    /// should, of which either may be what was damaged.
+    from: Vec<Sums>,
+}
+
+impl Behind {
+    /// With one more frame, or begun anew with it. The first of all is known for what it should be.
+    fn with(self, frame: &[u8], stored: Sums, should: Option<Sums>) -> Self {
+        let mut found = self.from.iter().map(|from| from.with(&frame[..8]).with(&frame[FRAME..]));
+        if found.any(|sums| sums.sums == stored.sums) {
+            return Behind { from: vec![stored], ..self };
+        }
+        Behind { commits: 0, from: [Some(stored), should].into_iter().flatten().collect() }
+    }
 }
 
 /// SQLite's running checksum.
