@@ -23,8 +23,10 @@ impl Threads {
         records: Option<u64>,
         to: &ThreadId,
     ) -> Result<(), StoreError> {
-        let last = self.0.turns(from)?.saturating_sub(1);
-        let turn = turn.unwrap_or(last);
+        let turn = match turn {
+            Some(turn) => turn,
+            None => self.0.turns(from)?.saturating_sub(1),
+        };
         let (mut copies, mut standing) = (Vec::new(), None);
         for at in 0..=turn {
             let whole = self.0.records(from, at)?;

@@ -51,7 +51,8 @@ impl FileJournal {
         FileJournal::begin(path.into(), true)
     }
 
-    /// Opens a journal to read it and write on. The file is locked for as long as this handle lives.
+    /// Opens a journal to read it and write on. The file is locked for as long as this handle lives. What a
+    /// writer that was stopped left behind is durable before anything follows from it.
     ///
     /// # Errors
     /// Where the file cannot be opened, or a line of it does not read;
@@ -63,7 +64,10 @@ impl FileJournal {
     /// [`create`](FileJournal::create), where something else may keep other writers out.
     pub(super) fn begin(path: PathBuf, locks: bool) -> Result<Self, JournalError> {
         if std::fs::read(&path).is_ok_and(|bytes| is_torn_header(&bytes)) {
-            return FileJournal::go_on(path, locks);
+            let journal = FileJournal::go_on(path, locks)?;
+            // Whoever made it may not have come to this.
+            sync_folder(&journal.path).map_err(|error| io(&journal.path, "cannot be created", &error))?;
+            return Ok(journal);
         }
         let file = private::options().read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(|error| io(&path, "cannot be created", &error))?;
@@ -80,6 +84,7 @@ impl FileJournal {
         let file = file.map_err(|error| io(&path, "cannot be opened", &error))?;
         if locks {
             lock(&path, &file)?;
+            file.sync_data().map_err(|error| io(&path, "cannot be written", &error))?;
         }
         FileJournal::over(path, Box::new(file))
     }
@@ -204,6 +209,13 @@ fn lock(path: &Path, file: &File) -> Result<(), JournalError> {
         }
         Err(TryLockError::Error(error)) => Err(io(path, "cannot be locked", &error)),
     }
+}
+
+/// Makes durable what stands in a file, whoever wrote it, before anything follows from it: its writer may
+/// have been stopped before that.
+pub(super) fn sync(path: &Path) -> Result<(), JournalError> {
+    let synced = OpenOptions::new().write(true).open(path).and_then(|file| file.sync_data());
+    synced.map_err(|error| io(path, "cannot be written", &error))
 }
 
 /// Makes a file's name in its folder durable, where the system can.

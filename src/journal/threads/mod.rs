@@ -53,19 +53,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`StoreError::AlreadyRunning`] where somebody has it, and as [`append`](Store::append).
     fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
-        let lease = self.claim(thread, Claim::Any)?;
-        if lease.turns > 0 {
-            return Ok(lease);
-        }
-        let append = |(turn, records)| self.append(&lease, turn, 0, records);
-        match (0..).zip(turns).try_for_each(append) {
-            Ok(()) => Ok(lease),
-            Err(error) => {
-                // Half of a thread would look like a whole one.
-                let _ = self.delete(lease);
-                Err(error)
-            }
-        }
+        begin(self, thread, |lease| {
+            (0..).zip(turns).try_for_each(|(turn, records)| self.append(lease, turn, 0, records))
+        })
     }
 
     /// Appends records to a turn, the first at this index; all of them or, where the writer is stopped
@@ -140,7 +130,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Deletes a thread with all its turns.
     ///
     /// # Errors
-    /// Where the store cannot be written; the thread is then there as it was.
+    /// Where the store cannot be written; the thread is then there as it was, or gone whole. Nobody has it.
     fn delete(&self, lease: Lease) -> Result<(), StoreError>;
 
     /// Gives back the space of what was deleted.
@@ -232,6 +222,35 @@ pub enum StoreError {
     /// A journal cannot be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
+}
+
+/// Takes a thread, and where there is none, puts its first turns in.
+fn begin<S: Store + ?Sized>(
+    store: &S,
+    thread: &ThreadId,
+    put: impl FnOnce(&Lease) -> Result<(), StoreError>,
+) -> Result<Lease, StoreError> {
+    let lease = match store.claim(thread, Claim::New) {
+        Err(StoreError::Exists { .. }) => {
+            let lease = store.claim(thread, Claim::Any)?;
+            if lease.turns > 0 {
+                return Ok(lease);
+            }
+            // It is there, and what it was is lost: that is said, and nothing put in its place.
+            store.release(lease)?;
+            store.turns(thread)?;
+            return Err(StoreError::Exists { thread: thread.clone() });
+        }
+        lease => lease?,
+    };
+    match put(&lease) {
+        Ok(()) => Ok(lease),
+        Err(error) => {
+            // Half of a thread would look like a whole one.
+            let _ = store.delete(lease);
+            Err(error)
+        }
+    }
 }
 
 /// Whether a record can stand at this place: a header names its thread and turn.

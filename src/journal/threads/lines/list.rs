@@ -40,9 +40,8 @@ impl LinesStore {
             std::fs::remove_dir_all(&folder).map_err(|error| io(&folder, "cannot be taken away", &error))?;
         }
         for folder in self.folders(|name| !place::is_passing(name))? {
-            if place::turns(&folder)? == 0 && Noted::last(&folder).is_none() && !is_held(&folder)? {
-                let gone = std::fs::remove_dir_all(&folder);
-                gone.map_err(|error| io(&folder, "cannot be taken away", &error))?;
+            if place::turns(&folder)? == 0 && Noted::last(&folder)?.is_none() && !is_held(&folder)? {
+                self.take_away(&folder)?;
             }
         }
         Ok(())
@@ -111,7 +110,7 @@ impl LinesStore {
 fn damaged(folder: &Path, error: &JournalError) -> Found {
     let problem = error.to_string();
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let noted = Noted::last(folder);
+    let noted = Noted::last(folder).ok().flatten();
     let thread = noted.as_ref().map(|noted| noted.thread.clone()).or_else(|| name.parse().ok());
     let thread = thread.unwrap_or_else(|| "damaged".parse().expect("a name"));
     let (title, turns) = noted.map(|noted| (noted.title, noted.turns)).unwrap_or_default();
@@ -125,7 +124,7 @@ fn found(folder: &Path) -> Result<Option<Found>, JournalError> {
     let turns = place::turns(folder)?;
     lost(folder, turns)?;
     let Some(last) = turns.checked_sub(1) else { return Ok(None) };
-    let noted = Noted::read(folder, turns);
+    let noted = Noted::read(folder, turns)?;
     let is_noted = noted.is_some();
     let (thread, title, standing) = match noted {
         Some(noted) => (noted.thread, noted.title, noted.standing),
@@ -148,7 +147,7 @@ fn found(folder: &Path) -> Result<Option<Found>, JournalError> {
 
 /// That turns which were noted are there no more.
 pub(super) fn lost(folder: &Path, turns: u32) -> Result<(), JournalError> {
-    match Noted::last(folder).map(|noted| noted.turns) {
+    match Noted::last(folder)?.map(|noted| noted.turns) {
         Some(noted) if noted > turns => {
             let problem = format!("expected {noted} turns, found {turns}");
             Err(JournalError::named(folder.display().to_string(), problem))

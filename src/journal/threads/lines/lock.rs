@@ -20,14 +20,14 @@ impl LinesStore {
         locked.map_err(|error| io(&path, "cannot be locked", &error))
     }
 
-    /// Takes the lock of a thread, and writes down who has it.
-    pub(super) fn lock(&self, thread: &ThreadId) -> Result<File, StoreError> {
+    /// Takes the lock of a thread, and writes down who has it. Nobody knows of the folder of a thread in
+    /// which nothing was written whether its name would last.
+    pub(super) fn lock(&self, thread: &ThreadId, begun: bool) -> Result<File, StoreError> {
         let folder = self.folder(thread);
         let path = folder.join("lock");
         let fail = |error: std::io::Error| io(&path, "cannot be locked", &error);
-        if !folder.is_dir() {
-            private::folder(&folder).map_err(fail)?;
-            self.sync(&folder).map_err(fail)?;
+        if !begun {
+            private::folder(&folder).and_then(|()| self.sync(&folder)).map_err(fail)?;
         }
         let options = private::options().read(true).write(true).create(true).truncate(false).open(&path);
         let mut lock = options.map_err(fail)?;

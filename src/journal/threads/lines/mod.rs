@@ -6,22 +6,24 @@
 //! <root>/<thread>/lock    held by whoever has the thread
 //! <root>/<thread>/000000.jsonl, 000001.jsonl, …    its turns, each a journal
 //! <root>/<thread>/standing.json                    where the last one stood, for lists
+//! <root>/<thread>/half                             there while turns are put in that are one: none counts
 //! ```
 //!
 //! - `place.rs`: names and places; `standing.rs` the note for lists; `list.rs` lists and check;
-//!   `lock.rs` who has a thread.
+//!   `lock.rs` who has a thread; `whole.rs` what is there whole or not at all.
 
 mod list;
 mod lock;
 mod place;
 mod standing;
+mod whole;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::list::title;
-use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, belongs, fenced};
+use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, begin, belongs, fenced};
 use crate::journal::{
     Durability, FileJournal, Journal, JournalError, JournalErrorKind, Record, Standing, file,
 };
@@ -127,7 +129,7 @@ impl Store for LinesStore {
         let gate = self.gate(false)?;
         let folder = self.folder(thread);
         // Of what was lost or does not read, the thread is still the one of this name: to be deleted.
-        let known = place::turns(&folder)? > 0 || Noted::last(&folder).is_some();
+        let known = place::turns(&folder)? > 0 || Noted::last(&folder)?.is_some();
         match claim {
             Claim::New if known => return Err(StoreError::Exists { thread: thread.clone() }),
             Claim::Known | Claim::TakeOver if !known => {
@@ -143,10 +145,16 @@ impl Store for LinesStore {
             Err(error) if error.kind() == JournalErrorKind::Io => return Err(error.into()),
             Ok(None) | Err(_) => {}
         }
-        let lock = self.lock(thread)?;
+        let lock = self.lock(thread, known)?;
+        if !known {
+            self.clear(&folder)?;
+        }
         self.journals().remove(thread);
         drop(gate);
         let turns = place::turns(&folder)?;
+        if let (Durability::Full, Some(last)) = (self.durability, turns.checked_sub(1)) {
+            file::sync(&place::turn(&folder, last))?;
+        }
         Ok(Lease { thread: thread.clone(), epoch: 0, turns, lock: Some(lock) })
     }
 
@@ -155,14 +163,11 @@ impl Store for LinesStore {
         self.journals().remove(&lease.thread);
         let _gate = self.gate(false)?;
         let folder = self.folder(&lease.thread);
-        let begun = place::turns(&folder)? > 0 || Noted::last(&folder).is_some();
+        let begun = place::turns(&folder)? > 0 || Noted::last(&folder)?.is_some();
         let empty = lease.lock.is_some() && !begun;
         drop(lease);
-        if empty {
-            // What is left of a thread that was never begun, or a turn that was never whole.
-            std::fs::remove_dir_all(&folder).map_err(|error| io(&folder, "cannot be taken away", &error))?;
-        }
-        Ok(())
+        // What is left of a thread that was never begun, or a turn that was never whole.
+        if empty { self.take_away(&folder) } else { Ok(()) }
     }
 
     fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
@@ -182,6 +187,13 @@ impl Store for LinesStore {
         // After a failure it is not kept open: what stands there is looked at anew.
         journals.insert(lease.thread.clone(), (turn, journal));
         Ok(())
+    }
+
+    fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
+        begin(self, thread, |lease| match <[_; 1]>::try_from(turns) {
+            Ok([records]) => self.append(lease, 0, 0, records),
+            Err(turns) => self.copy(lease, turns),
+        })
     }
 
     fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &Standing) -> Result<(), StoreError> {
@@ -209,7 +221,7 @@ impl Store for LinesStore {
         }
         let (folder, path) = (self.folder(thread), place::turn(&self.folder(thread), turn));
         // Looked at first, for the turn may grow meanwhile.
-        let noted = Noted::last(&folder).filter(|noted| noted.turns == turn + 1);
+        let noted = Noted::last(&folder)?.filter(|noted| noted.turns == turn + 1);
         let records = file::read(&path)?;
         if let Some(noted) = noted.filter(|noted| noted.records > records.len() as u64) {
             let problem = format!("expected {} records, found {}", noted.records, records.len());
@@ -241,13 +253,9 @@ impl Store for LinesStore {
         let folder = self.folder(&lease.thread);
         self.journals().remove(&lease.thread);
         drop(lease);
-        // It is gone at once or not at all; what is left of it has a name that is no thread's.
-        let away = self.root.join(format!(".gone-{}", place::unique()));
-        let fail = |error: std::io::Error| io(&folder, "cannot be taken away", &error);
-        std::fs::rename(&folder, &away).and_then(|()| self.sync(&folder)).map_err(fail)?;
+        let gone = self.take_away(&folder);
         drop(gate);
-        let _ = std::fs::remove_dir_all(&away);
-        Ok(())
+        gone
     }
 
     fn vacuum(&self) -> Result<(), StoreError> {

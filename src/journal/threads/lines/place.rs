@@ -1,6 +1,7 @@
 //! Where things are in a folder of threads, and which folder is one.
 
-use std::io::{BufRead, BufReader};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use crate::journal::{Durability, JournalError, JournalErrorKind, Record, ThreadId, file, private};
@@ -31,20 +32,39 @@ pub(super) fn open(root: &Path, durability: Durability) -> Result<(), JournalErr
         Err(error) => return Err(io(&path, "cannot be read", &error)),
     }
     // A folder in which something stands is somebody's, but for what an opening that broke off left.
-    if let Ok(mut entries) = std::fs::read_dir(root)
-        && entries.any(|entry| entry.is_ok_and(|entry| !is_passing(&entry.file_name().to_string_lossy())))
-    {
+    if holds_other_things(root).map_err(|error| io(root, "cannot be read", &error))? {
         return other("expected a folder of threads, found a folder with other things in it".to_owned());
     }
-    let fail = |error: std::io::Error| io(root, "cannot be made", &error);
-    private::folder(root).map_err(fail)?;
-    let new = root.join(format!(".format-{}", unique()));
-    private::write(&new, FORMAT.as_bytes()).and_then(|()| std::fs::rename(&new, &path)).map_err(fail)?;
-    if durability == Durability::Full {
-        std::fs::File::open(&path).and_then(|file| file.sync_all()).map_err(fail)?;
-        file::sync_folder(&path).and_then(|()| file::sync_folder(root)).map_err(fail)?;
+    make(root, &path, durability).map_err(|error| io(root, "cannot be made", &error))
+}
+
+fn holds_other_things(root: &Path) -> std::io::Result<bool> {
+    let entries = match std::fs::read_dir(root) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        entries => entries?,
+    };
+    for entry in entries {
+        if !is_passing(&entry?.file_name().to_string_lossy()) {
+            return Ok(true);
+        }
     }
-    Ok(())
+    Ok(false)
+}
+
+/// Makes the folder, and says in it what it is once nothing of that can be lost but the saying.
+fn make(root: &Path, path: &Path, durability: Durability) -> std::io::Result<()> {
+    let full = durability == Durability::Full;
+    private::folder(root)?;
+    if full {
+        file::sync_folder(root)?;
+    }
+    let new = root.join(format!(".format-{}", unique()));
+    let made = private::options().write(true).create_new(true).open(&new).and_then(|mut file| {
+        file.write_all(FORMAT.as_bytes())?;
+        if full { file.sync_all() } else { Ok(()) }
+    });
+    made.and_then(|()| std::fs::rename(&new, path)).inspect_err(|_| drop(std::fs::remove_file(&new)))?;
+    if full { file::sync_folder(path) } else { Ok(()) }
 }
 
 /// Whether something in the root is neither a thread nor anybody's.
@@ -72,6 +92,9 @@ pub(super) fn turn(folder: &Path, turn: u32) -> PathBuf {
     folder.join(format!("{turn:06}.jsonl"))
 }
 
+/// What stands in a thread's folder as long as its turns are half of what they are to be.
+pub(super) const HALF: &str = "half";
+
 /// How many turns stand in a thread's folder. A last one that holds no whole record was not begun.
 pub(super) fn turns(folder: &Path) -> Result<u32, JournalError> {
     let entries = match std::fs::read_dir(folder) {
@@ -83,6 +106,9 @@ pub(super) fn turns(folder: &Path) -> Result<u32, JournalError> {
     for entry in entries {
         let entry = entry.map_err(|error| io(folder, "cannot be read", &error))?;
         let name = entry.file_name();
+        if name == HALF {
+            return Ok(0);
+        }
         let number = name.to_str().and_then(|name| name.strip_suffix(".jsonl"));
         let number = number.and_then(|number| number.parse::<u32>().ok()).unwrap_or(u32::MAX);
         turns = turns.max(number.wrapping_add(1));
@@ -97,7 +123,7 @@ pub(super) fn turns(folder: &Path) -> Result<u32, JournalError> {
 /// The first record of a thread: what says whose it is.
 pub(super) fn header(folder: &Path) -> Result<Option<Box<crate::journal::Header>>, JournalError> {
     let path = turn(folder, 0);
-    let file = match std::fs::File::open(&path) {
+    let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(io(&path, "cannot be read", &error)),

@@ -38,17 +38,33 @@ impl Noted {
     }
 
     /// What was last noted, whatever stands in the folder now. Another thread's note is none.
-    pub fn last(folder: &Path) -> Option<Noted> {
-        let noted: Noted = serde_json::from_slice(&std::fs::read(folder.join(NAME)).ok()?).ok()?;
-        let is_its = folder.file_name()? == place::folder(&noted.thread).as_str();
-        (noted.seal == noted.sealed() && is_its).then_some(noted)
+    ///
+    /// # Errors
+    /// Where it cannot be read. What reads and is no note is none.
+    pub fn last(folder: &Path) -> Result<Option<Noted>, JournalError> {
+        let path = folder.join(NAME);
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(place::io(&path, "cannot be read", &error)),
+        };
+        let noted: Option<Noted> = serde_json::from_slice(&text).ok();
+        let is_its = |noted: &Noted| {
+            folder.file_name().is_some_and(|name| name == place::folder(&noted.thread).as_str())
+        };
+        Ok(noted.filter(|noted| noted.seal == noted.sealed() && is_its(noted)))
     }
 
     /// What was noted, where it is of all that stands in the folder now.
-    pub fn read(folder: &Path, turns: u32) -> Option<Noted> {
-        let noted = Noted::last(folder)?;
-        let bytes = std::fs::metadata(place::turn(folder, turns.checked_sub(1)?)).ok()?.len();
-        (noted.turns == turns && noted.bytes == bytes).then_some(noted)
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn read(folder: &Path, turns: u32) -> Result<Option<Noted>, JournalError> {
+        let (Some(noted), Some(last)) = (Noted::last(folder)?, turns.checked_sub(1)) else { return Ok(None) };
+        let path = place::turn(folder, last);
+        let bytes =
+            std::fs::metadata(&path).map_err(|error| place::io(&path, "cannot be read", &error))?.len();
+        Ok((noted.turns == turns && noted.bytes == bytes).then_some(noted))
     }
 
     /// Puts it in the place of what was noted before.

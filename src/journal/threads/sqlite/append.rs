@@ -53,9 +53,9 @@ impl Inner {
         index: u64,
         new: &[Record],
     ) -> Result<(), Fault> {
+        let row = self.rows.remove(&lease.thread).filter(|row| row.epoch == lease.epoch);
         let conn = &self.conn;
         let tx = Tx::writing(conn)?;
-        let row = self.rows.remove(&lease.thread).filter(|row| row.epoch == lease.epoch);
         let found = match &row {
             Some(row) if index == 0 && turn == row.turns && turn < MOST_TURNS => Some(Before::begin(row)),
             _ => before(conn, &lease.thread, turn, index)?,

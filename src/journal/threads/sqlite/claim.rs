@@ -93,15 +93,18 @@ impl Inner {
         row.filter(|row| row.epoch == lease.epoch).ok_or_else(|| fenced(&lease.thread).into())
     }
 
-    pub fn delete(&mut self, lease: &Lease) -> Result<(), Fault> {
-        let tx = Tx::writing(&self.conn)?;
-        let row = self.leased(lease)?;
-        forget(&self.conn, &row)?;
-        tx.commit()?;
+    pub fn delete(&mut self, lease: Lease) -> Result<(), Fault> {
+        let deleted = Tx::writing(&self.conn).and_then(|tx| {
+            forget(&self.conn, &self.leased(&lease)?)?;
+            tx.commit()
+        });
         self.notes.remove(&lease.thread);
         self.rows.remove(&lease.thread);
         self.heads.remove(&lease.thread);
-        Ok(())
+        if deleted.is_err() {
+            self.unreleased.push(lease);
+        }
+        deleted
     }
 }
 

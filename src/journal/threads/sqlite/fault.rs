@@ -42,6 +42,11 @@ impl Fault {
         }
     }
 
+    /// Whether the system failed.
+    pub fn is_io(&self) -> bool {
+        matches!(self, Fault::Sql(error) if said(error).0 == JournalErrorKind::Io)
+    }
+
     /// Whether it is damage, of which a check makes a line and goes on.
     pub fn is_damage(&self) -> bool {
         match self {
@@ -59,7 +64,10 @@ fn said(error: &rusqlite::Error) -> (JournalErrorKind, String) {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             (JournalErrorKind::Io, "somebody else is writing, and did not end in time")
         }
-        Some(ErrorCode::DatabaseCorrupt) => (JournalErrorKind::Damaged, "the database is damaged"),
+        // SQLite says the same of both.
+        Some(ErrorCode::DatabaseCorrupt) => {
+            (JournalErrorKind::Damaged, "the database is damaged, or the disk fails to read it")
+        }
         Some(ErrorCode::NotADatabase) => (JournalErrorKind::Damaged, "this is no database"),
         Some(
             ErrorCode::SystemIoFailure

@@ -89,6 +89,8 @@ struct Inner {
     looks: Looks,
     /// What could not be given back, for want of space perhaps: it is with the next claim.
     unreleased: Vec<Lease>,
+    /// Whether the system failed: the log may then end with what was not committed.
+    failed: bool,
 }
 
 /// A path without links and without a folder that may change.
@@ -131,6 +133,7 @@ impl SqliteStore {
             concluded: BTreeMap::new(),
             looks: Looks::default(),
             unreleased: Vec::new(),
+            failed: false,
         };
         Ok(SqliteStore { path, inner: Mutex::new(inner) })
     }
@@ -157,7 +160,24 @@ impl SqliteStore {
     fn with<T>(&self, run: impl FnOnce(&mut Inner) -> Result<T, Fault>) -> Result<T, StoreError> {
         // A transaction that a panic broke off has been undone.
         let mut inner: MutexGuard<'_, Inner> = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        run(&mut inner).map_err(|fault| fault.at(self.path.display()))
+        let inner = &mut *inner;
+        let done = inner.tidied().and_then(|()| run(inner));
+        done.map_err(|fault| {
+            inner.failed |= fault.is_io();
+            fault.at(self.path.display())
+        })
+    }
+}
+
+impl Inner {
+    /// After the system failed: moves the log into the database and empties it, before anything is written
+    /// over what a transaction left in it that was not committed. The next to open it could take the rest of
+    /// that for damage. Where others use the log, it stays as it is until they do not.
+    fn tidied(&mut self) -> Result<(), Fault> {
+        if self.failed {
+            self.failed = !open::tidy(&self.conn)?;
+        }
+        Ok(())
     }
 }
 
@@ -220,7 +240,7 @@ impl Store for SqliteStore {
     }
 
     fn delete(&self, lease: Lease) -> Result<(), StoreError> {
-        self.with(|inner| inner.delete(&lease))
+        self.with(|inner| inner.delete(lease))
     }
 
     fn vacuum(&self) -> Result<(), StoreError> {

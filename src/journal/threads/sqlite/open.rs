@@ -69,6 +69,11 @@ pub(super) fn open(
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let conn = Connection::open_with_flags(path, flags)?;
+    if conn.is_readonly("main")? && is_writable(path)? {
+        // SQLite opens to read what it fails to open to write, whatever the reason was.
+        let error = JournalError::named("the store", "cannot be opened to write, only to read");
+        return Err(error.of(JournalErrorKind::Io).into());
+    }
     // Until it is known to be a store whose log this is, the log is not moved into it.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, log != Log::Empty)?;
     conn.busy_timeout(WAITS)?;
@@ -97,11 +102,15 @@ pub(super) fn open(
 }
 
 /// Moves the log into the database, so that nobody writes over what a stopped writer had begun. Where
-/// somebody uses it, it stays.
-fn tidy(conn: &Connection) -> Result<(), Fault> {
+/// somebody uses it, it stays. Gives whether it was moved.
+pub(super) fn tidy(conn: &Connection) -> Result<bool, Fault> {
     conn.busy_timeout(Duration::ZERO)?;
-    let _ = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-    Ok(conn.busy_timeout(WAITS)?)
+    let busy = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+    conn.busy_timeout(WAITS)?;
+    match busy {
+        Err(error) if is_busy(&error) => Ok(false),
+        busy => Ok(busy? == 0),
+    }
 }
 
 /// How long is waited for others that write.
@@ -132,6 +141,18 @@ fn ours(path: &Path) -> Result<Option<String>, JournalError> {
     let own = head.windows(OWN.len()).position(|bytes| bytes == OWN.as_bytes());
     let own = own.and_then(|at| head.get(at + OWN.len()..at + OWN.len() + 32));
     Ok(own.map(|own| String::from_utf8_lossy(own).into_owned()))
+}
+
+/// Whether a file is one that may be written, however it was opened.
+fn is_writable(path: &Path) -> Result<bool, JournalError> {
+    use std::io::ErrorKind;
+    match File::options().write(true).open(path) {
+        Ok(_) => Ok(true),
+        Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
+            Ok(false)
+        }
+        Err(error) => Err(JournalError::io("the store", "cannot be opened", &error)),
+    }
 }
 
 fn versioned(found: i32) -> Result<(), JournalError> {
