@@ -83,7 +83,7 @@ fn bent_rows_are_named_by_every_command_and_gone_on_with_by_none() {
             "DELETE FROM record WHERE at >= (1 << 36) + 4 AND at < 2 << 36",
             "journal record 4: it is lost, and what",
         ),
-        ("UPDATE turn SET records = 99 WHERE at = 1 << 16", "it is lost, and what follows it"),
+        ("UPDATE thread SET records = 99 WHERE id = 1", "what is kept of it is not as it was written"),
         ("UPDATE thread SET turns = 7 WHERE id = 1", "what is kept of it is not as it was written"),
         ("UPDATE thread SET standing = '{}' WHERE id = 1", "what is kept of it is not as it was written"),
     ] {

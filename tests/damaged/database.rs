@@ -169,7 +169,8 @@ fn database_with_any_block_zeroed_is_read_the_same_or_refused() {
         }
         println!("{} blocks of {size}, {blank} of them zeros already: {came:?}", len / 512);
         assert_eq!(came.all(), len / 512);
-        assert!(came.same <= blank + 2, "{blank} were zeros already: {came:?}");
+        // The head of a page on which nothing stands says nothing.
+        assert!(came.same <= blank + 3, "{blank} were zeros already: {came:?}");
         assert!(came.refused > len / 512 / 4, "{came:?}");
     }
 }

@@ -7,7 +7,7 @@ use super::Inner;
 use super::fault::Fault;
 use super::note::Note;
 use super::records::{Before, MOST_TURNS, before, fits, of_turn, place, within};
-use super::row::Row;
+use super::row::{End, Row};
 use super::specs::Specs;
 use super::tx::Tx;
 use crate::journal::seal::{self, Seal};
@@ -137,6 +137,12 @@ impl Head {
 
     fn is_at(&self, lease: &Lease, turn: u32, index: u64) -> bool {
         self.epoch == lease.epoch && self.turn == turn && self.len == index
+    }
+
+    /// Keeps with the turn that it ends here.
+    pub fn keep(&self, conn: &Connection) -> Result<(), Fault> {
+        let end = End { records: self.len, seal: self.seal.bytes().to_vec() };
+        end.keep(conn, place(self.thread, self.turn))
     }
 
     /// Inserts records here, in a transaction that knows that the lease holds.

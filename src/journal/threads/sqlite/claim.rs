@@ -56,7 +56,11 @@ impl Inner {
         }
         let mut head = None;
         for (turn, records) in (0..).zip(turns).filter(|_| found == 0) {
-            head = Some(Head::begin(*begin, &row, turn).append(conn, specs, thread, records)?);
+            let end = Head::begin(*begin, &row, turn).append(conn, specs, thread, records)?;
+            if turn + 1 < row.turns {
+                end.keep(conn)?;
+            }
+            head = Some(end);
         }
         tx.commit()?;
         unreleased.clear();
@@ -71,6 +75,7 @@ impl Inner {
         if self.concluded.remove(&lease.thread) == Some(lease.epoch) {
             return Ok(());
         }
+        let lease = self.kept_until_tidied(lease)?;
         let note = self.notes.get(&lease.thread).filter(|note| note.epoch == lease.epoch);
         let row = self.rows.remove(&lease.thread).filter(|row| row.epoch == lease.epoch);
         let released = Tx::writing(&self.conn).and_then(|tx| {
@@ -93,7 +98,19 @@ impl Inner {
         row.filter(|row| row.epoch == lease.epoch).ok_or_else(|| fenced(&lease.thread).into())
     }
 
+    /// A lease to be given up, where the store can be written; else it is given up later.
+    fn kept_until_tidied(&mut self, lease: Lease) -> Result<Lease, Fault> {
+        match self.tidied() {
+            Ok(()) => Ok(lease),
+            Err(fault) => {
+                self.unreleased.push(lease);
+                Err(fault)
+            }
+        }
+    }
+
     pub fn delete(&mut self, lease: Lease) -> Result<(), Fault> {
+        let lease = self.kept_until_tidied(lease)?;
         let deleted = Tx::writing(&self.conn).and_then(|tx| {
             forget(&self.conn, &self.leased(&lease)?)?;
             tx.commit()

@@ -161,10 +161,19 @@ impl SqliteStore {
         // A transaction that a panic broke off has been undone.
         let mut inner: MutexGuard<'_, Inner> = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let inner = &mut *inner;
-        let done = inner.tidied().and_then(|()| run(inner));
-        done.map_err(|fault| {
+        run(inner).map_err(|fault| {
             inner.failed |= fault.is_io();
             fault.at(self.path.display())
+        })
+    }
+}
+
+impl SqliteStore {
+    /// The same, for what writes.
+    fn write<T>(&self, run: impl FnOnce(&mut Inner) -> Result<T, Fault>) -> Result<T, StoreError> {
+        self.with(|inner| {
+            inner.tidied()?;
+            run(inner)
         })
     }
 }
@@ -173,7 +182,7 @@ impl Inner {
     /// After the system failed: moves the log into the database and empties it, before anything is written
     /// over what a transaction left in it that was not committed. The next to open it could take the rest of
     /// that for damage. Where others use the log, it stays as it is until they do not.
-    fn tidied(&mut self) -> Result<(), Fault> {
+    pub(super) fn tidied(&mut self) -> Result<(), Fault> {
         if self.failed {
             self.failed = !open::tidy(&self.conn)?;
         }
@@ -183,11 +192,11 @@ impl Inner {
 
 impl Store for SqliteStore {
     fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
-        self.with(|inner| inner.claim(thread, claim))
+        self.write(|inner| inner.claim(thread, claim))
     }
 
     fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
-        self.with(|inner| inner.begin(thread, &turns))
+        self.write(|inner| inner.begin(thread, &turns))
     }
 
     fn conclude(
@@ -198,7 +207,7 @@ impl Store for SqliteStore {
         records: Vec<Record>,
         standing: &Standing,
     ) -> Result<(), StoreError> {
-        self.with(|inner| {
+        self.write(|inner| {
             if !inner.conclude(lease, turn, index, &records, standing)? {
                 inner.append(lease, turn, index, &records)?;
                 let _ = inner.stands(lease, turn, index + records.len() as u64, standing);
@@ -212,7 +221,7 @@ impl Store for SqliteStore {
     }
 
     fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
-        self.with(|inner| inner.append(lease, turn, index, &records))
+        self.write(|inner| inner.append(lease, turn, index, &records))
     }
 
     fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &Standing) -> Result<(), StoreError> {
@@ -244,7 +253,7 @@ impl Store for SqliteStore {
     }
 
     fn vacuum(&self) -> Result<(), StoreError> {
-        self.with(|inner| inner.vacuum())
+        self.write(|inner| inner.vacuum())
     }
 
     fn check(&self) -> Result<Vec<String>, StoreError> {

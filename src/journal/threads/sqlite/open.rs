@@ -86,7 +86,7 @@ pub(super) fn open(
     )?;
     make(&conn)?;
     let own = compare(&conn)?;
-    if in_file.is_some_and(|in_file| in_file != own) {
+    if log != Log::Empty && in_file.is_some_and(|in_file| in_file != own) {
         let problem = "it is another database's; where it is put away, this one is as it was without it";
         return Err(JournalError::named("the write-ahead log", problem).into());
     }
@@ -104,6 +104,8 @@ pub(super) fn open(
 /// Moves the log into the database, so that nobody writes over what a stopped writer had begun. Where
 /// somebody uses it, it stays. Gives whether it was moved.
 pub(super) fn tidy(conn: &Connection) -> Result<bool, Fault> {
+    // A checkpoint takes it for granted that the log has been read.
+    pragma(conn, "user_version")?;
     conn.busy_timeout(Duration::ZERO)?;
     let busy = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
     conn.busy_timeout(WAITS)?;

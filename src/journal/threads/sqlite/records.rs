@@ -191,7 +191,8 @@ fn read(
     }
     match noted {
         Some(end) => Ok((records, end.records == len)),
-        None if is_last && of.noted => Err(JournalError::at(len, "the note of its end is lost").into()),
+        // Only the last turn may be one that nobody noted the end of.
+        None if of.noted || !is_last => Err(JournalError::at(len, "the note of its end is lost").into()),
         None => Ok((records, false)),
     }
 }

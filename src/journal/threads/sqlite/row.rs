@@ -37,6 +37,24 @@ pub(super) struct End {
     pub seal: Vec<u8>,
 }
 
+impl End {
+    /// Keeps it with the turn whose records begin at a place.
+    pub fn keep(&self, conn: &Connection, place: i64) -> Result<(), Fault> {
+        let sql = "INSERT OR REPLACE INTO turn (at, records, seal) VALUES (?1, ?2, ?3)";
+        conn.prepare_cached(sql)?.execute(params![turn_place(place), self.records, self.seal])?;
+        Ok(())
+    }
+
+    /// How a turn ends, by its records.
+    fn found(conn: &Connection, place: i64) -> Result<Option<End>, Fault> {
+        let sql = "SELECT at - ?1 + 1, seal FROM record WHERE at >= ?1 AND at < ?1 + (1 << 20) \
+             ORDER BY at DESC LIMIT 1";
+        let mut select = conn.prepare_cached(sql)?;
+        let end = select.query_row([place], |row| Ok(End { records: row.get(0)?, seal: row.get(1)? }));
+        Ok(end.optional()?)
+    }
+}
+
 pub(super) const COLUMNS: &str =
     "id, name, title, turns, created, updated, epoch, written, holder, noted, standing, seal, records, last";
 
@@ -136,12 +154,13 @@ impl Row {
 
     /// Keeps how its last turn ended with that turn: another is about to begin.
     pub fn keep_end(&self, conn: &Connection) -> Result<(), Fault> {
-        if let (Some(end), Some(turn)) = (&self.last, self.turns.checked_sub(1)) {
-            let sql = "INSERT OR REPLACE INTO turn (at, records, seal) VALUES (?1, ?2, ?3)";
-            let at = turn_place(place(self.id, turn));
-            conn.prepare_cached(sql)?.execute(params![at, end.records, end.seal])?;
-        }
-        Ok(())
+        let Some(turn) = self.turns.checked_sub(1) else { return Ok(()) };
+        let end = match &self.last {
+            Some(end) => Some(end.clone()),
+            // Its writer was stopped before that was noted.
+            None => End::found(conn, place(self.id, turn))?,
+        };
+        end.map_or(Ok(()), |end| end.keep(conn, place(self.id, turn)))
     }
 
     /// How its last turn ended, as it is kept.
