@@ -279,3 +279,46 @@ fn last_commit_of_a_log_is_never_dropped_for_damage() {
     println!("{tries} tries at the last frames of {} moments", moments.len());
     assert!(moments.len() > 10 && tries == moments.len() * (FRAME.div_ceil(37) + 24), "{tries}");
 }
+
+/// Where the computer was stopped, and not the program alone, what of the last commit had not reached the
+/// disk may be anything; nothing was done on its word yet.
+#[cfg(target_os = "linux")]
+#[test]
+fn commit_that_a_loss_of_power_spoilt_is_dropped_and_the_run_ends_the_same() {
+    let (story, folder) = (Story::told(), folder());
+    let (path, copy) = (folder.path().join("threads.db"), folder.path().join("copy.db"));
+    let (left, moments) = moments(&path, &story);
+    let holders = beside(&copy, ".holders");
+    let held_in = |session: &str| {
+        let _ = std::fs::remove_dir_all(&holders);
+        std::fs::create_dir(&holders).unwrap();
+        std::fs::write(holders.join("4711-0123456789abcdef"), session).unwrap();
+    };
+    let now = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let mut tries = 0;
+    for (at, moment) in moments.iter().enumerate() {
+        let end = moments[at + 1..].first().map_or(left.log.len(), |next| next.log.max(moment.log));
+        for from in (moment.log..end).step_by(1_030) {
+            for spoilt in [0x00, 0x5A] {
+                let mut left = left.cut(end);
+                left.log[from..].fill(spoilt);
+                left.put(&copy);
+                let what = format!("{spoilt:#x} from byte {from} to {end}");
+                held_in(now.trim());
+                open(&copy).expect_err(&what);
+                held_in("another-session");
+                let log = Log::in_memory();
+                moment.done.iter().for_each(|line| log.did(line));
+                let agent = story.agent(&log, Arc::new(|_| {}));
+                let threads = Threads::new(Arc::new(open(&copy).expect(&what)));
+                let (run, _) = finish(&agent, &threads, &log).unwrap();
+                assert!(story.is_told_by(&run), "{what}");
+                assert_eq!(log.times("send"), 1, "{what}");
+                assert_eq!(threads.store().check().unwrap(), [""; 0], "{what}");
+                tries += 1;
+            }
+        }
+    }
+    println!("{tries} logs spoilt at {} moments", moments.len());
+    assert!(tries > 100, "{tries}");
+}

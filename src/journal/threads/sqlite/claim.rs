@@ -12,11 +12,11 @@ use super::row::Row;
 use super::tx::Tx;
 use super::{Inner, records};
 use crate::journal::threads::{fenced, now};
-use crate::journal::{Claim, Lease, Record, StoreError, ThreadId};
+use crate::journal::{Claim, Durability, Lease, Record, StoreError, ThreadId};
 
 impl Inner {
     pub fn claim(&mut self, thread: &ThreadId, claim: Claim) -> Result<Lease, Fault> {
-        let Inner { conn, folder, holder, rows, looks, unreleased, .. } = self;
+        let Inner { conn, folder, durability, holder, rows, looks, unreleased, .. } = self;
         let before = Row::find(conn, thread)?;
         if before.is_none() {
             looks.at_no_name(conn)?;
@@ -26,7 +26,7 @@ impl Inner {
             refused(before.as_ref(), claim, thread, (&*folder, holder.as_ref()))?;
         }
         let tx = Tx::writing(conn)?;
-        let mut row = take(conn, folder, holder, unreleased, thread, claim)?;
+        let mut row = take(conn, (&*folder, *durability), holder, unreleased, thread, claim)?;
         row.keep(conn)?;
         tx.commit()?;
         unreleased.clear();
@@ -37,16 +37,17 @@ impl Inner {
 
     /// Takes a thread and, where there is none, writes its first turns down, all in one transaction.
     pub fn begin(&mut self, thread: &ThreadId, turns: &[Vec<Record>]) -> Result<Lease, Fault> {
-        let Inner { conn, folder, holder, rows, unreleased, specs, heads, looks, begin, .. } = self;
+        let Inner { conn, folder, durability, holder, rows, unreleased, specs, heads, looks, begin, .. } =
+            self;
         looks.at_no_name(conn)?;
         let tx = Tx::writing(conn)?;
         let last = turns.len().saturating_sub(1);
         let first = turns.iter().flatten().next();
-        let mut row = Row::new(thread, first_epoch(), own(folder, holder)?.to_owned());
+        let mut row = Row::new(thread, first_epoch(), own((&*folder, *durability), holder)?.to_owned());
         row.goes_on(last, first)?;
         let mut found = 0;
         if !unreleased.is_empty() || !row.insert(conn)? {
-            row = take(conn, folder, holder, unreleased, thread, Claim::Any)?;
+            row = take(conn, (&*folder, *durability), holder, unreleased, thread, Claim::Any)?;
             found = row.turns;
             row.keep(conn)?;
             if found == 0 {
@@ -129,7 +130,7 @@ impl Inner {
 /// give back before is given back first.
 fn take(
     conn: &Connection,
-    folder: &Path,
+    (folder, durability): (&Path, Durability),
     holder: &mut Option<Holder>,
     unreleased: &[Lease],
     thread: &ThreadId,
@@ -140,7 +141,7 @@ fn take(
     }
     let found = Row::find(conn, thread)?;
     refused(found.as_ref(), claim, thread, (folder, holder.as_ref()))?;
-    let own = own(folder, holder)?.to_owned();
+    let own = own((folder, durability), holder)?.to_owned();
     Ok(match found {
         Some(row) => Row { epoch: row.epoch + 1, holder: Some(own), ..row },
         None => Row::new(thread, first_epoch(), own),
@@ -148,10 +149,13 @@ fn take(
 }
 
 /// This handle's name as a holder.
-fn own<'h>(folder: &Path, holder: &'h mut Option<Holder>) -> Result<&'h str, Fault> {
+fn own<'h>(
+    (folder, durability): (&Path, Durability),
+    holder: &'h mut Option<Holder>,
+) -> Result<&'h str, Fault> {
     let own = match holder {
         Some(own) => own,
-        None => holder.insert(Holder::new(folder)?),
+        None => holder.insert(Holder::new(folder, durability)?),
     };
     Ok(&own.id)
 }

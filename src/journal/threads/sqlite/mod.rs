@@ -75,6 +75,7 @@ struct Inner {
     begin: Seal,
     /// Where the locks of holders are.
     folder: PathBuf,
+    durability: Durability,
     /// This handle as a holder, from its first claim on.
     holder: Option<Holder>,
     /// Where threads stand that this handle has; written down as they are given back.
@@ -125,6 +126,7 @@ impl SqliteStore {
             _opened: opened,
             begin,
             folder,
+            durability,
             holder: None,
             notes: BTreeMap::new(),
             rows: BTreeMap::new(),

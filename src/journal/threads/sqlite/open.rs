@@ -61,7 +61,8 @@ pub(super) fn open(
         in_file = ours(path)?;
         Ok(())
     })?;
-    let log = wal::look(path, || holder::any_lives(holders))?;
+    let computer_stopped = holder::computer_was_stopped(holders);
+    let log = wal::look(path, computer_stopped, || holder::any_lives(holders))?;
     // SQLite makes its log with the mode of the database. Where this fails, opening it says why.
     let _ = private::options().write(true).create_new(true).open(path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE

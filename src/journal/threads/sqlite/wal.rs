@@ -24,11 +24,16 @@ pub(super) enum Log {
     Torn,
 }
 
-/// Looks at the log of a database. `may_change`: whether somebody may be writing to it just now.
+/// Looks at the log of a database. `may_change`: whether somebody may be writing to it just now;
+/// `computer_stopped`: whether the computer was stopped under who wrote it last, and not only they.
 ///
 /// # Errors
 /// Where it is damaged; names the frame.
-pub(super) fn look(database: &Path, may_change: impl Fn() -> bool) -> Result<Log, JournalError> {
+pub(super) fn look(
+    database: &Path,
+    computer_stopped: bool,
+    may_change: impl Fn() -> bool,
+) -> Result<Log, JournalError> {
     let mut path = database.to_owned().into_os_string();
     path.push("-wal");
     let path = PathBuf::from(path);
@@ -39,7 +44,7 @@ pub(super) fn look(database: &Path, may_change: impl Fn() -> bool) -> Result<Log
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Log::Empty),
             Err(error) => return Err(JournalError::io("the write-ahead log", "cannot be read", &error)),
         };
-        match read(&bytes) {
+        match read(&bytes, computer_stopped) {
             Ok(log) => return Ok(log),
             // What was read may be half of the one and half of the other.
             Err(_) if tries < 5 && may_change() => {
@@ -51,7 +56,7 @@ pub(super) fn look(database: &Path, may_change: impl Fn() -> bool) -> Result<Log
     }
 }
 
-fn read(log: &[u8]) -> Result<Log, String> {
+fn read(log: &[u8], computer_stopped: bool) -> Result<Log, String> {
     let Some((header, frames)) = log.split_at_checked(HEADER) else {
         return Ok(if log.is_empty() { Log::Empty } else { Log::Torn });
     };
@@ -82,7 +87,7 @@ fn read(log: &[u8]) -> Result<Log, String> {
         // The sums do not cover what says whose it is.
         let first = if is_summed { Whose::Nobodys } else { whose };
         let behind: Vec<Whose> = all.map(|(_, frame)| Whose::frame(frame, header)).collect();
-        let Some(problem) = damage(first, &behind, commits) else { return Ok(Log::Torn) };
+        let Some(problem) = damage(first, &behind, commits, computer_stopped) else { return Ok(Log::Torn) };
         let cut = HEADER + at * (FRAME + page);
         return Err(format!(
             "frame {} is damaged, {problem}; cut to {cut} bytes, it holds what was written before",
@@ -94,11 +99,15 @@ fn read(log: &[u8]) -> Result<Log, String> {
 
 /// Why a frame that does not fit is none of what a writer that was stopped leaves behind: a last frame
 /// that breaks off, or a first commit, unconfirmed, over some of an older log. A whole last frame may be a
-/// commit that was confirmed, and what was done on its word must not be done again.
-fn damage(first: Whose, behind: &[Whose], commits: usize) -> Option<String> {
+/// commit that was confirmed, and what was done on its word must not be done again. Where the computer was
+/// stopped, and not the writer alone, what of the last commit had not reached the disk may be anything.
+fn damage(first: Whose, behind: &[Whose], commits: usize, computer_stopped: bool) -> Option<String> {
     let lost = behind.iter().filter(|whose| **whose == Whose::Commit).count();
     if lost > 0 {
         return Some(format!("and {lost} commits stand behind it"));
+    }
+    if computer_stopped {
+        return None;
     }
     if first == Whose::Nobodys || behind.contains(&Whose::Nobodys) {
         return Some("and nobody wrote what stands there".to_owned());
