@@ -295,30 +295,33 @@ fn commit_that_a_loss_of_power_spoilt_is_dropped_and_the_run_ends_the_same() {
         std::fs::write(holders.join("4711-0123456789abcdef"), session).unwrap();
     };
     let now = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    let mut tries = 0;
+    let (mut tries, mut within) = (0, 0);
     for (at, moment) in moments.iter().enumerate() {
         let end = moments[at + 1..].first().map_or(left.log.len(), |next| next.log.max(moment.log));
-        for from in (moment.log..end).step_by(1_030) {
-            for spoilt in [0x00, 0x5A] {
-                let mut left = left.cut(end);
-                left.log[from..].fill(spoilt);
-                left.put(&copy);
-                let what = format!("{spoilt:#x} from byte {from} to {end}");
-                held_in(now.trim());
-                open(&copy).expect_err(&what);
-                held_in("another-session");
-                let log = Log::in_memory();
-                moment.done.iter().for_each(|line| log.did(line));
-                let agent = story.agent(&log, Arc::new(|_| {}));
-                let threads = Threads::new(Arc::new(open(&copy).expect(&what)));
-                let (run, _) = finish(&agent, &threads, &log).unwrap();
-                assert!(story.is_told_by(&run), "{what}");
-                assert_eq!(log.times("send"), 1, "{what}");
-                assert_eq!(threads.store().check().unwrap(), [""; 0], "{what}");
-                tries += 1;
-            }
+        // From some place on, or some frame of the last commit before its last.
+        let is_commit = |frame: usize| left.log[frame + 4..frame + 8] != [0; 4];
+        let frames = (moment.log..end).step_by(FRAME).collect::<Vec<_>>().into_iter().rev().skip(1);
+        let inside = frames.take_while(|frame| !is_commit(*frame)).map(|frame| frame..frame + FRAME);
+        let places = (moment.log..end).step_by(1_030).map(|from| from..end).chain(inside);
+        for (place, spoilt) in places.flat_map(|place| [(place.clone(), 0x00), (place, 0x5A)]) {
+            let mut left = left.cut(end);
+            left.log[place.clone()].fill(spoilt);
+            left.put(&copy);
+            let what = format!("{spoilt:#x} at {place:?} of {end}");
+            held_in(now.trim());
+            open(&copy).expect_err(&what);
+            held_in("another-session");
+            let log = Log::in_memory();
+            moment.done.iter().for_each(|line| log.did(line));
+            let agent = story.agent(&log, Arc::new(|_| {}));
+            let threads = Threads::new(Arc::new(open(&copy).expect(&what)));
+            let (run, _) = finish(&agent, &threads, &log).unwrap();
+            assert!(story.is_told_by(&run), "{what}");
+            assert_eq!(log.times("send"), 1, "{what}");
+            assert_eq!(threads.store().check().unwrap(), [""; 0], "{what}");
+            (tries, within) = (tries + 1, within + usize::from(place.end < end));
         }
     }
-    println!("{tries} logs spoilt at {} moments", moments.len());
-    assert!(tries > 100, "{tries}");
+    println!("{tries} logs spoilt at {} moments, {within} within a commit", moments.len());
+    assert!(tries > 100 && within > 4, "{tries}, {within}");
 }

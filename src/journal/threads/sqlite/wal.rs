@@ -103,11 +103,12 @@ fn read(log: &[u8], computer_stopped: bool) -> Result<Log, String> {
 /// stopped, and not the writer alone, what of the last commit had not reached the disk may be anything.
 fn damage(first: Whose, behind: &[Whose], commits: usize, computer_stopped: bool) -> Option<String> {
     let lost = behind.iter().filter(|whose| **whose == Whose::Commit).count();
+    // Its frames reach the disk in any order, that of its end perhaps first.
+    if computer_stopped && lost + usize::from(first == Whose::Commit) <= 1 {
+        return None;
+    }
     if lost > 0 {
         return Some(format!("and {lost} commits stand behind it"));
-    }
-    if computer_stopped {
-        return None;
     }
     if first == Whose::Nobodys || behind.contains(&Whose::Nobodys) {
         return Some("and nobody wrote what stands there".to_owned());
