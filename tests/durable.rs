@@ -11,7 +11,7 @@ use planwright::journal::{
 };
 use planwright::machine::{ErrorCode, Event, HumanAnswer};
 use planwright::model::ScriptedModel;
-use planwright::spec::{Memory, Spec};
+use planwright::spec::{Approval, Memory, Spec};
 use serde_json::json;
 
 use stage::{Calls, answer, echoing, model, plan, spec};
@@ -237,6 +237,43 @@ fn fork_of_a_thread_in_doubt_is_in_doubt_too() {
     assert!(matches!(&stopped, Stopped::InDoubt { tool, .. } if tool == "send"), "{stopped:?}");
     assert_eq!(calls.count(), 0, "what may have happened is not done again unasked");
     assert_ne!(question(&threads, &fork), question(&threads, &thread));
+}
+
+/// What a person allowed in the original, or what it has done since, is not done by a fork.
+#[test]
+fn fork_that_would_write_next_is_in_doubt_wherever_it_is_cut() {
+    for approval in [Approval::NEVER, Approval::RISKY] {
+        let (threads, thread) = (threads(), id("보냄"));
+        let mut spec = spec("plan-then-execute");
+        spec.policy.approval = approval;
+        let sends = spec.tools.iter_mut().find(|tool| tool.name == "send").expect("stage has it");
+        sends.needs_approval = approval == Approval::RISKY;
+        let replies = [plan(&[("find", "서울"), ("send", "편지")]), answer("끝")];
+        let (agent, _, calls) = agent(spec.clone(), &replies);
+        let mut run = threads.at(&thread).ask(&agent, "?").unwrap();
+        if run.is_waiting() {
+            let token = run.waiting().unwrap().token.clone();
+            run = threads.at(&thread).token(&token).answer(&agent, HumanAnswer::Approve).unwrap();
+        }
+        assert_eq!((run.answer(), calls.count()), (Some("끝"), 2));
+        let records = threads.store().records(&thread, 0).unwrap();
+        let is_send = |record: &Record| matches!(record, Record::Requested { effect, .. } if effect.step() == Some(1) && effect.to_string().starts_with("step."));
+        let asked = records.iter().position(is_send).expect("it was asked for");
+        for cut in [asked, asked + 1] {
+            let fork = id(&format!("갈래 {cut}"));
+            threads.fork(&thread, None, Some(cut as u64), &fork).unwrap();
+            let (agent, _, calls) = self::agent(spec.clone(), &[answer("다른 끝")]);
+            let stopped = threads.at(&fork).resume(&agent).unwrap_err();
+            assert!(
+                matches!(&stopped, Stopped::InDoubt { tool, .. } if tool == "send"),
+                "{cut}: {stopped:?}"
+            );
+            assert_eq!(calls.count(), 0, "{approval:?} {cut}");
+            let token = question(&threads, &fork);
+            let run = threads.at(&fork).token(&token).settle(&agent, Settlement::DidNotHappen).unwrap();
+            assert_eq!((run.answer(), calls.names()), (Some("다른 끝"), vec!["send:편지".to_owned()]));
+        }
+    }
 }
 
 #[test]

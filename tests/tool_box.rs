@@ -13,7 +13,13 @@ fn saying(name: &str, what: &'static str) -> impl Tool + use<> {
 
 fn said(tools: &ToolBox, name: &str) -> Option<String> {
     let input = json!("x");
-    let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 99 };
+    let call = ToolCall {
+        input: &input,
+        idempotency_key: "run/1",
+        timeout: None,
+        max_output_bytes: 99,
+        once: false,
+    };
     tools.get(name).map(|tool| tool.call(&call).unwrap().text)
 }
 

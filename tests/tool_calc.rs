@@ -10,7 +10,13 @@ use serde_json::json;
 
 fn calc_within(expression: &str, timeout: Duration, max_output_bytes: usize) -> Result<String, ToolError> {
     let input = json!(expression);
-    let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: Some(timeout), max_output_bytes };
+    let call = ToolCall {
+        input: &input,
+        idempotency_key: "run/1",
+        timeout: Some(timeout),
+        max_output_bytes,
+        once: false,
+    };
     Calc::new().call(&call).map(|output| output.text)
 }
 
@@ -107,7 +113,13 @@ fn nonsense_is_refused_as_input() {
     check_error("  ", "input", "found an empty text");
     check_error(&"1+".repeat(600), "input", "at most 1000 characters, found 1200");
     let number = json!(7);
-    let call = ToolCall { input: &number, idempotency_key: "run/1", timeout: None, max_output_bytes: 9 };
+    let call = ToolCall {
+        input: &number,
+        idempotency_key: "run/1",
+        timeout: None,
+        max_output_bytes: 9,
+        once: false,
+    };
     assert_eq!(Calc::new().call(&call).unwrap_err().kind, "input");
 }
 

@@ -35,7 +35,13 @@ fn ask_with(
     input: Value,
     most: usize,
 ) -> Result<ToolOutput, ToolError> {
-    let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: most };
+    let call = ToolCall {
+        input: &input,
+        idempotency_key: "run/1",
+        timeout: None,
+        max_output_bytes: most,
+        once: false,
+    };
     tool(contracts, name).call(&call)
 }
 

@@ -25,7 +25,8 @@ fn of(documents: &[(&str, &str)]) -> Docs {
 
 fn call(docs: &Docs, query: &str, max_output_bytes: usize) -> Result<String, ToolError> {
     let input = json!(query);
-    let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes };
+    let call =
+        ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes, once: false };
     docs.call(&call).map(|output| output.text)
 }
 
@@ -116,8 +117,13 @@ fn each_section_that_is_shown_is_a_source_once() {
     let long = format!("# Guide\n## Plan\n{}", "a plan of it. ".repeat(100));
     let docs = of(&[("a.md", &long), ("notes.txt", "plan")]);
     let input = json!("plan");
-    let call =
-        |most| ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: most };
+    let call = |most| ToolCall {
+        input: &input,
+        idempotency_key: "run/1",
+        timeout: None,
+        max_output_bytes: most,
+        once: false,
+    };
     let source = |title: &str, document: &str, part: Option<&str>| Source {
         document: Some(document.to_owned()),
         part: part.map(str::to_owned),

@@ -34,6 +34,7 @@ fn ask(tool: &dyn Tool, timeout: Duration) -> Result<String, ToolError> {
         idempotency_key: "run/1",
         timeout: Some(timeout),
         max_output_bytes: 24_000,
+        once: false,
     };
     tool.call(&call).map(|output| output.text)
 }
@@ -79,6 +80,7 @@ fn each_result_of_the_search_that_can_be_named_is_a_source_once() {
         idempotency_key: "run/1",
         timeout: Some(Duration::from_secs(60)),
         max_output_bytes: most,
+        once: false,
     };
     let (search, _) = search(&server.url());
     let sources = search.call(&call(24_000)).unwrap().sources;
@@ -113,6 +115,23 @@ fn a_busy_or_failing_server_is_tried_six_times() {
     for status in [408, 429, 500, 502, 503, 504, 529] {
         check_error(vec![says(status, "")], 6, "http", "(tried 6 times)");
         check_error(vec![says(status, "busy")], 6, "http", &format!("answered {status}"));
+    }
+}
+
+#[test]
+fn what_may_happen_once_is_asked_for_once_and_said_not_to_be_known() {
+    let broken = || Reply::Raw(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{".to_vec());
+    let failing = [(says(503, ""), "unknown"), (says(429, ""), "unknown"), (broken(), "connection")];
+    for (reply, kind) in failing {
+        let server = Server::new(vec![reply, says(200, FOUND)]);
+        let (search, waits) = search(&server.url());
+        let input = json!("plans");
+        let timeout = Some(Duration::from_secs(60));
+        let (idempotency_key, max_output_bytes) = ("run/1", 24_000);
+        let call = ToolCall { input: &input, idempotency_key, timeout, max_output_bytes, once: true };
+        let error = search.call(&call).unwrap_err();
+        assert_eq!((error.kind.as_str(), server.asked().len()), (kind, 1), "{error}");
+        assert!(ToolError::UNKNOWN.contains(&kind) && waits.lock().unwrap().is_empty());
     }
 }
 

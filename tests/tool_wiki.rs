@@ -20,7 +20,13 @@ fn ask(tool: &dyn Tool, text: &str) -> Result<String, ToolError> {
 fn call(tool: &dyn Tool, text: &str) -> Result<ToolOutput, ToolError> {
     let input = json!(text);
     let timeout = Some(Duration::from_secs(60));
-    tool.call(&ToolCall { input: &input, idempotency_key: "run/1", timeout, max_output_bytes: 20_000 })
+    tool.call(&ToolCall {
+        input: &input,
+        idempotency_key: "run/1",
+        timeout,
+        max_output_bytes: 20_000,
+        once: false,
+    })
 }
 
 /// Asks `wiki` where the service answers so.

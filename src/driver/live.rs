@@ -130,7 +130,7 @@ fn call(
     let once = contract.happens_once();
     let most = contract.max_output_bytes as usize;
     match contract.timeout_ms.map(Duration::from_millis) {
-        None => settled(guarded(&**tool, input, &key, None, most), contract, once),
+        None => settled(guarded(&**tool, input, &key, None, (most, once)), contract, once),
         Some(timeout) => {
             // The call gets a thread of its own that can be left behind: nothing else ends a
             // blocking call that does not come back.
@@ -138,7 +138,7 @@ fn call(
             let (tool, input) = (Arc::clone(tool), input.clone());
             let spawned =
                 std::thread::Builder::new().name(format!("tool {}", contract.name)).spawn(move || {
-                    let _ = sender.send(guarded(&*tool, &input, &key, Some(timeout), most));
+                    let _ = sender.send(guarded(&*tool, &input, &key, Some(timeout), (most, once)));
                 });
             match spawned.map(|_| receiver.recv_timeout(timeout)) {
                 Ok(Ok(result)) => settled(result, contract, once),
@@ -178,9 +178,9 @@ fn guarded(
     input: &Value,
     key: &str,
     timeout: Option<Duration>,
-    most: usize,
+    (most, once): (usize, bool),
 ) -> Result<ToolOutput, ToolError> {
-    let call = ToolCall { input, idempotency_key: key, timeout, max_output_bytes: most };
+    let call = ToolCall { input, idempotency_key: key, timeout, max_output_bytes: most, once };
     catch_unwind(AssertUnwindSafe(|| tool.call(&call))).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let said = said.or_else(|| panic.downcast_ref::<String>().cloned());

@@ -250,6 +250,9 @@ pub struct ToolCall<'a> {
     pub timeout: Option<Duration>,
     /// Largest output that is kept, in bytes.
     pub max_output_bytes: usize,
+    /// Whether it changes something and may not do so twice: a tool that would ask again where it gets no
+    /// answer asks once then, and says what it does not know (see [`ToolError::UNKNOWN`]).
+    pub once: bool,
 }
 
 impl<'a> ToolCall<'a> {

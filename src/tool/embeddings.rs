@@ -112,7 +112,7 @@ impl Embeddings {
     fn ask(&self, texts: &[String], first: usize) -> Result<Vec<Vec<f32>>, ToolError> {
         let body = json!({"model": self.model, "input": texts});
         let request = Request { url: &self.url, query: &[], body: Some(&body), key: self.key.as_ref() };
-        let answer = self.client.json(&request, Some(self.timeout))?;
+        let answer = self.client.json(&request, Some(self.timeout), false)?;
         read(&answer, texts.len(), first)
     }
 }

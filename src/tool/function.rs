@@ -16,7 +16,7 @@ use crate::driver::{Tool, ToolCall, ToolError, ToolOutput};
 /// let shout = FnTool::new(contract, |call| Ok(call.text()?.to_uppercase()));
 ///
 /// let input = json!("hello");
-/// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 100 };
+/// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 100, once: false };
 /// assert_eq!(shout.call(&call).unwrap().text, "HELLO");
 /// ```
 pub struct FnTool<F> {

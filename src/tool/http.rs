@@ -72,12 +72,22 @@ impl Client {
         Client { agent: config.new_agent(), retry: Retry::default(), max_response_bytes }
     }
 
-    /// Asks until there is an answer, the tries are used up or the time is.
-    pub(super) fn json(&self, request: &Request<'_>, timeout: Option<Duration>) -> Result<Value, ToolError> {
+    /// Asks until there is an answer, the tries are used up or the time is. What may happen `once` is asked
+    /// for once; where nobody knows whether it did, that is said.
+    pub(super) fn json(
+        &self,
+        request: &Request<'_>,
+        timeout: Option<Duration>,
+        once: bool,
+    ) -> Result<Value, ToolError> {
         let timeout = timeout.unwrap_or(DEFAULT_TIMEOUT);
-        let asked = self.retry.run(timeout, |left| self.follow(request, left.max(Duration::from_millis(1))));
+        let retry = if once { self.retry.clone().tries(1) } else { self.retry.clone() };
+        let asked = retry.run(timeout, |left| self.follow(request, left.max(Duration::from_millis(1))));
         asked.map_err(|(failed, tries)| {
-            let ToolError { kind, mut message } = failed.error;
+            let ToolError { mut kind, mut message } = failed.error;
+            if once && kind == "http" && failed.again {
+                kind = "unknown".to_owned();
+            }
             if kind == "timeout" {
                 message = format!("{message} within {} ms", timeout.as_millis());
             }

@@ -26,7 +26,7 @@ const MAX_ARTICLE_CHARS: usize = 4000;
 /// use serde_json::json;
 ///
 /// let input = json!("finite-state machine");
-/// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 16_000 };
+/// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 16_000, once: false };
 /// println!("{}", Wiki::new().call(&call)?.text);
 /// # Ok::<(), planwright::driver::ToolError>(())
 /// ```
@@ -108,7 +108,7 @@ impl MediaWiki {
         let mut query = vec![("action", "query"), ("format", "json"), ("formatversion", "2"), ("utf8", "1")];
         query.extend_from_slice(parameters);
         let request = Request { url: &url, query: &query, body: None, key: None };
-        let answer = self.client.json(&request, call.timeout)?;
+        let answer = self.client.json(&request, call.timeout, call.once)?;
         if let Some(error) = answer.get("error") {
             let field = |name| error.get(name).and_then(Value::as_str).unwrap_or("unknown");
             let message = format!("the encyclopedia refused: {} ({})", field("info"), field("code"));

@@ -3,15 +3,18 @@
 use super::Threads;
 use super::held::Held;
 use crate::driver::job::run_id;
+use crate::driver::prepare::Prepared;
 use crate::journal::{
     Header, Journal, JournalError, Origin, Record, Standing, StoreError, ThreadId, fold, is_once,
 };
+use crate::machine::outstanding;
 
 impl Threads {
     /// Begins a thread with what another holds up to a point: all turns before `turn`, and the first
     /// `records` records of it, or all of them. What was asked and not answered by then is asked anew
-    /// where the new thread goes on; a write that may not be done twice is in doubt there. The other
-    /// thread is left as it is.
+    /// where the new thread goes on; a write that may not be done twice is in doubt there, also where it
+    /// only comes next: the other thread may have made it since, and what was allowed there was allowed
+    /// once. The other thread is left as it is.
     ///
     /// # Errors
     /// [`StoreError::Exists`] where the new name is taken, [`StoreError::NoThread`] and
@@ -70,6 +73,14 @@ fn copied(
         _ => false,
     };
     records.retain(|record| !asked_anew(record));
+    // What comes next and may not be done twice: the original has done it since, or was allowed to once.
+    let next = outstanding(&folded.rules, &folded.state).into_iter();
+    let once = next.filter(|effect| folded.pending(effect.id()).is_none());
+    let once = once.filter(|effect| is_once(&folded.rules, &folded.state, effect.id()).is_some());
+    records.extend(once.map(|effect| {
+        let Prepared { id, digest, .. } = Prepared::of(&folded.rules, &folded.state, effect);
+        Record::Requested { effect: id, digest, at: None }
+    }));
     if let Some(Record::Header(header)) = records.first_mut() {
         let origin = Origin { thread: from.to_string(), turn: header.turn, records: most };
         let (run, thread) = (run_id(), to.to_string());

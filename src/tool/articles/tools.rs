@@ -36,7 +36,7 @@ const MAX_REASON_CHARS: usize = 200;
 /// }
 ///
 /// let input = json!("제1조");
-/// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 16_000 };
+/// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 16_000, once: false };
 /// let found = tools.get("get_article_by_index").unwrap().call(&call)?;
 /// assert_eq!(found.sources[0].part, Some(contracts.outline()[1].clone()));
 /// # Ok::<(), planwright::driver::ToolError>(())
