@@ -249,6 +249,26 @@ fn tables_and_versions_that_are_not_this_ones_are_refused() {
     assert_eq!(std::fs::read(&place.path).unwrap(), before);
 }
 
+#[test]
+fn database_that_is_lost_or_empty_is_not_made_anew_over_what_is_left_of_it() {
+    let beside = |path: &Path, end: &str| path.with_file_name(format!("threads.db{end}"));
+    let place = place();
+    std::fs::write(&place.path, "").unwrap();
+    closed(
+        &place,
+        "there was a database here, and the file is empty; where it is put away, a new store is made",
+    );
+    let log = beside(&place.path, "-wal");
+    std::fs::write(&log, "what was written ahead").unwrap();
+    closed(&place, "the write-ahead log: the database that it is of is lost or empty");
+    std::fs::remove_file(&place.path).unwrap();
+    closed(&place, "the write-ahead log: the database that it is of is lost or empty");
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "what was written ahead");
+    std::fs::remove_file(&log).unwrap();
+    drop(open(&place.path).unwrap());
+    assert_eq!(open(&place.path).unwrap().check().unwrap(), [""; 0], "put away, there is a new one");
+}
+
 /// The log of a store of the same name and threads, and of one whose tables were written long before.
 #[test]
 fn log_of_another_database_is_refused() {

@@ -61,6 +61,7 @@ pub(super) fn open(
         in_file = ours(path)?;
         Ok(())
     })?;
+    emptied(path, holders)?;
     let computer_stopped = holder::computer_was_stopped(holders);
     let log = wal::look(path, computer_stopped, || holder::any_lives(holders))?;
     // SQLite makes its log with the mode of the database. Where this fails, opening it says why.
@@ -100,6 +101,35 @@ pub(super) fn open(
         conn.execute_batch("PRAGMA synchronous = NORMAL")?;
     }
     Ok((conn, opened, Seal::new().with(own.as_bytes())))
+}
+
+/// Where a database was and is no more, no new one is put in its place: what of it is left would be lost.
+fn emptied(path: &Path, holders: &Path) -> Result<(), JournalError> {
+    let bytes = |path: &Path| std::fs::metadata(path).ok().map(|found| found.len());
+    let damaged = |place: &str, problem: &str| {
+        let put = "where it is put away, a new store is made";
+        Err(JournalError::named(place, format!("{problem}; {put}")))
+    };
+    let found = bytes(path);
+    if found.unwrap_or(0) > 0 {
+        return Ok(());
+    }
+    let mut log = path.to_owned().into_os_string();
+    log.push("-wal");
+    if bytes(Path::new(&log)).unwrap_or(0) > 0 {
+        return damaged("the write-ahead log", "the database that it is of is lost or empty");
+    }
+    match found {
+        Some(_) if holders.is_dir() => {
+            damaged("the store", "there was a database here, and the file is empty")
+        }
+        Some(_) => Ok(()),
+        None => {
+            // Of a database that somebody put away nothing is left then.
+            let _ = std::fs::remove_dir(holders);
+            Ok(())
+        }
+    }
 }
 
 /// Moves the log into the database, so that nobody writes over what a stopped writer had begun. Where
