@@ -154,9 +154,9 @@ fn bent_lines_are_named_by_every_command_and_gone_on_with_by_none() {
         (
             |lines| {
                 let text = String::from_utf8(lines.concat()).unwrap();
-                vec![text.replacen("\"format\":2", "\"format\":3", 1).into_bytes()]
+                vec![text.replacen("\"format\":3", "\"format\":4", 1).into_bytes()]
             },
-            "expected journal format 2, found 3",
+            "expected journal format 3, found 4",
         ),
     ];
     for (bend, says) in bends {
@@ -171,7 +171,7 @@ fn bent_lines_are_named_by_every_command_and_gone_on_with_by_none() {
 fn store_that_is_not_one_of_these_is_refused_by_every_command() {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     for (sql, says) in [
-        ("PRAGMA user_version = 9", "expected store version 1, found 9"),
+        ("PRAGMA user_version = 9", "expected store version 2, found 9"),
         ("PRAGMA application_id = 9", "found another program's"),
         ("DROP TABLE record", "its tables are not as this version makes them"),
     ] {

@@ -147,6 +147,20 @@ fn chat_shows_the_open_question_and_the_next_line_answers_it() {
     assert!(said.stdout.contains("turn 2  done"), "{}", said.stdout);
 }
 
+/// The same line, played again, would allow the next call as well.
+#[test]
+fn chat_allows_nothing_that_comes_from_a_pipe() {
+    let home = Home::new();
+    wants_approval(&home, THREAD);
+    let before = home.check(&["threads", "show", THREAD, "--json"], 0).stdout;
+    for line in ["yes\n", "네\n", "approve\n"] {
+        let mut program = home.program();
+        let said = check(program.args(["chat", "--offline", "--quiet", "--thread", THREAD]), line, 5);
+        assert!(said.stderr.contains(&token(&home, THREAD)), "{}", said.stderr);
+        assert_eq!(home.check(&["threads", "show", THREAD, "--json"], 0).stdout, before);
+    }
+}
+
 #[test]
 fn waiting_lists_who_has_waited_longest_first() {
     let home = waiting();
@@ -272,7 +286,7 @@ fn chat_puts_the_question_that_somebody_elses_answer_has_led_to() {
     stdin.write_all("네\n".as_bytes()).unwrap();
     drop(stdin);
     let rest: Vec<String> = lines.collect();
-    assert!(rest.iter().any(|line| line.contains("was answered before")), "{rest:?}");
+    assert!(rest.iter().any(|line| line.contains("expected the token of what is answered")), "{rest:?}");
     assert!(rest.join("\n").contains(call.trim()), "expected {call:?} in: {rest:?}");
     assert_eq!(child.wait().unwrap().code(), Some(5));
     assert_eq!(open(&home, THREAD)["question"], call, "nobody has answered it");

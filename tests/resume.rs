@@ -377,7 +377,7 @@ fn journal_of_another_format_is_refused() {
     let Record::Header(header) = &mut records[0] else { panic!("a journal begins with a header") };
     header.format += 1;
     let said = fold(records.clone()).unwrap_err().to_string();
-    assert_eq!(said, "journal record 0: expected journal format 2, found 3");
+    assert_eq!(said, "journal record 0: expected journal format 3, found 4");
     let (script, calls, mut journal) = (model(replies()), Calls::default(), journal_of(&records[..2]));
     let stopped = agent(spec("validated"), &script, &calls).resume(&mut journal, None).unwrap_err();
     assert!(matches!(stopped, Stopped::Journal(_)), "{stopped:?}");

@@ -91,7 +91,7 @@ fn database_of_another_version_or_program_is_refused_by_name() {
     let path = folder.path().join("threads.db");
     write(&*sqlite(&path).unwrap(), &id("demo"), 0, 3);
     let whole = std::fs::read(&path).unwrap();
-    for (at, says) in [(63, "expected store version 1, found "), (68, "found another program's")] {
+    for (at, says) in [(63, "expected store version 2, found "), (68, "found another program's")] {
         let mut other = whole.clone();
         other[at] ^= 2;
         std::fs::write(&path, other).unwrap();

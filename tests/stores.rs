@@ -60,6 +60,7 @@ all_conform!(memory, lines, #[cfg(feature = "sqlite")] sqlite; {
     writer_who_was_taken_over_writes_nothing_more,
     thread_is_begun_with_its_first_turns_and_taken,
     thread_that_cannot_be_begun_whole_is_not_begun,
+    thread_that_is_begun_with_nothing_is_none,
     what_is_concluded_is_kept_noted_and_given_back,
     who_was_taken_over_concludes_nothing,
     lease_of_a_thread_that_was_deleted_is_none_of_its_successor,

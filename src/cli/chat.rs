@@ -13,6 +13,7 @@ use super::talk::Talk;
 use super::watch::Watch;
 use super::{line, out, person, prepare, text, trace};
 use crate::driver::{Run, Stopped};
+use crate::machine::EffectKind;
 
 const HELP: &str = "\
   /trace    the transitions of the last run
@@ -146,6 +147,15 @@ impl Chat<'_> {
     /// Asks a question, or answers the open one.
     fn answer(&mut self, said: &str) -> Outcome<Exit> {
         let open = self.talk.waiting().map(|waiting| (waiting.effect.kind, waiting.question.clone()));
+        if let Some((EffectKind::Approve { .. } | EffectKind::Permit { .. }, _)) = &open
+            && !line::is_typed()
+            && let Some((open, _)) = self.kept().open()
+        {
+            // The same line, played again, would allow what comes next.
+            let failure = self.kept().tokenless(&open);
+            super::complain(&failure, self.style());
+            return Ok(failure.exit);
+        }
         let answer = match open.map(|(asked, question)| (line::answer(said, asked), question)) {
             Some((Err(problem), question)) => {
                 person::put(&question, Some(&problem), self.style());

@@ -1,5 +1,7 @@
 //! `fixture from`: a stored run as a fixture, without the values of any key.
 
+use std::path::Path;
+
 use super::args::{FixtureArgs, FixtureCommand, FromArgs, StoreArgs};
 use super::config::secrets;
 use super::exit::Exit;
@@ -17,7 +19,8 @@ pub fn fixture(args: &FixtureArgs) -> Outcome<Exit> {
 /// Makes a fixture of a turn.
 pub fn from(store: &StoreArgs, args: &FromArgs) -> Outcome<Exit> {
     let config = args.config.config.as_deref();
-    if let Some(path) = args.output.as_deref().filter(|path| path.exists() && !args.force) {
+    let taken = |path: &&Path| path.exists() && !args.force;
+    if let Some(path) = args.output.as_deref().filter(taken) {
         let problem = format!("{}: there is a file already", path.display());
         return Err(Failure::unusable(problem).hint("name another file, or replace this one with --force"));
     }
@@ -30,7 +33,9 @@ pub fn from(store: &StoreArgs, args: &FromArgs) -> Outcome<Exit> {
     })?;
     match &args.output {
         None => out::print(&fixture.to_json())?,
+        Some(path) if path.as_os_str() == "-" => out::print(&fixture.to_json())?,
         Some(path) => {
+            Fixture::check_writable(path).map_err(Failure::unusable)?;
             fixture.save(path).map_err(Failure::unusable)?;
             out::complain(&format!("planwright: written to {}", path.display()));
         }

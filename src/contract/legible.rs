@@ -4,13 +4,19 @@ use std::borrow::Cow;
 
 /// Whether a character stands on a screen as what it is. Control characters move the cursor, colour or erase
 /// what was written; the marks, overrides and isolates of bidirectional text put what follows in another
-/// order, so that a call reads as another call. Whatever makes words and pictures (combining marks, joiners)
+/// order, so that a call reads as another call; what is not seen at all makes two words look alike. Whatever makes words and pictures (combining marks, joiners)
 /// stays.
 pub fn is_legible(c: char) -> bool {
     let turns =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let ends_a_line = matches!(c, '\u{2028}' | '\u{2029}');
-    !(c.is_control() || turns || ends_a_line)
+    // Nothing at all is seen of these.
+    let hides = matches!(
+        c,
+        '\u{ad}' | '\u{115f}' | '\u{1160}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{3164}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{e0000}'..='\u{e007f}'
+    );
+    !(c.is_control() || turns || ends_a_line || hides)
 }
 
 /// The text with what is not legible written as its number: `\u{202e}`. Line ends and tabs are kept.

@@ -48,6 +48,7 @@ impl Drive<'_> {
             }
             Said::Settlement(settlement) => {
                 let Some(effect) = self.doubted(state, asked) else { return Err(Stopped::NotInDoubt) };
+                self.unknown.retain(|left| left.effect != effect);
                 Ok(match settlement {
                     Settlement::Happened { output } => {
                         records.push(Record::Settled { effect, word: Word::Happened });
@@ -65,7 +66,7 @@ impl Drive<'_> {
                         let left = doubted.filter_map(|effect| {
                             Some(Unknown { effect, tool: is_once(self.rules, state, effect)? })
                         });
-                        self.unknown.extend(left);
+                        self.unknown = left.collect();
                         records.extend(self.unknown.iter().map(unknown));
                         Some(redactor.event(Event::Cancelled { reason }))
                     }

@@ -5,7 +5,7 @@
 use super::drive::{Drive, Followed, Halt};
 use super::observer::Signal;
 use super::prepare::Prepared;
-use crate::journal::{Record, Standing};
+use crate::journal::{Record, Standing, is_once};
 use crate::machine::{EffectId, Effects, Event, Refusal, State, admit, transition};
 
 impl<'a> Drive<'a> {
@@ -122,9 +122,16 @@ impl<'a> Drive<'a> {
     /// Notes where the run stands, for lists. They work it out from the records where this is missing,
     /// so a failure is nobody's loss.
     pub(super) fn note_standing(&mut self, ended: &Result<Followed, Halt>) {
-        let Ok(Followed { state, .. }) = ended else { return };
+        let standing = match ended {
+            Ok(Followed { state, .. }) => self.standing(state),
+            Err(Halt::Interrupted(stopped)) => match is_once(self.rules, &stopped.state, stopped.effect) {
+                Some(tool) => Standing::InDoubt { effect: stopped.effect, tool },
+                None => self.standing(&stopped.state),
+            },
+            Err(_) => return,
+        };
         if !self.is_noted {
-            let _ = self.journal.stands(self.index, &self.standing(state));
+            let _ = self.journal.stands(self.index, &standing);
         }
     }
 

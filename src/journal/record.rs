@@ -14,7 +14,7 @@ use crate::spec::{Digest, Rules, Spec};
 /// another number is refused by that number, never read as if it were of this one. Where a version can
 /// read an older journal, it turns the records into those of its own number first, in one function
 /// for each step from one number to the next; there is none yet, for number 1 was never released.
-pub const JOURNAL_FORMAT: u32 = 2;
+pub const JOURNAL_FORMAT: u32 = 3;
 
 /// One record of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -120,7 +120,7 @@ fn records_that_are_lost_doubled_moved_or_changed_are_named() {
         ("UPDATE record SET seal = x'' WHERE at = TOLD + 2", &unsealed(2)),
         ("UPDATE record SET seal = zeroblob(16) WHERE at = TOLD + 2", &unsealed(2)),
         (
-            "UPDATE record SET body = replace(body, '\"format\":2', '\"format\":3') WHERE at = TOLD",
+            "UPDATE record SET body = replace(body, '\"format\":3', '\"format\":4') WHERE at = TOLD",
             &unsealed(0),
         ),
     ]);
@@ -232,8 +232,8 @@ fn tables_and_versions_that_are_not_this_ones_are_refused() {
         ("CREATE TABLE mine (x)", tables),
         ("CREATE TRIGGER gone AFTER INSERT ON record BEGIN DELETE FROM record; END", tables),
         ("CREATE VIEW records AS SELECT * FROM record", tables),
-        ("PRAGMA user_version = 2", "expected store version 1, found 2"),
-        ("PRAGMA user_version = 0", "expected store version 1, found 0"),
+        ("PRAGMA user_version = 3", "expected store version 2, found 3"),
+        ("PRAGMA user_version = 0", "expected store version 2, found 0"),
         ("PRAGMA application_id = 0", "found another program's"),
         ("PRAGMA application_id = 7", "found another program's"),
     ] {

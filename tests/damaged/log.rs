@@ -325,3 +325,49 @@ fn commit_that_a_loss_of_power_spoilt_is_dropped_and_the_run_ends_the_same() {
     println!("{tries} logs spoilt at {} moments, {within} within a commit", moments.len());
     assert!(tries > 100 && within > 4, "{tries}, {within}");
 }
+
+/// A process is killed as its transaction is on its way to the disk; another, which lives, writes a shorter one
+/// over the beginning of it, and is killed too. What of the first stands behind was never committed.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_killed_process_had_not_committed_is_no_damage_behind_what_another_has() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let threads = Threads::new(Arc::new(open(&at("base.db")).unwrap()));
+    assert!(threads.at(&thread()).ask_with(&crate::agent(), input()).unwrap().is_waiting());
+    let base = Left::at(&at("base.db"));
+    let (long, short) = (at("long.db"), at("short.db"));
+    base.put(&long);
+    base.put(&short);
+    let other: ThreadId = "다른 것".parse().unwrap();
+    let one = open(&long).unwrap();
+    one.release(one.begin(&other, vec![store_conformance::records(&other, 0, 99)]).unwrap()).unwrap();
+    let two = open(&short).unwrap();
+    let lease = two.claim(&thread(), Claim::Known).unwrap();
+    let (killed, lived) = (Left::at(&long), Left::at(&short));
+    let account = std::fs::read(beside(&short, "-shm")).unwrap();
+    let behind = killed.log.len() - lived.log.len();
+    assert!(lived.log.len() > base.log.len() && behind > 2 * FRAME, "{behind}");
+    let left = Left { log: [&lived.log[..], &killed.log[lived.log.len()..]].concat(), ..lived };
+    let session = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let (copy, holders) = (at("copy.db"), at("copy.db.holders"));
+    std::fs::create_dir(&holders).unwrap();
+    // Without that account, or where it may be older than the log, nobody can tell it from damage.
+    for (has_account, said) in [(false, session.trim()), (true, "another-session"), (true, session.trim())] {
+        left.put(&copy);
+        std::fs::write(holders.join("4711-0123456789abcdef"), said).unwrap();
+        if has_account {
+            std::fs::write(beside(&copy, "-shm"), &account).unwrap();
+        }
+        let opened = open(&copy);
+        if !has_account || said != session.trim() {
+            assert!(opened.unwrap_err().to_string().contains("commits stand behind it"));
+            continue;
+        }
+        let opened = opened.unwrap();
+        assert_eq!(opened.records(&thread(), 0).unwrap(), threads.store().records(&thread(), 0).unwrap());
+        assert!(matches!(opened.turns(&other), Err(StoreError::NoThread { .. })));
+        assert_eq!(opened.check().unwrap(), [""; 0]);
+    }
+    two.release(lease).unwrap();
+}

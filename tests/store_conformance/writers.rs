@@ -149,6 +149,20 @@ pub fn thread_that_cannot_be_begun_whole_is_not_begun(place: &Place) {
     assert_eq!(store.check().unwrap(), [""; 0]);
 }
 
+pub fn thread_that_is_begun_with_nothing_is_none(place: &Place) {
+    let (store, thread) = (place.store(), id("없음"));
+    for nothing in [vec![], vec![vec![]]] {
+        let lease = store.begin(&thread, nothing).unwrap();
+        assert_eq!(lease.turns(), 0);
+        store.release(lease).unwrap();
+        assert_eq!(store.turns(&thread), Err(StoreError::NoThread { thread: thread.clone() }));
+    }
+    let gap = vec![records(&thread, 0, 1), vec![], records(&thread, 2, 1)];
+    store.begin(&thread, gap).unwrap_err();
+    assert_eq!(store.list(&Query::default()).unwrap(), []);
+    assert_eq!(store.check().unwrap(), [""; 0]);
+}
+
 pub fn what_is_concluded_is_kept_noted_and_given_back(place: &Place) {
     let (one, other, thread) = (place.store(), place.store(), id("끝"));
     let whole = records(&thread, 0, 5);
@@ -166,6 +180,8 @@ pub fn what_is_concluded_is_kept_noted_and_given_back(place: &Place) {
     other.append(&lease, 1, 0, records(&thread, 1, 1)).unwrap();
     other.conclude(&lease, 1, 1, records(&thread, 1, 2)[1..].to_vec(), &done("둘째 답")).unwrap();
     other.append(&lease, 2, 0, records(&thread, 2, 1)).unwrap();
+    let taken = one.claim(&thread, Claim::Known).unwrap_err();
+    assert!(matches!(taken, StoreError::AlreadyRunning { .. }), "they have it again: {taken}");
     other.release(lease).unwrap();
     assert_eq!(one.unnoted().unwrap(), std::slice::from_ref(&thread));
     one.release(claim(&*one, &thread)).unwrap();

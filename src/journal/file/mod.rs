@@ -22,7 +22,7 @@ use read::{Contents, contents, is_torn_header};
 /// its [`Durability`] says.
 ///
 /// ```text
-/// 3c5a…(32 digits) {"header":{"format":2,…}}
+/// 3c5a…(32 digits) {"header":{"format":3,…}}
 /// 9b01…            {"requested":{"effect":"plan.1.1","digest":"…"}}
 /// ```
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Who has a thread: the system's lock on a file of it, taken and given back one at a time.
 
 use std::fs::{File, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 
 use super::LinesStore;
 use super::place::io;
@@ -12,7 +12,14 @@ impl LinesStore {
     /// looking is a lock as well.
     pub(super) fn gate(&self, shared: bool) -> Result<File, JournalError> {
         let path = self.root.join("=lock");
-        let gate = private::options().read(true).append(true).create(true).open(&path);
+        let mut gate = private::options().read(true).append(true).create(true).open(&path);
+        if let Err(error) = &gate
+            && shared
+            && matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
+        {
+            // Who may only look can wait for those who write.
+            gate = File::open(&path);
+        }
         let locked = gate.and_then(|gate| {
             if shared { gate.lock_shared() } else { gate.lock() }?;
             Ok(gate)

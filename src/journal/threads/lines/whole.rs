@@ -1,12 +1,11 @@
 //! What is there whole or not at all: turns that are put in together, and threads that are taken away.
 
-use std::fs::File;
 use std::path::Path;
 
 use super::LinesStore;
 use super::place::{self, HALF, io};
 use crate::journal::threads::{belongs, fenced};
-use crate::journal::{FileJournal, Journal, JournalError, Lease, Record, StoreError};
+use crate::journal::{FileJournal, Journal, JournalError, Lease, Record, StoreError, private};
 
 impl LinesStore {
     /// Begins a thread with turns of which none counts before all are there.
@@ -21,7 +20,8 @@ impl LinesStore {
         }
         let half = folder.join(HALF);
         let fail = |error: std::io::Error| io(&half, "cannot be written", &error);
-        File::create(&half).and_then(|_| self.sync(&half)).map_err(fail)?;
+        let made = private::options().write(true).create(true).truncate(true).open(&half);
+        made.and_then(|_| self.sync(&half)).map_err(fail)?;
         for (turn, records) in (0..).zip(turns) {
             for (index, record) in (0..).zip(&records) {
                 belongs(record, &lease.thread, turn, index)?;

@@ -70,7 +70,8 @@ impl Inner {
         let head = Head { thread: before.thread, epoch: lease.epoch, turn, len: index, seal };
         let head = head.append(conn, &mut self.specs, &lease.thread, new)?;
         if turn == before.turns || before.first {
-            let row = begun(conn, row, lease, turn, new)?;
+            let own = self.holder.as_ref().map(|holder| holder.id.as_str());
+            let row = begun(conn, row, own, lease, (turn, new))?;
             tx.commit()?;
             self.rows.insert(lease.thread.clone(), row);
         } else {
@@ -224,9 +225,9 @@ fn is_taken(error: &rusqlite::Error) -> bool {
 fn begun(
     conn: &Connection,
     row: Option<Row>,
+    own: Option<&str>,
     lease: &Lease,
-    turn: u32,
-    new: &[Record],
+    (turn, new): (u32, &[Record]),
 ) -> Result<Row, Fault> {
     let found = match row {
         Some(row) => Some(row),
@@ -237,5 +238,7 @@ fn begun(
         row.keep_end(conn)?;
     }
     row.goes_on(turn as usize, new.first())?;
+    // It was given back with what was to be its last record.
+    row.holder = row.holder.or_else(|| own.map(str::to_owned));
     if row.save(conn)? { Ok(row) } else { Err(fenced(&lease.thread).into()) }
 }

@@ -12,7 +12,7 @@ use super::row::Row;
 use super::tx::Tx;
 use super::{Inner, records};
 use crate::journal::threads::{fenced, now};
-use crate::journal::{Claim, Durability, Lease, Record, StoreError, ThreadId};
+use crate::journal::{Claim, Durability, JournalError, Lease, Record, StoreError, ThreadId};
 
 impl Inner {
     pub fn claim(&mut self, thread: &ThreadId, claim: Claim) -> Result<Lease, Fault> {
@@ -37,18 +37,27 @@ impl Inner {
 
     /// Takes a thread and, where there is none, writes its first turns down, all in one transaction.
     pub fn begin(&mut self, thread: &ThreadId, turns: &[Vec<Record>]) -> Result<Lease, Fault> {
+        let written = turns.iter().rposition(|records| !records.is_empty());
+        let Some(last) = written else { return self.claim(thread, Claim::Any) };
+        let turns = &turns[..=last];
+        if turns.iter().any(Vec::is_empty) {
+            return Err(JournalError::named(format!("thread {thread}"), "a turn has no records").into());
+        }
         let Inner { conn, folder, durability, holder, rows, unreleased, specs, heads, looks, begin, .. } =
             self;
-        looks.at_no_name(conn)?;
         let tx = Tx::writing(conn)?;
-        let last = turns.len().saturating_sub(1);
-        let first = turns.iter().flatten().next();
+        let first = turns[0].first();
         let mut row = Row::new(thread, first_epoch(), own((&*folder, *durability), holder)?.to_owned());
         row.goes_on(last, first)?;
         let mut found = 0;
-        if !unreleased.is_empty() || !row.insert(conn)? {
+        if unreleased.is_empty() && row.insert(conn)? {
+            looks.at_no_name(conn)?;
+        } else {
             row = take(conn, (&*folder, *durability), holder, unreleased, thread, Claim::Any)?;
             found = row.turns;
+            if row.id == 0 {
+                looks.at_no_name(conn)?;
+            }
             row.keep(conn)?;
             if found == 0 {
                 row.goes_on(last, first)?;

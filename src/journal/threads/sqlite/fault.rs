@@ -1,6 +1,6 @@
 //! What SQLite says, in the words of a store.
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 use crate::journal::{JournalError, JournalErrorKind, StoreError};
 
@@ -80,5 +80,12 @@ fn said(error: &rusqlite::Error) -> (JournalErrorKind, String) {
         // What else can go wrong goes wrong because a table is not as this crate writes it.
         _ => (JournalErrorKind::Damaged, "what is kept is not as it was written"),
     };
-    (kind, format!("{what}: {error}"))
+    // SQLite does not say why a write failed.
+    let why = match error.sqlite_error().map(|error| error.extended_code) {
+        Some(ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_SHMSIZE | ffi::SQLITE_IOERR_TRUNCATE) => {
+            " (the disk may be full, or the file may grow no larger)"
+        }
+        _ => "",
+    };
+    (kind, format!("{what}: {error}{why}"))
 }

@@ -20,22 +20,29 @@ pub(super) struct Holder {
 }
 
 impl Holder {
-    /// A new holder. Nobody can see its name before its lock is held.
+    /// A new holder. Nobody takes it for one before its lock is held: its file gets its name then.
     pub fn new(folder: &Path, durability: Durability) -> Result<Self, JournalError> {
         let random = std::hash::RandomState::new().build_hasher().finish();
         let id = format!("{}-{random:016x}", std::process::id());
-        let path = folder.join(&id);
+        let (path, new) = (folder.join(&id), folder.join(format!("{COMING}{id}")));
         let fail = |error: std::io::Error| JournalError::io(path.display(), "cannot be locked", &error);
         private::folder(folder).map_err(fail)?;
-        let mut lock = private::options().write(true).create_new(true).open(&path).map_err(fail)?;
-        lock.try_lock().map_err(std::io::Error::from).map_err(fail)?;
-        lock.write_all(session().unwrap_or_default().as_bytes()).map_err(fail)?;
-        if durability == Durability::Full {
-            lock.sync_all().and_then(|()| file::sync_folder(&path)).map_err(fail)?;
-        }
+        let mut lock = private::options().write(true).create_new(true).open(&new).map_err(fail)?;
+        let named = lock.try_lock().map_err(std::io::Error::from).and_then(|()| {
+            lock.write_all(session().unwrap_or_default().as_bytes())?;
+            if durability == Durability::Full {
+                lock.sync_all()?;
+            }
+            std::fs::rename(&new, &path)?;
+            if durability == Durability::Full { file::sync_folder(&path) } else { Ok(()) }
+        });
+        named.inspect_err(|_| drop(std::fs::remove_file(&new))).map_err(fail)?;
         Ok(Holder { id, path, _lock: lock })
     }
 }
+
+/// What the name of a file begins with that is about to be a holder's.
+const COMING: &str = ".";
 
 impl Drop for Holder {
     fn drop(&mut self) {
@@ -51,6 +58,8 @@ pub(super) fn lives(folder: &Path, id: &str) -> Result<bool, JournalError> {
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        // Another user's, who alone can say.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Ok(true),
         Err(error) => return Err(fail(error)),
     };
     // Shared, so that two who look at the same time do not take one another for the holder.
@@ -70,24 +79,51 @@ fn session() -> Option<String> {
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Whether the last to have threads were stopped by the end of the computer's session, and none by anything
-/// else since. Known only as long as nobody has looked for who lives.
-pub(super) fn computer_was_stopped(folder: &Path) -> bool {
-    let Some(now) = session() else { return false };
-    let Ok(entries) = std::fs::read_dir(folder) else { return false };
-    let said = entries.flatten().map(|entry| std::fs::read_to_string(entry.path()).unwrap_or_default());
-    let mut said = said.peekable();
-    said.peek().is_some() && said.all(|session| !session.is_empty() && session != now)
+/// What the files of holders say, of whom none may live any more.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Left {
+    /// There are some, and all of another session: the computer was stopped under the last to have threads.
+    pub computer_stopped: bool,
+    /// There are some of this session.
+    pub of_this_session: bool,
 }
 
-/// Whether anybody who lives may have threads. Where that cannot be seen, they may.
+/// What those who had threads have left behind. Known only as long as nobody has looked for who lives.
+pub(super) fn left(folder: &Path) -> Left {
+    let Some(now) = session() else { return Left::default() };
+    let said = files(folder).map(|path| std::fs::read_to_string(path).unwrap_or_default());
+    let said: Vec<String> = said.collect();
+    let others = said.iter().all(|session| !session.is_empty() && *session != now);
+    Left { computer_stopped: !said.is_empty() && others, of_this_session: said.contains(&now) }
+}
+
+/// Forgets the holders of sessions that have ended.
+pub(super) fn forget_sessions(folder: &Path) {
+    let Some(now) = session() else { return };
+    for path in files(folder) {
+        if std::fs::read_to_string(&path).is_ok_and(|session| !session.is_empty() && session != now) {
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+}
+
+/// The files of holders.
+fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let is_one =
+        |entry: &std::fs::DirEntry| entry.file_name().to_str().is_some_and(|name| !name.starts_with(COMING));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(is_one).map(|entry| entry.path())
+}
+
+/// Whether anybody who lives may have threads. Where that cannot be seen, they may. Nothing is changed.
 pub(super) fn any_lives(folder: &Path) -> bool {
-    let Ok(entries) = std::fs::read_dir(folder) else { return folder.exists() };
-    let lives = |entry: std::fs::DirEntry| match entry.file_name().to_str() {
-        Some(id) => lives(folder, id).unwrap_or(true),
-        None => false,
-    };
-    entries.flatten().any(lives)
+    if std::fs::read_dir(folder).is_err() {
+        return folder.exists();
+    }
+    files(folder).any(|path| match File::open(&path) {
+        Ok(file) => file.try_lock_shared().is_err(),
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    })
 }
 
 /// The process of a holder, in words.
@@ -97,9 +133,8 @@ pub(super) fn process(id: &str) -> String {
 
 /// Takes away the files of all who are dead. Nobody may become a holder meanwhile.
 pub(super) fn sweep(folder: &Path) -> Result<(), JournalError> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
-    for entry in entries.flatten() {
-        if let Some(id) = entry.file_name().to_str() {
+    for path in files(folder) {
+        if let Some(id) = path.file_name().and_then(|id| id.to_str()) {
             lives(folder, id)?;
         }
     }

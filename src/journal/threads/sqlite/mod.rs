@@ -17,6 +17,7 @@ mod holder;
 mod list;
 mod looks;
 mod note;
+mod only_read;
 mod open;
 mod opened;
 mod records;
@@ -94,15 +95,24 @@ struct Inner {
     failed: bool,
 }
 
-/// A path without links and without a folder that may change.
+/// A path without links and without a folder that may change, also where links lead to what is not there
+/// yet.
 fn real(path: &Path) -> PathBuf {
-    if let Ok(real) = path.canonicalize() {
-        return real;
+    let mut path = path.to_owned();
+    // As many as systems follow.
+    for _ in 0..40 {
+        if let Ok(real) = path.canonicalize() {
+            return real;
+        }
+        match path.read_link() {
+            Ok(to) => path = path.parent().unwrap_or(Path::new("")).join(to),
+            Err(_) => break,
+        }
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (folder.canonicalize(), path.file_name()) {
         (Ok(folder), Some(name)) => folder.join(name),
-        _ => path.to_owned(),
+        _ => path,
     }
 }
 

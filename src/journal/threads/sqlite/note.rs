@@ -53,6 +53,7 @@ impl Inner {
         if self.notes.is_empty() {
             return Ok(());
         }
+        self.tidied()?;
         let tx = Tx::writing(&self.conn)?;
         for (thread, note) in &self.notes {
             if let Some(mut row) = Row::find(&self.conn, thread)? {

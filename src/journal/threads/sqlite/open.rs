@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Fault;
 use super::holder;
+use super::only_read;
 use super::opened::Opened;
 use super::tx::Tx;
 use super::wal::{self, Log};
@@ -22,7 +23,7 @@ const APPLICATION: i32 = 0x706c_616e;
 
 /// The version of the tables. Whatever changes them raises it; see [`crate::journal::JOURNAL_FORMAT`]
 /// for the version of what is in the records.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
 /// The tables, and what lists go by: threads by their time, those of which it is noted where they stand and
 /// those of which it is not; those that wait for a person by theirs.
@@ -56,16 +57,47 @@ pub(super) fn open(
     holders: &Path,
     durability: Durability,
 ) -> Result<(Connection, Opened, Seal), Fault> {
-    let mut in_file = None;
+    let (mut in_file, mut committed, mut is_first) = (None, None, false);
     let opened = Opened::after(path, |path| {
+        is_first = true;
         in_file = ours(path)?;
+        committed = wal::committed(path);
         Ok(())
     })?;
     emptied(path, holders)?;
-    let computer_stopped = holder::computer_was_stopped(holders);
-    let log = wal::look(path, computer_stopped, || holder::any_lives(holders))?;
+    let left = holder::left(holders);
+    let log = wal::look(path, || wal::Known {
+        in_use: !is_first || holder::any_lives(holders),
+        computer_stopped: left.computer_stopped,
+        committed: committed.filter(|_| left.of_this_session),
+    })?;
     // SQLite makes its log with the mode of the database. Where this fails, opening it says why.
     let _ = private::options().write(true).create_new(true).open(path);
+    let (conn, own) = match ready(path, holders, log, in_file.as_deref()) {
+        // A full disk, or a folder in which nothing may be made: what is there is read all the same.
+        Err(fault) if fault.is_io() => {
+            let used = holder::any_lives(holders);
+            let found = only_read::open(path, log == Log::Empty && !used);
+            let (conn, own) = found.ok_or(fault)?;
+            names_itself(log, in_file.as_deref(), &own)?;
+            (conn, own)
+        }
+        ready => ready?,
+    };
+    holder::forget_sessions(holders);
+    if durability == Durability::Normal {
+        conn.execute_batch("PRAGMA synchronous = NORMAL")?;
+    }
+    Ok((conn, opened, Seal::new().with(own.as_bytes())))
+}
+
+/// Makes the store ready to be written to, with its own name.
+fn ready(
+    path: &Path,
+    holders: &Path,
+    log: Log,
+    in_file: Option<&str>,
+) -> Result<(Connection, String), Fault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -78,29 +110,37 @@ pub(super) fn open(
     }
     // Until it is known to be a store whose log this is, the log is not moved into it.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, log != Log::Empty)?;
-    conn.busy_timeout(WAITS)?;
-    conn.set_prepared_statement_cache_capacity(64);
-    // A log that ends with its last commit, whose frames were written once: see `wal.rs`.
-    conn.execute_batch(
-        "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; \
-         PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF; \
-         PRAGMA cache_spill = OFF; PRAGMA journal_size_limit = 0;",
-    )?;
+    configure(&conn)?;
     make(&conn)?;
     let own = compare(&conn)?;
-    if log != Log::Empty && in_file.is_some_and(|in_file| in_file != own) {
-        let problem = "it is another database's; where it is put away, this one is as it was without it";
-        return Err(JournalError::named("the write-ahead log", problem).into());
-    }
+    names_itself(log, in_file, &own)?;
     write_ahead(&conn)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     if log == Log::Torn && !holder::any_lives(holders) {
         tidy(&conn)?;
     }
-    if durability == Durability::Normal {
-        conn.execute_batch("PRAGMA synchronous = NORMAL")?;
+    Ok((conn, own))
+}
+
+/// Whether a log is of the database that it lies beside.
+fn names_itself(log: Log, in_file: Option<&str>, own: &str) -> Result<(), JournalError> {
+    if log == Log::Empty || in_file.is_none_or(|in_file| in_file == own) {
+        return Ok(());
     }
-    Ok((conn, opened, Seal::new().with(own.as_bytes())))
+    let problem = "it is another database's; where it is put away, this one is as it was without it";
+    Err(JournalError::named("the write-ahead log", problem))
+}
+
+/// Has a connection check what it reads and make what it writes last.
+pub(super) fn configure(conn: &Connection) -> Result<(), Fault> {
+    conn.busy_timeout(WAITS)?;
+    conn.set_prepared_statement_cache_capacity(64);
+    // A log that ends with its last commit, whose frames were written once: see `wal.rs`.
+    Ok(conn.execute_batch(
+        "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; \
+         PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF; \
+         PRAGMA cache_spill = OFF; PRAGMA journal_size_limit = 0;",
+    )?)
 }
 
 /// Where a database was and is no more, no new one is put in its place: what of it is left would be lost.
@@ -154,6 +194,11 @@ const WAITS: Duration = Duration::from_secs(10);
 fn ours(path: &Path) -> Result<Option<String>, JournalError> {
     let fail = |error: std::io::Error| JournalError::io("the store", "cannot be opened", &error);
     let mut head = Vec::new();
+    // To open a pipe waits for somebody to write to it.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let problem = "expected a database of threads, found what is no file";
+        return Err(JournalError::named("the store", problem).of(JournalErrorKind::Format));
+    }
     match File::open(path) {
         Ok(file) => drop(file.take(4_096).read_to_end(&mut head).map_err(fail)?),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -225,7 +270,7 @@ fn pragma(conn: &Connection, name: &str) -> Result<i32, Fault> {
 }
 
 /// Whether the tables are as this version makes them. Gives the store's own name.
-fn compare(conn: &Connection) -> Result<String, Fault> {
+pub(super) fn compare(conn: &Connection) -> Result<String, Fault> {
     versioned(pragma(conn, "user_version")?)?;
     let sql = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'";
     let mut found = conn.prepare(sql)?;

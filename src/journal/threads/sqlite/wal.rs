@@ -6,6 +6,8 @@
 //! page each. Checksums go on from frame to frame. A log that was moved into the database is begun anew
 //! over its old frames, and ends with its first commit then (`journal_size_limit`).
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::journal::JournalError;
@@ -24,39 +26,54 @@ pub(super) enum Log {
     Torn,
 }
 
-/// Looks at the log of a database. `may_change`: whether somebody may be writing to it just now;
-/// `computer_stopped`: whether the computer was stopped under who wrote it last, and not only they.
+/// What is known of who used a log last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    /// Somebody has the database open: SQLite goes by their account of the log, which names the frames that
+    /// count, and whatever else stands there is nobody's.
+    pub in_use: bool,
+    /// The computer was stopped under who wrote it last, and not only they.
+    pub computer_stopped: bool,
+    /// How many frames were committed, by the account that processes leave which are killed.
+    pub committed: Option<Committed>,
+}
+
+/// Looks at the log of a database.
 ///
 /// # Errors
 /// Where it is damaged; names the frame.
-pub(super) fn look(
-    database: &Path,
-    computer_stopped: bool,
-    may_change: impl Fn() -> bool,
-) -> Result<Log, JournalError> {
+pub(super) fn look(database: &Path, known: impl Fn() -> Known) -> Result<Log, JournalError> {
     let mut path = database.to_owned().into_os_string();
     path.push("-wal");
     let path = PathBuf::from(path);
-    let mut tries = 0;
-    loop {
+    let mut before = None;
+    for _ in 0..50 {
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Log::Empty),
             Err(error) => return Err(JournalError::io("the write-ahead log", "cannot be read", &error)),
         };
-        match read(&bytes, computer_stopped) {
+        let known = known();
+        match read(&bytes, known) {
             Ok(log) => return Ok(log),
-            // What was read may be half of the one and half of the other.
-            Err(_) if tries < 5 && may_change() => {
-                std::thread::sleep(std::time::Duration::from_millis(20));
+            Err(_) if known.in_use => return Ok(Log::Torn),
+            Err(problem) if before.as_ref() == Some(&bytes) => {
+                return Err(JournalError::named("the write-ahead log", problem));
             }
-            Err(problem) => return Err(JournalError::named("the write-ahead log", problem)),
+            // What was read may be half of the one and half of the other, where somebody writes.
+            Err(_) => {
+                if before.is_some() {
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                }
+                before = Some(bytes);
+            }
         }
-        tries += 1;
     }
+    // It changes all the time: somebody uses it.
+    Ok(Log::Torn)
 }
 
-fn read(log: &[u8], computer_stopped: bool) -> Result<Log, String> {
+fn read(log: &[u8], known: Known) -> Result<Log, String> {
     let Some((header, frames)) = log.split_at_checked(HEADER) else {
         return Ok(if log.is_empty() { Log::Empty } else { Log::Torn });
     };
@@ -87,7 +104,13 @@ fn read(log: &[u8], computer_stopped: bool) -> Result<Log, String> {
         // The sums do not cover what says whose it is.
         let first = if is_summed { Whose::Nobodys } else { whose };
         let behind: Vec<Whose> = all.map(|(_, frame)| Whose::frame(frame, header)).collect();
-        let Some(problem) = damage(first, &behind, commits, computer_stopped) else { return Ok(Log::Torn) };
+        // What was not committed was not confirmed, and nothing was done on its word.
+        let committed = known.committed.filter(|committed| committed.log[..] == header[16..24]);
+        if committed.is_some_and(|committed| at >= committed.frames) {
+            return Ok(Log::Torn);
+        }
+        let problem = damage(first, &behind, commits, known.computer_stopped);
+        let Some(problem) = problem else { return Ok(Log::Torn) };
         let cut = HEADER + at * (FRAME + page);
         return Err(format!(
             "frame {} is damaged, {problem}; cut to {cut} bytes, it holds what was written before",
@@ -116,6 +139,31 @@ fn damage(first: Whose, behind: &[Whose], commits: usize, computer_stopped: bool
     let over_older = commits == 0 && behind.contains(&Whose::Older);
     let torn = first == Whose::Older || over_older;
     (!torn).then(|| "and no writer that was stopped leaves it so".to_owned())
+}
+
+/// How much of a log was committed, as SQLite's account of it says (`-shm`). It is not of what was there before
+/// a loss of power.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Committed {
+    frames: usize,
+    /// The salts of the log that it is of.
+    log: [u8; 8],
+}
+
+/// Reads SQLite's account of a log. It is in the computer's own order of bytes, and stands there twice: where
+/// the two differ, it was being changed.
+pub(super) fn committed(database: &Path) -> Option<Committed> {
+    const LEN: usize = 48;
+    let mut path = database.to_owned().into_os_string();
+    path.push("-shm");
+    let mut account = [0; 2 * LEN];
+    File::open(PathBuf::from(path)).and_then(|mut file| file.read_exact(&mut account)).ok()?;
+    let (one, two) = account.split_at(LEN);
+    let sums = Sums { big: cfg!(target_endian = "big"), sums: (0, 0) }.with(&one[..40]);
+    let at = |at: usize| one.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes);
+    let sound = one == two && one[12] == 1 && (at(40)?, at(44)?) == sums.sums;
+    let frames = usize::try_from(at(16)?).ok()?;
+    sound.then_some(Committed { frames, log: one[32..40].try_into().ok()? })
 }
 
 /// Of which log a frame says it is.
