@@ -260,6 +260,8 @@ fn what_another_process_has_says_what_helps() {
         let said = home.check(&args, 6).stderr;
         assert!(said.contains("end that process") && !said.contains("--take-over"), "{said}");
     }
+    let said = home.check(&["threads", "show", "--store", "lines", THREAD], 0).stdout;
+    assert!(said.contains("turn 1  running") && !said.contains("--token"), "{said}");
     let _journal = FileJournal::open(home.path("run.jsonl")).unwrap();
     let said = home.check(&["resume", "--offline", "run.jsonl"], 6).stderr;
     assert!(said.contains("another process is writing to it") && said.contains("end that process"), "{said}");

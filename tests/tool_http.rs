@@ -282,6 +282,7 @@ fn a_search_sends_the_key_as_a_bearer_token_and_its_name() {
     assert_eq!(asked.line, "POST /search HTTP/1.1");
     assert_eq!(asked.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
     assert_eq!(asked.header("content-type"), Some("application/json"));
+    assert_eq!(asked.header("idempotency-key"), Some("run/1"));
     assert_eq!(asked.header("user-agent"), Some(concat!("planwright/", env!("CARGO_PKG_VERSION"))));
     assert_eq!(asked.body, r#"{"query":"plans","max_results":5}"#);
     assert_eq!(search.secrets(), [Secret::new(KEY)]);

@@ -111,7 +111,8 @@ impl Embeddings {
     /// The vectors of one batch, which begins with text number `first` of the call.
     fn ask(&self, texts: &[String], first: usize) -> Result<Vec<Vec<f32>>, ToolError> {
         let body = json!({"model": self.model, "input": texts});
-        let request = Request { url: &self.url, query: &[], body: Some(&body), key: self.key.as_ref() };
+        let (url, key) = (self.url.as_str(), self.key.as_ref());
+        let request = Request { url, query: &[], body: Some(&body), key, idempotency_key: None };
         let answer = self.client.json(&request, Some(self.timeout), false)?;
         read(&answer, texts.len(), first)
     }

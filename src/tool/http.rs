@@ -41,6 +41,8 @@ pub(super) struct Request<'a> {
     pub body: Option<&'a Value>,
     /// Sent as a bearer token.
     pub key: Option<&'a Secret>,
+    /// Sent with what is posted, as `Idempotency-Key`: the same for every repetition of a call.
+    pub idempotency_key: Option<&'a str>,
 }
 
 /// Asks web services.
@@ -156,6 +158,9 @@ impl Client {
                 let mut post = self.agent.post(to).query_pairs(pairs).content_type("application/json");
                 if let Some(bearer) = &bearer {
                     post = post.header("authorization", bearer);
+                }
+                if let Some(key) = request.idempotency_key {
+                    post = post.header("idempotency-key", key);
                 }
                 let mut config = post.config().timeout_global(Some(left)).timeout_connect(Some(connect));
                 if local {

@@ -108,7 +108,8 @@ impl Tool for Search {
         let words = super::words(call, "words to look for")?;
         let url = format!("{}/search", self.base);
         let body = json!({"query": words, "max_results": MAX_RESULTS});
-        let request = Request { url: &url, query: &[], body: Some(&body), key: Some(&self.key) };
+        let (key, idempotency_key) = (Some(&self.key), Some(call.idempotency_key));
+        let request = Request { url: &url, query: &[], body: Some(&body), key, idempotency_key };
         let answer = self.client.json(&request, call.timeout, call.once)?;
         let Some(found) = answer.get("results").and_then(Value::as_array) else {
             let found = redact(&answer.to_string(), slice::from_ref(&self.key)).into_owned();

@@ -107,7 +107,7 @@ impl MediaWiki {
         let url = self.base.replace("{lang}", if is_korean(asked) { "ko" } else { "en" });
         let mut query = vec![("action", "query"), ("format", "json"), ("formatversion", "2"), ("utf8", "1")];
         query.extend_from_slice(parameters);
-        let request = Request { url: &url, query: &query, body: None, key: None };
+        let request = Request { url: &url, query: &query, body: None, key: None, idempotency_key: None };
         let answer = self.client.json(&request, call.timeout, call.once)?;
         if let Some(error) = answer.get("error") {
             let field = |name| error.get(name).and_then(Value::as_str).unwrap_or("unknown");

@@ -27,6 +27,18 @@ struct Shown {
     origin: Option<(String, u32, u64)>,
     records: Vec<Record>,
     open: Option<Open>,
+    /// Whether a process has the thread and goes on with this turn.
+    running: bool,
+}
+
+impl Shown {
+    fn status(&self) -> &'static str {
+        match &self.standing {
+            Ok(standing) if self.running && !standing.has_ended() => "running",
+            Ok(standing) => standing.status(),
+            Err(_) => "unreadable",
+        }
+    }
 }
 
 pub fn show(store: &StoreArgs, args: &ShowThreadArgs) -> Outcome<Exit> {
@@ -40,9 +52,16 @@ pub fn show(store: &StoreArgs, args: &ShowThreadArgs) -> Outcome<Exit> {
         Some(turn) => turn - 1..turn,
         None => 0..turns,
     };
+    let listed = stored.threads.store().find(&stored.thread)?;
+    let running = listed.is_some_and(|listed| listed.running);
     let mut shown = Vec::new();
     for turn in wanted {
-        shown.push(read(&stored, turn)?);
+        let mut read = read(&stored, turn)?;
+        if running && turn + 1 == turns {
+            // What is asked and not answered is being done.
+            (read.running, read.open) = (true, None);
+        }
+        shown.push(read);
     }
     if args.json {
         let turns: Vec<Value> = shown.iter().map(|turn| object(turn, &stored, args.records)).collect();
@@ -72,6 +91,7 @@ fn read(stored: &Stored, turn: u32) -> Outcome<Shown> {
         origin: None,
         open: None,
         records,
+        running: false,
     };
     if let Some(Record::Header(header)) = shown.records.first() {
         shown.question.clone_from(&header.input.question);
@@ -93,7 +113,7 @@ fn read(stored: &Stored, turn: u32) -> Outcome<Shown> {
 }
 
 fn lines(turn: &Shown, stored: &Stored, with_records: bool) -> Vec<String> {
-    let status = turn.standing.as_ref().map_or("unreadable", Standing::status);
+    let status = turn.status();
     let agent = text::line(&turn.agent);
     let mut lines = vec![format!("turn {}  {status}  {agent}", turn.number).trim_end().to_owned()];
     if !turn.question.is_empty() {
@@ -120,6 +140,7 @@ fn lines(turn: &Shown, stored: &Stored, with_records: bool) -> Vec<String> {
             }
         }
         Ok(Standing::Damaged { problem }) => said("problem", problem),
+        Ok(Standing::Unfinished) if turn.running => {}
         Ok(Standing::Unfinished) => said("goes on", &stored.command("resume")),
         Ok(Standing::Waiting { .. } | Standing::InDoubt { .. }) => {}
     }
@@ -156,7 +177,7 @@ fn table(turn: &Shown) -> Vec<String> {
 fn object(turn: &Shown, stored: &Stored, with_records: bool) -> Value {
     let mut object = json!({
         "turn": turn.number, "question": turn.question, "agent": turn.agent, "run": turn.run,
-        "status": turn.standing.as_ref().map_or("unreadable", Standing::status),
+        "status": turn.status(),
         "answer": null, "error": null, "unknown": [], "problem": null, "open": null,
         "origin": turn.origin.as_ref().map(|(thread, turn, records)| {
             json!({"thread": thread, "turn": turn, "records": records})

@@ -63,6 +63,7 @@ impl FileJournal {
 
     /// [`create`](FileJournal::create), where something else may keep other writers out.
     pub(super) fn begin(path: PathBuf, locks: bool) -> Result<Self, JournalError> {
+        is_file(&path)?;
         if std::fs::read(&path).is_ok_and(|bytes| is_torn_header(&bytes)) {
             let journal = FileJournal::go_on(path, locks)?;
             // Whoever made it may not have come to this.
@@ -80,6 +81,7 @@ impl FileJournal {
 
     /// [`open`](FileJournal::open), where something else may keep other writers out.
     pub(super) fn go_on(path: PathBuf, locks: bool) -> Result<Self, JournalError> {
+        is_file(&path)?;
         let file = OpenOptions::new().read(true).write(true).open(&path);
         let file = file.map_err(|error| io(&path, "cannot be opened", &error))?;
         if locks {
@@ -208,6 +210,16 @@ fn lock(path: &Path, file: &File) -> Result<(), JournalError> {
             Err(error.of(JournalErrorKind::Locked))
         }
         Err(TryLockError::Error(error)) => Err(io(path, "cannot be locked", &error)),
+    }
+}
+
+/// Whether a journal may stand there: what is no file may be read without an end, or wait for a writer.
+fn is_file(path: &Path) -> Result<(), JournalError> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            Err(io(path, "cannot be opened", &std::io::Error::other("it is no file")))
+        }
+        _ => Ok(()),
     }
 }
 
