@@ -50,11 +50,6 @@ fn filled(kind: Kind, folder: &Path) -> Vec<Record> {
     records
 }
 
-fn filled_records() -> Vec<Record> {
-    let folder = tempfile::tempdir().unwrap();
-    filled(Kind::Lines, folder.path())
-}
-
 /// Does all that is done with threads, but for what was done already.
 fn deeds(store: Arc<dyn Store>, begins: &[Record]) -> Result<(), StoreError> {
     let threads = Threads::new(store);
@@ -162,46 +157,6 @@ fn threads_in_a_folder_are_there_whole_or_gone_whole_after_the_failure_of_any_ca
 fn threads_in_a_database_are_there_whole_or_gone_whole_after_the_failure_of_any_call() {
     let test = "threads_in_a_database_are_there_whole_or_gone_whole_after_the_failure_of_any_call";
     every_call_of_the_deeds(Kind::Sqlite, test);
-}
-
-/// A disk that takes nothing more, not even the files that SQLite makes to read.
-#[test]
-fn threads_are_listed_and_read_on_a_disk_that_is_full() {
-    if faults::are_here("threads_are_listed_and_read_on_a_disk_that_is_full") {
-        for kind in [Kind::Lines, Kind::Sqlite] {
-            let folder = tempfile::tempdir_in(faults::root()).unwrap();
-            let (before, left) = (tempfile::tempdir().unwrap(), folder.path().join("left"));
-            filled(kind, before.path());
-            let whole = threaded(&*kind.open(before.path()).unwrap());
-            // Also with a log that a process that was killed has left.
-            let open = kind.open(before.path()).unwrap();
-            open.release(open.claim(&id("보고서"), Claim::Known).unwrap()).unwrap();
-            std::fs::create_dir(&left).unwrap();
-            copy(before.path(), &left);
-            drop(open);
-            let closed = folder.path().join("closed");
-            std::fs::create_dir(&closed).unwrap();
-            copy(before.path(), &closed);
-            for place in [left, closed] {
-                for file in ["threads.db-shm", "threads.db.holders"] {
-                    let _ = std::fs::remove_file(place.join(file));
-                    let _ = std::fs::remove_dir_all(place.join(file));
-                }
-                faults::FULL.strikes(1, Span::ForGood);
-                let store = kind.open(&place).unwrap();
-                assert_eq!(threaded(&*store), whole, "{kind:?} {place:?}");
-                assert_eq!(Threads::new(store.clone()).list(&Query::default()).unwrap().len(), whole.len());
-                let refused = store.begin(&id("새 것"), vec![filled_records()]).unwrap_err();
-                heal();
-                let StoreError::Journal(refused) = refused else { panic!("{refused:?}") };
-                assert_eq!(refused.kind(), planwright::journal::JournalErrorKind::Io, "{refused}");
-                drop(store);
-                let store = kind.open(&place).unwrap();
-                assert_eq!(threaded(&*store), whole);
-                store.release(store.begin(&id("새 것"), vec![filled_records()]).unwrap()).unwrap();
-            }
-        }
-    }
 }
 
 /// What failed stays behind in SQLite's log, ever less of it overwritten, and is no damage.

@@ -17,7 +17,6 @@ mod holder;
 mod list;
 mod looks;
 mod note;
-mod only_read;
 mod open;
 mod opened;
 mod records;

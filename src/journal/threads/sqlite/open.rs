@@ -11,7 +11,6 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Fault;
 use super::holder;
-use super::only_read;
 use super::opened::Opened;
 use super::tx::Tx;
 use super::wal::{self, Log};
@@ -73,17 +72,7 @@ pub(super) fn open(
     })?;
     // SQLite makes its log with the mode of the database. Where this fails, opening it says why.
     let _ = private::options().write(true).create_new(true).open(path);
-    let (conn, own) = match ready(path, holders, log, in_file.as_deref()) {
-        // A full disk, or a folder in which nothing may be made: what is there is read all the same.
-        Err(fault) if fault.is_io() => {
-            let used = holder::any_lives(holders);
-            let found = only_read::open(path, log == Log::Empty && !used);
-            let (conn, own) = found.ok_or(fault)?;
-            names_itself(log, in_file.as_deref(), &own)?;
-            (conn, own)
-        }
-        ready => ready?,
-    };
+    let (conn, own) = ready(path, holders, log, in_file.as_deref())?;
     holder::forget_sessions(holders);
     if durability == Durability::Normal {
         conn.execute_batch("PRAGMA synchronous = NORMAL")?;
@@ -132,7 +121,7 @@ fn names_itself(log: Log, in_file: Option<&str>, own: &str) -> Result<(), Journa
 }
 
 /// Has a connection check what it reads and make what it writes last.
-pub(super) fn configure(conn: &Connection) -> Result<(), Fault> {
+fn configure(conn: &Connection) -> Result<(), Fault> {
     conn.busy_timeout(WAITS)?;
     conn.set_prepared_statement_cache_capacity(64);
     // A log that ends with its last commit, whose frames were written once: see `wal.rs`.
@@ -270,7 +259,7 @@ fn pragma(conn: &Connection, name: &str) -> Result<i32, Fault> {
 }
 
 /// Whether the tables are as this version makes them. Gives the store's own name.
-pub(super) fn compare(conn: &Connection) -> Result<String, Fault> {
+fn compare(conn: &Connection) -> Result<String, Fault> {
     versioned(pragma(conn, "user_version")?)?;
     let sql = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'";
     let mut found = conn.prepare(sql)?;
