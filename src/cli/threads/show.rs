@@ -52,7 +52,8 @@ pub fn show(store: &StoreArgs, args: &ShowThreadArgs) -> Outcome<Exit> {
         Some(turn) => turn - 1..turn,
         None => 0..turns,
     };
-    let listed = stored.threads.store().find(&stored.thread)?;
+    // One that does not read is shown all the same.
+    let listed = stored.threads.store().find(&stored.thread).ok().flatten();
     let running = listed.is_some_and(|listed| listed.running);
     let mut shown = Vec::new();
     for turn in wanted {

@@ -84,12 +84,15 @@ fn asked(query: &Query) -> (String, Vec<Value>) {
         values.push(value);
         format!("?{}", values.len())
     };
-    let for_people = query.statuses == ["waiting", "in_doubt"];
+    let statuses = &query.statuses;
+    let waits = |status: &String| ["waiting", "in_doubt"].contains(&status.as_str());
+    let for_people = !statuses.is_empty() && statuses.iter().all(waits);
     if for_people {
         // As the index has it.
         sql += &format!(" AND {FOR_PEOPLE}");
-    } else if !query.statuses.is_empty() {
-        let marks: Vec<_> = query.statuses.iter().map(|status| mark(text(status))).collect();
+    }
+    if !statuses.is_empty() && statuses != &["waiting", "in_doubt"] {
+        let marks: Vec<_> = statuses.iter().map(|status| mark(text(status))).collect();
         sql += &format!(" AND status IN ({})", marks.join(", "));
     }
     if !query.prefix.is_empty() {
