@@ -53,6 +53,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`StoreError::AlreadyRunning`] where somebody has it, and as [`append`](Store::append).
     fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
+        let turns = begun_with(thread, turns)?;
         begin(self, thread, |lease| {
             (0..).zip(turns).try_for_each(|(turn, records)| self.append(lease, turn, 0, records))
         })
@@ -222,6 +223,17 @@ pub enum StoreError {
     /// A journal cannot be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
+}
+
+/// The turns that a thread is begun with: up to the last in which there is something.
+fn begun_with(thread: &ThreadId, mut turns: Vec<Vec<Record>>) -> Result<Vec<Vec<Record>>, JournalError> {
+    while turns.last().is_some_and(Vec::is_empty) {
+        turns.pop();
+    }
+    match turns.iter().any(Vec::is_empty) {
+        true => Err(JournalError::named(format!("thread {thread}"), "a turn has no records")),
+        false => Ok(turns),
+    }
 }
 
 /// Takes a thread, and where there is none, puts its first turns in.

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::list::title;
-use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, begin, belongs, fenced};
+use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, begin, begun_with, belongs, fenced};
 use crate::journal::{
     Durability, FileJournal, Journal, JournalError, JournalErrorKind, Record, Standing, file,
 };
@@ -190,8 +190,10 @@ impl Store for LinesStore {
     }
 
     fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
+        let turns = begun_with(thread, turns)?;
         begin(self, thread, |lease| match <[_; 1]>::try_from(turns) {
             Ok([records]) => self.append(lease, 0, 0, records),
+            Err(turns) if turns.is_empty() => Ok(()),
             Err(turns) => self.copy(lease, turns),
         })
     }

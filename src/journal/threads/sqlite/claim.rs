@@ -12,7 +12,7 @@ use super::row::Row;
 use super::tx::Tx;
 use super::{Inner, records};
 use crate::journal::threads::{fenced, now};
-use crate::journal::{Claim, Durability, JournalError, Lease, Record, StoreError, ThreadId};
+use crate::journal::{Claim, Durability, Lease, Record, StoreError, ThreadId};
 
 impl Inner {
     pub fn claim(&mut self, thread: &ThreadId, claim: Claim) -> Result<Lease, Fault> {
@@ -37,12 +37,7 @@ impl Inner {
 
     /// Takes a thread and, where there is none, writes its first turns down, all in one transaction.
     pub fn begin(&mut self, thread: &ThreadId, turns: &[Vec<Record>]) -> Result<Lease, Fault> {
-        let written = turns.iter().rposition(|records| !records.is_empty());
-        let Some(last) = written else { return self.claim(thread, Claim::Any) };
-        let turns = &turns[..=last];
-        if turns.iter().any(Vec::is_empty) {
-            return Err(JournalError::named(format!("thread {thread}"), "a turn has no records").into());
-        }
+        let Some(last) = turns.len().checked_sub(1) else { return self.claim(thread, Claim::Any) };
         let Inner { conn, folder, durability, holder, rows, unreleased, specs, heads, looks, begin, .. } =
             self;
         let tx = Tx::writing(conn)?;

@@ -31,7 +31,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
 
-use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId};
+use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, begun_with};
 use crate::journal::seal::Seal;
 use crate::journal::{Durability, Record, Standing};
 use append::Head;
@@ -207,6 +207,7 @@ impl Store for SqliteStore {
     }
 
     fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
+        let turns = begun_with(thread, turns)?;
         self.write(|inner| inner.begin(thread, &turns))
     }
 
