@@ -168,17 +168,13 @@ pub fn at_terminal(color: Color) -> Option<Arc<dyn Human>> {
 }
 
 fn create_journal(path: &Path) -> Outcome<FileJournal> {
-    // What was stopped before its first record holds nothing of anybody's.
-    let is_begun = |bytes: Vec<u8>| FileJournal::parse(&bytes).map_or(true, |records| !records.is_empty());
-    if path.exists() && std::fs::read(path).map_or(true, is_begun) {
-        let problem = format!("{}: there is a file already", path.display());
-        let hint = format!(
-            "`planwright resume {}` goes on with a journal; a new run needs a new file",
-            path.display()
-        );
-        return Err(Failure::unusable(problem).hint(hint));
-    }
-    FileJournal::create(path).map_err(Failure::journal)
+    FileJournal::create(path).map_err(|error| {
+        let is_taken = error.kind() == JournalErrorKind::Stale;
+        let failure = Failure::journal(error);
+        let path = path.display();
+        let hint = format!("`planwright resume {path}` goes on with a journal; a new run needs a new file");
+        if is_taken { failure.hint(hint) } else { failure }
+    })
 }
 
 /// What to say where the program ends at once.

@@ -12,6 +12,7 @@ use super::kept::Stored;
 use super::screen::Screen;
 use super::text::quoted;
 use crate::driver::Threads;
+use crate::journal::chance::chance;
 use crate::journal::{Durability, LinesStore, MemoryStore, SqliteStore, Store, ThreadId, private};
 
 /// Which runs are kept, and as what: `mode` of `[persistence]`.
@@ -154,9 +155,7 @@ fn usual_name(kind: Kind) -> &'static str {
 
 /// A name that no thread has: the time, and a number that nobody else has drawn.
 fn new_name() -> ThreadId {
-    use std::hash::{BuildHasher, RandomState};
-    // The standard library's hash keys are chance enough for a name.
-    let chance = RandomState::new().hash_one(std::process::id()) & 0xffff_ffff;
+    let chance = chance() & 0xffff_ffff;
     let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
     format!("run-{now}-{chance:08x}").parse().expect("a name of letters, digits and dashes")
 }

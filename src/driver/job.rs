@@ -12,6 +12,7 @@ use super::record::{RecordMode, save};
 use super::replay::Playback;
 use super::run::{Interrupted, Run, Stopped};
 use super::stop::{CancelToken, Sitting};
+use crate::journal::chance::chance;
 use crate::journal::{Fixture, Header, JOURNAL_FORMAT, Journal, MemoryJournal, Record};
 use crate::machine::{Input, Step, start};
 use crate::spec::Digest;
@@ -189,17 +190,14 @@ pub(super) fn conclude(ended: Result<Followed, Halt>, records: Vec<Record>) -> R
 /// An id that no other run has: the tool calls' idempotency keys begin with it, and the tokens of its
 /// questions rest on it.
 pub(super) fn run_id() -> String {
-    use std::hash::{BuildHasher, RandomState};
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    // The standard library's hash keys are the one source of chance that needs no further crate.
-    let chance = |salt: u8| RandomState::new().hash_one(salt).to_le_bytes().to_vec();
     let parts = [
         since.as_nanos().to_le_bytes().to_vec(),
         std::process::id().to_le_bytes().to_vec(),
         COUNT.fetch_add(1, Ordering::Relaxed).to_le_bytes().to_vec(),
-        chance(0),
-        chance(1),
+        chance().to_le_bytes().to_vec(),
+        chance().to_le_bytes().to_vec(),
     ];
     Digest::of(parts.iter().map(Vec::as_slice)).to_string()
 }

@@ -11,6 +11,7 @@
 //!
 //! **Invariant:** a record, once appended, is never changed.
 
+pub(crate) mod chance;
 mod coverage;
 mod drift;
 mod durability;

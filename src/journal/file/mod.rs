@@ -71,7 +71,13 @@ impl FileJournal {
             return Ok(journal);
         }
         let file = private::options().read(true).write(true).create_new(true).open(&path);
-        let file = file.map_err(|error| io(&path, "cannot be created", &error))?;
+        let file = file.map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => {
+                let taken = JournalError::named(path.display().to_string(), "there is a file already");
+                taken.of(JournalErrorKind::Stale)
+            }
+            _ => io(&path, "cannot be created", &error),
+        })?;
         if locks {
             lock(&path, &file)?;
         }

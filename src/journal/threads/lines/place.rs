@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use crate::journal::chance::unique;
 use crate::journal::{Durability, JournalError, JournalErrorKind, Record, ThreadId, file, private};
 use crate::spec::Digest;
 
@@ -135,11 +136,4 @@ pub(super) fn header(folder: &Path) -> Result<Option<Box<crate::journal::Header>
         Some(_) => Err(JournalError::named(path.display().to_string(), "expected a header in line 1")),
         None => Ok(None),
     }
-}
-
-/// A name that is given once.
-pub(super) fn unique() -> String {
-    use std::hash::{BuildHasher, Hasher};
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    format!("{}-{random:016x}", std::process::id())
 }

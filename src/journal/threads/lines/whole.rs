@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::LinesStore;
 use super::place::{self, HALF, io};
+use crate::journal::chance::unique;
 use crate::journal::threads::{belongs, fenced};
 use crate::journal::{FileJournal, Journal, JournalError, Lease, Record, StoreError, private};
 
@@ -51,7 +52,7 @@ impl LinesStore {
     /// Takes away a thread's folder. It is gone at once or not at all; what is left of it has a name that is
     /// no thread's.
     pub(super) fn take_away(&self, folder: &Path) -> Result<(), StoreError> {
-        let away = self.root.join(format!(".gone-{}", place::unique()));
+        let away = self.root.join(format!(".gone-{}", unique()));
         let fail = |error: std::io::Error| io(folder, "cannot be taken away", &error);
         std::fs::rename(folder, &away).map_err(fail)?;
         if let Err(error) = self.sync(folder) {

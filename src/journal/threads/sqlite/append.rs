@@ -12,7 +12,7 @@ use super::specs::Specs;
 use super::tx::Tx;
 use crate::journal::seal::{self, Seal};
 use crate::journal::threads::{belongs, fenced};
-use crate::journal::{Lease, Record, Standing, ThreadId};
+use crate::journal::{JournalError, Lease, Record, Standing, ThreadId};
 
 /// Where this handle ended its last append under a lease.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +70,7 @@ impl Inner {
         let head = Head { thread: before.thread, epoch: lease.epoch, turn, len: index, seal };
         let head = head.append(conn, &mut self.specs, &lease.thread, new)?;
         if turn == before.turns || before.first {
-            let own = self.holder.as_ref().map(|holder| holder.id.as_str());
-            let row = begun(conn, row, own, lease, (turn, new))?;
+            let row = begun(conn, row, self.holders.own(), lease, (turn, new))?;
             tx.commit()?;
             self.rows.insert(lease.thread.clone(), row);
         } else {
@@ -146,6 +145,14 @@ impl Head {
         end.keep(conn, place(self.thread, self.turn))
     }
 
+    /// Goes on behind one more record, sealed with all before it. Gives its place.
+    fn takes(&mut self, thread: &ThreadId, record: &Record, body: &[u8]) -> Result<i64, JournalError> {
+        belongs(record, thread, self.turn, self.len)?;
+        let at = place(self.thread, self.turn) + i64::from(within(self.len)?);
+        (self.seal, self.len) = (self.seal.with(body), self.len + 1);
+        Ok(at)
+    }
+
     /// Inserts records here, in a transaction that knows that the lease holds.
     pub fn append(
         mut self,
@@ -156,13 +163,10 @@ impl Head {
     ) -> Result<Self, Fault> {
         let mut insert = conn.prepare_cached("INSERT INTO record (at, seal, body) VALUES (?1, ?2, ?3)")?;
         for record in new {
-            belongs(record, thread, self.turn, self.len)?;
             let body = specs.written(conn, self.len, record)?;
-            self.seal = self.seal.with(&body);
-            let at = place(self.thread, self.turn) + i64::from(within(self.len)?);
+            let at = self.takes(thread, record, &body)?;
             let body = ToSqlOutput::Borrowed(ValueRef::Text(&body));
             insert.execute(params![at, self.seal.bytes(), body])?;
-            self.len += 1;
         }
         Ok(self)
     }
@@ -193,16 +197,13 @@ fn append_to(conn: &Connection, head: &Head, lease: &Lease, new: &[Record]) -> R
     insert.raw_bind_parameter(2, head.epoch)?;
     insert.raw_bind_parameter(3, i64::from(head.turn) + 1)?;
     for (nth, record) in new.iter().enumerate() {
-        belongs(record, &lease.thread, head.turn, head.len)?;
         let body = seal::written(head.len, record)?;
-        head.seal = head.seal.with(&body);
-        let at = place(head.thread, head.turn) + i64::from(within(head.len)?);
+        let at = head.takes(&lease.thread, record, &body)?;
         // SQLite copies what is bound: one buffer of bytes at a time.
         let body = ToSqlOutput::Borrowed(ValueRef::Text(&body));
         insert.raw_bind_parameter(4 + 3 * nth, at)?;
         insert.raw_bind_parameter(5 + 3 * nth, head.seal.bytes())?;
         insert.raw_bind_parameter(6 + 3 * nth, body)?;
-        head.len += 1;
     }
     match insert.raw_execute() {
         Ok(0) => Ok(None),

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Inner;
-use super::claim::{alive, forget};
+use super::claim::forget;
 use super::fault::Fault;
-use super::holder;
 use super::row::{COLUMNS, Row};
 use super::specs::{self, Specs};
 use super::tx::Tx;
@@ -14,10 +13,10 @@ use crate::journal::Order;
 impl Inner {
     pub fn vacuum(&mut self) -> Result<(), Fault> {
         let tx = Tx::writing(&self.conn)?;
-        holder::sweep(&self.folder)?;
+        self.holders.sweep()?;
         for row in self.rows()?.into_iter().flatten().filter(|row| row.turns == 0) {
             let held = row.holder.as_deref();
-            let held = held.map(|id| alive(&self.folder, self.holder.as_ref(), id)).transpose()?;
+            let held = held.map(|id| self.holders.alive(id)).transpose()?;
             if held.flatten().is_none() {
                 forget(&self.conn, &row)?;
             }

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::append::Head;
 use super::fault::Fault;
-use super::holder::{self, Holder};
+use super::holder::Holders;
 use super::note::Note;
 use super::row::Row;
 use super::tx::Tx;
@@ -16,17 +16,17 @@ use crate::journal::{Claim, Durability, Lease, Record, StoreError, ThreadId};
 
 impl Inner {
     pub fn claim(&mut self, thread: &ThreadId, claim: Claim) -> Result<Lease, Fault> {
-        let Inner { conn, folder, durability, holder, rows, looks, unreleased, .. } = self;
+        let Inner { conn, holders, rows, looks, unreleased, .. } = self;
         let before = Row::find(conn, thread)?;
         if before.is_none() {
             looks.at_no_name(conn)?;
         }
         // Who is refused waits for nobody who writes.
         if unreleased.is_empty() {
-            refused(before.as_ref(), claim, thread, (&*folder, holder.as_ref()))?;
+            refused(before.as_ref(), claim, thread, holders)?;
         }
         let tx = Tx::writing(conn)?;
-        let mut row = take(conn, (&*folder, *durability), holder, unreleased, thread, claim)?;
+        let mut row = take(conn, holders, unreleased, thread, claim)?;
         row.keep(conn)?;
         tx.commit()?;
         unreleased.clear();
@@ -38,17 +38,16 @@ impl Inner {
     /// Takes a thread and, where there is none, writes its first turns down, all in one transaction.
     pub fn begin(&mut self, thread: &ThreadId, turns: &[Vec<Record>]) -> Result<Lease, Fault> {
         let Some(last) = turns.len().checked_sub(1) else { return self.claim(thread, Claim::Any) };
-        let Inner { conn, folder, durability, holder, rows, unreleased, specs, heads, looks, begin, .. } =
-            self;
+        let Inner { conn, holders, rows, unreleased, specs, heads, looks, begin, .. } = self;
         let tx = Tx::writing(conn)?;
         let first = turns[0].first();
-        let mut row = Row::new(thread, first_epoch(), own((&*folder, *durability), holder)?.to_owned());
+        let mut row = Row::new(thread, first_epoch(), holders.owned()?.to_owned());
         row.goes_on(last, first)?;
         let mut found = 0;
         if unreleased.is_empty() && row.insert(conn)? {
             looks.at_no_name(conn)?;
         } else {
-            row = take(conn, (&*folder, *durability), holder, unreleased, thread, Claim::Any)?;
+            row = take(conn, holders, unreleased, thread, Claim::Any)?;
             found = row.turns;
             if row.id == 0 {
                 looks.at_no_name(conn)?;
@@ -134,8 +133,7 @@ impl Inner {
 /// give back before is given back first.
 fn take(
     conn: &Connection,
-    (folder, durability): (&Path, Durability),
-    holder: &mut Option<Holder>,
+    holders: &mut Holders,
     unreleased: &[Lease],
     thread: &ThreadId,
     claim: Claim,
@@ -144,33 +142,16 @@ fn take(
         give_back(conn, lease, None, None)?;
     }
     let found = Row::find(conn, thread)?;
-    refused(found.as_ref(), claim, thread, (folder, holder.as_ref()))?;
-    let own = own((folder, durability), holder)?.to_owned();
+    refused(found.as_ref(), claim, thread, holders)?;
+    let own = holders.owned()?.to_owned();
     Ok(match found {
         Some(row) => Row { epoch: row.epoch + 1, holder: Some(own), ..row },
         None => Row::new(thread, first_epoch(), own),
     })
 }
 
-/// This handle's name as a holder.
-fn own<'h>(
-    (folder, durability): (&Path, Durability),
-    holder: &'h mut Option<Holder>,
-) -> Result<&'h str, Fault> {
-    let own = match holder {
-        Some(own) => own,
-        None => holder.insert(Holder::new(folder, durability)?),
-    };
-    Ok(&own.id)
-}
-
 /// Whether a thread cannot be taken so, as its row says.
-fn refused(
-    row: Option<&Row>,
-    claim: Claim,
-    thread: &ThreadId,
-    (folder, own): (&Path, Option<&Holder>),
-) -> Result<(), Fault> {
+fn refused(row: Option<&Row>, claim: Claim, thread: &ThreadId, holders: &Holders) -> Result<(), Fault> {
     let known = row.is_some_and(|row| row.turns > 0);
     match claim {
         Claim::New if known => return Err(StoreError::Exists { thread: thread.clone() }.into()),
@@ -181,7 +162,7 @@ fn refused(
     }
     if claim != Claim::TakeOver
         && let Some(id) = row.and_then(|row| row.holder.as_deref())
-        && let Some(holder) = alive(folder, own, id)?
+        && let Some(holder) = holders.alive(id)?
     {
         let thread = thread.clone();
         return Err(StoreError::AlreadyRunning { thread, holder, can_take_over: true }.into());
@@ -226,17 +207,8 @@ pub(super) fn forget(conn: &Connection, row: &Row) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Who a holder is, where it lives.
-pub(super) fn alive(folder: &Path, own: Option<&Holder>, id: &str) -> Result<Option<String>, Fault> {
-    if own.is_some_and(|own| own.id == id) {
-        return Ok(Some("this process".to_owned()));
-    }
-    Ok(holder::lives(folder, id)?.then(|| holder::process(id)))
-}
-
 /// Where the epochs of a thread begin: at another number each time, so that a lease of a thread that was
 /// deleted is none of its successor of the same name.
 fn first_epoch() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    std::hash::RandomState::new().build_hasher().finish() >> 2
+    chance() >> 2
 }

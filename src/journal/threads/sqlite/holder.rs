@@ -3,17 +3,28 @@
 //! session of the computer it was made: where that has ended, what was not on the disk yet may be spoilt.
 
 use std::fs::{File, TryLockError};
-use std::hash::{BuildHasher, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use super::beside;
+use crate::journal::chance::unique;
 use crate::journal::{Durability, JournalError, file, private};
+
+/// Who has threads of a database.
+#[derive(Debug)]
+pub(super) struct Holders {
+    /// Where their files are.
+    folder: PathBuf,
+    durability: Durability,
+    /// This handle as a holder, from its first claim on.
+    own: Option<Holder>,
+}
 
 /// One handle of a store, as the holder of the threads it claims.
 #[derive(Debug)]
-pub(super) struct Holder {
-    /// `<process id>-<16 random digits>`: never given twice.
-    pub id: String,
+struct Holder {
+    /// Never given twice.
+    id: String,
     path: PathBuf,
     /// The lock lasts as long as this is open.
     _lock: File,
@@ -21,9 +32,8 @@ pub(super) struct Holder {
 
 impl Holder {
     /// A new holder. Nobody takes it for one before its lock is held: its file gets its name then.
-    pub fn new(folder: &Path, durability: Durability) -> Result<Self, JournalError> {
-        let random = std::hash::RandomState::new().build_hasher().finish();
-        let id = format!("{}-{random:016x}", std::process::id());
+    fn new(folder: &Path, durability: Durability) -> Result<Self, JournalError> {
+        let id = unique();
         let (path, new) = (folder.join(&id), folder.join(format!("{COMING}{id}")));
         let fail = |error: std::io::Error| JournalError::io(path.display(), "cannot be locked", &error);
         private::folder(folder).map_err(fail)?;
@@ -51,11 +61,102 @@ impl Drop for Holder {
     }
 }
 
-/// Whether a holder lives. The file of a dead one is taken away.
-pub(super) fn lives(folder: &Path, id: &str) -> Result<bool, JournalError> {
-    let path = folder.join(id);
+impl Holders {
+    pub fn of(database: &Path, durability: Durability) -> Self {
+        Holders { folder: beside(database, ".holders"), durability, own: None }
+    }
+
+    /// Where the files of holders are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The name of this handle, where it is a holder.
+    pub fn own(&self) -> Option<&str> {
+        self.own.as_ref().map(|own| own.id.as_str())
+    }
+
+    /// The name of this handle, which becomes a holder where it is none yet.
+    pub fn owned(&mut self) -> Result<&str, JournalError> {
+        let own = match &mut self.own {
+            Some(own) => own,
+            None => self.own.insert(Holder::new(&self.folder, self.durability)?),
+        };
+        Ok(&own.id)
+    }
+
+    /// Who a holder is, in words, where it lives. The file of a dead one is taken away.
+    pub fn alive(&self, id: &str) -> Result<Option<String>, JournalError> {
+        if self.own() == Some(id) {
+            return Ok(Some("this process".to_owned()));
+        }
+        let process = || format!("process {}", id.split('-').next().unwrap_or_default());
+        Ok(lives(&self.folder.join(id))?.then(process))
+    }
+
+    /// Whether anybody who lives may have threads. Where that cannot be seen, they may. Nothing is changed.
+    pub fn any_lives(&self) -> bool {
+        if std::fs::read_dir(&self.folder).is_err() {
+            return self.folder.exists();
+        }
+        self.files().any(|path| match File::open(&path) {
+            Ok(file) => file.try_lock_shared().is_err(),
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        })
+    }
+
+    /// What those who had threads have left behind. Known only as long as nobody has looked for who lives.
+    pub fn left(&self) -> Left {
+        let Some(now) = session() else { return Left::default() };
+        let said = self.files().map(|path| std::fs::read_to_string(path).unwrap_or_default());
+        let said: Vec<String> = said.collect();
+        let others = said.iter().all(|session| !session.is_empty() && *session != now);
+        Left { computer_stopped: !said.is_empty() && others, of_this_session: said.contains(&now) }
+    }
+
+    /// Forgets the holders of sessions that have ended.
+    pub fn forget_sessions(&self) {
+        let Some(now) = session() else { return };
+        for path in self.files() {
+            if std::fs::read_to_string(&path).is_ok_and(|session| !session.is_empty() && session != now) {
+                let _ = std::fs::remove_file(&path);
+            }
+        }
+    }
+
+    /// Takes away the files of all who are dead. Nobody may become a holder meanwhile.
+    pub fn sweep(&self) -> Result<(), JournalError> {
+        self.files().try_for_each(|path| lives(&path).map(drop))
+    }
+
+    fn files(&self) -> impl Iterator<Item = PathBuf> {
+        let is_one = |entry: &std::fs::DirEntry| {
+            entry.file_name().to_str().is_some_and(|name| !name.starts_with(COMING))
+        };
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries.filter(is_one).map(|entry| entry.path())
+    }
+}
+
+/// What the holders' files say, of whom none may live any more.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Left {
+    /// There are some, and all of another session: the computer was stopped under the last to have threads.
+    pub computer_stopped: bool,
+    /// There are some of this session.
+    pub of_this_session: bool,
+}
+
+/// The session of the computer, from its start to its end, where the system gives it a name.
+fn session() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// Whether the holder of a file lives. The file of a dead one is taken away.
+fn lives(path: &Path) -> Result<bool, JournalError> {
     let fail = |error: std::io::Error| JournalError::io(path.display(), "cannot be looked at", &error);
-    let file = match File::open(&path) {
+    let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         // Another user's, who alone can say.
@@ -67,76 +168,8 @@ pub(super) fn lives(folder: &Path, id: &str) -> Result<bool, JournalError> {
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(error)) => Err(fail(error)),
         Ok(()) => {
-            let _ = std::fs::remove_file(&path);
+            let _ = std::fs::remove_file(path);
             Ok(false)
         }
     }
-}
-
-/// The session of the computer, from its start to its end, where the system gives it a name.
-fn session() -> Option<String> {
-    let name = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
-}
-
-/// What the files of holders say, of whom none may live any more.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Left {
-    /// There are some, and all of another session: the computer was stopped under the last to have threads.
-    pub computer_stopped: bool,
-    /// There are some of this session.
-    pub of_this_session: bool,
-}
-
-/// What those who had threads have left behind. Known only as long as nobody has looked for who lives.
-pub(super) fn left(folder: &Path) -> Left {
-    let Some(now) = session() else { return Left::default() };
-    let said = files(folder).map(|path| std::fs::read_to_string(path).unwrap_or_default());
-    let said: Vec<String> = said.collect();
-    let others = said.iter().all(|session| !session.is_empty() && *session != now);
-    Left { computer_stopped: !said.is_empty() && others, of_this_session: said.contains(&now) }
-}
-
-/// Forgets the holders of sessions that have ended.
-pub(super) fn forget_sessions(folder: &Path) {
-    let Some(now) = session() else { return };
-    for path in files(folder) {
-        if std::fs::read_to_string(&path).is_ok_and(|session| !session.is_empty() && session != now) {
-            let _ = std::fs::remove_file(&path);
-        }
-    }
-}
-
-/// The files of holders.
-fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let is_one =
-        |entry: &std::fs::DirEntry| entry.file_name().to_str().is_some_and(|name| !name.starts_with(COMING));
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter(is_one).map(|entry| entry.path())
-}
-
-/// Whether anybody who lives may have threads. Where that cannot be seen, they may. Nothing is changed.
-pub(super) fn any_lives(folder: &Path) -> bool {
-    if std::fs::read_dir(folder).is_err() {
-        return folder.exists();
-    }
-    files(folder).any(|path| match File::open(&path) {
-        Ok(file) => file.try_lock_shared().is_err(),
-        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
-    })
-}
-
-/// The process of a holder, in words.
-pub(super) fn process(id: &str) -> String {
-    format!("process {}", id.split('-').next().unwrap_or_default())
-}
-
-/// Takes away the files of all who are dead. Nobody may become a holder meanwhile.
-pub(super) fn sweep(folder: &Path) -> Result<(), JournalError> {
-    for path in files(folder) {
-        if let Some(id) = path.file_name().and_then(|id| id.to_str()) {
-            lives(folder, id)?;
-        }
-    }
-    Ok(())
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use rusqlite::types::Value;
 
 use super::Inner;
-use super::claim::alive;
 use super::fault::Fault;
 use super::open::FOR_PEOPLE;
 use super::row::{COLUMNS, Row};
@@ -64,7 +63,7 @@ impl Inner {
         if let Some(lives) = known.get(id) {
             return Ok(*lives);
         }
-        let lives = alive(&self.folder, self.holder.as_ref(), id)?.is_some();
+        let lives = self.holders.alive(id)?.is_some();
         known.insert(id.clone(), lives);
         Ok(lives)
     }

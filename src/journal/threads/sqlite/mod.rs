@@ -36,7 +36,7 @@ use crate::journal::seal::Seal;
 use crate::journal::{Durability, Record, Standing};
 use append::Head;
 use fault::Fault;
-use holder::Holder;
+use holder::Holders;
 use looks::Looks;
 use note::Note;
 use opened::Opened;
@@ -73,11 +73,7 @@ struct Inner {
     _opened: Opened,
     /// What the seals of every turn begin with: so no other store's fit.
     begin: Seal,
-    /// Where the locks of holders are.
-    folder: PathBuf,
-    durability: Durability,
-    /// This handle as a holder, from its first claim on.
-    holder: Option<Holder>,
+    holders: Holders,
     /// Where threads stand that this handle has; written down as they are given back.
     notes: BTreeMap<ThreadId, Note>,
     /// The rows of the threads that this handle has, as it wrote them last.
@@ -92,6 +88,13 @@ struct Inner {
     unreleased: Vec<Lease>,
     /// Whether the system failed: the log may then end with what was not committed.
     failed: bool,
+}
+
+/// What stands beside a database, under its name with this end.
+fn beside(database: &Path, end: &str) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(end);
+    path.into()
 }
 
 /// A path without links and without a folder that may change, also where links lead to what is not there
@@ -125,18 +128,14 @@ impl SqliteStore {
         let path = path.into();
         // Whichever way leads to it, its holders and its log are looked for beside the file itself.
         let real = real(&path);
-        let mut folder = real.clone().into_os_string();
-        folder.push(".holders");
-        let folder = PathBuf::from(folder);
-        let opened = open::open(&real, &folder, durability);
+        let holders = Holders::of(&real, durability);
+        let opened = open::open(&real, &holders, durability);
         let (conn, opened, begin) = opened.map_err(|fault| fault.at(path.display()))?;
         let inner = Inner {
             conn,
             _opened: opened,
             begin,
-            folder,
-            durability,
-            holder: None,
+            holders,
             notes: BTreeMap::new(),
             rows: BTreeMap::new(),
             heads: BTreeMap::new(),

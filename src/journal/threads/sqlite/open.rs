@@ -1,7 +1,6 @@
 //! Opening: what is a store of this version's, what is made one, and what is refused.
 
 use std::fs::File;
-use std::hash::{BuildHasher, Hasher};
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
@@ -9,11 +8,13 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use super::beside;
 use super::fault::Fault;
-use super::holder;
+use super::holder::Holders;
 use super::opened::Opened;
 use super::tx::Tx;
 use super::wal::{self, Log};
+use crate::journal::chance::chance;
 use crate::journal::seal::Seal;
 use crate::journal::{Durability, JournalError, JournalErrorKind, private};
 
@@ -53,7 +54,7 @@ pub(super) const FOR_PEOPLE: &str = "status IN ('waiting', 'in_doubt')";
 /// Opens a store, or makes one where there is nothing.
 pub(super) fn open(
     path: &Path,
-    holders: &Path,
+    holders: &Holders,
     durability: Durability,
 ) -> Result<(Connection, Opened, Seal), Fault> {
     let (mut in_file, mut committed, mut is_first) = (None, None, false);
@@ -64,16 +65,16 @@ pub(super) fn open(
         Ok(())
     })?;
     emptied(path, holders)?;
-    let left = holder::left(holders);
+    let left = holders.left();
     let log = wal::look(path, || wal::Known {
-        in_use: !is_first || holder::any_lives(holders),
+        in_use: !is_first || holders.any_lives(),
         computer_stopped: left.computer_stopped,
         committed: committed.filter(|_| left.of_this_session),
     })?;
     // SQLite makes its log with the mode of the database. Where this fails, opening it says why.
     let _ = private::options().write(true).create_new(true).open(path);
     let (conn, own) = ready(path, holders, log, in_file.as_deref())?;
-    holder::forget_sessions(holders);
+    holders.forget_sessions();
     if durability == Durability::Normal {
         conn.execute_batch("PRAGMA synchronous = NORMAL")?;
     }
@@ -83,7 +84,7 @@ pub(super) fn open(
 /// Makes the store ready to be written to, with its own name.
 fn ready(
     path: &Path,
-    holders: &Path,
+    holders: &Holders,
     log: Log,
     in_file: Option<&str>,
 ) -> Result<(Connection, String), Fault> {
@@ -105,7 +106,7 @@ fn ready(
     names_itself(log, in_file, &own)?;
     write_ahead(&conn)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
-    if log == Log::Torn && !holder::any_lives(holders) {
+    if log == Log::Torn && !holders.any_lives() {
         tidy(&conn)?;
     }
     Ok((conn, own))
@@ -133,7 +134,7 @@ fn configure(conn: &Connection) -> Result<(), Fault> {
 }
 
 /// Where a database was and is no more, no new one is put in its place: what of it is left would be lost.
-fn emptied(path: &Path, holders: &Path) -> Result<(), JournalError> {
+fn emptied(path: &Path, holders: &Holders) -> Result<(), JournalError> {
     let bytes = |path: &Path| std::fs::metadata(path).ok().map(|found| found.len());
     let damaged = |place: &str, problem: &str| {
         let put = "where it is put away, a new store is made";
@@ -143,19 +144,17 @@ fn emptied(path: &Path, holders: &Path) -> Result<(), JournalError> {
     if found.unwrap_or(0) > 0 {
         return Ok(());
     }
-    let mut log = path.to_owned().into_os_string();
-    log.push("-wal");
-    if bytes(Path::new(&log)).unwrap_or(0) > 0 {
+    if bytes(&beside(path, "-wal")).unwrap_or(0) > 0 {
         return damaged("the write-ahead log", "the database that it is of is lost or empty");
     }
     match found {
-        Some(_) if holders.is_dir() => {
+        Some(_) if holders.folder().is_dir() => {
             damaged("the store", "there was a database here, and the file is empty")
         }
         Some(_) => Ok(()),
         None => {
             // Of a database that somebody put away nothing is left then.
-            let _ = std::fs::remove_dir(holders);
+            let _ = std::fs::remove_dir(holders.folder());
             Ok(())
         }
     }
@@ -242,16 +241,12 @@ fn make(conn: &Connection) -> Result<(), Fault> {
         for table in TABLES {
             conn.execute_batch(table)?;
         }
-        conn.execute_batch(&format!("{OWN}{:016x}{:016x}' AS id", random(), random()))?;
+        conn.execute_batch(&format!("{OWN}{:016x}{:016x}' AS id", chance(), chance()))?;
         conn.execute_batch(&format!(
             "PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}"
         ))?;
     }
     tx.commit()
-}
-
-fn random() -> u64 {
-    std::hash::RandomState::new().build_hasher().finish()
 }
 
 fn pragma(conn: &Connection, name: &str) -> Result<i32, Fault> {

@@ -8,8 +8,9 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::beside;
 use crate::journal::JournalError;
 
 const HEADER: usize = 32;
@@ -43,9 +44,7 @@ pub(super) struct Known {
 /// # Errors
 /// Where it is damaged; names the frame.
 pub(super) fn look(database: &Path, known: impl Fn() -> Known) -> Result<Log, JournalError> {
-    let mut path = database.to_owned().into_os_string();
-    path.push("-wal");
-    let path = PathBuf::from(path);
+    let path = beside(database, "-wal");
     let mut before = None;
     for _ in 0..50 {
         let bytes = match std::fs::read(&path) {
@@ -154,10 +153,8 @@ pub(super) struct Committed {
 /// the two differ, it was being changed.
 pub(super) fn committed(database: &Path) -> Option<Committed> {
     const LEN: usize = 48;
-    let mut path = database.to_owned().into_os_string();
-    path.push("-shm");
     let mut account = [0; 2 * LEN];
-    File::open(PathBuf::from(path)).and_then(|mut file| file.read_exact(&mut account)).ok()?;
+    File::open(beside(database, "-shm")).and_then(|mut file| file.read_exact(&mut account)).ok()?;
     let (one, two) = account.split_at(LEN);
     let sums = Sums { big: cfg!(target_endian = "big"), sums: (0, 0) }.with(&one[..40]);
     let at = |at: usize| one.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes);
