@@ -9,7 +9,7 @@ use std::fmt::Write;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use planwright::machine::{Effect, Effects, Input, PhaseName, State, start};
-use planwright::spec::{Execution, RoleName, Rules};
+use planwright::spec::{CompiledSpec, Execution, RoleName};
 
 const SIZES: [usize; 4] = [10, 100, 1_000, 10_000];
 
@@ -33,7 +33,7 @@ enum Shape {
 impl Shape {
     const ALL: [Shape; 3] = [Shape::Sequential, Shape::Parallel, Shape::Chain];
 
-    fn rules(self) -> Rules {
+    fn rules(self) -> CompiledSpec {
         let mut spec = support::spec();
         spec.policy.plan.max_steps = 100_000;
         spec.limits.max_reply_bytes = u32::MAX;
@@ -71,7 +71,7 @@ fn answer(effect: Effect) -> planwright::machine::Event {
 }
 
 /// PLAN, with its reply read.
-fn planned(rules: &Rules, plan: String) -> (State, Effects) {
+fn planned(rules: &CompiledSpec, plan: String) -> (State, Effects) {
     let begun = start(rules, Input::question(support::QUESTION));
     let event = support::replied(begun.effects[0].id(), plan);
     let step = support::advance(rules, begun, event);
@@ -79,7 +79,7 @@ fn planned(rules: &Rules, plan: String) -> (State, Effects) {
 }
 
 /// EXECUTE for every step, VALIDATE, WRITE, DONE. What runs side by side is answered oldest first.
-fn to_the_end(rules: &Rules, mut state: State, effects: Effects) -> State {
+fn to_the_end(rules: &CompiledSpec, mut state: State, effects: Effects) -> State {
     let mut waiting: VecDeque<Effect> = effects.into_iter().collect();
     while let Some(effect) = waiting.pop_front() {
         let step = planwright::machine::transition(rules, state, answer(effect)).expect("was asked");

@@ -5,12 +5,13 @@ mod support;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use planwright::driver::{Agent, Model, ModelError, TokenSink};
+use planwright::driver::Agent;
 use planwright::journal::{Fixture, Record, fold};
 use planwright::machine::{Input, ModelReply};
+use planwright::ports::FnTool;
+use planwright::ports::{Model, ModelError, TokenSink};
 use planwright::prompt::ModelRequest;
 use planwright::spec::RoleName;
-use planwright::tool::FnTool;
 
 /// Tool steps of the long run: with plan, verdict and answer, 10,000 events.
 const STEPS: usize = 9_997;

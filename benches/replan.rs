@@ -6,11 +6,12 @@ mod support;
 use std::sync::Mutex;
 
 use divan::Bencher;
-use planwright::driver::{Agent, Model, ModelError, TokenSink};
+use planwright::driver::Agent;
 use planwright::machine::{Input, ModelReply, PhaseName, State, Step, start};
+use planwright::ports::FnTool;
+use planwright::ports::{Model, ModelError, TokenSink};
 use planwright::prompt::ModelRequest;
-use planwright::spec::{RoleName, Rules};
-use planwright::tool::FnTool;
+use planwright::spec::{CompiledSpec, RoleName};
 use support::{QUESTION, Replies, by_hand};
 
 fn main() {
@@ -22,7 +23,7 @@ fn main() {
 }
 
 /// PLAN → EXECUTE ×3 → VALIDATE (rejects) → PLAN → EXECUTE ×3 → VALIDATE → WRITE → DONE.
-fn machine(rules: &Rules) -> State {
+fn machine(rules: &CompiledSpec) -> State {
     let mut replies = Replies::default();
     let mut step = start(rules, Input::question(QUESTION));
     while let Some(&effect) = step.effects.first() {

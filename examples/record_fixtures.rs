@@ -3,7 +3,7 @@
 //! The models and tools are scripted, so what it writes is what is there already, unless an agent,
 //! a prompt or the format has changed. The test `fixtures_are_what_their_stories_record` holds that.
 
-#[path = "../tests/stories/mod.rs"]
+#[path = "../tests/common/stories/mod.rs"]
 mod stories;
 
 use std::error::Error;

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use planwright::driver::Agent;
-//! use planwright::model::Offline;
+//! use planwright_offline::Offline;
 //! use planwright::tool::FnTool;
 //! use planwright::contract::{ToolContract, ToolEffect};
 //! use planwright::agents;
@@ -35,16 +35,12 @@
 //! 1. [`spec`]: every choice an agent may make, as data.
 //! 2. [`machine`]: the rules; [`agents`]: the shipped specs.
 //! 3. [`prompt`]: the words.
-//! 4. [`journal`]: records, stores, fixtures, drift.
-//! 5. [`driver`]: the loop, and the ports to the world.
-//! 6. [`model`] and [`tool`]: the doors.
-//! 7. the command line.
+//! 4. [`ports`]: what the driver asks of the world: models, tools, people, observers.
+//! 5. [`journal`]: records, stores, fixtures, drift.
+//! 6. [`driver`]: the loop.
 //!
-//! # Features
-//!
-//! All are on by default. `http`: the OpenAI-compatible model, `wiki`, `lookup`, `search`. `calc`:
-//! the calculator. `docs`: full-text search over a folder. `cli`: the command-line program. Without
-//! any of them the crate has no network, database or command-line code in its dependency tree.
+//! Models that speak to servers, tools, the SQLite store, the offline model and the program are crates of
+//! their own around this one: there is no network, database or command line in its dependency tree.
 
 #![forbid(unsafe_code)]
 
@@ -56,15 +52,11 @@ pub mod machine;
 
 pub mod prompt;
 
+pub mod ports;
+
 pub mod journal;
 
 pub mod driver;
-
-pub mod model;
-pub mod tool;
-
-#[cfg(feature = "cli")]
-pub mod cli;
 
 /// The README's examples, compiled and run with the other doctests.
 #[cfg(doctest)]

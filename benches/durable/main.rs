@@ -18,7 +18,8 @@ use std::time::Instant;
 use by_hand::Rows;
 use measured::{Taken, taken};
 use planwright::driver::Threads;
-use planwright::journal::{Durability, SqliteStore, ThreadId, fold};
+use planwright::journal::{Durability, ThreadId, fold};
+use planwright_sqlite::SqliteStore;
 use support::QUESTION;
 use world::World;
 

@@ -6,12 +6,14 @@ use std::time::Instant;
 
 use planwright::agents;
 use planwright::contract::{ToolContract, ToolEffect};
-use planwright::driver::{Agent, Model, ModelError, Threads, TokenSink, token};
-use planwright::journal::{Durability, Order, Query, SqliteStore};
+use planwright::driver::{Agent, Threads, token};
+use planwright::journal::{Durability, Order, Query};
 use planwright::machine::{HumanAnswer, ModelReply};
+use planwright::ports::FnTool;
+use planwright::ports::{Model, ModelError, TokenSink};
 use planwright::prompt::ModelRequest;
 use planwright::spec::{Approval, RoleName};
-use planwright::tool::FnTool;
+use planwright_sqlite::SqliteStore;
 
 use crate::measured::memory;
 use crate::thread;

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::Mutex;
 
-use planwright::driver::{Agent, Model, ModelError, TokenSink};
+use planwright::driver::Agent;
 use planwright::machine::ModelReply;
+use planwright::ports::FnTool;
+use planwright::ports::{Model, ModelError, TokenSink};
 use planwright::prompt::ModelRequest;
 use planwright::spec::RoleName;
-use planwright::tool::FnTool;
 
 use crate::support::{self, Replies};
 

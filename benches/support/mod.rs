@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use planwright::contract::{ToolContract, ToolEffect};
 use planwright::machine::{Effect, EffectId, Event, ModelReply, Step, ToolOutcome};
-use planwright::spec::{RoleName, Rules, Spec};
+use planwright::spec::{CompiledSpec, RoleName, Spec};
 
 pub const QUESTION: &str = "How far is the Moon, and how long does light take to get there?";
 
@@ -93,12 +93,12 @@ pub fn spec() -> Spec {
     spec
 }
 
-pub fn rules() -> Rules {
+pub fn rules() -> CompiledSpec {
     spec().check().expect("the shipped agent with other tools")
 }
 
 /// Moves a run by one event.
-pub fn advance(rules: &Rules, step: Step, event: Event) -> Step {
+pub fn advance(rules: &CompiledSpec, step: Step, event: Event) -> Step {
     planwright::machine::transition(rules, step.state, event).expect("answers what was asked")
 }
 

@@ -9,13 +9,13 @@
 pub mod answer;
 pub mod calls;
 mod canonical;
+mod compat;
 pub mod decision;
 pub mod intake;
-mod legible;
-mod mistaken;
 pub mod plan;
 pub mod react;
 pub mod read;
+mod sanitize;
 pub mod schema;
 mod source;
 pub mod tool;
@@ -26,11 +26,11 @@ pub use calls::AskedCall;
 pub use canonical::canonical;
 pub use decision::{Action, Collaboration, Decision};
 pub use intake::{Confidence, Intent, IntentForm, PreviousContext, Scope};
-pub use legible::{is_legible, legible};
 pub use plan::{
     FINAL_ANSWER, FinalStep, HITL, Plan, PlanContract, PlanSays, PlanShape, PlanStep, ReadPlan, StepField,
 };
 pub use read::ContractError;
+pub use sanitize::{is_sanitized, sanitize};
 pub use source::Source;
 pub use tool::{ToolContract, ToolEffect, Trust};
 pub use verdict::{Verdict, VerdictForm};

@@ -36,7 +36,7 @@ impl ContractError {
     }
 
     /// The same error, seen from one level further out.
-    pub(crate) fn under(mut self, outer: &str) -> Self {
+    pub fn under(mut self, outer: &str) -> Self {
         self.path = match self.path.strip_prefix('$') {
             Some(rest) => format!("{outer}{rest}"),
             None => format!("{outer}.{}", self.path),
@@ -45,7 +45,7 @@ impl ContractError {
     }
 
     /// The same error in another place: the head of its path replaced.
-    pub(crate) fn moved(mut self, from: &str, to: &str) -> Self {
+    pub fn moved(mut self, from: &str, to: &str) -> Self {
         if let Some(rest) = self.path.strip_prefix(from) {
             self.path = format!("{to}{rest}");
         }
@@ -62,7 +62,7 @@ impl fmt::Display for ContractError {
 impl std::error::Error for ContractError {}
 
 /// Refuses a reply that is over the size limit, unread.
-pub(crate) fn within(text: &str, max_bytes: usize) -> Result<(), ContractError> {
+pub fn within(text: &str, max_bytes: usize) -> Result<(), ContractError> {
     if text.len() <= max_bytes {
         return Ok(());
     }
@@ -72,7 +72,7 @@ pub(crate) fn within(text: &str, max_bytes: usize) -> Result<(), ContractError> 
 
 /// What a reply says: without the white space around it, and without the thoughts that reasoning
 /// models put in front (`<think>…</think>`).
-pub(crate) fn spoken(text: &str) -> &str {
+pub fn spoken(text: &str) -> &str {
     let text = text.trim_start_matches('\u{feff}').trim();
     let thought = text.strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
     thought.map_or(text, |(_, said)| said.trim())
@@ -147,7 +147,7 @@ fn no_object(text: &str) -> ContractError {
 }
 
 /// The first `max` characters of a text, with an ellipsis where something was left off.
-pub(crate) fn excerpt(text: &str, max: usize) -> String {
+pub fn excerpt(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -102,7 +102,7 @@ fn texts(value: &Value) -> Option<Vec<&str>> {
 
 /// A small value that conforms to a schema, where a simple one does: exploring feeds it as a tool's
 /// input.
-pub(crate) fn sample(schema: &Value) -> Value {
+pub fn sample(schema: &Value) -> Value {
     let first = |keyword: &str| schema.get(keyword).and_then(Value::as_array).and_then(|list| list.first());
     if let Some(constant) = schema.get("const") {
         return constant.clone();

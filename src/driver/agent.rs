@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::job::Job;
 use super::live::World;
-use super::observer::{Nobody, Observer};
 use super::resume::Resume;
 use super::run::{Run, Stopped};
 use super::stream::Stream;
 use crate::journal::{Fixture, Journal, Record};
 use crate::machine::{HumanAnswer, Input};
-use crate::spec::{Doer, RoleName, Rules};
+use crate::ports::{Nobody, Observer};
+use crate::spec::{CompiledSpec, Doer, RoleName};
 
 /// An agent that can run, resume and replay. Cheap to clone; every run has its own state.
 ///
@@ -34,13 +34,13 @@ use crate::spec::{Doer, RoleName, Rules};
 /// ```
 #[derive(Clone)]
 pub struct Agent {
-    pub(super) rules: Arc<Rules>,
+    pub(super) rules: Arc<CompiledSpec>,
     pub(super) world: Arc<World>,
 }
 
 impl Agent {
     /// The rules it runs under.
-    pub fn rules(&self) -> &Rules {
+    pub fn rules(&self) -> &CompiledSpec {
         &self.rules
     }
 
@@ -211,7 +211,7 @@ impl Agent {
     }
 
     /// What the agent lacks, each once.
-    fn lacks<'r>(&self, rules: &'r Rules, lacks: &mut Lacks<'r>) {
+    fn lacks<'r>(&self, rules: &'r CompiledSpec, lacks: &mut Lacks<'r>) {
         let world = &self.world;
         let mut needs = |role: RoleName| {
             let silence = world.model.is_none() && !world.models.contains_key(&role);

@@ -10,7 +10,7 @@ use crate::contract::canonical;
 use crate::journal::{Folded, Record, asks, fold, in_doubt};
 use crate::machine::{Effect, EffectId, Event, State, awaited};
 use crate::prompt;
-use crate::spec::Rules;
+use crate::spec::CompiledSpec;
 
 /// What a person says of a write that may or may not have happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Token {
 }
 
 /// The token of a question that a run waits with.
-pub(super) fn of_question(run: &str, rules: &Rules, state: &State, id: EffectId) -> Option<Token> {
+pub(super) fn of_question(run: &str, rules: &CompiledSpec, state: &State, id: EffectId) -> Option<Token> {
     let effect = awaited(rules, state, id)?;
     let Effect::AskHuman { .. } = effect else { return None };
     Some(Token::over(run, id, &prompt::subject(rules, state, effect)?))

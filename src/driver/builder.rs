@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::agent::Agent;
 use super::clock::{Clock, Sleeper};
 use super::live::{Registered, World};
-use super::ports::{Human, Model, Secret, Tool};
 use super::redact::Redactor;
 #[cfg(doc)]
 use super::run::{Run, Stopped};
 #[cfg(doc)]
 use crate::contract::ToolContract;
+use crate::ports::{Human, Model, Secret, Tool};
 use crate::spec::{RoleName, Spec, SpecError};
 
 impl Agent {
@@ -111,7 +111,7 @@ impl AgentBuilder {
     ///
     /// # Errors
     /// What [`Spec::check`] refuses; and, where there is a model to ask, a `max_cost` without a
-    /// [price](crate::spec::Rules::check_prices).
+    /// [price](crate::spec::CompiledSpec::check_prices).
     pub fn build(mut self) -> Result<Agent, SpecError> {
         self.world.redactor = Redactor::new(self.secrets);
         self.world.leak = self.world.redactor.found_in(&self.spec);

@@ -7,16 +7,16 @@
 use std::sync::Arc;
 
 use super::agent::Agent;
-use super::observer::Observer;
-use super::ports::Unanswered;
 use super::prepare::{Prepared, Request};
 use super::replay::Playback;
 use super::run::{Interrupted, Waiting};
-use super::side::{Performed, Side};
 use super::stop::Sitting;
+use super::workers::{Performed, Side};
 use crate::journal::{Drift, Journal, JournalError, Record, Unknown};
 use crate::machine::{EffectId, Effects, Event, State};
-use crate::spec::Rules;
+use crate::ports::Observer;
+use crate::ports::Unanswered;
+use crate::spec::CompiledSpec;
 
 /// Why the loop stops before the end.
 pub(super) enum Halt {
@@ -62,7 +62,7 @@ impl From<Performed> for Next {
 /// One run under way.
 pub(super) struct Drive<'a> {
     pub agent: &'a Agent,
-    pub rules: &'a Rules,
+    pub rules: &'a CompiledSpec,
     pub run: String,
     pub journal: &'a mut dyn Journal,
     /// The index of the next record.

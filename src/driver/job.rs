@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use super::agent::Agent;
 use super::drive::{Drive, Followed, Halt};
-use super::observer::{Nobody, Observer};
 use super::record::{RecordMode, save};
 use super::replay::Playback;
 use super::run::{Interrupted, Run, Stopped};
@@ -15,6 +14,7 @@ use super::stop::{CancelToken, Sitting};
 use crate::journal::chance::chance;
 use crate::journal::{Fixture, Header, JOURNAL_FORMAT, Journal, MemoryJournal, Record};
 use crate::machine::{Input, Step, start};
+use crate::ports::{Nobody, Observer};
 use crate::spec::Digest;
 
 /// A run to be configured and run.

@@ -10,13 +10,13 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::clock::{Clock, RealTime, Sleeper, SystemClock};
-use super::ports::{
-    Cause, Human, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput, Unanswered,
-};
 use super::prepare::{Prepared, Request};
 use super::redact::Redactor;
 use crate::contract::{ToolContract, ToolEffect};
 use crate::machine::{EffectId, Event, ToolOutcome};
+use crate::ports::{
+    Cause, Human, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput, Unanswered,
+};
 use crate::spec::RoleName;
 
 /// The models and tools of an agent, and whoever else answers it.

@@ -11,47 +11,40 @@
 mod agent;
 mod approval;
 mod builder;
+mod cache;
 mod clock;
 mod drive;
+mod human_input;
 mod job;
 mod live;
-mod observer;
 mod person;
-mod ports;
 mod prepare;
 mod progress;
 mod prune;
 mod record;
+mod recorder;
 mod redact;
 mod replay;
 mod resume;
 mod run;
-mod said;
 mod show;
-mod side;
 mod stop;
 mod stream;
 mod thread;
 mod threads;
 mod tokens;
-mod written;
+mod workers;
 
 pub use agent::Agent;
 pub use approval::{Settlement, token};
 pub use builder::AgentBuilder;
+pub use cache::Cached;
 pub use clock::{Clock, Sleeper, SystemClock, now, time_for};
 pub use job::Job;
-pub use observer::{Observer, Signal};
-pub use ports::{
-    Cause, Human, Model, ModelError, Question, Secret, TokenSink, Tool, ToolCall, ToolError, ToolOutput,
-    Unanswered,
-};
 pub use progress::{Progress, ProgressKind, Reporter};
 pub use prune::Prune;
 pub use record::RecordMode;
-pub(crate) use redact::Redactor;
-#[cfg(feature = "http")]
-pub(crate) use redact::redact;
+pub use redact::{Redactor, redact};
 pub use resume::{Changed, Resume, open_question};
 pub use run::{Interrupted, Run, Stopped, Waiting};
 pub use stop::CancelToken;

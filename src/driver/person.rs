@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use super::approval::{self, Token};
 use super::drive::{Drive, Next};
-use super::ports::Question;
 use super::prepare::{Prepared, Request};
 use super::run::Waiting;
 use crate::journal::asks;
 use crate::machine::{Effect, EffectId, Event, State, local, outstanding};
+use crate::ports::Question;
 
 /// How often one question is put again because the answer was refused.
 const MOST_REFUSED: u32 = 3;

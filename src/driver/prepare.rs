@@ -8,7 +8,7 @@ use crate::contract::ToolContract;
 use crate::journal::{human_digest, tool_digest, wait_digest};
 use crate::machine::{Effect, EffectId, State};
 use crate::prompt::{self, ModelRequest};
-use crate::spec::{Digest, RoleName, Rules};
+use crate::spec::{CompiledSpec, Digest, RoleName};
 
 /// An effect, ready to be performed.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) enum Request<'r> {
 
 impl<'r> Prepared<'r> {
     /// Renders the request of an effect.
-    pub fn of(rules: &'r Rules, state: &State, effect: Effect) -> Self {
+    pub fn of(rules: &'r CompiledSpec, state: &State, effect: Effect) -> Self {
         let rule = "the machine asks only for what the state holds";
         let asked = prompt::asked(rules, state, effect).expect(rule);
         let (digest, request) = match effect {

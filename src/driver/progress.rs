@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::observer::{Observer, Signal};
 use super::run::{Run, Stopped};
 use crate::machine::TraceLine;
+use crate::ports::{Observer, Signal};
 use crate::spec::RoleName;
 
 /// What kind of thing happened.

@@ -1,14 +1,14 @@
 //! Prune: deletes what has ended long ago.
 
 use super::threads::Threads;
-use crate::journal::{Claim, JournalErrorKind, Listed, Query, Standing, StoreError};
+use crate::journal::{Claim, JournalErrorKind, Listed, Query, RunStatus, StoreError};
 
 /// Which threads are pruned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prune {
     /// Those last written to before this, in milliseconds since 1970.
     pub before: u64,
-    /// How they have ended: words of [`Standing::status`]. What has not ended is never pruned.
+    /// How they have ended: words of [`RunStatus::status`]. What has not ended is never pruned.
     pub statuses: Vec<String>,
     /// Whether they are looked at only, and none is deleted.
     pub dry_run: bool,
@@ -22,7 +22,7 @@ impl Prune {
     }
 
     /// Whether this is how a thread stands that is meant.
-    fn means(&self, standing: &Standing) -> bool {
+    fn means(&self, standing: &RunStatus) -> bool {
         standing.has_ended() && self.statuses.iter().any(|status| status == standing.status())
     }
 }
@@ -75,7 +75,7 @@ impl Threads {
             return Ok(false);
         }
         match self.folded(&listed.thread, None) {
-            Ok(folded) => Ok(what.means(&Standing::of(&folded))),
+            Ok(folded) => Ok(what.means(&RunStatus::of(&folded))),
             Err(StoreError::Journal(error)) if error.kind() == JournalErrorKind::Io => Err(error.into()),
             // What does not read has not ended.
             Err(_) => Ok(false),

@@ -7,9 +7,9 @@ mod records;
 use serde_json::Value;
 
 use crate::contract::{PlanStep, Source};
-use crate::driver::Secret;
 use crate::journal::first_difference;
 use crate::machine::{Event, Finding, HumanAnswer, Input, Turn};
+use crate::ports::Secret;
 use crate::spec::Spec;
 use escaped::without_escaped;
 
@@ -21,16 +21,16 @@ pub(super) const REDACTED: &str = "[redacted]";
 const SHORTEST: usize = 8;
 
 /// The same for [`redact`].
-#[cfg(feature = "http")]
 const SHORTEST_THERE: usize = 4;
 
 /// Replaces the values of configured keys.
 #[derive(Clone, Default)]
-pub(crate) struct Redactor {
+pub struct Redactor {
     values: Vec<String>,
 }
 
 impl Redactor {
+    /// A redactor for these keys.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
         let mut values = Vec::new();
         for secret in secrets {
@@ -205,8 +205,7 @@ impl Redactor {
 /// A text without the values of these keys, plain or as JSON writes them. A text that broke off
 /// amid a key loses that piece too. For the doors that speak HTTP: what a server said there is theirs
 /// alone, so shorter keys than those of [`Redactor`] are replaced as well.
-#[cfg(feature = "http")]
-pub(crate) fn redact<'a>(text: &'a str, secrets: &[Secret]) -> std::borrow::Cow<'a, str> {
+pub fn redact<'a>(text: &'a str, secrets: &[Secret]) -> std::borrow::Cow<'a, str> {
     use std::borrow::Cow;
     let mut clean = Cow::Borrowed(text);
     for secret in secrets {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::prepare::{Prepared, Request};
 use crate::journal::{Drift, Exchange, Fixture, Frame, Outcome, first_difference};
 use crate::machine::{EffectId, EffectKind, Event, PhaseName, State, TraceLine};
-use crate::spec::{Digest, Rules};
+use crate::spec::{CompiledSpec, Digest};
 
 /// A fixture being played.
 pub(super) struct Playback {
@@ -150,7 +150,7 @@ impl Playback {
     }
 
     /// How the whole replay differs from the recording.
-    pub fn drifts(&self, rules: &Rules, state: &State, parallel: bool) -> Vec<Drift> {
+    pub fn drifts(&self, rules: &CompiledSpec, state: &State, parallel: bool) -> Vec<Drift> {
         let mut drifts: Vec<Drift> = self.trace_drift(&state.task.trace, true).into_iter().collect();
         if drifts.is_empty() {
             drifts.extend(self.outcome_drift(rules, state));
@@ -182,7 +182,7 @@ impl Playback {
         })
     }
 
-    fn outcome_drift(&self, rules: &Rules, state: &State) -> Option<Drift> {
+    fn outcome_drift(&self, rules: &CompiledSpec, state: &State) -> Option<Drift> {
         let now = Outcome::of(rules, state)?;
         // A recording that was interrupted has no ending to compare with.
         if matches!(self.fixture.outcome, Outcome::Interrupted(_)) || now == self.fixture.outcome {

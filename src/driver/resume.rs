@@ -9,18 +9,18 @@ use std::sync::Arc;
 use super::agent::Agent;
 use super::approval::{self, Settlement, Token};
 use super::drive::{Drive, Halt};
+use super::human_input::{Said, unknown};
 use super::job::conclude;
-use super::observer::{Nobody, Observer, Signal};
 use super::prepare::{Prepared, Request};
 use super::run::{Run, Stopped, Waiting};
-use super::said::{Said, unknown};
 use super::stop::{CancelToken, Sitting};
 use crate::journal::{
-    Folded, Header, Journal, Record, Standing, Unknown, altered, doubts, first_difference, fold, fold_under,
+    Folded, Header, Journal, Record, RunStatus, Unknown, altered, doubts, first_difference, fold, fold_under,
     in_doubt, is_once,
 };
 use crate::machine::{Effect, Effects, Event, HumanAnswer, State, admit, outstanding, transition};
-use crate::spec::{Rules, Spec};
+use crate::ports::{Nobody, Observer, Signal};
+use crate::spec::{CompiledSpec, Spec};
 
 /// Which rules a run goes on under where the agent's are not those it began with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -179,7 +179,7 @@ impl<'a> Resume<'a> {
         // that this one may be.
         match in_doubt(&folded).filter(|_| in_doubt(&adopted).is_none()) {
             Some((effect, tool)) => Err(Stopped::InDoubt { effect, tool }),
-            None => Ok((adopted, vec![Record::Rules(now)])),
+            None => Ok((adopted, vec![Record::SpecChanged(now)])),
         }
     }
 
@@ -225,13 +225,13 @@ pub(super) fn cancel(journal: &mut dyn Journal, reason: String) -> Result<State,
     let mut records: Vec<Record> = left.iter().map(unknown).collect();
     records.push(Record::Happened(event.clone()));
     let step = transition(&folded.rules, folded.state, event).expect("admitted above");
-    let standing = Standing::at(&folded.rules, &step.state, |_| None).leaving(&left);
+    let standing = RunStatus::at(&folded.rules, &step.state, |_| None).leaving(&left);
     journal.conclude(folded.len, records, &standing)?;
     Ok(step.state)
 }
 
 /// The question that a run of this id waits with, where a person has to answer.
-pub fn open_question(run: &str, rules: &Rules, state: &State) -> Option<Waiting> {
+pub fn open_question(run: &str, rules: &CompiledSpec, state: &State) -> Option<Waiting> {
     let of = |effect: Effect| match Prepared::of(rules, state, effect) {
         Prepared { id, request: Request::Human { step, question }, .. } => {
             let token = approval::of_question(run, rules, state, id).map(Token::into_text)?;

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use super::agent::Agent;
-use super::ports::Unanswered;
 use crate::journal::{
     Drift, Fixture, FixtureError, JournalError, MemoryJournal, Outcome, Record, StoreError,
 };
 use crate::machine::{Counters, EffectId, HumanAnswer, PlanView, RunError, State, TraceLine};
+use crate::ports::Unanswered;
 
 /// A run that reached DONE or ERROR, or waits for a person.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ impl Run {
     /// [`Stopped::NotWaiting`], [`Stopped::Refused`] where the answer does not fit, and whatever else
     /// stops a run.
     pub fn respond(&self, agent: &Agent, answer: HumanAnswer) -> Result<Run, Stopped> {
-        self.respond_with(agent, answer, &super::observer::Nobody, super::CancelToken::new())
+        self.respond_with(agent, answer, &crate::ports::Nobody, super::CancelToken::new())
     }
 
     /// The same, watched and for somebody who may stop it.
@@ -109,7 +109,7 @@ impl Run {
         &self,
         agent: &Agent,
         answer: HumanAnswer,
-        observer: &dyn super::Observer,
+        observer: &dyn crate::ports::Observer,
         cancel: super::CancelToken,
     ) -> Result<Run, Stopped> {
         if !self.is_waiting() {

@@ -1,9 +1,9 @@
 //! What an observer is told of an answer.
 
 use super::drive::Drive;
-use super::observer::Signal;
 use super::prepare::{Prepared, Request};
 use crate::machine::{EffectId, EffectKind, Event, PhaseName, Place, Step, StepRun, ToolOutcome};
+use crate::ports::Signal;
 
 /// What is known of an answer before the machine has taken it.
 pub(super) struct Answered {

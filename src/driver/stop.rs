@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::machine::Event;
-use crate::spec::Rules;
+use crate::spec::CompiledSpec;
 
 /// Stops runs from another thread. The run ends as `CANCELLED` at its next answer.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +38,7 @@ pub(super) struct Sitting {
 
 impl Sitting {
     /// Begins now.
-    pub fn new(rules: &Rules, cancel: CancelToken) -> Self {
+    pub fn new(rules: &CompiledSpec, cancel: CancelToken) -> Self {
         let deadline = Duration::from_secs(u64::from(rules.spec().limits.deadline_seconds));
         Sitting { cancel, began: Instant::now(), deadline, paused: AtomicU64::new(0) }
     }

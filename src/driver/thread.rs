@@ -3,10 +3,10 @@
 //! **Invariant:** what is remembered is bounded, in turns and in bytes.
 
 use super::agent::{Agent, asked};
-use super::observer::{Nobody, Observer};
 use super::run::{Run, Stopped, Waiting};
 use super::stop::CancelToken;
 use crate::machine::{HumanAnswer, Input, Speaker, Turn};
+use crate::ports::{Nobody, Observer};
 use crate::spec::Memory;
 
 /// Most turns, question and answer together, that a thread remembers. The oldest go first.

@@ -1,11 +1,11 @@
 //! Tokens: performs an effect on the loop's own thread and shows the answer as it is written.
 
 use super::drive::Drive;
-use super::observer::Signal;
-use super::ports::Unanswered;
 use super::prepare::{Prepared, Request};
 use crate::contract::AnswerForm;
 use crate::machine::Event;
+use crate::ports::Signal;
+use crate::ports::Unanswered;
 use crate::spec::{RoleName, Validate, ValidateAt};
 
 impl Drive<'_> {

@@ -4,11 +4,11 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// A number that is another at every call. The standard library's hash keys are the one source of chance
 /// that needs no further crate; nothing that guards something may rest on it.
-pub(crate) fn chance() -> u64 {
+pub fn chance() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
 /// A name that is given once: `<process id>-<16 random digits>`.
-pub(crate) fn unique() -> String {
+pub fn unique() -> String {
     format!("{}-{:016x}", std::process::id(), chance())
 }

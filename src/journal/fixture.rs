@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Exchange;
 use crate::machine::{Input, PhaseName, RunError, State, TraceLine, outstanding, waits_for_a_person};
-use crate::spec::{RequestFrame, Rules, Spec};
+use crate::spec::{CompiledSpec, RequestFrame, Spec};
 
 /// Largest fixture that is read, in bytes.
 const MAX_BYTES: u64 = 256 << 20;
@@ -61,7 +61,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// How a state has ended, or for whom it waits; `None` where it goes on by itself.
-    pub fn of(rules: &Rules, state: &State) -> Option<Self> {
+    pub fn of(rules: &CompiledSpec, state: &State) -> Option<Self> {
         if let Some(ended) = Outcome::ended(state) {
             return Some(ended);
         }
@@ -125,7 +125,8 @@ pub struct FixtureError {
 }
 
 impl FixtureError {
-    pub(crate) fn at(path: &Path, problem: impl Into<String>) -> Self {
+    /// A problem with the fixture at this path.
+    pub fn at(path: &Path, problem: impl Into<String>) -> Self {
         FixtureError { path: path.to_owned(), problem: problem.into() }
     }
 }

@@ -11,18 +11,18 @@
 //!
 //! **Invariant:** a record, once appended, is never changed.
 
-pub(crate) mod chance;
+pub mod chance;
 mod coverage;
 mod drift;
 mod durability;
 mod exchange;
-mod file;
+pub mod file;
 mod fixture;
-pub(crate) mod private;
+pub mod private;
 mod record;
 mod render;
-mod seal;
-mod standing;
+mod run_status;
+pub mod seal;
 mod store;
 mod threads;
 mod verify;
@@ -32,12 +32,13 @@ pub use durability::Durability;
 pub use exchange::{Exchange, ModelAnswer, ToolAnswer, human_digest, tool_digest, wait_digest};
 pub use file::{FileIo, FileJournal};
 pub use fixture::{Fixture, FixtureError, Frame, Outcome};
-pub use record::{Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, Unknown, Word, fold, fold_under};
-pub use standing::{Standing, altered, asks, doubts, in_doubt, is_once};
+pub use record::{
+    Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, Resolution, Unknown, fold, fold_under,
+};
+pub use run_status::{RunStatus, altered, asks, doubts, in_doubt, is_once};
 pub use store::{Journal, JournalError, JournalErrorKind, MemoryJournal};
-#[cfg(feature = "sqlite")]
-pub use threads::SqliteStore;
 pub use threads::{
-    Claim, Cursor, Lease, LinesStore, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId,
+    Claim, Cursor, Lease, LinesStore, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId, begin,
+    begun_with, belongs, fenced, now, title, waits,
 };
 pub use verify::{Divergence, diverges};

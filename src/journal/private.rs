@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 /// Options to open a file that, where it is made, is its owner's alone.
-pub(crate) fn options() -> OpenOptions {
+pub fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -15,7 +15,7 @@ pub(crate) fn options() -> OpenOptions {
 }
 
 /// Makes a folder, and those on the way to it, where there are none.
-pub(crate) fn folder(path: &Path) -> io::Result<()> {
+pub fn folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -23,6 +23,6 @@ pub(crate) fn folder(path: &Path) -> io::Result<()> {
 }
 
 /// Writes a file anew, in the place of what was there.
-pub(crate) fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+pub fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     io::Write::write_all(&mut options().write(true).create(true).truncate(true).open(path)?, text)
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{JournalError, is_once};
 use crate::machine::{EffectId, Event, Input, State, start, transition};
-use crate::spec::{Digest, Rules, Spec};
+use crate::spec::{CompiledSpec, Digest, Spec};
 
 /// The version of the record format that this crate writes and reads.
 ///
@@ -41,17 +41,18 @@ pub enum Record {
         /// The effect.
         effect: EffectId,
         /// What they said.
-        word: Word,
+        word: Resolution,
     },
     /// The rules were changed on purpose: from here on the whole run, from its start, is read under
     /// these.
-    Rules(Arc<Spec>),
+    #[serde(rename = "rules")]
+    SpecChanged(Arc<Spec>),
 }
 
 /// What a person says of a write that may or may not have happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
+pub enum Resolution {
     /// It happened. What came of it is the record that follows.
     Happened,
     /// It did not; it is to be done.
@@ -138,7 +139,7 @@ pub struct Folded {
     /// The name of the model that it began with.
     pub model: String,
     /// The rules it runs under.
-    pub rules: Rules,
+    pub rules: CompiledSpec,
     /// Where it is.
     pub state: State,
     /// What was requested and not answered, in the order of asking.
@@ -168,9 +169,9 @@ pub fn fold(records: impl IntoIterator<Item = Record>) -> Result<Folded, Journal
 }
 
 /// The spec that a journal is read under: the last that it names.
-pub(crate) fn spec<'r>(header: &'r Header, records: &'r [Record]) -> &'r Arc<Spec> {
+pub fn spec<'r>(header: &'r Header, records: &'r [Record]) -> &'r Arc<Spec> {
     let changed = records.iter().rev().find_map(|record| match record {
-        Record::Rules(spec) => Some(spec),
+        Record::SpecChanged(spec) => Some(spec),
         _ => None,
     });
     changed.unwrap_or(&header.spec)
@@ -180,7 +181,7 @@ pub(crate) fn spec<'r>(header: &'r Header, records: &'r [Record]) -> &'r Arc<Spe
 ///
 /// # Errors
 /// Where there is none, or another format's.
-pub(crate) fn header(records: &[Record]) -> Result<&Header, JournalError> {
+pub fn header(records: &[Record]) -> Result<&Header, JournalError> {
     let header = match records.first() {
         Some(Record::Header(header)) => header,
         Some(_) => return Err(JournalError::at(0, "expected a header, found another record")),
@@ -212,16 +213,16 @@ pub fn fold_under(spec: Spec, header: Header, records: Vec<Record>) -> Result<Fo
                     None => pending.push(Pending { effect, index: len, digest, at }),
                 }
             }
-            Record::Settled { effect, word: Word::DidNotHappen } => {
+            Record::Settled { effect, word: Resolution::DidNotHappen } => {
                 pending.retain(|asked| asked.effect != effect);
                 unknown.retain(|left| left.effect != effect);
             }
-            Record::Settled { effect, word: Word::Unknown } => {
+            Record::Settled { effect, word: Resolution::Unknown } => {
                 unknown.retain(|left| left.effect != effect);
                 let tool = is_once(&rules, &state, effect);
                 unknown.extend(tool.map(|tool| Unknown { effect, tool }));
             }
-            Record::Settled { word: Word::Happened, .. } | Record::Rules(_) => {}
+            Record::Settled { word: Resolution::Happened, .. } | Record::SpecChanged(_) => {}
             Record::Answered(event) | Record::Happened(event) => {
                 if let Some(effect) = event.effect() {
                     pending.retain(|asked| asked.effect != effect);

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::machine::{Effect, EffectId, Event, State, awaited, start, transition};
 use crate::prompt::{self, Message};
-use crate::spec::{Digest, Rules, Spec};
+use crate::spec::{CompiledSpec, Digest, Spec};
 
 /// A request as it was rendered, waiting for its answer.
 enum Asked {
@@ -45,7 +45,7 @@ impl Fixture {
                     asked.insert(*effect, request);
                     continue;
                 }
-                Record::Settled { .. } | Record::Rules(_) => continue,
+                Record::Settled { .. } | Record::SpecChanged(_) => continue,
                 Record::Answered(event) | Record::Happened(event) => event,
             };
             let request = event.effect().and_then(|effect| asked.remove(&effect));
@@ -64,7 +64,7 @@ impl Fixture {
     }
 }
 
-fn ask(rules: &Rules, state: &State, id: EffectId, fixture: &mut Fixture) -> Option<Asked> {
+fn ask(rules: &CompiledSpec, state: &State, id: EffectId, fixture: &mut Fixture) -> Option<Asked> {
     let effect = awaited(rules, state, id)?;
     Some(match effect {
         Effect::AskModel { .. } => {

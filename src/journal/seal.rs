@@ -6,7 +6,7 @@ use crate::spec::Digest;
 
 /// The seal of what was written so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seal(Digest);
+pub struct Seal(Digest);
 
 impl Seal {
     /// Bytes of a seal as it is written in a line.
@@ -23,13 +23,11 @@ impl Seal {
     }
 
     /// As it was kept where bytes are.
-    #[cfg(feature = "sqlite")]
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         Some(Seal(Digest::of_bytes(bytes.try_into().ok()?)))
     }
 
     /// As it is kept where bytes are.
-    #[cfg(feature = "sqlite")]
     pub fn bytes(&self) -> &[u8] {
         self.0.bytes()
     }
@@ -44,7 +42,7 @@ impl Seal {
 ///
 /// # Errors
 /// Where it has none; names the record.
-pub(super) fn written(index: u64, record: &Record) -> Result<Vec<u8>, JournalError> {
+pub fn written(index: u64, record: &Record) -> Result<Vec<u8>, JournalError> {
     // Most records are of this size: a buffer that grows is copied at every step.
     let mut text = Vec::with_capacity(512);
     serde_json::to_writer(&mut text, record).map_err(|error| JournalError::at(index, error.to_string()))?;
@@ -55,12 +53,12 @@ pub(super) fn written(index: u64, record: &Record) -> Result<Vec<u8>, JournalErr
 ///
 /// # Errors
 /// Where the text is no record of this version.
-pub(super) fn read(text: &[u8]) -> Result<Record, String> {
+pub fn read(text: &[u8]) -> Result<Record, String> {
     serde_json::from_slice(text).map_err(|error| format!("does not read as a journal record: {error}"))
 }
 
 /// The format that a header says it is of, however the rest of it reads.
-pub(super) fn format(text: &[u8]) -> Option<u32> {
+pub fn format(text: &[u8]) -> Option<u32> {
     #[derive(serde::Deserialize)]
     struct Says {
         format: u32,

@@ -1,7 +1,7 @@
 //! Where the records of one run go.
 
 use super::Record;
-use super::standing::Standing;
+use super::run_status::RunStatus;
 
 /// A journal that one run is written to. Appending costs the same for the thousandth record as for
 /// the first.
@@ -27,7 +27,7 @@ pub trait Journal {
     ///
     /// # Errors
     /// Where it cannot be written.
-    fn stands(&mut self, _index: u64, _standing: &Standing) -> Result<(), JournalError> {
+    fn stands(&mut self, _index: u64, _standing: &RunStatus) -> Result<(), JournalError> {
         Ok(())
     }
 
@@ -39,7 +39,7 @@ pub trait Journal {
         &mut self,
         index: u64,
         records: Vec<Record>,
-        standing: &Standing,
+        standing: &RunStatus,
     ) -> Result<(), JournalError> {
         let after = index + records.len() as u64;
         self.append(index, records)?;
@@ -82,31 +82,34 @@ impl JournalError {
     }
 
     /// An error at a named place.
-    pub(crate) fn named(place: impl Into<String>, problem: impl Into<String>) -> Self {
+    pub fn named(place: impl Into<String>, problem: impl Into<String>) -> Self {
         JournalError { kind: JournalErrorKind::Damaged, place: place.into(), problem: problem.into() }
     }
 
     /// The same, of another kind.
-    pub(crate) fn of(self, kind: JournalErrorKind) -> Self {
+    pub fn of(self, kind: JournalErrorKind) -> Self {
         JournalError { kind, ..self }
     }
 
     /// The same, at a place that is named before its own.
-    pub(crate) fn within(self, place: impl std::fmt::Display) -> Self {
+    pub fn within(self, place: impl std::fmt::Display) -> Self {
         JournalError { place: format!("{place}: {}", self.place), ..self }
     }
 
-    pub(super) fn stale(index: u64, len: u64) -> Self {
+    /// Another writer was here: expected to append at `index`, found `len` records.
+    pub fn stale(index: u64, len: u64) -> Self {
         let problem = format!("another writer was here: the journal has {len} records");
         JournalError::at(index, problem).of(JournalErrorKind::Stale)
     }
 
-    pub(super) fn format(found: u32) -> Self {
+    /// The journal is of another format than [`JOURNAL_FORMAT`](super::JOURNAL_FORMAT).
+    pub fn format(found: u32) -> Self {
         let problem = format!("expected journal format {}, found {found}", super::JOURNAL_FORMAT);
         JournalError::at(0, problem).of(JournalErrorKind::Format)
     }
 
-    pub(crate) fn io(place: impl std::fmt::Display, what: &str, error: &dyn std::fmt::Display) -> Self {
+    /// The system failed at this place.
+    pub fn io(place: impl std::fmt::Display, what: &str, error: &dyn std::fmt::Display) -> Self {
         JournalError::named(place.to_string(), format!("{what}: {error}")).of(JournalErrorKind::Io)
     }
 

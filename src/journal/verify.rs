@@ -7,7 +7,7 @@ use super::record::{header, spec};
 use super::{Difference, JournalError, Record, human_digest, tool_digest, wait_digest};
 use crate::machine::{Effect, EffectId, State, awaited, outstanding, start, transition};
 use crate::prompt;
-use crate::spec::{Digest, Rules, Spec};
+use crate::spec::{CompiledSpec, Digest, Spec};
 
 /// The first place where a stored run would now take another path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,13 +62,13 @@ pub fn diverges(
     let rules = under.unwrap_or_else(|| spec(header, records)).clone().check();
     let rules = rules.map_err(|error| JournalError::at(0, format!("spec: {error}")))?;
     // What was asked under rules that were changed later says nothing of these.
-    let changed = records.iter().rposition(|record| matches!(record, Record::Rules(_))).unwrap_or(0);
+    let changed = records.iter().rposition(|record| matches!(record, Record::SpecChanged(_))).unwrap_or(0);
     let mut state = start(&rules, header.input.clone()).state;
     let mut asked: Vec<EffectId> = Vec::new();
     for (at, record) in records.iter().enumerate().skip(1) {
         let here = |what: String| Ok(Some(Divergence { record: at as u64, what, difference: None }));
         let event = match record {
-            Record::Header(_) | Record::Settled { .. } | Record::Rules(_) => continue,
+            Record::Header(_) | Record::Settled { .. } | Record::SpecChanged(_) => continue,
             Record::Requested { effect, digest, .. } => {
                 asked.push(*effect);
                 match asks(&rules, &state, *effect) {
@@ -99,7 +99,7 @@ pub fn diverges(
 }
 
 /// Whom an effect asks, and the digest of its request; `None` where the run does not wait for it.
-fn asks(rules: &Rules, state: &State, id: EffectId) -> Option<(String, Digest)> {
+fn asks(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<(String, Digest)> {
     let effect = awaited(rules, state, id)?;
     let whom = prompt::asked(rules, state, effect)?;
     let digest = match effect {
@@ -114,7 +114,7 @@ fn asks(rules: &Rules, state: &State, id: EffectId) -> Option<(String, Digest)> 
     Some((whom, digest))
 }
 
-fn waits(rules: &Rules, state: &State) -> String {
+fn waits(rules: &CompiledSpec, state: &State) -> String {
     let now: Vec<String> = outstanding(rules, state).iter().map(|effect| effect.id().to_string()).collect();
     match now.is_empty() {
         true => format!("now it has ended in {}", state.phase.name()),

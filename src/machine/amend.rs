@@ -5,7 +5,7 @@ use super::budget;
 use super::state::{Progress, StepRun, Task};
 use crate::contract::plan::Before;
 use crate::contract::{Action, Collaboration, Decision, PlanStep};
-use crate::spec::Rules;
+use crate::spec::CompiledSpec;
 
 /// What became of the rest of the plan.
 pub(super) enum Amended {
@@ -19,7 +19,7 @@ pub(super) enum Amended {
 ///
 /// # Errors
 /// Why it cannot be carried out; then nothing has changed.
-pub(super) fn amend(decision: &Decision, task: &mut Task, rules: &Rules) -> Result<Amended, String> {
+pub(super) fn amend(decision: &Decision, task: &mut Task, rules: &CompiledSpec) -> Result<Amended, String> {
     let question = task.query().to_owned();
     let Some(progress) = task.progress.as_mut() else { return Ok(Amended::Nothing) };
     let mut rest = Rest::of(progress);

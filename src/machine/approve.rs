@@ -11,13 +11,13 @@ use super::trace::Concern;
 use super::{budget, plan};
 use crate::contract::plan::{Before, Links};
 use crate::contract::{ContractError, Plan, PlanStep};
-use crate::spec::{Horizon, Planner, Rules};
+use crate::spec::{CompiledSpec, Horizon, Planner};
 
 /// What a plan is called in the trace.
 const PLAN: &str = "plan";
 
 /// Whether the plan that was just accepted needs a person's yes: one of which nothing runs does not.
-pub(super) fn is_due(task: &Task, rules: &Rules) -> bool {
+pub(super) fn is_due(task: &Task, rules: &CompiledSpec) -> bool {
     let planned =
         task.progress.iter().flat_map(|progress| progress.plan.steps.iter().skip(task.first_step()));
     rules.policy().approval.plan && planned.into_iter().any(|step| !step.is_final())
@@ -71,7 +71,11 @@ fn declined(no: No, task: &mut Task, context: &mut Context<'_>) {
 ///
 /// # Errors
 /// The first thing that does not fit, with its JSON path.
-pub(super) fn check_edit(rules: &Rules, state: &State, steps: &[PlanStep]) -> Result<(), ContractError> {
+pub(super) fn check_edit(
+    rules: &CompiledSpec,
+    state: &State,
+    steps: &[PlanStep],
+) -> Result<(), ContractError> {
     let task = &state.task;
     let Some(progress) = &task.progress else {
         return Err(ContractError::at("$", "there is no plan to edit"));
@@ -82,7 +86,7 @@ pub(super) fn check_edit(rules: &Rules, state: &State, steps: &[PlanStep]) -> Re
 }
 
 fn check(
-    rules: &Rules,
+    rules: &CompiledSpec,
     progress: &Progress,
     first: usize,
     steps: &[PlanStep],

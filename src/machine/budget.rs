@@ -1,12 +1,12 @@
 //! Budget: the one place where effects leave the machine, and so where limits are checked.
 
 use super::context::Context;
+use super::dispatch;
 use super::effect_id::EffectId;
 use super::event::Effect;
-use super::start;
 use super::state::{Counters, ErrorCode, StepRun, Task};
 use crate::contract::{ContractError, PlanStep};
-use crate::spec::{Doer, Orchestrate, RoleName, Rules};
+use crate::spec::{CompiledSpec, Doer, Orchestrate, RoleName};
 
 /// Asks the model, or ends the run where it may not ask any more. Returns whether it asked.
 pub(super) fn ask_model(task: &mut Task, context: &mut Context<'_>, id: EffectId, role: RoleName) -> bool {
@@ -66,7 +66,7 @@ struct Need {
 }
 
 impl Need {
-    fn of<'a>(steps: impl Iterator<Item = &'a PlanStep>, rules: &Rules) -> Self {
+    fn of<'a>(steps: impl Iterator<Item = &'a PlanStep>, rules: &CompiledSpec) -> Self {
         let mut need = Need::default();
         let (policy, hitl) = (rules.policy(), rules.plan().shape().hitl);
         let mut decisions: u32 = 0;
@@ -80,7 +80,7 @@ impl Need {
                 continue;
             }
             let most = policy.step_tries.tries;
-            let tries = if most > 1 && start::must_run_alone(planned, rules) { 1 } else { most };
+            let tries = if most > 1 && dispatch::must_run_alone(planned, rules) { 1 } else { most };
             let (models, tools, moves) = match rules.doer(&planned.tool) {
                 None => (0, 1, 1),
                 Some(Doer::Role(_)) => (1, 0, 1),
@@ -108,7 +108,7 @@ impl Need {
 ///
 /// # Errors
 /// Which limit they would go over.
-pub(super) fn leaves_room(spent: &Counters, rules: &Rules, steps: &[PlanStep]) -> Result<(), String> {
+pub(super) fn leaves_room(spent: &Counters, rules: &CompiledSpec, steps: &[PlanStep]) -> Result<(), String> {
     let need = Need::of(steps.iter(), rules);
     let bounds = rules.bounds();
     let kinds = [
@@ -131,7 +131,7 @@ pub(super) fn leaves_room(spent: &Counters, rules: &Rules, steps: &[PlanStep]) -
 /// Which limit they would go over, as a problem of the steps.
 pub(super) fn leaves_room_after_this(
     task: &Task,
-    rules: &Rules,
+    rules: &CompiledSpec,
     steps: &[PlanStep],
 ) -> Result<(), ContractError> {
     let mut spent = task.counters;
@@ -203,7 +203,7 @@ fn may_spend_in_a_row(task: &Task, context: &mut Context<'_>) -> bool {
 }
 
 /// Whether a whole agent may begin a run.
-pub(super) fn may_nest(task: &Task, context: &mut Context<'_>, id: EffectId, inner: &Rules) -> bool {
+pub(super) fn may_nest(task: &Task, context: &mut Context<'_>, id: EffectId, inner: &CompiledSpec) -> bool {
     let bounds = inner.bounds();
     let most = context.rules.bounds().tool_calls;
     let wanted = task.counters.tool_calls.saturating_add(bounds.tool_calls);

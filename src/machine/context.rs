@@ -5,11 +5,11 @@ use super::event::Event;
 use super::route::{Exit, Move, Next, route};
 use super::state::{Asking, ErrorCode, ExecuteStage, Phase, PhaseName, PlanStage, RunError, Task, Writing};
 use super::{Effects, Moves, ending};
-use crate::spec::Rules;
+use crate::spec::CompiledSpec;
 
 /// What one step may use besides the state.
 pub(super) struct Context<'a> {
-    pub rules: &'a Rules,
+    pub rules: &'a CompiledSpec,
     /// The event, until a handler takes it. statig lends handlers `&Event`, and copying every tool
     /// output would be felt.
     pub event: Option<Event>,
@@ -21,7 +21,7 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub fn new(rules: &'a Rules, event: Option<Event>) -> Self {
+    pub fn new(rules: &'a CompiledSpec, event: Option<Event>) -> Self {
         let (effects, moves) = (Effects::new(), Moves::new());
         Context { rules, event, effects, moves, exit: None, error: None }
     }

@@ -8,10 +8,10 @@ use super::route::Exit;
 use super::state::{ErrorCode, Failure, PhaseName, RunError, Task};
 use super::trace::TraceLine;
 use crate::contract::Source;
-use crate::spec::{RoleName, Rules};
+use crate::spec::{CompiledSpec, RoleName};
 
 /// The trace line of a phase in which the run ends.
-pub(super) fn leave_line(task: &mut Task, rules: &Rules, phase: PhaseName, error: Option<&RunError>) {
+pub(super) fn leave_line(task: &mut Task, rules: &CompiledSpec, phase: PhaseName, error: Option<&RunError>) {
     let error = error.map(RunError::to_string);
     if let Some(message) = error.clone() {
         task.failures.push(Failure { phase, draft: task.draft, message });

@@ -11,9 +11,9 @@ use super::route::Exit;
 use super::spending::{self, Spender};
 use super::state::{ErrorCode, ExecuteStage, Feedback, Progress, StepRun, Task};
 use super::trace::{NestedTrace, TraceLine};
-use super::{budget, human, nested, orchestrate, permit, start};
+use super::{budget, dispatch, human, nested, orchestrate, tool_approval};
 use crate::contract::Trust;
-use crate::spec::{Execution, OnFailure, OnStepFailure, Orchestrate, RoleName, Rules};
+use crate::spec::{CompiledSpec, Execution, OnFailure, OnStepFailure, Orchestrate, RoleName};
 
 /// Starts the first steps, if the whole plan is within the limits.
 pub(super) fn enter(stage: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>) {
@@ -30,10 +30,10 @@ pub(super) fn on_event(stage: &mut ExecuteStage, task: &mut Task, context: &mut 
     match effect.kind {
         EffectKind::Orchestrate { .. } => orchestrate::on_event(stage, task, context),
         EffectKind::Human { step, .. } => human::on_event(stage, step, task, context),
-        EffectKind::Permit { step, .. } => permit::on_event(stage, step, task, context),
+        EffectKind::Permit { step, .. } => tool_approval::on_event(stage, step, task, context),
         EffectKind::Wait { step, attempt, .. } => {
             if let Some(Event::TimePassed { .. }) = context.event.take() {
-                start::again(task, context, step, attempt);
+                dispatch::again(task, context, step, attempt);
             }
         }
         EffectKind::Step { step, attempt, .. } => {
@@ -47,7 +47,7 @@ pub(super) fn on_event(stage: &mut ExecuteStage, task: &mut Task, context: &mut 
 }
 
 /// What an answer makes of its step.
-fn outcome(step: u32, attempt: u32, event: Event, task: &mut Task, rules: &Rules) -> Option<StepRun> {
+fn outcome(step: u32, attempt: u32, event: Event, task: &mut Task, rules: &CompiledSpec) -> Option<StepRun> {
     let planned = task.progress.as_ref()?.plan.steps.get(step as usize)?;
     let failed = |said: String| StepRun::Failed { output: said, attempts: attempt, nested: None };
     let instead = |output: String| StepRun::Completed {
@@ -57,7 +57,7 @@ fn outcome(step: u32, attempt: u32, event: Event, task: &mut Task, rules: &Rules
         cached: false,
         nested: None,
     };
-    let fallback = start::member(rules, &planned.tool).and_then(|role| role.on_failure.clone());
+    let fallback = dispatch::member(rules, &planned.tool).and_then(|role| role.on_failure.clone());
     Some(match event {
         Event::ToolReturned { outcome, .. } => {
             if !task.tainted {
@@ -108,7 +108,7 @@ pub(super) fn finished(
     context: &mut Context<'_>,
 ) {
     let failed = matches!(run, StepRun::Failed { .. });
-    if failed && start::tries_again(task, context, step, run.attempts()) {
+    if failed && dispatch::tries_again(task, context, step, run.attempts()) {
         return;
     }
     let Some(progress) = task.progress.as_mut() else { return };
@@ -148,7 +148,7 @@ pub(super) fn advance(stage: &mut ExecuteStage, task: &mut Task, context: &mut C
             break;
         }
         let Some(planned) = progress.plan.steps.get(step as usize) else { break };
-        if let Some(run) = start::without_a_call(progress, step, planned, context.rules) {
+        if let Some(run) = dispatch::without_a_call(progress, step, planned, context.rules) {
             progress.schedule.ready.pop_first();
             progress.finish(step, run);
             continue;
@@ -157,7 +157,7 @@ pub(super) fn advance(stage: &mut ExecuteStage, task: &mut Task, context: &mut C
         let asks_a_person = context.rules.plan().shape().hitl && planned.is_hitl();
         let asks_for_a_permit = context.rules.needs_permit(&planned.tool);
         let asks = asks_a_person || asks_for_a_permit;
-        let alone = asks || (width > 1 && start::must_run_alone(planned, context.rules));
+        let alone = asks || (width > 1 && dispatch::must_run_alone(planned, context.rules));
         if alone && schedule.running > 0 {
             return;
         }
@@ -168,9 +168,9 @@ pub(super) fn advance(stage: &mut ExecuteStage, task: &mut Task, context: &mut C
             return human::ask(stage, task, context, step);
         }
         if asks_for_a_permit {
-            return permit::ask(stage, task, context, step);
+            return tool_approval::ask(stage, task, context, step);
         }
-        start::first(task, context, step);
+        dispatch::first(task, context, step);
         if context.has_ended() {
             return;
         }

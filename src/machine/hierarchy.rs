@@ -16,7 +16,7 @@ use super::state::{
     Understanding,
 };
 use super::{Step, ending, execute, intake, plan, validate, write};
-use crate::spec::Rules;
+use crate::spec::CompiledSpec;
 
 /// The superstate of every phase but DONE and ERROR.
 struct Live {
@@ -102,7 +102,7 @@ impl Superstate<Memory> for Live {
     }
 }
 
-pub(super) fn start(rules: &Rules, input: Input, tainted: bool) -> Step {
+pub(super) fn start(rules: &CompiledSpec, input: Input, tainted: bool) -> Step {
     let mut memory = Memory(Box::new(Task {
         input,
         understanding: Understanding::default(),
@@ -126,7 +126,7 @@ pub(super) fn start(rules: &Rules, input: Input, tainted: bool) -> Step {
     settle(phase, memory, context)
 }
 
-pub(super) fn step(rules: &Rules, state: State, event: Event) -> Result<Step, Box<Refused>> {
+pub(super) fn step(rules: &CompiledSpec, state: State, event: Event) -> Result<Step, Box<Refused>> {
     let State { mut phase, task } = state;
     let mut memory = Memory(task);
     let mut context = Context::new(rules, Some(event));

@@ -11,7 +11,7 @@ use super::state::{ErrorCode, ExecuteStage, Feedback, State, StepRun, Task};
 use super::trace::{Concern, TraceLine};
 use crate::contract::plan::{Before, Links};
 use crate::contract::{ContractError, PlanStep};
-use crate::spec::{OnExpiry, OnRejection, Policy, Rules};
+use crate::spec::{CompiledSpec, OnExpiry, OnRejection, Policy};
 
 /// What an edited step is recorded as.
 pub(super) const EDITED: &str = "(the remaining steps were edited)";
@@ -158,7 +158,11 @@ pub(super) fn rejected(
 ///
 /// # Errors
 /// The first thing that does not fit, with its JSON path.
-pub(super) fn check_edit(rules: &Rules, state: &State, steps: &[PlanStep]) -> Result<(), ContractError> {
+pub(super) fn check_edit(
+    rules: &CompiledSpec,
+    state: &State,
+    steps: &[PlanStep],
+) -> Result<(), ContractError> {
     let Some(progress) = &state.task.progress else {
         return Err(ContractError::at("$", "there is no plan to edit"));
     };
@@ -167,7 +171,7 @@ pub(super) fn check_edit(rules: &Rules, state: &State, steps: &[PlanStep]) -> Re
 }
 
 fn check(
-    rules: &Rules,
+    rules: &CompiledSpec,
     progress: &super::state::Progress,
     first_step: usize,
     steps: &[PlanStep],

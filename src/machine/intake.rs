@@ -7,10 +7,10 @@ use super::route::Exit;
 use super::state::{Asking, PhaseName, PlanStage, Task};
 use super::trace::{Steps, TraceLine};
 use crate::contract::{Intent, Plan, PreviousContext, Scope};
-use crate::spec::{Intake, RoleName, Rules};
+use crate::spec::{CompiledSpec, Intake, RoleName};
 
 /// The stage that follows one intake, or begins PLAN. What a rule can answer is not asked.
-pub(super) fn next(after: Option<Intake>, task: &mut Task, rules: &Rules) -> PlanStage {
+pub(super) fn next(after: Option<Intake>, task: &mut Task, rules: &CompiledSpec) -> PlanStage {
     let intake = &rules.policy().intake;
     let from = after.and_then(|after| intake.iter().position(|known| *known == after).map(|at| at + 1));
     for wanted in &intake[from.unwrap_or(0)..] {
@@ -55,21 +55,23 @@ pub(super) fn on_event(
     let most = context.rules.spec().limits.max_reply_bytes as usize;
     let done = match stage {
         PlanStage::Screening(asking) => {
-            let read = |_: &Rules, _: &Task, reply: &super::ModelReply| Scope::read(&reply.text, most);
+            let read = |_: &CompiledSpec, _: &Task, reply: &super::ModelReply| Scope::read(&reply.text, most);
             let scope = reply::read(duty, asking, task, context, read)?.value;
             task.understanding.asks[0] = asking.ask;
             screened(scope, task, context)
         }
         PlanStage::Recalling(asking) => {
-            let read =
-                |_: &Rules, _: &Task, reply: &super::ModelReply| PreviousContext::read(&reply.text, most);
+            let read = |_: &CompiledSpec, _: &Task, reply: &super::ModelReply| {
+                PreviousContext::read(&reply.text, most)
+            };
             let said = reply::read(duty, asking, task, context, read)?.value;
             task.understanding.asks[1] = asking.ask;
             remember(said, task);
             Some(Intake::PreviousContext)
         }
         PlanStage::Classifying(asking) => {
-            let read = |rules: &Rules, _: &Task, reply: &super::ModelReply| rules.read_intent(&reply.text);
+            let read =
+                |rules: &CompiledSpec, _: &Task, reply: &super::ModelReply| rules.read_intent(&reply.text);
             let intent = reply::read(duty, asking, task, context, read)?.value;
             task.understanding.asks[2] = asking.ask;
             classified(intent, task, context)

@@ -22,6 +22,7 @@ mod amend;
 mod approve;
 mod budget;
 mod context;
+mod dispatch;
 mod effect_id;
 mod ending;
 mod event;
@@ -33,15 +34,14 @@ mod intake;
 mod nested;
 mod orchestrate;
 mod outstanding;
-mod permit;
 mod plan;
 mod refusal;
 mod reply;
 mod route;
 mod schedule;
 mod spending;
-mod start;
 mod state;
+mod tool_approval;
 mod trace;
 mod validate;
 mod view;
@@ -54,9 +54,9 @@ pub use outstanding::{awaited, outstanding};
 pub use refusal::{Refusal, Refused, admit};
 pub use route::{Exit, Move};
 pub use state::{
-    Artifacts, Asking, Counters, Decided, Draft, ErrorCode, ExecuteStage, Failure, Feedback, Finding, Gate,
-    Input, NestedRun, Phase, PhaseName, PlanStage, Progress, Repair, RunError, Schedule, Speaker, State,
-    StepRun, Task, Turn, Understanding, Writing,
+    Artifacts, Asking, Counters, Decided, Draft, ErrorCode, ExecuteStage, Failure, Feedback, Finding, Input,
+    NestedRun, Phase, PhaseName, PlanStage, Progress, Repair, RunError, Schedule, Speaker, State, StepRun,
+    Task, Turn, Understanding, WriteReason, Writing,
 };
 pub use trace::{Concern, NestedTrace, Steps, TraceLine};
 pub use view::{
@@ -66,7 +66,7 @@ pub use view::{
 
 use smallvec::SmallVec;
 
-use crate::spec::Rules;
+use crate::spec::CompiledSpec;
 
 /// What the result of a `final_answer` step says: it is recorded, never called.
 pub const FINAL_STEP_OUTPUT: &str = "(final step - no tool execution)";
@@ -100,7 +100,7 @@ pub struct Step {
 /// assert!(matches!(step.effects[0], Effect::AskModel { .. }));
 /// # Ok::<(), planwright::spec::SpecError>(())
 /// ```
-pub fn start(rules: &Rules, input: Input) -> Step {
+pub fn start(rules: &CompiledSpec, input: Input) -> Step {
     hierarchy::start(rules, input, false)
 }
 
@@ -122,7 +122,7 @@ pub fn start(rules: &Rules, input: Input) -> Step {
 /// assert_eq!(refused.to_string(), "deadline_passed refused in ERROR: the run has ended");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn transition(rules: &Rules, state: State, event: Event) -> Result<Step, Box<Refused>> {
+pub fn transition(rules: &CompiledSpec, state: State, event: Event) -> Result<Step, Box<Refused>> {
     match admit(rules, &state, &event) {
         Ok(()) => hierarchy::step(rules, state, event),
         Err(refusal) => Err(Box::new(Refused { state, event, refusal })),

@@ -13,7 +13,7 @@ use super::state::{
 use super::view::known_by;
 use super::{Step, budget, spending};
 use crate::contract::Trust;
-use crate::spec::{Doer, Rules};
+use crate::spec::{CompiledSpec, Doer};
 
 /// Begins the run of a step.
 pub(super) fn start(task: &mut Task, context: &mut Context<'_>, step: u32, attempt: u32) {
@@ -35,7 +35,7 @@ pub(super) fn start(task: &mut Task, context: &mut Context<'_>, step: u32, attem
 
 /// What the run starts from, and whether it has read what may steer it. Both follow from the plan
 /// alone and not from what else has finished by now.
-fn input(rules: &Rules, task: &Task, step: u32) -> Option<(Input, bool)> {
+fn input(rules: &CompiledSpec, task: &Task, step: u32) -> Option<(Input, bool)> {
     let progress = task.progress.as_ref()?;
     let planned = progress.plan.steps.get(step as usize)?;
     let links = &progress.schedule.links;
@@ -76,7 +76,7 @@ fn finding(progress: &Progress, at: u32) -> Option<Finding> {
 }
 
 /// The rules that a step's run goes by.
-pub(super) fn rules_of<'a>(rules: &'a Rules, task: &Task, step: u32) -> Option<&'a Rules> {
+pub(super) fn rules_of<'a>(rules: &'a CompiledSpec, task: &Task, step: u32) -> Option<&'a CompiledSpec> {
     let progress = task.progress.as_ref()?;
     match rules.doer(&progress.plan.steps.get(step as usize)?.tool)? {
         Doer::Agent(inner) => Some(inner),
@@ -156,7 +156,7 @@ fn settle(
 #[derive(Clone, Copy, Debug)]
 pub struct Local<'r, 's> {
     /// The rules it goes by.
-    pub rules: &'r Rules,
+    pub rules: &'r CompiledSpec,
     /// Where it is.
     pub state: &'s State,
     /// The effect's id in it.
@@ -167,7 +167,7 @@ pub struct Local<'r, 's> {
 
 /// Finds the run that an effect belongs to: the run itself, or one nested in its steps. `None` where
 /// there is no such run now.
-pub fn local<'r, 's>(rules: &'r Rules, state: &'s State, id: EffectId) -> Option<Local<'r, 's>> {
+pub fn local<'r, 's>(rules: &'r CompiledSpec, state: &'s State, id: EffectId) -> Option<Local<'r, 's>> {
     let mut found = Local { rules, state, id, agents: [None; crate::spec::MAX_NESTING] };
     let mut depth = 0;
     while let Some((place, inner)) = found.id.outside() {
@@ -191,7 +191,7 @@ pub fn local<'r, 's>(rules: &'r Rules, state: &'s State, id: EffectId) -> Option
 }
 
 /// The effects of nested runs that wait, under the names that the outer run knows.
-pub(super) fn outstanding(rules: &Rules, state: &State, found: &mut Vec<Effect>) {
+pub(super) fn outstanding(rules: &CompiledSpec, state: &State, found: &mut Vec<Effect>) {
     let task = &state.task;
     let Some(progress) = &task.progress else { return };
     for (step, run) in progress.steps.iter().enumerate() {

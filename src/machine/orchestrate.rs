@@ -8,7 +8,7 @@ use super::reply::{self, Duty, Usable};
 use super::state::{Asking, Decided, ExecuteStage, PhaseName, StepRun, Task};
 use super::trace::TraceLine;
 use crate::contract::{Action, Decision};
-use crate::spec::{RoleName, Rules};
+use crate::spec::{CompiledSpec, RoleName};
 
 /// Whether there is something to decide: nothing runs, and the plan has a step that somebody does.
 pub(super) fn is_due(task: &Task) -> bool {
@@ -35,7 +35,7 @@ pub(super) fn ask(stage: &mut ExecuteStage, task: &mut Task, context: &mut Conte
 
 pub(super) fn on_event(stage: &mut ExecuteStage, task: &mut Task, context: &mut Context<'_>) {
     let ExecuteStage::Orchestrating(asking) = stage else { return };
-    let read = |rules: &Rules, _: &Task, reply: &super::ModelReply| rules.read_decision(&reply.text);
+    let read = |rules: &CompiledSpec, _: &Task, reply: &super::ModelReply| rules.read_decision(&reply.text);
     let Some(Usable { value, fallback }) = reply::read(duty(task), asking, task, context, read) else {
         return;
     };

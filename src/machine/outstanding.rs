@@ -5,8 +5,8 @@ use super::effect_id::{EffectId, EffectKind};
 use super::event::Effect;
 use super::nested::{self, local};
 use super::refusal::{asks_a_role, is_outstanding};
-use super::state::{ExecuteStage, Gate, Phase, PlanStage, State, StepRun, Task};
-use crate::spec::{RoleName, Rules};
+use super::state::{ExecuteStage, Phase, PlanStage, State, StepRun, Task, WriteReason};
+use crate::spec::{CompiledSpec, RoleName};
 
 /// The effects whose answers the run waits for, lowest step first. Empty in DONE and ERROR only.
 ///
@@ -18,7 +18,7 @@ use crate::spec::{RoleName, Rules};
 /// assert_eq!(outstanding(&rules, &begun.state), begun.effects.to_vec());
 /// # Ok::<(), planwright::spec::SpecError>(())
 /// ```
-pub fn outstanding(rules: &Rules, state: &State) -> Vec<Effect> {
+pub fn outstanding(rules: &CompiledSpec, state: &State) -> Vec<Effect> {
     let task = &state.task;
     let draft = task.draft;
     let one = |kind: EffectKind| vec![effect(rules, state, kind)];
@@ -43,7 +43,7 @@ pub fn outstanding(rules: &Rules, state: &State) -> Vec<Effect> {
     }
 }
 
-fn running(rules: &Rules, state: &State) -> Vec<Effect> {
+fn running(rules: &CompiledSpec, state: &State) -> Vec<Effect> {
     let draft = state.task.draft;
     let steps = state.task.progress.iter().flat_map(|progress| progress.steps.iter().enumerate());
     let kinds = steps.filter_map(|(at, run)| {
@@ -62,12 +62,12 @@ fn running(rules: &Rules, state: &State) -> Vec<Effect> {
 
 /// The effect of an id that the run waits for; `None` where it does not. Costs the same however
 /// many it waits for.
-pub fn awaited(rules: &Rules, state: &State, id: EffectId) -> Option<Effect> {
+pub fn awaited(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<Effect> {
     let here = local(rules, state, id)?;
     is_outstanding(here.state, here.id.kind).then(|| effect(here.rules, here.state, here.id.kind).under(id))
 }
 
-fn effect(rules: &Rules, state: &State, kind: EffectKind) -> Effect {
+fn effect(rules: &CompiledSpec, state: &State, kind: EffectKind) -> Effect {
     let id = kind.into();
     let ask = |role: RoleName| Effect::AskModel { id, role };
     match kind {
@@ -92,13 +92,13 @@ fn effect(rules: &Rules, state: &State, kind: EffectKind) -> Effect {
 }
 
 /// The role that drafts: the re-planner only where there is a hint to follow.
-pub(super) fn drafter(task: &Task, rules: &Rules) -> RoleName {
+pub(super) fn drafter(task: &Task, rules: &CompiledSpec) -> RoleName {
     let hint = task.feedback.as_ref().is_some_and(|feedback| !feedback.fix_hint.trim().is_empty());
     if hint && rules.has(RoleName::Replanner) { RoleName::Replanner } else { RoleName::Planner }
 }
 
 /// The role that writes: another one where no tool was needed, where there is one for that.
-pub(super) fn author(gate: Gate, rules: &Rules) -> RoleName {
-    let talks = gate == Gate::NoToolNeeded && rules.has(RoleName::Conversation);
+pub(super) fn author(gate: WriteReason, rules: &CompiledSpec) -> RoleName {
+    let talks = gate == WriteReason::NoToolNeeded && rules.has(RoleName::Conversation);
     if talks { RoleName::Conversation } else { RoleName::Writer }
 }

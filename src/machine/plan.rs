@@ -16,7 +16,7 @@ use crate::contract::plan::{Before, Links, ReadPlan};
 use crate::contract::react::ReactReply;
 use crate::contract::read::{spoken, within};
 use crate::contract::{ContractError, Plan, PlanStep};
-use crate::spec::{Horizon, Planner, RoleName, Rules, Write};
+use crate::spec::{CompiledSpec, Horizon, Planner, RoleName, Write};
 
 /// Asks for a plan, or for what is to be known before. Where a plan was sent back, it goes to the
 /// audit trail and the replan is counted.
@@ -34,7 +34,7 @@ fn ask(stage: &PlanStage, task: &mut Task, context: &mut Context<'_>) {
     reply::ask(Duty::of(PhaseName::Plan, role), asking, task, context);
 }
 
-fn next_draft(task: &mut Task, rules: &Rules) {
+fn next_draft(task: &mut Task, rules: &CompiledSpec) {
     let policy = rules.policy();
     task.draft += 1;
     if policy.horizon == Horizon::Whole {
@@ -109,7 +109,7 @@ impl From<ReadPlan> for Planned {
 /// The most of a planner's words that are kept beside its calls, in characters.
 const KEPT_CHARS: usize = 8_000;
 
-fn read(rules: &Rules, task: &Task, reply: &ModelReply) -> Result<Drafted, ContractError> {
+fn read(rules: &CompiledSpec, task: &Task, reply: &ModelReply) -> Result<Drafted, ContractError> {
     let contract = rules.plan();
     let most = rules.spec().limits.max_reply_bytes as usize;
     let kept = task.progress.as_ref().filter(|_| rules.policy().keeps_steps());
@@ -156,7 +156,7 @@ fn read(rules: &Rules, task: &Task, reply: &ModelReply) -> Result<Drafted, Contr
 /// Where the reply leads to an answer, the calls that must come before one must have been made, or
 /// be part of the plan.
 pub(super) fn required(
-    rules: &Rules,
+    rules: &CompiledSpec,
     task: &Task,
     said: &str,
     planned: Option<&[PlanStep]>,

@@ -6,9 +6,9 @@ use super::effect_id::{EffectId, EffectKind};
 use super::event::{Event, HumanAnswer};
 use super::nested::{Local, local};
 use super::state::{Asking, ExecuteStage, Phase, PlanStage, State, StepRun, Task};
-use super::{approve, human, permit};
+use super::{approve, human, tool_approval};
 use crate::contract::ContractError;
-use crate::spec::{Doer, Rules};
+use crate::spec::{CompiledSpec, Doer};
 
 /// Why an event does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl std::error::Error for Refused {}
 ///
 /// # Errors
 /// Why it does not fit.
-pub fn admit(rules: &Rules, state: &State, event: &Event) -> Result<(), Refusal> {
+pub fn admit(rules: &CompiledSpec, state: &State, event: &Event) -> Result<(), Refusal> {
     if state.phase.name().is_terminal() {
         return Err(Refusal::Ended);
     }
@@ -93,7 +93,12 @@ pub fn admit(rules: &Rules, state: &State, event: &Event) -> Result<(), Refusal>
 }
 
 /// Whether the answer to what a run itself asks fits; `None` where it does not wait for that.
-fn admit_here(rules: &Rules, state: &State, kind: EffectKind, event: &Event) -> Option<Result<(), Refusal>> {
+fn admit_here(
+    rules: &CompiledSpec,
+    state: &State,
+    kind: EffectKind,
+    event: &Event,
+) -> Option<Result<(), Refusal>> {
     if !is_outstanding(state, kind) {
         return None;
     }
@@ -104,7 +109,7 @@ fn admit_here(rules: &Rules, state: &State, kind: EffectKind, event: &Event) -> 
     })
 }
 
-fn unasked(rules: &Rules, state: &State, id: EffectId) -> Refusal {
+fn unasked(rules: &CompiledSpec, state: &State, id: EffectId) -> Refusal {
     match was_asked(rules, state, id) {
         true => Refusal::AlreadyAnswered(id),
         false => Refusal::NeverAsked(id),
@@ -113,7 +118,7 @@ fn unasked(rules: &Rules, state: &State, id: EffectId) -> Refusal {
 
 /// Whether a person may answer so, and whether what they wrote passes the checks of what it replaces.
 fn says_what_is_asked(
-    rules: &Rules,
+    rules: &CompiledSpec,
     state: &State,
     kind: EffectKind,
     answer: &HumanAnswer,
@@ -125,7 +130,7 @@ fn says_what_is_asked(
             return approve::check_edit(rules, state, steps).map_err(bad_edit);
         }
         (EffectKind::Permit { step, .. }, HumanAnswer::EditInput { input }) => {
-            let checked = permit::check_input(rules, state, step, input);
+            let checked = tool_approval::check_input(rules, state, step, input);
             return checked.map_err(|error| Refusal::BadInput(Box::new(error)));
         }
         (EffectKind::Human { .. }, HumanAnswer::Edit { steps }) => {
@@ -146,7 +151,7 @@ fn says_what_is_asked(
 }
 
 /// Whether this kind of event answers what is asked.
-fn fits(rules: &Rules, state: &State, kind: EffectKind, event: &Event) -> bool {
+fn fits(rules: &CompiledSpec, state: &State, kind: EffectKind, event: &Event) -> bool {
     let by_model = match kind {
         EffectKind::Step { step, .. } => asks_a_role(rules, &state.task, step),
         kind => !(matches!(kind, EffectKind::Wait { .. }) || kind.asks_a_person()),
@@ -161,7 +166,7 @@ fn fits(rules: &Rules, state: &State, kind: EffectKind, event: &Event) -> bool {
 }
 
 /// Whether a role does this step.
-pub(super) fn asks_a_role(rules: &Rules, task: &Task, step: u32) -> bool {
+pub(super) fn asks_a_role(rules: &CompiledSpec, task: &Task, step: u32) -> bool {
     let planned = task.progress.as_ref().and_then(|progress| progress.plan.steps.get(step as usize));
     planned.is_some_and(|planned| matches!(rules.doer(&planned.tool), Some(Doer::Role(_))))
 }
@@ -213,7 +218,7 @@ fn slot(task: &Task, step: u32) -> Option<&StepRun> {
 
 /// Whether an effect that is not outstanding was once. A phase is left only when all it asked for
 /// was answered, and what each draft asked for is kept.
-fn was_asked(rules: &Rules, state: &State, id: EffectId) -> bool {
+fn was_asked(rules: &CompiledSpec, state: &State, id: EffectId) -> bool {
     let Some((place, inner)) = id.outside() else { return asked_here(state, id.kind) };
     let Some(run) = run_of(&state.task, place.draft, place.step) else { return false };
     match run {

@@ -10,7 +10,7 @@ use super::state::{Asking, ErrorCode, Failure, PhaseName, Repair, Task};
 use super::trace::TraceLine;
 use crate::contract::ContractError;
 use crate::contract::read::excerpt;
-use crate::spec::{OnFailure, RoleName, Rules};
+use crate::spec::{CompiledSpec, OnFailure, RoleName};
 
 /// How much of a bad reply is shown to the model again, in characters.
 const SHOWN_CHARS: usize = 4_000;
@@ -63,7 +63,7 @@ pub(super) fn read<T>(
     asking: &mut Asking,
     task: &mut Task,
     context: &mut Context<'_>,
-    read: impl Fn(&Rules, &Task, &ModelReply) -> Result<T, ContractError>,
+    read: impl Fn(&CompiledSpec, &Task, &ModelReply) -> Result<T, ContractError>,
 ) -> Option<Usable<T>> {
     let (error, said) = match context.event.take() {
         Some(Event::ModelReplied { reply, .. }) => {
@@ -104,7 +104,7 @@ fn fall_back<T>(
     context: &mut Context<'_>,
     text: String,
     error: String,
-    read: impl Fn(&Rules, &Task, &ModelReply) -> Result<T, ContractError>,
+    read: impl Fn(&CompiledSpec, &Task, &ModelReply) -> Result<T, ContractError>,
 ) -> Option<Usable<T>> {
     task.failures.push(Failure { phase: duty.phase, draft: task.draft, message: error.clone() });
     match read(context.rules, task, &ModelReply::text(text)) {

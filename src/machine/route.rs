@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{Gate, PhaseName};
+use super::state::{PhaseName, WriteReason};
 use crate::spec::{Horizon, OnExhausted, Policy, Validate, ValidateAt};
 
 /// How a phase ended.
@@ -72,7 +72,7 @@ pub(super) enum Next {
     Plan,
     Execute,
     Validate,
-    Write(Gate),
+    Write(WriteReason),
     Done,
     /// The run ends. `exhausted` where it is because PLAN may not be entered again, and nobody has
     /// said so yet.
@@ -86,22 +86,22 @@ pub(super) fn route(policy: &Policy, exit: Exit, again: bool) -> Next {
     let judges = policy.validate != Validate::Off;
     match exit {
         Exit::OutOfScope => Next::Done,
-        Exit::NothingToDo => Next::Write(Gate::NoToolNeeded),
+        Exit::NothingToDo => Next::Write(WriteReason::NoToolNeeded),
         Exit::Planned => Next::Execute,
         Exit::Executed if judges && policy.validate_at == ValidateAt::Results => Next::Validate,
         Exit::Executed if policy.horizon == Horizon::Next => match again {
             true => Next::Plan,
             false => exhausted(policy, exit),
         },
-        Exit::Executed if judges => Next::Write(Gate::JudgedAfterwards),
-        Exit::Executed => Next::Write(Gate::ValidationOff),
+        Exit::Executed if judges => Next::Write(WriteReason::JudgedAfterwards),
+        Exit::Executed => Next::Write(WriteReason::ValidationOff),
         Exit::Answered | Exit::Written => match policy.validate_at {
             ValidateAt::Answer => Next::Validate,
             ValidateAt::Results => Next::Done,
         },
         Exit::Accepted => match policy.validate_at {
             ValidateAt::Answer => Next::Done,
-            ValidateAt::Results => Next::Write(Gate::Accepted),
+            ValidateAt::Results => Next::Write(WriteReason::Accepted),
         },
         Exit::Rejected | Exit::StepFailed | Exit::Declined if again => Next::Plan,
         Exit::Rejected | Exit::StepFailed | Exit::Declined => exhausted(policy, exit),
@@ -114,6 +114,6 @@ fn exhausted(policy: &Policy, exit: Exit) -> Next {
     match (policy.on_exhausted, exit) {
         (OnExhausted::Fail, _) | (_, Exit::Declined) => Next::Error { exhausted: true },
         (OnExhausted::Write, Exit::Rejected) if policy.validate_at == ValidateAt::Answer => Next::Done,
-        (OnExhausted::Write, _) => Next::Write(Gate::Exhausted),
+        (OnExhausted::Write, _) => Next::Write(WriteReason::Exhausted),
     }
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::state::{Progress, Schedule, StepRun};
 use crate::contract::plan::Links;
 use crate::contract::{Plan, PlanStep, canonical};
-use crate::spec::{Duplicates, Rules};
+use crate::spec::{CompiledSpec, Duplicates};
 
 impl Progress {
     /// A plan of which nothing has run.
-    pub(super) fn of(draft: u32, plan: Arc<Plan>, links: Links, rules: &Rules) -> Self {
+    pub(super) fn of(draft: u32, plan: Arc<Plan>, links: Links, rules: &CompiledSpec) -> Self {
         let steps = vec![StepRun::Pending; plan.steps.len()];
         let mut progress = Progress { draft, plan, steps, schedule: Schedule::default() };
         progress.schedule.links = links;
@@ -20,7 +20,7 @@ impl Progress {
     }
 
     /// Adds the steps of a later draft. What is there stays as it is.
-    pub(super) fn extend(&mut self, more: &Arc<Plan>, links: Links, rules: &Rules) {
+    pub(super) fn extend(&mut self, more: &Arc<Plan>, links: Links, rules: &CompiledSpec) {
         let base = self.steps.len();
         Arc::make_mut(&mut self.plan).steps.extend(more.steps.iter().cloned());
         self.steps.resize(base + more.steps.len(), StepRun::Pending);
@@ -71,14 +71,14 @@ impl Progress {
     }
 
     /// Puts other steps in the place of those that have not begun.
-    pub(super) fn replace_pending(&mut self, steps: Vec<PlanStep>, links: Links, rules: &Rules) {
+    pub(super) fn replace_pending(&mut self, steps: Vec<PlanStep>, links: Links, rules: &CompiledSpec) {
         self.drop_pending();
         let plan = Arc::new(Plan { steps, ..Plan::default() });
         self.extend(&plan, links, rules);
     }
 
     /// Counts what each step from `base` on waits for, and makes ready what waits for nothing.
-    fn line_up(&mut self, base: usize, rules: &Rules) {
+    fn line_up(&mut self, base: usize, rules: &CompiledSpec) {
         let count = self.steps.len();
         if rules.policy().duplicates == Duplicates::Skip {
             self.find_twins(base, rules);
@@ -115,7 +115,7 @@ impl Progress {
 
     /// For each step from `base` on, the nearest earlier one with the same tool and the same input. One
     /// that failed or was left out hides none that succeeded before it.
-    fn find_twins(&mut self, base: usize, rules: &Rules) {
+    fn find_twins(&mut self, base: usize, rules: &CompiledSpec) {
         let mut seen: HashMap<String, u32> = HashMap::new();
         let mut twins: Vec<Option<u32>> = std::mem::take(&mut self.schedule.twins);
         twins.resize(base, None);
@@ -141,7 +141,7 @@ impl Progress {
     }
 
     /// What makes two steps the same call; none for what is no call.
-    fn call_key(&self, at: usize, step: &PlanStep, rules: &Rules) -> Option<String> {
+    fn call_key(&self, at: usize, step: &PlanStep, rules: &CompiledSpec) -> Option<String> {
         if step.is_final() || step.is_hitl() {
             return None;
         }

@@ -3,7 +3,7 @@
 
 use super::event::{ModelReply, Usage};
 use super::state::{Counters, Task};
-use crate::spec::{RoleName, Rules};
+use crate::spec::{CompiledSpec, RoleName};
 
 /// Whom a reply was asked of.
 #[derive(Clone, Copy)]
@@ -15,13 +15,13 @@ pub(super) enum Spender {
 }
 
 /// Counts what a reply cost.
-pub(super) fn spend(task: &mut Task, rules: &Rules, by: Spender, reply: &ModelReply) {
+pub(super) fn spend(task: &mut Task, rules: &CompiledSpec, by: Spender, reply: &ModelReply) {
     task.counters.cached_replies += u32::from(reply.cached);
     charge(task, rules, by, reply.usage, &reply.model);
 }
 
 /// Counts what an answer cost, reply or none.
-pub(super) fn charge(task: &mut Task, rules: &Rules, by: Spender, usage: Usage, model: &str) {
+pub(super) fn charge(task: &mut Task, rules: &CompiledSpec, by: Spender, usage: Usage, model: &str) {
     if usage.is_zero() {
         return;
     }

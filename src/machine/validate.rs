@@ -7,7 +7,7 @@ use super::route::Exit;
 use super::state::{Asking, Feedback, PhaseName, Task};
 use super::trace::TraceLine;
 use crate::contract::Verdict;
-use crate::spec::{Horizon, RoleName, Rules, ValidateAt};
+use crate::spec::{CompiledSpec, Horizon, RoleName, ValidateAt};
 
 const DUTY: Duty = Duty { phase: PhaseName::Validate, role: RoleName::Validator, nth: 0 };
 
@@ -19,7 +19,7 @@ pub(super) fn enter(asking: &mut Asking, task: &mut Task, context: &mut Context<
 pub(super) fn on_event(asking: &mut Asking, task: &mut Task, context: &mut Context<'_>) {
     let form = context.rules.policy().validate.form().unwrap_or_default();
     let most = context.rules.spec().limits.max_reply_bytes as usize;
-    let read = |_: &Rules, _: &Task, reply: &super::ModelReply| form.read(&reply.text, most);
+    let read = |_: &CompiledSpec, _: &Task, reply: &super::ModelReply| form.read(&reply.text, most);
     if let Some(usable) = reply::read(DUTY, asking, task, context, read) {
         judge(usable.value, asking.ask, task, context);
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::state::{ExecuteStage, Phase, PhaseName, PlanStage, Progress, State, StepRun, Task};
 use super::trace::TraceLine;
 use crate::contract::{PlanStep, Source, Verdict};
-use crate::spec::{Execution, Rules};
+use crate::spec::{CompiledSpec, Execution};
 
 /// The plan as a to-do list, with where the run is in it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -161,7 +161,7 @@ pub fn decision_log(task: &Task) -> Vec<&Verdict> {
 
 /// The steps whose results a step may be shown. One by one, all before it. Side by side, what else has
 /// finished by now is chance: those of earlier drafts, and those that it waits for, directly or not.
-pub fn known_by(rules: &Rules, task: &Task, step: u32) -> Vec<u32> {
+pub fn known_by(rules: &CompiledSpec, task: &Task, step: u32) -> Vec<u32> {
     let Some(progress) = &task.progress else { return Vec::new() };
     let finished = |at: &u32| progress.steps.get(*at as usize).is_some_and(StepRun::is_finished);
     if rules.policy().execution == Execution::Sequential {

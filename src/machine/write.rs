@@ -7,10 +7,10 @@ use super::human::EDITED;
 use super::outstanding::author;
 use super::reply::{self, Duty};
 use super::route::Exit;
-use super::state::{ErrorCode, Feedback, Gate, PhaseName, Progress, StepRun, Task, Writing};
+use super::state::{ErrorCode, Feedback, PhaseName, Progress, StepRun, Task, WriteReason, Writing};
 use super::trace::TraceLine;
 use crate::contract::AnswerForm;
-use crate::spec::{RoleName, Rules, ValidateAt, Write};
+use crate::spec::{CompiledSpec, RoleName, ValidateAt, Write};
 
 /// Asks for the answer, or puts it together.
 pub(super) fn enter(writing: &mut Writing, task: &mut Task, context: &mut Context<'_>) {
@@ -29,22 +29,24 @@ pub(super) fn enter(writing: &mut Writing, task: &mut Task, context: &mut Contex
     match answer.filter(|answer| !answer.trim().is_empty()) {
         Some(answer) => written(answer, task, context),
         // There is nothing to judge, so it is as if it had been judged and sent back.
-        None if judged && writing.gate == Gate::JudgedAfterwards => sent_back(task, context),
+        None if judged && writing.gate == WriteReason::JudgedAfterwards => sent_back(task, context),
         None => context.fail(ErrorCode::WriteError, nothing(writing.gate, task)),
     }
 }
 
 fn sent_back(task: &mut Task, context: &mut Context<'_>) {
-    let reason = nothing(Gate::JudgedAfterwards, task);
+    let reason = nothing(WriteReason::JudgedAfterwards, task);
     task.trace.push(TraceLine::Write { ok: false, final_chars: None, error: Some(reason.clone()) });
     let fix_hint = "Plan another way to a last step that gives the answer.".to_owned();
     task.feedback = Some(Feedback { reason, fix_hint, step_failed: true, ..Feedback::default() });
     context.leave(Exit::StepFailed);
 }
 
-fn nothing(gate: Gate, task: &Task) -> String {
+fn nothing(gate: WriteReason, task: &Task) -> String {
     match (gate, first_failure(task)) {
-        (Gate::NoToolNeeded, _) => "nothing was planned, so there is no result to answer with".to_owned(),
+        (WriteReason::NoToolNeeded, _) => {
+            "nothing was planned, so there is no result to answer with".to_owned()
+        }
         (_, Some(failure)) => format!("there is no last result to answer with: {failure}"),
         (_, None) => "no step has a result to answer with".to_owned(),
     }
@@ -97,7 +99,7 @@ pub(super) fn on_event(writing: &mut Writing, task: &mut Task, context: &mut Con
     let role = author(writing.gate, context.rules);
     let duty = Duty::of(PhaseName::Write, role);
     let most = context.rules.spec().limits.max_reply_bytes as usize;
-    let read = |rules: &Rules, _: &Task, reply: &super::ModelReply| match role {
+    let read = |rules: &CompiledSpec, _: &Task, reply: &super::ModelReply| match role {
         RoleName::Writer => rules.form().read(&reply.text, most),
         _ => AnswerForm::Text.read(&reply.text, most),
     };

@@ -9,12 +9,12 @@ use super::results::Results;
 use super::{ModelRequest, render};
 use crate::contract::ToolContract;
 use crate::machine::{Effect, EffectKind, State, known_by, local};
-use crate::spec::{Doer, RoleName, Rules};
+use crate::spec::{CompiledSpec, Doer, RoleName};
 
 /// Renders the request of a model effect, in the run that it belongs to. Pure.
 ///
 /// Returns `None` where the effect asks no model, or the run does not wait for it.
-pub fn request(rules: &Rules, state: &State, effect: Effect) -> Option<ModelRequest> {
+pub fn request(rules: &CompiledSpec, state: &State, effect: Effect) -> Option<ModelRequest> {
     let Effect::AskModel { id, role } = effect else { return None };
     let here = local(rules, state, id)?;
     match here.id.kind {
@@ -24,7 +24,7 @@ pub fn request(rules: &Rules, state: &State, effect: Effect) -> Option<ModelRequ
 }
 
 /// The request to the role that does a step: what it is to do, on what, and what is known by then.
-fn member(rules: &Rules, state: &State, step: u32) -> Option<ModelRequest> {
+fn member(rules: &CompiledSpec, state: &State, step: u32) -> Option<ModelRequest> {
     let progress = state.task.progress.as_ref()?;
     let planned = progress.plan.steps.get(step as usize)?;
     let Doer::Role(frame) = rules.doer(&planned.tool)? else { return None };
@@ -43,13 +43,13 @@ fn member(rules: &Rules, state: &State, step: u32) -> Option<ModelRequest> {
 /// The tool of a call effect and the input it is called with, in the run that it belongs to.
 ///
 /// Returns `None` where the effect calls no tool, or the run does not wait for it.
-pub fn call<'s>(rules: &Rules, state: &'s State, effect: Effect) -> Option<(&'s str, Cow<'s, Value>)> {
+pub fn call<'s>(rules: &CompiledSpec, state: &'s State, effect: Effect) -> Option<(&'s str, Cow<'s, Value>)> {
     let Effect::CallTool { id, step } = effect else { return None };
     tool_call(local(rules, state, id)?.state, step)
 }
 
 /// The contract of the tool that an effect calls.
-pub fn called<'r>(rules: &'r Rules, state: &State, effect: Effect) -> Option<&'r ToolContract> {
+pub fn called<'r>(rules: &'r CompiledSpec, state: &State, effect: Effect) -> Option<&'r ToolContract> {
     let Effect::CallTool { id, step } = effect else { return None };
     let here = local(rules, state, id)?;
     let progress = here.state.task.progress.as_ref()?;
@@ -58,7 +58,7 @@ pub fn called<'r>(rules: &'r Rules, state: &State, effect: Effect) -> Option<&'r
 
 /// Whom an effect asks, by name: a role (`planner`), a role that does a step (`agent:search`), a tool,
 /// or `human`; in a nested run after the agents it is nested in (`search_team/planner`).
-pub fn asked(rules: &Rules, state: &State, effect: Effect) -> Option<String> {
+pub fn asked(rules: &CompiledSpec, state: &State, effect: Effect) -> Option<String> {
     let here = local(rules, state, effect.id())?;
     let mut name: String = here.agents.iter().flatten().map(|agent| format!("{agent}/")).collect();
     let planned = |step: u32| here.state.task.progress.as_ref()?.plan.steps.get(step as usize);
@@ -76,7 +76,10 @@ pub fn asked(rules: &Rules, state: &State, effect: Effect) -> Option<String> {
 }
 
 /// The constant part of the requests to whom [`asked`] names.
-pub fn frame<'r>(rules: &'r Rules, asked: &str) -> Option<&'r std::sync::Arc<crate::spec::RequestFrame>> {
+pub fn frame<'r>(
+    rules: &'r CompiledSpec,
+    asked: &str,
+) -> Option<&'r std::sync::Arc<crate::spec::RequestFrame>> {
     if let Some((agent, rest)) = asked.split_once('/') {
         return match rules.doer(agent)? {
             Doer::Agent(inner) => frame(inner, rest),

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::results::{output, parts};
 use super::{Call, Message};
 use crate::machine::{Draft, Progress, State, StepRun, Task};
-use crate::spec::{Planner, RoleName, Rules};
+use crate::spec::{CompiledSpec, Planner, RoleName};
 
 /// Whether a role's requests are conversations.
-pub(super) fn carries(rules: &Rules, role: RoleName) -> bool {
+pub(super) fn carries(rules: &CompiledSpec, role: RoleName) -> bool {
     role.plans() && rules.policy().planner != Planner::Json
 }
 
@@ -21,7 +21,7 @@ pub(super) fn note(content: &impl Serialize) -> Message {
 }
 
 /// What was said since the first message.
-pub(super) fn of(rules: &Rules, state: &State) -> Vec<Message> {
+pub(super) fn of(rules: &CompiledSpec, state: &State) -> Vec<Message> {
     let task = &state.task;
     let policy = rules.policy();
     let mut said = Vec::new();
@@ -42,7 +42,13 @@ pub(super) fn of(rules: &Rules, state: &State) -> Vec<Message> {
     said
 }
 
-fn called(rules: &Rules, task: &Task, draft: &Draft, steps: std::ops::Range<usize>, said: &mut Vec<Message>) {
+fn called(
+    rules: &CompiledSpec,
+    task: &Task,
+    draft: &Draft,
+    steps: std::ops::Range<usize>,
+    said: &mut Vec<Message>,
+) {
     let Some(progress) = task.progress.as_ref().filter(|_| !steps.is_empty()) else {
         said.extend((!draft.said.is_empty()).then(|| words(draft)));
         return;

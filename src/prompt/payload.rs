@@ -7,7 +7,7 @@ use super::situation::{Remaining, Situation};
 use super::{ModelRequest, conversation};
 use crate::contract::{Decision, Plan, PlanStep, Source};
 use crate::machine::{Asking, ExecuteStage, Finding, Phase, State, Task, Turn};
-use crate::spec::{Horizon, Intake, Memory, Planner, RoleName, Rules, Suggested, ValidateAt};
+use crate::spec::{CompiledSpec, Horizon, Intake, Memory, Planner, RoleName, Suggested, ValidateAt};
 
 /// The keys a model may find in its payload, in this order; what does not apply is left out.
 #[derive(Default, Serialize)]
@@ -122,7 +122,7 @@ const REPAIR_INSTRUCTION: &str = "Your reply did not fit the contract. Reply aga
 /// ```
 ///
 /// Returns `None` where the agent does not have the role under its own name.
-pub fn render(rules: &Rules, state: &State, role: RoleName) -> Option<ModelRequest> {
+pub fn render(rules: &CompiledSpec, state: &State, role: RoleName) -> Option<ModelRequest> {
     let frame = rules.frame(role)?.clone();
     let mut payload = common(rules, &state.task, role);
     let mut said = Vec::new();
@@ -154,7 +154,7 @@ pub(super) fn written(payload: &Payload<'_>) -> String {
 }
 
 /// What every role is shown, as far as it is known.
-pub(super) fn common<'a>(rules: &Rules, task: &'a Task, role: RoleName) -> Payload<'a> {
+pub(super) fn common<'a>(rules: &CompiledSpec, task: &'a Task, role: RoleName) -> Payload<'a> {
     let input = &task.input;
     let intent = task.understanding.intent.as_ref();
     let confidence = intent.and_then(|intent| intent.confidence);
@@ -177,7 +177,7 @@ pub(super) fn common<'a>(rules: &Rules, task: &'a Task, role: RoleName) -> Paylo
 /// The earlier turns, for the roles that use them: those that read them to understand the question;
 /// the planner, unless one of those has made the question stand alone; the writer, unless it was
 /// found that the answer does not need them.
-fn history<'a>(rules: &Rules, task: &'a Task, role: RoleName) -> Option<&'a [Turn]> {
+fn history<'a>(rules: &CompiledSpec, task: &'a Task, role: RoleName) -> Option<&'a [Turn]> {
     let policy = rules.policy();
     let understanding = &task.understanding;
     let used = match role {
@@ -196,7 +196,7 @@ fn history<'a>(rules: &Rules, task: &'a Task, role: RoleName) -> Option<&'a [Tur
     (used && there).then_some(task.input.history.as_slice())
 }
 
-fn planning<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
+fn planning<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
     let policy = rules.policy();
     if task.draft == 1 && !policy.suggestions.is_empty() {
         payload.suggested_calls = rules.suggested(task.query());
@@ -222,7 +222,7 @@ fn planning<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
     payload.fix_hint = Some(feedback.fix_hint.trim()).filter(|hint| !hint.is_empty());
 }
 
-fn orchestrating<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
+fn orchestrating<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
     let Some(progress) = &task.progress else { return };
     let situation = Situation::of(rules, progress);
     payload.completed_teams = Some(Situation::completed(&situation));
@@ -232,7 +232,7 @@ fn orchestrating<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task
 }
 
 /// The plan where it is whole; its steps and their results in any case.
-fn done<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
+fn done<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
     let Some(progress) = &task.progress else { return };
     if rules.policy().horizon == Horizon::Whole {
         payload.plan = Some(&progress.plan);
@@ -240,7 +240,7 @@ fn done<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
     payload.tool_results = Some(Results::all(rules, progress));
 }
 
-fn judging<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
+fn judging<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
     done(payload, rules, task);
     (payload.explored, payload.unexplored) = parts(task);
     if let Some(most) = rules.spec().limits.max_iterations {
@@ -252,7 +252,7 @@ fn judging<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
     }
 }
 
-fn writing<'a>(payload: &mut Payload<'a>, rules: &'a Rules, task: &'a Task) {
+fn writing<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
     done(payload, rules, task);
     let runs = task.progress.iter().flat_map(|progress| &progress.steps);
     let mut known = std::collections::BTreeSet::new();

@@ -6,9 +6,9 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::call::tool_call;
-use crate::contract::{PlanStep, canonical, legible};
+use crate::contract::{PlanStep, canonical, sanitize};
 use crate::machine::{Effect, EffectKind, State, local};
-use crate::spec::Rules;
+use crate::spec::CompiledSpec;
 
 /// How much of a step's input is shown of a plan, in characters.
 const STEP_CHARS: usize = 200;
@@ -22,11 +22,11 @@ const INPUT_CHARS: usize = 16_384;
 /// instead of standing on it is shown by its number: whoever allows a call must see which.
 ///
 /// Returns `None` where the effect asks nobody, or the run does not wait for it.
-pub fn question(rules: &Rules, state: &State, effect: Effect) -> Option<String> {
-    Some(legible(&words(rules, state, effect)?).into_owned())
+pub fn question(rules: &CompiledSpec, state: &State, effect: Effect) -> Option<String> {
+    Some(sanitize(&words(rules, state, effect)?).into_owned())
 }
 
-fn words(rules: &Rules, state: &State, effect: Effect) -> Option<String> {
+fn words(rules: &CompiledSpec, state: &State, effect: Effect) -> Option<String> {
     let Effect::AskHuman { id, .. } = effect else { return None };
     let here = local(rules, state, id)?;
     match here.id.kind {
@@ -44,7 +44,7 @@ fn words(rules: &Rules, state: &State, effect: Effect) -> Option<String> {
 /// An answer is bound to it.
 ///
 /// Returns `None` as [`question`] does.
-pub fn subject(rules: &Rules, state: &State, effect: Effect) -> Option<String> {
+pub fn subject(rules: &CompiledSpec, state: &State, effect: Effect) -> Option<String> {
     let Effect::AskHuman { id, .. } = effect else { return None };
     let here = local(rules, state, id)?;
     match here.id.kind {

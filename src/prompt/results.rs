@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::contract::{Source, Trust};
 use crate::machine::{Progress, StepRun, Task};
-use crate::spec::Rules;
+use crate::spec::CompiledSpec;
 
 /// Which results of a plan.
 pub(super) struct Results<'a> {
-    rules: &'a Rules,
+    rules: &'a CompiledSpec,
     progress: &'a Progress,
     shown: Shown,
     /// Whether each is shown with its id, for a plan that may refer to it.
@@ -25,19 +25,19 @@ enum Shown {
 }
 
 impl<'a> Results<'a> {
-    pub fn all(rules: &'a Rules, progress: &'a Progress) -> Self {
+    pub fn all(rules: &'a CompiledSpec, progress: &'a Progress) -> Self {
         Results { rules, progress, shown: Shown::All, named: false }
     }
 
-    pub fn named(rules: &'a Rules, progress: &'a Progress) -> Self {
+    pub fn named(rules: &'a CompiledSpec, progress: &'a Progress) -> Self {
         Results { named: true, ..Results::all(rules, progress) }
     }
 
-    pub fn failed(rules: &'a Rules, progress: &'a Progress) -> Self {
+    pub fn failed(rules: &'a CompiledSpec, progress: &'a Progress) -> Self {
         Results { shown: Shown::Failed, ..Results::all(rules, progress) }
     }
 
-    pub fn only(rules: &'a Rules, progress: &'a Progress, steps: Vec<u32>) -> Self {
+    pub fn only(rules: &'a CompiledSpec, progress: &'a Progress, steps: Vec<u32>) -> Self {
         Results { shown: Shown::Only(steps), ..Results::all(rules, progress) }
     }
 

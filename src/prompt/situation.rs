@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::machine::{Progress, StepRun};
-use crate::spec::Rules;
+use crate::spec::CompiledSpec;
 
 /// One finished step of an agent.
 #[derive(Serialize)]
@@ -21,7 +21,7 @@ pub(super) struct Situation<'a> {
 const SHOWN_CHARS: usize = 600;
 
 impl<'a> Situation<'a> {
-    pub fn of(rules: &Rules, progress: &'a Progress) -> Vec<Self> {
+    pub fn of(rules: &CompiledSpec, progress: &'a Progress) -> Vec<Self> {
         let steps = progress.plan.steps.iter().zip(&progress.steps);
         let steps = steps.filter(|(planned, _)| rules.plan().agent(&planned.tool).is_some());
         let finished = steps.filter(|(_, run)| run.is_finished() && run.output().is_some());

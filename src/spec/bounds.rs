@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rules::most_working_steps;
-use super::{Doer, Horizon, Intake, Orchestrate, RoleName, Rules, Spec, Validate, ValidateAt, Write};
+use super::compiled::most_working_steps;
+use super::{CompiledSpec, Doer, Horizon, Intake, Orchestrate, RoleName, Spec, Validate, ValidateAt, Write};
 
 /// The most that any run can do. Every run whose effects are answered ends within these numbers.
 ///
@@ -26,7 +26,7 @@ pub struct Bounds {
 impl Bounds {
     /// The bounds of a spec, its own `max_model_calls`, `max_tool_calls` and `max_transitions`
     /// included.
-    pub(super) fn of(rules: &Rules) -> Self {
+    pub(super) fn of(rules: &CompiledSpec) -> Self {
         let spec = rules.spec();
         let steps = Steps::of(rules);
         let model_calls = spec
@@ -58,7 +58,7 @@ struct Steps {
 }
 
 impl Steps {
-    fn of(rules: &Rules) -> Self {
+    fn of(rules: &CompiledSpec) -> Self {
         let spec = rules.spec();
         let planned = most_working_steps(spec).saturating_mul(drafts(spec));
         let added =
@@ -104,7 +104,7 @@ fn drafts(spec: &Spec) -> u32 {
 }
 
 /// The most replies that the phases may ask for, repairs included; those of the steps not.
-fn own_replies(rules: &Rules, steps: &Steps) -> u32 {
+fn own_replies(rules: &CompiledSpec, steps: &Steps) -> u32 {
     let spec = rules.spec();
     let policy = &spec.policy;
     let drafts = drafts(spec);

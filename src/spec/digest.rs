@@ -24,8 +24,7 @@ impl Digest {
     }
 
     /// The digest of these bytes, as they were kept.
-    #[cfg(feature = "sqlite")]
-    pub(crate) fn of_bytes(bytes: [u8; 16]) -> Self {
+    pub fn of_bytes(bytes: [u8; 16]) -> Self {
         Digest(bytes)
     }
 

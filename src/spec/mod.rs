@@ -1,7 +1,7 @@
 //! The spec: every choice an agent may make, as data.
 //!
 //! A [`Spec`] is what a person writes (as TOML) and what a journal keeps. [`Spec::check`] refuses
-//! contradictions once and gives [`Rules`]: the spec together with all that is worked out from it
+//! contradictions once and gives [`CompiledSpec`]: the spec together with all that is worked out from it
 //! once, such as the tool index, the contracts' schemas, the constant part of each request with its
 //! digest, and the bounds of a run.
 //!
@@ -11,6 +11,7 @@
 mod approval;
 mod bounds;
 mod check;
+mod compiled;
 mod digest;
 mod execution;
 mod frame;
@@ -19,11 +20,12 @@ mod member;
 mod money;
 mod policy;
 mod role;
-mod rules;
 mod suggest;
 
 pub use approval::{Approval, OnExpiry, OnRejection};
 pub use bounds::Bounds;
+pub(crate) use compiled::MAX_NESTING;
+pub use compiled::{CompiledSpec, Doer, SpecError};
 pub use digest::Digest;
 pub use execution::Execution;
 pub use frame::RequestFrame;
@@ -36,8 +38,6 @@ pub use policy::{
     ValidateAt, Write,
 };
 pub use role::{OnFailure, Role, RoleName, Roles};
-pub(crate) use rules::MAX_NESTING;
-pub use rules::{Doer, Rules, SpecError};
 pub use suggest::Suggested;
 
 use serde::{Deserialize, Serialize};
@@ -88,8 +88,8 @@ impl Spec {
     ///
     /// # Errors
     /// The first field that is out of range or contradicts another, by name.
-    pub fn check(self) -> Result<Rules, SpecError> {
-        Rules::of(self)
+    pub fn check(self) -> Result<CompiledSpec, SpecError> {
+        CompiledSpec::of(self)
     }
 
     /// The most calls that a run can make before its answer.

@@ -20,7 +20,7 @@ impl Redactor {
                     header.input = self.input(std::mem::take(&mut header.input));
                     self.spec(&mut header.spec);
                 }
-                Record::Rules(spec) => self.spec(spec),
+                Record::SpecChanged(spec) => self.spec(spec),
                 Record::Answered(event) | Record::Happened(event) => {
                     let clean = self.event(event.clone());
                     *event = self.returned(clean);
@@ -45,7 +45,7 @@ impl Redactor {
         Event::ToolReturned { effect, outcome }
     }
 
-    /// Rules without keys. Left as they are where they do not read without them: a name is no key.
+    /// CompiledSpec without keys. Left as they are where they do not read without them: a name is no key.
     fn spec(&self, spec: &mut Arc<Spec>) {
         let Ok(mut value) = serde_json::to_value(&**spec) else { return };
         self.value(&mut value);

@@ -1,11 +1,11 @@
 //! Forks: a thread that begins with what another holds.
 
 use super::Threads;
-use super::held::Held;
+use super::leased_thread::Held;
 use crate::driver::job::run_id;
 use crate::driver::prepare::Prepared;
 use crate::journal::{
-    Header, Journal, JournalError, Origin, Record, Standing, StoreError, ThreadId, fold, is_once,
+    Header, Journal, JournalError, Origin, Record, RunStatus, StoreError, ThreadId, fold, is_once,
 };
 use crate::machine::outstanding;
 
@@ -42,7 +42,7 @@ impl Threads {
             let copy = copied(whole, most, from, to)?;
             // It must mean something before anybody goes on with it.
             let folded = fold(copy.iter().cloned())?;
-            standing = Some((folded.len, Standing::of(&folded)));
+            standing = Some((folded.len, RunStatus::of(&folded)));
             copies.push(copy);
         }
         let mut held = Held::begin(&*self.0, to, copies)?;

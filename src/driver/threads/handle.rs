@@ -1,17 +1,17 @@
 //! One thread to be gone on with: asked, resumed, answered, settled, cancelled.
 
-use super::held::Held;
+use super::leased_thread::Held;
 use crate::driver::agent::{Agent, asked};
 use crate::driver::approval::{self, Settlement};
-use crate::driver::observer::{Nobody, Observer};
-use crate::driver::ports::Secret;
 use crate::driver::redact::Redactor;
 use crate::driver::resume::{self, Changed, Resume};
 use crate::driver::run::{Run, Stopped};
 use crate::driver::stop::CancelToken;
 use crate::driver::thread::{MAX_TURNS, remember, trim};
-use crate::journal::{Claim, Standing, Store, StoreError, ThreadId, fold};
+use crate::journal::{Claim, RunStatus, Store, StoreError, ThreadId, fold};
 use crate::machine::{HumanAnswer, Input};
+use crate::ports::Secret;
+use crate::ports::{Nobody, Observer};
 use crate::spec::Memory;
 
 /// A thread to be gone on with: who watches, who may stop it, and what is said.
@@ -107,12 +107,12 @@ impl<'a> ThreadHandle<'a> {
         let turns = held.turns();
         if let Some(last) = turns.checked_sub(1) {
             let folded = fold(self.store.records(self.thread, last)?)?;
-            match Standing::of(&folded) {
-                Standing::Waiting { question, .. } => return Err(Stopped::Waiting { question }),
-                Standing::InDoubt { effect, tool } => return Err(Stopped::InDoubt { effect, tool }),
-                Standing::Unfinished => return Err(Stopped::Unfinished),
+            match RunStatus::of(&folded) {
+                RunStatus::Waiting { question, .. } => return Err(Stopped::Waiting { question }),
+                RunStatus::InDoubt { effect, tool } => return Err(Stopped::InDoubt { effect, tool }),
+                RunStatus::Unfinished => return Err(Stopped::Unfinished),
                 // What is damaged has not folded.
-                Standing::Done { .. } | Standing::Failed { .. } | Standing::Damaged { .. } => {}
+                RunStatus::Done { .. } | RunStatus::Failed { .. } | RunStatus::Damaged { .. } => {}
             }
         }
         if remembers {
@@ -169,7 +169,7 @@ impl<'a> ThreadHandle<'a> {
         let (Some(token), Ok(Some(listed))) = (&self.token, self.store.find(self.thread)) else {
             return Ok(());
         };
-        let ended = matches!(listed.standing, Standing::Done { .. } | Standing::Failed { .. });
+        let ended = matches!(listed.standing, RunStatus::Done { .. } | RunStatus::Failed { .. });
         let last = listed.turns.checked_sub(1).filter(|_| ended && !listed.running);
         let records = last.and_then(|last| self.store.records(self.thread, last).ok());
         match records.and_then(|records| approval::spent(&records, token)) {
@@ -207,7 +207,7 @@ pub fn history(store: &dyn Store, thread: &ThreadId) -> Result<Vec<(String, Stri
     let mut said = Vec::new();
     for turn in turns.saturating_sub(MAX_TURNS as u32)..turns {
         let folded = fold(store.records(thread, turn)?)?;
-        if let Standing::Done { answer } = Standing::of(&folded) {
+        if let RunStatus::Done { answer } = RunStatus::of(&folded) {
             said.push((folded.state.task.input.question, answer));
         }
     }

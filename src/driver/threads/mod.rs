@@ -3,16 +3,16 @@
 
 mod fork;
 mod handle;
-mod held;
+mod leased_thread;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use handle::{ThreadHandle, history};
-use held::Held;
+use leased_thread::Held;
 
 use crate::journal::{
-    Claim, Folded, Journal, JournalErrorKind, Listed, Query, Standing, Store, StoreError, ThreadId, fold,
+    Claim, Folded, Journal, JournalErrorKind, Listed, Query, RunStatus, Store, StoreError, ThreadId, fold,
 };
 
 /// The threads of a store.
@@ -70,7 +70,7 @@ impl Threads {
         let mut listed = self.0.list(query)?;
         for one in &mut listed {
             if let Some(problem) = damaged.remove(&one.thread) {
-                one.standing = Standing::Damaged { problem };
+                one.standing = RunStatus::Damaged { problem };
             }
         }
         Ok(listed)
@@ -81,7 +81,7 @@ impl Threads {
     fn note(&self, thread: &ThreadId) -> Result<(), StoreError> {
         let Some(turn) = self.0.turns(thread)?.checked_sub(1) else { return Ok(()) };
         let folded = fold(self.0.records(thread, turn)?)?;
-        let standing = Standing::of(&folded);
+        let standing = RunStatus::of(&folded);
         let mut held = Held::claim(&*self.0, thread, Claim::Known)?;
         // A note of fewer records than there are by now is none.
         Ok(held.turn(turn).stands(folded.len, &standing)?)

@@ -237,7 +237,7 @@ pub(super) fn sync(path: &Path) -> Result<(), JournalError> {
 }
 
 /// Makes a file's name in its folder durable, where the system can.
-pub(super) fn sync_folder(path: &Path) -> std::io::Result<()> {
+pub fn sync_folder(path: &Path) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if cfg!(unix) { File::open(folder.unwrap_or(Path::new(".")))?.sync_all() } else { Ok(()) }
 }

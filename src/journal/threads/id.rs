@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::contract::is_legible;
+use crate::contract::is_sanitized;
 
-/// The name of a thread: what its user calls it. 1 to 120 bytes, all of them [legible](is_legible), no white
+/// The name of a thread: what its user calls it. 1 to 120 bytes, all of them [plain](is_sanitized), no white
 /// space at either end, no dash at the beginning.
 ///
 /// ```
@@ -39,7 +39,7 @@ impl FromStr for ThreadId {
         if text.is_empty() || text.len() > ThreadId::MOST_BYTES {
             return fail(&format!("has 1 to {} bytes", ThreadId::MOST_BYTES));
         }
-        if !text.chars().all(is_legible) {
+        if !text.chars().all(is_sanitized) {
             return fail("has no control characters, and none that turn the direction of writing");
         }
         if text.trim() != text {

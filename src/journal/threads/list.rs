@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::ThreadId;
-use crate::journal::Standing;
+use crate::journal::RunStatus;
 
 /// What a list of threads is to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Only threads whose last turn stands so: words of [`Standing::status`]; all where empty.
+    /// Only threads whose last turn stands so: words of [`RunStatus::status`]; all where empty.
     pub statuses: Vec<String>,
     /// Only threads whose names begin so.
     pub prefix: String,
@@ -63,7 +63,7 @@ pub struct Listed {
     pub running: bool,
     /// Where its last turn stands.
     #[serde(flatten)]
-    pub standing: Standing,
+    pub standing: RunStatus,
 }
 
 impl Listed {
@@ -82,9 +82,9 @@ impl Listed {
 }
 
 /// Since when a thread has waited for a person.
-pub(super) fn waits(standing: &Standing, updated: u64) -> u64 {
+pub fn waits(standing: &RunStatus, updated: u64) -> u64 {
     match standing {
-        Standing::Waiting { since, .. } if *since > 0 => *since,
+        RunStatus::Waiting { since, .. } if *since > 0 => *since,
         _ => updated,
     }
 }
@@ -125,6 +125,6 @@ impl Query {
 }
 
 /// The title of a thread: the beginning of its first question.
-pub(super) fn title(question: &str) -> String {
+pub fn title(question: &str) -> String {
     crate::contract::read::excerpt(question.trim(), 80)
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::list::title;
 use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, belongs, fenced, now};
-use crate::journal::{JournalError, Record, Standing};
+use crate::journal::{JournalError, Record, RunStatus};
 
 /// Keeps threads while the process lives.
 ///
@@ -36,7 +36,7 @@ struct Thread {
     created: u64,
     updated: u64,
     /// Where the last turn stood, after so many records of it.
-    noted: Option<(u64, Standing)>,
+    noted: Option<(u64, RunStatus)>,
 }
 
 impl MemoryStore {
@@ -124,7 +124,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &Standing) -> Result<(), StoreError> {
+    fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &RunStatus) -> Result<(), StoreError> {
         let mut kept = self.kept();
         let thread = kept.leased(lease)?;
         if turn as usize + 1 == thread.turns.len() {
@@ -176,7 +176,7 @@ impl Store for MemoryStore {
 
 impl Thread {
     /// Where the last turn stands, where that was noted of all its records.
-    fn noted(&self) -> Option<&Standing> {
+    fn noted(&self) -> Option<&RunStatus> {
         let len = self.turns.last()?.len() as u64;
         self.noted.as_ref().filter(|(index, _)| *index == len).map(|(_, standing)| standing)
     }
@@ -193,7 +193,7 @@ impl Thread {
             created: self.created,
             updated: self.updated,
             running: self.held.is_some(),
-            standing: self.noted().cloned().unwrap_or(Standing::Unfinished),
+            standing: self.noted().cloned().unwrap_or(RunStatus::Unfinished),
         }
     }
 }

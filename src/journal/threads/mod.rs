@@ -11,20 +11,16 @@ mod id;
 mod lines;
 mod list;
 mod memory;
-#[cfg(feature = "sqlite")]
-mod sqlite;
 
 use std::fmt;
 use std::fs::File;
 
 pub use id::ThreadId;
 pub use lines::LinesStore;
-pub use list::{Cursor, Listed, Order, Query};
+pub use list::{Cursor, Listed, Order, Query, title, waits};
 pub use memory::MemoryStore;
-#[cfg(feature = "sqlite")]
-pub use sqlite::SqliteStore;
 
-use super::{JournalError, JournalErrorKind, Record, Standing};
+use super::{JournalError, JournalErrorKind, Record, RunStatus};
 
 /// Where threads are kept. Every method may be called from any thread of execution at any time.
 ///
@@ -72,7 +68,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// As [`append`](Store::append).
-    fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &Standing) -> Result<(), StoreError>;
+    fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &RunStatus) -> Result<(), StoreError>;
 
     /// Appends what is, as far as its writer knows, the last under a lease, and notes where the turn stands
     /// after it. A store may give the thread back with that; the lease is to be released in any case.
@@ -85,7 +81,7 @@ pub trait Store: Send + Sync + fmt::Debug {
         turn: u32,
         index: u64,
         records: Vec<Record>,
-        standing: &Standing,
+        standing: &RunStatus,
     ) -> Result<(), StoreError> {
         let after = index + records.len() as u64;
         self.append(lease, turn, index, records)?;
@@ -163,13 +159,14 @@ pub enum Claim {
 /// The right to write to a thread.
 #[derive(Debug)]
 pub struct Lease {
-    pub(crate) thread: ThreadId,
+    /// The thread.
+    pub thread: ThreadId,
     /// Grows with every claim of the thread.
-    pub(crate) epoch: u64,
+    pub epoch: u64,
     /// How many turns the thread had when it was claimed.
-    pub(crate) turns: u32,
+    pub turns: u32,
     /// What is locked for as long as the lease lasts, in stores that lock files.
-    pub(crate) lock: Option<File>,
+    pub lock: Option<File>,
 }
 
 impl Lease {
@@ -226,7 +223,7 @@ pub enum StoreError {
 }
 
 /// The turns that a thread is begun with: up to the last in which there is something.
-fn begun_with(thread: &ThreadId, mut turns: Vec<Vec<Record>>) -> Result<Vec<Vec<Record>>, JournalError> {
+pub fn begun_with(thread: &ThreadId, mut turns: Vec<Vec<Record>>) -> Result<Vec<Vec<Record>>, JournalError> {
     while turns.last().is_some_and(Vec::is_empty) {
         turns.pop();
     }
@@ -237,7 +234,7 @@ fn begun_with(thread: &ThreadId, mut turns: Vec<Vec<Record>>) -> Result<Vec<Vec<
 }
 
 /// Takes a thread, and where there is none, puts its first turns in.
-fn begin<S: Store + ?Sized>(
+pub fn begin<S: Store + ?Sized>(
     store: &S,
     thread: &ThreadId,
     put: impl FnOnce(&Lease) -> Result<(), StoreError>,
@@ -269,7 +266,7 @@ fn begin<S: Store + ?Sized>(
 ///
 /// # Errors
 /// Names what it says instead.
-fn belongs(record: &Record, thread: &ThreadId, turn: u32, index: u64) -> Result<(), JournalError> {
+pub fn belongs(record: &Record, thread: &ThreadId, turn: u32, index: u64) -> Result<(), JournalError> {
     match record {
         Record::Header(header) if header.thread != thread.as_str() || header.turn != turn => {
             let problem = format!(
@@ -285,13 +282,13 @@ fn belongs(record: &Record, thread: &ThreadId, turn: u32, index: u64) -> Result<
 }
 
 /// The refusal of a writer whose thread was taken over.
-fn fenced(thread: &ThreadId) -> JournalError {
+pub fn fenced(thread: &ThreadId) -> JournalError {
     let problem = "another process has taken it over, and nothing more is written here";
     JournalError::named(format!("thread {thread}"), problem).of(JournalErrorKind::Fenced)
 }
 
 /// Milliseconds since 1970, for lists.
-fn now() -> u64 {
+pub fn now() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

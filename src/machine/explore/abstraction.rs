@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use crate::contract::PlanStep;
 use crate::machine::{
-    Asking, ErrorCode, ExecuteStage, Gate, Phase, PhaseName, PlanStage, Progress, State, StepRun, Task,
-    TraceLine,
+    Asking, ErrorCode, ExecuteStage, Phase, PhaseName, PlanStage, Progress, State, StepRun, Task, TraceLine,
+    WriteReason,
 };
-use crate::spec::{Duplicates, Orchestrate, Planner, Rules, Write};
+use crate::spec::{CompiledSpec, Duplicates, Orchestrate, Planner, Write};
 
 /// An abstract state. Ordered and serialised, so that reports are the same every time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -28,7 +28,7 @@ pub struct Key {
     pub repairing: bool,
     /// Why WRITE was entered.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub gate: Option<Gate>,
+    pub gate: Option<WriteReason>,
     /// What ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorCode>,
@@ -79,7 +79,7 @@ pub struct StepKey {
 }
 
 /// The abstraction of a state.
-pub fn key(rules: &Rules, state: &State) -> Key {
+pub fn key(rules: &CompiledSpec, state: &State) -> Key {
     let task = &state.task;
     let phase = state.phase.name();
     let asking = asking(&state.phase);
@@ -133,7 +133,7 @@ fn stage(phase: &Phase) -> &'static str {
     }
 }
 
-fn plan_key(rules: &Rules, task: &Task, progress: &Progress) -> PlanKey {
+fn plan_key(rules: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKey {
     let schedule = &progress.schedule;
     let first = task.first_step();
     let steps = || progress.plan.steps.iter().zip(&progress.steps);
@@ -184,7 +184,7 @@ fn plan_key(rules: &Rules, task: &Task, progress: &Progress) -> PlanKey {
 /// What branches read of the steps of earlier drafts; and of this one's, where an orchestrator asks who
 /// has found something and the draft is kept as counts.
 fn kept(
-    rules: &Rules,
+    rules: &CompiledSpec,
     progress: &Progress,
     first: usize,
     listed: bool,

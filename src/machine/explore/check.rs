@@ -6,8 +6,10 @@ use super::Machine;
 use super::abstraction::Key;
 use super::alphabet::Letter;
 use super::walk::{Done, Edge, Spent};
-use crate::machine::{Effect, ErrorCode, Exit, Gate, Move, Phase, PhaseName, State, Step, outstanding};
-use crate::spec::{Bounds, Horizon, OnExhausted, Rules, Validate, ValidateAt, Write};
+use crate::machine::{
+    Effect, ErrorCode, Exit, Move, Phase, PhaseName, State, Step, WriteReason, outstanding,
+};
+use crate::spec::{Bounds, CompiledSpec, Horizon, OnExhausted, Validate, ValidateAt, Write};
 
 /// Violations kept of one invariant; more would only repeat them.
 const KEPT: usize = 10;
@@ -75,13 +77,13 @@ impl Checks {
         }
     }
 
-    pub fn start(&mut self, rules: &Rules, begun: &Step) {
+    pub fn start(&mut self, rules: &CompiledSpec, begun: &Step) {
         let asked = begun.effects.to_vec();
         let waiting = outstanding(rules, &begun.state);
         self.claim(TOTAL, asked == waiting, || "a run begins waiting for something it did not ask".into());
     }
 
-    pub fn state(&mut self, rules: &Rules, state: &State, letters: &[Letter]) {
+    pub fn state(&mut self, rules: &CompiledSpec, state: &State, letters: &[Letter]) {
         let phase = state.phase.name();
         let waiting = outstanding(rules, state);
         let said = || format!("{phase} waits for {waiting:?}");
@@ -110,7 +112,7 @@ impl Checks {
     pub fn step(
         &mut self,
         machine: &dyn Machine,
-        rules: &Rules,
+        rules: &CompiledSpec,
         before: &State,
         letter: &Letter,
         done: &Done,
@@ -140,7 +142,7 @@ impl Checks {
     fn stepped(
         &mut self,
         machine: &dyn Machine,
-        rules: &Rules,
+        rules: &CompiledSpec,
         before: &State,
         letter: &Letter,
         step: &Step,
@@ -168,7 +170,7 @@ impl Checks {
         self.claim(TOTAL, changed, || format!("{}: the moves say {entered:?}", case()));
     }
 
-    fn moved(&mut self, rules: &Rules, before: &State, taken: &Move, after: &State) {
+    fn moved(&mut self, rules: &CompiledSpec, before: &State, taken: &Move, after: &State) {
         let limits = &rules.spec().limits;
         let left = match limits.max_iterations {
             Some(most) => before.task.draft < most,
@@ -266,7 +268,7 @@ impl Checks {
     /// What only the whole graph can tell.
     pub fn graph(
         &mut self,
-        rules: &Rules,
+        rules: &CompiledSpec,
         keys: &[Key],
         edges: &[Edge],
         moves: &BTreeSet<Move>,
@@ -311,12 +313,12 @@ impl Checks {
     }
 }
 
-fn gate_holds(rules: &Rules, gate: Gate) -> bool {
+fn gate_holds(rules: &CompiledSpec, gate: WriteReason) -> bool {
     match gate {
-        Gate::Accepted => rules.policy().validate != Validate::Off,
-        Gate::ValidationOff => rules.policy().validate == Validate::Off,
-        Gate::JudgedAfterwards => rules.policy().validate_at == ValidateAt::Answer,
-        Gate::NoToolNeeded => rules.policy().can_skip_the_plan(),
-        Gate::Exhausted => rules.policy().on_exhausted == OnExhausted::Write,
+        WriteReason::Accepted => rules.policy().validate != Validate::Off,
+        WriteReason::ValidationOff => rules.policy().validate == Validate::Off,
+        WriteReason::JudgedAfterwards => rules.policy().validate_at == ValidateAt::Answer,
+        WriteReason::NoToolNeeded => rules.policy().can_skip_the_plan(),
+        WriteReason::Exhausted => rules.policy().on_exhausted == OnExhausted::Write,
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Machine, Real, reduced, walk};
 use crate::machine::{Concern, Effect, HumanAnswer, Move, PhaseName, Step, TraceLine};
-use crate::spec::{Orchestrate, Rules};
+use crate::spec::{CompiledSpec, Orchestrate};
 
 /// One edge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -97,7 +97,7 @@ fn asked_about(about: Concern) -> (PhaseName, &'static str) {
 
 /// Every edge that a run under these rules can take. The walk is small: which edges there are does not
 /// depend on how many steps or replans there may be.
-pub fn reachable(rules: &Rules) -> BTreeSet<Taken> {
+pub fn reachable(rules: &CompiledSpec) -> BTreeSet<Taken> {
     let mut taken = small(&Real, rules).taken;
     // The machine takes an expiry whenever it comes; a driver gives one only where there is a time.
     if rules.spec().limits.answer_seconds.is_none() {
@@ -107,7 +107,7 @@ pub fn reachable(rules: &Rules) -> BTreeSet<Taken> {
 }
 
 /// A walk of the rules with the smallest numbers that have every edge.
-pub(super) fn small(machine: &dyn Machine, rules: &Rules) -> super::Report {
+pub(super) fn small(machine: &dyn Machine, rules: &CompiledSpec) -> super::Report {
     let mut said = Vec::new();
     let mut spec = reduced(rules.spec().clone(), &mut said);
     let plan = &mut spec.policy.plan;

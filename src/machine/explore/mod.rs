@@ -21,12 +21,12 @@ pub use check::Check;
 pub use walk::{Edge, Report};
 
 /// The phase graph of some rules, walked just far enough to draw it: every edge, few states.
-pub fn sketch(rules: &Rules) -> Report {
+pub fn sketch(rules: &CompiledSpec) -> Report {
     coverage::small(&Real, rules)
 }
 
 use super::{Event, Input, Refusal, Refused, State, Step};
-use crate::spec::{Execution, Horizon, Orchestrate, Rules, Spec};
+use crate::spec::{CompiledSpec, Execution, Horizon, Orchestrate, Spec};
 
 /// Plans of more steps than this are explored as plans of this many.
 pub const MOST_STEPS: u32 = 6;
@@ -52,7 +52,7 @@ pub const MOST_WIDTH: u32 = 3;
 /// The three functions that are walked.
 pub trait Machine {
     /// See [`start`](super::start).
-    fn start(&self, rules: &Rules, input: Input) -> Step {
+    fn start(&self, rules: &CompiledSpec, input: Input) -> Step {
         super::start(rules, input)
     }
 
@@ -60,7 +60,7 @@ pub trait Machine {
     ///
     /// # Errors
     /// Why the event does not fit.
-    fn admit(&self, rules: &Rules, state: &State, event: &Event) -> Result<(), Refusal> {
+    fn admit(&self, rules: &CompiledSpec, state: &State, event: &Event) -> Result<(), Refusal> {
         super::admit(rules, state, event)
     }
 
@@ -68,7 +68,7 @@ pub trait Machine {
     ///
     /// # Errors
     /// The event, refused.
-    fn transition(&self, rules: &Rules, state: State, event: Event) -> Result<Step, Box<Refused>> {
+    fn transition(&self, rules: &CompiledSpec, state: State, event: Event) -> Result<Step, Box<Refused>> {
         super::transition(rules, state, event)
     }
 }
@@ -90,22 +90,22 @@ impl Machine for Real {}
 /// assert_eq!(report.longest.model_calls, 2);
 /// # Ok::<(), planwright::spec::SpecError>(())
 /// ```
-pub fn explore(rules: &Rules) -> Report {
+pub fn explore(rules: &CompiledSpec) -> Report {
     explore_with(&Real, rules)
 }
 
 /// Walks a machine of your own under the rules of a spec.
-pub fn explore_with(machine: &dyn Machine, rules: &Rules) -> Report {
+pub fn explore_with(machine: &dyn Machine, rules: &CompiledSpec) -> Report {
     walked(machine, rules, usize::MAX)
 }
 
 /// Walks the rules of a spec, and gives up where there are more states than this. Then nothing is
 /// [decided](Report::undecided), unless what was walked violates an invariant.
-pub fn explore_within(rules: &Rules, most_states: usize) -> Report {
+pub fn explore_within(rules: &CompiledSpec, most_states: usize) -> Report {
     walked(&Real, rules, most_states)
 }
 
-fn walked(machine: &dyn Machine, rules: &Rules, most_states: usize) -> Report {
+fn walked(machine: &dyn Machine, rules: &CompiledSpec, most_states: usize) -> Report {
     let mut explored_as = Vec::new();
     let small = reduced(rules.spec().clone(), &mut explored_as);
     let small = small.check().expect("a spec that checks still does with smaller numbers");

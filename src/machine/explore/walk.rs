@@ -10,7 +10,7 @@ use super::coverage::{Taken, taken};
 use crate::machine::{
     Effect, Effects, Event, Input, Move, PhaseName, Refused, Speaker, State, Step, TraceLine, Turn,
 };
-use crate::spec::{Bounds, Memory, Rules};
+use crate::spec::{Bounds, CompiledSpec, Memory};
 
 /// How many concrete states stand for one abstract state. More than one, so that an abstraction
 /// that drops an input of a branch is caught: what they do next must be the same.
@@ -107,7 +107,7 @@ pub(super) struct Extent {
 
 pub(super) fn walk(
     machine: &dyn Machine,
-    rules: &Rules,
+    rules: &CompiledSpec,
     bounds: Bounds,
     explored_as: Vec<String>,
     Extent { care, most_states }: Extent,
@@ -142,7 +142,7 @@ pub(super) fn walk(
 
 /// What runs are walked from: with an earlier turn, where the policy remembers turns, so that what is
 /// asked only then is asked.
-fn asked(rules: &Rules) -> Input {
+fn asked(rules: &CompiledSpec) -> Input {
     let mut input = Input::question("…");
     if rules.policy().memory == Memory::Thread {
         input.history = vec![Turn { role: Speaker::User, content: "…".into() }];
@@ -156,7 +156,7 @@ struct Walk<'a> {
     care: Care,
     whole: bool,
     machine: &'a dyn Machine,
-    rules: &'a Rules,
+    rules: &'a CompiledSpec,
     numbers: BTreeMap<Key, usize>,
     /// For each abstract state: its concrete states so far, and what the first does on each letter.
     stand_ins: Vec<(Vec<State>, Option<Vec<String>>)>,
@@ -339,7 +339,7 @@ pub(super) enum Spent {
 }
 
 impl Spent {
-    fn of(self, rules: &Rules, state: &State) -> Option<State> {
+    fn of(self, rules: &CompiledSpec, state: &State) -> Option<State> {
         let mut state = state.clone();
         let counters = &mut state.task.counters;
         match self {

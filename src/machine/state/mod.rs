@@ -165,7 +165,7 @@ impl Asking {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Writing {
     /// Why the run may write.
-    pub gate: Gate,
+    pub gate: WriteReason,
     /// The reply it waits for.
     #[serde(flatten)]
     pub asking: Asking,
@@ -174,7 +174,7 @@ pub struct Writing {
 /// Why a run may enter WRITE. There is no other way in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Gate {
+pub enum WriteReason {
     /// The validator accepted.
     Accepted,
     /// The policy has no validator.

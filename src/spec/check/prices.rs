@@ -1,12 +1,12 @@
 //! The limit on money, which prices alone can reach.
 
 use super::{Checked, refuse};
-use crate::spec::{Doer, Rules};
+use crate::spec::{CompiledSpec, Doer};
 
 /// Whether `max_cost` can be reached: some model that is asked must have a price. Prices may come from
 /// outside the spec, so this is no part of [`Spec::check`](crate::spec::Spec::check): it is asked where
 /// an agent is made that may ask a model, when all prices are known.
-pub(in crate::spec) fn check_prices(rules: &Rules) -> Checked {
+pub(in crate::spec) fn check_prices(rules: &CompiledSpec) -> Checked {
     let spec = rules.spec();
     if spec.limits.max_cost.is_some() {
         let mut models = Vec::new();
@@ -29,7 +29,7 @@ pub(in crate::spec) fn check_prices(rules: &Rules) -> Checked {
 }
 
 /// The models that a run may ask; `None` is the driver's own.
-fn asked<'r>(rules: &'r Rules, models: &mut Vec<Option<&'r str>>) {
+fn asked<'r>(rules: &'r CompiledSpec, models: &mut Vec<Option<&'r str>>) {
     let spec = rules.spec();
     let own = crate::spec::RoleName::ALL.into_iter().filter_map(|name| spec.roles.get(name));
     let members = spec.agents.iter().filter_map(|member| member.role.as_ref());

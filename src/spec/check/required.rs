@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Checked, refuse};
-use crate::spec::rules::most_working_steps;
+use crate::spec::compiled::most_working_steps;
 use crate::spec::{Horizon, OnExhausted, Orchestrate, Planner, Spec, Validate, ValidateAt, Write};
 
 pub(super) fn check_required_calls(spec: &Spec) -> Checked {

@@ -2,7 +2,7 @@
 
 use super::{Checked, refuse};
 use crate::contract::IntentForm;
-use crate::spec::rules::asks;
+use crate::spec::compiled::asks;
 use crate::spec::{Intake, Memory, Orchestrate, Role, RoleName, Spec, Validate};
 
 pub(super) fn check_intake(spec: &Spec) -> Checked {

@@ -2,7 +2,7 @@
 
 use super::{Checked, refuse};
 use crate::contract::IntentForm;
-use crate::spec::rules::asks;
+use crate::spec::compiled::asks;
 use crate::spec::{Horizon, Intake, Planner, Spec, Validate, ValidateAt, Write};
 
 pub(super) fn check_write(spec: &Spec) -> Checked {

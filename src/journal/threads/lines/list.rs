@@ -8,7 +8,7 @@ use super::super::list::title;
 use super::place::{self, io};
 use super::standing::Noted;
 use super::{LinesStore, Store};
-use crate::journal::{JournalError, JournalErrorKind, Listed, Query, Standing, StoreError, ThreadId};
+use crate::journal::{JournalError, JournalErrorKind, Listed, Query, RunStatus, StoreError, ThreadId};
 
 /// A thread as its folder says it.
 struct Found {
@@ -114,7 +114,7 @@ fn damaged(folder: &Path, error: &JournalError) -> Found {
     let thread = noted.as_ref().map(|noted| noted.thread.clone()).or_else(|| name.parse().ok());
     let thread = thread.unwrap_or_else(|| "damaged".parse().expect("a name"));
     let (title, turns) = noted.map(|noted| (noted.title, noted.turns)).unwrap_or_default();
-    let standing = Standing::Damaged { problem };
+    let standing = RunStatus::Damaged { problem };
     let listed = Listed { thread, title, turns, created: 0, updated: 0, running: false, standing };
     Found { listed, noted: true }
 }
@@ -132,7 +132,7 @@ fn found(folder: &Path) -> Result<Option<Found>, JournalError> {
             let damaged = |problem: &str| JournalError::named(folder.display().to_string(), problem);
             let header = place::header(folder)?.ok_or_else(|| damaged("its first turn is lost"))?;
             let thread = header.thread.parse().map_err(|problem: String| damaged(&problem))?;
-            (thread, title(&header.input.question), Standing::Unfinished)
+            (thread, title(&header.input.question), RunStatus::Unfinished)
         }
     };
     let (first, last) = (place::turn(folder, 0), place::turn(folder, last));

@@ -25,7 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::list::title;
 use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, begin, begun_with, belongs, fenced};
 use crate::journal::{
-    Durability, FileJournal, Journal, JournalError, JournalErrorKind, Record, Standing, file,
+    Durability, FileJournal, Journal, JournalError, JournalErrorKind, Record, RunStatus, file,
 };
 use place::io;
 use standing::Noted;
@@ -198,7 +198,7 @@ impl Store for LinesStore {
         })
     }
 
-    fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &Standing) -> Result<(), StoreError> {
+    fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &RunStatus) -> Result<(), StoreError> {
         if lease.lock.is_none() {
             return Err(fenced(&lease.thread).into());
         }

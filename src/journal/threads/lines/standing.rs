@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::place;
-use crate::journal::{JournalError, Standing, ThreadId, private};
+use crate::journal::{JournalError, RunStatus, ThreadId, private};
 use crate::spec::Digest;
 
 /// What `standing.json` holds.
@@ -18,13 +18,13 @@ pub(super) struct Noted {
     /// How many records and bytes the last turn had.
     pub records: u64,
     pub bytes: u64,
-    pub standing: Standing,
+    pub standing: RunStatus,
     /// Of all of the above.
     seal: Digest,
 }
 
 impl Noted {
-    pub fn new(thread: ThreadId, title: String, turns: u32, at: (u64, u64), standing: Standing) -> Self {
+    pub fn new(thread: ThreadId, title: String, turns: u32, at: (u64, u64), standing: RunStatus) -> Self {
         let (records, bytes) = at;
         let seal = Digest::of([]);
         let noted = Noted { thread, title, turns, records, bytes, standing, seal };

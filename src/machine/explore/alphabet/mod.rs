@@ -10,7 +10,7 @@ use crate::machine::{
     Effect, EffectId, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State,
     ToolOutcome, outstanding,
 };
-use crate::spec::Rules;
+use crate::spec::CompiledSpec;
 
 /// One kind of event, by name.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Letter {
 }
 
 /// Every kind of event for a state.
-pub(super) fn letters(rules: &Rules, state: &State) -> Vec<Letter> {
+pub(super) fn letters(rules: &CompiledSpec, state: &State) -> Vec<Letter> {
     let mut letters = Vec::new();
     let waiting = outstanding(rules, state);
     for effect in &waiting {
@@ -42,7 +42,7 @@ fn letter(name: impl Into<String>, event: Event, fits: bool) -> Letter {
 }
 
 /// Every kind of answer to one effect.
-fn answers(rules: &Rules, state: &State, effect: Effect, letters: &mut Vec<Letter>) {
+fn answers(rules: &CompiledSpec, state: &State, effect: Effect, letters: &mut Vec<Letter>) {
     let id = effect.id();
     match effect {
         Effect::CallTool { .. } => {

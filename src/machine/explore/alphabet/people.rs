@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::{Letter, letter};
 use crate::contract::{FINAL_ANSWER, FinalStep, HITL, PlanStep, schema};
 use crate::machine::{EffectId, EffectKind, Event, HumanAnswer, State};
-use crate::spec::Rules;
+use crate::spec::CompiledSpec;
 
-pub(super) fn answers(rules: &Rules, state: &State, effect: EffectId, letters: &mut Vec<Letter>) {
+pub(super) fn answers(rules: &CompiledSpec, state: &State, effect: EffectId, letters: &mut Vec<Letter>) {
     let said = match effect.kind {
         EffectKind::Approve { .. } => about_plans(rules, state),
         EffectKind::Permit { step, .. } => about_calls(rules, state, step),
@@ -39,7 +39,7 @@ fn step(tool: &str) -> PlanStep {
     PlanStep { tool: tool.into(), ..PlanStep::default() }
 }
 
-fn about_steps(rules: &Rules) -> Vec<Said> {
+fn about_steps(rules: &CompiledSpec) -> Vec<Said> {
     let mut answers = vec![
         said("approved", HumanAnswer::Approve, true),
         said("responded", HumanAnswer::respond("yes"), true),
@@ -55,7 +55,7 @@ fn about_steps(rules: &Rules) -> Vec<Said> {
     answers
 }
 
-fn about_plans(rules: &Rules, state: &State) -> Vec<Said> {
+fn about_plans(rules: &CompiledSpec, state: &State) -> Vec<Said> {
     let progress = state.task.progress.iter();
     let planned: Vec<PlanStep> =
         progress.flat_map(|progress| &progress.plan.steps).skip(state.task.first_step()).cloned().collect();
@@ -78,7 +78,7 @@ fn about_plans(rules: &Rules, state: &State) -> Vec<Said> {
     answers
 }
 
-fn about_calls(rules: &Rules, state: &State, at: u32) -> Vec<Said> {
+fn about_calls(rules: &CompiledSpec, state: &State, at: u32) -> Vec<Said> {
     let mut answers = vec![
         said("approved", HumanAnswer::Approve, true),
         said("responded", HumanAnswer::respond("yes"), true),

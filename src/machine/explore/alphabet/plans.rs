@@ -7,7 +7,7 @@ use super::replies::text;
 use crate::contract::{FINAL_ANSWER, FinalStep, HITL, ToolContract, ToolEffect, Trust, schema};
 use crate::machine::explore::abstraction::{MOST_LINES, may_be_called_again};
 use crate::machine::{ModelReply, State, StepRun};
-use crate::spec::{Duplicates, Execution, Rules, Write};
+use crate::spec::{CompiledSpec, Duplicates, Execution, Write};
 
 type Replies = Vec<(String, ModelReply)>;
 type Kind<'a> = (ToolEffect, bool, Trust, bool, bool, Option<&'a str>);
@@ -15,7 +15,7 @@ type Kind<'a> = (ToolEffect, bool, Trust, bool, bool, Option<&'a str>);
 /// One doer of each kind that a branch can tell apart: its effect, whether it may happen twice, whether
 /// its output is trusted, whether a model does it, whether a person must allow it, and whether it must be
 /// called.
-fn kinds(rules: &Rules) -> Vec<&ToolContract> {
+fn kinds(rules: &CompiledSpec) -> Vec<&ToolContract> {
     let mut kinds: Vec<(Kind<'_>, &ToolContract)> = Vec::new();
     for tool in rules.plan().all() {
         let required = rules.policy().required_calls.iter().find(|required| required.tool == tool.name);
@@ -42,7 +42,7 @@ fn input(tool: &ToolContract, nth: usize) -> Value {
 }
 
 /// How many steps stand before a new plan.
-fn kept(rules: &Rules, state: &State) -> usize {
+fn kept(rules: &CompiledSpec, state: &State) -> usize {
     let progress = state.task.progress.as_ref().filter(|_| rules.policy().keeps_steps());
     progress.map_or(0, |progress| progress.steps.len())
 }
@@ -59,7 +59,7 @@ fn going_on(tool: &ToolContract, state: &State, ends: bool) -> Option<(String, M
 }
 
 /// Plans in JSON.
-pub(super) fn written(rules: &Rules, state: &State) -> Replies {
+pub(super) fn written(rules: &CompiledSpec, state: &State) -> Replies {
     let base = kept(rules, state);
     let policy = rules.policy();
     let ends = policy.plan.final_step == FinalStep::Required;
@@ -168,7 +168,7 @@ fn bad(most: u32) -> Replies {
 }
 
 /// Native calls.
-pub(super) fn called(rules: &Rules, state: &State) -> Replies {
+pub(super) fn called(rules: &CompiledSpec, state: &State) -> Replies {
     let policy = rules.policy();
     let most = policy.plan.max_steps as usize;
     let kinds = kinds(rules);
@@ -222,7 +222,7 @@ fn repeated(state: &State) -> Option<(String, ModelReply)> {
 }
 
 /// Words instead of calls: an answer, where the planner gives it.
-fn words(rules: &Rules) -> Replies {
+fn words(rules: &CompiledSpec) -> Replies {
     let mut replies = vec![text("words", "an answer")];
     let policy = rules.policy();
     for required in policy.required_calls.iter().filter(|_| policy.write == Write::Planner) {
@@ -236,7 +236,7 @@ fn words(rules: &Rules) -> Replies {
 }
 
 /// Thoughts and actions as text.
-pub(super) fn acted(rules: &Rules, state: &State) -> Replies {
+pub(super) fn acted(rules: &CompiledSpec, state: &State) -> Replies {
     let fresh = state.task.first_step();
     let mut replies: Replies = words(rules)
         .into_iter()

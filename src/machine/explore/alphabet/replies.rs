@@ -5,12 +5,12 @@ use serde_json::json;
 use super::plans;
 use crate::contract::{AnswerForm, IntentForm, VerdictForm};
 use crate::machine::{ModelReply, State};
-use crate::spec::{Planner, RoleName, Rules};
+use crate::spec::{CompiledSpec, Planner, RoleName};
 
 type Replies = Vec<(String, ModelReply)>;
 
 /// Every kind of reply of a role.
-pub(super) fn of(rules: &Rules, state: &State, role: RoleName) -> Replies {
+pub(super) fn of(rules: &CompiledSpec, state: &State, role: RoleName) -> Replies {
     let mut replies = match role {
         RoleName::Scope => scopes(),
         RoleName::PreviousContext => contexts(),
@@ -51,7 +51,7 @@ fn contexts() -> Replies {
     ]
 }
 
-fn intents(rules: &Rules) -> Replies {
+fn intents(rules: &CompiledSpec) -> Replies {
     let policy = &rules.policy().intent;
     let at_once = policy.answer_at_once.first();
     let other = policy.kinds.iter().find(|kind| !policy.answer_at_once.contains(kind));
@@ -104,7 +104,7 @@ fn answers_written(form: AnswerForm) -> Replies {
     }
 }
 
-fn decisions(rules: &Rules) -> Replies {
+fn decisions(rules: &CompiledSpec) -> Replies {
     let agents: Vec<&str> = rules.plan().agents().iter().map(|agent| agent.name.as_str()).collect();
     let (first, last) = (agents.first().copied().unwrap_or("?"), agents.last().copied().unwrap_or("?"));
     let both = |primary: &str, supporting: &str| {

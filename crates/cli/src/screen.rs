@@ -1,0 +1,248 @@
+//! The screen: shows a run on stderr while it goes on. On a terminal what is under way has a
+//! spinner; elsewhere there are plain lines. The answer never passes through here.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Value;
+
+use super::style::{Color, Look, Style, columns, is_screen};
+use super::{out, text};
+use planwright::contract::PlanStep;
+use planwright::machine::{PhaseName, TraceLine};
+use planwright::ports::{Observer, Signal};
+
+/// Columns of a line where there is no terminal to measure.
+const PLAIN: usize = 100;
+
+/// Where lines about a run go.
+#[derive(Clone)]
+pub enum Voice {
+    Silent,
+    Lines,
+    /// A terminal, with lines above the spinners.
+    Live(MultiProgress),
+}
+
+impl Voice {
+    pub fn of(quiet: bool) -> Self {
+        match quiet {
+            true => Voice::Silent,
+            false if is_screen(&std::io::stderr()) => {
+                Voice::Live(MultiProgress::with_draw_target(ProgressDrawTarget::stderr()))
+            }
+            false => Voice::Lines,
+        }
+    }
+
+    pub fn say(&self, line: &str) {
+        match self {
+            Voice::Silent => {}
+            Voice::Lines => out::complain(line),
+            Voice::Live(live) => live.suspend(|| out::complain(line)),
+        }
+    }
+}
+
+/// Shows a run.
+pub struct Screen {
+    pub voice: Voice,
+    style: Style,
+    columns: usize,
+    spinners: RefCell<HashMap<Waiting, ProgressBar>>,
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Waiting {
+    Reply,
+    Step(u32),
+}
+
+impl Screen {
+    pub fn new(quiet: bool, color: Color) -> Self {
+        let stderr = std::io::stderr();
+        let own = if stderr.is_terminal() { terminal_size::terminal_size_of(&stderr) } else { None };
+        Screen {
+            voice: Voice::of(quiet),
+            style: Style::of(color, &stderr),
+            columns: columns(own).unwrap_or(PLAIN).max(20),
+            spinners: RefCell::default(),
+        }
+    }
+
+    /// How wide a line may be.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// A remark about the run as a whole.
+    pub fn note(&self, remark: &str) {
+        self.say(Look::Dim, &format!("planwright: {}", text::line(remark)));
+    }
+
+    /// Takes away what is still shown as under way.
+    pub fn clear(&self) {
+        for (_, spinner) in self.spinners.borrow_mut().drain() {
+            spinner.finish_and_clear();
+        }
+    }
+
+    fn say(&self, look: Look, line: &str) {
+        self.voice.say(&self.style.paint(look, line));
+    }
+
+    /// An indented line: a mark, which stands out, and what is cut to the columns that are left.
+    fn detail(&self, look: Look, mark: &str, rest: &str) {
+        let mark = &text::clean(mark);
+        let rest = text::cut(&text::line(rest), self.columns.saturating_sub(text::width(mark) + 4));
+        let line = format!("  {}  {rest}", self.style.paint(look, mark));
+        self.voice.say(line.trim_end());
+    }
+
+    fn spin(&self, waiting: Waiting, message: &str) {
+        let Voice::Live(live) = &self.voice else { return };
+        let style = ProgressStyle::with_template("  {spinner} {msg}  {elapsed}");
+        let spinner = live.add(ProgressBar::new_spinner());
+        spinner.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        spinner.set_message(text::cut(&text::line(message), self.columns.saturating_sub(12)));
+        spinner.enable_steady_tick(Duration::from_millis(100));
+        if let Some(before) = self.spinners.borrow_mut().insert(waiting, spinner) {
+            before.finish_and_clear();
+        }
+    }
+
+    fn stop(&self, waiting: Waiting) {
+        if let Some(spinner) = self.spinners.borrow_mut().remove(&waiting) {
+            spinner.finish_and_clear();
+        }
+    }
+
+    fn plan(&self, steps: &[PlanStep]) {
+        let widest = steps.iter().map(|step| text::width(&step.tool)).max().unwrap_or(0);
+        for (at, step) in steps.iter().enumerate() {
+            let mark = format!("{} {}", at + 1, text::pad(&step.tool, widest));
+            self.detail(Look::Dim, &mark, &input(step));
+        }
+    }
+
+    fn finished(&self, step: u32, tool: &str, failed: bool, output: &str) {
+        self.stop(Waiting::Step(step));
+        let (look, sign, word) = match failed {
+            true => (Look::Bad, "✗", "failed"),
+            false => (Look::Good, "✓", "ok"),
+        };
+        let number = u64::from(step) + 1;
+        let mark = match self.voice {
+            Voice::Live(_) => format!("{sign} {number} {tool}"),
+            _ => format!("{number} {tool} {word}"),
+        };
+        self.detail(look, &mark, output);
+    }
+
+    fn traced(&self, line: &TraceLine) {
+        self.stop(Waiting::Reply);
+        match line {
+            TraceLine::Plan { steps: Some(steps), .. } => self.plan(steps.as_slice()),
+            TraceLine::Validate { verdict: Some(verdict), .. } => {
+                match verdict.ok {
+                    true => self.detail(Look::Good, "accepted", &verdict.reason),
+                    false => self.detail(Look::Warn, "rejected", &verdict.reason),
+                }
+                if !verdict.fix_hint.is_empty() {
+                    self.detail(Look::Dim, "hint", &verdict.fix_hint);
+                }
+            }
+            TraceLine::ReplanTrigger { replan_count, .. } => {
+                self.say(Look::Warn, &format!("REPLAN {replan_count}"));
+            }
+            TraceLine::Repair { of, repair, error } => {
+                self.detail(Look::Warn, &format!("repair {repair} of the reply to {of}"), error);
+            }
+            TraceLine::Plan { error: Some(error), .. }
+            | TraceLine::Execute { error: Some(error), .. }
+            | TraceLine::Validate { error: Some(error), .. }
+            | TraceLine::Write { error: Some(error), .. } => self.detail(Look::Bad, "failed", error),
+            TraceLine::Execute { num_results, num_failed, .. } if *num_failed > 0 => {
+                self.detail(Look::Warn, &format!("{num_failed} of {num_results} failed"), "");
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Observer for Screen {
+    fn notice(&self, signal: Signal<'_>) {
+        match signal {
+            Signal::Entered(phase) => {
+                self.stop(Waiting::Reply);
+                let look = match phase {
+                    PhaseName::Done => Look::Good,
+                    PhaseName::Error => Look::Bad,
+                    _ => Look::Heading,
+                };
+                self.say(look, &phase.to_string());
+            }
+            Signal::Asking { role, .. } => self.spin(Waiting::Reply, &format!("asking the {role}")),
+            Signal::Calling { step, tool, input, .. } => {
+                let message = format!("{} {tool}  {}", u64::from(step) + 1, shown(input));
+                self.spin(Waiting::Step(step), &message);
+            }
+            Signal::Finished { step, tool, failed, output } => self.finished(step, tool, failed, output),
+            Signal::Traced(line) => self.traced(line),
+            Signal::Cached { .. } => self.detail(Look::Dim, "cached", "answered before"),
+            Signal::Waiting { effect, delay } => {
+                let step = effect.step().unwrap_or_default();
+                let message =
+                    format!("{} waits {} s before another try", u64::from(step) + 1, delay.as_secs_f64());
+                match self.voice {
+                    Voice::Live(_) => self.spin(Waiting::Step(step), &message),
+                    _ => self.detail(Look::Dim, &message, ""),
+                }
+            }
+            // Whoever asks the person shows the question; the sources and tokens are results.
+            _ => {}
+        }
+    }
+}
+
+/// Does something that takes a while, with a spinner on a terminal.
+pub fn while_waiting<T>(message: &str, work: impl FnOnce() -> T) -> T {
+    let screen = Screen::new(!is_screen(&std::io::stderr()), Color::Never);
+    screen.spin(Waiting::Reply, message);
+    let done = work();
+    screen.clear();
+    done
+}
+
+/// What a step is called with, as it is shown.
+pub fn input(step: &PlanStep) -> String {
+    match (&step.input, &step.input_from) {
+        (Some(input), _) => shown(input),
+        (None, Some(from)) => format!("← {from}"),
+        (None, None) if step.is_hitl() => text::line(step.question()),
+        (None, None) => text::line(step.told()),
+    }
+}
+
+fn shown(input: &Value) -> String {
+    match input {
+        Value::String(text) => format!("\"{}\"", text::line(text)),
+        other => other.to_string(),
+    }
+}
+
+/// What a person answered, in a line.
+pub fn human(answer: &planwright::machine::HumanAnswer) -> String {
+    use planwright::machine::HumanAnswer;
+    match answer {
+        HumanAnswer::Approve => "approved".to_owned(),
+        HumanAnswer::EditInput { input } => format!("approved with another input: {}", shown(input)),
+        HumanAnswer::Respond { text } => text.clone(),
+        HumanAnswer::Reject { reason } => format!("rejected: {reason}"),
+        HumanAnswer::Edit { steps } => format!("{} steps in place of the rest", steps.len()),
+    }
+}

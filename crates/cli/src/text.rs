@@ -1,0 +1,103 @@
+//! Text for terminals: measured in columns, cut between characters, with nothing in it that a terminal acts on.
+//! Whatever a model, a tool or a file said goes through [`clean`] or [`line`] before it is shown.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use planwright::contract::sanitize;
+
+/// How many columns a text takes. Korean, Chinese and Japanese characters take two.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The text as it can be read; line ends and tabs are kept.
+pub fn clean(text: &str) -> String {
+    sanitize(text).into_owned()
+}
+
+/// The text on one line: runs of blanks and line ends become one blank.
+pub fn line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(&sanitize(word));
+    }
+    out
+}
+
+/// The text in at most `most` columns, with `…` where something was cut off.
+pub fn cut(text: &str, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut taken = 0;
+    for c in text.chars() {
+        let wide = c.width().unwrap_or(0);
+        if taken + wide + 1 > most {
+            break;
+        }
+        taken += wide;
+        out.push(c);
+    }
+    if most > 0 {
+        out.push('…');
+    }
+    // A sequence (an emoji with a modifier) may be wider or narrower than its characters.
+    while width(&out) > most && out.pop().is_some() {}
+    out
+}
+
+/// The text, padded with blanks to `columns`.
+pub fn pad(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// Rows as lines with aligned columns, two blanks apart. Each line takes at most `most` columns,
+/// at the cost of the last cell.
+pub fn table(rows: &[Vec<String>], most: Option<usize>) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widest = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell)).max();
+    let widths: Vec<usize> = (0..columns).map(|at| widest(at).unwrap_or(0)).collect();
+    let render = |row: &Vec<String>| {
+        let cells = row.iter().enumerate().map(|(at, cell)| match at + 1 == row.len() {
+            true => cell.clone(),
+            false => pad(cell, widths[at]),
+        });
+        let line = cells.collect::<Vec<_>>().join("  ").trim_end().to_owned();
+        most.map_or(line.clone(), |most| cut(&line, most))
+    };
+    rows.iter().map(render).collect()
+}
+
+/// A word as it can be typed in a shell.
+pub fn quoted(word: impl std::fmt::Display) -> String {
+    let word = word.to_string();
+    let plain = |c: char| c.is_alphanumeric() || "-_./:,@%+=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word;
+    }
+    match cfg!(windows) {
+        true => format!("\"{}\"", word.replace('"', "\\\"")),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// How long ago, or how long, in the largest unit that fits: `3d`, `2h`, `5m`, `40s`.
+pub fn span(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// A choice as it is written in specs and replies: `add_agent`.
+pub fn word(choice: &impl serde::Serialize) -> String {
+    let written = serde_json::to_value(choice).ok();
+    written.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,113 @@
+//! The records of a turn, a line each, so that one can choose where to fork.
+
+use planwright::contract::read::excerpt;
+use planwright::journal::{Record, Resolution};
+use planwright::machine::{
+    Effect, EffectId, Event, HumanAnswer, State, ToolOutcome, awaited, start, transition,
+};
+use planwright::prompt;
+use planwright::spec::CompiledSpec;
+
+/// How much of a text is shown, in characters.
+const CHARS: usize = 120;
+
+/// A record, as it is shown.
+pub struct Line {
+    /// From 0.
+    pub number: usize,
+    pub kind: &'static str,
+    /// The effect that it is about, or nothing.
+    pub effect: String,
+    pub text: String,
+}
+
+/// The records, a line each. What follows a record that does not fit is shown without the request.
+pub fn lines(records: &[Record]) -> Vec<Line> {
+    let mut at = begun(records);
+    records.iter().enumerate().map(|(number, record)| line(number, record, &mut at)).collect()
+}
+
+/// The rules of a journal, and the state that it starts from.
+fn begun(records: &[Record]) -> Option<(CompiledSpec, State)> {
+    let Some(Record::Header(header)) = records.first() else { return None };
+    let changed = records.iter().rev().find_map(|record| match record {
+        Record::SpecChanged(spec) => Some(spec),
+        _ => None,
+    });
+    let rules = changed.unwrap_or(&header.spec).as_ref().clone().check().ok()?;
+    let state = start(&rules, header.input.clone()).state;
+    Some((rules, state))
+}
+
+fn line(number: usize, record: &Record, at: &mut Option<(CompiledSpec, State)>) -> Line {
+    let of = |effect: Option<EffectId>| effect.map_or_else(String::new, |effect| effect.to_string());
+    let (kind, effect, text) = match record {
+        Record::Header(header) => ("header", None, header.input.question.clone()),
+        Record::Requested { effect, .. } => {
+            let asked = at.as_ref().and_then(|(rules, state)| asked(rules, state, *effect));
+            ("requested", Some(*effect), asked.unwrap_or_default())
+        }
+        Record::Answered(event) => ("answered", event.effect(), said(event)),
+        Record::Happened(event) => ("happened", None, said(event)),
+        Record::Settled { effect, word } => ("settled", Some(*effect), settled(*word).to_owned()),
+        Record::SpecChanged(spec) => ("rules", None, spec.name.clone()),
+    };
+    if let Record::Answered(event) | Record::Happened(event) = record {
+        *at = at.take().and_then(|(rules, state)| {
+            let step = transition(&rules, state, event.clone()).ok()?;
+            Some((rules, step.state))
+        });
+    }
+    Line { number, kind, effect: of(effect), text: excerpt(text.trim(), CHARS) }
+}
+
+/// Who is asked, and what of a person or a tool.
+fn asked(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
+    let effect = awaited(rules, state, id)?;
+    Some(match effect {
+        Effect::CallTool { .. } => {
+            let (tool, input) = prompt::call(rules, state, effect)?;
+            format!("{tool} {input}")
+        }
+        Effect::AskHuman { .. } => prompt::question(rules, state, effect)?,
+        _ => prompt::asked(rules, state, effect)?,
+    })
+}
+
+fn said(event: &Event) -> String {
+    match event {
+        Event::ModelReplied { reply, .. } => {
+            let calls = reply.tool_calls.iter().map(|call| format!("{} {}", call.name, call.arguments));
+            std::iter::once(reply.text.clone()).chain(calls).collect::<Vec<_>>().join(" ")
+        }
+        Event::ModelFailed { failure, .. } => format!("failed: {}", failure.message),
+        Event::ToolReturned { outcome: ToolOutcome::Returned { output, .. }, .. } => output.clone(),
+        Event::ToolReturned { outcome: ToolOutcome::Failed { kind, message }, .. } => {
+            format!("failed: {kind}: {message}")
+        }
+        Event::HumanAnswered { answer, .. } => answered(answer),
+        Event::Cancelled { reason } => format!("cancelled: {reason}"),
+        other => other.kind().to_owned(),
+    }
+}
+
+fn answered(answer: &HumanAnswer) -> String {
+    match answer {
+        HumanAnswer::Respond { text } => text.clone(),
+        HumanAnswer::Approve => "approved".to_owned(),
+        HumanAnswer::Reject { reason } => format!("rejected: {reason}"),
+        HumanAnswer::Edit { steps } => {
+            let tools: Vec<&str> = steps.iter().map(|step| step.tool.as_str()).collect();
+            format!("edited: {}", tools.join(", "))
+        }
+        HumanAnswer::EditInput { input } => format!("edited: {input}"),
+    }
+}
+
+fn settled(word: Resolution) -> &'static str {
+    match word {
+        Resolution::Happened => "it happened",
+        Resolution::DidNotHappen => "it did not happen",
+        Resolution::Unknown => "nobody knows whether it happened",
+    }
+}

@@ -1,0 +1,100 @@
+//! Nearness of meaning: the vectors of a contract's parts, and the parts near a question. Vectors are
+//! asked for on the first search and kept; a failure is not, so the next search tries again.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Article, Articles};
+use planwright::ports::Embedder;
+use planwright::ports::toolkit::cut;
+use planwright::ports::{Secret, ToolError};
+
+/// A contract of more parts is searched by words alone.
+const MAX_EMBEDDED: usize = 2_000;
+/// What of one part becomes its vector, in characters.
+const MAX_EMBEDDED_CHARS: usize = 2_000;
+/// Most texts that are handed over at once.
+const BATCH: usize = 64;
+
+pub(super) struct Meaning {
+    embedder: Arc<dyn Embedder>,
+    vectors: Mutex<Option<Arc<Vec<Vec<f32>>>>>,
+}
+
+impl Meaning {
+    pub fn of(embedder: Arc<dyn Embedder>) -> Self {
+        Meaning { embedder, vectors: Mutex::default() }
+    }
+
+    pub fn secrets(&self) -> Vec<Secret> {
+        self.embedder.secrets()
+    }
+
+    /// The places of the parts nearest to a question, nearest first, equally near ones in their order.
+    pub fn nearest(&self, articles: &Articles, question: &str, most: usize) -> Result<Vec<usize>, ToolError> {
+        let vectors = self.vectors(articles.parts())?;
+        let question = cut(question, MAX_EMBEDDED_CHARS).to_owned();
+        let asked = self.embed(&[question])?;
+        let (Some(asked), Some(first)) = (asked.first(), vectors.first()) else { return Ok(Vec::new()) };
+        if asked.len() != first.len() {
+            let problem = format!("expected a vector of {} numbers, found {}", first.len(), asked.len());
+            return Err(ToolError::new("response", problem));
+        }
+        let mut near: Vec<(usize, f64)> = vectors
+            .iter()
+            .map(|vector| cosine(asked, vector))
+            .enumerate()
+            .filter(|(_, near)| *near > 0.0)
+            .collect();
+        near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        Ok(near.into_iter().take(most).map(|(at, _)| at).collect())
+    }
+
+    /// The vectors of the parts. Searches that run side by side wait for the one that asks.
+    fn vectors(&self, parts: &[Article]) -> Result<Arc<Vec<Vec<f32>>>, ToolError> {
+        let mut kept = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(vectors) = &*kept {
+            return Ok(Arc::clone(vectors));
+        }
+        if parts.len() > MAX_EMBEDDED {
+            let problem =
+                format!("expected a contract of at most {MAX_EMBEDDED} parts, found {}", parts.len());
+            return Err(ToolError::new("limit", problem));
+        }
+        let mut vectors: Vec<Vec<f32>> = Vec::with_capacity(parts.len());
+        for batch in parts.chunks(BATCH) {
+            let text = |part: &Article| {
+                cut(&format!("{}\n{}", part.part(), part.text), MAX_EMBEDDED_CHARS).to_owned()
+            };
+            vectors.extend(self.embed(&batch.iter().map(text).collect::<Vec<String>>())?);
+        }
+        let lengths = (vectors.iter().map(Vec::len).min(), vectors.iter().map(Vec::len).max());
+        if lengths.0 != lengths.1 {
+            return Err(ToolError::new("response", "expected vectors of one length, found several lengths"));
+        }
+        let vectors = Arc::new(vectors);
+        *kept = Some(Arc::clone(&vectors));
+        Ok(vectors)
+    }
+
+    /// Asks, and checks what comes.
+    fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError> {
+        let vectors = self.embedder.embed(texts)?;
+        if vectors.len() != texts.len() {
+            let problem = format!("expected {} vectors, found {}", texts.len(), vectors.len());
+            return Err(ToolError::new("response", problem));
+        }
+        if vectors.iter().any(|vector| vector.is_empty() || vector.iter().any(|number| !number.is_finite())) {
+            return Err(ToolError::new("response", "expected vectors of finite numbers, found another one"));
+        }
+        Ok(vectors)
+    }
+}
+
+/// From -1 to 1; nothing is near a vector without direction.
+fn cosine(one: &[f32], other: &[f32]) -> f64 {
+    let product = |one: &[f32], other: &[f32]| -> f64 {
+        one.iter().zip(other).map(|(one, other)| f64::from(*one) * f64::from(*other)).sum()
+    };
+    let lengths = (product(one, one) * product(other, other)).sqrt();
+    if lengths > 0.0 { product(one, other) / lengths } else { 0.0 }
+}

@@ -1,0 +1,200 @@
+//! The articles of a legal contract, and the four tools that read them: `hybrid_search`,
+//! `get_article_by_index`, `get_article_by_title` (over the user's contract) and
+//! `lookup_standard_contract` (over the standard one it is compared with).
+//!
+//! A contract is Markdown or plain text whose articles have headings on lines of their own. It is read
+//! once and never changed, and what it says is never more than text: the results are untrusted by
+//! contract. A legal contract has nothing to do with [`contract`](planwright::contract), which is about what
+//! models must say.
+
+mod answer;
+mod english;
+mod find;
+mod fuse;
+mod heading;
+mod korean;
+mod labels;
+mod meaning;
+mod number;
+mod parse;
+mod shelf;
+mod tools;
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use unicode_normalization::UnicodeNormalization;
+
+use planwright::ports::ToolError;
+
+pub use number::ArticleNumber;
+pub use tools::ContractTools;
+
+/// Largest contract, in bytes.
+pub const MAX_CONTRACT_BYTES: usize = 8 << 20;
+
+/// The articles and the other parts of one contract, in their order.
+///
+/// ```
+/// use planwright_docs::Articles;
+///
+/// let text = "# 이용계약서\n제1조 (목적)\n이 계약은 이용 조건을 정한다.\n제2조【요금】 월 5만 원으로 한다.";
+/// let contract = Articles::parse("이용계약서.md", text).unwrap();
+///
+/// assert_eq!(contract.outline(), ["전문", "제1조 (목적)", "제2조 (요금)"]);
+/// assert_eq!(contract.parts()[2].text(), "월 5만 원으로 한다.");
+/// assert!(Articles::parse("letter.txt", "Dear Sir,").is_err());
+/// ```
+#[derive(Clone)]
+pub struct Articles {
+    name: String,
+    parts: Vec<Article>,
+}
+
+/// An article of a contract, or another part of it: the preamble, an annex.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Article {
+    label: String,
+    number: Option<ArticleNumber>,
+    title: Option<String>,
+    text: String,
+    chapter: Option<String>,
+    /// The label of the annex or the supplementary provisions it stands in.
+    annex: Option<String>,
+}
+
+impl Article {
+    /// What it is called without its title: «제5조», «제5조의2», «부칙 제1조», "Article 5", «별지 1», «전문».
+    /// No two parts of a contract have the same; a second «제5조» is `제5조 [2]`.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// The number, where it is an article.
+    pub fn number(&self) -> Option<ArticleNumber> {
+        self.number
+    }
+
+    /// The title, where it has one.
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    /// What stands below the heading.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The chapter it stands in, where there are chapters.
+    pub fn chapter(&self) -> Option<&str> {
+        self.chapter.as_deref()
+    }
+
+    /// Its line of the outline: the label and the title, «제5조 (비밀유지)». A source names the part so.
+    pub fn part(&self) -> String {
+        match &self.title {
+            Some(title) => format!("{} ({title})", self.label),
+            None => self.label.clone(),
+        }
+    }
+}
+
+impl Articles {
+    /// Reads a contract: Markdown or plain text with headings like «제1조 (목적)», «제1조의2【정의】»,
+    /// «제1조 목적», «Article 1. Purpose» or «## Article 1 — Purpose». `name` is what people know it by.
+    ///
+    /// # Errors
+    /// Where the text has no such heading, more than 8 MiB or more than 10,000 parts; the text says what
+    /// was expected.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ToolError> {
+        let fail = |problem: String| ToolError::new("input", format!("{name}: {problem}"));
+        if text.len() > MAX_CONTRACT_BYTES {
+            return Err(fail(format!("expected at most {MAX_CONTRACT_BYTES} bytes, found {}", text.len())));
+        }
+        let text: String = text.trim_start_matches('\u{feff}').nfc().collect();
+        let parts = parse::parts(&text).map_err(fail)?;
+        Ok(Articles { name: name.to_owned(), parts })
+    }
+
+    /// Reads a contract from a file of UTF-8 or, with a byte order mark, UTF-16. Its name is the file's.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or is no text, and as [`parse`](Articles::parse).
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, ToolError> {
+        let path = path.as_ref();
+        let fail = |problem: String| ToolError::new("input", format!("{}: {problem}", path.display()));
+        let mut bytes = Vec::new();
+        File::open(path)
+            .and_then(|file| file.take(MAX_CONTRACT_BYTES as u64 + 1).read_to_end(&mut bytes))
+            .map_err(|error| fail(format!("the contract cannot be read: {error}")))?;
+        if bytes.len() > MAX_CONTRACT_BYTES {
+            return Err(fail(format!("expected at most {MAX_CONTRACT_BYTES} bytes, found more")));
+        }
+        let text = decoded(&bytes).ok_or_else(|| {
+            fail(
+                "expected Markdown or plain text in UTF-8 or UTF-16, found another encoding or no text"
+                    .into(),
+            )
+        })?;
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let name: String = name.nfc().collect();
+        Articles::parse(&name, &text)
+    }
+
+    /// A short contract on software as a service, in Korean: what the tools read where the user has
+    /// none. It was written for this crate and is nobody's.
+    pub fn example() -> Self {
+        shipped("소프트웨어 구독 서비스 이용계약서 (예시)", EXAMPLE)
+    }
+
+    /// A model contract on the same subject, to compare the user's with. It was written for this crate;
+    /// no authority has published it.
+    pub fn example_standard() -> Self {
+        shipped("소프트웨어 구독 서비스 표준계약서 (예시)", STANDARD)
+    }
+
+    /// What people know the contract by.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The articles and the other parts, in their order. There is at least one.
+    pub fn parts(&self) -> &[Article] {
+        &self.parts
+    }
+
+    /// The [`part`](Article::part) of each: what there is to be read. The sources of what the tools find
+    /// in the user's contract name their parts in the same words.
+    pub fn outline(&self) -> Vec<String> {
+        self.parts.iter().map(Article::part).collect()
+    }
+}
+
+impl fmt::Debug for Articles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Articles").field("name", &self.name).field("parts", &self.parts.len()).finish()
+    }
+}
+
+const EXAMPLE: &str = include_str!("contracts/service.ko.md");
+const STANDARD: &str = include_str!("contracts/standard.ko.md");
+
+fn shipped(name: &str, text: &str) -> Articles {
+    Articles::parse(name, text).expect("the test `the_shipped_contracts_are_read_whole` reads each of them")
+}
+
+/// The text of a file, where it is one. Binary formats hold a zero sooner or later.
+fn decoded(bytes: &[u8]) -> Option<String> {
+    let utf16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+        String::from_utf16(&units).ok()
+    };
+    let text = match bytes {
+        [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
+        _ => std::str::from_utf8(bytes).ok().map(str::to_owned),
+    };
+    text.filter(|text| !text.contains('\0'))
+}

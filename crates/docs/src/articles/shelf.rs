@@ -1,0 +1,74 @@
+//! A contract that can be searched: its parts, whose it is, and an index of its words.
+
+use std::sync::OnceLock;
+
+use super::Articles;
+use crate::index::{Entry, PassageIndex};
+use planwright::ports::ToolError;
+
+/// Whose contract it is. Every answer says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The contract that the run is about.
+    User,
+    /// The one it is compared with.
+    Standard,
+}
+
+impl Whose {
+    pub fn named(self) -> &'static str {
+        match self {
+            Whose::User => "the user's contract",
+            Whose::Standard => "the standard contract",
+        }
+    }
+}
+
+pub(super) struct Shelf {
+    pub whose: Whose,
+    pub articles: Articles,
+    index: OnceLock<Result<PassageIndex, ToolError>>,
+}
+
+impl Shelf {
+    pub fn of(whose: Whose, articles: Articles) -> Self {
+        Shelf { whose, articles, index: OnceLock::new() }
+    }
+
+    /// The places of the parts that hold a word of the query, best first (BM25). The index is built in
+    /// memory on the first search and kept.
+    pub fn by_words(&self, query: &str, most: usize) -> Result<Vec<usize>, ToolError> {
+        let unsearchable =
+            |error| ToolError::new("index", format!("{} cannot be searched: {error}", self.whose.named()));
+        let index = self.index.get_or_init(|| {
+            let entries = self.articles.parts().iter().map(|part| {
+                let heading = format!("{}\n{}", part.part(), part.chapter().unwrap_or_default());
+                Entry { heading, body: part.text() }
+            });
+            PassageIndex::of(entries).map_err(unsearchable)
+        });
+        let found = index.as_ref().map_err(Clone::clone)?.search(query, most).map_err(unsearchable)?;
+        Ok(found.into_iter().map(|(at, _)| at).collect())
+    }
+
+    /// What there is, for whoever asked for something else.
+    pub fn holds(&self) -> String {
+        const MOST: usize = 40;
+        let mut parts: Vec<String> =
+            self.articles.parts().iter().take(MOST).map(super::Article::part).collect();
+        let more = self.articles.parts().len().saturating_sub(MOST);
+        if more > 0 {
+            parts.push(format!("and {more} more"));
+        }
+        parts.join(", ")
+    }
+
+    /// Nothing of this name is here.
+    pub fn not_found(&self, asked: &str, near: &[String]) -> ToolError {
+        let asked: String = asked.chars().take(100).collect();
+        let near = if near.is_empty() { String::new() } else { format!("; near it are {}", near.join(", ")) };
+        let (whose, name) = (self.whose.named(), self.articles.name());
+        let problem = format!("{whose} ({name}) has no {asked:?}{near}; it has {}", self.holds());
+        ToolError::new("not_found", problem)
+    }
+}

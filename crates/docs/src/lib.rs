@@ -1,0 +1,10 @@
+//! The local document tools: `docs` over a folder, the articles of a contract, `calc`.
+
+pub mod articles;
+mod calc;
+pub mod docs;
+mod index;
+
+pub use articles::{Articles, ContractTools};
+pub use calc::Calc;
+pub use docs::Docs;

@@ -1,0 +1,209 @@
+//! Tool calls as they build up: whole in one message, or in pieces over a stream.
+//!
+//! Servers differ in nearly everything here. The index may be missing, or be 0 for every call; the
+//! id may be missing, or be a new one in every piece; the name may come once, in every piece, or
+//! itself in pieces; the arguments may be a text, pieces of one, or an object. So a call is told
+//! from the next by whether its arguments have come to their end.
+//!
+//! **Invariant:** nothing here reads what a call means. Arguments that are no JSON are passed on as
+//! they came; `contract/` says what is wrong with them.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::attempt_error::Trouble;
+use planwright::contract::AskedCall;
+use planwright::machine::FailureClass;
+
+/// Most calls of one reply.
+pub(super) const MAX_CALLS: usize = 128;
+
+/// The calls of a reply so far.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    calls: Vec<Begun>,
+    /// Whether they came as the one `function_call` of older servers.
+    legacy: bool,
+}
+
+#[derive(Debug, Default)]
+struct Begun {
+    index: u64,
+    id: String,
+    name: String,
+    arguments: String,
+    nesting: Nesting,
+}
+
+impl Calls {
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Adds the calls of a message, or of a piece of one.
+    pub(super) fn add(&mut self, message: &Value, is_piece: bool) -> Result<(), Trouble> {
+        let entries = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if !entries.is_empty() && self.legacy {
+            // Some servers say it in both ways; the newer one is the fuller.
+            *self = Calls::default();
+        }
+        for (nth, entry) in entries.iter().enumerate() {
+            let Some(piece) = Piece::of(entry) else { continue };
+            // Entries of one list are calls of their own, unless an index says otherwise.
+            let goes_on = is_piece && (nth == 0 || piece.index.is_some() || piece.name.is_empty());
+            self.add_piece(&piece, goes_on)?;
+        }
+        if self.is_empty() || self.legacy {
+            let Some(piece) = Piece::of(&message["function_call"]) else { return Ok(()) };
+            self.legacy = true;
+            self.add_piece(&piece, is_piece)?;
+        }
+        Ok(())
+    }
+
+    fn add_piece(&mut self, piece: &Piece<'_>, may_go_on: bool) -> Result<(), Trouble> {
+        let begun = if may_go_on { self.begun(piece) } else { None };
+        let at = match begun {
+            Some(at) => at,
+            None => self.begin(piece.index)?,
+        };
+        let call = &mut self.calls[at];
+        if !piece.id.is_empty() {
+            piece.id.clone_into(&mut call.id);
+        }
+        call.add_name(piece.name);
+        call.add_arguments(&piece.arguments);
+        Ok(())
+    }
+
+    /// The call that a piece goes on with; `None` where it begins another.
+    fn begun(&self, piece: &Piece<'_>) -> Option<usize> {
+        let last = self.calls.len().checked_sub(1)?;
+        let at = match piece.index {
+            // The last of them: where every call has index 0, the earlier ones are at their end.
+            Some(index) => self.calls.iter().rposition(|call| call.index == index)?,
+            None => self.calls.iter().rposition(|call| call.has_id(piece.id)).unwrap_or(last),
+        };
+        (!self.calls[at].is_another(piece)).then_some(at)
+    }
+
+    fn begin(&mut self, index: Option<u64>) -> Result<usize, Trouble> {
+        if self.calls.len() == MAX_CALLS {
+            let message = format!("expected at most {MAX_CALLS} tool calls in one reply, found more");
+            return Err(Trouble::failed(FailureClass::TooLarge, message));
+        }
+        let last = self.calls.iter().map(|call| call.index).max();
+        let index = index.or(last).unwrap_or_default();
+        self.calls.push(Begun { index, ..Begun::default() });
+        Ok(self.calls.len() - 1)
+    }
+
+    /// The calls in their order.
+    pub(super) fn finish(mut self) -> Vec<AskedCall> {
+        self.calls.sort_by_key(|call| call.index);
+        self.calls.into_iter().map(Begun::finish).collect()
+    }
+}
+
+/// What one entry says, of a whole call or of a piece of one.
+struct Piece<'a> {
+    index: Option<u64>,
+    id: &'a str,
+    name: &'a str,
+    arguments: Cow<'a, str>,
+}
+
+impl<'a> Piece<'a> {
+    /// `None` where it says nothing.
+    fn of(entry: &'a Value) -> Option<Self> {
+        let function = if entry["function"].is_object() { &entry["function"] } else { entry };
+        let arguments = match &function["arguments"] {
+            Value::Null => Cow::Borrowed(""),
+            Value::String(text) => Cow::Borrowed(text.as_str()),
+            value => Cow::Owned(value.to_string()),
+        };
+        let text = |value: &'a Value| value.as_str().unwrap_or_default();
+        let (id, name) = (text(&entry["id"]), text(&function["name"]));
+        let says_something = !id.is_empty() || !name.is_empty() || !arguments.is_empty();
+        says_something.then(|| Piece { index: entry["index"].as_u64(), id, name, arguments })
+    }
+}
+
+impl Begun {
+    fn has_id(&self, id: &str) -> bool {
+        !id.is_empty() && self.id == id
+    }
+
+    /// Whether a piece is the beginning of another call. An id alone tells nothing, for some servers
+    /// make up a new one for every piece; a name alone neither, for some repeat it.
+    fn is_another(&self, piece: &Piece<'_>) -> bool {
+        if piece.name.is_empty() {
+            return false;
+        }
+        let other_id = !piece.id.is_empty() && !self.id.is_empty() && piece.id != self.id;
+        let other_name = !self.name.is_empty() && piece.name != self.name;
+        if self.arguments.is_empty() {
+            return other_id && (other_name || piece.index.is_none());
+        }
+        let says_more = !piece.arguments.trim().is_empty() && piece.arguments != self.arguments;
+        other_name || (self.nesting.is_closed() && (other_id || says_more))
+    }
+
+    fn add_name(&mut self, name: &str) {
+        match name.strip_prefix(self.name.as_str()) {
+            // The whole name again, or the name so far with a little more.
+            Some(more) => self.name.push_str(more),
+            None => self.name.push_str(name),
+        }
+    }
+
+    fn add_arguments(&mut self, arguments: &str) {
+        // Some servers end with the whole of it once more.
+        if self.nesting.is_closed() && arguments == self.arguments {
+            return;
+        }
+        self.arguments.push_str(arguments);
+        self.nesting.read(arguments);
+    }
+
+    fn finish(self) -> AskedCall {
+        let Begun { name, mut arguments, .. } = self;
+        if arguments.trim().is_empty() {
+            "{}".clone_into(&mut arguments);
+        }
+        AskedCall { name, arguments }
+    }
+}
+
+/// How deep in brackets a JSON text stands, kept as its pieces come so that each is read once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Nesting {
+    depth: usize,
+    begun: bool,
+    in_text: bool,
+    escaped: bool,
+}
+
+impl Nesting {
+    fn read(&mut self, piece: &str) {
+        for byte in piece.bytes() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.in_text => self.escaped = true,
+                b'"' => self.in_text = !self.in_text,
+                b'{' | b'[' if !self.in_text => {
+                    self.depth += 1;
+                    self.begun = true;
+                }
+                b'}' | b']' if !self.in_text => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether the object that began has come to its end.
+    fn is_closed(self) -> bool {
+        self.begun && self.depth == 0
+    }
+}

@@ -1,0 +1,339 @@
+//! `wiki` and `lookup`: articles of an encyclopedia that runs on MediaWiki.
+
+use std::time::Instant;
+
+use serde_json::Value;
+
+use planwright::contract::{Source, ToolContract};
+use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput};
+
+use super::http::{Client, DEFAULT_TIMEOUT, Request, address};
+use super::retry::Retry;
+use planwright::ports::toolkit::cut;
+
+/// Where the articles are, unless it is said otherwise; `{lang}` is `ko` or `en`.
+const DEFAULT_BASE: &str = "https://{lang}.wikipedia.org/w/api.php";
+/// Most characters of a search's summaries.
+const MAX_SUMMARY_CHARS: usize = 2000;
+/// Most characters of one article.
+const MAX_ARTICLE_CHARS: usize = 4000;
+
+/// Searches an encyclopedia: the summaries of the best three articles.
+///
+/// ```no_run
+/// use planwright::ports::{Tool, ToolCall};
+/// use planwright_http::Wiki;
+/// use serde_json::json;
+///
+/// let input = json!("finite-state machine");
+/// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 16_000, once: false };
+/// println!("{}", Wiki::new().call(&call)?.text);
+/// # Ok::<(), planwright::ports::ToolError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Wiki(MediaWiki);
+
+/// Returns one article of an encyclopedia by its title.
+#[derive(Clone, Debug)]
+pub struct Lookup(MediaWiki);
+
+macro_rules! configured {
+    ($tool:ident) => {
+        impl $tool {
+            /// The tool for Wikipedia: Korean where the input has Hangul, else English.
+            pub fn new() -> Self {
+                $tool(MediaWiki { base: DEFAULT_BASE.to_owned(), client: Client::new() })
+            }
+
+            /// The tool for another MediaWiki, with or without `/w/api.php`. `{lang}` in the address
+            /// becomes `ko` where the input has Hangul, else `en`.
+            ///
+            /// # Errors
+            /// Where that is no http or https address.
+            pub fn at(base: &str) -> Result<Self, ToolError> {
+                Ok($tool(MediaWiki { base: endpoint(base)?, client: Client::new() }))
+            }
+
+            /// How often and how patiently a failed request is made again.
+            #[must_use]
+            pub fn retry(mut self, retry: Retry) -> Self {
+                self.0.client.retry = retry;
+                self
+            }
+        }
+
+        impl Default for $tool {
+            fn default() -> Self {
+                $tool::new()
+            }
+        }
+    };
+}
+
+configured!(Wiki);
+configured!(Lookup);
+
+#[derive(Clone, Debug)]
+struct MediaWiki {
+    base: String,
+    client: Client,
+}
+
+/// The address of the API, `{lang}` left as it is.
+fn endpoint(base: &str) -> Result<String, ToolError> {
+    let base = base.trim().trim_end_matches('/');
+    address(&base.replace("{lang}", "en"))?;
+    Ok(match base {
+        base if base.ends_with("/api.php") => base.to_owned(),
+        base if base.ends_with("/w") => format!("{base}/api.php"),
+        base => format!("{base}/w/api.php"),
+    })
+}
+
+/// Whether the text holds Hangul, composed or not.
+fn is_korean(text: &str) -> bool {
+    text.chars()
+        .any(|c| matches!(c, '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7a3}'))
+}
+
+impl MediaWiki {
+    /// Asks the API; `asked` decides the language.
+    fn query(
+        &self,
+        call: &ToolCall<'_>,
+        asked: &str,
+        parameters: &[(&str, &str)],
+    ) -> Result<Value, ToolError> {
+        let url = self.base.replace("{lang}", if is_korean(asked) { "ko" } else { "en" });
+        let mut query = vec![("action", "query"), ("format", "json"), ("formatversion", "2"), ("utf8", "1")];
+        query.extend_from_slice(parameters);
+        let request = Request { url: &url, query: &query, body: None, key: None, idempotency_key: None };
+        let answer = self.client.json(&request, call.timeout, call.once)?;
+        if let Some(error) = answer.get("error") {
+            let field = |name| error.get(name).and_then(Value::as_str).unwrap_or("unknown");
+            let message = format!("the encyclopedia refused: {} ({})", field("info"), field("code"));
+            return Err(ToolError::new("api", cut(&message, 500)));
+        }
+        if !answer.is_object() {
+            return Err(ToolError::new(
+                "response",
+                format!("expected a JSON object, found {}", cut(&answer.to_string(), 80)),
+            ));
+        }
+        Ok(answer)
+    }
+}
+
+/// What an encyclopedia is called in a source.
+const WIKIPEDIA: &str = "Wikipedia";
+
+impl MediaWiki {
+    /// The article as an answer names it; `asked` decides the language, as it did in the request.
+    fn cited(&self, asked: &str, title: &str) -> Source {
+        let api = self.base.replace("{lang}", if is_korean(asked) { "ko" } else { "en" });
+        let host = address(&api).ok().and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default();
+        let name = escaped(&title.replace(' ', "_"));
+        let scripts = api.strip_suffix("/api.php").unwrap_or(&api);
+        let (document, url) = match scripts.strip_suffix("/w") {
+            Some(top) if host.ends_with(".wikipedia.org") => {
+                (WIKIPEDIA.to_owned(), format!("{top}/wiki/{name}"))
+            }
+            // Where articles have their addresses is a setting; this one every installation knows.
+            _ => (host, format!("{scripts}/index.php?title={name}")),
+        };
+        Source { title: title.to_owned(), document: Some(document), part: None, url: Some(url) }
+    }
+}
+
+/// The text as it may stand in the path or the query of an address.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z'
+            | b'a'..=b'z'
+            | b'0'..=b'9'
+            | b'-'
+            | b'.'
+            | b'_'
+            | b'~'
+            | b'('
+            | b')'
+            | b','
+            | b':' => {
+                escaped.push(char::from(byte));
+            }
+            _ => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
+}
+
+/// The pages of an answer, best first; older installations send them by number.
+fn pages(answer: &Value) -> Vec<&Value> {
+    let mut pages: Vec<&Value> = match answer.pointer("/query/pages") {
+        Some(Value::Array(pages)) => pages.iter().collect(),
+        Some(Value::Object(pages)) => pages.values().collect(),
+        _ => Vec::new(),
+    };
+    pages.sort_by_key(|page| page.get("index").and_then(Value::as_i64).unwrap_or(i64::MAX));
+    pages
+}
+
+fn text<'a>(page: &'a Value, field: &str) -> &'a str {
+    page.get(field).and_then(Value::as_str).unwrap_or_default().trim()
+}
+
+impl Tool for Wiki {
+    fn contract(&self) -> ToolContract {
+        planwright::ports::toolkit::shipped("wiki")
+    }
+
+    /// `Page: <title>` and `Summary: <text>` for each article, a blank line between them.
+    fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
+        let words = planwright::ports::toolkit::words(call, "words to look for")?;
+        let answer = self.0.query(
+            call,
+            words,
+            &[
+                ("generator", "search"),
+                ("gsrsearch", words),
+                ("gsrlimit", "3"),
+                ("gsrnamespace", "0"),
+                ("prop", "extracts"),
+                ("exintro", "1"),
+                ("explaintext", "1"),
+                ("exlimit", "3"),
+                ("redirects", "1"),
+            ],
+        )?;
+        let mut said = String::new();
+        let mut sources = Vec::new();
+        for page in pages(&answer).into_iter().take(3).filter(|page| !text(page, "title").is_empty()) {
+            if !said.is_empty() {
+                said.push_str("\n\n");
+            }
+            said.push_str(&format!("Page: {}\nSummary: ", text(page, "title")));
+            // Nobody can have read what begins behind the cut.
+            if said.chars().count() <= MAX_SUMMARY_CHARS {
+                sources.push(self.0.cited(words, text(page, "title")));
+            }
+            let lines: Vec<&str> =
+                text(page, "extract").lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            said.push_str(&lines.join("\n"));
+        }
+        if said.is_empty() {
+            return Ok("No article was found.".into());
+        }
+        Ok(ToolOutput::from_sources(cut(&said, MAX_SUMMARY_CHARS), sources))
+    }
+}
+
+impl Tool for Lookup {
+    fn contract(&self) -> ToolContract {
+        planwright::ports::toolkit::shipped("lookup")
+    }
+
+    /// `Page: <title>`, then the article's text.
+    fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
+        let title = planwright::ports::toolkit::words(call, "the title of an article")?;
+        // The API would take it for several titles, or for none.
+        if let Some(c) = title.chars().find(|c| "|#<>[]{}\u{1f}".contains(*c)) {
+            return Err(ToolError::new("input", format!("expected a title, found {c:?} in {title:?}")));
+        }
+        let begun = Instant::now();
+        let parameters = [
+            ("titles", title),
+            ("prop", "extracts"),
+            ("explaintext", "1"),
+            ("exlimit", "1"),
+            ("redirects", "1"),
+        ];
+        let answer = self.0.query(call, title, &parameters)?;
+        let pages = pages(&answer);
+        let Some(page) = pages.first().filter(|page| page.get("missing").is_none()) else {
+            // Both questions share the call's time.
+            let left = call.timeout.unwrap_or(DEFAULT_TIMEOUT).saturating_sub(begun.elapsed());
+            return Err(self.not_found(&ToolCall { timeout: Some(left), ..*call }, title));
+        };
+        if page.get("invalid").is_some() {
+            let reason = cut(text(page, "invalidreason"), 200);
+            return Err(ToolError::new("input", format!("expected a title, found {title:?}: {reason}")));
+        }
+        let article = text(page, "extract");
+        if article.is_empty() {
+            let problem = format!("the encyclopedia has {title:?} but gives no text of it");
+            return Err(ToolError::new("response", problem));
+        }
+        let source = self.0.cited(title, text(page, "title"));
+        let said = format!("Page: {}\n{article}", source.title);
+        Ok(ToolOutput::from_sources(cut(&said, MAX_ARTICLE_CHARS), vec![source]))
+    }
+}
+
+impl Lookup {
+    /// Says which titles are near, where the API knows.
+    fn not_found(&self, call: &ToolCall<'_>, title: &str) -> ToolError {
+        let parameters =
+            [("list", "search"), ("srsearch", title), ("srlimit", "5"), ("srnamespace", "0"), ("srprop", "")];
+        // The titles are a courtesy: without them the answer is the same.
+        let near = self.0.query(call, title, &parameters).unwrap_or_default();
+        let near = near.pointer("/query/search").and_then(Value::as_array);
+        let titles: Vec<String> = near
+            .into_iter()
+            .flatten()
+            .map(|found| text(found, "title"))
+            .filter(|title| !title.is_empty())
+            .take(5)
+            .map(|title| format!("{:?}", cut(title, 100)))
+            .collect();
+        let hint =
+            if titles.is_empty() { String::new() } else { format!("; near it are {}", titles.join(", ")) };
+        ToolError::new("not_found", format!("no article has the title {title:?}{hint}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(base: &str, expected: &str) {
+        assert_eq!(endpoint(base).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_address_may_leave_out_the_end() {
+        check("https://a.org", "https://a.org/w/api.php");
+        check("https://a.org/", "https://a.org/w/api.php");
+        check("https://a.org/w/", "https://a.org/w/api.php");
+        check("https://a.org/api.php", "https://a.org/api.php");
+        check("https://{lang}.a.org/w/api.php", "https://{lang}.a.org/w/api.php");
+        for wrong in ["", "a.org", "ftp://a.org", "https://", "http://me:secret@a.org"] {
+            let error = endpoint(wrong).unwrap_err();
+            assert_eq!(error.kind, "input");
+            assert!(!error.message.contains("secret"));
+        }
+    }
+
+    #[test]
+    fn articles_of_wikipedia_have_their_usual_addresses() {
+        let Wiki(wiki) = Wiki::new();
+        let source = wiki.cited("유한 상태", "유한 상태 기계");
+        assert_eq!(
+            (source.title.as_str(), source.document.as_deref()),
+            ("유한 상태 기계", Some("Wikipedia"))
+        );
+        let name = "%EC%9C%A0%ED%95%9C_%EC%83%81%ED%83%9C_%EA%B8%B0%EA%B3%84";
+        assert_eq!(source.url, Some(format!("https://ko.wikipedia.org/wiki/{name}")));
+        let url = wiki.cited("C++ (language)", "C++ (language)").url;
+        assert_eq!(url.as_deref(), Some("https://en.wikipedia.org/wiki/C%2B%2B_(language)"));
+    }
+
+    #[test]
+    fn the_language_follows_the_script() {
+        assert!(is_korean("유한 상태 machine"));
+        assert!(is_korean("\u{1112}\u{1161}\u{11ab}"));
+        assert!(!is_korean("état 状態"));
+    }
+}

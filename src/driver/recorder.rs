@@ -1,0 +1,141 @@
+//! Writing down: what is about to be performed, what was answered, where the run stands.
+//!
+//! **Invariant:** a request is on record before it is performed, an answer before anything follows from it.
+
+use super::drive::{Drive, Followed, Halt};
+use super::prepare::Prepared;
+use crate::journal::{Record, RunStatus, is_once};
+use crate::machine::{EffectId, Effects, Event, Refusal, State, admit, transition};
+use crate::ports::Signal;
+
+impl<'a> Drive<'a> {
+    /// Writes down what is about to be performed, after other records, then lines it up.
+    pub(super) fn request(
+        &mut self,
+        mut records: Vec<Record>,
+        state: &State,
+        effects: Effects,
+        asked: &[EffectId],
+        queue: &mut Vec<Prepared<'a>>,
+    ) -> Result<(), Halt> {
+        let (first, begins) = (queue.len(), self.index == 0);
+        self.prepare(state, effects, asked, &mut records, queue);
+        self.append(records)?;
+        if begins {
+            self.observer.notice(Signal::Entered(state.phase.name()));
+        }
+        self.show_requests(&queue[first..]);
+        Ok(())
+    }
+
+    /// Renders what is about to be performed.
+    pub(super) fn prepare(
+        &mut self,
+        state: &State,
+        effects: Effects,
+        asked: &[EffectId],
+        records: &mut Vec<Record>,
+        queue: &mut Vec<Prepared<'a>>,
+    ) {
+        for effect in effects {
+            let prepared = Prepared::of(self.rules, state, effect);
+            if !asked.contains(&prepared.id) {
+                let at = prepared.is_human().then(|| self.agent.world.now_ms());
+                self.asked_at.extend(at.map(|at| (prepared.id, at)));
+                records.push(Record::Requested { effect: prepared.id, digest: prepared.digest, at });
+            }
+            queue.push(prepared);
+        }
+    }
+
+    /// Whether an event fits.
+    pub(super) fn admits(&self, state: &State, event: &Event) -> Result<(), Refusal> {
+        admit(self.rules, state, event)
+    }
+
+    /// Moves the run by an answer. The answer and what the run asks next are written down together,
+    /// before anything of it is performed. An answer that does not fit any more is not written down.
+    pub(super) fn apply(
+        &mut self,
+        state: State,
+        event: Event,
+        queue: &mut Vec<Prepared<'a>>,
+    ) -> Result<State, Halt> {
+        self.apply_after(Vec::new(), state, event, Some(queue))
+    }
+
+    /// The same, after other records; without a queue, what the run asks next is left for later.
+    pub(super) fn apply_after(
+        &mut self,
+        mut records: Vec<Record>,
+        state: State,
+        event: Event,
+        mut queue: Option<&mut Vec<Prepared<'a>>>,
+    ) -> Result<State, Halt> {
+        if self.admits(&state, &event).is_err() {
+            return Ok(state);
+        }
+        if let Some(effect) = event.effect().filter(|_| !self.asked_at.is_empty()) {
+            self.asked_at.retain(|(asked, _)| *asked != effect);
+        }
+        records.push(match event.effect() {
+            Some(_) => Record::Answered(event.clone()),
+            None => Record::Happened(event.clone()),
+        });
+        let answered = self.show_event(&event, state.task.trace.len());
+        let mut step = transition(self.rules, state, event).expect("admitted above");
+        let effects = std::mem::take(&mut step.effects);
+        let first = queue.as_ref().map_or(0, |queue| queue.len());
+        if let Some(queue) = &mut queue {
+            self.prepare(&step.state, effects, &[], &mut records, queue);
+        }
+        match step.state.phase.name().is_terminal() {
+            true => self.conclude(records, &step.state)?,
+            false => self.append(records)?,
+        }
+        self.show_step(&step, &answered);
+        if let Some(queue) = queue {
+            self.show_requests(&queue[first..]);
+        }
+        Ok(step.state)
+    }
+
+    /// Writes down the last records of the run, and where it stands.
+    fn conclude(&mut self, records: Vec<Record>, state: &State) -> Result<(), Halt> {
+        let standing = self.standing(state);
+        let count = records.len() as u64;
+        self.journal.conclude(self.index, records, &standing)?;
+        self.index += count;
+        self.is_noted = true;
+        Ok(())
+    }
+
+    pub(super) fn append(&mut self, records: Vec<Record>) -> Result<(), Halt> {
+        let count = records.len() as u64;
+        if count > 0 {
+            self.journal.append(self.index, records)?;
+            self.index += count;
+        }
+        Ok(())
+    }
+
+    /// Notes where the run stands, for lists. They work it out from the records where this is missing,
+    /// so a failure is nobody's loss.
+    pub(super) fn note_standing(&mut self, ended: &Result<Followed, Halt>) {
+        let standing = match ended {
+            Ok(Followed { state, .. }) => self.standing(state),
+            Err(Halt::Interrupted(stopped)) => match is_once(self.rules, &stopped.state, stopped.effect) {
+                Some(tool) => RunStatus::InDoubt { effect: stopped.effect, tool },
+                None => self.standing(&stopped.state),
+            },
+            Err(_) => return,
+        };
+        if !self.is_noted {
+            let _ = self.journal.stands(self.index, &standing);
+        }
+    }
+
+    fn standing(&self, state: &State) -> RunStatus {
+        RunStatus::at(self.rules, state, |effect| self.asked_at(effect)).leaving(&self.unknown)
+    }
+}

@@ -1,0 +1,161 @@
+//! What a run costs: tokens and money are told, and limited where that is asked for.
+
+use crate::cli_support;
+use crate::support;
+
+use cli_support::{Home, Said};
+use serde_json::{Value, json};
+use support::{Answer, Server};
+
+const SUM: &str = "What is 345*872?";
+const PLAN: &str = r#"{"goal": "sum", "steps": [{"tool": "calc", "input": "345*872"}, {"tool": "final_answer", "input": "say it"}]}"#;
+const GOOD: &str = r#"{"ok": true, "reason": "there is a result", "fix_hint": ""}"#;
+
+/// A server whose every reply costs 11 tokens read and 5 written.
+fn server() -> Server {
+    Server::answering([Answer::reply(PLAN), Answer::reply(GOOD), Answer::reply("It is 300840.")])
+}
+
+/// A home whose model has this configuration beside its address.
+fn home(server: &Server, prices: &str) -> Home {
+    let home = Home::new();
+    let text = format!("base_url = '{}'\nmodel = 'm'\n{prices}", server.url());
+    home.write("config/planwright/config.toml", &text);
+    home
+}
+
+const PRICES: &str = "currency = 'USD'\n[prices.m]\ninput = '2.50'\noutput = 10\n";
+
+#[track_caller]
+fn json_of(said: &Said) -> Value {
+    serde_json::from_str(&said.stdout).unwrap()
+}
+
+#[test]
+fn tokens_are_told_at_the_end_of_a_run() {
+    let said = home(&server(), "").check(&["run", SUM], 0);
+    assert!(said.stderr.contains("planwright: 33 tokens read, 15 written"), "{}", said.stderr);
+    assert!(!said.stderr.contains("cost"), "no price is known: {}", said.stderr);
+    let said = home(&server(), "").check(&["run", "--quiet", SUM], 0);
+    assert_eq!(said.stderr, "");
+}
+
+#[test]
+fn run_without_a_token_says_nothing_about_them() {
+    let said = Home::new().check(&["run", SUM], 0);
+    assert!(!said.stderr.contains("tokens"), "{}", said.stderr);
+}
+
+#[test]
+fn cost_is_told_by_the_prices_of_the_configuration_file() {
+    // 33 tokens at 2.50 and 15 at 10 for a million.
+    let said = home(&server(), PRICES).check(&["run", SUM], 0);
+    assert!(said.stderr.contains("; cost 0.0002325 USD"), "{}", said.stderr);
+
+    let spent = json_of(&home(&server(), PRICES).check(&["run", "--json", SUM], 0))["spent"].clone();
+    assert_eq!((&spent["cost"], &spent["currency"]), (&json!("0.0002325"), &json!("USD")));
+    assert_eq!(spent["tokens"], json!({"input_tokens": 33, "output_tokens": 15, "cached_tokens": 0}));
+    for role in ["planner", "validator", "writer"] {
+        assert_eq!(spent["by_role"][role]["input_tokens"], 11, "{role}: {spent}");
+    }
+}
+
+const STAFF: &str = r#"
+name = "staff"
+tools = []
+[policy]
+validate = "off"
+write = "last_result"
+[policy.plan]
+final_step = "none"
+[roles.planner]
+prompt = "plan"
+[[agents]]
+name = "search"
+description = "Searches."
+[agents.role]
+prompt = "search"
+[[agents]]
+name = "review"
+description = "Reviews."
+[agents.role]
+prompt = "review"
+"#;
+
+#[test]
+fn tokens_are_told_for_each_agent_by_its_name() {
+    let plan = r#"{"goal": "g", "steps": [{"agent": "search", "task": "a"}, {"agent": "review", "task": "검토해줘"},
+        {"agent": "search", "task": "c"}]}"#;
+    let server = Server::answering([plan, "A", "B", "C"].map(Answer::reply));
+    let home = home(&server, "");
+    home.write("staff.toml", STAFF);
+    let said = home.check(&["run", "--agent", "staff.toml", "--json", SUM], 0);
+    let roles = "; planner 11+5, agent:review 11+5, agent:search 22+10";
+    assert!(said.stderr.contains(roles), "{}", said.stderr);
+    let spent = json_of(&said)["spent"].clone();
+    for (name, tokens) in [("planner", 11), ("agent:search", 22), ("agent:review", 11)] {
+        assert_eq!(spent["by_role"][name]["input_tokens"], tokens, "{spent}");
+    }
+    assert_eq!(spent["by_role"].as_object().map(serde_json::Map::len), Some(3), "{spent}");
+}
+
+#[test]
+fn run_ends_when_its_tokens_or_its_money_are_used_up() {
+    for limit in [["--max-tokens", "20"], ["--max-cost", "0.00008"]] {
+        let server = server();
+        let mut args = vec!["run", "--json"];
+        args.extend(limit);
+        args.push(SUM);
+        let object = json_of(&home(&server, PRICES).check(&args, 1));
+        assert_eq!(object["phase"], "ERROR", "{limit:?}");
+        assert!(server.count() < 3, "{limit:?}: {} calls", server.count());
+    }
+}
+
+#[test]
+fn money_is_limited_only_where_a_price_is_known() {
+    let server = server();
+    let said = home(&server, "").check(&["run", "--max-cost", "0.10", SUM], 2);
+    assert!(said.stderr.contains("--max-cost: no model has a price"), "{}", said.stderr);
+    assert!(said.stderr.contains("[prices.\"MODEL\"]"), "{}", said.stderr);
+    assert_eq!(server.count(), 0);
+    let said = home(&server, PRICES).check(&["run", "--max-cost", "much", SUM], 2);
+    assert!(said.stderr.contains("expected an amount such as \"2.50\""), "{}", said.stderr);
+}
+
+#[test]
+fn limit_on_money_in_a_spec_takes_the_prices_of_the_configuration_file() {
+    let spec = format!("{STAFF}[limits]\nmax_cost = '1'\n");
+    let server = Server::answering(
+        [r#"{"goal": "g", "steps": [{"agent": "search", "task": "a"}]}"#, "답"].map(Answer::reply),
+    );
+    let unpriced = home(&server, "");
+    unpriced.write("staff.toml", &spec);
+    let args = ["run", "--agent", "staff.toml", SUM];
+    let said = unpriced.check(&args, 2);
+    let problem = "staff: limits.max_cost: never reached: `prices` has none of a model that is asked";
+    assert!(said.stderr.contains(problem), "{}", said.stderr);
+    assert_eq!(server.count(), 0);
+    let priced = home(&server, PRICES);
+    priced.write("staff.toml", &spec);
+    assert_eq!(priced.check(&args, 0).stdout, "답\n");
+}
+
+#[test]
+fn prices_of_a_spec_go_before_those_of_the_configuration_file() {
+    let server = server();
+    let home = home(&server, PRICES);
+    let spec =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../src/agents/validated.toml"))
+            .unwrap();
+    home.write("mine.toml", &format!("{spec}\n[prices.m]\ninput = 0\noutput = 1000\n"));
+    let said = home.check(&["run", "--agent", "mine.toml", "--json", SUM], 0);
+    assert_eq!(json_of(&said)["spent"]["cost"], "0.015");
+}
+
+#[test]
+fn price_that_does_not_read_is_refused_with_its_line() {
+    let home = home(&server(), "[prices.m]\ninput = 'cheap'\noutput = 1\n");
+    let said = home.check(&["run", SUM], 2);
+    assert!(said.stderr.contains("config.toml:") && said.stderr.contains("amount"), "{}", said.stderr);
+}

@@ -1,0 +1,184 @@
+//! `coverage`: every edge of a machine is taken by a fixture, or it is said why not.
+
+use crate::cli_support;
+
+use cli_support::{Home, Said};
+use planwright::agents;
+use serde_json::{Value, json};
+
+const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
+/// An edge that a run that is sent back once does not take.
+const EDGE: &str = "VALIDATE --rejected--> ERROR";
+/// One that it takes.
+const TAKEN: &str = "VALIDATE --rejected--> PLAN";
+
+#[test]
+fn shipped_fixtures_take_every_edge_or_say_why() {
+    let said = Home::new().check(&["coverage", "--all", SHIPPED], 0);
+    for agent in agents::names() {
+        assert!(said.stdout.lines().any(|line| line.starts_with(&format!("{agent}: "))), "{agent}");
+    }
+    for missing in ["not taken", "stale", " by 0 fixtures"] {
+        assert!(!said.stdout.contains(missing), "{missing:?} in:\n{}", said.stdout);
+    }
+}
+
+/// The fixtures that a stated reason points to exist.
+#[test]
+fn reasons_of_the_shipped_fixtures_name_fixtures_that_exist() {
+    let said = Home::new().check(&["coverage", "--all", "--json", SHIPPED], 0);
+    let report: Value = serde_json::from_str(&said.stdout).unwrap();
+    let agents = report["agents"].as_array().unwrap();
+    let mut named = 0;
+    for reason in agents.iter().flat_map(reasons) {
+        let reason = reason.expect("every edge has a reason");
+        for word in reason.split_whitespace().filter(|word| word.contains('/')) {
+            let fixture = std::path::Path::new(SHIPPED).join(word).with_extension("json");
+            assert!(fixture.exists(), "{reason}");
+            named += 1;
+        }
+    }
+    assert!(named > 0, "{report}");
+}
+
+/// The reasons for what one agent of a report is missing.
+fn reasons(agent: &Value) -> Vec<Option<String>> {
+    let missing = agent["missing"].as_array().unwrap();
+    missing.iter().map(|missing| missing["reason"].as_str().map(str::to_owned)).collect()
+}
+
+/// What a folder with one fixture is missing.
+fn missing(home: &Home) -> Vec<String> {
+    let report: Value = serde_json::from_str(&home.check(&["coverage", "--json", "runs"], 1).stdout).unwrap();
+    let missing = report["agents"][0]["missing"].as_array().unwrap().iter();
+    missing.map(|missing| missing["edge"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A folder with one fixture of `validated` and nothing beside it.
+fn runs() -> Home {
+    let home = Home::new();
+    std::fs::create_dir(home.path("runs")).unwrap();
+    home.fixture("runs/replanned.json");
+    home
+}
+
+fn reason(agent: &str, edge: &str, reason: &str) -> String {
+    format!("[[missing]]\nagent = {agent:?}\nedge = {edge:?}\nreason = {reason:?}\n")
+}
+
+/// Says why for all of these.
+fn explain(home: &Home, agent: &str, edges: &[String]) {
+    let said: Vec<String> = edges.iter().map(|edge| reason(agent, edge, "아직 없다")).collect();
+    home.write("runs/coverage.toml", &said.join("\n"));
+}
+
+fn lines_with<'a>(said: &'a Said, text: &str) -> Vec<&'a str> {
+    said.stdout.lines().filter(|line| line.contains(text)).collect()
+}
+
+#[test]
+fn edge_that_is_neither_taken_nor_explained_is_named_and_the_code_is_1() {
+    let home = runs();
+    let said = home.check(&["coverage", "runs"], 1);
+    assert!(said.stdout.starts_with("validated: "), "{}", said.stdout);
+    assert!(lines_with(&said, " by 1 fixtures").len() == 1, "{}", said.stdout);
+    assert!(said.stdout.contains(&format!("  {EDGE} not taken\n")), "{}", said.stdout);
+    assert!(!said.stdout.contains(TAKEN), "{}", said.stdout);
+}
+
+#[test]
+fn one_edge_without_a_reason_among_many_with_one_is_enough_for_code_1() {
+    let home = runs();
+    let (without, others): (Vec<String>, Vec<String>) =
+        missing(&home).into_iter().partition(|edge| edge == EDGE);
+    assert_eq!(without, [EDGE]);
+    assert!(others.len() > 1, "{others:?}");
+    explain(&home, "validated", &others);
+    let said = home.check(&["coverage", "runs"], 1);
+    assert_eq!(lines_with(&said, "not taken"), [format!("  {EDGE} not taken")]);
+    assert_eq!(lines_with(&said, "(아직 없다)").len(), others.len());
+}
+
+#[test]
+fn edges_that_are_all_explained_are_code_0() {
+    let home = runs();
+    let edges = missing(&home);
+    for agent in ["validated", "*"] {
+        explain(&home, agent, &edges);
+        let said = home.check(&["coverage", "runs"], 0);
+        assert!(said.stdout.contains(&format!("  {EDGE} (아직 없다)\n")), "{}", said.stdout);
+        assert_eq!(lines_with(&said, "not taken"), Vec::<&str>::new());
+    }
+}
+
+#[test]
+fn reason_for_an_edge_that_is_taken_or_cannot_be_is_stale_and_the_code_is_1() {
+    let home = runs();
+    let edges = missing(&home);
+    let stale = [("validated", TAKEN), ("validated", "WRITE --written--> PLAN"), ("validatde", EDGE)];
+    for (agent, edge) in stale {
+        explain(&home, "validated", &edges);
+        let file = home.path("runs/coverage.toml");
+        let text = std::fs::read_to_string(&file).unwrap() + "\n" + &reason(agent, edge, "long ago");
+        std::fs::write(&file, text).unwrap();
+        let said = home.check(&["coverage", "runs"], 1);
+        let line = format!("coverage.toml: stale: {agent} {edge:?} is taken, or cannot be");
+        assert_eq!(lines_with(&said, "stale"), [line]);
+        let report: Value =
+            serde_json::from_str(&home.check(&["coverage", "--json", "runs"], 1).stdout).unwrap();
+        assert_eq!(report["stale_reasons"], json!([{"agent": agent, "edge": edge}]));
+    }
+}
+
+#[test]
+fn json_has_the_numbers_the_missing_edges_and_their_reasons() {
+    let home = runs();
+    home.write("runs/coverage.toml", &reason("validated", EDGE, "told elsewhere"));
+    let report: Value = serde_json::from_str(&home.check(&["coverage", "--json", "runs"], 1).stdout).unwrap();
+    let agent = &report["agents"][0];
+    assert_eq!((&agent["agent"], &agent["fixtures"]), (&json!("validated"), &json!(1)));
+    let missing = agent["missing"].as_array().unwrap();
+    assert!(agent["reachable"].as_u64().unwrap() > missing.len() as u64, "{agent}");
+    assert!(missing.contains(&json!({"edge": EDGE, "reason": "told elsewhere"})), "{agent}");
+    assert!(reasons(agent).contains(&None), "{agent}");
+    assert_eq!(report["stale_reasons"], json!([]));
+}
+
+#[test]
+fn agents_without_a_fixture_are_listed_where_all_are_asked_for() {
+    let home = runs();
+    let said = home.check(&["coverage", "--all", "runs"], 1);
+    assert_eq!(lines_with(&said, " by 0 fixtures").len(), agents::names().count() - 1);
+    assert_eq!(lines_with(&home.check(&["coverage", "runs"], 1), " by 0 fixtures"), Vec::<&str>::new());
+}
+
+#[test]
+fn what_cannot_be_read_is_code_2_and_named() {
+    let home = runs();
+    home.write("broken/run.json", "{\"format\": ");
+    std::fs::create_dir(home.path("empty")).unwrap();
+    let unusable = [
+        ("broken", "run.json"),
+        ("nowhere", "nowhere: cannot be read"),
+        ("empty", "empty: expected fixtures (*.json), found none"),
+    ];
+    for (path, text) in unusable {
+        let said = home.check(&["coverage", path], 2);
+        assert!(said.stderr.contains(text) && said.stdout.is_empty(), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn reasons_that_do_not_read_or_say_nothing_are_code_2() {
+    let home = runs();
+    let unusable = [
+        ("[[missing]]\nagent = ".to_owned(), "coverage.toml: "),
+        (reason("validated", EDGE, "x") + "since = 2026", "unknown field `since`"),
+        (reason("validated", EDGE, " "), "expected a reason, found none"),
+    ];
+    for (file, text) in unusable {
+        home.write("runs/coverage.toml", &file);
+        let said = home.check(&["coverage", "runs"], 2);
+        assert!(said.stderr.contains(text) && said.stdout.is_empty(), "{}", said.stderr);
+    }
+}

@@ -1,0 +1,192 @@
+//! People on the command line: a run that waits says so, and `resume` answers it.
+
+use crate::cli_support;
+
+use cli_support::{ASKED, Home, Said, approving_journal, ended_journal, in_doubt_journal, waiting_journal};
+use planwright::spec::Approval;
+use serde_json::Value;
+
+/// A home with a journal that waits for a person.
+fn waiting() -> Home {
+    let home = Home::new();
+    waiting_journal(&home.path("run.jsonl"));
+    home
+}
+
+/// Answers what the journal waits with now, by its token.
+#[track_caller]
+fn answers(home: &Home, answer: &[&str], code: i32) -> Said {
+    let token = token(home);
+    let mut args = vec!["resume", "--offline", "--token", &token];
+    args.extend(answer);
+    args.push("run.jsonl");
+    home.check(&args, code)
+}
+
+/// The token of what the journal waits with.
+#[track_caller]
+fn token(home: &Home) -> String {
+    let said = home.check(&["resume", "--offline", "--json", "run.jsonl"], 5);
+    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    object["waiting"]["token"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn run_that_waits_ends_with_5_and_says_how_to_go_on() {
+    let home = waiting();
+    let said = home.check(&["resume", "--offline", "run.jsonl"], 5);
+    assert_eq!(said.stdout, "");
+    assert!(said.stderr.contains(&format!("the run waits for a person: {ASKED}")), "{}", said.stderr);
+    let hint = said.stderr.lines().last().unwrap().to_owned();
+
+    let said = home.check(&["resume", "--offline", "--json", "run.jsonl"], 5);
+    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&object["waiting"]["question"], &object["waiting"]["step"]), (&ASKED.into(), &2.into()));
+    assert_eq!((&object["phase"], &object["answer"]), (&"EXECUTE".into(), &Value::Null));
+    let token = object["waiting"]["token"].as_str().unwrap();
+    let command = format!("planwright resume --token {token} --respond TEXT run.jsonl  answers");
+    assert!(hint.contains(&command), "expected {command:?} in:\n{hint}");
+    home.check(&["resume", "--offline", "--token", "0123", "--respond", "네", "run.jsonl"], 6);
+    home.check(&["resume", "--offline", "--token", token, "--respond", "네", "run.jsonl"], 0);
+}
+
+#[test]
+fn response_goes_on_with_the_run() {
+    let home = waiting();
+    let said = answers(&home, &["--respond", "네, 보내세요"], 0);
+    assert!(said.stdout.contains("12"), "{}", said.stdout);
+    // It has ended now: there is nothing left to answer.
+    let said = home.check(&["resume", "--respond", "네", "run.jsonl"], 2);
+    assert!(said.stderr.contains("the run does not wait for a person"), "{}", said.stderr);
+}
+
+#[test]
+fn rejection_ends_the_run_with_its_reason() {
+    let said = answers(&waiting(), &["--reject", "너무 이릅니다"], 1);
+    assert!(said.stderr.contains("너무 이릅니다"), "{}", said.stderr);
+}
+
+#[test]
+fn edit_is_read_from_a_file_and_refused_where_no_plan_may_say_it() {
+    let home = waiting();
+    token(&home);
+    let before = std::fs::read(home.path("run.jsonl")).unwrap();
+    home.write("steps.json", r#"[{"tool": "hammer", "input": "x"}]"#);
+    let said = answers(&home, &["--edit", "steps.json"], 5);
+    assert!(
+        said.stderr.contains("the answer is refused") && said.stderr.contains("hammer"),
+        "{}",
+        said.stderr
+    );
+    assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
+
+    home.write(
+        "steps.json",
+        r#"[{"tool": "calc", "input": "6*7"}, {"tool": "final_answer", "input": "답"}]"#,
+    );
+    let said = answers(&home, &["--edit", "steps.json"], 0);
+    assert!(said.stdout.contains("42"), "{}", said.stdout);
+}
+
+#[test]
+fn edit_that_does_not_read_is_explained() {
+    let home = Home::new();
+    ended_journal(&home.path("run.jsonl"));
+    home.write("steps.json", "{}");
+    let said = home.check(&["resume", "--edit", "steps.json", "run.jsonl"], 2);
+    assert!(
+        said.stderr.contains("--edit: steps.json: expected a JSON list of plan steps"),
+        "{}",
+        said.stderr
+    );
+    let said = home.check(&["resume", "--edit", "none.json", "run.jsonl"], 2);
+    assert!(said.stderr.contains("none.json: cannot be read"), "{}", said.stderr);
+    let said = home.check(&["resume", "--edit", "steps.json", "--respond", "x", "run.jsonl"], 2);
+    assert!(said.stderr.contains("cannot be used with"), "{}", said.stderr);
+}
+
+#[test]
+fn approve_says_yes_to_a_plan_and_then_to_its_call() {
+    let home = Home::new();
+    approving_journal(&home.path("run.jsonl"), Approval::ALL);
+    let said = home.check(&["resume", "--offline", "run.jsonl"], 5);
+    assert!(said.stderr.contains("1. calc: 12/4+9"), "{}", said.stderr);
+    assert!(said.stderr.contains(" --approve run.jsonl  answers"), "{}", said.stderr);
+    let said = answers(&home, &["--respond", "네"], 5);
+    assert!(
+        said.stderr.contains("approve.1 is answered by `approve`, `reject` or `edit`"),
+        "{}",
+        said.stderr
+    );
+
+    let said = answers(&home, &["--approve"], 5);
+    assert!(said.stderr.contains("calc\n") && said.stderr.contains(": 12/4+9"), "{}", said.stderr);
+    let said = answers(&home, &["--approve"], 0);
+    assert!(said.stdout.contains("12"), "{}", said.stdout);
+}
+
+#[test]
+fn edited_input_is_read_from_a_file_and_called_with() {
+    let home = Home::new();
+    approving_journal(&home.path("run.jsonl"), Approval::RISKY);
+    home.write("input.json", "7");
+    let said = answers(&home, &["--edit-input", "input.json"], 5);
+    assert!(said.stderr.contains("the edited input does not fit: $: expected string"), "{}", said.stderr);
+    home.write("input.json", "not JSON");
+    let said = home.check(&["resume", "--offline", "--edit-input", "input.json", "run.jsonl"], 2);
+    assert!(said.stderr.contains("--edit-input: input.json: expected a JSON value"), "{}", said.stderr);
+    home.write("input.json", r#""6*7""#);
+    let said = answers(&home, &["--edit-input", "input.json"], 0);
+    assert!(said.stdout.contains("42"), "{}", said.stdout);
+    let said = home.check(&["resume", "--approve", "--edit-input", "input.json", "run.jsonl"], 2);
+    assert!(said.stderr.contains("cannot be used with"), "{}", said.stderr);
+}
+
+#[test]
+fn run_that_does_not_wait_cannot_be_answered() {
+    let home = Home::new();
+    ended_journal(&home.path("run.jsonl"));
+    let said = home.check(&["resume", "--respond", "네", "run.jsonl"], 2);
+    assert!(said.stderr.contains("the run does not wait for a person"), "{}", said.stderr);
+}
+
+#[test]
+fn approval_typed_twice_approves_nothing_that_was_not_shown() {
+    let home = Home::new();
+    approving_journal(&home.path("run.jsonl"), Approval::ALL);
+    let plan = token(&home);
+    let before = std::fs::read(home.path("run.jsonl")).unwrap();
+    let said = home.check(&["resume", "--offline", "--approve", "run.jsonl"], 2);
+    let command = format!("planwright resume run.jsonl --token {plan} --approve");
+    for text in ["expected the token", "1. calc: 12/4+9", &command] {
+        assert!(said.stderr.contains(text), "expected {text:?} in:\n{}", said.stderr);
+    }
+    assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
+
+    let approve = ["resume", "--offline", "--token", &plan, "--approve", "run.jsonl"];
+    home.check(&approve, 5);
+    // The call in the plan is another question, and its answer another word.
+    let before = std::fs::read(home.path("run.jsonl")).unwrap();
+    home.check(&approve, 6);
+    home.check(&["resume", "--offline", "--approve", "run.jsonl"], 2);
+    assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
+    answers(&home, &["--approve"], 0);
+}
+
+#[test]
+fn doubt_is_settled_by_its_token_only() {
+    let home = Home::new();
+    in_doubt_journal(&home.path("run.jsonl"));
+    let before = std::fs::read(home.path("run.jsonl")).unwrap();
+    let said = home.check(&["resume", "--offline", "--stop", "은행에 물어봤다", "run.jsonl"], 2);
+    assert!(
+        said.stderr.contains("expected the token") && said.stderr.contains("in doubt: calc"),
+        "{}",
+        said.stderr
+    );
+    assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
+    let said = home.check(&["resume", "--offline", "--json", "run.jsonl"], 4);
+    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    let token = object["in_doubt"]["token"].as_str().unwrap();
+    home.check(&["resume", "--offline", "--token", token, "--stop", "은행에 물어봤다", "run.jsonl"], 130);
+}

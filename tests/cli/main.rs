@@ -1,0 +1,28 @@
+//! The program, as its users run it.
+
+#[path = "../common/cli_support/mod.rs"]
+mod cli_support;
+#[path = "../common/faults/mod.rs"]
+mod faults;
+#[path = "../common/support.rs"]
+mod support;
+
+mod chat;
+mod cost;
+mod coverage;
+mod crash_calls;
+mod damage;
+mod file_limits;
+mod human;
+mod keys;
+mod legible;
+mod private;
+mod replay;
+mod run;
+mod stored;
+mod terminal;
+mod threads;
+mod usage;
+mod verify;
+mod waiting;
+mod world;

@@ -1,0 +1,106 @@
+//! What people and models say to one another is its owner's alone on the disk, whatever the umask; what is
+//! there already keeps its mode, and a fixture is made to be shared.
+#![cfg(unix)]
+
+use crate::cli_support;
+
+use std::fs::{Permissions, set_permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cli_support::{Home, check};
+
+/// Runs the program where the umask takes nothing away.
+#[track_caller]
+fn open_handed(home: &Home, args: &[&str]) {
+    let program = home.program();
+    let mut shell = Command::new("sh");
+    shell.current_dir(program.get_current_dir().unwrap());
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let script = "umask 000; exec \"$0\" \"$@\"";
+    check(shell.args(["-c", script]).arg(program.get_program()).args(args), "", 0);
+}
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o777
+}
+
+/// All files and folders under a folder, itself included.
+fn all(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(all(&entry.path())),
+            false => found.push(entry.path()),
+        }
+    }
+    found
+}
+
+#[track_caller]
+fn are_private(folder: &Path, at_least: usize) {
+    let found = all(folder);
+    assert!(found.len() >= at_least, "{found:?}");
+    for path in found {
+        let expected = if path.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(mode(&path), expected, "{}: {:o}", path.display(), mode(&path));
+    }
+}
+
+const ASK: [&str; 3] = ["run", "--offline", "--quiet"];
+
+#[test]
+fn store_of_one_file_is_its_owners_alone() {
+    let home = Home::new();
+    open_handed(&home, &[&ASK[..], &["--thread", "합계", "12/4+9?"]].concat());
+    are_private(&home.path("data"), 3);
+    // While it is open, its log and its holders are too.
+    let store = cli_support::store::store(&home);
+    let lease = planwright::journal::Store::claim(
+        &store,
+        &"합계".parse().unwrap(),
+        planwright::journal::Claim::Known,
+    );
+    are_private(&home.path("data"), 6);
+    planwright::journal::Store::release(&store, lease.unwrap()).unwrap();
+}
+
+#[test]
+fn store_of_lines_is_its_owners_alone() {
+    let home = Home::new();
+    open_handed(&home, &[&ASK[..], &["--store", "on/the/way/", "--thread", "합계", "12/4+9?"]].concat());
+    are_private(&home.path("on"), 8);
+}
+
+#[test]
+fn journal_file_is_its_owners_alone_and_a_fixture_is_not() {
+    let home = Home::new();
+    open_handed(&home, &[&ASK[..], &["--journal", "run.jsonl", "--record", "run.json", "12/4+9?"]].concat());
+    assert_eq!((mode(&home.path("run.jsonl")), mode(&home.path("run.json"))), (0o600, 0o666));
+}
+
+#[test]
+fn what_is_there_already_keeps_its_mode() {
+    let home = Home::new();
+    let ask = |question| [&ASK[..], &["--store", "lines/", "--thread", "sum", question]].concat();
+    open_handed(&home, &ask("1+1?"));
+    open_handed(&home, &[&ASK[..], &["--store", "threads.db", "--thread", "sum", "1+1?"]].concat());
+    let shared: Vec<PathBuf> =
+        all(&home.path("lines")).into_iter().chain([home.path("threads.db")]).collect();
+    for path in &shared {
+        let mode = if path.is_dir() { 0o750 } else { 0o640 };
+        set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+    open_handed(&home, &ask("2+2?"));
+    open_handed(&home, &[&ASK[..], &["--store", "threads.db", "--thread", "sum", "2+2?"]].concat());
+    for path in &shared {
+        assert_eq!(mode(path), if path.is_dir() { 0o750 } else { 0o640 }, "{}", path.display());
+    }
+    assert_eq!(mode(&home.path("lines/sum/000001.jsonl")), 0o600, "a new file is its owner's alone");
+}

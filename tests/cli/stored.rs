@@ -1,0 +1,141 @@
+//! Stored runs as fixtures, and every one of them through the present machine.
+
+use crate::cli_support;
+
+use cli_support::store::waits;
+use cli_support::{Home, check};
+use planwright::journal::{Fixture, Outcome};
+use serde_json::Value;
+
+const THREAD: &str = "보고서";
+
+/// A home with a thread of two turns.
+fn sums() -> Home {
+    let home = Home::new();
+    for question in ["12/4+9?", "7*6?"] {
+        home.check(&["run", "--offline", "--tools", "calc", "--thread", THREAD, question], 0);
+    }
+    home
+}
+
+#[test]
+fn every_turn_becomes_a_fixture_that_replays() {
+    let home = sums();
+    let said = home.check(&["fixture", "from", THREAD, "--turn", "1", "--output", "fixtures/one.json"], 0);
+    assert!(said.stderr.contains("written to fixtures/one.json"), "{}", said.stderr);
+    home.check(&["threads", "export", THREAD, "--output", "fixtures/two.json"], 0);
+    home.check(&["replay", "fixtures"], 0);
+    let question = |name: &str| Fixture::load(home.path(name)).unwrap().input.question;
+    assert_eq!(
+        (question("fixtures/one.json"), question("fixtures/two.json")),
+        ("12/4+9?".into(), "7*6?".into())
+    );
+    let said = home.check(&["fixture", "from", THREAD], 0);
+    assert_eq!(said.stdout, std::fs::read_to_string(home.path("fixtures/two.json")).unwrap());
+}
+
+#[test]
+fn fixture_that_is_there_is_not_replaced_unasked() {
+    let home = sums();
+    let args = ["fixture", "from", THREAD, "--output", "one.json"];
+    home.check(&args, 0);
+    home.write("one.json", "보던 것");
+    for args in [args, ["threads", "export", THREAD, "--output", "one.json"]] {
+        let said = home.check(&args, 2);
+        let why = "one.json: there is a file already";
+        assert!(said.stderr.contains(why) && said.stderr.contains("--force"), "{}", said.stderr);
+        assert_eq!(std::fs::read_to_string(home.path("one.json")).unwrap(), "보던 것");
+    }
+    home.check(&[&args[..], &["--force"]].concat(), 0);
+    assert_eq!(Fixture::load(home.path("one.json")).unwrap().input.question, "7*6?");
+}
+
+#[test]
+fn run_that_waits_is_a_fixture_too() {
+    let home = Home::new();
+    waits(&home, THREAD);
+    let fixture = Fixture::parse(&home.check(&["fixture", "from", THREAD], 0).stdout).unwrap();
+    assert!(matches!(fixture.outcome, Outcome::Waiting { .. }), "{:?}", fixture.outcome);
+}
+
+/// The key was no secret when the run was kept.
+#[test]
+fn key_that_is_configured_later_is_in_no_fixture() {
+    const KEY: &str = "tvly-1234567890abcdef";
+    let home = Home::new();
+    home.write("notes/a.md", &format!("# 보일러\n보일러 점검 번호는 {KEY} 이다.\n"));
+    let args =
+        ["run", "--offline", "--docs", "notes", "--tools", "docs", "--thread", THREAD, "보일러 점검 번호는?"];
+    assert!(home.check(&args, 0).stdout.contains(KEY));
+    let export = |name: &str, value: &str| {
+        let mut program = home.program();
+        check(program.env(name, value).args(["fixture", "from", THREAD]), "", 0).stdout
+    };
+    assert!(export("NOTHING", KEY).contains(KEY));
+    home.write("config/planwright/config.toml", "api_key_env = 'MY_KEY'\n");
+    for name in ["OPENAI_API_KEY", "TAVILY_API_KEY", "MY_KEY"] {
+        let text = export(name, KEY);
+        assert!(!text.contains("1234567890") && text.contains("[redacted]"), "{name}: {text}");
+        home.write("clean.json", &text);
+        home.check(&["replay", "--as-recorded", "clean.json"], 0);
+    }
+}
+
+#[test]
+fn fixture_of_nothing_is_explained() {
+    let home = sums();
+    let said = home.check(&["fixture", "from", THREAD, "--turn", "3"], 2);
+    assert!(said.stderr.contains("has 2 turns, and none of the number 3"), "{}", said.stderr);
+    let said = home.check(&["fixture", "from", "없는 것"], 2);
+    assert!(said.stderr.contains("there is no thread 없는 것"), "{}", said.stderr);
+    let said = home.check(&["fixture", "from", THREAD, "--turn", "0"], 2);
+    assert!(said.stderr.contains("--turn"), "{}", said.stderr);
+}
+
+#[test]
+fn stored_runs_take_the_same_path_under_the_same_rules() {
+    let home = sums();
+    waits(&home, "기다림");
+    let said = home.check(&["replay", "--all-stored"], 0);
+    assert_eq!(said.stdout, "3 stored turns: 3 the same, 0 on another path\n");
+}
+
+#[test]
+fn stored_run_that_would_take_another_path_is_named_with_its_first_record() {
+    let home = sums();
+    let spec = home.check(&["agents", "show", "validated"], 0).stdout;
+    let (head, rest) = spec.split_once("[roles.validator]").expect("a validator");
+    let prompt = rest.find("prompt = \"\"\"").expect("its prompt") + "prompt = \"\"\"".len();
+    home.write(
+        "mine.toml",
+        &format!("{head}[roles.validator]{}\nBe strict.{}", &rest[..prompt], &rest[prompt..]),
+    );
+    let said = home.check(&["replay", "--all-stored", "--spec", "mine.toml"], 1);
+    for text in
+        ["보고서, turn 1: record ", "보고서, turn 2: record ", "validate.1.1 asks validator something else"]
+    {
+        assert!(said.stdout.contains(text), "expected {text:?} in:\n{}", said.stdout);
+    }
+    assert!(said.stdout.ends_with("2 stored turns: 0 the same, 2 on another path\n"), "{}", said.stdout);
+
+    let said = home.check(&["replay", "--all-stored", "--agent", "mine.toml", "--json"], 1);
+    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&object["ok"], &object["diverge"]), (&0.into(), &2.into()));
+    assert_eq!(object["turns"][0]["thread"], THREAD);
+    assert!(object["turns"][0]["record"].as_u64().unwrap() > 1);
+}
+
+#[test]
+fn stored_runs_and_files_are_not_replayed_at_once() {
+    let said = Home::new().check(&["replay", "--all-stored", "fixtures"], 2);
+    assert!(said.stderr.contains("cannot be used with"), "{}", said.stderr);
+}
+
+#[test]
+fn trace_of_a_turn_is_a_table() {
+    let home = sums();
+    let said = home.check(&["trace", "--thread", THREAD, "--turn", "1"], 0);
+    assert!(said.stdout.starts_with("n  phase") && said.stdout.contains("DONE"), "{}", said.stdout);
+    let said = home.check(&["trace", "--thread", "없는 것"], 2);
+    assert!(said.stderr.contains("there is no thread 없는 것"), "{}", said.stderr);
+}

@@ -1,0 +1,252 @@
+//! A person at a real terminal: they are shown what is asked, their line answers it, and whatever key ends
+//! the conversation, nothing is lost and they are told how to answer later.
+#![cfg(unix)]
+
+use crate::cli_support;
+use crate::support;
+
+use cli_support::store::{open, token, waits, wants_approval};
+use cli_support::{ASKED, Home};
+use rexpect::process::WaitStatus;
+use rexpect::reader::Options;
+use rexpect::session::{PtySession, spawn_with_options};
+use support::{Answer, Server};
+
+const THREAD: &str = "보고서";
+
+/// How long a screen may stay as it is before the test gives up, in milliseconds.
+const PATIENCE: u64 = 120_000;
+
+/// The program on a terminal of its own, without the sequences that colour and move.
+struct Terminal(PtySession);
+
+/// A text as its bytes stand one by one: the terminal's reader knows nothing of UTF-8.
+fn bytes(text: &str) -> String {
+    text.bytes().map(char::from).collect()
+}
+
+fn text(bytes: &str) -> String {
+    String::from_utf8_lossy(&bytes.chars().map(|byte| byte as u8).collect::<Vec<u8>>()).into_owned()
+}
+
+impl Terminal {
+    fn run(home: &Home, args: &[&str]) -> Self {
+        let mut program = home.program();
+        program.args(args).env("TERM", "xterm");
+        let options = Options::new().timeout_ms(Some(PATIENCE)).strip_ansi_escape_codes(true);
+        Terminal(spawn_with_options(program, options).unwrap())
+    }
+
+    /// Waits until the screen shows this; gives what it showed before.
+    #[track_caller]
+    fn sees(&mut self, what: &str) -> String {
+        match self.0.exp_string(&bytes(what)) {
+            Ok(before) => text(&before),
+            Err(error) => panic!("expected {what:?} on the screen: {}", text(&error.to_string())),
+        }
+    }
+
+    fn types(&mut self, line: &str) {
+        self.0.send_line(line).unwrap();
+    }
+
+    fn presses_control(&mut self, key: char) {
+        self.0.send_control(key).unwrap();
+    }
+
+    /// Waits for the end; gives what the screen showed until then.
+    #[track_caller]
+    fn ends(mut self, code: i32) -> String {
+        let last = text(&self.0.exp_eof().unwrap());
+        let status = self.0.process().wait().unwrap();
+        assert!(matches!(status, WaitStatus::Exited(_, found) if found == code), "{status:?}: {last}");
+        last
+    }
+}
+
+/// `plan-then-execute` that asks people for this.
+fn agent(home: &Home, approval: &str) {
+    let spec = home.check(&["agents", "show", "plan-then-execute"], 0).stdout;
+    let policy = "on_step_failure = \"record\"";
+    assert!(spec.contains(policy));
+    home.write("mine.toml", &spec.replace(policy, &format!("{policy}\napproval = [{approval:?}]")));
+}
+
+/// Asks a new thread on a terminal, of a model that replies so.
+fn asks(home: &Home, server: &Server) -> Terminal {
+    let (of, model) =
+        (["--agent", "mine.toml", "--tools", "calc"], ["--base-url", &server.url(), "--model", "m"]);
+    Terminal::run(home, &[&["run", "--thread", THREAD][..], &of, &model, &["6*7은?"]].concat())
+}
+
+const PLAN: &str =
+    r#"{"goal": "곱", "steps": [{"tool": "calc", "input": "6*7"}, {"tool": "final_answer", "input": "답"}]}"#;
+
+fn model() -> Server {
+    Server::answering([Answer::reply(PLAN), Answer::reply(r#"{"final": "답을 드립니다."}"#)])
+}
+
+/// What the model was told last.
+fn told(server: &Server) -> String {
+    server.seen().last().unwrap().json().to_string()
+}
+
+fn shown(home: &Home) -> String {
+    home.check(&["threads", "show", "--records", THREAD], 0).stdout
+}
+
+#[test]
+fn plan_is_shown_and_a_yes_in_korean_approves_it() {
+    let (home, server) = (Home::new(), model());
+    agent(&home, "plan");
+    let mut terminal = asks(&home, &server);
+    terminal.sees("이 계획을 승인해주세요:");
+    terminal.sees("1. calc: 6*7");
+    terminal.sees("answer (yes, reject: REASON or edit: STEPS)> ");
+    assert_eq!(server.count(), 1, "nothing is done before the yes");
+    terminal.types("네");
+    terminal.sees("답을 드립니다.");
+    terminal.ends(0);
+    assert!(shown(&home).contains("approved"), "{}", shown(&home));
+}
+
+#[test]
+fn plan_is_edited_in_a_line_and_what_does_not_fit_is_asked_again() {
+    let (home, server) = (Home::new(), model());
+    agent(&home, "plan");
+    let mut terminal = asks(&home, &server);
+    terminal.sees("edit: STEPS)> ");
+    terminal.types("edit: 6*8");
+    terminal.sees("refused  edit: expected a JSON list of plan steps");
+    terminal.sees("edit: STEPS)> ");
+    terminal.types(r#"edit: [{"tool": "hammer", "input": "x"}]"#);
+    terminal.sees("refused");
+    terminal.sees("hammer");
+    terminal.sees("edit: STEPS)> ");
+    terminal.types(r#"edit: [{"tool": "calc", "input": "6*8"}, {"tool": "final_answer", "input": "답"}]"#);
+    terminal.sees("답을 드립니다.");
+    terminal.ends(0);
+    assert!(told(&server).contains("48") && !told(&server).contains("42"), "{}", told(&server));
+}
+
+#[test]
+fn plan_is_rejected_with_a_reason_in_korean() {
+    let (home, server) = (Home::new(), model());
+    agent(&home, "plan");
+    let mut terminal = asks(&home, &server);
+    terminal.sees("edit: STEPS)> ");
+    terminal.types("reject: 너무 비쌉니다");
+    let last = terminal.ends(1);
+    assert!(last.contains("REJECTED") && last.contains("너무 비쌉니다"), "{last}");
+    assert!(shown(&home).contains("rejected: 너무 비쌉니다"), "{}", shown(&home));
+    assert_eq!(server.count(), 1);
+}
+
+#[test]
+fn answer_that_is_typed_in_korean_is_what_the_model_is_told() {
+    let (home, question) = (Home::new(), "어디로 보낼까요? 👩‍🚀");
+    let plan = format!(
+        r#"{{"goal": "곱", "steps": [{{"tool": "hitl", "hitl_question": "{question}\u202e\u001b[2K"}},
+           {{"tool": "final_answer", "input": "답"}}]}}"#
+    );
+    let server = Server::answering([Answer::reply(&plan), Answer::reply(r#"{"final": "보냈습니다."}"#)]);
+    agent(&home, "steps");
+    let mut terminal = asks(&home, &server);
+    terminal.sees(&format!(r"{question}\u{{202e}}\u{{1b}}[2K"));
+    terminal.sees("answer (reject: REASON says no)> ");
+    terminal.types("서울 본사로 보내 주세요");
+    terminal.sees("보냈습니다.");
+    terminal.ends(0);
+    assert!(told(&server).contains("서울 본사로 보내 주세요"), "{}", told(&server));
+}
+
+#[test]
+fn end_of_input_at_a_question_loses_nothing_and_says_how_to_answer_later() {
+    let home = Home::new();
+    waits(&home, THREAD);
+    let before = open(&home, THREAD);
+    let mut terminal = Terminal::run(&home, &["threads", "resume", "--offline", THREAD]);
+    terminal.sees(ASKED);
+    terminal.sees("says no)> ");
+    terminal.presses_control('d');
+    let last = terminal.ends(5);
+    let command = format!("planwright threads answer {THREAD} --token {} --respond", token(&home, THREAD));
+    assert!(last.contains(&command), "expected {command:?} in:\n{last}");
+    assert_eq!(open(&home, THREAD), before);
+    home.check(
+        &["threads", "answer", "--offline", THREAD, "--token", &token(&home, THREAD), "--respond", "네"],
+        0,
+    );
+}
+
+#[test]
+fn interrupt_at_a_question_loses_nothing_and_says_how_to_go_on() {
+    let home = Home::new();
+    waits(&home, THREAD);
+    let before = open(&home, THREAD);
+    let mut terminal = Terminal::run(&home, &["threads", "resume", "--offline", THREAD]);
+    terminal.sees("says no)> ");
+    terminal.presses_control('c');
+    terminal.sees("press Ctrl-C again to stop at once");
+    terminal.presses_control('c');
+    let last = terminal.ends(130);
+    assert!(last.contains("stopped at once") && last.contains(&format!("threads resume {THREAD}")), "{last}");
+    assert_eq!(open(&home, THREAD), before);
+    let mut terminal = Terminal::run(&home, &["threads", "resume", "--offline", THREAD]);
+    terminal.sees(ASKED);
+    terminal.types("네");
+    terminal.ends(0);
+}
+
+#[test]
+fn word_without_a_token_is_good_for_what_is_shown_and_meant() {
+    let home = Home::new();
+    wants_approval(&home, THREAD);
+    let before = open(&home, THREAD);
+    let approve = ["threads", "answer", "--offline", THREAD, "--approve"];
+    for said in ["no", "아니요", ""] {
+        let mut terminal = Terminal::run(&home, &approve);
+        terminal.sees("1. calc: 12/4+9");
+        terminal.sees("is this what is meant (yes or no)? ");
+        terminal.types(said);
+        let last = terminal.ends(5);
+        assert!(last.contains("the run waits on"), "{last}");
+        assert_eq!(open(&home, THREAD), before);
+    }
+    let mut terminal = Terminal::run(&home, &approve);
+    terminal.sees("is this what is meant (yes or no)? ");
+    terminal.types("네");
+    terminal.ends(0);
+}
+
+#[test]
+fn new_question_to_a_thread_that_waits_puts_the_open_one_first() {
+    let home = Home::new();
+    waits(&home, THREAD);
+    let ask = ["run", "--offline", "--tools", "calc", "--thread", THREAD, "6*7은?"];
+    let mut terminal = Terminal::run(&home, &ask);
+    terminal.sees(ASKED);
+    terminal.sees("says no)> ");
+    terminal.types("네, 보내세요");
+    terminal.sees("12");
+    terminal.sees("42");
+    terminal.ends(0);
+    assert!(shown(&home).contains("turn 2  done"), "{}", shown(&home));
+}
+
+#[test]
+fn chat_answers_asks_and_ends_with_the_input() {
+    let home = Home::new();
+    waits(&home, THREAD);
+    let mut terminal = Terminal::run(&home, &["chat", "--offline", "--tools", "calc", "--thread", THREAD]);
+    terminal.sees(ASKED);
+    terminal.sees("answer> ");
+    terminal.types("네");
+    terminal.sees("12");
+    terminal.sees("> ");
+    terminal.types("6*7은?");
+    terminal.sees("42");
+    terminal.sees("> ");
+    terminal.presses_control('d');
+    terminal.ends(0);
+}

@@ -1,0 +1,495 @@
+//! Threads on the command line: kept, listed, shown, gone on with from another process, forked and
+//! deleted.
+
+use crate::cli_support;
+use crate::support;
+
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+
+use cli_support::store::{keep_in, token, waits};
+use cli_support::{ASKED, Home, check, waiting_journal};
+use planwright::journal::{Claim, Durability, FileJournal, LinesStore, Store};
+use serde_json::Value;
+use support::{Answer, Server};
+use unicode_width::UnicodeWidthStr;
+
+const THREAD: &str = "보고서";
+const PLAN: &str = r#"{"goal": "sum", "steps": [{"tool": "calc", "input": "6*7"}, {"tool": "final_answer", "input": "say it"}]}"#;
+
+/// Asks in a thread, of the offline model.
+#[track_caller]
+fn ask(home: &Home, thread: &str, question: &str) -> String {
+    home.check(&["run", "--offline", "--quiet", "--tools", "calc", "--thread", thread, question], 0).stdout
+}
+
+#[track_caller]
+fn refused(home: &Home, args: &[&str], expect: &[&str]) {
+    let said = home.check(args, 2);
+    assert_eq!(said.stdout, "");
+    for text in expect {
+        assert!(said.stderr.contains(text), "expected {text:?} in:\n{}", said.stderr);
+    }
+}
+
+#[test]
+fn turns_of_a_thread_are_kept_across_processes() {
+    let home = Home::new();
+    assert!(ask(&home, THREAD, "12/4+9?").contains("12"));
+    assert!(ask(&home, THREAD, "7*6?").contains("42"));
+    let said = home.check(&["threads", "show", THREAD], 0);
+    for text in ["turn 1  done  validated\n  asked     12/4+9?\n  answered  ", "turn 2  done", "7*6?", "42"] {
+        assert!(said.stdout.contains(text), "expected {text:?} in:\n{}", said.stdout);
+    }
+    let said = home.check(&["threads", "show", "--turn", "2", "--json", THREAD], 0);
+    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&object["turns"][0]["turn"], &object["turns"][0]["status"]), (&2.into(), &"done".into()));
+    assert_eq!(object["turns"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn earlier_turns_are_told_to_an_agent_that_remembers() {
+    let home = Home::new();
+    let reply = r#"{"goal": "greet", "steps": [{"tool": "final_answer", "input": "안녕하세요"}]}"#;
+    let server = Server::answering([Answer::reply(reply)]);
+    let url = server.url();
+    let args =
+        ["--agent", "conversational", "--base-url", &url, "--model", "m", "--quiet", "--thread", THREAD];
+    check(home.program().arg("chat").args(args), "내 이름은 김철수야\n", 0);
+    let first = server.count();
+    check(home.program().arg("chat").args(args), "내 이름이 뭐야?\n", 0);
+    let told = String::from_utf8(server.seen()[first].body.clone()).unwrap();
+    assert!(told.contains("내 이름은 김철수야") && told.contains("안녕하세요"), "{told}");
+    let said = check(home.program().arg("chat").args(args), "/history\n", 0);
+    assert!(said.stderr.contains("you    내 이름이 뭐야?"), "{}", said.stderr);
+}
+
+#[test]
+fn nothing_is_made_before_something_is_written() {
+    let home = Home::new();
+    let said = home.check(&["threads", "list"], 0);
+    assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("", "planwright: there are no such threads\n"));
+    refused(&home, &["threads", "show", THREAD], &["there is no thread 보고서", "planwright threads list"]);
+    home.check(&["replay", "--all-stored"], 0);
+    home.check(&["run", "--offline", "--quiet", "12/4+9?"], 0);
+    assert!(!home.path("data").exists());
+    ask(&home, THREAD, "12/4+9?");
+    assert!(home.path("data/planwright/threads.db").is_file());
+}
+
+#[test]
+fn list_is_a_table_whose_columns_line_up_in_korean_and_fit_the_terminal() {
+    let home = Home::new();
+    ask(&home, "sums", "12/4+9?");
+    waits(&home, THREAD);
+    let said = home.check(&["threads", "list"], 0);
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    assert!(
+        lines[0].starts_with("thread  status   turns  updated           first question"),
+        "{}",
+        said.stdout
+    );
+    assert!(lines[1].starts_with("보고서  waiting  1      20"), "{}", said.stdout);
+    assert!(
+        lines[2].starts_with("sums    done     1      20") && lines[2].ends_with("12/4+9?"),
+        "{}",
+        said.stdout
+    );
+    for columns in [30, 31, 60] {
+        let mut program = home.program();
+        let said = check(program.env("COLUMNS", columns.to_string()).args(["threads", "list"]), "", 0);
+        assert!(said.stdout.lines().all(|line| line.width() <= columns), "{columns}:\n{}", said.stdout);
+    }
+}
+
+#[test]
+fn list_goes_page_by_page_and_says_how() {
+    let home = Home::new();
+    for thread in ["보고서 1", "보고서 2", "sums"] {
+        ask(&home, thread, "12/4+9?");
+    }
+    let names = |args: &[&str]| {
+        let said = check(home.program().args(["threads", "list", "--json"]).args(args), "", 0);
+        let object: Value = serde_json::from_str(&said.stdout).unwrap();
+        let threads = object["threads"].as_array().unwrap().iter();
+        let names: Vec<String> =
+            threads.map(|listed| listed["thread"].as_str().unwrap().to_owned()).collect();
+        (names, object["next"].as_str().map(str::to_owned))
+    };
+    assert_eq!(names(&["--prefix", "보고서"]), (vec!["보고서 2".to_owned(), "보고서 1".to_owned()], None));
+    assert_eq!(names(&["--status", "failed", "--status", "waiting"]).0, Vec::<String>::new());
+    let (first, next) = names(&["--limit", "2"]);
+    assert_eq!(first, ["sums", "보고서 2"]);
+    let next = next.expect("there is another page");
+    assert_eq!(names(&["--limit", "2", "--after", &next]), (vec!["보고서 1".to_owned()], None));
+    let said = home.check(&["threads", "list", "--limit", "2", "--status", "done"], 0);
+    let command = format!("planwright threads list --status done --limit 2 --after '{next}'");
+    assert!(said.stderr.contains(&command), "expected {command:?} in:\n{}", said.stderr);
+}
+
+#[test]
+fn store_is_chosen_by_flag_environment_and_configuration() {
+    let home = Home::new();
+    home.write("config/planwright/config.toml", "[persistence]\npath = 'kept.db'\ndurability = 'normal'\n");
+    ask(&home, "configured", "12/4+9?");
+    assert!(home.path("config/planwright/kept.db").is_file());
+    let mut program = home.program();
+    let args = ["run", "--offline", "--quiet", "--tools", "calc", "--thread", "named", "7*6?"];
+    check(program.env("PLANWRIGHT_STORE", "env.db").args(args), "", 0);
+    check(home.program().env("PLANWRIGHT_STORE", "env.db").args(args).args(["--store", "flag.db"]), "", 0);
+    for (store, thread) in
+        [("env.db", "named"), ("flag.db", "named"), ("config/planwright/kept.db", "configured")]
+    {
+        for args in [["threads", "--store", store, "list"], ["threads", "list", "--store", store]] {
+            let said = home.check(&args, 0);
+            assert!(
+                said.stdout.contains(thread) && said.stdout.lines().count() == 2,
+                "{store}:\n{}",
+                said.stdout
+            );
+        }
+    }
+    let lines = ["--store", "lines/"];
+    check(home.program().args(args).args(lines), "", 0);
+    assert!(home.path("lines").is_dir());
+    let said = check(home.program().args(["threads", "list"]).args(lines), "", 0);
+    assert!(said.stdout.contains("named") && said.stdout.lines().count() == 2, "{}", said.stdout);
+    refused(&home, &["threads", "list", "--durability", "some"], &["full, normal"]);
+    let mut program = home.program();
+    let said = check(program.env("PLANWRIGHT_DURABILITY", "some").args(["threads", "list"]), "", 2);
+    assert!(said.stderr.contains("PLANWRIGHT_DURABILITY: expected full or normal"), "{}", said.stderr);
+    home.write("config/planwright/config.toml", "[persistence]\nmode = 'disk'\n");
+    refused(&home, &["threads", "list"], &["config.toml:2:8: unknown variant `disk`"]);
+}
+
+#[test]
+fn every_run_is_kept_where_the_configuration_says_so() {
+    let home = Home::new();
+    home.write("config/planwright/config.toml", "[persistence]\nmode = 'lines'\n");
+    home.check(&["run", "--offline", "--quiet", "--tools", "calc", "12/4+9?"], 0);
+    assert!(home.path("data/planwright/threads").is_dir());
+    home.write("config/planwright/config.toml", "[persistence]\nmode = 'sqlite'\n");
+    let said = home.check(&["run", "--offline", "--tools", "calc", "12/4+9?"], 0);
+    let (_, name) = said.stderr.split_once("kept as the thread ").expect("the name is said");
+    let name = name.split(' ').next().unwrap();
+    let said = home.check(&["threads", "show", name], 0);
+    assert!(said.stdout.contains("12/4+9?"), "{}", said.stdout);
+    home.check(&["run", "--offline", "--quiet", "--tools", "calc", "--journal", "run.jsonl", "12/4+9?"], 0);
+    assert_eq!(
+        home.check(&["threads", "list"], 0).stdout.lines().count(),
+        2,
+        "a journal is kept where it says"
+    );
+}
+
+#[test]
+fn thread_is_run_by_one_process_at_a_time() {
+    let home = Home::new();
+    ask(&home, THREAD, "12/4+9?");
+    let (asked, was_asked) = channel();
+    let asked = Mutex::new(asked);
+    let server = Server::start(move |_, _| {
+        asked.lock().unwrap().send(()).unwrap();
+        Answer::silence()
+    });
+    let mut program = home.program();
+    let args = ["run", "--quiet", "--base-url", &server.url(), "--model", "m", "--thread", THREAD, "7*6?"];
+    let mut running = program.args(args).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    was_asked.recv().unwrap();
+    let said = home.check(&["run", "--offline", "--thread", THREAD, "1+1?"], 6);
+    assert!(said.stderr.contains("the thread 보고서 is being run already, by process"), "{}", said.stderr);
+    assert!(home.check(&["threads", "list"], 0).stdout.contains("보고서  running"));
+    for args in [&["threads", "delete", "--yes", THREAD][..], &["threads", "cancel", THREAD]] {
+        home.check(args, 6);
+    }
+    running.kill().unwrap();
+    running.wait().unwrap();
+
+    // Its process has ended: the question can be gone on with, and a new one has to wait for it.
+    let said = home.check(&["run", "--offline", "--thread", THREAD, "1+1?"], 3);
+    for text in ["has not ended", "planwright threads resume 보고서", "planwright threads cancel 보고서"]
+    {
+        assert!(said.stderr.contains(text), "expected {text:?} in:\n{}", said.stderr);
+    }
+    assert!(home.check(&["threads", "list"], 0).stdout.contains("보고서  unfinished"));
+    let said = home.check(&["threads", "resume", "--offline", THREAD], 0);
+    assert!(said.stdout.contains("42"), "{}", said.stdout);
+}
+
+#[test]
+fn process_whose_thread_was_taken_over_writes_nothing_more() {
+    let home = Home::new();
+    let ((asked, was_asked), (answer, to_answer)) = (channel(), channel::<()>());
+    let both = Mutex::new((asked, to_answer));
+    let server = Server::start(move |_, _| {
+        let both = both.lock().unwrap();
+        both.0.send(()).unwrap();
+        // Where the test has failed meanwhile, nobody waits for the answer.
+        let _ = both.1.recv();
+        Answer::reply(PLAN)
+    });
+    let mut program = home.program();
+    let args = ["run", "--base-url", &server.url(), "--model", "m", "--thread", THREAD, "7*6?"];
+    let running = program.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = running.spawn().unwrap();
+    was_asked.recv().unwrap();
+    home.check(&["threads", "resume", "--offline", THREAD], 6);
+    let said = home.check(&["threads", "resume", "--offline", "--take-over", THREAD], 0);
+    assert!(said.stdout.contains("42"), "{}", said.stdout);
+    let records = || home.check(&["threads", "show", "--records", THREAD], 0).stdout;
+    let before = records();
+    answer.send(()).unwrap();
+    let ended = running.wait_with_output().unwrap();
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(6), "{stderr}");
+    assert!(stderr.contains("has taken it over") && stderr.contains("hint: somebody else"), "{stderr}");
+    assert_eq!(records(), before);
+}
+
+#[test]
+fn what_another_process_has_says_what_helps() {
+    let home = Home::new();
+    waiting_journal(&home.path("run.jsonl"));
+    let store = LinesStore::open(home.path("lines"), Durability::Normal).unwrap();
+    keep_in(&store, THREAD, &home.path("run.jsonl"), |_| {});
+    let _lease = store.claim(&THREAD.parse().unwrap(), Claim::Known).unwrap();
+    let resume = ["threads", "resume", "--offline", "--store", "lines", THREAD];
+    for args in [resume.to_vec(), [&resume[..], &["--take-over"]].concat()] {
+        let said = home.check(&args, 6).stderr;
+        assert!(said.contains("end that process") && !said.contains("--take-over"), "{said}");
+    }
+    let said = home.check(&["threads", "show", "--store", "lines", THREAD], 0).stdout;
+    assert!(said.contains("turn 1  running") && !said.contains("--token"), "{said}");
+    let _journal = FileJournal::open(home.path("run.jsonl")).unwrap();
+    let said = home.check(&["resume", "--offline", "run.jsonl"], 6).stderr;
+    assert!(said.contains("another process is writing to it") && said.contains("end that process"), "{said}");
+}
+
+/// A home with a thread whose model went away after the plan.
+fn interrupted() -> Home {
+    let home = Home::new();
+    let server = Server::answering([Answer::reply(PLAN), Answer::error(401, "go away")]);
+    let args = ["run", "--base-url", &server.url(), "--model", "m", "--thread", THREAD, "6*7?"];
+    let said = home.check(&args, 3);
+    assert!(said.stderr.contains("planwright threads resume 보고서  goes on"), "{}", said.stderr);
+    home
+}
+
+#[test]
+fn interrupted_turn_goes_on_with_the_model_it_began_with_or_one_that_is_chosen() {
+    let home = interrupted();
+    refused(&home, &["threads", "resume", THREAD], &["the run began with the model \"m\"", "--offline"]);
+    let said = home.check(&["threads", "resume", "--offline", THREAD], 0);
+    assert!(said.stdout.contains("42"), "{}", said.stdout);
+}
+
+#[test]
+fn chat_goes_on_with_an_interrupted_turn_or_ends_it() {
+    let args = ["chat", "--offline", "--thread", THREAD];
+    let said = check(interrupted().program().args(args), "/resume\n", 0);
+    assert!(
+        said.stderr.contains("\"6*7?\" was stopped before its answer: /resume goes on"),
+        "{}",
+        said.stderr
+    );
+    assert!(said.stdout.contains("42"), "{}", said.stdout);
+    let said = check(interrupted().program().args(args), "1+1?\n/cancel\n1+1?\n", 0);
+    assert!(said.stderr.contains("has not ended") && said.stderr.contains("ended\n"), "{}", said.stderr);
+    assert!(said.stdout.contains('2') && !said.stdout.contains("42"), "{}", said.stdout);
+}
+
+#[test]
+fn other_rules_are_taken_only_where_somebody_says_so() {
+    let home = interrupted();
+    let spec = home.check(&["agents", "show", "validated"], 0).stdout;
+    home.write("mine.toml", &spec.replace("max_replans = 2", "max_replans = 1"));
+    let resume = ["threads", "resume", "--offline", "--spec", "mine.toml", THREAD];
+    refused(&home, &resume, &["under other rules than those of --spec", "max_replans", "--adopt", "--keep"]);
+    let said = check(home.program().args(resume).arg("--adopt"), "", 0);
+    assert!(said.stdout.contains("42"), "{}", said.stdout);
+    let said = home.check(&["threads", "show", "--records", THREAD], 0);
+    assert!(said.stdout.contains("  rules  "), "{}", said.stdout);
+    let home = interrupted();
+    home.write("mine.toml", &spec.replace("max_replans = 2", "max_replans = 1"));
+    check(home.program().args(resume).arg("--keep"), "", 0);
+    assert!(!home.check(&["threads", "show", "--records", THREAD], 0).stdout.contains("  rules  "));
+}
+
+#[test]
+fn fork_before_an_answer_takes_another_and_leaves_the_first_as_it_was() {
+    let home = Home::new();
+    waits(&home, THREAD);
+    let token_of = |thread: &str| token(&home, thread);
+    let args = ["threads", "answer", THREAD, "--offline", "--respond", "네", "--token", &token_of(THREAD)];
+    home.check(&args, 0);
+    let before = home.check(&["threads", "show", "--records", THREAD], 0).stdout;
+    assert!(before.contains("human.1.2") && before.contains(ASKED), "{before}");
+    let said = home.check(&["threads", "fork", THREAD, "--to", "다시", "--before", "human.1.2"], 0);
+    assert!(said.stderr.contains("planwright threads show 다시"), "{}", said.stderr);
+    let args = ["threads", "answer", "다시", "--offline", "--reject", "아니요", "--token", &token_of("다시")];
+    home.check(&args, 1);
+    assert_eq!(home.check(&["threads", "show", "--records", THREAD], 0).stdout, before);
+    let said = home.check(&["threads", "show", "다시"], 0);
+    assert!(
+        said.stdout.contains("from      보고서, turn 1, ") && said.stdout.contains("failed"),
+        "{}",
+        said.stdout
+    );
+
+    home.check(&["threads", "fork", THREAD, "--to", "처음부터", "--at", "1"], 0);
+    let fork = |args: &[&str], expect: &[&str]| {
+        let args: Vec<&str> = ["threads", "fork", THREAD, "--to"].iter().chain(args).copied().collect();
+        refused(&home, &args, expect);
+    };
+    fork(&["다시"], &["there is a thread 다시 already"]);
+    fork(&["또", "--before", "human.1.9"], &["turn 1 of 보고서 has no human.1.9", "--records"]);
+    fork(&["또", "--before", "person.1"], &["expected an effect id"]);
+    fork(&["또", "--at", "999"], &["records to copy, found 999"]);
+    fork(&["또", "--turn", "2"], &["has 1 turns, and none of the number 2"]);
+}
+
+#[test]
+fn threads_are_deleted_only_where_somebody_says_so() {
+    let home = Home::new();
+    for thread in ["하나", "둘"] {
+        ask(&home, thread, "12/4+9?");
+    }
+    refused(&home, &["threads", "delete", "하나"], &["nobody is here to be asked", "--yes"]);
+    refused(&home, &["threads", "delete", "--yes", "하나", "셋"], &["there is no thread 셋"]);
+    assert_eq!(home.check(&["threads", "list"], 0).stdout.lines().count(), 3, "nothing is gone");
+    home.check(&["threads", "delete", "--yes", "하나"], 0);
+    home.check(&["threads", "vacuum"], 0);
+    assert_eq!(home.check(&["threads", "check"], 0).stdout, "all is as it was written\n");
+    refused(&home, &["threads", "show", "하나"], &["there is no thread 하나"]);
+}
+
+#[test]
+fn prune_deletes_what_has_ended_and_nothing_else() {
+    let home = Home::new();
+    ask(&home, "sums", "12/4+9?");
+    waits(&home, THREAD);
+    let said = home.check(&["threads", "prune", "--older-than", "1h"], 0);
+    assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("", "planwright: 0 threads are deleted\n"));
+    home.check(&["threads", "prune", "--older-than", "0s", "--status", "failed"], 0);
+    let said = home.check(&["threads", "prune", "--older-than", "0s", "--dry-run"], 0);
+    assert!(said.stdout.ends_with("  sums\n") && said.stderr.contains("would be deleted"), "{}", said.stderr);
+    assert_eq!(home.check(&["threads", "list"], 0).stdout.lines().count(), 3);
+    home.check(&["threads", "prune", "--older-than", "0s"], 0);
+    let said = home.check(&["threads", "list"], 0);
+    assert!(!said.stdout.contains("sums") && said.stdout.contains(THREAD), "{}", said.stdout);
+    refused(&home, &["threads", "prune", "--older-than", "soon"], &["such as 30d"]);
+    refused(&home, &["threads", "prune"], &["--older-than"]);
+}
+
+#[test]
+fn wrong_inputs_are_explained() {
+    let home = Home::new();
+    ask(&home, THREAD, "12/4+9?");
+    refused(
+        &home,
+        &["threads", "list", "--after", "yesterday"],
+        &["--after: expected a cursor", "yesterday"],
+    );
+    refused(&home, &["threads", "list", "--status", "lost"], &["in_doubt"]);
+    refused(&home, &["threads", "list", "--limit", "0"], &["--limit"]);
+    refused(&home, &["threads", "show", " x"], &["neither begins nor ends with white space"]);
+    refused(&home, &["threads", "show", "--turn", "2", THREAD], &["has 1 turns, and none of the number 2"]);
+    refused(&home, &["run", "--thread", "x", "--journal", "y", "q"], &["cannot be used with"]);
+    refused(&home, &["threads"], &["Usage"]);
+}
+
+#[test]
+fn what_is_no_store_is_refused_and_left_as_it_was() {
+    let home = Home::new();
+    home.write("letter.db", "Dear Kim, this is a letter and no database at all.\n");
+    refused(&home, &["threads", "list", "--store", "letter.db"], &["letter.db", "--store PATH"]);
+    let run = ["run", "--offline", "--tools", "calc", "--thread", "x", "1+1?", "--store"];
+    for (store, expect) in [
+        ("letter.db", "letter.db"),
+        ("letter.db/threads.db", "letter.db: cannot be made"),
+        ("threads", "its name does not say of which kind"),
+    ] {
+        let args: Vec<&str> = run.iter().copied().chain([store]).collect();
+        refused(&home, &args, &[expect]);
+    }
+    let text = std::fs::read_to_string(home.path("letter.db")).unwrap();
+    assert!(text.starts_with("Dear Kim"));
+    home.write("letters/one.txt", "Dear Kim");
+    std::fs::create_dir(home.path("empty")).unwrap();
+    refused(&home, &["threads", "list", "--store", "letters"], &["letters"]);
+    refused(&home, &["threads", "list", "--store", "empty"], &["empty: there is no store"]);
+    refused(&home, &["threads", "list", "--store", "none.db"], &["none.db: there is no store"]);
+    for (folder, files) in [("letters", 1), ("empty", 0)] {
+        assert_eq!(std::fs::read_dir(home.path(folder)).unwrap().count(), files, "{folder}");
+    }
+    assert!(!home.path("none.db").exists());
+}
+
+#[test]
+fn damage_is_found_and_hides_nothing_else() {
+    /// The first turn of every thread.
+    fn journals(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                journals(&entry, found);
+            } else if entry.ends_with("000000.jsonl") {
+                found.push(entry);
+            }
+        }
+    }
+    let home = Home::new();
+    let asked = |question: &str| {
+        let args =
+            ["run", "--offline", "--quiet", "--tools", "calc", "--store", "lines/", "--thread", THREAD];
+        check(home.program().args(args).arg(question), "", 0);
+    };
+    asked("12/4+9?");
+    asked("7*6?");
+    assert_eq!(home.check(&["threads", "check", "--store", "lines"], 0).stdout, "all is as it was written\n");
+    let mut found = Vec::new();
+    journals(&home.path("lines"), &mut found);
+    assert_eq!(found.len(), 1);
+    for path in found {
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("12/4+9", "12/4+8")).unwrap();
+    }
+    let said = home.check(&["threads", "check", "--store", "lines"], 1);
+    assert!(said.stdout.contains("line 1: the seal does not fit"), "{}", said.stdout);
+    let said = home.check(&["threads", "show", "--store", "lines", THREAD], 1);
+    assert!(
+        said.stdout.contains("turn 1  unreadable") && said.stdout.contains("turn 2  done"),
+        "{}",
+        said.stdout
+    );
+    let said = home.check(&["replay", "--all-stored", "--store", "lines"], 2);
+    assert!(
+        said.stdout.contains("2 stored turns: 1 the same, 0 on another path, 1 unreadable"),
+        "{}",
+        said.stdout
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn folder_that_takes_no_file_is_said() {
+    // Where nobody may make a file, not even who may everything.
+    let store = "/proc/self/fdinfo/threads.db";
+    let args = ["run", "--offline", "--tools", "calc", "--thread", "x", "--store", store, "1+1?"];
+    refused(&Home::new(), &args, &[store]);
+}
+
+#[cfg(unix)]
+#[test]
+fn command_that_is_said_can_be_typed_in_a_shell() {
+    let home = Home::new();
+    let thread = "it's \"$HOME\" 보고서";
+    waits(&home, thread);
+    let command = cli_support::store::open(&home, thread)["commands"][0].as_str().unwrap().to_owned();
+    let bin = std::path::Path::new(env!("CARGO_BIN_EXE_planwright")).parent().unwrap().to_owned();
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell.envs(home.program().get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell.current_dir(home.path("")).env("PATH", bin);
+    let said = check(shell.args(["-c", &format!("{command} --offline")]), "", 0);
+    assert!(said.stdout.contains("12"), "{}", said.stdout);
+}

@@ -1,0 +1,390 @@
+//! Runs that wait for people, in threads: what they are told, and that a word is taken once, for what it
+//! was meant for.
+
+use crate::cli_support;
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::sync::Arc;
+
+use cli_support::store::{is_in_doubt, keep, keep_in, keep_with, open, token, waits, wants_approval};
+use cli_support::{ASKED, Home, Said, approving_journal, check, waiting_journal};
+use planwright::journal::{Durability, LinesStore, Record};
+use planwright::spec::Approval;
+use serde_json::{Value, json};
+
+const THREAD: &str = "보고서";
+
+/// A home with a thread that waits for a person.
+fn waiting() -> Home {
+    let home = Home::new();
+    waits(&home, THREAD);
+    home
+}
+
+/// A word of `planwright threads` on the thread.
+#[track_caller]
+fn threads(home: &Home, args: &[&str], code: i32) -> Said {
+    check(home.program().arg("threads").args(args).args(["--offline", THREAD]), "", code)
+}
+
+#[track_caller]
+fn stays_as_it_was(home: &Home, act: impl FnOnce()) {
+    let records = || home.check(&["threads", "show", "--records", "--json", THREAD], 0).stdout;
+    let before = records();
+    act();
+    assert_eq!(records(), before);
+}
+
+#[test]
+fn run_that_waits_names_the_command_that_answers_it() {
+    let home = waiting();
+    let said = threads(&home, &["resume"], 5);
+    assert_eq!(said.stdout, "");
+    assert!(said.stderr.contains(&format!("the run waits for a person: {ASKED}")), "{}", said.stderr);
+    let command =
+        format!("planwright threads answer {THREAD} --token {} --respond TEXT", token(&home, THREAD));
+    assert!(said.stderr.contains(&command), "expected {command:?} in:\n{}", said.stderr);
+}
+
+#[test]
+fn answer_with_its_token_goes_on_with_the_run() {
+    let home = waiting();
+    let said = threads(&home, &["answer", "--token", &token(&home, THREAD), "--respond", "네"], 0);
+    assert!(said.stdout.contains("12"), "{}", said.stdout);
+    let said = home.check(&["threads", "show", THREAD], 0);
+    assert!(said.stdout.contains("turn 1  done"), "{}", said.stdout);
+}
+
+#[test]
+fn rejection_ends_the_run_with_its_reason() {
+    let home = waiting();
+    let said = threads(&home, &["answer", "--token", &token(&home, THREAD), "--reject", "너무 이릅니다"], 1);
+    assert!(said.stderr.contains("너무 이릅니다"), "{}", said.stderr);
+}
+
+#[test]
+fn plan_is_approved_by_its_token() {
+    let home = Home::new();
+    wants_approval(&home, THREAD);
+    let command = open(&home, THREAD)["commands"][0].as_str().unwrap().to_owned();
+    assert!(command.ends_with("--approve"), "{command}");
+    let said = threads(&home, &["answer", "--token", &token(&home, THREAD), "--approve"], 0);
+    assert!(said.stdout.contains("12"), "{}", said.stdout);
+}
+
+#[test]
+fn answer_without_a_token_is_told_the_question_and_the_command() {
+    let home = waiting();
+    stays_as_it_was(&home, || {
+        for args in [&["answer"][..], &["answer", "--respond", "네"]] {
+            let said = threads(&home, args, 2);
+            let command =
+                format!("planwright threads answer {THREAD} --token {} --respond TEXT", token(&home, THREAD));
+            for text in [ASKED, "expected the token", &command] {
+                assert!(said.stderr.contains(text), "expected {text:?} in:\n{}", said.stderr);
+            }
+        }
+    });
+}
+
+#[test]
+fn answer_with_another_token_changes_nothing() {
+    let home = waiting();
+    let mine = token(&home, THREAD);
+    waits(&home, "다른 보고서");
+    let other = token(&home, "다른 보고서");
+    assert_ne!(mine, other);
+    stays_as_it_was(&home, || {
+        for wrong in ["0123", &other] {
+            let said = threads(&home, &["answer", "--token", wrong, "--respond", "네"], 6);
+            assert!(said.stderr.contains("the token is of another question"), "{}", said.stderr);
+            assert!(said.stderr.contains(&format!("planwright threads show {THREAD}")), "{}", said.stderr);
+        }
+    });
+}
+
+#[test]
+fn answer_is_taken_once() {
+    let home = waiting();
+    let token = token(&home, THREAD);
+    threads(&home, &["answer", "--token", &token, "--respond", "네"], 0);
+    stays_as_it_was(&home, || {
+        let said = threads(&home, &["answer", "--token", &token, "--respond", "아니요"], 6);
+        assert!(said.stderr.contains("human.1.2 was answered before"), "{}", said.stderr);
+    });
+    let said = threads(&home, &["answer", "--respond", "네"], 2);
+    assert!(said.stderr.contains("waits for nobody"), "{}", said.stderr);
+}
+
+#[test]
+fn answer_that_does_not_fit_is_refused_and_the_run_waits_on() {
+    let home = waiting();
+    let token = token(&home, THREAD);
+    home.write("steps.json", r#"[{"tool": "hammer", "input": "x"}]"#);
+    stays_as_it_was(&home, || {
+        let said = threads(&home, &["answer", "--token", &token, "--edit", "steps.json"], 5);
+        assert!(said.stderr.contains("the answer is refused"), "{}", said.stderr);
+    });
+}
+
+#[test]
+fn new_question_to_a_thread_that_waits_is_told_the_open_one() {
+    let home = waiting();
+    let said = home.check(&["run", "--offline", "--thread", THREAD, "7*6?"], 5);
+    assert!(said.stderr.contains(ASKED) && said.stderr.contains(&token(&home, THREAD)), "{}", said.stderr);
+}
+
+#[test]
+fn chat_shows_the_open_question_and_the_next_line_answers_it() {
+    let home = waiting();
+    let mut program = home.program();
+    let said = check(program.args(["chat", "--offline", "--quiet", "--thread", THREAD]), "네\n7*6?\n", 0);
+    assert!(said.stderr.starts_with(ASKED), "{}", said.stderr);
+    assert!(said.stdout.contains("12") && said.stdout.contains("42"), "{}", said.stdout);
+    let said = home.check(&["threads", "show", THREAD], 0);
+    assert!(said.stdout.contains("turn 2  done"), "{}", said.stdout);
+}
+
+/// The same line, played again, would allow the next call as well.
+#[test]
+fn chat_allows_nothing_that_comes_from_a_pipe() {
+    let home = Home::new();
+    wants_approval(&home, THREAD);
+    let before = home.check(&["threads", "show", THREAD, "--json"], 0).stdout;
+    for line in ["yes\n", "네\n", "approve\n"] {
+        let mut program = home.program();
+        let said = check(program.args(["chat", "--offline", "--quiet", "--thread", THREAD]), line, 5);
+        assert!(said.stderr.contains(&token(&home, THREAD)), "{}", said.stderr);
+        assert_eq!(home.check(&["threads", "show", THREAD, "--json"], 0).stdout, before);
+    }
+}
+
+#[test]
+fn waiting_lists_who_has_waited_longest_first() {
+    let home = waiting();
+    home.check(&["run", "--offline", "--thread", "sums", "12/4+9?"], 0);
+    is_in_doubt(&home, "송금");
+    waits(&home, "나중 보고서");
+    let said = home.check(&["waiting"], 0);
+    let places: Vec<usize> = [THREAD, "송금", "나중 보고서"]
+        .iter()
+        .map(|thread| said.stdout.find(&format!("{thread}  turn 1, for ")).unwrap())
+        .collect();
+    assert!(places.is_sorted(), "{}", said.stdout);
+    assert!(!said.stdout.contains("sums"), "{}", said.stdout);
+    let command =
+        format!("planwright threads settle 송금 --token {} --happened OUTPUT", token(&home, "송금"));
+    for text in [ASKED, "in doubt: calc ", &command, "threads answer '나중 보고서' --token "] {
+        assert!(said.stdout.contains(text), "expected {text:?} in:\n{}", said.stdout);
+    }
+
+    let said = home.check(&["waiting", "--json", "--limit", "1"], 0);
+    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&object["more"], object["waiting"].as_array().unwrap().len()), (&true.into(), 1));
+    let first = &object["waiting"][0];
+    assert_eq!((&first["thread"], &first["question"]), (&THREAD.into(), &ASKED.into()));
+    assert_eq!(first["token"], token(&home, THREAD).as_str());
+}
+
+#[test]
+fn waiting_is_read_page_by_page() {
+    let home = Home::new();
+    let names = ["하나", "둘", "셋"];
+    names.iter().for_each(|name| waits(&home, name));
+    let (mut seen, mut after) = (Vec::new(), None::<String>);
+    loop {
+        let mut args = vec!["waiting", "--json", "--limit", "1"];
+        args.extend(after.iter().flat_map(|after| ["--after", after]));
+        let page: Value = serde_json::from_str(&home.check(&args, 0).stdout).unwrap();
+        seen.extend(page["waiting"].as_array().unwrap().iter().map(|one| one["thread"].clone()));
+        match page["next"].as_str() {
+            Some(next) => after = Some(next.to_owned()),
+            None => break,
+        }
+    }
+    assert_eq!(seen, names);
+    let said = home.check(&["waiting", "--limit", "1"], 0);
+    assert!(said.stderr.contains("planwright waiting --limit 1 --after "), "{}", said.stderr);
+    home.check(&["waiting", "--after", "soon"], 2);
+}
+
+#[test]
+fn one_that_does_not_read_hides_no_other_that_waits() {
+    let home = Home::new();
+    let path = home.path("waits.jsonl");
+    waiting_journal(&path);
+    let store = LinesStore::open(home.path("lines"), Durability::Normal).unwrap();
+    keep_in(&store, "상한 보고서", &path, |_| {});
+    let folder = std::fs::read_dir(home.path("lines")).unwrap().map(|entry| entry.unwrap().path());
+    let journals: Vec<_> =
+        folder.map(|folder| folder.join("000000.jsonl")).filter(|path| path.exists()).collect();
+    let [journal] = journals.as_slice() else { panic!("expected one journal, found {journals:?}") };
+    // The note on it still fits.
+    let text = std::fs::read_to_string(journal).unwrap();
+    let at = text.rfind("12/4+9").unwrap();
+    std::fs::write(journal, format!("{}13/4+9{}", &text[..at], &text[at + 6..])).unwrap();
+    keep_in(&store, THREAD, &path, |_| {});
+    let said = home.check(&["waiting", "--store", "lines/"], 0);
+    assert!(said.stdout.starts_with(THREAD), "{}", said.stdout);
+    assert!(said.stderr.contains("상한 보고서 does not read: "), "{}", said.stderr);
+}
+
+/// Gives a person so many seconds, and has them asked so much earlier.
+fn given(seconds: u64, earlier: u64) -> impl FnOnce(&mut [Record]) {
+    move |records| {
+        for record in records {
+            match record {
+                Record::Header(header) => {
+                    Arc::make_mut(&mut header.spec).limits.answer_seconds = Some(seconds);
+                }
+                Record::Requested { at: Some(at), .. } => *at -= earlier * 1_000,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn question_whose_time_is_over_is_shown_as_expired() {
+    let home = Home::new();
+    let path = home.path("late.jsonl");
+    waiting_journal(&path);
+    keep_with(&home, THREAD, &path, given(3600, 0));
+    let in_time = open(&home, THREAD);
+    let since = in_time["since"].as_u64().unwrap();
+    assert_eq!((&in_time["expires"], &in_time["expired"]), (&(since + 3_600_000).into(), &false.into()));
+
+    keep_with(&home, "늦은 보고서", &path, given(3600, 7200));
+    let shown = open(&home, "늦은 보고서");
+    assert_eq!(shown["expired"], true);
+    assert_eq!(shown["commands"], serde_json::json!(["planwright threads resume '늦은 보고서'"]));
+    let said = home.check(&["waiting"], 0);
+    assert!(said.stdout.contains(", expired\n"), "{}", said.stdout);
+    let said = home.check(&["threads", "show", "늦은 보고서"], 0);
+    assert!(said.stdout.contains("  expired   ") && !said.stdout.contains("--token"), "{}", said.stdout);
+    let said = home.check(&["threads", "answer", "--respond", "네", "늦은 보고서"], 6);
+    assert!(said.stderr.contains("threads resume '늦은 보고서'"), "{}", said.stderr);
+}
+
+#[test]
+fn chat_puts_the_question_that_somebody_elses_answer_has_led_to() {
+    let home = Home::new();
+    let path = home.path("all.jsonl");
+    approving_journal(&path, Approval::ALL);
+    keep(&home, THREAD, &path);
+    let mut program = home.program();
+    program.args(["chat", "--offline", "--quiet", "--thread", THREAD]);
+    let child = program.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut child = child.unwrap();
+    let (mut stdin, stderr) = (child.stdin.take().unwrap(), child.stderr.take().unwrap());
+    let mut lines = BufReader::new(stderr).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("1. calc: 12/4+9")), "the plan is put");
+    threads(&home, &["answer", "--token", &token(&home, THREAD), "--approve"], 5);
+    let call = open(&home, THREAD)["question"].as_str().unwrap().to_owned();
+    stdin.write_all("네\n".as_bytes()).unwrap();
+    drop(stdin);
+    let rest: Vec<String> = lines.collect();
+    assert!(rest.iter().any(|line| line.contains("expected the token of what is answered")), "{rest:?}");
+    assert!(rest.join("\n").contains(call.trim()), "expected {call:?} in: {rest:?}");
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+    assert_eq!(open(&home, THREAD)["question"], call, "nobody has answered it");
+}
+
+#[test]
+fn nobody_waits_where_nothing_is_kept() {
+    let home = Home::new();
+    let said = home.check(&["waiting"], 0);
+    assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("", "planwright: nobody is waited for\n"));
+    assert!(!home.path("data").exists(), "nothing is made by looking");
+}
+
+/// A home with a thread of which a write is in doubt.
+fn in_doubt() -> Home {
+    let home = Home::new();
+    is_in_doubt(&home, THREAD);
+    home
+}
+
+#[test]
+fn write_in_doubt_stops_its_thread_until_somebody_says_what_became_of_it() {
+    let home = in_doubt();
+    let token = token(&home, THREAD);
+    let command = format!("planwright threads settle {THREAD} --token {token} --did-not-happen");
+    stays_as_it_was(&home, || {
+        let resumed = threads(&home, &["resume"], 4);
+        let asked = home.check(&["run", "--offline", "--thread", THREAD, "7*6?"], 4);
+        let answered = threads(&home, &["answer", "--respond", "네"], 4);
+        for said in [resumed, asked, answered] {
+            assert!(said.stderr.contains("in doubt") && said.stderr.contains(&command), "{}", said.stderr);
+        }
+        let said = threads(&home, &["settle", "--did-not-happen"], 2);
+        assert!(
+            said.stderr.contains("expected the token") && said.stderr.contains(&command),
+            "{}",
+            said.stderr
+        );
+        let said = threads(&home, &["settle", "--token", "0123", "--did-not-happen"], 6);
+        assert!(said.stderr.contains("the token is of another question"), "{}", said.stderr);
+        threads(&home, &["settle", "--token", &token], 2);
+        let said = home.check(&["threads", "cancel", THREAD], 4);
+        assert!(said.stderr.contains("in doubt: calc") && said.stderr.contains(&command), "{}", said.stderr);
+        let mut chat = home.program();
+        let said = check(chat.args(["chat", "--offline", "--thread", THREAD]), "/cancel\n", 0);
+        assert!(said.stderr.contains("is in doubt"), "{}", said.stderr);
+    });
+}
+
+#[test]
+fn settlement_is_written_down_and_taken_once() {
+    let home = in_doubt();
+    let token = token(&home, THREAD);
+    threads(&home, &["settle", "--token", &token, "--stop", "은행에 물어봤다"], 130);
+    let said = home.check(&["threads", "show", "--records", THREAD], 0);
+    assert!(said.stdout.contains("은행에 물어봤다"), "{}", said.stdout);
+    let unknown =
+        "unknown   calc (step.1.1.1) was asked to change something, and nobody knows whether it did";
+    assert!(said.stdout.contains(unknown), "{}", said.stdout);
+    let said = home.check(&["threads", "show", "--json", THREAD], 0);
+    let shown: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(shown["turns"][0]["unknown"], json!([{"effect": "step.1.1.1", "tool": "calc"}]));
+    let said = home.check(&["threads", "list"], 0);
+    assert!(said.stdout.contains("failed, in doubt"), "{}", said.stdout);
+    let said = threads(&home, &["settle", "--token", &token, "--happened", "x"], 6);
+    assert!(said.stderr.contains("was answered before"), "{}", said.stderr);
+
+    // What happened is not done again, what did not is done now.
+    for (word, said_of_it) in
+        [(&["--happened", "13"][..], "it happened"), (&["--did-not-happen"], "it did not happen")]
+    {
+        let home = in_doubt();
+        let token = cli_support::store::token(&home, THREAD);
+        let args: Vec<&str> = ["settle", "--token", &token].iter().chain(word).copied().collect();
+        // The plan's other step is nonsense, so the run ends without an answer; but it goes on.
+        threads(&home, &args, 1);
+        let shown = home.check(&["threads", "show", "--records", THREAD], 0);
+        assert!(
+            shown.stdout.contains(said_of_it) && shown.stdout.contains("turn 1  failed"),
+            "{}",
+            shown.stdout
+        );
+        let said = threads(&home, &args, 6);
+        assert!(said.stderr.contains("was answered before"), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn thread_that_waits_can_be_ended() {
+    let home = waiting();
+    let token = token(&home, THREAD);
+    home.check(&["threads", "cancel", "--reason", "기한이 지났다", THREAD], 0);
+    let said = home.check(&["threads", "show", THREAD], 0);
+    assert!(
+        said.stdout.contains("turn 1  failed") && said.stdout.contains("기한이 지났다"),
+        "{}",
+        said.stdout
+    );
+    let said = home.check(&["threads", "cancel", THREAD], 2);
+    assert!(said.stderr.contains("the run has ended"), "{}", said.stderr);
+    threads(&home, &["answer", "--token", &token, "--respond", "네"], 6);
+}

@@ -1,0 +1,350 @@
+//! `run` and `resume` in the world: which model answers, what an interruption leaves, what Ctrl-C
+//! does. Servers are on loopback.
+
+use crate::cli_support;
+use crate::support;
+
+use std::process::Command;
+
+use cli_support::{Home, check, in_doubt_journal};
+use serde_json::Value;
+use support::{Answer, DeadPort, Server};
+
+const SUM: &str = "What is 345*872?";
+const PLAN: &str = r#"{"goal": "sum", "steps": [{"tool": "calc", "input": "345*872"}, {"tool": "final_answer", "input": "say it"}]}"#;
+const GOOD: &str = r#"{"ok": true, "reason": "there is a result", "fix_hint": ""}"#;
+
+fn talkative() -> Server {
+    Server::answering([Answer::reply(PLAN), Answer::reply(GOOD), Answer::reply("It is 300840.")])
+}
+
+#[test]
+fn offline_model_answers_where_nothing_is_configured() {
+    let home = Home::new();
+    let said = home.check(&["run", SUM], 0);
+    assert!(said.stdout.contains("300840"), "{}", said.stdout);
+    assert!(said.stderr.contains("the offline model"), "{}", said.stderr);
+    assert!(said.stderr.contains("searching the built-in handbook; --docs DIR searches your own folder"));
+}
+
+#[test]
+fn own_folder_is_searched() {
+    let home = Home::new();
+    home.write("notes/refunds.md", "# 환불\n환불은 30일 안에 신청한다.\n");
+    let said = home.check(&["run", "--docs", "notes", "환불?"], 0);
+    assert!(said.stdout.contains("30일"), "{}", said.stdout);
+    assert!(!said.stderr.contains("handbook"));
+}
+
+/// A language model would take the handbook for the user's own documents.
+#[test]
+fn language_model_is_offered_documents_only_where_a_folder_is_named() {
+    let home = Home::new();
+    home.write("notes/refunds.md", "# 환불\n환불은 30일 안에 신청한다.\n");
+    for (folder, offered) in [(None, false), (Some(["--docs", "notes"]), true)] {
+        let server = talkative();
+        let (url, file) = (server.url(), format!("{offered}.json"));
+        let mut args = vec!["run", "--base-url", &url, "--model", "m", "--record", &file, SUM];
+        args.extend(folder.iter().flatten());
+        home.check(&args, 0);
+        let fixture = planwright::journal::Fixture::load(home.path(&file)).unwrap();
+        assert_eq!(fixture.spec.tools.iter().any(|tool| tool.name == "docs"), offered);
+    }
+}
+
+#[test]
+fn recorded_run_replays_without_a_model_and_without_tools() {
+    let home = Home::new();
+    let first = home.check(&["run", "--record", "sum.json", SUM], 0);
+    let again = home.check(&["run", "--replay", "sum.json"], 0);
+    assert_eq!(first.stdout, again.stdout);
+    assert!(home.check(&["replay", "sum.json"], 0).stdout.contains("1 ok"));
+}
+
+#[test]
+fn equal_runs_leave_equal_fixtures_when_told_the_time() {
+    let home = Home::new();
+    let now = "2026-11-20T09:30:00+09:00[Asia/Seoul]";
+    home.check(&["run", "--now", now, "--record", "one.json", SUM], 0);
+    home.check(&["run", "--now", now, "--record", "two.json", SUM], 0);
+    let read = |name: &str| std::fs::read_to_string(home.path(name)).unwrap();
+    assert_eq!(read("one.json"), read("two.json"));
+    assert!(read("one.json").contains(now));
+}
+
+#[test]
+fn flags_go_before_the_environment_and_that_before_the_file() {
+    let home = Home::new();
+    let (flag, env, file) = (talkative(), talkative(), talkative());
+    home.write(
+        "config/planwright/config.toml",
+        &format!("base_url = '{}'\nmodel = 'of-the-file'\napi_key_env = 'MY_KEY'\n", file.url()),
+    );
+    let run = |program: &mut Command, args: &[&str]| {
+        check(program.env("MY_KEY", "key-of-the-file").arg("run").args(args).arg(SUM), "", 0)
+    };
+    let asked = |server: &Server| {
+        let seen = server.seen();
+        let first = seen.first().expect("the server was asked");
+        (first.json()["model"].as_str().unwrap().to_owned(), first.header("authorization").map(str::to_owned))
+    };
+    let said = run(&mut home.program(), &[]);
+    assert_eq!(said.stdout, "It is 300840.\n");
+    assert!(said.stderr.contains(&format!("of-the-file at {}", file.url())), "{}", said.stderr);
+    assert_eq!(asked(&file), ("of-the-file".to_owned(), Some("Bearer key-of-the-file".to_owned())));
+
+    let mut program = home.program();
+    program.env("OPENAI_BASE_URL", env.url()).env("PLANWRIGHT_MODEL", "of-the-env");
+    run(&mut program, &[]);
+    assert_eq!(asked(&env).0, "of-the-env");
+
+    program = home.program();
+    program
+        .env("OPENAI_BASE_URL", env.url())
+        .env("PLANWRIGHT_MODEL", "of-the-env")
+        .env("OTHER", "key-of-the-flag");
+    run(&mut program, &["--base-url", &flag.url(), "--model", "of-the-flag", "--api-key-env", "OTHER"]);
+    assert_eq!(asked(&flag), ("of-the-flag".to_owned(), Some("Bearer key-of-the-flag".to_owned())));
+
+    let count = file.count();
+    let said = home.check(&["run", "--offline", SUM], 0);
+    assert!(said.stderr.contains("the offline model"));
+    assert_eq!(file.count(), count);
+}
+
+/// A home whose server is not there, and is tried once.
+fn unreachable() -> (Home, DeadPort) {
+    let (home, port) = (Home::new(), DeadPort::new());
+    let base_url = format!("base_url = 'http://127.0.0.1:{}/v1'", port.number());
+    home.write("config/planwright/config.toml", &format!("{base_url}\nmodel = 'm'\nmax_tries = 1\n"));
+    (home, port)
+}
+
+#[test]
+fn journaled_run_goes_on_after_an_interruption() {
+    let (home, _port) = unreachable();
+    let said = home.check(&["run", "--json", "--journal", "run.jsonl", SUM], 3);
+    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(object["interrupted"]["effect"], "plan.1.1");
+    assert_eq!(object["interrupted"]["cause"], "connection");
+    assert_eq!(object["answer"], Value::Null);
+    assert!(said.stderr.contains("planwright resume run.jsonl  goes on"), "{}", said.stderr);
+
+    let said = home.check(&["resume", "run.jsonl"], 3);
+    assert!(said.stderr.contains("planwright resume run.jsonl  goes on"));
+    let said = home.check(&["resume", "--offline", "run.jsonl"], 0);
+    assert!(said.stdout.contains("300840"), "{}", said.stdout);
+}
+
+#[test]
+fn recorded_run_goes_on_after_an_interruption() {
+    let (home, _port) = unreachable();
+    let said = home.check(&["run", "--record", "run.json", SUM], 3);
+    assert_eq!(said.stdout, "");
+    assert!(said.stderr.contains("--record-mode new_episodes goes on"), "{}", said.stderr);
+    let args = ["run", "--offline", "--record", "run.json", "--record-mode", "new_episodes", SUM];
+    assert!(home.check(&args, 0).stdout.contains("300840"));
+    assert!(home.check(&["replay", "run.json"], 0).stdout.contains("1 ok"));
+}
+
+#[test]
+fn interruption_without_a_journal_says_what_would_have_helped() {
+    let (home, _port) = unreachable();
+    let said = home.check(&["run", SUM], 3);
+    assert!(
+        said.stderr.contains("connection: ") && said.stderr.contains("with --thread NAME or --journal FILE"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn write_in_doubt_is_not_repeated_and_ends_with_4() {
+    let home = Home::new();
+    in_doubt_journal(&home.path("run.jsonl"));
+    let before = std::fs::read(home.path("run.jsonl")).unwrap();
+    let said = home.check(&["resume", "--json", "run.jsonl"], 4);
+    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(object["in_doubt"]["effect"], "step.1.1.1");
+    assert_eq!(object["in_doubt"]["tool"], "calc");
+    assert!(said.stderr.contains("step.1.1.1 is in doubt"), "{}", said.stderr);
+    assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
+}
+
+#[test]
+fn write_whose_time_ran_out_is_in_doubt_at_once() {
+    let home = Home::new();
+    let plan = r#"{"goal": "pay", "steps": [{"tool": "search", "input": "pay bob"}, {"tool": "final_answer", "input": "say it"}]}"#;
+    let model = Server::answering([Answer::reply(plan)]);
+    let (answer, waits) = std::sync::mpsc::channel::<()>();
+    let waits = std::sync::Mutex::new(waits);
+    let bank = Server::start(move |_, _| {
+        // It answers when nobody listens any longer.
+        let _ = waits.lock().unwrap().recv();
+        Answer::reply("paid")
+    });
+    home.write(
+        "config/planwright/config.toml",
+        &format!(
+            "base_url = '{}'\nmodel = 'm'\nsearch_url = 'http://127.0.0.1:{}/search'\n",
+            model.url(),
+            bank.port()
+        ),
+    );
+    home.write("pay.toml", PAYS);
+    for kept in [["--thread", "송금"], ["--journal", "run.jsonl"]] {
+        // The tool has a clock of its own, and where it is the first to say so, the call has failed.
+        let in_doubt = (0..9).find_map(|_| {
+            let _ = std::fs::remove_file(home.path("run.jsonl"));
+            let _ = home.program().args(["threads", "delete", "--yes", "송금"]).output();
+            let mut program = home.program();
+            program.env("TAVILY_API_KEY", "tvly-0123456789");
+            let ran =
+                program.args(["run", "--json", "--agent", "./pay.toml"]).args(kept).arg("pay?").output();
+            let ran = ran.unwrap();
+            let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+            assert_ne!(ran.status.code(), Some(3), "{said}");
+            let object: Value = serde_json::from_slice(&ran.stdout).unwrap();
+            (ran.status.code() == Some(4)).then_some((object["in_doubt"].clone(), said))
+        });
+        let (in_doubt, said) = in_doubt.expect("the run's clock is first now and then");
+        assert_eq!(in_doubt["tool"], "search");
+        let token = in_doubt["token"].as_str().unwrap();
+        assert!(said.contains(&format!("--token {token} --did-not-happen")), "{said}");
+    }
+    drop(answer);
+}
+
+/// An agent with a tool that may not be called twice, and a second for it.
+const PAYS: &str = r#"
+name = "pays"
+description = "Pays."
+[policy]
+validate = "off"
+[policy.plan]
+min_steps = 1
+max_steps = 6
+final_step = "required"
+[[tools]]
+name = "search"
+description = "pays"
+input = { type = "string", minLength = 1 }
+effect = "write"
+trust = "trusted"
+needs_approval = false
+timeout_ms = 1000
+max_output_bytes = 4000
+[roles.planner]
+prompt = "ROLE=planner plan"
+[roles.writer]
+prompt = "ROLE=writer write"
+"#;
+
+#[test]
+fn key_is_in_nothing_that_is_printed_or_kept() {
+    const KEY: &str = "sk-1234567890abcdef";
+    let home = Home::new();
+    // A server that repeats the key it was sent, as a reply and as an error.
+    let server = Server::start(|_, nth| match nth {
+        0 => Answer::reply(&PLAN.replace("say it", KEY)),
+        1 => Answer::reply(&GOOD.replace("there is a result", KEY)),
+        _ => Answer::error(401, &format!("wrong key {KEY}")),
+    });
+    let url = server.url();
+    let args = ["run", "--json", "--trace", "--base-url", &url, "--model", "m"];
+    let kept = ["--journal", "run.jsonl", "--record", "run.json", SUM];
+    let said = check(home.program().env("OPENAI_API_KEY", KEY).args(args).args(kept), "", 3);
+    let read = |name: &str| std::fs::read_to_string(home.path(name)).unwrap();
+    for text in [&said.stdout, &said.stderr, &read("run.jsonl"), &read("run.json")] {
+        assert!(text.contains("calc") && !text.contains("1234567890"), "{text}");
+    }
+    assert_eq!(server.seen()[0].header("authorization"), Some(&*format!("Bearer {KEY}")));
+}
+
+#[test]
+fn tool_that_nobody_implements_is_an_error_before_anything_is_asked() {
+    let home = Home::new();
+    let server = talkative();
+    let spec = home.check(&["agents", "show", "validated"], 0).stdout;
+    let weather = r#"tools = ["calc", {name = "weather", description = "The weather.", effect = "read", timeout_ms = 1000}]"#;
+    let tools = spec.lines().find(|line| line.starts_with("tools = ")).unwrap();
+    home.write("mine.toml", &spec.replace(tools, weather));
+    let args = ["run", "--agent", "mine.toml", "--base-url", &server.url(), "--model", "m"];
+    let said = check(home.program().args(args).args(["--journal", "run.jsonl", SUM]), "", 2);
+    assert!(said.stderr.contains("tools that this program does not have: weather"), "{}", said.stderr);
+    assert_eq!(server.count(), 0);
+    assert!(!home.path("run.jsonl").exists());
+    let said = check(home.program().args(args).args(["--tools", "calc", SUM]), "", 0);
+    assert_eq!(said.stdout, "It is 300840.\n");
+}
+
+#[cfg(unix)]
+mod ctrl_c {
+    use std::io::{BufRead, BufReader, Lines, Read};
+    use std::process::{Child, ChildStderr, Stdio};
+    use std::sync::Mutex;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::*;
+
+    /// A server that says when it is asked, and answers when it is told.
+    fn waiting() -> (Server, Receiver<()>, Sender<()>) {
+        let (asked, was_asked) = channel();
+        let (answer, may_answer) = channel::<()>();
+        let ends = Mutex::new((asked, may_answer));
+        let server = Server::start(move |_, _| {
+            let ends = ends.lock().unwrap();
+            ends.0.send(()).unwrap();
+            let _ = ends.1.recv();
+            Answer::reply(PLAN)
+        });
+        (server, was_asked, answer)
+    }
+
+    fn start(home: &Home, server: &Server) -> (Child, Lines<BufReader<ChildStderr>>) {
+        let mut program = home.program();
+        program.args(["run", "--base-url", &server.url(), "--model", "m", "--journal", "run.jsonl", SUM]);
+        let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        (child, lines)
+    }
+
+    fn press(child: &Child) {
+        let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
+    fn until(lines: &mut Lines<BufReader<ChildStderr>>, text: &str) {
+        let found = lines.by_ref().map(Result::unwrap).find(|line| line.contains(text));
+        assert!(found.is_some(), "the program never said {text:?}");
+    }
+
+    #[test]
+    fn first_stops_the_run_at_its_next_answer() {
+        let home = Home::new();
+        let (server, was_asked, answer) = waiting();
+        let (mut child, mut lines) = start(&home, &server);
+        was_asked.recv().unwrap();
+        press(&child);
+        until(&mut lines, "stopping at the next answer");
+        answer.send(()).unwrap();
+        until(&mut lines, "CANCELLED");
+        let mut stdout = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+        assert_eq!((child.wait().unwrap().code(), stdout.as_str()), (Some(130), ""));
+    }
+
+    #[test]
+    fn second_ends_the_program_at_once_and_the_journal_goes_on() {
+        let home = Home::new();
+        let (server, was_asked, _answer) = waiting();
+        let (mut child, mut lines) = start(&home, &server);
+        was_asked.recv().unwrap();
+        press(&child);
+        until(&mut lines, "stopping at the next answer");
+        press(&child);
+        until(&mut lines, "stopped at once; `planwright resume run.jsonl` goes on");
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert!(home.check(&["resume", "--offline", "run.jsonl"], 0).stdout.contains("300840"));
+    }
+}

@@ -1,0 +1,76 @@
+//! Threads for the command-line tests, in the store that the program takes where nothing is set.
+
+use std::path::Path;
+
+use planwright::journal::{Claim, Durability, FileJournal, Record, RunStatus, Store, ThreadId, fold};
+use planwright::spec::Approval;
+use planwright_sqlite::SqliteStore;
+use serde_json::Value;
+
+use super::{Home, approving_journal, in_doubt_journal, waiting_journal};
+
+/// The store of a home.
+pub fn store(home: &Home) -> SqliteStore {
+    let path = home.path("data/planwright/threads.db");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    SqliteStore::open(path, Durability::Normal).unwrap()
+}
+
+/// Keeps a journal as the only turn of a thread.
+pub fn keep(home: &Home, thread: &str, journal: &Path) {
+    keep_with(home, thread, journal, |_| {});
+}
+
+/// The same, with something else in its records.
+pub fn keep_with(home: &Home, thread: &str, journal: &Path, change: impl FnOnce(&mut [Record])) {
+    keep_in(&store(home), thread, journal, change);
+}
+
+/// The same, in a store of one's own.
+pub fn keep_in(store: &dyn Store, thread: &str, journal: &Path, change: impl FnOnce(&mut [Record])) {
+    let id: ThreadId = thread.parse().unwrap();
+    let mut records = FileJournal::parse(&std::fs::read(journal).unwrap()).unwrap();
+    let Some(Record::Header(header)) = records.first_mut() else { panic!("a journal has a header") };
+    thread.clone_into(&mut header.thread);
+    change(&mut records);
+    let folded = fold(records.clone()).unwrap();
+    let lease = store.claim(&id, Claim::New).unwrap();
+    store.append(&lease, 0, 0, records).unwrap();
+    store.stands(&lease, 0, folded.len, &RunStatus::of(&folded)).unwrap();
+    store.release(lease).unwrap();
+}
+
+/// Keeps a thread that waits for a person; see [`super::ASKED`].
+pub fn waits(home: &Home, thread: &str) {
+    let path = home.path("waits.jsonl");
+    let _ = std::fs::remove_file(&path);
+    waiting_journal(&path);
+    keep(home, thread, &path);
+}
+
+/// Keeps a thread that waits for a yes to its plan.
+pub fn wants_approval(home: &Home, thread: &str) {
+    let path = home.path("plan.jsonl");
+    approving_journal(&path, Approval { plan: true, ..Approval::default() });
+    keep(home, thread, &path);
+}
+
+/// Keeps a thread of which a write is in doubt.
+pub fn is_in_doubt(home: &Home, thread: &str) {
+    let path = home.path("doubt.jsonl");
+    let _ = std::fs::remove_file(&path);
+    in_doubt_journal(&path);
+    keep(home, thread, &path);
+}
+
+/// What a thread waits with, as `threads show --json` says it.
+pub fn open(home: &Home, thread: &str) -> Value {
+    let said = home.check(&["threads", "show", "--json", thread], 0);
+    let shown: Value = serde_json::from_str(&said.stdout).unwrap();
+    shown["turns"].as_array().unwrap().last().unwrap()["open"].clone()
+}
+
+/// The token of what a thread waits with.
+pub fn token(home: &Home, thread: &str) -> String {
+    open(home, thread)["token"].as_str().unwrap().to_owned()
+}

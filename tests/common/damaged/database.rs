@@ -1,0 +1,176 @@
+//! Damage in the database itself.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::crash_support::{WORD, input};
+use crate::store_conformance::waiting;
+use planwright::driver::Threads;
+use planwright::journal::{Claim, Listed, Query, Store};
+use planwright::machine::HumanAnswer;
+
+/// A story that was told, one that waits, and one whose writer was killed: of that nobody has noted where
+/// it stands.
+fn threads() -> [ThreadId; 3] {
+    ["told", "기다림", "killed"].map(|name| name.parse().unwrap())
+}
+
+fn write(path: &Path) {
+    let (agent, [told, waits, killed]) = (crate::damage::agent(), threads());
+    let threads = Threads::new(Arc::new(open(path).unwrap()));
+    assert!(threads.at(&told).ask_with(&agent, input()).unwrap().is_waiting());
+    threads.at(&told).answer(&agent, HumanAnswer::respond(WORD)).unwrap();
+    let store = threads.store();
+    for (thread, len) in [(&waits, 4), (&killed, 9)] {
+        let mut records = store.records(&told, 0).unwrap();
+        records.truncate(len);
+        let Record::Header(header) = &mut records[0] else { panic!("a header") };
+        header.thread = thread.to_string();
+        let lease = store.claim(thread, Claim::New).unwrap();
+        store.append(&lease, 0, 0, records).unwrap();
+        if thread == &waits {
+            store.stands(&lease, 0, len as u64, &waiting(1)).unwrap();
+            store.release(lease).unwrap();
+        }
+    }
+}
+
+/// All that can be read.
+struct Kept {
+    list: Vec<Listed>,
+    threads: Vec<Vec<Record>>,
+}
+
+impl Kept {
+    fn of(store: &SqliteStore) -> Self {
+        let threads = threads().iter().map(|thread| store.records(thread, 0).unwrap()).collect();
+        Kept { list: store.list(&Query::default()).unwrap(), threads }
+    }
+}
+
+/// What came of damage.
+#[derive(Debug, Default)]
+struct Came {
+    /// All was read as it was written.
+    same: usize,
+    /// The store was not opened.
+    closed: usize,
+    /// A thread that is damaged was refused, and what else was read is as it was written.
+    refused: usize,
+    /// Every thread was read as it was written, but not every list, and the check says what is wrong.
+    checked: usize,
+}
+
+impl Came {
+    fn all(&self) -> usize {
+        self.same + self.closed + self.refused + self.checked
+    }
+
+    #[track_caller]
+    fn note(&mut self, path: &Path, whole: &Kept, what: &str) {
+        let store = match open(path) {
+            Ok(store) => store,
+            Err(error) => {
+                is_named(&error, what);
+                self.closed += 1;
+                return;
+            }
+        };
+        let mut refused = false;
+        for (thread, whole) in threads().iter().zip(&whole.threads) {
+            match store.records(thread, 0) {
+                Ok(records) => assert!(records == *whole, "{what}: {thread} is read as another journal"),
+                Err(error) => {
+                    is_named(&error, what);
+                    refused = true;
+                }
+            }
+        }
+        match store.list(&Query::default()) {
+            Ok(list) if list == whole.list => {}
+            Err(error) if refused => is_named(&error, what),
+            _ if refused => {}
+            _ => {
+                let said = store.check();
+                assert_ne!(said.ok(), Some(Vec::new()), "{what}: a list differs, and all is well");
+                self.checked += 1;
+                return;
+            }
+        }
+        *(if refused { &mut self.refused } else { &mut self.same }) += 1;
+    }
+}
+
+/// A store of one's own, and what is kept in it.
+struct Place {
+    _folder: TempDir,
+    path: PathBuf,
+    kept: Kept,
+    spoilt: Spoilt,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = folder();
+        let path = folder.path().join("threads.db");
+        write(&path);
+        let kept = Kept::of(&open(&path).unwrap());
+        let spoilt = Spoilt::new(&path);
+        Place { _folder: folder, path, kept, spoilt }
+    }
+
+    fn look(&mut self, came: &mut Came, at: usize, bytes: &[u8], what: &str) {
+        let (path, kept) = (&self.path, &self.kept);
+        self.spoilt.with(at, bytes, || came.note(path, kept, what));
+        for file in ["-wal", "-shm"] {
+            assert!(!beside(path, file).exists(), "{what}: nothing was written, and nothing is left");
+        }
+    }
+}
+
+/// Every byte of the database whose number is even, or odd.
+fn check_bytes(odd: usize) {
+    let mut place = Place::new();
+    let (mut came, mut tries) = (Came::default(), 0);
+    for at in (odd..place.spoilt.whole.len()).step_by(2) {
+        for mask in masks(at) {
+            let spoilt = place.spoilt.whole[at] ^ mask;
+            place.look(&mut came, at, &[spoilt], &format!("byte {at} by {mask:#x}"));
+            tries += 1;
+        }
+    }
+    let len = place.spoilt.whole.len();
+    println!("{tries} tries at {} bytes of {len}: {came:?}", len / 2);
+    assert_eq!(came.all(), tries);
+    assert!(tries >= len / 2 + len / 197 * 4, "{tries} tries at every second of {len} bytes");
+    assert!(came.refused > tries / 8 && came.closed > 0 && came.checked > 0, "{tries} tries: {came:?}");
+}
+
+#[test]
+fn database_with_any_even_byte_spoilt_is_read_the_same_or_refused() {
+    check_bytes(0);
+}
+
+#[test]
+fn database_with_any_odd_byte_spoilt_is_read_the_same_or_refused() {
+    check_bytes(1);
+}
+
+#[test]
+fn database_with_any_block_zeroed_is_read_the_same_or_refused() {
+    let mut place = Place::new();
+    let len = place.spoilt.whole.len();
+    for size in [512, 4_096] {
+        let (mut came, mut blank) = (Came::default(), 0);
+        for at in (0..len).step_by(512) {
+            let end = len.min(at + size);
+            blank += usize::from(place.spoilt.whole[at..end].iter().all(|byte| *byte == 0));
+            place.look(&mut came, at, &vec![0; end - at], &format!("{size} bytes zeroed at {at}"));
+        }
+        println!("{} blocks of {size}, {blank} of them zeros already: {came:?}", len / 512);
+        assert_eq!(came.all(), len / 512);
+        // The head of a page on which nothing stands says nothing.
+        assert!(came.same <= blank + 3, "{blank} were zeros already: {came:?}");
+        assert!(came.refused > len / 512 / 4, "{came:?}");
+    }
+}

@@ -1,0 +1,186 @@
+//! A store in which writes get lost, torn or unconfirmed, reads fail, and whose process dies.
+
+use std::sync::{Mutex, MutexGuard};
+
+use planwright::journal::{
+    Claim, JournalError, Lease, Listed, MemoryStore, Query, Record, RunStatus, Store, StoreError, ThreadId,
+};
+
+use super::Dice;
+
+/// How an append may go wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// The process dies before anything is written.
+    DiesBefore,
+    /// It dies when the first few records are written.
+    DiesAmid,
+    /// It dies when all are written, before anybody is told.
+    DiesAfter,
+    /// Nothing is written, and the process lives.
+    Fails,
+}
+
+#[derive(Debug)]
+pub struct Faulty {
+    kept: MemoryStore,
+    now: Mutex<Now>,
+}
+
+#[derive(Debug)]
+struct Now {
+    dice: Dice,
+    /// How many faults there may still be.
+    left: u32,
+    dead: bool,
+    /// What the dead process had.
+    left_behind: Vec<Lease>,
+    /// The faults there were.
+    seen: Vec<Fault>,
+}
+
+impl Faulty {
+    pub fn new(dice: Dice, most_faults: u32) -> Self {
+        let now = Now { dice, left: most_faults, dead: false, left_behind: Vec::new(), seen: Vec::new() };
+        Faulty { kept: MemoryStore::new(), now: Mutex::new(now) }
+    }
+
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap()
+    }
+
+    /// What there is, for whoever looks from outside.
+    pub fn kept(&self) -> &MemoryStore {
+        &self.kept
+    }
+
+    /// Whether chance has it that something breaks here.
+    pub fn breaks(&self, one_in: u64) -> bool {
+        let mut now = self.now();
+        let breaks = !now.dead && now.left > 0 && now.dice.one_in(one_in);
+        now.left -= u32::from(breaks);
+        breaks
+    }
+
+    /// The process dies: nothing it does reaches the store any more.
+    pub fn dies(&self) {
+        self.now().dead = true;
+    }
+
+    pub fn is_dead(&self) -> bool {
+        self.now().dead
+    }
+
+    /// Another process begins. What the dead one had is free.
+    pub fn begins_again(&self) {
+        let mut now = self.now();
+        now.dead = false;
+        for lease in now.left_behind.drain(..) {
+            self.kept.release(lease).expect("a store in memory");
+        }
+    }
+
+    pub fn seen(&self) -> Vec<Fault> {
+        self.now().seen.clone()
+    }
+
+    /// A lease to be given up by a process that lives. A dead one leaves it behind.
+    fn leave(&self, lease: Lease) -> Result<Lease, StoreError> {
+        let mut now = self.now();
+        if now.dead {
+            now.left_behind.push(lease);
+            return Err(lost("the process is dead"));
+        }
+        Ok(lease)
+    }
+
+    fn alive(&self) -> Result<(), StoreError> {
+        if self.is_dead() { Err(lost("the process is dead")) } else { Ok(()) }
+    }
+}
+
+fn lost(problem: &str) -> StoreError {
+    JournalError::at(0, problem).into()
+}
+
+impl Store for Faulty {
+    fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
+        self.alive()?;
+        self.kept.claim(thread, claim)
+    }
+
+    fn release(&self, lease: Lease) -> Result<(), StoreError> {
+        self.kept.release(self.leave(lease)?)
+    }
+
+    fn append(
+        &self,
+        lease: &Lease,
+        turn: u32,
+        index: u64,
+        mut records: Vec<Record>,
+    ) -> Result<(), StoreError> {
+        self.alive()?;
+        if !self.breaks(12) {
+            return self.kept.append(lease, turn, index, records);
+        }
+        let mut now = self.now();
+        let fault = match now.dice.below(4) {
+            0 => Fault::DiesBefore,
+            1 => Fault::DiesAmid,
+            2 => Fault::DiesAfter,
+            _ => Fault::Fails,
+        };
+        now.seen.push(fault);
+        now.dead = fault != Fault::Fails;
+        let first = now.dice.below(records.len() as u64) as usize;
+        drop(now);
+        if fault == Fault::DiesAmid {
+            records.truncate(first);
+        }
+        if matches!(fault, Fault::DiesAmid | Fault::DiesAfter) && !records.is_empty() {
+            self.kept.append(lease, turn, index, records)?;
+        }
+        Err(lost("no space left"))
+    }
+
+    fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &RunStatus) -> Result<(), StoreError> {
+        self.alive()?;
+        if self.breaks(12) {
+            return Err(lost("no space left"));
+        }
+        self.kept.stands(lease, turn, index, standing)
+    }
+
+    fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {
+        self.kept.turns(thread)
+    }
+
+    fn records(&self, thread: &ThreadId, turn: u32) -> Result<Vec<Record>, StoreError> {
+        self.alive()?;
+        if self.breaks(40) {
+            return Err(lost("cannot be read"));
+        }
+        self.kept.records(thread, turn)
+    }
+
+    fn list(&self, query: &Query) -> Result<Vec<Listed>, StoreError> {
+        self.kept.list(query)
+    }
+
+    fn unnoted(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.kept.unnoted()
+    }
+
+    fn delete(&self, lease: Lease) -> Result<(), StoreError> {
+        self.kept.delete(self.leave(lease)?)
+    }
+
+    fn vacuum(&self) -> Result<(), StoreError> {
+        self.kept.vacuum()
+    }
+
+    fn check(&self) -> Result<Vec<String>, StoreError> {
+        self.kept.check()
+    }
+}

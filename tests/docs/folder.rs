@@ -1,0 +1,306 @@
+//! Promises of the tool `docs`.
+
+use std::fs;
+use std::path::Path;
+
+use planwright::ports::{Tool, ToolCall, ToolError};
+use planwright_docs::Docs;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, bytes) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    folder
+}
+
+fn of(documents: &[(&str, &str)]) -> Docs {
+    Docs::of(documents.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect())
+}
+
+fn call(docs: &Docs, query: &str, max_output_bytes: usize) -> Result<String, ToolError> {
+    let input = json!(query);
+    let call =
+        ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes, once: false };
+    docs.call(&call).map(|output| output.text)
+}
+
+/// The sources of what is found, best first.
+fn sources(docs: &Docs, query: &str) -> Vec<String> {
+    docs.search(query, 5).unwrap().iter().map(|passage| passage.source()).collect()
+}
+
+#[track_caller]
+fn check(docs: &Docs, query: &str, expected: &[&str]) {
+    assert_eq!(sources(docs, query), expected, "{query:?}");
+}
+
+#[track_caller]
+fn check_refused(path: &Path, expected: &str) {
+    let error = Docs::folder(path).unwrap_err();
+    assert_eq!(error.kind, "input");
+    assert!(error.message.contains(expected), "{error}");
+    assert!(error.message.contains(path.to_str().unwrap()), "{error}");
+}
+
+#[test]
+fn documents_of_every_kind_are_found_with_path_and_headings() {
+    let folder = folder(&[
+        ("guide/intro.md", b"# Guide\nHello.\n## Replans\nA replan follows a rejection."),
+        ("notes.TXT", b"The ledger is append-only."),
+        ("page.html", "<html><head><title>t</title><style>.ledgers{}</style></head><body><h1>환불</h1><p>영수증이 <b>필요</b>합니다.</p><script>secretword()</script></body></html>".as_bytes()),
+        ("old.rst", b"Top\n===\n\nQuorum matters."),
+        ("manual.adoc", b"= Manual\n== Valves\nTurn the spigot."),
+        ("picture.png", b"quorum"),
+    ]);
+    let docs = Docs::folder(folder.path()).unwrap();
+    check(&docs, "replans", &["guide/intro.md#Guide > Replans"]);
+    check(&docs, "ledger", &["notes.TXT"]);
+    check(&docs, "영수증", &["page.html#환불"]);
+    check(&docs, "secretword", &[]);
+    check(&docs, "quorum", &["old.rst#Top"]);
+    check(&docs, "spigot", &["manual.adoc#Manual > Valves"]);
+    assert_eq!(docs.skipped().unwrap(), []);
+}
+
+#[test]
+fn korean_is_found_whatever_follows_the_word() {
+    let docs = of(&[
+        ("machine.md", "이 프로그램은 상태기계를 실행합니다."),
+        ("weather.md", "오늘 서울의 날씨는 맑음."),
+    ]);
+    for query in ["상태기계", "상태 기계는", "기계를", "기계", "상태기계가 뭐야?"] {
+        check(&docs, query, &["machine.md"]);
+    }
+    check(&docs, "서울 날씨", &["weather.md"]);
+    check(&docs, "고양이", &[]);
+}
+
+#[test]
+fn decomposed_names_and_texts_are_found_and_shown_composed() {
+    let decomposed = |text: &str| -> String {
+        match text {
+            "기계" => "\u{1100}\u{1175}\u{1100}\u{1168}".into(),
+            "é" => "e\u{301}".into(),
+            other => other.into(),
+        }
+    };
+    let name = format!("{}.md", decomposed("기계"));
+    let text = format!("caf{} 열림", decomposed("é"));
+    let folder = folder(&[(&name, text.as_bytes())]);
+    let docs = Docs::folder(folder.path()).unwrap();
+    check(&docs, "기계", &["기계.md"]);
+    check(&docs, "café", &["기계.md"]);
+    check(&docs, "CAFE\u{301}", &["기계.md"]);
+    assert_eq!(docs.search("café", 1).unwrap()[0].text, "café 열림");
+}
+
+#[test]
+fn the_tool_answers_with_compact_json_best_first() {
+    let docs = of(&[("b.md", "# Plan\nA plan."), ("a.md", "# Other\nThe plan is \"frozen\".")]);
+    assert_eq!(
+        call(&docs, "plan", 16_000).unwrap(),
+        r#"[{"source":"b.md#Plan","text":"A plan."},{"source":"a.md#Other","text":"The plan is \"frozen\"."}]"#
+    );
+    assert_eq!(call(&docs, "nothing-of-this", 16_000).unwrap(), "[]");
+    assert_eq!(call(&docs, " \n", 16_000).unwrap_err().kind, "input");
+}
+
+#[test]
+fn each_section_that_is_shown_is_a_source_once() {
+    use planwright::contract::Source;
+    let long = format!("# Guide\n## Plan\n{}", "a plan of it. ".repeat(100));
+    let docs = of(&[("a.md", &long), ("notes.txt", "plan")]);
+    let input = json!("plan");
+    let call = |most| ToolCall {
+        input: &input,
+        idempotency_key: "run/1",
+        timeout: None,
+        max_output_bytes: most,
+        once: false,
+    };
+    let source = |title: &str, document: &str, part: Option<&str>| Source {
+        document: Some(document.to_owned()),
+        part: part.map(str::to_owned),
+        ..Source::titled(title)
+    };
+    let mut sources = docs.call(&call(16_000)).unwrap().sources;
+    sources.sort();
+    let expected = [source("Plan", "a.md", Some("Guide > Plan")), source("notes.txt", "notes.txt", None)];
+    assert_eq!(sources, expected);
+    assert_eq!(docs.call(&call(10)).unwrap().sources, []);
+}
+
+#[test]
+fn results_that_do_not_fit_are_left_out_whole() {
+    let text = "상태 기계 ".repeat(1000);
+    let docs = of(&[("a.md", &text)]);
+    let whole: Vec<Value> = serde_json::from_str(&call(&docs, "상태", 16_000).unwrap()).unwrap();
+    assert_eq!(whole.len(), 5);
+    let cut = call(&docs, "상태", 5_000).unwrap();
+    assert!(cut.len() <= 5_000);
+    let cut: Vec<Value> = serde_json::from_str(&cut).unwrap();
+    assert_eq!(cut[..], whole[..cut.len()]);
+    assert_eq!(call(&docs, "상태", 10).unwrap(), "[]");
+}
+
+#[test]
+fn equal_scores_are_ordered_by_path_then_position() {
+    let docs =
+        of(&[("c.md", "same words"), ("a.md", "# X\nsame words\n# Y\nsame words"), ("b.md", "same words")]);
+    let found = docs.search("same", 9).unwrap();
+    let order: Vec<(&str, usize)> = found.iter().map(|p| (p.path.as_str(), p.position)).collect();
+    assert_eq!(order, [("a.md", 0), ("a.md", 1), ("b.md", 0), ("c.md", 0)]);
+    let scores: Vec<u32> = found.iter().map(|p| p.score.to_bits()).collect();
+    assert!(scores.iter().all(|score| *score == scores[0]));
+}
+
+#[test]
+fn the_same_documents_give_the_same_scores() {
+    let text: String =
+        (0..400).map(|n| format!("# H{}\nword{} plan 상태{}\n", n % 7, n % 13, n % 5)).collect();
+    let run = || -> Vec<(String, u32)> {
+        let docs = of(&[("a.md", &text), ("b.md", "plan word3")]);
+        docs.search("plan word3 상태2 h4", 50)
+            .unwrap()
+            .iter()
+            .map(|p| (p.source(), p.score.to_bits()))
+            .collect()
+    };
+    let first = run();
+    assert_eq!(first.len(), 50);
+    for _ in 0..3 {
+        assert_eq!(run(), first);
+    }
+}
+
+#[test]
+fn a_word_in_a_heading_or_file_name_counts_more() {
+    let docs = of(&[
+        ("a.md", "# Intro\nrefunds are mentioned here once"),
+        ("b.md", "# Refunds\nthey are explained at this place"),
+        ("c/shipping.md", "# Costs\nit depends"),
+    ]);
+    check(&docs, "refund", &["b.md#Refunds", "a.md#Intro"]);
+    check(&docs, "shipping", &["c/shipping.md#Costs"]);
+}
+
+#[test]
+fn hidden_ignored_and_linked_files_are_left_out() {
+    let outside = folder(&[("secret.md", b"needle outside")]);
+    let folder = folder(&[
+        (".hidden.md", b"needle"),
+        (".git/config.md", b"needle"),
+        (".gitignore", b"build/\n"),
+        ("build/out.md", b"needle"),
+        ("kept.md", b"needle"),
+    ]);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
+        std::os::unix::fs::symlink(outside.path().join("secret.md"), folder.path().join("link.md")).unwrap();
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("loop")).unwrap();
+    }
+    check(&Docs::folder(folder.path()).unwrap(), "needle", &["kept.md"]);
+    drop(outside);
+}
+
+#[test]
+fn large_files_are_skipped_and_said() {
+    let large = vec![b'x'; (2 << 20) + 1];
+    let folder = folder(&[("large.md", &large), ("small.md", b"needle")]);
+    let docs = Docs::folder(folder.path()).unwrap();
+    check(&docs, "needle", &["small.md"]);
+    let skipped = docs.skipped().unwrap();
+    assert_eq!(skipped.len(), 1);
+    assert_eq!(
+        (skipped[0].path.as_str(), skipped[0].reason.as_str()),
+        ("large.md", "larger than 2097152 bytes")
+    );
+}
+
+#[test]
+fn other_encodings_are_read_as_far_as_they_go() {
+    let utf16: Vec<u8> = "\u{feff}기계 notes".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let folder = folder(&[
+        ("bom.md", b"\xef\xbb\xbf# Top\nneedle"),
+        ("latin.md", b"na\xefve needle"),
+        ("u16.txt", &utf16),
+    ]);
+    let docs = Docs::folder(folder.path()).unwrap();
+    check(&docs, "기계", &["u16.txt"]);
+    let mut found = sources(&docs, "needle");
+    found.sort();
+    assert_eq!(found, ["bom.md#Top", "latin.md"]);
+}
+
+#[test]
+fn a_folder_without_documents_is_refused_with_its_path() {
+    let empty = folder(&[("picture.png", b"x"), (".hidden.md", b"x")]);
+    check_refused(empty.path(), "expected documents (.md");
+    check_refused(&empty.path().join("nowhere"), "expected a folder");
+    check_refused(&empty.path().join("picture.png"), "found a file");
+}
+
+#[test]
+fn a_document_that_vanishes_before_the_first_search_is_said() {
+    let folder = folder(&[("a.md", b"needle"), ("b.md", b"needle")]);
+    let docs = Docs::folder(folder.path()).unwrap();
+    fs::remove_file(folder.path().join("a.md")).unwrap();
+    check(&docs, "needle", &["b.md"]);
+    assert_eq!(docs.skipped().unwrap()[0].path, "a.md");
+}
+
+#[test]
+fn query_syntax_is_only_text() {
+    let docs = of(&[("a.md", "alpha beta"), ("b.md", "gamma")]);
+    check(&docs, "body:alpha AND (NOT \"beta\" -gamma^2 [a TO b] *", &["b.md", "a.md"]);
+    check(&docs, "\"'(){}[]^~*?:\\/+-!|&", &[]);
+    let long = "alpha ".repeat(100_000) + &"나".repeat(100_000) + " gamma";
+    assert!(!sources(&docs, &long).is_empty());
+    assert_eq!(docs.search("alpha", 0).unwrap(), []);
+    assert_eq!(docs.search("alpha", usize::MAX).unwrap().len(), 1);
+}
+
+#[test]
+fn html_that_is_nested_without_end_is_skipped_and_said() {
+    let deep = "<div>".repeat(100_000) + "needle";
+    let tables = "<table><tr><td>".repeat(2_000) + "needle";
+    let lists = "<ul><li>".repeat(20_000) + "needle";
+    let quotes = "<blockquote>".repeat(20_000) + "needle";
+    let inline = "<b><a href=x>".repeat(50_000) + "needle";
+    let attributes = format!("<p {}>needle", "a=b ".repeat(100_000));
+    for html in [deep, tables, lists, quotes, inline] {
+        let docs = of(&[("a.html", &html), ("b.md", "needle")]);
+        check(&docs, "needle", &["b.md"]);
+        assert_eq!(docs.skipped().unwrap()[0].reason, "HTML that leaves more than 1000 elements open");
+    }
+    let closed = "<div>".repeat(300) + "needle" + &"</div>".repeat(300);
+    let docs = of(&[("a.html", &closed), ("b.md", "needle")]);
+    check(&docs, "needle", &["b.md"]);
+    assert_eq!(docs.skipped().unwrap()[0].reason, "HTML nested deeper than 200 elements");
+    let script = format!("<script>{}</SCRIPT><p>needle", "if (a<b) x='<div>';".repeat(2_000));
+    check(&of(&[("a.html", &script)]), "needle", &["a.html"]);
+    let docs = of(&[("a.html", &attributes)]);
+    check(&docs, "needle", &["a.html"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_query_is_an_error(query in "\\PC{0,200}|[a-z가-힣 ():\"*~^+-]{0,100}") {
+        let docs = of(&[("a.md", "# 가나다\nalpha beta 상태기계"), ("b.html", "<h1>x</h1>y")]);
+        prop_assert!(docs.search(&query, 5).is_ok());
+    }
+
+    #[test]
+    fn no_document_is_an_error(text in "([#=~\\-`<>/hp1 \n]|\\PC){0,300}", form in 0usize..5) {
+        let name = ["a.md", "a.html", "a.rst", "a.adoc", "a"][form];
+        prop_assert!(of(&[(name, &text)]).search("a", 5).is_ok());
+    }
+}

@@ -1,0 +1,364 @@
+//! Durable threads: what was answered stays answered, one writer has a thread, a person's word is good
+//! for what they were asked and for nothing else, and a fork leaves what it came from alone.
+
+use crate::stage;
+
+use std::sync::Arc;
+
+use planwright::driver::{Agent, Settlement, Stopped, Threads, token};
+use planwright::journal::{
+    Claim, MemoryStore, Query, Record, Resolution, RunStatus, StoreError, ThreadId, Unknown, fold,
+};
+use planwright::machine::{ErrorCode, Event, HumanAnswer};
+use planwright::ports::ScriptedModel;
+use planwright::spec::{Approval, Memory, Spec};
+use serde_json::json;
+
+use stage::{Calls, answer, echoing, model, plan, spec};
+
+const SEND_IT: &str = "보낼까요?";
+
+fn threads() -> Threads {
+    Threads::new(Arc::new(MemoryStore::new()))
+}
+
+fn id(name: &str) -> ThreadId {
+    name.parse().unwrap()
+}
+
+/// `plan-then-execute` that may ask people and remembers its thread.
+fn asking() -> Spec {
+    let mut spec = spec("plan-then-execute");
+    spec.policy.approval = planwright::spec::Approval::STEPS;
+    spec.policy.memory = Memory::Thread;
+    spec
+}
+
+fn agent(spec: Spec, replies: &[String]) -> (Agent, Arc<ScriptedModel>, Calls) {
+    let (script, calls) = (model(replies.to_vec()), Calls::default());
+    (echoing(spec, &script, &calls).build().unwrap(), script, calls)
+}
+
+/// Find, ask a person, send, answer.
+fn plan_that_asks() -> String {
+    let steps = json!([
+        {"tool": "find", "input": "서울"},
+        {"tool": "hitl", "hitl_question": SEND_IT},
+        {"tool": "send", "input": "편지"},
+        {"tool": "final_answer", "input": "the answer"},
+    ]);
+    json!({"goal": "a goal", "steps": steps}).to_string()
+}
+
+fn question(threads: &Threads, thread: &ThreadId) -> String {
+    token(&threads.folded(thread, None).unwrap()).expect("a person is asked")
+}
+
+fn events(threads: &Threads, thread: &ThreadId) -> usize {
+    let records = threads.store().records(thread, 0).unwrap();
+    records.iter().filter(|record| matches!(record, Record::Answered(_))).count()
+}
+
+#[test]
+fn turns_of_a_thread_remember_what_was_said_before() {
+    let replies = [plan(&[("find", "하나")]), answer("첫째"), plan(&[("find", "둘")]), answer("둘째")];
+    let (agent, script, _) = agent(asking(), &replies);
+    let (threads, thread) = (threads(), id("대화"));
+    threads.at(&thread).ask(&agent, "첫 질문?").unwrap();
+    let run = threads.at(&thread).ask(&agent, "다음 질문?").unwrap();
+    assert_eq!(run.answer(), Some("둘째"));
+    let said: Vec<&str> = run.state().task.input.history.iter().map(|turn| turn.content.as_str()).collect();
+    assert_eq!(said, ["첫 질문?", "첫째"]);
+    assert_eq!((threads.store().turns(&thread).unwrap(), script.asked()), (2, 4));
+    let listed = &threads.list(&Query::default()).unwrap()[0];
+    assert_eq!((listed.title.as_str(), listed.turns, listed.running), ("첫 질문?", 2, false));
+    assert_eq!(listed.standing, RunStatus::Done { answer: "둘째".to_owned() });
+}
+
+#[test]
+fn waiting_thread_takes_an_answer_and_no_new_question() {
+    let (agent, _, calls) = agent(asking(), &[plan_that_asks(), answer("끝")]);
+    let (threads, thread) = (threads(), id("보고서"));
+    assert!(threads.at(&thread).ask(&agent, "q").unwrap().is_waiting());
+    let stopped = threads.at(&thread).ask(&agent, "다른 질문").unwrap_err();
+    assert!(matches!(&stopped, Stopped::Waiting { question } if question == SEND_IT), "{stopped:?}");
+    let token = question(&threads, &thread);
+    let run = threads.at(&thread).token(token).answer(&agent, HumanAnswer::respond("네")).unwrap();
+    assert_eq!((run.answer(), calls.count()), (Some("끝"), 2));
+}
+
+#[test]
+fn one_answer_given_a_hundred_times_is_one_transition_and_one_effect() {
+    let (agent, _, calls) = agent(asking(), &[plan_that_asks(), answer("끝")]);
+    let (threads, thread) = (threads(), id("한 번"));
+    threads.at(&thread).ask(&agent, "q").unwrap();
+    let token = question(&threads, &thread);
+    threads.at(&thread).token(&token).answer(&agent, HumanAnswer::respond("네")).unwrap();
+    let (before, called) = (threads.store().records(&thread, 0).unwrap(), calls.count());
+    for at in 0..100 {
+        let again = match at % 3 {
+            0 => HumanAnswer::respond("네"),
+            1 => HumanAnswer::respond(format!("다른 답 {at}")),
+            _ => HumanAnswer::reject("아니요"),
+        };
+        let stopped = threads.at(&thread).token(&token).answer(&agent, again).unwrap_err();
+        assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "{stopped:?}");
+    }
+    assert_eq!((threads.store().records(&thread, 0).unwrap(), calls.count()), (before, called));
+}
+
+#[test]
+fn answer_is_void_for_every_other_question() {
+    let asks_twice = json!({"goal": "g", "steps": [
+        {"tool": "hitl", "hitl_question": "첫째?"},
+        {"tool": "hitl", "hitl_question": "둘째?"},
+        {"tool": "final_answer", "input": "a"},
+    ]})
+    .to_string();
+    let (agent, _, _) = agent(asking(), &[asks_twice.clone(), asks_twice, answer("끝")]);
+    let (threads, one, other) = (threads(), id("하나"), id("둘"));
+    threads.at(&one).ask(&agent, "q").unwrap();
+    threads.at(&other).ask(&agent, "q").unwrap();
+    let (first, foreign) = (question(&threads, &one), question(&threads, &other));
+    assert_ne!(first, foreign, "the same question of another thread is another question");
+
+    let stopped = threads.at(&one).token(&foreign).answer(&agent, HumanAnswer::respond("네")).unwrap_err();
+    assert!(matches!(stopped, Stopped::WrongToken), "{stopped:?}");
+    assert!(threads.at(&one).token(&first).answer(&agent, HumanAnswer::respond("네")).unwrap().is_waiting());
+    let answered = events(&threads, &one);
+    let stopped = threads.at(&one).token(&first).answer(&agent, HumanAnswer::respond("네")).unwrap_err();
+    assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "a late answer is none to the next question");
+    assert_eq!(events(&threads, &one), answered);
+}
+
+#[test]
+fn fork_goes_on_with_another_answer_and_leaves_the_original_alone() {
+    let (agent, _, _) = agent(asking(), &[plan_that_asks(), answer("끝")]);
+    let (threads, thread, fork) = (threads(), id("원본"), id("갈래"));
+    threads.at(&thread).ask(&agent, "q").unwrap();
+    let open = question(&threads, &thread);
+    threads.at(&thread).token(&open).answer(&agent, HumanAnswer::respond("네")).unwrap();
+    let before = threads.store().records(&thread, 0).unwrap();
+    let asked = |record: &Record| matches!(record, Record::Answered(Event::HumanAnswered { .. }));
+    let cut = before.iter().position(asked).unwrap() as u64;
+
+    threads.fork(&thread, None, Some(cut), &fork).unwrap();
+    assert!(matches!(threads.fork(&thread, None, None, &fork), Err(StoreError::Exists { .. })));
+    let other = question(&threads, &fork);
+    assert_ne!(other, open, "what was approved in the original is not approved in the fork");
+    let run = threads.at(&fork).token(other).answer(&agent, HumanAnswer::reject("보내지 마세요")).unwrap();
+    assert_eq!(run.error().unwrap().code, ErrorCode::Rejected);
+    assert_eq!(threads.store().records(&thread, 0).unwrap(), before);
+    let Record::Header(header) = &threads.store().records(&fork, 0).unwrap()[0] else { panic!("a header") };
+    let origin = header.origin.as_ref().unwrap();
+    assert_eq!((origin.thread.as_str(), origin.turn, origin.records), ("원본", 0, cut));
+}
+
+#[test]
+fn changed_rules_are_refused_in_a_thread_too() {
+    let (first, _, _) = agent(asking(), &[plan_that_asks()]);
+    let (threads, thread) = (threads(), id("규칙"));
+    threads.at(&thread).ask(&first, "q").unwrap();
+    let mut other = asking();
+    other.limits.max_tool_calls = Some(9);
+    let (changed, _, _) = agent(other, &[answer("끝")]);
+    let token = question(&threads, &thread);
+    let stopped = threads.at(&thread).token(token).answer(&changed, HumanAnswer::respond("네")).unwrap_err();
+    assert!(matches!(stopped, Stopped::Changed { .. }), "{stopped:?}");
+}
+
+/// A thread whose process was killed when a write had been asked for.
+fn in_doubt(threads: &Threads, thread: &ThreadId) -> Vec<Record> {
+    let (agent, _, _) =
+        agent(spec("plan-then-execute"), &[plan(&[("find", "x"), ("send", "y")]), answer("끝")]);
+    let mut whole = agent.run("q").unwrap().records().to_vec();
+    let Record::Header(header) = &mut whole[0] else { panic!("a header") };
+    header.thread = thread.to_string();
+    let requested = |record: &Record| matches!(record, Record::Requested { effect, .. } if effect.to_string() == "step.1.2.1");
+    let cut = whole.iter().position(requested).unwrap() + 1;
+    let lease = threads.store().claim(thread, Claim::New).unwrap();
+    threads.store().append(&lease, 0, 0, whole[..cut].to_vec()).unwrap();
+    threads.store().release(lease).unwrap();
+    whole[..cut].to_vec()
+}
+
+#[test]
+fn write_in_doubt_waits_for_a_persons_word() {
+    let (threads, thread) = (threads(), id("의심"));
+    let records = in_doubt(&threads, &thread);
+    let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
+    let stopped = threads.at(&thread).resume(&agent).unwrap_err();
+    assert!(matches!(&stopped, Stopped::InDoubt { tool, .. } if tool == "send"), "{stopped:?}");
+    let stopped = threads.at(&thread).ask(&agent, "다음?").unwrap_err();
+    assert!(matches!(stopped, Stopped::InDoubt { .. }), "{stopped:?}");
+    assert_eq!((threads.store().records(&thread, 0).unwrap(), calls.count()), (records, 0));
+    let listed = threads.list(&Query { statuses: vec!["in_doubt".to_owned()], ..Query::default() }).unwrap();
+    assert_eq!(listed.len(), 1, "a list finds what a killed process left behind");
+}
+
+#[test]
+fn write_that_happened_is_not_done_again() {
+    let (threads, thread) = (threads(), id("일어남"));
+    in_doubt(&threads, &thread);
+    let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
+    let token = question(&threads, &thread);
+    let happened = || Settlement::Happened { output: "보냈음".to_owned() };
+    let run = threads.at(&thread).token(&token).settle(&agent, happened()).unwrap();
+    assert_eq!((run.answer(), calls.count()), (Some("끝"), 0));
+    let steps = &run.state().task.progress.as_ref().unwrap().steps;
+    assert_eq!(steps[1].output(), Some("보냈음"));
+    let stopped = threads.at(&thread).token(&token).settle(&agent, happened()).unwrap_err();
+    assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "{stopped:?}");
+}
+
+#[test]
+fn write_that_did_not_happen_is_done_once() {
+    let (threads, thread) = (threads(), id("안 일어남"));
+    in_doubt(&threads, &thread);
+    let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
+    let token = question(&threads, &thread);
+    let run = threads.at(&thread).token(&token).settle(&agent, Settlement::DidNotHappen).unwrap();
+    assert_eq!((run.answer(), calls.names()), (Some("끝"), vec!["send:y".to_owned()]));
+    let records = threads.store().records(&thread, 0).unwrap();
+    assert!(
+        records.iter().any(|record| matches!(record, Record::Settled { word: Resolution::DidNotHappen, .. }))
+    );
+    assert_eq!(fold(records).unwrap().state, *run.state());
+    let stopped = threads.at(&thread).token(&token).settle(&agent, Settlement::DidNotHappen).unwrap_err();
+    assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "{stopped:?}");
+    assert_eq!(calls.count(), 1);
+}
+
+#[test]
+fn fork_of_a_thread_in_doubt_is_in_doubt_too() {
+    let (threads, thread, fork) = (threads(), id("의심"), id("갈래"));
+    in_doubt(&threads, &thread);
+    threads.fork(&thread, None, None, &fork).unwrap();
+    let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
+    let stopped = threads.at(&fork).resume(&agent).unwrap_err();
+    assert!(matches!(&stopped, Stopped::InDoubt { tool, .. } if tool == "send"), "{stopped:?}");
+    assert_eq!(calls.count(), 0, "what may have happened is not done again unasked");
+    assert_ne!(question(&threads, &fork), question(&threads, &thread));
+}
+
+/// What a person allowed in the original, or what it has done since, is not done by a fork.
+#[test]
+fn fork_that_would_write_next_is_in_doubt_wherever_it_is_cut() {
+    for approval in [Approval::NEVER, Approval::RISKY] {
+        let (threads, thread) = (threads(), id("보냄"));
+        let mut spec = spec("plan-then-execute");
+        spec.policy.approval = approval;
+        let sends = spec.tools.iter_mut().find(|tool| tool.name == "send").expect("stage has it");
+        sends.needs_approval = approval == Approval::RISKY;
+        let replies = [plan(&[("find", "서울"), ("send", "편지")]), answer("끝")];
+        let (agent, _, calls) = agent(spec.clone(), &replies);
+        let mut run = threads.at(&thread).ask(&agent, "?").unwrap();
+        if run.is_waiting() {
+            let token = run.waiting().unwrap().token.clone();
+            run = threads.at(&thread).token(&token).answer(&agent, HumanAnswer::Approve).unwrap();
+        }
+        assert_eq!((run.answer(), calls.count()), (Some("끝"), 2));
+        let records = threads.store().records(&thread, 0).unwrap();
+        let is_send = |record: &Record| matches!(record, Record::Requested { effect, .. } if effect.step() == Some(1) && effect.to_string().starts_with("step."));
+        let asked = records.iter().position(is_send).expect("it was asked for");
+        for cut in [asked, asked + 1] {
+            let fork = id(&format!("갈래 {cut}"));
+            threads.fork(&thread, None, Some(cut as u64), &fork).unwrap();
+            let (agent, _, calls) = self::agent(spec.clone(), &[answer("다른 끝")]);
+            let stopped = threads.at(&fork).resume(&agent).unwrap_err();
+            assert!(
+                matches!(&stopped, Stopped::InDoubt { tool, .. } if tool == "send"),
+                "{cut}: {stopped:?}"
+            );
+            assert_eq!(calls.count(), 0, "{approval:?} {cut}");
+            let token = question(&threads, &fork);
+            let run = threads.at(&fork).token(&token).settle(&agent, Settlement::DidNotHappen).unwrap();
+            assert_eq!((run.answer(), calls.names()), (Some("다른 끝"), vec!["send:편지".to_owned()]));
+        }
+    }
+}
+
+#[test]
+fn run_in_doubt_can_be_stopped() {
+    let (threads, thread) = (threads(), id("멈춤"));
+    in_doubt(&threads, &thread);
+    let (agent, _, calls) = agent(spec("plan-then-execute"), &[]);
+    let stop = Settlement::Stop { reason: "모르겠음".to_owned() };
+    let token = question(&threads, &thread);
+    let run = threads.at(&thread).token(&token).settle(&agent, stop.clone()).unwrap();
+    assert_eq!((run.error().unwrap().code, calls.count()), (ErrorCode::Cancelled, 0));
+    says_unknown(&threads, &thread);
+    let stopped = threads.at(&thread).token(&token).settle(&agent, stop).unwrap_err();
+    assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "{stopped:?}");
+}
+
+/// An ended thread says that nobody knows whether `send` happened: in its records, in a list, in a fork.
+fn says_unknown(threads: &Threads, thread: &ThreadId) {
+    let send =
+        |unknown: &[Unknown]| unknown.iter().map(|left| left.tool.clone()).collect::<Vec<_>>() == ["send"];
+    let folded = threads.folded(thread, None).unwrap();
+    assert!(send(&folded.unknown), "{:?}", folded.unknown);
+    let standing = RunStatus::of(&folded);
+    assert!(matches!(&standing, RunStatus::Failed { unknown, .. } if send(unknown)), "{standing:?}");
+    assert_eq!(threads.store().find(thread).unwrap().unwrap().standing, standing, "the note says it too");
+    let fork = id("갈래");
+    threads.fork(thread, None, None, &fork).unwrap();
+    assert_eq!(RunStatus::of(&threads.folded(&fork, None).unwrap()), standing);
+}
+
+#[test]
+fn thread_in_doubt_that_is_cancelled_says_that_nobody_knows() {
+    let (threads, thread) = (threads(), id("취소"));
+    in_doubt(&threads, &thread);
+    threads.at(&thread).cancel("그만", &[]).unwrap();
+    says_unknown(&threads, &thread);
+}
+
+#[test]
+fn word_that_was_cut_off_before_the_end_of_the_run_leaves_the_doubt() {
+    let (threads, thread, fork) = (threads(), id("멈춤"), id("갈래"));
+    in_doubt(&threads, &thread);
+    threads.at(&thread).cancel("그만", &[]).unwrap();
+    let records = threads.store().records(&thread, 0).unwrap().len() as u64;
+    threads.fork(&thread, None, Some(records - 1), &fork).unwrap();
+    let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
+    assert!(matches!(threads.at(&fork).resume(&agent), Err(Stopped::InDoubt { .. })));
+    let token = question(&threads, &fork);
+    let run = threads.at(&fork).token(token).settle(&agent, Settlement::DidNotHappen).unwrap();
+    assert_eq!((run.answer(), calls.names()), (Some("끝"), vec!["send:y".to_owned()]));
+    assert!(threads.folded(&fork, None).unwrap().unknown.is_empty(), "now it is known");
+}
+
+#[test]
+fn thread_that_somebody_has_is_refused_to_others() {
+    let (agent, _, _) = agent(asking(), &[plan_that_asks(), answer("끝")]);
+    let (threads, thread) = (threads(), id("하나뿐"));
+    threads.at(&thread).ask(&agent, "q").unwrap();
+    let lease = threads.store().claim(&thread, Claim::Known).unwrap();
+    let token = question(&threads, &thread);
+    let stopped = threads.at(&thread).token(&token).answer(&agent, HumanAnswer::respond("네")).unwrap_err();
+    assert!(matches!(stopped, Stopped::Store(StoreError::AlreadyRunning { .. })), "{stopped:?}");
+    let run =
+        threads.at(&thread).take_over().token(&token).answer(&agent, HumanAnswer::respond("네")).unwrap();
+    assert_eq!(run.answer(), Some("끝"));
+    let records = threads.store().records(&thread, 0).unwrap();
+    let late = threads.store().append(&lease, 0, records.len() as u64, vec![records[1].clone()]).unwrap_err();
+    assert!(late.to_string().contains("taken it over"), "{late}");
+    assert_eq!(threads.store().records(&thread, 0).unwrap(), records);
+}
+
+#[test]
+fn cancelled_thread_has_ended() {
+    let (agent, _, _) = agent(asking(), &[plan_that_asks()]);
+    let (threads, thread) = (threads(), id("취소"));
+    threads.at(&thread).ask(&agent, "q").unwrap();
+    let token = question(&threads, &thread);
+    threads.at(&thread).cancel("그만", &[]).unwrap();
+    assert!(matches!(threads.at(&thread).cancel("또", &[]), Err(Stopped::Ended)));
+    let stopped = threads.at(&thread).token(token).answer(&agent, HumanAnswer::respond("네")).unwrap_err();
+    assert!(matches!(stopped, Stopped::WrongToken | Stopped::NotWaiting), "{stopped:?}");
+    let listed = threads.list(&Query::default()).unwrap();
+    assert_eq!(listed[0].standing.status(), "failed");
+    threads.delete(&thread).unwrap();
+    assert!(matches!(threads.delete(&thread), Err(StoreError::NoThread { .. })));
+}

@@ -1,0 +1,27 @@
+//! Runs: recorded, replayed, resumed, streamed; the shipped agents.
+
+#[path = "../common/repertoire/mod.rs"]
+mod repertoire;
+#[path = "../common/simulated/mod.rs"]
+mod simulated;
+#[path = "../common/stage/mod.rs"]
+mod stage;
+#[path = "../common/stories/mod.rs"]
+mod stories;
+
+mod agents;
+mod durable;
+mod fixture_file;
+mod human;
+mod keys;
+mod legible;
+mod model_cache;
+mod model_scripted;
+mod record;
+mod replay;
+mod resume;
+mod runs;
+mod simulation;
+mod stream;
+mod thread;
+mod tools_registered;

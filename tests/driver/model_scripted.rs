@@ -1,0 +1,127 @@
+//! The model that answers from a list.
+
+use std::sync::Arc;
+
+use planwright::machine::{FailureClass, ModelReply};
+use planwright::ports::ScriptedModel;
+use planwright::ports::{Cause, Model, ModelError};
+use planwright::prompt::{Call, Message, ModelRequest};
+use planwright::spec::{Digest, RequestFrame, RoleName};
+use serde_json::json;
+
+fn request(role: RoleName, payload: &str) -> ModelRequest {
+    let frame = RequestFrame {
+        role,
+        agent: None,
+        model: None,
+        system: String::new(),
+        tools: Vec::new(),
+        native_calls: false,
+        schema: None,
+        temperature: None,
+        max_tokens: None,
+        digest: Digest::of([]),
+    };
+    ModelRequest { frame: Arc::new(frame), payload: payload.to_owned(), conversation: Vec::new() }
+}
+
+fn text(model: &ScriptedModel, role: RoleName) -> String {
+    model.ask(&request(role, "{}"), None).unwrap().text
+}
+
+#[test]
+fn answers_come_in_the_order_of_the_script() {
+    let model = ScriptedModel::replies(["하나", "둘"]);
+    assert_eq!(text(&model, RoleName::Planner), "하나");
+    assert_eq!(text(&model, RoleName::Writer), "둘");
+}
+
+#[test]
+fn role_with_a_script_of_its_own_does_not_touch_the_shared_one() {
+    let model = ScriptedModel::new().reply("a").reply_as(RoleName::Validator, "v").reply("b");
+    assert_eq!(text(&model, RoleName::Planner), "a");
+    assert_eq!(text(&model, RoleName::Validator), "v");
+    let end = model.ask(&request(RoleName::Validator, "{}"), None);
+    assert!(matches!(end, Err(ModelError::Unanswered(error)) if error.cause == Cause::Unavailable));
+    assert_eq!(text(&model, RoleName::Writer), "b");
+}
+
+#[test]
+fn end_of_the_script_is_no_answer() {
+    let model = ScriptedModel::replies(["a"]);
+    text(&model, RoleName::Planner);
+    let error = model.ask(&request(RoleName::Writer, "{}"), None).unwrap_err();
+    assert_eq!(error.to_string(), "unavailable: the script has no answer to request 2, as writer");
+}
+
+#[test]
+fn script_may_hold_failures() {
+    let refusal = ModelError::failed(FailureClass::Refusal, "no");
+    let model = ScriptedModel::new().answer(Err(refusal.clone())).answer(Ok(ModelReply::text("yes")));
+    assert_eq!(model.ask(&request(RoleName::Planner, "{}"), None), Err(refusal));
+    assert_eq!(text(&model, RoleName::Planner), "yes");
+}
+
+#[test]
+fn requests_are_kept_as_they_were_seen() {
+    let model = ScriptedModel::replies(["a", "b"]);
+    model.ask(&request(RoleName::Planner, "질문"), None).unwrap();
+    assert_eq!(model.seen(), [request(RoleName::Planner, "질문")]);
+    assert_eq!((model.asked(), model.remaining()), (1, 1));
+
+    let model = ScriptedModel::replies(["a"]).forgetting();
+    text(&model, RoleName::Planner);
+    assert_eq!((model.seen().len(), model.asked()), (0, 1));
+}
+
+#[test]
+fn script_may_ask_for_tool_calls() {
+    let now = || [("wiki", json!({"input": "세종"})), ("calc", json!({"input": "1+1"}))];
+    let model = ScriptedModel::says([ModelReply::calls(now()), ModelReply::text("끝")])
+        .calls_as(RoleName::Replanner, now())
+        .calls(now());
+    let first = model.ask(&request(RoleName::Planner, "{}"), None).unwrap();
+    assert_eq!(first, ModelReply::calls(now()));
+    assert_eq!(first.tool_calls[0].arguments, r#"{"input":"세종"}"#);
+    assert_eq!(model.ask(&request(RoleName::Replanner, "{}"), None).unwrap(), first);
+    assert_eq!(text(&model, RoleName::Planner), "끝");
+    assert_eq!(model.ask(&request(RoleName::Planner, "{}"), None).unwrap(), first);
+}
+
+#[test]
+fn requests_are_kept_with_their_conversation() {
+    let call = Call { id: "call_1".into(), name: "wiki".into(), arguments: json!({"input": "세종"}) };
+    let mut asked = request(RoleName::Planner, "질문");
+    asked.conversation = vec![
+        Message::Assistant { text: String::new(), calls: vec![call] },
+        Message::Tool { id: "call_1".into(), name: "wiki".into(), content: "{}".into() },
+    ];
+    let model = ScriptedModel::replies(["a", "b"]);
+    model.ask(&asked, None).unwrap();
+    model.ask(&request(RoleName::Planner, "질문"), None).unwrap();
+    let seen = model.seen();
+    assert_eq!(seen[0].conversation, asked.conversation);
+    assert!(seen[1].conversation.is_empty());
+}
+
+#[test]
+fn sink_gets_the_whole_text_in_pieces() {
+    let model = ScriptedModel::replies(["한 글자씩 온다"]);
+    let mut pieces = Vec::new();
+    let reply =
+        model.ask(&request(RoleName::Writer, "{}"), Some(&mut |piece: &str| pieces.push(piece.to_owned())));
+    assert_eq!(pieces, ["한 ", "글자씩 ", "온다"]);
+    assert_eq!(reply.unwrap().text, pieces.concat());
+}
+
+#[test]
+fn threads_share_one_script_and_each_answer_is_given_once() {
+    let model = ScriptedModel::replies((0..64).map(|number| number.to_string()));
+    let mut given: Vec<u32> = std::thread::scope(|scope| {
+        let ask = || (0..16).map(|_| text(&model, RoleName::Planner).parse().unwrap()).collect::<Vec<u32>>();
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    given.sort_unstable();
+    assert_eq!(given, (0..64).collect::<Vec<u32>>());
+}

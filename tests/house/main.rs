@@ -1,0 +1,4 @@
+//! The house holds its shape, and the guide is true.
+
+mod guide;
+mod shape;

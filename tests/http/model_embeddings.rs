@@ -1,0 +1,261 @@
+//! The embeddings client against a real server on loopback: what is asked, what is made of the
+//! answers, and that nothing odd comes out as a vector.
+
+use crate::support;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use planwright::ports::Embedder;
+use planwright::ports::{Secret, ToolError};
+use planwright_http::Embeddings;
+use planwright_http::retry::Retry;
+use serde_json::{Value, json};
+use support::{Answer, DeadPort, Seen, Server};
+
+const KEY: &str = "sk-embed-\"0123456789";
+
+fn client(server: &Server) -> (Embeddings, Arc<Mutex<Vec<Duration>>>) {
+    let waits: Arc<Mutex<Vec<Duration>>> = Arc::default();
+    let kept = waits.clone();
+    let retry = Retry::default().sleep_with(move |wait| kept.lock().unwrap().push(wait));
+    let client = Embeddings::new(&server.url(), "embedder").unwrap().key(Secret::new(KEY)).unwrap();
+    (client.retry(retry), waits)
+}
+
+fn texts<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Vec<String> {
+    texts.into_iter().map(Into::into).collect()
+}
+
+fn input(seen: &Seen) -> Vec<String> {
+    serde_json::from_value(seen.json()["input"].clone()).expect("a list of texts")
+}
+
+/// An embedding that tells which text it is of.
+fn vector(text: &str) -> Value {
+    json!([text.chars().count(), text.len(), 0.5])
+}
+
+/// Answers every text, the last first.
+fn backwards(seen: &Seen, _: usize) -> Answer {
+    let input = input(seen);
+    let entry =
+        |(at, text): (usize, &String)| json!({"object": "embedding", "index": at, "embedding": vector(text)});
+    let data: Vec<Value> = input.iter().enumerate().rev().map(entry).collect();
+    Answer::json(200, &json!({"object": "list", "model": "e", "data": data, "usage": {"prompt_tokens": 3}}))
+}
+
+#[test]
+fn vectors_come_in_the_order_of_the_texts_whatever_the_servers() {
+    let server = Server::start(backwards);
+    let (client, _) = client(&server);
+    let vectors = client.embed(&texts(["비밀유지", "a", "🦀 게"])).unwrap();
+    assert_eq!(vectors, [[4.0, 12.0, 0.5], [1.0, 1.0, 0.5], [3.0, 8.0, 0.5]]);
+
+    let seen = &server.seen()[0];
+    assert_eq!(seen.target, "/v1/embeddings");
+    assert_eq!(seen.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!(seen.json(), json!({"model": "embedder", "input": ["비밀유지", "a", "🦀 게"]}));
+}
+
+#[test]
+fn many_texts_are_asked_in_batches() {
+    let server = Server::start(backwards);
+    let (client, _) = client(&server);
+    let all = texts((0..70).map(|nth| "가".repeat(nth + 1)));
+    let vectors = client.embed(&all).unwrap();
+    let expected: Vec<[f32; 3]> =
+        (0..70_u8).map(|nth| f32::from(nth) + 1.0).map(|n| [n, 3.0 * n, 0.5]).collect();
+    assert_eq!(vectors, expected);
+    let sizes = |server: &Server| server.seen().iter().map(|seen| input(seen).len()).collect::<Vec<_>>();
+    assert_eq!(sizes(&server), [32, 32, 6]);
+
+    let server = Server::start(backwards);
+    let (client, _) = self::client(&server);
+    client.batch(0).embed(&all[..3]).unwrap();
+    assert_eq!(sizes(&server), [1, 1, 1]);
+
+    // Long texts make small batches.
+    let server = Server::start(backwards);
+    let (client, _) = self::client(&server);
+    client.embed(&texts((0..5).map(|_| "a".repeat(100_000)))).unwrap();
+    assert_eq!(sizes(&server), [2, 2, 1]);
+}
+
+#[test]
+fn no_texts_need_no_server() {
+    let server = Server::start(backwards);
+    assert_eq!(client(&server).0.embed(&[]).unwrap(), Vec::<Vec<f32>>::new());
+    assert_eq!(server.count(), 0);
+}
+
+/// These texts are not sent.
+#[track_caller]
+fn check_unsent(texts: &[String], says: &str) {
+    let server = Server::start(backwards);
+    let error = client(&server).0.embed(texts).unwrap_err();
+    assert_eq!((error.kind.as_str(), server.count()), ("input", 0));
+    assert!(error.message.contains(says), "{error}");
+}
+
+#[test]
+fn texts_that_no_server_would_take_are_refused_by_number() {
+    check_unsent(&texts(["a", " \n"]), "words in text 2, found none");
+    check_unsent(&texts(["a".repeat(200_000)]), "bytes in text 1, found 200000");
+    check_unsent(&vec!["a".to_owned(); 10_001], "at most 10000 texts");
+}
+
+/// An answer to two texts that is none.
+#[track_caller]
+fn check_unfit(answer: Value, says: &str) {
+    let server = Server::answering([Answer::json(200, &answer)]);
+    let error = client(&server).0.embed(&texts(["a", "b"])).unwrap_err();
+    assert_eq!((error.kind.as_str(), server.count()), ("response", 1), "{error}");
+    assert!(error.message.contains(says), "expected {says:?} in {error}");
+}
+
+#[test]
+fn answer_that_does_not_fit_the_texts_is_an_error() {
+    let entry = |index: Value, embedding: Value| json!({"index": index, "embedding": embedding});
+    let of = |entries: Vec<Value>| json!({"data": entries});
+    let good = || json!([1, 2]);
+    check_unfit(json!({}), "a list \"data\"");
+    check_unfit(json!([1]), "a list \"data\"");
+    check_unfit(of(vec![]), "2 embeddings, found 0");
+    check_unfit(of(vec![entry(json!(0), good())]), "2 embeddings, found 1");
+    check_unfit(of(vec![entry(json!(1), good()), entry(json!(1), good())]), "found 1 in data[1]");
+    check_unfit(of(vec![entry(json!(0), good()), entry(json!(2), good())]), "found 2 in data[1]");
+    check_unfit(of(vec![entry(json!(-1), good()), entry(json!(0), good())]), "found -1 in data[0]");
+    check_unfit(of(vec![entry(json!(0), good()), entry(json!("1"), good())]), "found \"1\" in data[1]");
+    check_unfit(
+        of(vec![entry(json!(0), good()), entry(json!(1), json!([1]))]),
+        "2 numbers for text 1 and 1 for text 2",
+    );
+    check_unfit(of(vec![entry(json!(0), good()), entry(json!(1), json!([]))]), "for text 2, found 0");
+    check_unfit(of(vec![entry(json!(0), json!("AACAPw==")), entry(json!(1), good())]), "for text 1, found 0");
+    check_unfit(
+        of(vec![entry(json!(0), json!([1, null])), entry(json!(1), good())]),
+        "finite numbers for text 1",
+    );
+    check_unfit(
+        of(vec![entry(json!(0), json!([1, 1e300])), entry(json!(1), good())]),
+        "finite numbers for text 1",
+    );
+    let long = json!(vec![0; 20_000]);
+    check_unfit(of(vec![entry(json!(0), long), entry(json!(1), good())]), "1 to 16384 numbers for text 1");
+}
+
+#[test]
+fn entries_without_an_index_stand_in_order() {
+    let answer = json!({"data": [{"embedding": [1]}, {"embedding": [2]}]});
+    let server = Server::answering([Answer::json(200, &answer)]);
+    assert_eq!(client(&server).0.embed(&texts(["a", "b"])).unwrap(), [[1.0], [2.0]]);
+}
+
+#[test]
+fn batches_of_different_lengths_are_an_error() {
+    let server = Server::start(|_, nth| {
+        Answer::json(200, &json!({"data": [{"index": 0, "embedding": vec![1; nth + 1]}]}))
+    });
+    let error = client(&server).0.batch(1).embed(&texts(["a", "b", "c"])).unwrap_err();
+    assert!(error.message.contains("1 numbers for text 1 and 2 for text 2"), "{error}");
+}
+
+/// The failure lasts: it is tried so many times, and told without the key.
+#[track_caller]
+fn check_lasting(answer: Answer, tries: usize, kind: &str) -> ToolError {
+    let server = Server::answering([answer]);
+    let (client, waits) = client(&server);
+    let error = client.embed(&texts(["a"])).unwrap_err();
+    assert_eq!(error.kind, kind, "{error}");
+    assert_eq!((server.count(), waits.lock().unwrap().len()), (tries, tries - 1), "{error}");
+    assert!(!error.to_string().contains("sk-embed"), "{error}");
+    error
+}
+
+#[test]
+fn passing_failures_are_tried_again_and_others_are_told() {
+    let echo = format!("하지만 {KEY}");
+    for status in [408, 429, 500, 503] {
+        check_lasting(Answer::error(status, &echo), 6, "http");
+    }
+    for status in [400, 401, 404, 413, 422] {
+        let error = check_lasting(Answer::error(status, &echo), 1, "http");
+        assert!(error.message.contains("하지만 [redacted]"), "{error}");
+    }
+    check_lasting(Answer::json(400, &json!({"odd": {"headers": [KEY]}})), 1, "http");
+    check_lasting(Answer::body(200, "text/html", format!("<p>{KEY}")), 1, "response");
+    check_lasting(Answer::raw(""), 6, "connection");
+    let server =
+        Server::start(|seen, nth| if nth < 2 { Answer::error(503, "busy") } else { backwards(seen, nth) });
+    assert_eq!(client(&server).0.embed(&texts(["a"])).unwrap().len(), 1);
+    assert_eq!(server.count(), 3);
+}
+
+#[test]
+fn key_is_not_led_elsewhere_and_not_shown() {
+    let elsewhere = Server::start(backwards);
+    let place = format!("{}/embeddings", elsewhere.url());
+    check_lasting(Answer::body(307, "text/plain", "").header("location", place), 1, "http");
+    assert_eq!(elsewhere.count(), 0);
+
+    let server = Server::start(backwards);
+    let (client, _) = client(&server);
+    assert!(client.secrets() == [Secret::new(KEY)]);
+    assert!(!format!("{client:?}").contains("sk-embed"));
+    let told = Embeddings::new("localhost/v1?key=sk-embed", "e").unwrap_err().to_string();
+    assert!(!told.contains("sk-embed"), "{told}");
+    for key in ["sk-열쇠", "sk-live 1", "sk-\r\nx: 1"] {
+        let error = Embeddings::new("http://localhost/v1", "e").unwrap().key(Secret::new(key)).unwrap_err();
+        assert!(!error.to_string().contains("sk-"), "{error}");
+    }
+}
+
+#[test]
+fn without_a_key_there_is_no_authorization_header() {
+    let server = Server::start(backwards);
+    let client = Embeddings::new(&server.url(), "e").unwrap().key(Secret::new("\n")).unwrap();
+    client.embed(&texts(["a"])).unwrap();
+    assert_eq!(server.seen()[0].header("authorization"), None);
+    assert!(client.secrets().is_empty());
+}
+
+#[test]
+fn base_url_may_end_in_a_slash_or_in_the_endpoint_and_may_hold_a_query() {
+    let server = Server::start(backwards);
+    let host = format!("http://127.0.0.1:{}", server.port());
+    for (base, target) in [
+        ("/v1", "/v1/embeddings"),
+        ("/v1/", "/v1/embeddings"),
+        ("", "/embeddings"),
+        ("/v1/embeddings", "/v1/embeddings"),
+        ("/openai/v1/?api-version=1", "/openai/v1/embeddings?api-version=1"),
+    ] {
+        Embeddings::new(&format!("{host}{base}"), "e").unwrap().embed(&texts(["a"])).unwrap();
+        assert_eq!(server.seen().last().unwrap().target, target);
+    }
+    for base in ["", "localhost", "ftp://host/v1", "http://", "한국"] {
+        assert_eq!(Embeddings::new(base, "e").unwrap_err().kind, "input", "{base:?}");
+    }
+}
+
+#[test]
+fn response_over_the_limit_is_not_read() {
+    let server = Server::start(|_, _| Answer::broken_chunks((0..200).map(|_| " ".repeat(65_536))).hanging());
+    let error = client(&server).0.embed(&texts(["a"])).unwrap_err();
+    assert!(error.message.contains("at most 8388608 bytes"), "{error}");
+    assert_eq!(server.count(), 1);
+}
+
+#[test]
+fn request_is_bounded_in_time_and_a_dead_server_is_named() {
+    let server = Server::answering([Answer::silence()]);
+    let error = client(&server).0.timeout(Duration::from_millis(300)).embed(&texts(["a"])).unwrap_err();
+    assert_eq!(error.kind, "timeout", "{error}");
+    let port = DeadPort::new();
+    let retry = Retry::default().tries(2).sleep_with(|_| {});
+    let client =
+        Embeddings::new(&format!("http://127.0.0.1:{}/v1", port.number()), "e").unwrap().retry(retry);
+    let error = client.embed(&texts(["a"])).unwrap_err();
+    assert!(error.kind == "connection" && error.message.contains("127.0.0.1"), "{error}");
+}

@@ -1,0 +1,311 @@
+//! Tool calls of a reply, in the many ways in which servers write them.
+
+use planwright::contract::AskedCall;
+use planwright::machine::{FailureClass, ModelReply};
+use planwright::ports::{Cause, ModelError};
+use serde_json::{Value, json};
+
+use super::support::{Answer, Server, event, finish};
+use super::{Asker, config, failed, unanswered};
+
+fn calls(expected: &[(&str, &str)]) -> Vec<AskedCall> {
+    let call = |(name, arguments): &(&str, &str)| AskedCall {
+        name: (*name).to_owned(),
+        arguments: (*arguments).to_owned(),
+    };
+    expected.iter().map(call).collect()
+}
+
+fn ask(message: Value, finish: &str) -> Result<ModelReply, ModelError> {
+    let answer = json!({"choices": [{"index": 0, "finish_reason": finish, "message": message}]});
+    let server = Server::answering([Answer::json(200, &answer)]);
+    let outcome = Asker::of(&server).ask();
+    assert_eq!(server.count(), 1, "an answer is an answer");
+    outcome
+}
+
+/// A whole message is read as these calls.
+#[track_caller]
+fn check(message: Value, expected: &[(&str, &str)]) {
+    assert_eq!(ask(message, "tool_calls").unwrap().tool_calls, calls(expected));
+}
+
+#[test]
+fn several_calls_are_read_in_their_order_beside_the_text() {
+    let message = json!({"content": "찾아본다.", "tool_calls": [
+        {"id": "a", "type": "function", "function": {"name": "wiki", "arguments": "{\"input\": \"세종\"}"}},
+        {"id": "b", "type": "function", "function": {"name": "calc", "arguments": "{\"input\":\"1+1\"}"}},
+    ]});
+    let reply = ask(message, "tool_calls").unwrap();
+    assert_eq!(reply.text, "찾아본다.");
+    let expected = [("wiki", "{\"input\": \"세종\"}"), ("calc", "{\"input\":\"1+1\"}")];
+    assert_eq!(reply.tool_calls, calls(&expected));
+}
+
+#[test]
+fn call_is_read_in_the_forms_that_servers_use() {
+    let input = [("wiki", r#"{"input":"세종"}"#)];
+    let text = r#"{"input":"세종"}"#;
+    check(
+        json!({"content": null, "tool_calls": [{"function": {"name": "wiki", "arguments": text}}]}),
+        &input,
+    );
+    let object = json!({"name": "wiki", "arguments": {"input": "세종"}});
+    check(json!({"tool_calls": [{"id": "", "function": object}]}), &input);
+    check(json!({"tool_calls": [object]}), &input);
+    check(json!({"content": "", "function_call": {"name": "wiki", "arguments": text}}), &input);
+    check(json!({"function_call": object}), &input);
+    let both = json!({"tool_calls": [{"function": object}], "function_call": object});
+    check(both, &input);
+    check(json!({"tool_calls": null, "function_call": null, "content": "없다"}), &[]);
+    check(json!({"tool_calls": [null, {}, {"function": object}, 7]}), &input);
+}
+
+#[test]
+fn call_without_arguments_has_an_empty_object() {
+    for arguments in [json!(null), json!(""), json!(" "), json!({}), json!("{}")] {
+        check(
+            json!({"tool_calls": [{"id": "a", "function": {"name": "now", "arguments": arguments}}]}),
+            &[("now", "{}")],
+        );
+    }
+    let twice = json!({"tool_calls": [{"function": {"name": "now"}}, {"function": {"name": "now"}}]});
+    check(twice, &[("now", "{}"), ("now", "{}")]);
+}
+
+#[test]
+fn arguments_that_are_no_json_are_passed_on_as_they_came() {
+    let message = json!({"tool_calls": [{"function": {"name": "wiki", "arguments": "input: 세종"}}]});
+    check(message, &[("wiki", "input: 세종")]);
+}
+
+#[test]
+fn call_cut_at_the_token_limit_is_a_cut_reply() {
+    let cut =
+        json!({"tool_calls": [{"id": "a", "function": {"name": "wiki", "arguments": "{\"input\": \"세"}}]});
+    failed(ask(cut, "length"), FailureClass::Length);
+    let pieces = [piece(0, Some("a"), Some("wiki"), "{\"inp"), finish("length"), DONE.to_owned()];
+    let server = Server::answering([Answer::chunks(pieces)]);
+    failed(Asker::of(&server).stream().1, FailureClass::Length);
+}
+
+#[test]
+fn more_calls_than_anyone_needs_are_refused() {
+    let entry = |nth: usize| json!({"id": format!("c{nth}"), "function": {"name": "f", "arguments": "{}"}});
+    let many = |count: usize| json!({"tool_calls": (0..count).map(entry).collect::<Vec<_>>()});
+    assert_eq!(ask(many(128), "tool_calls").unwrap().tool_calls.len(), 128);
+    let told = failed(ask(many(129), "tool_calls"), FailureClass::TooLarge);
+    assert!(told.contains("128 tool calls"), "{told}");
+    let server = Server::start(|_, _| {
+        let pieces = (0..1_000).map(|nth| piece(nth, Some("a"), Some("f"), "{}"));
+        Answer::broken_chunks(pieces).hanging()
+    });
+    failed(Asker::of(&server).stream().1, FailureClass::TooLarge);
+}
+
+#[test]
+fn arguments_count_towards_the_size_limit() {
+    let long = "가".repeat(10_000);
+    let server = Server::start(move |_, _| {
+        Answer::broken_chunks((0..100).map(|_| piece(0, Some("a"), Some("f"), &long))).hanging()
+    });
+    let asker = Asker::new(config(&server).max_response_bytes(100_000));
+    failed(asker.stream().1, FailureClass::TooLarge);
+}
+
+const DONE: &str = "data: [DONE]\n\n";
+
+fn said(delta: &Value) -> String {
+    format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]}))
+}
+
+fn entry(entry: &Value) -> String {
+    said(&json!({"tool_calls": [entry]}))
+}
+
+/// A piece of a call as most servers write it.
+fn piece(index: usize, id: Option<&str>, name: Option<&str>, arguments: &str) -> String {
+    entry(&json!({"index": index, "id": id, "type": "function", "function": {
+        "name": name, "arguments": arguments,
+    }}))
+}
+
+/// A stream of these pieces is read as these calls, and nothing of them is text.
+#[track_caller]
+fn check_stream(pieces: impl IntoIterator<Item = String>, expected: &[(&str, &str)]) {
+    let whole: String = pieces.into_iter().chain([finish("tool_calls"), DONE.to_owned()]).collect();
+    let server = Server::answering([Answer::chunks([whole])]);
+    let (texts, outcome) = Asker::of(&server).stream();
+    assert_eq!(outcome.unwrap().tool_calls, calls(expected));
+    assert!(texts.is_empty(), "{texts:?}");
+}
+
+const TWO: [(&str, &str); 2] = [("wiki", r#"{"input":"서울 \"수도\" {"}"#), ("calc", r#"{"input":"2"}"#)];
+
+#[test]
+fn pieces_are_put_together_by_index() {
+    let pieces = [
+        piece(0, Some("a"), Some("wiki"), ""),
+        piece(0, None, None, r#"{"input":"서울 \"#),
+        piece(0, None, None, r#""수도\" {"}"#),
+        piece(1, Some("b"), Some("calc"), ""),
+        piece(1, None, None, r#"{"input":"2"}"#),
+    ];
+    check_stream(pieces.clone(), &TWO);
+    // Side by side, and the second first.
+    check_stream([3, 0, 4, 1, 2].map(|at| pieces[at].clone()), &TWO);
+    let together = json!({"tool_calls": [
+        {"index": 0, "id": "a", "function": {"name": "wiki", "arguments": TWO[0].1}},
+        {"index": 1, "id": "b", "function": {"name": "calc", "arguments": TWO[1].1}},
+    ]});
+    check_stream([said(&together)], &TWO);
+}
+
+#[test]
+fn text_and_calls_may_come_in_one_stream() {
+    let pieces = [event("먼저 "), piece(0, Some("a"), Some("wiki"), "{}"), event("찾자."), finish("stop")];
+    let server = Server::answering([Answer::chunks(pieces)]);
+    let (texts, outcome) = Asker::of(&server).stream();
+    let reply = outcome.unwrap();
+    assert_eq!((texts.concat(), reply.text.as_str()), ("먼저 찾자.".to_owned(), "먼저 찾자."));
+    assert_eq!(reply.tool_calls, calls(&[("wiki", "{}")]));
+}
+
+#[test]
+fn characters_of_arguments_split_between_reads_are_whole_again() {
+    let stream = [
+        piece(0, Some("a"), Some("위키"), "{\"input\":\"훈민"),
+        piece(0, None, None, "정음 🦀\"}"),
+        finish("tool_calls"),
+        DONE.to_owned(),
+    ]
+    .concat()
+    .into_bytes();
+    for size in 1..=7 {
+        let server = Server::answering([Answer::chunks(stream.chunks(size))]);
+        let reply = Asker::of(&server).stream().1.unwrap();
+        assert_eq!(reply.tool_calls, calls(&[("위키", "{\"input\":\"훈민정음 🦀\"}")]), "{size}");
+    }
+}
+
+#[test]
+fn name_may_be_repeated_or_come_in_pieces() {
+    let repeated = [
+        piece(0, Some("a"), Some("wiki"), ""),
+        piece(0, Some("a"), Some("wiki"), "{\"input\":"),
+        piece(0, Some("a"), Some("wiki"), "\"서울\"}"),
+        piece(0, Some("a"), Some("wiki"), ""),
+    ];
+    check_stream(repeated, &[("wiki", "{\"input\":\"서울\"}")]);
+    let pieces = [piece(0, Some("a"), Some("wi"), ""), piece(0, None, Some("ki"), "{}")];
+    check_stream(pieces, &[("wiki", "{}")]);
+    let growing = [piece(0, Some("a"), Some("wi"), ""), piece(0, None, Some("wiki"), "{}")];
+    check_stream(growing, &[("wiki", "{}")]);
+}
+
+#[test]
+fn new_id_in_every_piece_makes_no_new_call() {
+    let pieces = [
+        piece(0, Some("x1"), Some("wiki"), ""),
+        piece(0, Some("x2"), None, "{\"input\":"),
+        piece(0, Some("x3"), None, "\"서울\"}"),
+        piece(0, Some("x4"), None, ""),
+    ];
+    check_stream(pieces, &[("wiki", "{\"input\":\"서울\"}")]);
+}
+
+#[test]
+fn calls_that_all_have_index_0_are_told_apart() {
+    let same = [
+        piece(0, Some("a"), Some("wiki"), r#"{"input":"서울"}"#),
+        piece(0, Some("b"), Some("wiki"), r#"{"input":"부산"}"#),
+        piece(0, Some("c"), Some("wiki"), r#"{"input":"부산"}"#),
+    ];
+    let expected =
+        [("wiki", r#"{"input":"서울"}"#), ("wiki", r#"{"input":"부산"}"#), ("wiki", r#"{"input":"부산"}"#)];
+    check_stream(same, &expected);
+    let nameless_ids = [
+        piece(0, Some(""), Some("wiki"), r#"{"input":"서울"}"#),
+        piece(0, Some(""), Some("wiki"), r#"{"input":"부산"}"#),
+    ];
+    check_stream(nameless_ids, &expected[..2]);
+    let empty = [piece(0, Some("a"), Some("now"), ""), piece(0, Some("b"), Some("where"), "")];
+    check_stream(empty, &[("now", "{}"), ("where", "{}")]);
+}
+
+#[test]
+fn brackets_within_texts_and_texts_without_brackets_end_no_call_too_early_or_too_late() {
+    let named = |arguments: &str| piece(0, None, Some("wiki"), arguments);
+    let pieces =
+        [r#"{"input":"a } \\\""#, r#" } {[","deep":{"a":[1]}"#, r#","b":2}"#, r#"{"input":"둘"}"#].map(named);
+    let first = r#"{"input":"a } \\\" } {[","deep":{"a":[1]},"b":2}"#;
+    check_stream(pieces, &[("wiki", first), ("wiki", r#"{"input":"둘"}"#)]);
+    let no_json = [piece(0, None, Some("wiki"), "서울"), piece(0, None, Some("calc"), "1+1")];
+    check_stream(no_json, &[("wiki", "서울"), ("calc", "1+1")]);
+}
+
+#[test]
+fn index_may_be_missing() {
+    let whole = |id: Option<&str>, (name, arguments): (&str, &str)| {
+        entry(&json!({"id": id, "function": {"name": name, "arguments": arguments}}))
+    };
+    check_stream([whole(Some("a"), TWO[0]), whole(Some("b"), TWO[1])], &TWO);
+    check_stream([whole(None, TWO[0]), whole(None, TWO[1])], &TWO);
+    let more = |arguments: &str| entry(&json!({"function": {"arguments": arguments}}));
+    let pieces = [
+        whole(Some("a"), ("wiki", "")),
+        more(r#"{"input":"서울 \"수"#),
+        more(r#"도\" {"}"#),
+        whole(Some("b"), ("calc", "{")),
+        more(r#""input":"2"}"#),
+    ];
+    check_stream(pieces, &TWO);
+    let together = json!({"tool_calls": [
+        {"function": {"name": "now"}}, {"function": {"name": "now"}},
+        {"function": {"name": "wiki", "arguments": {"input": "서울"}}},
+    ]});
+    check_stream([said(&together)], &[("now", "{}"), ("now", "{}"), ("wiki", r#"{"input":"서울"}"#)]);
+}
+
+#[test]
+fn arguments_may_be_an_object_or_be_told_once_more_as_a_whole() {
+    let object = entry(&json!({"index": 0, "function": {"name": "wiki", "arguments": {"input": "서울"}}}));
+    check_stream([object], &[("wiki", r#"{"input":"서울"}"#)]);
+    let again = [
+        piece(0, Some("a"), Some("wiki"), "{\"input\":"),
+        piece(0, None, None, "\"서울\"}"),
+        piece(0, None, None, "{\"input\":\"서울\"}"),
+    ];
+    check_stream(again, &[("wiki", "{\"input\":\"서울\"}")]);
+}
+
+#[test]
+fn legacy_function_call_may_be_streamed() {
+    let pieces = [
+        said(&json!({"content": null, "function_call": {"name": "wiki", "arguments": ""}})),
+        said(&json!({"function_call": {"arguments": "{\"input\":"}})),
+        said(&json!({"function_call": {"arguments": "\"서울\"}"}})),
+    ];
+    check_stream(pieces, &[("wiki", "{\"input\":\"서울\"}")]);
+}
+
+#[test]
+fn whole_message_in_place_of_a_stream_may_hold_calls() {
+    let message = json!({"content": null, "tool_calls": [
+        {"id": "a", "function": {"name": "wiki", "arguments": "{}"}},
+    ]});
+    let answer = json!({"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]});
+    check_stream([format!("data: {answer}\n\n"), format!("data: {answer}\n\n")], &[("wiki", "{}")]);
+}
+
+#[test]
+fn stream_that_broke_amid_a_call_is_asked_for_again() {
+    let broken = Answer::chunks([piece(0, Some("a"), Some("wiki"), "{\"input\":")]);
+    let good = Answer::chunks([piece(0, Some("a"), Some("wiki"), "{}"), finish("tool_calls")]);
+    let server = Server::answering([broken.clone(), good]);
+    let asker = Asker::of(&server);
+    assert_eq!(asker.stream().1.unwrap().tool_calls, calls(&[("wiki", "{}")]));
+    assert_eq!((server.count(), asker.waits().len()), (2, 1));
+    let server = Server::answering([broken]);
+    unanswered(Asker::of(&server).stream().1, Cause::BadResponse);
+}

@@ -1,0 +1,178 @@
+//! What is sent where tools are offered natively, and where a conversation goes on.
+
+use planwright::contract::{ToolContract, ToolEffect};
+use planwright::machine::FailureClass;
+use planwright::ports::ModelError;
+use planwright::prompt::{Call, Message, ModelRequest};
+use planwright::spec::{RequestFrame, RoleName};
+use planwright_http::StructuredOutput;
+use serde_json::{Value, json};
+
+use super::support::{Answer, Server};
+use super::{Asker, config, failed, frame, request};
+
+fn tools() -> Vec<ToolContract> {
+    let mut weather = ToolContract::text("weather", "날씨를 본다.", ToolEffect::Read);
+    weather.input = json!({
+        "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],
+    });
+    vec![ToolContract::text("wiki", "Searches an encyclopedia.", ToolEffect::Read), weather]
+}
+
+/// A request that offers two tools.
+fn native() -> ModelRequest {
+    request(RequestFrame { role: RoleName::Planner, tools: tools(), native_calls: true, ..frame() })
+}
+
+fn sent(request: &ModelRequest) -> Value {
+    let server = Server::answering([Answer::reply("a")]);
+    Asker::of(&server).ask_with(request).unwrap();
+    server.seen()[0].json()
+}
+
+#[test]
+fn tools_are_offered_with_their_parameters_and_no_form_is_asked_for() {
+    let schema = Some(json!({"type": "object"}));
+    let asked = request(RequestFrame { schema, ..(*native().frame).clone() });
+    for setting in StructuredOutput::ALL {
+        let server = Server::answering([Answer::reply("a")]);
+        Asker::new(config(&server).structured_output(setting)).ask_with(&asked).unwrap();
+        let body = server.seen()[0].json();
+        let [wiki, weather] = &tools()[..] else { unreachable!("there are two") };
+        let expected = json!([
+            {"type": "function", "function": {
+                "name": "wiki", "description": "Searches an encyclopedia.", "parameters": wiki.parameters(),
+            }},
+            {"type": "function", "function": {
+                "name": "weather", "description": "날씨를 본다.", "parameters": weather.input,
+            }},
+        ]);
+        assert_eq!(body["tools"], expected);
+        assert_eq!(body["tool_choice"], "auto");
+        assert_eq!(body.get("response_format"), None);
+        assert_eq!(body["messages"][0]["content"], "Answer.");
+    }
+}
+
+#[test]
+fn tools_of_a_frame_without_native_calls_are_not_offered() {
+    let asked = request(RequestFrame { tools: tools(), ..frame() });
+    let body = sent(&asked);
+    assert_eq!((body.get("tools"), body.get("tool_choice")), (None, None));
+}
+
+#[test]
+fn no_tools_are_offered_as_no_list_and_not_as_an_empty_one() {
+    let asked = request(RequestFrame { native_calls: true, ..frame() });
+    let body = sent(&asked);
+    assert_eq!((body.get("tools"), body.get("tool_choice")), (None, None));
+}
+
+fn call(id: &str, name: &str, arguments: Value) -> Call {
+    Call { id: id.to_owned(), name: name.to_owned(), arguments }
+}
+
+#[test]
+fn conversation_follows_the_payload_in_its_order() {
+    let result = |id: &str, content: &str| Message::Tool {
+        id: id.to_owned(),
+        name: "wiki".to_owned(),
+        content: content.to_owned(),
+    };
+    let conversation = vec![
+        Message::Assistant {
+            text: String::new(),
+            calls: vec![
+                call("call_1", "wiki", json!({"input": "서울의 \"옛\" 이름"})),
+                call("call_2", "weather", json!({"city": "부산"})),
+            ],
+        },
+        result("call_1", r#"{"status":"completed","output":"한양"}"#),
+        result("call_2", r#"{"status":"failed","output":"timeout"}"#),
+        Message::User { content: r#"{"missing_info":"연도"}"#.to_owned() },
+        Message::Assistant {
+            text: "더 찾는다.".to_owned(),
+            calls: vec![call("call_3", "wiki", json!({"input": "한양 천도"}))],
+        },
+        result("call_3", "{}"),
+    ];
+    let body = sent(&ModelRequest { conversation, ..native() });
+    let asked = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+    let expected = json!([
+        {"role": "system", "content": "Answer."},
+        {"role": "user", "content": r#"{"user_question":"왜?"}"#},
+        {"role": "assistant", "content": null, "tool_calls": [
+            asked("call_1", "wiki", r#"{"input":"서울의 \"옛\" 이름"}"#),
+            asked("call_2", "weather", r#"{"city":"부산"}"#),
+        ]},
+        {"role": "tool", "tool_call_id": "call_1", "content": r#"{"status":"completed","output":"한양"}"#},
+        {"role": "tool", "tool_call_id": "call_2", "content": r#"{"status":"failed","output":"timeout"}"#},
+        {"role": "user", "content": r#"{"missing_info":"연도"}"#},
+        {"role": "assistant", "content": "더 찾는다.", "tool_calls": [
+            asked("call_3", "wiki", r#"{"input":"한양 천도"}"#),
+        ]},
+        {"role": "tool", "tool_call_id": "call_3", "content": "{}"},
+    ]);
+    assert_eq!(body["messages"], expected);
+}
+
+#[test]
+fn conversation_in_words_alone_needs_no_native_calls() {
+    let conversation = vec![
+        Message::Assistant { text: "Action: wiki[서울]".to_owned(), calls: Vec::new() },
+        Message::User { content: "Observation: 수도".to_owned() },
+        Message::Assistant { text: String::new(), calls: Vec::new() },
+    ];
+    let body = sent(&ModelRequest { conversation, ..super::plain() });
+    let expected = json!([
+        {"role": "assistant", "content": "Action: wiki[서울]"},
+        {"role": "user", "content": "Observation: 수도"},
+        {"role": "assistant", "content": ""},
+    ]);
+    assert_eq!(body["messages"].as_array().unwrap()[2..], *expected.as_array().unwrap());
+}
+
+/// The server takes no tools: that is its answer, and the request is not put without them.
+#[track_caller]
+fn check_refusal(status: u16, message: &str) {
+    let server = Server::answering([Answer::error(status, message)]);
+    let asker = Asker::of(&server);
+    let told = failed(asker.ask_with(&native()), FailureClass::BadRequest);
+    assert!(told.contains(message), "{told}");
+    assert_eq!((server.count(), asker.waits().len()), (1, 0), "{message}");
+}
+
+#[test]
+fn server_that_refuses_tools_is_believed_and_the_tools_are_not_dropped() {
+    check_refusal(400, "tiny:latest does not support tools");
+    check_refusal(400, "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser");
+    check_refusal(400, "Unrecognized request arguments supplied: tool_choice, tools");
+    check_refusal(422, "body.tools: Extra inputs are not permitted");
+    check_refusal(404, "No endpoints found that support tool use.");
+    check_refusal(500, "tools param requires --jinja flag");
+    check_refusal(501, "function calling is not implemented");
+}
+
+#[test]
+fn failure_of_a_server_that_takes_tools_passes_as_any_other() {
+    let server = Server::answering([Answer::error(500, "Failed to parse input"), Answer::reply("a")]);
+    let asker = Asker::of(&server);
+    assert_eq!(asker.ask_with(&native()).unwrap().text, "a");
+    assert_eq!((server.count(), asker.waits().len()), (2, 1));
+    let server = Server::answering([Answer::error(404, "no such model")]);
+    let outcome = Asker::of(&server).ask_with(&native());
+    assert!(matches!(outcome, Err(ModelError::Unanswered(_))), "{outcome:?}");
+}
+
+#[test]
+fn other_things_that_a_server_does_not_take_still_give_way() {
+    let server = Server::start(|seen, _| match seen.json().get("temperature") {
+        Some(_) => Answer::error(400, "Unsupported value: 'temperature' does not support 0"),
+        None => Answer::reply("a"),
+    });
+    let asked = RequestFrame { temperature: Some(0.0), ..(*native().frame).clone() };
+    Asker::of(&server).ask_with(&request(asked)).unwrap();
+    let seen = server.seen();
+    assert_eq!(seen.len(), 2);
+    assert_eq!(seen[1].json()["tools"], seen[0].json()["tools"]);
+}

@@ -1,0 +1,275 @@
+//! What fails, what it is called, and what is tried again.
+
+use std::time::{Duration, SystemTime};
+
+use planwright::machine::FailureClass;
+use planwright::ports::Cause;
+use planwright::spec::RequestFrame;
+use planwright_http::OpenAiConfig;
+use serde_json::{Value, json};
+
+use super::support::{Answer, DeadPort, Server, completion};
+use super::{Asker, config, failed, request, unanswered, with_schema};
+
+/// The failure lasts: it is tried `tries` times in all and then has this cause and says this.
+#[track_caller]
+fn check_lasting(answer: Answer, cause: Cause, tries: u32, says: &str) {
+    let server = Server::answering([answer]);
+    let asker = Asker::of(&server);
+    let error = unanswered(asker.ask(), cause);
+    assert!(error.message.contains(says), "expected {says:?} in {error}");
+    assert!(error.message.contains("127.0.0.1"), "the server is named: {error}");
+    assert_eq!((server.count() as u32, error.tries, asker.waits().len() as u32), (tries, tries, tries - 1));
+}
+
+#[test]
+fn every_status_class_has_its_cause_and_only_passing_ones_are_tried_again() {
+    for (status, cause, tries) in [
+        (401, Cause::Authentication, 1),
+        (403, Cause::Authentication, 1),
+        (402, Cause::Quota, 1),
+        (404, Cause::NotFound, 1),
+        (405, Cause::NotFound, 1),
+        (408, Cause::Timeout, 6),
+        (429, Cause::RateLimit, 6),
+        (500, Cause::Server, 6),
+        (501, Cause::Server, 1),
+        (502, Cause::Server, 6),
+        (503, Cause::Server, 6),
+        (504, Cause::Server, 6),
+        (529, Cause::Server, 6),
+    ] {
+        check_lasting(Answer::error(status, "그 서버의 말"), cause, tries, "그 서버의 말");
+    }
+}
+
+#[test]
+fn used_up_quota_is_not_waited_for() {
+    let quota = json!({"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}});
+    check_lasting(Answer::json(429, &quota), Cause::Quota, 1, "You exceeded your quota");
+    let kind = json!({"error": {"message": "pay", "type": "insufficient_quota", "code": null}});
+    check_lasting(Answer::json(429, &kind), Cause::Quota, 1, "pay");
+}
+
+#[track_caller]
+fn check_failure(status: u16, body: &Value, class: FailureClass, says: &str) {
+    let server = Server::answering([Answer::json(status, body)]);
+    let message = failed(Asker::of(&server).ask(), class);
+    assert!(message.contains(says), "expected {says:?} in {message:?}");
+    assert_eq!(server.count(), 1, "the same request would get it again");
+}
+
+#[test]
+fn message_is_found_wherever_the_server_puts_it() {
+    let class = FailureClass::BadRequest;
+    check_failure(
+        400,
+        &json!({"error": {"message": "나쁜 요청", "type": "t"}}),
+        class,
+        "나쁜 요청 (status 400)",
+    );
+    check_failure(400, &json!({"error": "as a text"}), class, "as a text");
+    check_failure(422, &json!({"message": "beside a code", "code": 422}), class, "beside a code");
+    check_failure(413, &json!({"detail": "as a detail"}), class, "as a detail");
+    let list = json!({"detail": [{"loc": ["body", "n"], "msg": "too many", "type": "t"}]});
+    check_failure(422, &list, class, "body.n: too many");
+    let routed =
+        json!({"error": {"message": "Provider returned error", "metadata": {"raw": "what it said"}}});
+    check_failure(400, &routed, class, "Provider returned error: what it said");
+    check_failure(400, &json!({"odd": 1}), class, r#"{"odd":1}"#);
+    let server = Server::answering([Answer::body(418, "text/plain", "short and stout")]);
+    assert!(failed(Asker::of(&server).ask(), class).contains("short and stout (status 418)"));
+}
+
+#[test]
+fn too_long_a_context_is_told_from_other_bad_requests() {
+    let class = FailureClass::ContextLength;
+    for message in [
+        "This model's maximum context length is 8192 tokens. However, you requested 9000",
+        "The prompt exceeds the context window",
+        "too many tokens",
+    ] {
+        check_failure(400, &json!({"error": {"message": message}}), class, message);
+    }
+    let code = json!({"error": {"message": "Too long.", "code": "context_length_exceeded"}});
+    check_failure(400, &code, class, "Too long.");
+    let llama = json!({"error": {"code": 400, "message": "it is long", "type": "exceed_context_size_error"}});
+    check_failure(400, &llama, class, "it is long");
+}
+
+#[test]
+fn too_long_a_context_is_not_asked_again_in_another_form() {
+    let message = "maximum context length is 8192 tokens, lower max_completion_tokens or the schema";
+    let server = Server::answering([Answer::error(400, message)]);
+    let asked = with_schema();
+    let frame = RequestFrame { max_tokens: Some(9), ..(*asked.frame).clone() };
+    failed(Asker::of(&server).ask_with(&request(frame)), FailureClass::ContextLength);
+    assert_eq!(server.count(), 1);
+}
+
+#[test]
+fn too_many_tokens_a_minute_is_no_matter_of_the_context() {
+    check_lasting(Answer::error(429, "Too many tokens, please wait"), Cause::RateLimit, 6, "Too many tokens");
+}
+
+#[test]
+fn filtered_prompt_is_told_from_other_bad_requests() {
+    let body = json!({"error": {
+        "message": "triggering content management policy", "code": "content_filter",
+        "innererror": {"code": "ResponsibleAIPolicyViolation"},
+    }});
+    check_failure(400, &body, FailureClass::ContentFilter, "content management policy");
+}
+
+#[test]
+fn passing_failure_is_tried_again_until_it_has_passed() {
+    let broken = Answer::body(200, "application/json", "{\"choices\": [");
+    let hang_up = Answer::raw("");
+    for trouble in [Answer::error(429, "slow"), Answer::error(503, "busy"), broken, hang_up] {
+        let server = Server::answering([trouble, Answer::reply("끝내")]);
+        let asker = Asker::of(&server);
+        assert_eq!(asker.ask().unwrap().text, "끝내");
+        assert_eq!((server.count(), asker.waits().len()), (2, 1));
+    }
+}
+
+#[test]
+fn waits_double_with_jitter_up_to_the_longest() {
+    let server = Server::answering([Answer::error(500, "down")]);
+    let longest = Duration::from_secs(3);
+    let asker = Asker::new(config(&server).max_wait(longest).max_tries(7));
+    unanswered(asker.ask(), Cause::Server);
+    let full = [0.5, 1.0, 2.0, 3.0, 3.0, 3.0].map(Duration::from_secs_f64);
+    let waits = asker.waits();
+    assert_eq!(waits.len(), full.len());
+    for (wait, full) in waits.into_iter().zip(full) {
+        assert!(wait >= full / 2 && wait <= full, "{wait:?} of {full:?}");
+    }
+}
+
+#[test]
+fn number_of_tries_is_a_setting() {
+    for tries in [1, 2, 3] {
+        let server = Server::answering([Answer::error(500, "down")]);
+        let error = unanswered(Asker::new(config(&server).max_tries(tries)).ask(), Cause::Server);
+        assert_eq!((error.tries, server.count() as u32), (tries, tries));
+    }
+    let server = Server::answering([Answer::error(500, "down")]);
+    unanswered(Asker::new(config(&server).max_tries(0)).ask(), Cause::Server);
+    assert_eq!(server.count(), 1);
+}
+
+#[track_caller]
+fn check_wait(name: &str, value: String, expected: impl Fn(Duration) -> bool) {
+    let limited = Answer::error(429, "slow down").header(name, value.clone());
+    let server = Server::answering([limited, Answer::reply("a")]);
+    let asker = Asker::of(&server);
+    asker.ask().unwrap();
+    let waits = asker.waits();
+    assert!(waits.len() == 1 && expected(waits[0]), "{name}: {value} gave {waits:?}");
+}
+
+#[test]
+fn rate_limited_request_is_tried_again_after_the_delay_the_server_asks_for() {
+    let exactly = |millis| move |wait| wait == Duration::from_millis(millis);
+    check_wait("retry-after", "7".to_owned(), exactly(7_000));
+    check_wait("retry-after", "0.25".to_owned(), exactly(250));
+    check_wait("retry-after-ms", "1500".to_owned(), exactly(1_500));
+    let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(15));
+    check_wait("retry-after", date, |wait| wait > Duration::from_secs(5) && wait <= Duration::from_secs(15));
+    // What is no delay leaves the client's own.
+    let own = |wait| wait <= Duration::from_millis(500) && wait > Duration::ZERO;
+    for value in ["0", "soon", "-3", "NaN", "inf", "Wed, 21 Oct 2015 07:28:00 GMT"] {
+        check_wait("retry-after", value.to_owned(), own);
+    }
+}
+
+#[test]
+fn server_that_asks_for_too_long_a_wait_is_not_tried_again() {
+    for (value, seconds) in [("120", Some(120)), ("99999999999999999999999999", None)] {
+        let server = Server::answering([Answer::error(429, "later").header("retry-after", value)]);
+        let asker = Asker::of(&server);
+        let error = unanswered(asker.ask(), Cause::RateLimit);
+        let expected = seconds.map_or(Duration::MAX, Duration::from_secs);
+        assert_eq!(error.retry_after, Some(expected));
+        assert_eq!((server.count(), asker.waits().len()), (1, 0));
+        assert!(error.to_string().contains("the server asks to wait"), "{error}");
+    }
+}
+
+#[test]
+fn body_that_is_no_completion_gets_one_more_try() {
+    let kind = Cause::BadResponse;
+    let html = Answer::body(200, "text/html", "<!doctype html><title>한국어</title>");
+    check_lasting(html, kind, 2, "found \"<!doctype html>");
+    check_lasting(Answer::body(200, "application/json", ""), kind, 2, "found an empty body");
+    check_lasting(
+        Answer::body(200, "application/json", "{\"choices\": [{"),
+        kind,
+        2,
+        "is the base URL right?",
+    );
+    check_lasting(Answer::json(200, &json!({"choices": []})), kind, 2, "expected a chat completion");
+    check_lasting(Answer::json(200, &json!([1, 2])), kind, 2, "[1,2]");
+    check_lasting(Answer::body(200, "application/json", b"{\"a\": \"\xFF\"}"), kind, 2, "expected a chat");
+    check_lasting(Answer::raw("SSH-2.0-OpenSSH_9.6\r\n"), kind, 2, "");
+}
+
+#[test]
+fn connection_closed_mid_reply_is_a_connection_failure() {
+    let text = completion("반쯤").to_string();
+    let half = &text.as_bytes()[..text.len() / 2];
+    let mut cut = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", text.len()).into_bytes();
+    cut.extend_from_slice(half);
+    check_lasting(Answer::raw(cut), Cause::Connection, 6, "");
+    check_lasting(Answer::raw(""), Cause::Connection, 6, "");
+}
+
+#[test]
+fn dead_port_is_a_connection_failure() {
+    let port = DeadPort::new();
+    let address = format!("http://127.0.0.1:{}/v1", port.number());
+    let asker = Asker::new(OpenAiConfig::new(&address, "m"));
+    let error = unanswered(asker.ask(), Cause::Connection);
+    assert!(error.message.starts_with(&format!("{address}: ")), "{error}");
+    assert_eq!((error.tries, asker.waits().len()), (6, 5));
+}
+
+const SHORT: Duration = Duration::from_millis(300);
+
+/// Each of two tries runs into the time-out.
+#[track_caller]
+fn check_timeout(answer: Answer) {
+    let server = Server::answering([answer]);
+    let asker = Asker::new(config(&server).call_timeout(SHORT).max_tries(2));
+    let error = unanswered(asker.ask(), Cause::Timeout);
+    assert!(error.message.contains("no whole answer within 300ms"), "{error}");
+    assert_eq!((error.tries, server.count()), (2, 2));
+}
+
+#[test]
+fn whole_call_is_bounded_in_time_wherever_it_hangs() {
+    check_timeout(Answer::silence());
+    check_timeout(Answer::raw("HTTP/1.1 200 OK\r\ncontent-le").hanging());
+    check_timeout(Answer::raw("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{\"cho").hanging());
+    // A server that always has a little more to say gets no more time for it.
+    check_timeout(Answer::chunks([" "; 600]).trickling(SHORT / 6));
+}
+
+#[test]
+fn call_that_hung_once_is_tried_again() {
+    let server = Server::answering([Answer::silence(), Answer::reply("이제")]);
+    let asker = Asker::new(config(&server).call_timeout(Duration::from_secs(1)));
+    assert_eq!(asker.ask().unwrap().text, "이제");
+    assert_eq!(server.count(), 2);
+}
+
+#[test]
+fn connecting_is_bounded_in_time() {
+    // A listener that accepts and never greets: the TLS handshake is part of connecting.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("https://127.0.0.1:{}/v1", listener.local_addr().unwrap().port());
+    let asker = Asker::new(OpenAiConfig::new(address, "m").connect_timeout(SHORT).max_tries(1));
+    let error = unanswered(asker.ask(), Cause::Timeout);
+    assert!(error.message.contains("no connection within 300ms"), "{error}");
+}

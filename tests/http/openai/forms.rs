@@ -1,0 +1,261 @@
+//! How a reply's form is asked for, and what a server was found not to take.
+
+use planwright::machine::FailureClass;
+use planwright::ports::Model;
+use planwright::prompt::ModelRequest;
+use planwright::spec::RequestFrame;
+use planwright_http::{OpenAi, OpenAiConfig, StructuredOutput};
+use serde_json::{Value, json};
+
+use super::support::{Answer, Seen, Server};
+use super::{Asker, config, failed, frame, plain, request, with_schema};
+
+/// The way in which a request asks for its form.
+fn form(seen: &Seen) -> String {
+    let body = seen.json();
+    let kind = body["response_format"]["type"].as_str().unwrap_or("none");
+    let system = body["messages"][0]["content"].as_str().unwrap().to_owned();
+    let told = system.starts_with("Answer.\n\n") && system.contains(r#""required":["ok"]"#);
+    if told { format!("{kind}+prompt") } else { kind.to_owned() }
+}
+
+fn forms(server: &Server) -> Vec<String> {
+    server.seen().iter().map(form).collect()
+}
+
+/// A server that refuses these kinds of `response_format` with this answer.
+fn refusing(kinds: &'static [&'static str], answer: Answer) -> Server {
+    Server::start(move |seen, _| {
+        let kind = form(seen);
+        let refused = kinds.iter().any(|refused| kind.starts_with(refused));
+        if refused { answer.clone() } else { Answer::reply(r#"{"ok": true}"#) }
+    })
+}
+
+#[test]
+fn schema_is_asked_for_strictly_at_first() {
+    let server = refusing(&[], Answer::error(400, ""));
+    Asker::of(&server).ask_with(&with_schema()).unwrap();
+    let expected = json!({"type": "json_schema", "json_schema": {
+        "name": "validator", "strict": true, "schema": with_schema().frame.schema,
+    }});
+    let body = server.seen()[0].json();
+    assert_eq!(body["response_format"], expected);
+    assert_eq!(body["messages"][0]["content"], "Answer.");
+}
+
+#[test]
+fn request_for_plain_text_names_no_form() {
+    let server = refusing(&[], Answer::error(400, ""));
+    let asker = Asker::new(config(&server).structured_output(StructuredOutput::Prompt));
+    asker.ask_with(&plain()).unwrap();
+    let body = server.seen()[0].json();
+    assert_eq!(body.get("response_format"), None);
+    assert_eq!(body["messages"][0]["content"], "Answer.");
+}
+
+/// The refusal is understood: the next form is asked for, and at once the next time.
+#[track_caller]
+fn check_gives_way(status: u16, message: &str) {
+    let server = refusing(&["json_schema"], Answer::error(status, message));
+    let asker = Asker::of(&server);
+    assert_eq!(asker.ask_with(&with_schema()).unwrap().text, r#"{"ok": true}"#);
+    asker.ask_with(&with_schema()).unwrap();
+    assert_eq!(forms(&server), ["json_schema", "json_object+prompt", "json_object+prompt"], "{message}");
+    assert!(asker.waits().is_empty(), "a refusal is no failure to wait for");
+}
+
+#[test]
+fn refused_schema_gives_way_to_json_object() {
+    check_gives_way(400, "This response_format type is unavailable now");
+    check_gives_way(400, "Invalid parameter: 'json_schema' is not supported with this model");
+    check_gives_way(400, "Failed to parse grammar");
+    check_gives_way(422, "body.response_format: Extra inputs are not permitted");
+    check_gives_way(404, "No endpoints found that can handle the requested parameters.");
+    check_gives_way(500, "Cannot use both json_schema and grammar");
+    check_gives_way(501, "not implemented");
+    check_gives_way(400, "");
+}
+
+#[test]
+fn refused_json_object_gives_way_to_the_prompt_alone_and_that_is_remembered() {
+    let refusal = Answer::error(400, "'response_format.type' must be 'text'");
+    let server = refusing(&["json_schema", "json_object"], refusal);
+    let asker = Asker::of(&server);
+    asker.ask_with(&with_schema()).unwrap();
+    assert_eq!(forms(&server), ["json_schema", "json_object+prompt", "none+prompt"]);
+    for _ in 0..3 {
+        asker.ask_with(&with_schema()).unwrap();
+    }
+    assert_eq!(forms(&server)[3..], ["none+prompt", "none+prompt", "none+prompt"]);
+}
+
+#[test]
+fn what_one_model_refuses_is_still_asked_of_another() {
+    let server = Server::start(|seen, _| match (seen.json()["model"].as_str(), form(seen).as_str()) {
+        (Some("small"), "json_schema") => Answer::error(400, "no response_format here"),
+        _ => Answer::reply("{}"),
+    });
+    let of = |model: &str| {
+        let asked = with_schema();
+        let frame = RequestFrame { model: Some(model.to_owned()), ..(*asked.frame).clone() };
+        ModelRequest { frame: frame.into(), ..asked }
+    };
+    let asker = Asker::of(&server);
+    for model in ["small", "large", "small"] {
+        asker.ask_with(&of(model)).unwrap();
+    }
+    assert_eq!(forms(&server), ["json_schema", "json_object+prompt", "json_schema", "json_object+prompt"]);
+}
+
+#[test]
+fn refusal_that_no_form_mends_is_told_and_nothing_is_learnt_from_it() {
+    let server = Server::answering([Answer::error(400, "images are not supported")]);
+    let asker = Asker::of(&server);
+    for _ in 0..2 {
+        let message = failed(asker.ask_with(&with_schema()), FailureClass::BadRequest);
+        assert!(message.contains("images are not supported"));
+    }
+    let once = ["json_schema", "json_object+prompt", "none+prompt"];
+    assert_eq!(forms(&server), [once, once].concat());
+}
+
+#[test]
+fn failure_that_is_not_about_the_form_does_not_change_it() {
+    for (status, message) in [(400, "n must be 1"), (404, "The model `m` does not exist"), (401, "schema")] {
+        let server = Server::answering([Answer::error(status, message)]);
+        Asker::of(&server).ask_with(&with_schema()).unwrap_err();
+        assert_eq!(forms(&server), ["json_schema"], "{message}");
+    }
+}
+
+#[test]
+fn form_may_be_fixed_and_then_never_gives_way() {
+    for (setting, expected) in [
+        (StructuredOutput::JsonSchema, "json_schema"),
+        (StructuredOutput::JsonObject, "json_object+prompt"),
+        (StructuredOutput::Prompt, "none+prompt"),
+    ] {
+        let server = Server::answering([Answer::error(400, "response_format is not supported")]);
+        let asker = Asker::new(config(&server).structured_output(setting));
+        failed(asker.ask_with(&with_schema()), FailureClass::BadRequest);
+        assert_eq!(forms(&server), [expected]);
+    }
+}
+
+#[test]
+fn form_may_be_fixed_for_one_model() {
+    let server = Server::answering([Answer::reply("{}")]);
+    let own = |config: OpenAiConfig| config.structured_output_of("m", StructuredOutput::Prompt);
+    Asker::new(own(config(&server))).ask_with(&with_schema()).unwrap();
+    assert_eq!(forms(&server), ["none+prompt"]);
+}
+
+#[test]
+fn setting_is_written_as_it_is_read() {
+    for setting in StructuredOutput::ALL {
+        assert_eq!(setting.as_str().parse(), Ok(setting));
+        assert_eq!(serde_json::to_value(setting).unwrap(), json!(setting.as_str()));
+    }
+    let error = "strict".parse::<StructuredOutput>().unwrap_err();
+    assert_eq!(error, "expected one of auto, json_schema, json_object, prompt, found \"strict\"");
+}
+
+fn sampled() -> ModelRequest {
+    request(RequestFrame { temperature: Some(0.2), max_tokens: Some(9), ..frame() })
+}
+
+/// The keys of each request, of those that a server may refuse.
+fn keys(server: &Server) -> Vec<Vec<String>> {
+    let known = ["temperature", "max_tokens", "max_completion_tokens", "stream_options"];
+    let of = |seen: &Seen| {
+        let body: Value = seen.json();
+        known.into_iter().filter(|key| body.get(*key).is_some()).map(str::to_owned).collect()
+    };
+    server.seen().iter().map(of).collect()
+}
+
+#[test]
+fn refused_max_tokens_gives_way_to_max_completion_tokens() {
+    let refusal = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+    let server = Server::start(move |seen, _| match seen.json().get("max_tokens") {
+        Some(_) => Answer::error(400, refusal),
+        None => Answer::reply("a"),
+    });
+    let asker = Asker::of(&server);
+    asker.ask_with(&sampled()).unwrap();
+    asker.ask_with(&sampled()).unwrap();
+    let old = vec!["temperature".to_owned(), "max_tokens".to_owned()];
+    let new = vec!["temperature".to_owned(), "max_completion_tokens".to_owned()];
+    assert_eq!(keys(&server), [old, new.clone(), new]);
+    assert_eq!(server.seen()[2].json()["max_completion_tokens"], 9);
+}
+
+#[test]
+fn refused_temperature_is_left_out() {
+    let refusal = json!({"error": {
+        "message": "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",
+        "param": "temperature", "code": "unsupported_value",
+    }});
+    let server = Server::start(move |seen, _| match seen.json().get("temperature") {
+        Some(_) => Answer::json(400, &refusal),
+        None => Answer::reply("a"),
+    });
+    let asker = Asker::of(&server);
+    asker.ask_with(&sampled()).unwrap();
+    asker.ask_with(&sampled()).unwrap();
+    let new = vec!["max_tokens".to_owned()];
+    assert_eq!(keys(&server)[1..], [new.clone(), new]);
+}
+
+#[test]
+fn temperature_out_of_range_is_a_bad_request() {
+    let message =
+        "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 99.0 instead.";
+    let server = Server::answering([Answer::error(400, message)]);
+    failed(Asker::of(&server).ask_with(&sampled()), FailureClass::BadRequest);
+    assert_eq!(server.count(), 1);
+}
+
+#[test]
+fn refused_stream_options_are_left_out() {
+    let server = Server::start(|seen, _| match seen.json().get("stream_options") {
+        Some(_) => Answer::error(400, "Unrecognized request argument supplied: stream_options"),
+        None => Answer::reply("a"),
+    });
+    let asker = Asker::of(&server);
+    asker.stream().1.unwrap();
+    asker.stream().1.unwrap();
+    assert_eq!(keys(&server), [vec!["stream_options".to_owned()], vec![], vec![]]);
+}
+
+#[test]
+fn several_refusals_in_a_row_are_all_learnt() {
+    let server = Server::start(|seen, _| {
+        let body = seen.json();
+        match () {
+            () if body.get("max_tokens").is_some() => Answer::error(400, "use max_completion_tokens"),
+            () if body.get("temperature").is_some() => Answer::error(400, "temperature is unsupported"),
+            () if body.get("response_format").is_some() => Answer::error(400, "no response_format"),
+            () => Answer::reply("{}"),
+        }
+    });
+    let schema = with_schema().frame.schema.clone();
+    let asked = request(RequestFrame { temperature: Some(0.0), max_tokens: Some(9), schema, ..frame() });
+    let client = OpenAi::new(config(&server)).unwrap();
+    client.ask(&asked, None).unwrap();
+    assert_eq!(server.count(), 5);
+    client.ask(&asked, None).unwrap();
+    assert_eq!(server.count(), 6);
+}
+
+#[test]
+fn text_that_the_server_found_unfit_is_for_the_contract_to_judge() {
+    let body = json!({"error": {
+        "message": "Failed to validate JSON. See 'failed_generation' for more details.",
+        "type": "invalid_request_error", "code": "json_validate_failed", "failed_generation": "{\"ok\": 1}",
+    }});
+    let server = Server::answering([Answer::json(400, &body)]);
+    assert_eq!(Asker::of(&server).ask_with(&with_schema()).unwrap().text, "{\"ok\": 1}");
+    assert_eq!(server.count(), 1);
+}

@@ -1,0 +1,119 @@
+//! The OpenAI-compatible client against real servers on loopback.
+
+use crate::support;
+
+mod calls;
+mod conversation;
+mod failures;
+mod forms;
+mod recorded;
+mod requests;
+mod secrets;
+mod streams;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use planwright::machine::{FailureClass, ModelReply};
+use planwright::ports::{Cause, Model, ModelError, Unanswered};
+use planwright::prompt::ModelRequest;
+use planwright::spec::{Digest, RequestFrame, RoleName};
+use planwright_http::{OpenAi, OpenAiConfig};
+use serde_json::json;
+
+use support::Server;
+
+/// A client whose waits are counted and not waited.
+struct Asker {
+    client: OpenAi,
+    waits: Arc<Mutex<Vec<Duration>>>,
+}
+
+impl Asker {
+    fn new(config: OpenAiConfig) -> Self {
+        let waits: Arc<Mutex<Vec<Duration>>> = Arc::default();
+        let kept = waits.clone();
+        let client = OpenAi::new(config).expect("the settings are sound");
+        let client = client.with_sleep(move |wait| kept.lock().unwrap().push(wait));
+        Asker { client, waits }
+    }
+
+    fn of(server: &Server) -> Self {
+        Asker::new(config(server))
+    }
+
+    fn ask(&self) -> Result<ModelReply, ModelError> {
+        self.client.ask(&plain(), None)
+    }
+
+    fn ask_with(&self, request: &ModelRequest) -> Result<ModelReply, ModelError> {
+        self.client.ask(request, None)
+    }
+
+    /// Asks for a stream. Returns its pieces beside the outcome.
+    fn stream(&self) -> (Vec<String>, Result<ModelReply, ModelError>) {
+        let mut pieces = Vec::new();
+        let outcome = self.client.ask(&plain(), Some(&mut |piece: &str| pieces.push(piece.to_owned())));
+        (pieces, outcome)
+    }
+
+    fn waits(&self) -> Vec<Duration> {
+        self.waits.lock().unwrap().clone()
+    }
+}
+
+fn config(server: &Server) -> OpenAiConfig {
+    OpenAiConfig::new(server.url(), "m")
+}
+
+fn frame() -> RequestFrame {
+    RequestFrame {
+        role: RoleName::Writer,
+        agent: None,
+        model: None,
+        system: "Answer.".to_owned(),
+        tools: Vec::new(),
+        native_calls: false,
+        schema: None,
+        temperature: None,
+        max_tokens: None,
+        digest: Digest::of([]),
+    }
+}
+
+fn request(frame: RequestFrame) -> ModelRequest {
+    let payload = r#"{"user_question":"왜?"}"#.to_owned();
+    ModelRequest { frame: Arc::new(frame), payload, conversation: Vec::new() }
+}
+
+/// A request for plain text.
+fn plain() -> ModelRequest {
+    request(frame())
+}
+
+/// A request for a verdict.
+fn with_schema() -> ModelRequest {
+    let schema = json!({
+        "type": "object",
+        "properties": {"ok": {"type": "boolean"}},
+        "required": ["ok"],
+        "additionalProperties": false,
+    });
+    request(RequestFrame { role: RoleName::Validator, schema: Some(schema), ..frame() })
+}
+
+#[track_caller]
+fn unanswered(outcome: Result<ModelReply, ModelError>, cause: Cause) -> Unanswered {
+    match outcome {
+        Err(ModelError::Unanswered(error)) if error.cause == cause => error,
+        other => panic!("expected no answer because of {cause}, found {other:?}"),
+    }
+}
+
+#[track_caller]
+fn failed(outcome: Result<ModelReply, ModelError>, class: FailureClass) -> String {
+    match outcome {
+        Err(ModelError::Failed(failure)) if failure.class == class => failure.message,
+        other => panic!("expected a failure of class {class}, found {other:?}"),
+    }
+}

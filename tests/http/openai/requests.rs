@@ -1,0 +1,260 @@
+//! What is sent, and how answers are read.
+
+use planwright::machine::{FailureClass, ModelReply, Usage};
+use planwright::ports::{Cause, Model, Secret};
+use planwright::spec::RequestFrame;
+use planwright_http::{OpenAi, OpenAiConfig};
+use serde_json::{Value, json};
+
+use super::support::{Answer, Server, completion};
+use super::{Asker, config, failed, frame, plain, request, unanswered};
+
+#[test]
+fn request_holds_instructions_payload_and_settings() {
+    let server = Server::answering([Answer::reply("그래서.")]);
+    let asked = request(RequestFrame {
+        model: Some("bigger".to_owned()),
+        temperature: Some(0.0),
+        max_tokens: Some(64),
+        ..frame()
+    });
+    let asker = Asker::new(config(&server).api_key(Secret::new("sk-test-1234")));
+    let reply = asker.ask_with(&asked).unwrap();
+    assert_eq!(reply.text, "그래서.");
+
+    let seen = &server.seen()[0];
+    assert_eq!(seen.target, "/v1/chat/completions");
+    assert_eq!(seen.header("authorization"), Some("Bearer sk-test-1234"));
+    assert_eq!(seen.header("content-type"), Some("application/json"));
+    let expected = json!({
+        "model": "bigger",
+        "messages": [
+            {"role": "system", "content": "Answer."},
+            {"role": "user", "content": r#"{"user_question":"왜?"}"#},
+        ],
+        "temperature": 0.0,
+        "max_tokens": 64,
+        "stream": false,
+    });
+    assert_eq!(seen.json(), expected);
+}
+
+#[test]
+fn without_a_key_there_is_no_authorization_header() {
+    let server = Server::answering([Answer::reply("a")]);
+    Asker::of(&server).ask().unwrap();
+    Asker::new(config(&server).api_key(Secret::new(""))).ask().unwrap();
+    assert_eq!(server.count(), 2);
+    assert!(server.seen().iter().all(|seen| seen.header("authorization").is_none()));
+}
+
+#[test]
+fn base_url_may_end_in_a_slash_or_in_the_endpoint_and_may_hold_a_query() {
+    let server = Server::answering([Answer::reply("a")]);
+    let host = format!("http://127.0.0.1:{}", server.port());
+    for (base, target) in [
+        ("/v1", "/v1/chat/completions"),
+        ("/v1/", "/v1/chat/completions"),
+        ("", "/chat/completions"),
+        ("/", "/chat/completions"),
+        ("/v1/chat/completions", "/v1/chat/completions"),
+        ("/openai/v1/?api-version=1", "/openai/v1/chat/completions?api-version=1"),
+    ] {
+        Asker::new(OpenAiConfig::new(format!("{host}{base}"), "m")).ask().unwrap();
+        assert_eq!(server.seen().last().unwrap().target, target);
+    }
+}
+
+#[test]
+fn address_that_is_no_url_is_refused_with_an_example() {
+    for base in ["", " ", "localhost", "localhost:8080/v1", "ftp://host/v1", "http://", "http:///v1", "한국"]
+    {
+        let outcome = OpenAi::new(OpenAiConfig::new(base, "m"));
+        let error = unanswered(outcome.map(|_| ModelReply::default()), Cause::NotFound);
+        assert!(error.message.contains("\"http://localhost:8080/v1\""), "{base:?}: {error}");
+    }
+}
+
+#[test]
+fn name_is_the_configured_model() {
+    let client = OpenAi::new(OpenAiConfig::new("http://localhost/v1", "qwen3")).unwrap();
+    assert_eq!(client.name(), "qwen3");
+    assert!(client.secrets().is_empty());
+}
+
+#[test]
+fn reply_carries_the_name_that_was_asked_and_not_the_one_that_answered() {
+    let mut answer = completion("a");
+    answer["model"] = json!("m-2025-01-01");
+    let server = Server::answering([Answer::json(200, &answer)]);
+    let asker = Asker::of(&server);
+    assert_eq!(asker.ask().unwrap().model, "m");
+    let named = request(RequestFrame { model: Some("bigger".to_owned()), ..frame() });
+    assert_eq!(asker.ask_with(&named).unwrap().model, "bigger");
+}
+
+#[track_caller]
+fn check_usage(usage: Value, expected: (u64, u64, u64)) {
+    let mut answer = completion("a");
+    answer["usage"] = usage;
+    let server = Server::answering([Answer::json(200, &answer)]);
+    let (input_tokens, output_tokens, cached_tokens) = expected;
+    let expected = Usage { input_tokens, output_tokens, cached_tokens };
+    assert_eq!(Asker::of(&server).ask().unwrap().usage, expected);
+}
+
+#[test]
+fn usage_is_read_in_the_forms_that_servers_use() {
+    check_usage(json!({"prompt_tokens": 7, "completion_tokens": 3}), (7, 3, 0));
+    let openai = json!({
+        "prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 5}
+    });
+    check_usage(openai, (7, 3, 5));
+    check_usage(json!({"prompt_tokens": 7, "completion_tokens": 3, "prompt_cache_hit_tokens": 4}), (7, 3, 4));
+    check_usage(json!({"prompt_tokens": 7.0, "completion_tokens": null}), (7, 0, 0));
+    check_usage(json!({"prompt_tokens": -1, "completion_tokens": "many"}), (0, 0, 0));
+    check_usage(json!(null), (0, 0, 0));
+}
+
+#[track_caller]
+fn ask_for(message: Value, finish: Value) -> Result<ModelReply, planwright::ports::ModelError> {
+    let answer = json!({"choices": [{"index": 0, "finish_reason": finish, "message": message}]});
+    let server = Server::answering([Answer::json(200, &answer)]);
+    let outcome = Asker::of(&server).ask();
+    assert_eq!(server.count(), 1, "an answer is an answer");
+    outcome
+}
+
+#[test]
+fn content_may_be_null_a_text_or_a_list_of_parts() {
+    let parts = json!([
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        {"type": "text", "text": "둘"},
+        {"type": "text", "text": "셋"},
+    ]);
+    for (content, text) in
+        [(json!("하나"), "하나"), (json!(null), ""), (json!(""), ""), (json!([]), ""), (parts, "둘셋")]
+    {
+        assert_eq!(ask_for(json!({"content": content}), json!("stop")).unwrap().text, text);
+    }
+    assert_eq!(ask_for(json!({}), json!("stop")).unwrap().text, "");
+}
+
+#[test]
+fn reasoning_and_tool_calls_are_not_the_text() {
+    let message = json!({
+        "content": "42", "reasoning_content": "six times seven", "reasoning": "seven times six",
+        "refusal": null, "tool_calls": null,
+    });
+    assert_eq!(ask_for(message, json!("stop")).unwrap().text, "42");
+    let call = json!({"content": null, "tool_calls": [{"type": "function", "function": {"name": "f"}}]});
+    assert_eq!(ask_for(call, json!("tool_calls")).unwrap().text, "");
+}
+
+#[test]
+fn any_finish_that_is_not_a_failure_is_a_reply() {
+    for finish in [json!("stop"), json!("eos"), json!("end_turn"), json!("STOP"), json!(null), json!("")] {
+        assert_eq!(ask_for(json!({"content": "a"}), finish).unwrap().text, "a");
+    }
+}
+
+#[test]
+fn cut_filtered_and_refused_replies_reach_the_machine_as_failures() {
+    let cut = json!({"content": "{\"goal\": \"ab"});
+    failed(ask_for(cut.clone(), json!("length")), FailureClass::Length);
+    failed(ask_for(cut.clone(), json!("max_tokens")), FailureClass::Length);
+    failed(ask_for(cut, json!("content_filter")), FailureClass::ContentFilter);
+    let refusal = json!({"content": null, "refusal": "I can't help with that."});
+    let message = failed(ask_for(refusal, json!("stop")), FailureClass::Refusal);
+    assert_eq!(message, "I can't help with that.");
+    let part = json!({"content": [{"type": "refusal", "refusal": "No."}]});
+    assert_eq!(failed(ask_for(part, json!("stop")), FailureClass::Refusal), "No.");
+}
+
+#[test]
+fn first_choice_is_the_answer_wherever_it_stands() {
+    let choice = |index: u32, text: &str| json!({"index": index, "message": {"content": text}});
+    let answer = json!({"choices": [choice(1, "b"), choice(0, "a")]});
+    let server = Server::answering([Answer::json(200, &answer)]);
+    assert_eq!(Asker::of(&server).ask().unwrap().text, "a");
+}
+
+#[test]
+fn response_over_the_limit_is_not_read() {
+    let server = Server::answering([Answer::reply(&"가".repeat(10_000))]);
+    let asker = Asker::new(config(&server).max_response_bytes(10_000));
+    failed(asker.ask(), FailureClass::TooLarge);
+    assert_eq!(server.count(), 1);
+
+    let exact = completion("abc").to_string();
+    let server = Server::answering([Answer::reply("abc")]);
+    let asker = Asker::new(config(&server).max_response_bytes(exact.len()));
+    assert_eq!(asker.ask().unwrap().text, "abc");
+    let asker = Asker::new(config(&server).max_response_bytes(exact.len() - 1));
+    failed(asker.ask(), FailureClass::TooLarge);
+}
+
+fn gzip(text: &str) -> Answer {
+    use std::io::Write;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(text.as_bytes()).unwrap();
+    Answer::body(200, "application/json", encoder.finish().unwrap()).header("content-encoding", "gzip")
+}
+
+#[test]
+fn limit_counts_what_a_response_unpacks_to() {
+    let small = completion("작은 답").to_string();
+    let large = completion(&"a".repeat(5_000_000)).to_string();
+    let server = Server::answering([gzip(&small), gzip(&large)]);
+    let asker = Asker::new(config(&server).max_response_bytes(100_000));
+    assert_eq!(asker.ask().unwrap().text, "작은 답");
+    failed(asker.ask(), FailureClass::TooLarge);
+}
+
+#[test]
+fn redirect_is_named_and_not_followed() {
+    let elsewhere = Server::answering([Answer::reply("stolen")]);
+    for status in [301, 302, 303, 307, 308] {
+        let place = format!("http://user:pass@127.0.0.1:{}/v1?token=abc", elsewhere.port());
+        let server = Server::answering([Answer::body(status, "text/plain", "").header("location", place)]);
+        let asker = Asker::new(config(&server).api_key(Secret::new("sk-test-1234")));
+        let error = unanswered(asker.ask(), Cause::BadResponse);
+        let shown = format!("redirect to http://127.0.0.1:{}/v1;", elsewhere.port());
+        assert!(error.message.contains(&shown), "{error}");
+        assert_eq!((server.count(), error.tries), (1, 1));
+    }
+    assert_eq!(elsewhere.count(), 0);
+}
+
+#[test]
+fn error_under_status_200_is_an_error() {
+    let answer = json!({"error": {"message": "Provider returned error", "code": 429}, "user_id": "u"});
+    let server = Server::answering([Answer::json(200, &answer), Answer::reply("a")]);
+    let asker = Asker::of(&server);
+    assert_eq!(asker.ask().unwrap().text, "a");
+    assert_eq!((server.count(), asker.waits().len()), (2, 1));
+
+    let filtered = json!({"error": {"message": "filtered", "code": "content_filter", "status": 400}});
+    let server = Server::answering([Answer::json(200, &filtered)]);
+    failed(Asker::of(&server).ask(), FailureClass::ContentFilter);
+}
+
+#[test]
+fn one_client_serves_many_threads() {
+    let server = Server::start(|seen, _| {
+        let question = seen.json()["messages"][1]["content"].as_str().unwrap().to_owned();
+        Answer::reply(&question)
+    });
+    let asker = Asker::of(&server);
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let client = &asker.client;
+            scope.spawn(move || {
+                let mut asked = plain();
+                asked.payload = format!("질문 {number}");
+                assert_eq!(client.ask(&asked, None).unwrap().text, asked.payload);
+            });
+        }
+    });
+    assert_eq!(server.count(), 8);
+}

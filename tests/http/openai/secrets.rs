@@ -1,0 +1,103 @@
+//! A key goes into one header and nowhere else.
+
+use planwright::machine::ModelReply;
+use planwright::ports::{Cause, Model, Secret};
+use planwright_http::{OpenAi, OpenAiConfig};
+use serde_json::json;
+
+use super::support::{Answer, DeadPort, Server, event};
+use super::{Asker, config, plain, unanswered};
+
+const KEY: &str = "sk-live-\"0123456789abcdef";
+
+/// Every text of an outcome that people or files may get to see.
+fn texts(asker: &Asker, streams: bool) -> String {
+    let mut ignore = |_: &str| {};
+    let outcome = asker.client.ask(&plain(), streams.then_some(&mut ignore));
+    let error = outcome.expect_err("every answer here is an error");
+    format!("{error}\n{error:?}\n{:?}", asker.client)
+}
+
+#[track_caller]
+fn check_hidden(answer: Answer, streams: bool) {
+    let server = Server::answering([answer]);
+    let asker = Asker::new(config(&server).api_key(Secret::new(KEY)));
+    let texts = texts(&asker, streams);
+    for part in ["sk-live", "0123456789", "abcdef"] {
+        assert!(!texts.contains(part), "{part} in {texts}");
+    }
+    assert_eq!(server.seen()[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+}
+
+#[test]
+fn echoed_key_is_taken_out_of_every_error() {
+    for status in [400, 401, 404, 429, 500] {
+        check_hidden(Answer::error(status, &format!("no such key: {KEY}")), false);
+        check_hidden(Answer::body(status, "text/plain", format!("got Bearer {KEY}")), false);
+        check_hidden(Answer::json(status, &json!({"odd": {"headers": [KEY]}})), false);
+    }
+    check_hidden(Answer::json(200, &json!({"error": {"message": KEY, "code": "c"}})), false);
+    check_hidden(Answer::json(200, &json!({"echo": {"authorization": KEY}})), false);
+    check_hidden(Answer::body(307, "text/plain", "").header("location", format!("/{KEY}/v1")), false);
+    let refusal = json!({"choices": [{"message": {"refusal": format!("Not with {KEY}.")}}]});
+    check_hidden(Answer::json(200, &refusal), false);
+    check_hidden(Answer::chunks([format!("data: {}\n\n", json!({"error": {"message": KEY}}))]), true);
+    check_hidden(Answer::chunks([event("가"), format!("data: {}\n\n", json!({"error": KEY}))]), true);
+}
+
+#[test]
+fn key_is_taken_out_before_a_message_is_cut_off() {
+    // The cut falls amid the key for some of these lengths.
+    for padding in (80..125).chain(970..1005) {
+        let text = format!("{}{KEY}", "가".repeat(padding));
+        check_hidden(Answer::body(200, "text/html", text.clone()), false);
+        check_hidden(Answer::body(400, "text/plain", text), false);
+    }
+}
+
+#[test]
+fn piece_of_a_key_at_which_a_message_broke_off_is_taken_out() {
+    for length in 4..KEY.len() {
+        for status in [200, 400] {
+            let piece = &KEY[..length];
+            let told = format!("HTTP/1.1 {status} Told\r\ncontent-type: text/plain\r\n\r\nnot you, {piece}");
+            let server = Server::answering([Answer::raw(told)]);
+            let asker = Asker::new(config(&server).api_key(Secret::new(KEY)));
+            let texts = texts(&asker, false);
+            assert!(texts.contains("not you, [redacted]") && !texts.contains("sk-l"), "{texts}");
+        }
+    }
+}
+
+#[test]
+fn key_that_no_header_can_carry_is_refused_and_not_shown() {
+    for key in ["sk-live-1234\n", "sk-live\r\nx-evil: 1", "sk-live-열쇠", "sk-live-\0", "sk-live 1"] {
+        let config = OpenAiConfig::new("http://localhost:1/v1", "m").api_key(Secret::new(key));
+        let outcome = OpenAi::new(config).map(|_| ModelReply::default());
+        let error = unanswered(outcome, Cause::Authentication);
+        assert!(error.message.contains("no header can carry"), "{error}");
+        assert!(!format!("{error} {error:?}").contains("sk-live"));
+    }
+}
+
+#[test]
+fn key_in_the_base_url_is_not_shown() {
+    let port = DeadPort::new();
+    let address = format!("http://127.0.0.1:{}/v1?key=sk-live-1234", port.number());
+    let config = OpenAiConfig::new(address, "m").max_tries(1);
+    let debug = format!("{config:?}");
+    let error = OpenAi::new(config).unwrap().ask(&plain(), None).unwrap_err();
+    assert!(!format!("{error} {error:?} {debug}").contains("sk-live"), "{error} {debug}");
+
+    let config = OpenAiConfig::new("http://me:sk-live-1234@127.0.0.1:1/v1", "m");
+    let debug = format!("{config:?}");
+    let error = unanswered(OpenAi::new(config).map(|_| ModelReply::default()), Cause::NotFound);
+    assert!(!format!("{error} {error:?} {debug}").contains("sk-live"), "{error} {debug}");
+}
+
+#[test]
+fn client_tells_the_driver_its_key() {
+    let config = OpenAiConfig::new("http://localhost:1/v1", "m").api_key(Secret::new(KEY));
+    let client = OpenAi::new(config).unwrap();
+    assert!(client.secrets() == [Secret::new(KEY)]);
+}

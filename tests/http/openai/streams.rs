@@ -1,0 +1,197 @@
+//! Replies that come piece by piece.
+
+use std::time::Duration;
+
+use planwright::machine::{FailureClass, Usage};
+use planwright::ports::Cause;
+use serde_json::json;
+
+use super::support::{Answer, Server, completion, event, finish};
+use super::{Asker, config, failed, plain, unanswered};
+
+const DONE: &str = "data: [DONE]\n\n";
+
+/// The answer is read as these pieces.
+#[track_caller]
+fn check_pieces(answer: Answer, expected: &[&str]) {
+    let server = Server::answering([answer]);
+    let (pieces, outcome) = Asker::of(&server).stream();
+    assert_eq!(outcome.unwrap().text, expected.concat());
+    assert_eq!(pieces, expected);
+    assert_eq!(server.count(), 1);
+}
+
+#[test]
+fn pieces_come_in_order_and_the_reply_is_whole() {
+    let server = Server::answering([Answer::chunks([
+        event("하"),
+        event("나 "),
+        event("둘"),
+        finish("stop"),
+        DONE.into(),
+    ])]);
+    let (pieces, outcome) = Asker::of(&server).stream();
+    assert_eq!(pieces, ["하", "나 ", "둘"]);
+    assert_eq!(outcome.unwrap().text, "하나 둘");
+    let body = server.seen()[0].json();
+    assert_eq!((&body["stream"], &body["stream_options"]), (&json!(true), &json!({"include_usage": true})));
+}
+
+#[test]
+fn characters_split_between_reads_are_whole_again() {
+    let stream = [event("한국어 "), event("글자 🦀"), finish("stop"), DONE.into()].concat().into_bytes();
+    for size in 1..=7 {
+        check_pieces(Answer::chunks(stream.chunks(size)), &["한국어 ", "글자 🦀"]);
+    }
+}
+
+#[test]
+fn stream_may_be_written_in_any_of_the_usual_ways() {
+    let whole = [event("가"), event("나"), finish("stop"), DONE.into()].concat();
+    check_pieces(Answer::chunks([whole.as_str()]), &["가", "나"]);
+    check_pieces(Answer::chunks([whole.replace('\n', "\r\n")]), &["가", "나"]);
+    check_pieces(Answer::chunks([whole.replace("data: ", "data:")]), &["가", "나"]);
+    check_pieces(Answer::chunks([whole.replace("\n\n", "\n")]), &["가", "나"]);
+    check_pieces(Answer::chunks([format!("\u{FEFF}{whole}")]), &["가", "나"]);
+    check_pieces(Answer::chunks([format!("\n\n{whole}")]), &["가", "나"]);
+    let commented = whole.replace("data: ", ": PROCESSING\n\nevent: chunk\nid: 7\nretry: 10\ndata: ");
+    check_pieces(Answer::chunks([commented]), &["가", "나"]);
+    // One event told on several lines.
+    let spread = whole.replace("{\"choices\":", "{\ndata: \"choices\":");
+    check_pieces(Answer::chunks([spread]), &["가", "나"]);
+    // No length and no chunks: the end of the connection is the end of the body.
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+    check_pieces(Answer::raw(format!("{head}{whole}")), &["가", "나"]);
+    // The headers do not matter.
+    check_pieces(Answer::body(200, "application/json", whole), &["가", "나"]);
+}
+
+#[test]
+fn usage_of_a_stream_comes_with_its_last_event() {
+    let usage = json!({"choices": [], "usage": {
+        "prompt_tokens": 20, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 16},
+    }});
+    let null = json!({"choices": [{"index": 0, "delta": {"content": "가"}}], "usage": null});
+    let events = [format!("data: {null}\n\n"), finish("stop"), format!("data: {usage}\n\n"), DONE.into()];
+    let server = Server::answering([Answer::chunks(events)]);
+    let usage = Asker::of(&server).stream().1.unwrap().usage;
+    assert_eq!(usage, Usage { input_tokens: 20, output_tokens: 2, cached_tokens: 16 });
+}
+
+#[test]
+fn server_that_ignores_stream_is_read_all_the_same() {
+    check_pieces(Answer::reply("통째로"), &["통째로"]);
+    check_pieces(Answer::body(200, "text/event-stream", completion("통째로").to_string()), &["통째로"]);
+}
+
+#[test]
+fn server_that_streams_unasked_is_read_all_the_same() {
+    let server = Server::answering([Answer::chunks([event("가"), event("나"), finish("stop"), DONE.into()])]);
+    assert_eq!(Asker::of(&server).ask().unwrap().text, "가나");
+}
+
+#[test]
+fn done_is_not_missed_where_the_finish_came() {
+    check_pieces(Answer::chunks([event("가"), finish("stop")]), &["가"]);
+    check_pieces(Answer::broken_chunks([event("가"), finish("stop")]), &["가"]);
+    check_pieces(Answer::chunks([event("가"), finish("stop").trim_end().to_owned()]), &["가"]);
+    check_pieces(Answer::chunks([event("가"), finish("stop"), "data: {\"usa".to_owned()]), &["가"]);
+    // Nothing after `[DONE]` is waited for.
+    check_pieces(Answer::broken_chunks([event("가"), finish("stop"), DONE.into()]).hanging(), &["가"]);
+    check_pieces(Answer::broken_chunks([event("가"), DONE.into()]).hanging(), &["가"]);
+}
+
+/// The stream breaks after its first piece, which the sink has: it is not asked for again.
+#[track_caller]
+fn check_broken(answer: Answer, cause: Cause) {
+    // Only a stream that hangs has to be waited for.
+    let patience = Duration::from_secs(if cause == Cause::Timeout { 1 } else { 60 });
+    let server = Server::answering([answer]);
+    let asker = Asker::new(config(&server).call_timeout(patience));
+    let (pieces, outcome) = asker.stream();
+    let error = unanswered(outcome, cause);
+    assert_eq!(pieces, ["가"], "no text is told twice");
+    assert_eq!((server.count(), error.tries, asker.waits().len()), (1, 1, 0));
+}
+
+#[test]
+fn cut_stream_is_no_reply_and_is_not_tried_again() {
+    check_broken(Answer::chunks([event("가")]), Cause::BadResponse);
+    check_broken(Answer::chunks([event("가"), "data: {\"choices\": [{\"del".to_owned()]), Cause::BadResponse);
+    check_broken(Answer::chunks([event("가"), "data: 하하\n\n".to_owned()]), Cause::BadResponse);
+    check_broken(Answer::broken_chunks([event("가")]), Cause::Connection);
+    check_broken(Answer::broken_chunks([event("가")]).hanging(), Cause::Timeout);
+    let error = format!("data: {}\n\n", json!({"error": {"message": "CUDA", "type": "server_error"}}));
+    check_broken(Answer::chunks([event("가"), error]), Cause::Server);
+}
+
+#[test]
+fn stream_that_broke_before_its_first_piece_is_tried_again() {
+    let role = format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"role": "assistant"}}]}));
+    let error = format!("data: {}\n\n", json!({"error": {"message": "overloaded", "code": 529}}));
+    let good = Answer::chunks([event("나"), finish("stop"), DONE.into()]);
+    for broken in [
+        Answer::chunks([role.clone()]),
+        Answer::broken_chunks([role.clone()]),
+        Answer::chunks([role, error]),
+        Answer::chunks(["data: [DONE]\n\n"]),
+        Answer::error(503, "busy"),
+    ] {
+        let server = Server::answering([broken, good.clone()]);
+        let asker = Asker::of(&server);
+        let (pieces, outcome) = asker.stream();
+        assert_eq!((outcome.unwrap().text, pieces), ("나".to_owned(), vec!["나".to_owned()]));
+        assert_eq!((server.count(), asker.waits().len()), (2, 1));
+    }
+}
+
+#[test]
+fn error_in_a_stream_has_the_class_that_it_would_have_elsewhere() {
+    let error = |value| Answer::chunks([format!("data: {value}\n\n")]);
+    let server = Server::answering([error(json!({"error": {"code": 401, "message": "no"}}))]);
+    unanswered(Asker::of(&server).stream().1, Cause::Authentication);
+    let long = json!({"error": {"code": "context_length_exceeded", "message": "long"}});
+    let server = Server::answering([error(long)]);
+    failed(Asker::of(&server).stream().1, FailureClass::ContextLength);
+}
+
+#[test]
+fn stream_may_end_in_a_failure_for_the_machine() {
+    for (reason, class) in [("length", FailureClass::Length), ("content_filter", FailureClass::ContentFilter)]
+    {
+        let server = Server::answering([Answer::chunks([event("가"), finish(reason), DONE.into()])]);
+        failed(Asker::of(&server).stream().1, class);
+        assert_eq!(server.count(), 1);
+    }
+    let refusing = |text| format!("data: {}\n\n", json!({"choices": [{"delta": {"refusal": text}}]}));
+    let events = [refusing("I'm "), refusing("sorry."), finish("stop"), DONE.into()];
+    let server = Server::answering([Answer::chunks(events)]);
+    assert_eq!(failed(Asker::of(&server).stream().1, FailureClass::Refusal), "I'm sorry.");
+}
+
+#[test]
+fn stream_over_the_limit_is_not_read_on() {
+    let server = Server::start(|_, _| Answer::broken_chunks((0..1_000).map(|_| event("가나다"))).hanging());
+    let asker = Asker::new(config(&server).max_response_bytes(5_000));
+    let (pieces, outcome) = asker.stream();
+    failed(outcome, FailureClass::TooLarge);
+    assert!(pieces.len() < 100, "{}", pieces.len());
+    let server = Server::answering([Answer::chunks([format!("data: {}", "가".repeat(10_000))])]);
+    let asker = Asker::new(config(&server).max_response_bytes(5_000));
+    failed(asker.stream().1, FailureClass::TooLarge);
+}
+
+#[test]
+fn reasoning_is_not_told_to_the_sink() {
+    let thinking = json!({"choices": [{"index": 0, "delta": {"reasoning_content": "hm", "content": null}}]});
+    let events = [format!("data: {thinking}\n\n"), event("답"), finish("stop"), DONE.into()];
+    check_pieces(Answer::chunks(events), &["답"]);
+}
+
+#[test]
+fn request_without_a_sink_asks_for_no_stream() {
+    let server = Server::answering([Answer::reply("a")]);
+    Asker::of(&server).ask_with(&plain()).unwrap();
+    let body = server.seen()[0].json();
+    assert_eq!((&body["stream"], body.get("stream_options")), (&json!(false), None));
+}

@@ -1,0 +1,379 @@
+//! Random runs: whatever comes, in whatever order, no invariant breaks.
+
+use crate::repertoire;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{LazyLock, OnceLock};
+
+use planwright::agents;
+use planwright::journal::{Header, JOURNAL_FORMAT, Record, fold};
+use planwright::machine::explore::{self, Key};
+use planwright::machine::{
+    Effect, EffectId, EffectKind, Event, Input, ModelReply, PhaseName, Speaker, State, Step, ToolOutcome,
+    Turn, admit, outstanding, start, transition,
+};
+use planwright::spec::{
+    Approval, CompiledSpec, Digest, Execution, Memory, OnBadReply, OnExhausted, OnExpiry, OnRejection,
+    OnStepFailure, Orchestrate, Spec,
+};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use proptest::test_runner::TestRunner;
+
+use repertoire::{Answer, PLANS, VERDICTS, event};
+
+/// Shipped agents that differ in every policy that all of them may have otherwise. A choice that an
+/// agent's own contradict is left out.
+fn specs() -> impl Strategy<Value = Spec> {
+    let names: Vec<&str> = agents::names().collect();
+    (
+        proptest::sample::select(names),
+        proptest::sample::select(vec![OnStepFailure::Record, OnStepFailure::Replan, OnStepFailure::Abort]),
+        proptest::sample::select(vec![Execution::Sequential, Execution::Parallel { width: 3 }]),
+        proptest::sample::select(vec![OnBadReply::Fail, OnBadReply::Repair]),
+        proptest::sample::select(vec![OnExhausted::Fail, OnExhausted::Write]),
+        (0u32..3, proptest::option::of(1u32..8)),
+        (
+            proptest::sample::select(vec![Approval::NEVER, Approval::PLAN, Approval::RISKY, Approval::ALL]),
+            proptest::sample::select(vec![OnRejection::Stop, OnRejection::Replan]),
+            proptest::sample::select(vec![OnExpiry::Reject, OnExpiry::Stop]),
+        ),
+    )
+        .prop_map(|parts| {
+            let (name, on_step_failure, execution, on_bad_reply, on_exhausted, limits, people) = parts;
+            let ((max_replans, calls), (approval, on_rejection, on_expiry)) = (limits, people);
+            let mut spec = agents::shipped(name).expect("a shipped agent");
+            let mut choose = |choice: &dyn Fn(&mut Spec)| {
+                let mut changed = spec.clone();
+                choice(&mut changed);
+                if changed.clone().check().is_ok() {
+                    spec = changed;
+                }
+            };
+            choose(&|spec| spec.policy.on_step_failure = on_step_failure);
+            choose(&|spec| spec.policy.execution = execution);
+            choose(&|spec| spec.policy.on_bad_reply = on_bad_reply);
+            choose(&|spec| spec.policy.on_exhausted = on_exhausted);
+            choose(&|spec| spec.limits.max_replans = max_replans);
+            choose(&|spec| spec.limits.max_model_calls = calls);
+            choose(&|spec| spec.policy.approval = approval);
+            choose(&|spec| spec.policy.on_rejection = on_rejection);
+            choose(&|spec| spec.policy.on_expiry = on_expiry);
+            choose(&|spec| spec.tools.iter_mut().take(2).for_each(|tool| tool.needs_approval = true));
+            spec
+        })
+}
+
+/// What comes next: which outstanding effect is answered and how, or something that does not fit.
+#[derive(Clone, Debug)]
+enum Move {
+    Answer(Index, Answer),
+    Again(Index),
+    Foreign(u32, u32),
+    WrongKind(Index),
+    Cancel,
+    Deadline,
+}
+
+fn moves() -> impl Strategy<Value = Vec<Move>> {
+    let answer = prop_oneof![
+        8 => any::<u8>().prop_map(Answer::Good),
+        1 => ".{0,60}".prop_map(Answer::Bad),
+        1 => any::<u8>().prop_map(Answer::Failed),
+    ];
+    let one = prop_oneof![
+        20 => (any::<Index>(), answer).prop_map(|(which, answer)| Move::Answer(which, answer)),
+        2 => any::<Index>().prop_map(Move::Again),
+        2 => (any::<u32>(), any::<u32>()).prop_map(|(draft, ask)| Move::Foreign(draft, ask)),
+        2 => any::<Index>().prop_map(Move::WrongKind),
+        1 => Just(Move::Cancel),
+        1 => Just(Move::Deadline),
+    ];
+    proptest::collection::vec(one, 0..60)
+}
+
+fn written(state: &State) -> String {
+    serde_json::to_string(state).expect("a state serialises")
+}
+
+/// Refuses an event and gets the state back, byte for byte.
+fn refused(rules: &CompiledSpec, state: State, event: Event) -> State {
+    let before = written(&state);
+    assert!(admit(rules, &state, &event).is_err(), "{event:?} is admitted");
+    let refused = transition(rules, state, event.clone()).expect_err("not admitted");
+    assert_eq!(written(&refused.state), before);
+    assert_eq!(refused.event, event);
+    refused.state
+}
+
+struct Played {
+    records: Vec<Record>,
+    states: Vec<State>,
+    answered: Vec<Event>,
+}
+
+/// Plays random moves and checks at every step what must hold at every step.
+fn play(rules: &CompiledSpec, spec: &Spec, moves: &[Move], plans: &[&str]) -> Played {
+    let mut input = Input::question("질문?");
+    if rules.policy().memory == Memory::Thread {
+        input.history = vec![Turn { role: Speaker::User, content: "앞선 질문".into() }];
+    }
+    let header = Header {
+        format: JOURNAL_FORMAT,
+        thread: String::new(),
+        turn: 0,
+        origin: None,
+        run: "r".into(),
+        spec: spec.clone().into(),
+        input: input.clone(),
+        model: String::new(),
+    };
+    let begun = start(rules, input);
+    let mut played =
+        Played { records: vec![Record::Header(Box::new(header))], states: Vec::new(), answered: Vec::new() };
+    let mut state = begun.state;
+    let requested = |effects: &[Effect]| -> Vec<Record> {
+        let digest = Digest::of([]);
+        effects.iter().map(|effect| Record::Requested { effect: effect.id(), digest, at: None }).collect()
+    };
+    played.records.extend(requested(&begun.effects));
+    for one in moves {
+        let waiting = outstanding(rules, &state);
+        let event = match one {
+            Move::Answer(which, answer) if !waiting.is_empty() => {
+                event(rules, &state, waiting[which.index(waiting.len())], answer, plans)
+            }
+            Move::Cancel => Event::Cancelled { reason: "stop".into() },
+            Move::Deadline => Event::DeadlinePassed,
+            Move::Again(which) if !played.answered.is_empty() => {
+                let again = played.answered[which.index(played.answered.len())].clone();
+                state = refused(rules, state, again);
+                continue;
+            }
+            Move::Foreign(draft, ask) => {
+                let id = EffectKind::Validate { draft: *draft, ask: *ask }.into();
+                if !waiting.iter().any(|effect| effect.id() == id) {
+                    let reply = ModelReply::text(VERDICTS[0]);
+                    state = refused(rules, state, Event::ModelReplied { effect: id, reply });
+                }
+                continue;
+            }
+            Move::WrongKind(which) if !waiting.is_empty() => {
+                let effect = waiting[which.index(waiting.len())];
+                let event = match effect {
+                    Effect::AskModel { id, .. } | Effect::AskHuman { id, .. } | Effect::Wait { id, .. } => {
+                        Event::ToolReturned { effect: id, outcome: ToolOutcome::returned("x") }
+                    }
+                    Effect::CallTool { id, .. } => {
+                        Event::ModelReplied { effect: id, reply: ModelReply::text("{}") }
+                    }
+                };
+                state = refused(rules, state, event);
+                continue;
+            }
+            _ => continue,
+        };
+        if state.phase.name().is_terminal() {
+            state = refused(rules, state, event);
+            continue;
+        }
+        state = one_step(rules, state, event, &mut played, requested);
+    }
+    played.states.push(state);
+    played
+}
+
+fn one_step(
+    rules: &CompiledSpec,
+    state: State,
+    event: Event,
+    played: &mut Played,
+    requested: impl Fn(&[Effect]) -> Vec<Record>,
+) -> State {
+    let read: State = serde_json::from_str(&written(&state)).expect("a state reads back");
+    let from_read = transition(rules, read, event.clone()).expect("fits");
+    played.states.push(state.clone());
+    played.records.push(match event.effect() {
+        Some(_) => Record::Answered(event.clone()),
+        None => Record::Happened(event.clone()),
+    });
+    let tainted = state.task.tainted;
+    let Step { state, effects, .. } = transition(rules, state, event.clone()).expect("fits");
+    assert_eq!(
+        written(&from_read.state),
+        written(&state),
+        "a state that was written and read steps otherwise"
+    );
+    assert_eq!(from_read.effects, effects);
+    assert!(state.task.counters.replans <= rules.spec().limits.max_replans);
+    assert!(!tainted || state.task.tainted, "taint went away");
+    let bounds = rules.bounds();
+    let counters = &state.task.counters;
+    assert!(counters.model_calls <= bounds.model_calls && counters.tool_calls <= bounds.tool_calls);
+    assert!(counters.transitions <= bounds.transitions);
+    if state.phase.name().is_terminal() {
+        assert!(effects.is_empty());
+    }
+    if event.effect().is_some() {
+        played.answered.push(event);
+    }
+    played.records.extend(requested(&effects));
+    state
+}
+
+/// The rules of a shipped agent with small numbers, and every abstract state that they reach.
+fn explored(name: &str) -> &'static (CompiledSpec, BTreeSet<Key>) {
+    type Explored = OnceLock<(CompiledSpec, BTreeSet<Key>)>;
+    static EXPLORED: LazyLock<BTreeMap<&'static str, Explored>> =
+        LazyLock::new(|| agents::names().map(|name| (name, OnceLock::new())).collect());
+    EXPLORED[name].get_or_init(|| walked(name, |_| {}))
+}
+
+fn walked(name: &str, change: impl FnOnce(&mut Spec)) -> (CompiledSpec, BTreeSet<Key>) {
+    let mut spec = agents::shipped(name).expect("shipped");
+    spec.policy.plan.max_steps = spec.policy.plan.max_steps.min(5);
+    if spec.policy.can_replan() {
+        spec.limits.max_replans = spec.limits.max_replans.min(1);
+    }
+    // Two rounds of calls and one more for the answer.
+    spec.limits.max_iterations = spec.limits.max_iterations.map(|_| 3);
+    if spec.policy.orchestrate == Orchestrate::EachStep {
+        spec.limits.max_added_steps = 1;
+    }
+    change(&mut spec);
+    // What is walked is what is run: a whole agent that does steps is one call here.
+    let rules = explore::reduced(spec, &mut Vec::new()).check().expect("checks");
+    let keys = explore::explore(&rules).keys;
+    (rules, keys)
+}
+
+/// Every state that random runs of an agent visit lies in the explored set.
+fn visits_only_what_was_explored(name: &str, (rules, keys): &(CompiledSpec, BTreeSet<Key>)) {
+    let mut runner = TestRunner::new(ProptestConfig { cases: 200, ..config() });
+    let visited = runner.run(&moves(), |moves| {
+        for state in &play(rules, rules.spec(), &moves, &[]).states {
+            let key = explore::key(rules, state);
+            prop_assert!(keys.contains(&key), "not explored: {:?}", key);
+        }
+        Ok(())
+    });
+    visited.unwrap_or_else(|error| panic!("{name}: {error}"));
+}
+
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 400, ..ProptestConfig::default() }
+}
+
+/// One test for each shipped agent, so that they run side by side.
+macro_rules! for_every_agent {
+    ($($test:ident: $name:literal,)*) => {
+        mod every_state_a_random_run_visits_was_explored_for {
+            $(#[test] fn $test() { super::visits_only_what_was_explored($name, super::explored($name)); })*
+        }
+
+        #[test]
+        fn every_shipped_agent_is_run() {
+            assert_eq!(agents::names().collect::<Vec<_>>(), [$($name),*]);
+        }
+    };
+}
+
+for_every_agent! {
+    plan_then_execute: "plan-then-execute",
+    validated: "validated",
+    intent_first: "intent-first",
+    evaluate_loop: "evaluate-loop",
+    orchestrated: "orchestrated",
+    supervised: "supervised",
+    react: "react",
+    conversational: "conversational",
+    self_ask: "self-ask",
+    docstore: "docstore",
+    research_team: "research-team",
+}
+
+#[test]
+fn every_state_a_random_run_visits_was_explored_where_people_are_asked() {
+    for name in ["validated", "evaluate-loop", "react", "research-team"] {
+        let explored = walked(name, |spec| {
+            spec.policy.plan.max_steps = spec.policy.plan.max_steps.min(3);
+            (spec.policy.approval, spec.policy.on_rejection) = (Approval::ALL, OnRejection::Replan);
+            spec.tools[0].needs_approval = true;
+        });
+        visits_only_what_was_explored(name, &explored);
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn random_events_never_panic_and_break_no_invariant(spec in specs(), moves in moves()) {
+        let rules = spec.clone().check().expect("a choice that does not check is left out");
+        play(&rules, &spec, &moves, &PLANS);
+    }
+
+    #[test]
+    fn the_fold_of_the_journal_is_the_live_state_byte_for_byte(spec in specs(), moves in moves()) {
+        let rules = spec.clone().check().expect("a choice that does not check is left out");
+        let played = play(&rules, &spec, &moves, &PLANS);
+        // Through text, as a journal in a file goes.
+        let lines: Vec<String> =
+            played.records.iter().map(|record| serde_json::to_string(record).expect("serialises")).collect();
+        let read = lines.iter().map(|line| serde_json::from_str::<Record>(line).expect("reads back"));
+        let folded = fold(read).expect("folds");
+        let live = played.states.last().expect("the last state");
+        prop_assert_eq!(written(&folded.state), written(live));
+        prop_assert_eq!(folded.len, played.records.len() as u64);
+        let mut waiting: Vec<EffectId> = outstanding(&rules, live).iter().map(Effect::id).collect();
+        if live.phase.name().is_terminal() { waiting.clear(); }
+        if !live.phase.name().is_terminal() {
+            let mut unanswered: Vec<_> = folded.pending.iter().map(|pending| pending.effect).collect();
+            unanswered.sort();
+            waiting.sort();
+            prop_assert_eq!(unanswered, waiting);
+        }
+    }
+
+    #[test]
+    fn answers_in_any_order_give_the_same_state_and_trace(
+        order in proptest::collection::vec(any::<Index>(), 40),
+        failing in proptest::collection::vec(any::<bool>(), 6),
+        width in 1u32..6,
+        plan in 0usize..2,
+    ) {
+        let plans = [
+            r#"{"goal":"g","steps":[{"tool":"calc","input":"0"},{"tool":"calc","input":"1"},{"tool":"wiki","input":"2"},{"tool":"calc","input":"3"},{"tool":"docs","input":"4"},{"tool":"final_answer","input":"x"}]}"#,
+            r#"{"goal":"g","steps":[{"tool":"calc","input":"0"},{"tool":"calc","input":"1"},{"tool":"wiki","input_from":"step_1"},{"tool":"docs","input_from":"step_2"},{"tool":"docs","input":"4","depends_on":["step_3","step_4"]},{"tool":"final_answer","input":"x"}]}"#,
+        ];
+        for on_step_failure in [OnStepFailure::Record, OnStepFailure::Replan, OnStepFailure::Abort] {
+            let mut spec = agents::shipped("validated").expect("shipped");
+            spec.policy.execution = Execution::Parallel { width };
+            spec.policy.on_step_failure = on_step_failure;
+            let rules = spec.check().expect("checks");
+            let run = |order: &mut dyn FnMut(usize) -> usize| {
+                let begun = start(&rules, Input::question("q"));
+                let plan = ModelReply::text(plans[plan]);
+                let id = begun.effects[0].id();
+                let mut step = transition(&rules, begun.state, Event::ModelReplied { effect: id, reply: plan })
+                    .expect("fits");
+                while step.state.phase.name() == PhaseName::Execute {
+                    let waiting = outstanding(&rules, &step.state);
+                    let effect = waiting[order(waiting.len())];
+                    let EffectKind::Step { step: at, .. } = effect.id().kind else { unreachable!("EXECUTE calls tools") };
+                    let outcome = match failing[at as usize] {
+                        true => ToolOutcome::Failed { kind: "http".into(), message: format!("{at}") },
+                        false => ToolOutcome::returned(format!("결과 {at}")),
+                    };
+                    step = transition(&rules, step.state, Event::ToolReturned { effect: effect.id(), outcome })
+                        .expect("fits");
+                }
+                step.state
+            };
+            let mut shuffled = order.iter();
+            let any_order = run(&mut |waiting| shuffled.next().map_or(0, |index| index.index(waiting)));
+            let in_order = run(&mut |_| 0);
+            prop_assert_eq!(written(&any_order), written(&in_order));
+        }
+    }
+}

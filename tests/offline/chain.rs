@@ -1,0 +1,72 @@
+//! Plans whose steps work on each other's outputs, and plans that go on from what was done.
+
+use crate::offline_specs;
+
+use offline_specs::{CHAIN, ask, frame, rules};
+use planwright::contract::plan::Before;
+use planwright::contract::{Plan, PlanStep};
+use planwright::spec::RoleName;
+use serde_json::{Value, json};
+
+fn plan(role: RoleName, payload: &Value, before: &[PlanStep]) -> Plan {
+    let rules = rules(CHAIN);
+    let reply = ask(&frame(&rules, role), payload, &[]).text;
+    let before = Before { steps: before, done: &|_| true };
+    rules.plan().read_after(before, &reply, 100_000).unwrap_or_else(|error| panic!("{error}: {reply}")).plan
+}
+
+fn steps(plan: &Plan) -> Vec<String> {
+    let text = |step: &PlanStep| match (&step.input, &step.input_from) {
+        (Some(input), None) => format!("{}: {}", step.tool, input.as_str().unwrap()),
+        (None, Some(from)) => format!("{} < {from}", step.tool),
+        other => panic!("{other:?}"),
+    };
+    plan.steps.iter().map(text).collect()
+}
+
+#[test]
+fn a_summary_works_on_what_was_found() {
+    let check = |question: &str, expected: &[&str]| {
+        let found = plan(RoleName::Planner, &json!({"user_question": question}), &[]);
+        assert_eq!(steps(&found), expected, "{question}");
+    };
+    check("LangGraph가 뭔지 검색하고 요약해줘", &["wiki: LangGraph", "summarize < step_1"]);
+    check("Search for solar power and summarise it", &["wiki: solar power", "summarize < step_1"]);
+    check("LangGraph가 뭐야?", &["wiki: LangGraph"]);
+    check("고마워!", &[]);
+}
+
+#[test]
+fn the_question_made_to_stand_alone_is_planned_for() {
+    let payload =
+        json!({"user_question": "더 있어?", "rewritten_query": "영등포 견과류 알레르기 맛집: 더 있어?"});
+    assert_eq!(steps(&plan(RoleName::Planner, &payload, &[])), ["wiki: 영등포 견과류 알레르기 맛집"]);
+}
+
+#[test]
+fn a_new_plan_keeps_what_was_done_and_numbers_on() {
+    let done = PlanStep {
+        id: Some("step_1".to_owned()),
+        tool: "wiki".to_owned(),
+        input: Some("저널".into()),
+        ..PlanStep::default()
+    };
+    let failed = json!({"step_index": 1, "tool": "wiki", "input": "픽스처", "status": "failed", "output": "ERROR: rate limited"});
+    let past = json!([{"step_index": 0, "tool": "wiki", "input": "저널", "status": "completed", "output": "x"}, failed]);
+    let payload = json!({"user_question": "저널은 뭐고 픽스처는 뭐야?", "past_steps": past, "failed_steps": [failed],
+        "rejected_because": "step 2 failed",
+        "rejected_plan": {"goal": "g", "steps": [{"tool": "wiki", "input": "저널"}, {"tool": "wiki", "input": "픽스처"}]}});
+    let before = [
+        done,
+        PlanStep {
+            id: Some("step_2".to_owned()),
+            tool: "wiki".to_owned(),
+            input: Some("픽스처".into()),
+            ..PlanStep::default()
+        },
+    ];
+    let found = plan(RoleName::Replanner, &payload, &before);
+    assert!(!found.steps.is_empty() && steps(&found) != ["wiki: 픽스처"], "{:?}", found.steps);
+    assert!(!steps(&found).contains(&"wiki: 저널".to_owned()), "{:?}", found.steps);
+    assert_eq!(found.steps[0].id.as_deref(), Some("step_3"));
+}

@@ -1,0 +1,234 @@
+//! Journals bent by hand: lines and rows doubled, moved, lost, put in from elsewhere or rewritten, also
+//! under seals that fit. Each is refused by name; none is read as another run.
+
+mod bent;
+use crate::crash_support;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use planwright::driver::{Agent, Threads};
+use planwright::journal::{Claim, Durability, FileJournal, JournalErrorKind, LinesStore, StoreError, fold};
+use planwright::journal::{Record, Store, ThreadId};
+use planwright::machine::HumanAnswer;
+use planwright::spec::Digest;
+
+use crash_support::{Log, Story, WORD, input};
+
+fn agent() -> Agent {
+    Story::told().agent(&Log::in_memory(), Arc::new(|_| {}))
+}
+
+fn id(name: &str) -> ThreadId {
+    name.parse().unwrap()
+}
+
+/// Tells the story in a thread, to its end or until somebody is asked.
+fn tell(store: Arc<dyn Store>, thread: &ThreadId, to_its_end: bool) -> Vec<Record> {
+    let (agent, threads) = (agent(), Threads::new(store));
+    assert!(threads.at(thread).ask_with(&agent, input()).unwrap().is_waiting());
+    if to_its_end {
+        threads.at(thread).answer(&agent, HumanAnswer::respond(WORD)).unwrap();
+    }
+    threads.store().records(thread, 0).unwrap()
+}
+
+fn lines(folder: &Path) -> LinesStore {
+    LinesStore::open(folder, Durability::Normal).unwrap()
+}
+
+/// The lines of a journal, and those of another run of the same story.
+fn two() -> (Vec<String>, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let written = ["one", "two"].map(|name| {
+        tell(Arc::new(lines(folder.path())), &id(name), true);
+        let text = std::fs::read_to_string(folder.path().join(name).join("000000.jsonl")).unwrap();
+        text.split_inclusive('\n').map(str::to_owned).collect()
+    });
+    written.into()
+}
+
+/// Texts as lines whose seals fit.
+fn sealed<'t>(texts: impl IntoIterator<Item = &'t str>) -> Vec<u8> {
+    let (mut seal, mut bytes) = (Digest::of([b"planwright-journal".as_slice()]), Vec::new());
+    for text in texts {
+        seal = Digest::of([seal.bytes(), text.as_bytes()]);
+        bytes.extend(format!("{seal} {text}\n").bytes());
+    }
+    bytes
+}
+
+/// The record's text of a line.
+fn text(line: &str) -> &str {
+    line[33..].trim_end()
+}
+
+/// Refused as a journal, with this in what is said.
+#[track_caller]
+fn refused(bytes: &[u8], kind: JournalErrorKind, says: &str) {
+    let error = FileJournal::parse(bytes).and_then(|records| fold(records).map(drop)).unwrap_err();
+    let said = error.to_string();
+    assert!(error.kind() == kind && said.contains(says), "expected {says:?} in: {said}");
+    assert!(said.len() < 500, "{} bytes are said", said.len());
+}
+
+#[track_caller]
+fn damaged(lines: &[String], says: &str) {
+    refused(lines.concat().as_bytes(), JournalErrorKind::Damaged, says);
+}
+
+#[test]
+fn line_that_is_doubled_moved_lost_or_another_runs_is_named() {
+    let (whole, other) = two();
+    let (len, unsealed) = (whole.len(), "the seal does not fit");
+    assert!(len > 20 && other.len() == len && whole[3] != other[3]);
+    for at in 0..len {
+        let mut bent = whole.clone();
+        bent.insert(at + 1, whole[at].clone());
+        damaged(&bent, &format!("line {}: {unsealed}", at + 2));
+        let mut bent = whole.clone();
+        bent.push(whole[at].clone());
+        damaged(&bent, &format!("line {}: {unsealed}", len + 1));
+        let mut bent = whole.clone();
+        bent[at].clone_from(&other[at]);
+        // The other's first line is a first line; the next does not follow it.
+        damaged(&bent, &format!("line {}: {unsealed}", at.max(1) + 1));
+        if at + 1 < len {
+            let mut bent = whole.clone();
+            bent.swap(at, at + 1);
+            damaged(&bent, &format!("line {}: {unsealed}", at + 1));
+            let mut bent = whole.clone();
+            bent.remove(at);
+            damaged(&bent, &format!("line {}: {unsealed}", at + 1));
+        }
+    }
+    damaged(&other[..5].iter().chain(&whole[5..]).cloned().collect::<Vec<_>>(), "line 6: ");
+    damaged(&whole.iter().chain(&other).cloned().collect::<Vec<_>>(), &format!("line {}: ", len + 1));
+}
+
+#[test]
+fn text_that_an_editor_spoilt_is_named() {
+    let (whole, _) = two();
+    let text = whole.concat();
+    damaged(&[text.replace('\n', "\r\n")], "line 1: the seal does not fit");
+    damaged(&[text.replacen('\n', "\r\n", 5)], "line 1: the seal does not fit");
+    damaged(&[text.trim_end().replace('\n', "\r\n")], "line 1: ");
+    damaged(&[format!("\u{feff}{text}")], "line 1: the seal does not fit");
+    damaged(&[text.replacen("보고서", "보고사", 1)], "line 1: the seal does not fit");
+    for end in ["garbage\n", "garbage", "\n", " ", "{}\n", "\0", "\0\0\0\0", "// 메모\n", "\u{feff}"] {
+        damaged(&[text.clone(), end.to_owned()], &format!("line {}: the seal does not fit", whole.len() + 1));
+    }
+    damaged(&["\n".to_owned(), text.clone()], "line 1: ");
+    for huge in ["x".repeat(16 << 20), format!("{}\n", "x".repeat(16 << 20))] {
+        damaged(&[text.clone(), huge], &format!("line {}: the seal does not fit", whole.len() + 1));
+    }
+    let mut bytes = text.clone().into_bytes();
+    let at = text.find("보고서").unwrap();
+    bytes[at + 1] = 0xFF;
+    refused(&bytes, JournalErrorKind::Damaged, "line 1: the seal does not fit");
+    refused(
+        &text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>(),
+        JournalErrorKind::Damaged,
+        "line 1: ",
+    );
+}
+
+#[test]
+fn journal_of_another_format_is_refused_by_its_number_sealed_or_not() {
+    let (whole, _) = two();
+    let header = text(&whole[0]).replacen("\"format\":3", "\"format\":4", 1);
+    let says = "expected journal format 3, found 4";
+    refused(&sealed([header.as_str()]), JournalErrorKind::Format, says);
+    refused(&sealed([&*header, text(&whole[1])]), JournalErrorKind::Format, says);
+    let unsealed = whole.concat().replacen("\"format\":3", "\"format\":4", 1);
+    refused(unsealed.as_bytes(), JournalErrorKind::Format, says);
+    refused(format!("{header}\n").as_bytes(), JournalErrorKind::Format, says);
+    refused(&sealed(["{\"header\":{\"format\":4,\"told\":\"otherwise\"}}"]), JournalErrorKind::Format, says);
+}
+
+/// What a forger writes who knows how lines are sealed still has to be a run.
+#[test]
+fn lines_that_are_sealed_and_mean_nothing_are_named() {
+    let (whole, other) = two();
+    let texts: Vec<&str> = whole.iter().map(|line| text(line)).collect();
+    assert_eq!(sealed(texts.iter().copied()), whole.concat().as_bytes(), "so they are sealed");
+    let with = |at: usize, text: &str| {
+        let mut bent = texts.clone();
+        bent[at] = text;
+        sealed(bent)
+    };
+    let deep = format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000));
+    let header = texts[0].replacen("\"input\":", "\"extra\":1,\"input\":", 1);
+    for (at, text, says) in [
+        (4, "{", "line 5: does not read as a journal record"),
+        (4, "", "line 5: does not read as a journal record"),
+        (4, "null", "line 5: does not read as a journal record"),
+        (4, "{\"happening\":{}}", "line 5: does not read as a journal record"),
+        (4, &deep, "line 5: does not read as a journal record"),
+        (4, text(&other[0]), "journal record 4: expected no second header"),
+        (0, "{}", "line 1: does not read"),
+        (0, &header, "line 1: does not read"),
+        (0, texts[1], "journal record 0: expected a header, found another record"),
+    ] {
+        refused(&with(at, text), JournalErrorKind::Damaged, says);
+    }
+    // An answer that was given already, and one before it was asked for.
+    let answered = texts.iter().position(|text| text.starts_with("{\"answered\"")).unwrap();
+    let mut twice = texts.clone();
+    twice.insert(answered + 1, texts[answered]);
+    refused(&sealed(twice), JournalErrorKind::Damaged, &format!("journal record {}: ", answered + 1));
+    let last = texts.iter().rposition(|text| text.starts_with("{\"answered\"")).unwrap();
+    refused(&with(answered, texts[last]), JournalErrorKind::Damaged, &format!("journal record {answered}: "));
+    refused(b"", JournalErrorKind::Damaged, "expected a header, found an empty journal");
+}
+
+#[test]
+fn journal_of_a_header_alone_is_a_run_that_has_just_begun() {
+    let (whole, _) = two();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    std::fs::write(&path, &whole[0]).unwrap();
+    let run = agent().resuming(&mut FileJournal::open(&path).unwrap()).run().unwrap();
+    assert!(run.is_waiting(), "it goes on from its start");
+}
+
+/// A thread in lines that was told, bent, and what is said of it then.
+#[track_caller]
+fn bent(bend: impl FnOnce(&Path), says: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let other = tell(Arc::new(lines(folder.path())), &id("other"), true);
+    tell(Arc::new(lines(folder.path())), &id("told"), true);
+    bend(folder.path());
+    let (store, told) = (lines(folder.path()), id("told"));
+    let error = store.records(&told, 0).unwrap_err();
+    assert!(matches!(&error, StoreError::Journal(_)) && error.to_string().contains(says), "{error}");
+    let said = store.check().unwrap();
+    assert!(said.len() == 1 && said[0].contains("told"), "{said:?}");
+    assert_eq!(store.records(&id("other"), 0).unwrap(), other, "what else is kept is as it was");
+    // Nobody goes on with it, or begins anew in its place; it can be taken away.
+    let threads = Threads::new(Arc::new(store));
+    threads.at(&told).resume(&agent()).unwrap_err();
+    threads.at(&told).ask_with(&agent(), input()).unwrap_err();
+    assert!(threads.store().claim(&told, Claim::New).is_err());
+}
+
+#[test]
+fn thread_in_lines_that_lost_what_was_noted_of_it_is_named() {
+    let turn = |folder: &Path| folder.join("told/000000.jsonl");
+    let cut = |folder: &Path, keep: fn(usize) -> usize| {
+        let text = std::fs::read_to_string(turn(folder)).unwrap();
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        std::fs::write(turn(folder), lines[..keep(lines.len())].concat()).unwrap();
+    };
+    bent(|folder| cut(folder, |len| len - 1), "records, found ");
+    bent(|folder| cut(folder, |len| len - 9), "records, found ");
+    bent(|folder| cut(folder, |_| 1), "records, found 1");
+    bent(|folder| cut(folder, |_| 0), "expected 1 turns, found 0");
+    bent(|folder| std::fs::remove_file(turn(folder)).unwrap(), "expected 1 turns, found 0");
+    bent(
+        |folder| {
+            std::fs::copy(folder.join("other/000000.jsonl"), turn(folder)).unwrap();
+        },
+        "expected the header of thread told, turn 1, found that of thread other, turn 1",
+    );
+}

@@ -1,0 +1,216 @@
+//! A real `kill -9`, before and after every append and every effect, on both stores that outlive a
+//! process: the next process goes on to the same end. What was answered is not done again, and what may
+//! not be done twice is not.
+//!
+//! The child is this test binary itself, started with the name of one test and told where to die.
+#![cfg(unix)]
+
+use crate::crash_support;
+
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use planwright::driver::{Settlement, Stopped, Threads, token};
+use planwright::journal::{
+    Claim, Durability, Lease, LinesStore, Listed, Query, Record, RunStatus, Store, StoreError, ThreadId, fold,
+};
+use planwright::machine::HumanAnswer;
+use planwright_sqlite::SqliteStore;
+
+use crash_support::{Log, Story, WORD, input};
+
+const STORE: &str = "PLANWRIGHT_TEST_STORE";
+const FOLDER: &str = "PLANWRIGHT_TEST_FOLDER";
+const DIES_AT: &str = "PLANWRIGHT_TEST_DIES_AT";
+
+fn thread() -> ThreadId {
+    "죽어도 계속".parse().unwrap()
+}
+
+fn open(kind: &str, folder: &Path) -> Arc<dyn Store> {
+    match kind {
+        "sqlite" => Arc::new(SqliteStore::open(folder.join("threads.db"), Durability::Normal).unwrap()),
+        _ => Arc::new(LinesStore::open(folder.join("threads"), Durability::Normal).unwrap()),
+    }
+}
+
+/// Counts the places at which a process may die, and dies at one of them.
+struct Reaper {
+    passed: AtomicUsize,
+    dies_at: usize,
+}
+
+impl Reaper {
+    fn passes(&self) {
+        if self.passed.fetch_add(1, Ordering::SeqCst) + 1 == self.dies_at {
+            let me = std::process::id().to_string();
+            Command::new("kill").args(["-9", &me]).status().expect("kill is there");
+            loop {
+                std::thread::park();
+            }
+        }
+    }
+}
+
+/// A store whose process may die before and after each append.
+struct Mortal(Arc<dyn Store>, Arc<Reaper>);
+
+impl std::fmt::Debug for Mortal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Store for Mortal {
+    fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
+        self.0.claim(thread, claim)
+    }
+    fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
+        self.1.passes();
+        let begun = self.0.begin(thread, turns)?;
+        self.1.passes();
+        Ok(begun)
+    }
+    fn conclude(
+        &self,
+        lease: &Lease,
+        turn: u32,
+        index: u64,
+        records: Vec<Record>,
+        standing: &RunStatus,
+    ) -> Result<(), StoreError> {
+        self.1.passes();
+        self.0.conclude(lease, turn, index, records, standing)?;
+        self.1.passes();
+        Ok(())
+    }
+    fn release(&self, lease: Lease) -> Result<(), StoreError> {
+        self.1.passes();
+        self.0.release(lease)
+    }
+    fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
+        self.1.passes();
+        self.0.append(lease, turn, index, records)?;
+        self.1.passes();
+        Ok(())
+    }
+    fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &RunStatus) -> Result<(), StoreError> {
+        self.1.passes();
+        self.0.stands(lease, turn, index, standing)
+    }
+    fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {
+        self.0.turns(thread)
+    }
+    fn records(&self, thread: &ThreadId, turn: u32) -> Result<Vec<Record>, StoreError> {
+        self.0.records(thread, turn)
+    }
+    fn list(&self, query: &Query) -> Result<Vec<Listed>, StoreError> {
+        self.0.list(query)
+    }
+    fn unnoted(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.0.unnoted()
+    }
+    fn delete(&self, lease: Lease) -> Result<(), StoreError> {
+        self.0.delete(lease)
+    }
+    fn vacuum(&self) -> Result<(), StoreError> {
+        self.0.vacuum()
+    }
+    fn check(&self) -> Result<Vec<String>, StoreError> {
+        self.0.check()
+    }
+}
+
+/// The child: goes on with the story as far as it comes. Does nothing where it is run as a test.
+#[test]
+fn child_goes_on_with_the_story() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let (folder, kind) = (Path::new(&folder), std::env::var(STORE).expect("a store is named"));
+    let dies_at = std::env::var(DIES_AT).expect("a place is named").parse().expect("a number");
+    let reaper = Arc::new(Reaper { passed: AtomicUsize::new(0), dies_at });
+    let threads = Threads::new(Arc::new(Mortal(open(&kind, folder), reaper.clone())));
+    let log = Log::file(&folder.join("log"));
+    let story = Story::told();
+    let dying = reaper.clone();
+    let agent = story.agent(&log, Arc::new(move |_| dying.passes()));
+    let thread = thread();
+
+    let mut ended = match threads.store().turns(&thread) {
+        Err(StoreError::NoThread { .. }) => threads.at(&thread).ask_with(&agent, input()),
+        _ => threads.at(&thread).resume(&agent),
+    };
+    for _ in 0..8 {
+        ended = match ended {
+            Ok(run) if run.is_waiting() => {
+                let token = run.waiting().expect("it waits").token.clone();
+                threads.at(&thread).token(token).answer(&agent, HumanAnswer::respond(WORD))
+            }
+            Ok(run) => {
+                assert!(story.is_told_by(&run), "{:?}", run.trace());
+                std::fs::write(folder.join("places"), reaper.passed.load(Ordering::SeqCst).to_string())
+                    .unwrap();
+                return;
+            }
+            Err(Stopped::InDoubt { .. }) => {
+                let token = token(&threads.folded(&thread, None).unwrap()).expect("a write is in doubt");
+                let settlement = match log.times("send") {
+                    0 => Settlement::DidNotHappen,
+                    _ => Settlement::Happened { output: "send of 보고서".to_owned() },
+                };
+                threads.at(&thread).token(token).settle(&agent, settlement)
+            }
+            Err(stopped) => panic!("{stopped}"),
+        };
+    }
+    panic!("the story does not come to its end");
+}
+
+fn child(kind: &str, folder: &Path, dies_at: usize) -> ExitStatus {
+    let mut child = Command::new(std::env::current_exe().expect("this test"));
+    child.args(["--exact", "crash_kill::child_goes_on_with_the_story", "--nocapture"]);
+    child.env(FOLDER, folder).env(STORE, kind).env(DIES_AT, dies_at.to_string());
+    child.output().expect("the child starts").status
+}
+
+fn killed(status: ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt as _;
+    status.signal() == Some(9)
+}
+
+/// Kills a child at every place in turn, and lets the next ones go on: the second is killed too, early.
+fn every_place(kind: &str) {
+    let straight = tempfile::tempdir().unwrap();
+    assert!(child(kind, straight.path(), 0).success());
+    let places: usize = std::fs::read_to_string(straight.path().join("places")).unwrap().parse().unwrap();
+    let answer = Story::told().answer;
+    for place in 1..=places {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(killed(child(kind, folder.path(), place)), "place {place} of {places}");
+        let mut last = child(kind, folder.path(), 1 + place % 5);
+        if killed(last) {
+            last = child(kind, folder.path(), 0);
+        }
+        assert!(last.success(), "{kind}: killed at {place}, then {last}");
+        let log = Log::file(&folder.path().join("log"));
+        assert_eq!(log.times("send"), 1, "{kind}: killed at {place}: {:?}", log.done());
+        let store = open(kind, folder.path());
+        assert_eq!(store.check().unwrap(), Vec::<String>::new());
+        let records = store.records(&thread(), 0).unwrap();
+        let standing = RunStatus::of(&fold(records.clone()).unwrap());
+        assert_eq!(standing, RunStatus::Done { answer: answer.clone() }, "{kind}: killed at {place}");
+        let done = crash_support::answered(&records);
+        assert_eq!(crash_support::events(&records).len(), done.len(), "no effect is answered twice");
+    }
+}
+
+#[test]
+fn story_survives_a_kill_at_every_place_on_json_lines() {
+    every_place("lines");
+}
+
+#[test]
+fn story_survives_a_kill_at_every_place_on_sqlite() {
+    every_place("sqlite");
+}

@@ -1,0 +1,26 @@
+//! Stores: conformance, damage, faults, kills.
+
+#[path = "../common/crash_support/mod.rs"]
+mod crash_support;
+#[path = "../common/damaged/mod.rs"]
+mod damaged;
+#[path = "../common/faults/mod.rs"]
+mod faults;
+#[path = "../common/stage/mod.rs"]
+mod stage;
+#[path = "../common/store_conformance/mod.rs"]
+mod store_conformance;
+
+mod altered;
+mod concurrent_resumes;
+mod conformance;
+mod crash_bytes;
+mod crash_kill;
+mod damage;
+mod durable_growth;
+mod system_faults;
+mod faults_threads;
+mod files;
+mod io;
+mod prune;
+mod specs;
