@@ -11,7 +11,7 @@ use super::record::{RecordMode, save};
 use super::replay::Playback;
 use super::run::{Interrupted, Run, Stopped};
 use super::stop::{CancelToken, Sitting};
-use crate::journal::chance::chance;
+use crate::journal::store::random_id;
 use crate::journal::{Fixture, Header, JOURNAL_FORMAT, Journal, MemoryJournal, Record};
 use crate::machine::{Input, Step, start};
 use crate::ports::{Nobody, Observer};
@@ -196,8 +196,8 @@ pub(super) fn run_id() -> String {
         since.as_nanos().to_le_bytes().to_vec(),
         std::process::id().to_le_bytes().to_vec(),
         COUNT.fetch_add(1, Ordering::Relaxed).to_le_bytes().to_vec(),
-        chance().to_le_bytes().to_vec(),
-        chance().to_le_bytes().to_vec(),
+        random_id().to_le_bytes().to_vec(),
+        random_id().to_le_bytes().to_vec(),
     ];
     Digest::of(parts.iter().map(Vec::as_slice)).to_string()
 }

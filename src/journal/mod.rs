@@ -11,20 +11,19 @@
 //!
 //! **Invariant:** a record, once appended, is never changed.
 
-pub mod chance;
 mod coverage;
+pub mod disk;
 mod drift;
 mod durability;
 mod exchange;
-pub mod file;
+mod file;
 mod fixture;
-pub mod private;
+mod port;
 mod record;
 mod render;
 mod run_status;
 pub mod seal;
-mod store;
-mod threads;
+pub mod store;
 mod verify;
 
 pub use drift::{Difference, Drift, first_difference};
@@ -32,13 +31,13 @@ pub use durability::Durability;
 pub use exchange::{Exchange, ModelAnswer, ToolAnswer, human_digest, tool_digest, wait_digest};
 pub use file::{FileIo, FileJournal};
 pub use fixture::{Fixture, FixtureError, Frame, Outcome};
+pub use port::{Journal, JournalError, JournalErrorKind, MemoryJournal};
 pub use record::{
     Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, Resolution, Unknown, fold, fold_under,
 };
 pub use run_status::{RunStatus, altered, asks, doubts, in_doubt, is_once};
-pub use store::{Journal, JournalError, JournalErrorKind, MemoryJournal};
-pub use threads::{
-    Claim, Cursor, Lease, LinesStore, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId, begin,
-    begun_with, belongs, fenced, now, title, waits,
+
+pub use store::{
+    Claim, Cursor, Lease, LinesStore, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId,
 };
 pub use verify::{Divergence, diverges};

@@ -12,8 +12,8 @@ use super::pending::Stored;
 use super::screen::Screen;
 use super::text::quoted;
 use planwright::driver::Threads;
-use planwright::journal::chance::chance;
-use planwright::journal::{Durability, LinesStore, MemoryStore, Store, ThreadId, private};
+use planwright::journal::store::random_id;
+use planwright::journal::{Durability, LinesStore, MemoryStore, Store, ThreadId, disk};
 use planwright_sqlite::SqliteStore;
 
 /// Which runs are kept, and as what: `mode` of `[persistence]`.
@@ -112,7 +112,7 @@ impl Place {
     pub fn threads_or_new(&self) -> Outcome<Threads> {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder {
-            private::folder(folder)
+            disk::create_private_folder(folder)
                 .map_err(|error| Failure::caused(format!("{}: cannot be made", folder.display()), error))?;
         }
         self.open()
@@ -156,7 +156,7 @@ fn usual_name(kind: Kind) -> &'static str {
 
 /// A name that no thread has: the time, and a number that nobody else has drawn.
 fn new_name() -> ThreadId {
-    let chance = chance() & 0xffff_ffff;
+    let chance = random_id() & 0xffff_ffff;
     let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
     format!("run-{now}-{chance:08x}").parse().expect("a name of letters, digits and dashes")
 }

@@ -12,7 +12,7 @@ use super::specs::Specs;
 use super::tx::Tx;
 use planwright::journal::seal::{self, Seal};
 use planwright::journal::{JournalError, Lease, Record, RunStatus, ThreadId};
-use planwright::journal::{belongs, fenced};
+use planwright::journal::store::check_place;
 
 /// Where this handle ended its last append under a lease.
 #[derive(Clone, Copy, Debug)]
@@ -27,22 +27,22 @@ pub(super) struct Head {
 
 impl Inner {
     pub fn append(&mut self, lease: &Lease, turn: u32, index: u64, new: &[Record]) -> Result<(), Fault> {
-        if let Some(head) = self.heads.get_mut(&lease.thread).filter(|head| head.is_at(lease, turn, index)) {
+        if let Some(head) = self.heads.get_mut(lease.thread()).filter(|head| head.is_at(lease, turn, index)) {
             match append_to(&self.conn, head, lease, new) {
                 Ok(Some(end)) => {
                     *head = end;
-                    self.notes.remove(&lease.thread);
+                    self.notes.remove(lease.thread());
                     return Ok(());
                 }
                 Ok(None) => {}
                 Err(fault) => {
-                    self.heads.remove(&lease.thread);
+                    self.heads.remove(lease.thread());
                     return Err(fault);
                 }
             }
         }
-        self.heads.remove(&lease.thread);
-        self.concluded.remove(&lease.thread);
+        self.heads.remove(lease.thread());
+        self.concluded.remove(lease.thread());
         self.append_after_a_look(lease, turn, index, new)
     }
 
@@ -53,31 +53,31 @@ impl Inner {
         index: u64,
         new: &[Record],
     ) -> Result<(), Fault> {
-        let row = self.rows.remove(&lease.thread).filter(|row| row.epoch == lease.epoch);
+        let row = self.rows.remove(lease.thread()).filter(|row| row.epoch == lease.epoch());
         let conn = &self.conn;
         let tx = Tx::writing(conn)?;
         let found = match &row {
             Some(row) if index == 0 && turn == row.turns && turn < MOST_TURNS => Some(Before::begin(row)),
-            _ => before(conn, &lease.thread, turn, index)?,
+            _ => before(conn, lease.thread(), turn, index)?,
         };
-        let before = found.filter(|before| before.epoch == lease.epoch);
-        let before = before.ok_or_else(|| fenced(&lease.thread))?;
+        let before = found.filter(|before| before.epoch == lease.epoch());
+        let before = before.ok_or_else(|| JournalError::fenced(lease.thread()))?;
         let seal = fits(conn, self.begin, &before, turn, index)
-            .map_err(|error| of_turn(error, &lease.thread, turn))?;
+            .map_err(|error| of_turn(error, lease.thread(), turn))?;
         if new.is_empty() {
             return Ok(());
         }
-        let head = Head { thread: before.thread, epoch: lease.epoch, turn, len: index, seal };
-        let head = head.append(conn, &mut self.specs, &lease.thread, new)?;
+        let head = Head { thread: before.thread, epoch: lease.epoch(), turn, len: index, seal };
+        let head = head.append(conn, &mut self.specs, lease.thread(), new)?;
         if turn == before.turns || before.first {
             let row = begun(conn, row, self.holders.own(), lease, (turn, new))?;
             tx.commit()?;
-            self.rows.insert(lease.thread.clone(), row);
+            self.rows.insert(lease.thread().clone(), row);
         } else {
             tx.commit()?;
         }
-        self.notes.remove(&lease.thread);
-        self.heads.insert(lease.thread.clone(), head);
+        self.notes.remove(lease.thread());
+        self.heads.insert(lease.thread().clone(), head);
         Ok(())
     }
 
@@ -92,22 +92,22 @@ impl Inner {
         new: &[Record],
         standing: &RunStatus,
     ) -> Result<bool, Fault> {
-        let head = self.heads.remove(&lease.thread).filter(|head| head.is_at(lease, turn, index));
-        let row = self.rows.remove(&lease.thread).filter(|row| row.epoch == lease.epoch);
+        let head = self.heads.remove(lease.thread()).filter(|head| head.is_at(lease, turn, index));
+        let row = self.rows.remove(lease.thread()).filter(|row| row.epoch == lease.epoch());
         let (Some(head), Some(mut row)) = (head, row) else { return Ok(false) };
         let tx = Tx::writing(&self.conn)?;
-        let head = match head.append(&self.conn, &mut self.specs, &lease.thread, new) {
+        let head = match head.append(&self.conn, &mut self.specs, lease.thread(), new) {
             Err(Fault::Sql(error)) if is_taken(&error) => return Ok(false),
             appended => appended?,
         };
         row.holder = None;
-        let note = Note::new(lease.epoch, turn, head.len, head.seal.bytes(), standing);
+        let note = Note::new(lease.epoch(), turn, head.len, head.seal.as_bytes(), standing);
         if !note.write(&self.conn, &mut row)? {
             return Ok(false);
         }
         tx.commit()?;
-        self.notes.remove(&lease.thread);
-        self.concluded.insert(lease.thread.clone(), lease.epoch);
+        self.notes.remove(lease.thread());
+        self.concluded.insert(lease.thread().clone(), lease.epoch());
         Ok(true)
     }
 
@@ -116,15 +116,15 @@ impl Inner {
     /// # Errors
     /// Where the lease does not hold any more.
     pub fn seal_of_all(&self, lease: &Lease, turn: u32, index: u64) -> Result<Option<Vec<u8>>, Fault> {
-        let fenced = || fenced(&lease.thread);
-        if let Some(head) = self.heads.get(&lease.thread).filter(|head| head.is_at(lease, turn, index)) {
+        let fenced = || JournalError::fenced(lease.thread());
+        if let Some(head) = self.heads.get(lease.thread()).filter(|head| head.is_at(lease, turn, index)) {
             let mut epoch = self.conn.prepare_cached("SELECT epoch FROM thread WHERE id = ?1")?;
             let epoch = epoch.query_row([head.thread], |row| row.get::<_, u64>(0)).optional()?;
-            epoch.filter(|epoch| *epoch == lease.epoch).ok_or_else(fenced)?;
-            return Ok(Some(head.seal.bytes().to_vec()));
+            epoch.filter(|epoch| *epoch == lease.epoch()).ok_or_else(fenced)?;
+            return Ok(Some(head.seal.as_bytes().to_vec()));
         }
-        let found = before(&self.conn, &lease.thread, turn, index)?;
-        let found = found.filter(|found| found.epoch == lease.epoch).ok_or_else(fenced)?;
+        let found = before(&self.conn, lease.thread(), turn, index)?;
+        let found = found.filter(|found| found.epoch == lease.epoch()).ok_or_else(fenced)?;
         Ok(found.seal.filter(|_| !found.taken && turn + 1 == found.turns))
     }
 }
@@ -136,18 +136,18 @@ impl Head {
     }
 
     fn is_at(&self, lease: &Lease, turn: u32, index: u64) -> bool {
-        self.epoch == lease.epoch && self.turn == turn && self.len == index
+        self.epoch == lease.epoch() && self.turn == turn && self.len == index
     }
 
     /// Keeps with the turn that it ends here.
     pub fn keep(&self, conn: &Connection) -> Result<(), Fault> {
-        let end = End { records: self.len, seal: self.seal.bytes().to_vec() };
+        let end = End { records: self.len, seal: self.seal.as_bytes().to_vec() };
         end.keep(conn, place(self.thread, self.turn))
     }
 
     /// Goes on behind one more record, sealed with all before it. Gives its place.
     fn takes(&mut self, thread: &ThreadId, record: &Record, body: &[u8]) -> Result<i64, JournalError> {
-        belongs(record, thread, self.turn, self.len)?;
+        check_place(record, thread, self.turn, self.len)?;
         let at = place(self.thread, self.turn) + i64::from(within(self.len)?);
         (self.seal, self.len) = (self.seal.with(body), self.len + 1);
         Ok(at)
@@ -166,7 +166,7 @@ impl Head {
             let body = specs.written(conn, self.len, record)?;
             let at = self.takes(thread, record, &body)?;
             let body = ToSqlOutput::Borrowed(ValueRef::Text(&body));
-            insert.execute(params![at, self.seal.bytes(), body])?;
+            insert.execute(params![at, self.seal.as_bytes(), body])?;
         }
         Ok(self)
     }
@@ -197,12 +197,12 @@ fn append_to(conn: &Connection, head: &Head, lease: &Lease, new: &[Record]) -> R
     insert.raw_bind_parameter(2, head.epoch)?;
     insert.raw_bind_parameter(3, i64::from(head.turn) + 1)?;
     for (nth, record) in new.iter().enumerate() {
-        let body = seal::written(head.len, record)?;
-        let at = head.takes(&lease.thread, record, &body)?;
+        let body = seal::encode(head.len, record)?;
+        let at = head.takes(lease.thread(), record, &body)?;
         // SQLite copies what is bound: one buffer of bytes at a time.
         let body = ToSqlOutput::Borrowed(ValueRef::Text(&body));
         insert.raw_bind_parameter(4 + 3 * nth, at)?;
-        insert.raw_bind_parameter(5 + 3 * nth, head.seal.bytes())?;
+        insert.raw_bind_parameter(5 + 3 * nth, head.seal.as_bytes())?;
         insert.raw_bind_parameter(6 + 3 * nth, body)?;
     }
     match insert.raw_execute() {
@@ -232,14 +232,14 @@ fn begun(
 ) -> Result<Row, Fault> {
     let found = match row {
         Some(row) => Some(row),
-        None => Row::find(conn, &lease.thread)?,
+        None => Row::find(conn, lease.thread())?,
     };
-    let mut row = found.ok_or_else(|| fenced(&lease.thread))?;
+    let mut row = found.ok_or_else(|| JournalError::fenced(lease.thread()))?;
     if turn >= row.turns {
         row.keep_end(conn)?;
     }
     row.goes_on(turn as usize, new.first())?;
     // It was given back with what was to be its last record.
     row.holder = row.holder.or_else(|| own.map(str::to_owned));
-    if row.save(conn)? { Ok(row) } else { Err(fenced(&lease.thread).into()) }
+    if row.save(conn)? { Ok(row) } else { Err(JournalError::fenced(lease.thread()).into()) }
 }

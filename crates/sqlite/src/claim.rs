@@ -9,9 +9,8 @@ use super::note::Note;
 use super::row::Row;
 use super::tx::Tx;
 use super::{Inner, records};
-use planwright::journal::chance::chance;
-use planwright::journal::{Claim, Lease, Record, StoreError, ThreadId};
-use planwright::journal::{fenced, now};
+use planwright::journal::store::{now_ms, random_id};
+use planwright::journal::{JournalError, Claim, Lease, Record, StoreError, ThreadId};
 
 impl Inner {
     pub fn claim(&mut self, thread: &ThreadId, claim: Claim) -> Result<Lease, Fault> {
@@ -31,7 +30,7 @@ impl Inner {
         unreleased.clear();
         let (epoch, turns) = (row.epoch, row.turns);
         rows.insert(thread.clone(), row);
-        Ok(Lease { thread: thread.clone(), epoch, turns, lock: None })
+        Ok(Lease::new(thread.clone(), epoch, turns))
     }
 
     /// Takes a thread and, where there is none, writes its first turns down, all in one transaction.
@@ -71,23 +70,23 @@ impl Inner {
         heads.extend(head.map(|head| (thread.clone(), head)));
         let epoch = row.epoch;
         rows.insert(thread.clone(), row);
-        Ok(Lease { thread: thread.clone(), epoch, turns: found, lock: None })
+        Ok(Lease::new(thread.clone(), epoch, found))
     }
 
     pub fn release(&mut self, lease: Lease) -> Result<(), Fault> {
-        if self.concluded.remove(&lease.thread) == Some(lease.epoch) {
+        if self.concluded.remove(lease.thread()) == Some(lease.epoch()) {
             return Ok(());
         }
         let lease = self.kept_until_tidied(lease)?;
-        let note = self.notes.get(&lease.thread).filter(|note| note.epoch == lease.epoch);
-        let row = self.rows.remove(&lease.thread).filter(|row| row.epoch == lease.epoch);
+        let note = self.notes.get(lease.thread()).filter(|note| note.epoch == lease.epoch());
+        let row = self.rows.remove(lease.thread()).filter(|row| row.epoch == lease.epoch());
         let released = Tx::writing(&self.conn).and_then(|tx| {
             give_back(&self.conn, &lease, note, row)?;
             tx.commit()
         });
-        self.heads.remove(&lease.thread);
+        self.heads.remove(lease.thread());
         if note.is_some() {
-            self.notes.remove(&lease.thread);
+            self.notes.remove(lease.thread());
         }
         if released.is_err() {
             self.unreleased.push(lease);
@@ -97,8 +96,8 @@ impl Inner {
 
     /// The row of a thread under a lease that still holds.
     pub fn leased(&self, lease: &Lease) -> Result<Row, Fault> {
-        let row = Row::find(&self.conn, &lease.thread)?;
-        row.filter(|row| row.epoch == lease.epoch).ok_or_else(|| fenced(&lease.thread).into())
+        let row = Row::find(&self.conn, lease.thread())?;
+        row.filter(|row| row.epoch == lease.epoch()).ok_or_else(|| JournalError::fenced(lease.thread()).into())
     }
 
     /// A lease to be given up, where the store can be written; else it is given up later.
@@ -118,9 +117,9 @@ impl Inner {
             forget(&self.conn, &self.leased(&lease)?)?;
             tx.commit()
         });
-        self.notes.remove(&lease.thread);
-        self.rows.remove(&lease.thread);
-        self.heads.remove(&lease.thread);
+        self.notes.remove(lease.thread());
+        self.rows.remove(lease.thread());
+        self.heads.remove(lease.thread());
         if deleted.is_err() {
             self.unreleased.push(lease);
         }
@@ -177,9 +176,9 @@ fn give_back(conn: &Connection, lease: &Lease, note: Option<&Note>, row: Option<
             return Ok(());
         }
     }
-    match Row::find(conn, &lease.thread)? {
-        Some(row) if row.epoch == lease.epoch && row.turns == 0 => forget(conn, &row),
-        Some(mut row) if row.epoch == lease.epoch => {
+    match Row::find(conn, lease.thread())? {
+        Some(row) if row.epoch == lease.epoch() && row.turns == 0 => forget(conn, &row),
+        Some(mut row) if row.epoch == lease.epoch() => {
             row.holder = None;
             if let Some(note) = note
                 && note.write(conn, &mut row)?
@@ -187,7 +186,7 @@ fn give_back(conn: &Connection, lease: &Lease, note: Option<&Note>, row: Option<
                 return Ok(());
             }
             if row.written == row.epoch && !row.noted {
-                row.updated = now();
+                row.updated = now_ms();
                 return row.save(conn).map(drop);
             }
             row.save_holder(conn)
@@ -209,5 +208,5 @@ pub(super) fn forget(conn: &Connection, row: &Row) -> Result<(), Fault> {
 /// Where the epochs of a thread begin: at another number each time, so that a lease of a thread that was
 /// deleted is none of its successor of the same name.
 fn first_epoch() -> u64 {
-    chance() >> 2
+    random_id() >> 2
 }

@@ -7,8 +7,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::beside;
-use planwright::journal::chance::unique;
-use planwright::journal::{Durability, JournalError, file, private};
+use planwright::journal::store::random_id;
+use planwright::journal::{Durability, JournalError, disk};
 
 /// Who has threads of a database.
 #[derive(Debug)]
@@ -33,18 +33,18 @@ struct Holder {
 impl Holder {
     /// A new holder. Nobody takes it for one before its lock is held: its file gets its name then.
     fn new(folder: &Path, durability: Durability) -> Result<Self, JournalError> {
-        let id = unique();
+        let id = format!("{}-{:016x}", std::process::id(), random_id());
         let (path, new) = (folder.join(&id), folder.join(format!("{COMING}{id}")));
         let fail = |error: std::io::Error| JournalError::io(path.display(), "cannot be locked", &error);
-        private::folder(folder).map_err(fail)?;
-        let mut lock = private::options().write(true).create_new(true).open(&new).map_err(fail)?;
+        disk::create_private_folder(folder).map_err(fail)?;
+        let mut lock = disk::private_options().write(true).create_new(true).open(&new).map_err(fail)?;
         let named = lock.try_lock().map_err(std::io::Error::from).and_then(|()| {
             lock.write_all(session().unwrap_or_default().as_bytes())?;
             if durability == Durability::Full {
                 lock.sync_all()?;
             }
             std::fs::rename(&new, &path)?;
-            if durability == Durability::Full { file::sync_folder(&path) } else { Ok(()) }
+            if durability == Durability::Full { disk::sync_folder(&path) } else { Ok(()) }
         });
         named.inspect_err(|_| drop(std::fs::remove_file(&new))).map_err(fail)?;
         Ok(Holder { id, path, _lock: lock })

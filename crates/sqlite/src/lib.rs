@@ -38,7 +38,7 @@ use looks::Looks;
 use note::Note;
 use opened::Opened;
 use planwright::journal::seal::Seal;
-use planwright::journal::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, begun_with};
+use planwright::journal::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, store::drop_empty_turns};
 use planwright::journal::{Durability, Record, RunStatus};
 use row::Row;
 use specs::Specs;
@@ -206,7 +206,7 @@ impl Store for SqliteStore {
     }
 
     fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
-        let turns = begun_with(thread, turns)?;
+        let turns = drop_empty_turns(thread, turns)?;
         self.write(|inner| inner.begin(thread, &turns))
     }
 

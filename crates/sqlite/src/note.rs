@@ -7,7 +7,7 @@ use super::Inner;
 use super::fault::Fault;
 use super::row::{End, Row};
 use super::tx::Tx;
-use planwright::journal::now;
+use planwright::journal::store::now_ms;
 use planwright::journal::{Lease, RunStatus};
 
 /// Where the last turn of a thread stands.
@@ -31,7 +31,7 @@ impl Note {
             return Ok(false);
         }
         if row.written == row.epoch && !row.noted {
-            row.updated = now();
+            row.updated = now_ms();
         }
         (row.noted, row.standing) = (true, self.standing.clone());
         row.last = Some(self.end.clone());
@@ -48,8 +48,8 @@ impl Inner {
         standing: &RunStatus,
     ) -> Result<(), Fault> {
         if let Some(seal) = self.seal_of_all(lease, turn, index)? {
-            let note = Note::new(lease.epoch, turn, index, &seal, standing);
-            self.notes.insert(lease.thread.clone(), note);
+            let note = Note::new(lease.epoch(), turn, index, &seal, standing);
+            self.notes.insert(lease.thread().clone(), note);
         }
         Ok(())
     }

@@ -14,9 +14,9 @@ use super::holder::Holders;
 use super::opened::Opened;
 use super::tx::Tx;
 use super::wal::{self, Log};
-use planwright::journal::chance::chance;
+use planwright::journal::store::random_id;
 use planwright::journal::seal::Seal;
-use planwright::journal::{Durability, JournalError, JournalErrorKind, private};
+use planwright::journal::{Durability, JournalError, JournalErrorKind, disk};
 
 /// What tells a store from other programs' databases: `plan` in ASCII.
 const APPLICATION: i32 = 0x706c_616e;
@@ -72,7 +72,7 @@ pub(super) fn open(
         committed: committed.filter(|_| left.of_this_session),
     })?;
     // SQLite makes its log with the mode of the database. Where this fails, opening it says why.
-    let _ = private::options().write(true).create_new(true).open(path);
+    let _ = disk::private_options().write(true).create_new(true).open(path);
     let (conn, own) = ready(path, holders, log, in_file.as_deref())?;
     holders.forget_sessions();
     if durability == Durability::Normal {
@@ -241,7 +241,7 @@ fn make(conn: &Connection) -> Result<(), Fault> {
         for table in TABLES {
             conn.execute_batch(table)?;
         }
-        conn.execute_batch(&format!("{OWN}{:016x}{:016x}' AS id", chance(), chance()))?;
+        conn.execute_batch(&format!("{OWN}{:016x}{:016x}' AS id", random_id(), random_id()))?;
         conn.execute_batch(&format!(
             "PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}"
         ))?;

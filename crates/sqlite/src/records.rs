@@ -8,7 +8,7 @@ use super::looks::Looks;
 use super::row::{End, Row};
 use super::specs::Specs;
 use super::tx::Tx;
-use planwright::journal::belongs;
+use planwright::journal::store::check_place;
 use planwright::journal::seal::{self, Seal};
 use planwright::journal::{JOURNAL_FORMAT, JournalError, Record, StoreError, ThreadId};
 
@@ -131,7 +131,7 @@ pub(super) fn fits(
         };
     }
     if let (Some(seal), false) = (&before.seal, before.taken) {
-        return Seal::of_bytes(seal).ok_or_else(|| damaged("the record before it has no seal"));
+        return Seal::from_bytes(seal).ok_or_else(|| damaged("the record before it has no seal"));
     }
     let from = place(before.thread, turn);
     let last = "SELECT max(at) FROM record WHERE at >= ?1 AND at < ?2";
@@ -169,18 +169,18 @@ fn read(
         let (written, body) = (kept.get_ref(1)?, kept.get_ref(2)?);
         let (written, body) = (written.as_bytes().unwrap_or_default(), body.as_bytes().unwrap_or_default());
         seal = seal.with(body);
-        if seal.bytes() != written {
+        if seal.as_bytes() != written {
             return Err(JournalError::at(index, UNSEALED).into());
         }
         if index == 0
-            && let Some(other) = seal::format(body).filter(|format| *format != JOURNAL_FORMAT)
+            && let Some(other) = seal::header_format(body).filter(|format| *format != JOURNAL_FORMAT)
         {
             return Err(JournalError::format(other).into());
         }
         let record = specs.read(conn, index, body)?;
-        belongs(&record, &of.name, turn, index)?;
+        check_place(&record, &of.name, turn, index)?;
         records.push(record);
-        if noted.as_ref().is_some_and(|end| end.records == index + 1 && end.seal != seal.bytes()) {
+        if noted.as_ref().is_some_and(|end| end.records == index + 1 && end.seal != seal.as_bytes()) {
             return Err(JournalError::at(index, UNSEALED).into());
         }
     }

@@ -4,9 +4,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::fault::Fault;
 use super::records::{MOST_TURNS, place, too_many, turn_place};
-use planwright::journal::now;
+use planwright::journal::store::{make_title, now_ms, waiting_since};
 use planwright::journal::{JournalError, Record, RunStatus, ThreadId};
-use planwright::journal::{Listed, title, waits};
+use planwright::journal::Listed;
 use planwright::spec::Digest;
 
 /// A row of the table `thread`.
@@ -87,13 +87,13 @@ impl Row {
             // It is of the turn before, and kept with it.
             self.last = None;
         }
-        (self.updated, self.written) = (now(), self.epoch);
+        (self.updated, self.written) = (now_ms(), self.epoch);
         (self.noted, self.standing) = (false, RunStatus::Unfinished);
         self.turns = self.turns.max(turns);
         if self.created == 0 {
             self.created = self.updated;
             if let Some(Record::Header(header)) = first {
-                self.title = title(&header.input.question);
+                self.title = make_title(&header.input.question);
             }
         }
         Ok(())
@@ -232,7 +232,7 @@ impl Row {
             last,
             seal.bytes(),
             self.standing.status(),
-            waits(&self.standing, self.updated),
+            waiting_since(&self.standing, self.updated),
         ])?;
         Ok(changed == 1)
     }

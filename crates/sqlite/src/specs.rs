@@ -47,9 +47,9 @@ impl Specs {
         let spec = match record {
             Record::Header(header) => &header.spec,
             Record::SpecChanged(spec) => spec,
-            _ => return Ok(seal::written(index, record)?),
+            _ => return Ok(seal::encode(index, record)?),
         };
-        let Some(spec) = self.keep(conn, index, spec)? else { return Ok(seal::written(index, record)?) };
+        let Some(spec) = self.keep(conn, index, spec)? else { return Ok(seal::encode(index, record)?) };
         let kept = match record {
             Record::Header(header) => {
                 let Header { format, run, thread, turn, origin, input, model, .. } = Header::clone(header);
@@ -93,7 +93,7 @@ impl Specs {
                 let spec = self.find(conn, index, spec)?;
                 Record::Header(Box::new(Header { format, run, thread, turn, origin, spec, input, model }))
             }
-            None => seal::read(text).map_err(|problem| JournalError::at(index, problem))?,
+            None => seal::decode(text).map_err(|problem| JournalError::at(index, problem))?,
         })
     }
 
@@ -136,7 +136,7 @@ pub(super) fn sweep(conn: &Connection) -> Result<(), Fault> {
         match kept(body) {
             Some(Kept::Header(header)) => drop(used.insert(header.spec)),
             Some(Kept::SpecChanged(digest)) => drop(used.insert(digest)),
-            None if seal::read(body).is_ok() => {}
+            None if seal::decode(body).is_ok() => {}
             None => return Ok(()),
         }
     }

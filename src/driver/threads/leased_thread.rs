@@ -41,7 +41,7 @@ impl<'a> Held<'a> {
 
     /// How many turns the thread had when it was claimed.
     pub fn turns(&self) -> u32 {
-        self.lease.as_ref().map_or(0, |lease| lease.turns)
+        self.lease.as_ref().map_or(0, |lease| lease.turns())
     }
 
     pub fn turn(&mut self, turn: u32) -> TurnJournal<'_, 'a> {
@@ -82,7 +82,7 @@ impl Journal for TurnJournal<'_, '_> {
             Some(lease) => store.append(lease, self.turn, index, records).map_err(as_journal),
             None => match store.begin(thread, vec![records]) {
                 Ok(taken) => {
-                    let there = taken.turns > 0;
+                    let there = taken.turns() > 0;
                     *lease = Some(taken);
                     let exists = || as_journal(StoreError::Exists { thread: thread.clone() });
                     if there { Err(exists()) } else { Ok(()) }

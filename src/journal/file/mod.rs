@@ -3,17 +3,17 @@
 //! A last line that breaks off was never whole and is dropped, for nothing was performed on its word.
 //! Anything else that does not read is an error that names the line.
 
-mod port;
+mod io;
 mod read;
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-pub use port::FileIo;
+pub use io::FileIo;
 
 use super::durability::Durability;
-use super::private;
+use super::disk;
 use super::seal::{self, Seal};
 use super::{Journal, JournalError, JournalErrorKind, Record};
 use read::{Contents, contents, is_torn_header};
@@ -62,15 +62,15 @@ impl FileJournal {
     }
 
     /// [`create`](FileJournal::create), where something else may keep other writers out.
-    pub(super) fn begin(path: PathBuf, locks: bool) -> Result<Self, JournalError> {
+    pub(in crate::journal) fn begin(path: PathBuf, locks: bool) -> Result<Self, JournalError> {
         is_file(&path)?;
         if std::fs::read(&path).is_ok_and(|bytes| is_torn_header(&bytes)) {
             let journal = FileJournal::go_on(path, locks)?;
             // Whoever made it may not have come to this.
-            sync_folder(&journal.path).map_err(|error| io(&journal.path, "cannot be created", &error))?;
+            disk::sync_folder(&journal.path).map_err(|error| io(&journal.path, "cannot be created", &error))?;
             return Ok(journal);
         }
-        let file = private::options().read(true).write(true).create_new(true).open(&path);
+        let file = disk::private_options().read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
                 let taken = JournalError::named(path.display().to_string(), "there is a file already");
@@ -81,12 +81,12 @@ impl FileJournal {
         if locks {
             lock(&path, &file)?;
         }
-        sync_folder(&path).map_err(|error| io(&path, "cannot be created", &error))?;
+        disk::sync_folder(&path).map_err(|error| io(&path, "cannot be created", &error))?;
         Ok(FileJournal::at(path, Box::new(file)))
     }
 
     /// [`open`](FileJournal::open), where something else may keep other writers out.
-    pub(super) fn go_on(path: PathBuf, locks: bool) -> Result<Self, JournalError> {
+    pub(in crate::journal) fn go_on(path: PathBuf, locks: bool) -> Result<Self, JournalError> {
         is_file(&path)?;
         let file = OpenOptions::new().read(true).write(true).open(&path);
         let file = file.map_err(|error| io(&path, "cannot be opened", &error))?;
@@ -129,7 +129,7 @@ impl FileJournal {
     }
 
     /// How many records it holds.
-    pub(super) fn len(&self) -> u64 {
+    pub(in crate::journal) fn len(&self) -> u64 {
         self.len
     }
 
@@ -156,9 +156,9 @@ impl Journal for FileJournal {
         let mut lines = if self.unended { vec![b'\n'] } else { Vec::new() };
         let mut seal = self.seal;
         for (index, record) in (index..).zip(&records) {
-            let text = seal::written(index, record)?;
+            let text = seal::encode(index, record)?;
             seal = seal.with(&text);
-            lines.extend_from_slice(seal.text().as_bytes());
+            lines.extend_from_slice(seal.to_string().as_bytes());
             lines.push(b' ');
             lines.extend_from_slice(&text);
             lines.push(b'\n');
@@ -189,18 +189,18 @@ impl Journal for FileJournal {
 }
 
 /// The records of a journal that somebody may be writing to meanwhile.
-pub(super) fn read(path: &Path) -> Result<Vec<Record>, JournalError> {
+pub(in crate::journal) fn read(path: &Path) -> Result<Vec<Record>, JournalError> {
     let bytes = std::fs::read(path).map_err(|error| io(path, "cannot be read", &error))?;
     Ok(contents(&bytes).map_err(|error| error.within(path.display()))?.records)
 }
 
 /// The record of a file's first line; none where it is not whole.
-pub(super) fn first(line: &[u8]) -> Result<Option<Record>, JournalError> {
+pub(in crate::journal) fn first(line: &[u8]) -> Result<Option<Record>, JournalError> {
     Ok(contents(line)?.records.pop())
 }
 
 /// Whether a file holds a whole record, or anything else that is no torn first line.
-pub(super) fn is_begun(path: &Path) -> Result<bool, JournalError> {
+pub(in crate::journal) fn is_begun(path: &Path) -> Result<bool, JournalError> {
     let mut line = Vec::new();
     let read = File::open(path).and_then(|file| BufReader::new(file).read_until(b'\n', &mut line));
     read.map_err(|error| io(path, "cannot be read", &error))?;
@@ -231,15 +231,9 @@ fn is_file(path: &Path) -> Result<(), JournalError> {
 
 /// Makes durable what stands in a file, whoever wrote it, before anything follows from it: its writer may
 /// have been stopped before that.
-pub(super) fn sync(path: &Path) -> Result<(), JournalError> {
+pub(in crate::journal) fn sync(path: &Path) -> Result<(), JournalError> {
     let synced = OpenOptions::new().write(true).open(path).and_then(|file| file.sync_data());
     synced.map_err(|error| io(path, "cannot be written", &error))
-}
-
-/// Makes a file's name in its folder durable, where the system can.
-pub fn sync_folder(path: &Path) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if cfg!(unix) { File::open(folder.unwrap_or(Path::new(".")))?.sync_all() } else { Ok(()) }
 }
 
 fn io(path: &Path, what: &str, error: &std::io::Error) -> JournalError {

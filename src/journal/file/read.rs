@@ -36,11 +36,11 @@ pub(super) fn contents(bytes: &[u8]) -> Result<Contents, JournalError> {
             }
         };
         if at == 0
-            && let Some(other) = seal::format(text).filter(|format| *format != JOURNAL_FORMAT)
+            && let Some(other) = seal::header_format(text).filter(|format| *format != JOURNAL_FORMAT)
         {
             return Err(JournalError::format(other));
         }
-        contents.records.push(seal::read(text).map_err(damaged)?);
+        contents.records.push(seal::decode(text).map_err(damaged)?);
         contents.seal = seal;
         contents.unended = whole.is_none();
         contents.end += (Seal::WIDTH + 1 + text.len() + usize::from(whole.is_some())) as u64;
@@ -55,7 +55,7 @@ fn sealed(before: Seal, line: &[u8]) -> Option<(&[u8], Seal)> {
     let (written, rest) = line.split_at_checked(Seal::WIDTH)?;
     let text = rest.strip_prefix(b" ")?;
     let seal = before.with(text);
-    (seal.text().as_bytes() == written).then_some((text, seal))
+    (seal.to_string().as_bytes() == written).then_some((text, seal))
 }
 
 /// Whether a last line can be the beginning of one whose writer was stopped. A block of zeros, or a line
@@ -76,8 +76,8 @@ fn is_torn(line: &[u8], at: usize) -> bool {
 
 /// What is said of a first line that another version has written: sealed or not, whatever the seal.
 fn foreign(line: &[u8]) -> Option<JournalError> {
-    let sealed = line.get(Seal::WIDTH + 1..).and_then(seal::format);
-    sealed.or_else(|| seal::format(line)).filter(|format| *format != JOURNAL_FORMAT).map(JournalError::format)
+    let sealed = line.get(Seal::WIDTH + 1..).and_then(seal::header_format);
+    sealed.or_else(|| seal::header_format(line)).filter(|format| *format != JOURNAL_FORMAT).map(JournalError::format)
 }
 
 /// Whether a file holds the beginning of a journal's first line and no more: nothing of anybody's.

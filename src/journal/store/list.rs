@@ -71,7 +71,7 @@ impl Listed {
     pub fn key(&self, order: Order) -> u64 {
         match order {
             Order::Newest => self.updated,
-            Order::LongestWaiting => waits(&self.standing, self.updated),
+            Order::LongestWaiting => waiting_since(&self.standing, self.updated),
         }
     }
 
@@ -81,8 +81,9 @@ impl Listed {
     }
 }
 
-/// Since when a thread has waited for a person.
-pub fn waits(standing: &RunStatus, updated: u64) -> u64 {
+/// Since when a thread has waited for a person, in milliseconds since 1970; when it was last written to, if
+/// that is not known.
+pub fn waiting_since(standing: &RunStatus, updated: u64) -> u64 {
     match standing {
         RunStatus::Waiting { since, .. } if *since > 0 => *since,
         _ => updated,
@@ -122,9 +123,4 @@ impl Query {
         found.truncate(self.limit);
         found
     }
-}
-
-/// The title of a thread: the beginning of its first question.
-pub fn title(question: &str) -> String {
-    crate::contract::read::excerpt(question.trim(), 80)
 }

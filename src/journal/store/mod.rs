@@ -4,23 +4,30 @@
 //! - [`Store`]: where threads are kept; [`MemoryStore`] keeps them while the process lives.
 //! - [`Lease`]: the right to write to a thread. One writer holds it; all others are refused.
 //!
+//! A store of your own implements [`Store`], and finds here what every store needs: [`Lease::new`],
+//! [`check_place`], [`claim_or_begin`], [`drop_empty_turns`], [`make_title`], [`now_ms`], [`waiting_since`];
+//! the errors are made by [`JournalError`]'s constructors. One that keeps records as bytes seals them with
+//! [`seal`](super::seal); one in files finds [`disk`](super::disk) useful.
+//!
 //! **Invariant:** nothing is appended to a thread without its lease, and under a lease that was taken
 //! over nothing is appended any more.
 
-mod id;
+mod implement;
 mod lines;
 mod list;
 mod memory;
+mod thread_id;
 
+use std::any::Any;
 use std::fmt;
-use std::fs::File;
 
-pub use id::ThreadId;
+pub use implement::{check_place, claim_or_begin, drop_empty_turns, make_title, now_ms, random_id};
 pub use lines::LinesStore;
-pub use list::{Cursor, Listed, Order, Query, title, waits};
+pub use list::{Cursor, Listed, Order, Query, waiting_since};
 pub use memory::MemoryStore;
+pub use thread_id::ThreadId;
 
-use super::{JournalError, JournalErrorKind, Record, RunStatus};
+use super::{JournalError, Record, RunStatus};
 
 /// Where threads are kept. Every method may be called from any thread of execution at any time.
 ///
@@ -49,8 +56,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`StoreError::AlreadyRunning`] where somebody has it, and as [`append`](Store::append).
     fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
-        let turns = begun_with(thread, turns)?;
-        begin(self, thread, |lease| {
+        let turns = drop_empty_turns(thread, turns)?;
+        claim_or_begin(self, thread, |lease| {
             (0..).zip(turns).try_for_each(|(turn, records)| self.append(lease, turn, 0, records))
         })
     }
@@ -156,28 +163,58 @@ pub enum Claim {
     TakeOver,
 }
 
-/// The right to write to a thread.
-#[derive(Debug)]
+/// The right to write to a thread. Only a store makes one, in [`Store::claim`].
 pub struct Lease {
-    /// The thread.
-    pub thread: ThreadId,
-    /// Grows with every claim of the thread.
-    pub epoch: u64,
-    /// How many turns the thread had when it was claimed.
-    pub turns: u32,
-    /// What is locked for as long as the lease lasts, in stores that lock files.
-    pub lock: Option<File>,
+    thread: ThreadId,
+    epoch: u64,
+    turns: u32,
+    lock: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl Lease {
+    /// A lease for a thread that has this many turns. The store chooses the epoch; it has to grow with every
+    /// claim of the thread, so that a lease which was taken over can be told from the one in force.
+    pub fn new(thread: ThreadId, epoch: u64, turns: u32) -> Self {
+        Lease { thread, epoch, turns, lock: None }
+    }
+
+    /// The lease with a guard that is dropped with it: a locked file, or whatever else the store has to hold
+    /// for as long as the lease lasts.
+    #[must_use]
+    pub fn with_lock(mut self, lock: impl Any + Send + Sync) -> Self {
+        self.lock = Some(Box::new(lock));
+        self
+    }
+
+    /// The guard that [`with_lock`](Lease::with_lock) put in, if it is of this type.
+    pub fn lock<T: Any>(&self) -> Option<&T> {
+        self.lock.as_ref()?.downcast_ref()
+    }
+
     /// The thread.
     pub fn thread(&self) -> &ThreadId {
         &self.thread
     }
 
-    /// How many turns the thread had when it was taken.
+    /// The number of this claim among those of the thread.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// How many turns the thread had when it was claimed.
     pub fn turns(&self) -> u32 {
         self.turns
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Lease { thread, epoch, turns, .. } = self;
+        f.debug_struct("Lease")
+            .field("thread", thread)
+            .field("epoch", epoch)
+            .field("turns", turns)
+            .finish_non_exhaustive()
     }
 }
 
@@ -220,77 +257,6 @@ pub enum StoreError {
     /// A journal cannot be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
-}
-
-/// The turns that a thread is begun with: up to the last in which there is something.
-pub fn begun_with(thread: &ThreadId, mut turns: Vec<Vec<Record>>) -> Result<Vec<Vec<Record>>, JournalError> {
-    while turns.last().is_some_and(Vec::is_empty) {
-        turns.pop();
-    }
-    match turns.iter().any(Vec::is_empty) {
-        true => Err(JournalError::named(format!("thread {thread}"), "a turn has no records")),
-        false => Ok(turns),
-    }
-}
-
-/// Takes a thread, and where there is none, puts its first turns in.
-pub fn begin<S: Store + ?Sized>(
-    store: &S,
-    thread: &ThreadId,
-    put: impl FnOnce(&Lease) -> Result<(), StoreError>,
-) -> Result<Lease, StoreError> {
-    let lease = match store.claim(thread, Claim::New) {
-        Err(StoreError::Exists { .. }) => {
-            let lease = store.claim(thread, Claim::Any)?;
-            if lease.turns > 0 {
-                return Ok(lease);
-            }
-            // It is there, and what it was is lost: that is said, and nothing put in its place.
-            store.release(lease)?;
-            store.turns(thread)?;
-            return Err(StoreError::Exists { thread: thread.clone() });
-        }
-        lease => lease?,
-    };
-    match put(&lease) {
-        Ok(()) => Ok(lease),
-        Err(error) => {
-            // Half of a thread would look like a whole one.
-            let _ = store.delete(lease);
-            Err(error)
-        }
-    }
-}
-
-/// Whether a record can stand at this place: a header names its thread and turn.
-///
-/// # Errors
-/// Names what it says instead.
-pub fn belongs(record: &Record, thread: &ThreadId, turn: u32, index: u64) -> Result<(), JournalError> {
-    match record {
-        Record::Header(header) if header.thread != thread.as_str() || header.turn != turn => {
-            let problem = format!(
-                "expected the header of thread {thread}, turn {}, found that of thread {}, turn {}",
-                turn + 1,
-                header.thread,
-                u64::from(header.turn) + 1
-            );
-            Err(JournalError::at(index, problem))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The refusal of a writer whose thread was taken over.
-pub fn fenced(thread: &ThreadId) -> JournalError {
-    let problem = "another process has taken it over, and nothing more is written here";
-    JournalError::named(format!("thread {thread}"), problem).of(JournalErrorKind::Fenced)
-}
-
-/// Milliseconds since 1970, for lists.
-pub fn now() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn by(holder: &str) -> String {

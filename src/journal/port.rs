@@ -1,5 +1,7 @@
 //! Where the records of one run go.
 
+use std::fmt;
+
 use super::Record;
 use super::run_status::RunStatus;
 
@@ -76,41 +78,65 @@ pub enum JournalErrorKind {
 }
 
 impl JournalError {
-    /// An error at one record, counted from 0.
+    /// An error of any kind, at a named place. The message reads `<place>: <problem>`.
+    pub fn new(kind: JournalErrorKind, place: impl Into<String>, problem: impl Into<String>) -> Self {
+        JournalError { kind, place: place.into(), problem: problem.into() }
+    }
+
+    /// [`Damaged`](JournalErrorKind::Damaged) at one record, counted from 0.
     pub fn at(index: u64, problem: impl Into<String>) -> Self {
-        JournalError::named(format!("journal record {index}"), problem)
+        JournalError::damaged(format!("journal record {index}"), problem)
     }
 
-    /// An error at a named place.
+    /// [`Damaged`](JournalErrorKind::Damaged) at a named place.
+    pub fn damaged(place: impl Into<String>, problem: impl Into<String>) -> Self {
+        JournalError::new(JournalErrorKind::Damaged, place, problem)
+    }
+
+    /// [`Format`](JournalErrorKind::Format): the journal is of another format than
+    /// [`JOURNAL_FORMAT`](super::JOURNAL_FORMAT).
+    pub fn format(found: u32) -> Self {
+        let problem = format!("expected journal format {}, found {found}", super::JOURNAL_FORMAT);
+        JournalError::new(JournalErrorKind::Format, "journal record 0", problem)
+    }
+
+    /// [`Stale`](JournalErrorKind::Stale): an append at `index` was refused, because another writer has made
+    /// the journal `len` records long.
+    pub fn stale(index: u64, len: u64) -> Self {
+        let problem = format!("another writer was here: the journal has {len} records");
+        JournalError::new(JournalErrorKind::Stale, format!("journal record {index}"), problem)
+    }
+
+    /// [`Fenced`](JournalErrorKind::Fenced): the thread was taken over, and this lease is void.
+    pub fn fenced(thread: &super::ThreadId) -> Self {
+        let problem = "another process has taken it over, and nothing more is written here";
+        JournalError::new(JournalErrorKind::Fenced, format!("thread {thread}"), problem)
+    }
+
+    /// [`Locked`](JournalErrorKind::Locked): another writer has the journal open.
+    pub fn locked(place: impl Into<String>) -> Self {
+        JournalError::new(JournalErrorKind::Locked, place, "another process is writing to it")
+    }
+
+    /// [`Io`](JournalErrorKind::Io): the system failed at this place.
+    pub fn io(place: impl fmt::Display, what: &str, error: &dyn fmt::Display) -> Self {
+        JournalError::new(JournalErrorKind::Io, place.to_string(), format!("{what}: {error}"))
+    }
+
+    #[doc(hidden)]
     pub fn named(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        JournalError { kind: JournalErrorKind::Damaged, place: place.into(), problem: problem.into() }
+        JournalError::damaged(place, problem)
     }
 
-    /// The same, of another kind.
+    #[doc(hidden)]
     pub fn of(self, kind: JournalErrorKind) -> Self {
         JournalError { kind, ..self }
     }
 
-    /// The same, at a place that is named before its own.
-    pub fn within(self, place: impl std::fmt::Display) -> Self {
+    /// The error, with a place named before its own.
+    #[must_use]
+    pub fn within(self, place: impl fmt::Display) -> Self {
         JournalError { place: format!("{place}: {}", self.place), ..self }
-    }
-
-    /// Another writer was here: expected to append at `index`, found `len` records.
-    pub fn stale(index: u64, len: u64) -> Self {
-        let problem = format!("another writer was here: the journal has {len} records");
-        JournalError::at(index, problem).of(JournalErrorKind::Stale)
-    }
-
-    /// The journal is of another format than [`JOURNAL_FORMAT`](super::JOURNAL_FORMAT).
-    pub fn format(found: u32) -> Self {
-        let problem = format!("expected journal format {}, found {found}", super::JOURNAL_FORMAT);
-        JournalError::at(0, problem).of(JournalErrorKind::Format)
-    }
-
-    /// The system failed at this place.
-    pub fn io(place: impl std::fmt::Display, what: &str, error: &dyn std::fmt::Display) -> Self {
-        JournalError::named(place.to_string(), format!("{what}: {error}")).of(JournalErrorKind::Io)
     }
 
     /// The kind of trouble.

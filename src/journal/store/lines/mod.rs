@@ -22,10 +22,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::list::title;
-use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, begin, begun_with, belongs, fenced};
+use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, check_place, claim_or_begin, drop_empty_turns, make_title};
 use crate::journal::{
-    Durability, FileJournal, Journal, JournalError, JournalErrorKind, Record, RunStatus, file,
+    Durability, FileJournal, Journal, JournalError, JournalErrorKind, Record, RunStatus, disk, file,
 };
 use place::io;
 use standing::Noted;
@@ -105,7 +104,7 @@ impl LinesStore {
 
     /// Makes the name of a file or folder durable, where that is asked for.
     fn sync(&self, path: &Path) -> std::io::Result<()> {
-        if self.durability == Durability::Full { file::sync_folder(path) } else { Ok(()) }
+        if self.durability == Durability::Full { disk::sync_folder(path) } else { Ok(()) }
     }
 
     /// The journal of a turn, at the end of what stands there.
@@ -140,7 +139,7 @@ impl Store for LinesStore {
         match place::header(&folder) {
             Ok(Some(header)) => {
                 let of = |error: JournalError| error.within(folder.display());
-                belongs(&Record::Header(header), thread, 0, 0).map_err(of)?;
+                check_place(&Record::Header(header), thread, 0, 0).map_err(of)?;
             }
             Err(error) if error.kind() == JournalErrorKind::Io => return Err(error.into()),
             Ok(None) | Err(_) => {}
@@ -155,14 +154,14 @@ impl Store for LinesStore {
         if let (Durability::Full, Some(last)) = (self.durability, turns.checked_sub(1)) {
             file::sync(&place::turn(&folder, last))?;
         }
-        Ok(Lease { thread: thread.clone(), epoch: 0, turns, lock: Some(lock) })
+        Ok(Lease::new(thread.clone(), 0, turns).with_lock(lock))
     }
 
     fn release(&self, lease: Lease) -> Result<(), StoreError> {
         // Whatever fails below, what was open under this lease is not used under the next.
-        self.journals().remove(&lease.thread);
+        self.journals().remove(lease.thread());
         let _gate = self.gate(false)?;
-        let folder = self.folder(&lease.thread);
+        let folder = self.folder(lease.thread());
         let begun = place::turns(&folder)? > 0 || Noted::last(&folder)?.is_some();
         let empty = lease.lock.is_some() && !begun;
         drop(lease);
@@ -172,26 +171,26 @@ impl Store for LinesStore {
 
     fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
         if lease.lock.is_none() {
-            return Err(fenced(&lease.thread).into());
+            return Err(JournalError::fenced(lease.thread()).into());
         }
         for (index, record) in (index..).zip(&records) {
-            belongs(record, &lease.thread, turn, index)?;
+            check_place(record, lease.thread(), turn, index)?;
         }
         let mut journals = self.journals();
-        let mut journal = match journals.remove(&lease.thread) {
+        let mut journal = match journals.remove(lease.thread()) {
             Some((open, journal)) if open == turn => journal,
-            _ if records.is_empty() && index == 0 && self.next(&lease.thread)? == turn => return Ok(()),
-            _ => self.journal(&lease.thread, turn, index)?,
+            _ if records.is_empty() && index == 0 && self.next(lease.thread())? == turn => return Ok(()),
+            _ => self.journal(lease.thread(), turn, index)?,
         };
         journal.append(index, records)?;
         // After a failure it is not kept open: what stands there is looked at anew.
-        journals.insert(lease.thread.clone(), (turn, journal));
+        journals.insert(lease.thread().clone(), (turn, journal));
         Ok(())
     }
 
     fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
-        let turns = begun_with(thread, turns)?;
-        begin(self, thread, |lease| match <[_; 1]>::try_from(turns) {
+        let turns = drop_empty_turns(thread, turns)?;
+        claim_or_begin(self, thread, |lease| match <[_; 1]>::try_from(turns) {
             Ok([records]) => self.append(lease, 0, 0, records),
             Err(turns) if turns.is_empty() => Ok(()),
             Err(turns) => self.copy(lease, turns),
@@ -200,15 +199,15 @@ impl Store for LinesStore {
 
     fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &RunStatus) -> Result<(), StoreError> {
         if lease.lock.is_none() {
-            return Err(fenced(&lease.thread).into());
+            return Err(JournalError::fenced(lease.thread()).into());
         }
-        let (folder, thread) = (self.folder(&lease.thread), lease.thread.clone());
+        let (folder, thread) = (self.folder(lease.thread()), lease.thread().clone());
         let path = place::turn(&folder, turn);
         if self.next(&thread)?.checked_sub(1) != Some(turn) || self.len(&thread, turn)? != index {
             return Ok(());
         }
         let bytes = std::fs::metadata(&path).map_err(|error| io(&path, "cannot be read", &error))?.len();
-        let title = place::header(&folder)?.map(|header| title(&header.input.question)).unwrap_or_default();
+        let title = place::header(&folder)?.map(|header| make_title(&header.input.question)).unwrap_or_default();
         Ok(Noted::new(thread, title, turn + 1, (index, bytes), standing.clone()).save(&folder)?)
     }
 
@@ -230,7 +229,7 @@ impl Store for LinesStore {
             return Err(JournalError::named(path.display().to_string(), problem).into());
         }
         for (index, record) in (0..).zip(&records) {
-            belongs(record, thread, turn, index).map_err(|error| error.within(path.display()))?;
+            check_place(record, thread, turn, index).map_err(|error| error.within(path.display()))?;
         }
         Ok(records)
     }
@@ -249,11 +248,11 @@ impl Store for LinesStore {
 
     fn delete(&self, lease: Lease) -> Result<(), StoreError> {
         if lease.lock.is_none() {
-            return Err(fenced(&lease.thread).into());
+            return Err(JournalError::fenced(lease.thread()).into());
         }
         let gate = self.gate(false)?;
-        let folder = self.folder(&lease.thread);
-        self.journals().remove(&lease.thread);
+        let folder = self.folder(lease.thread());
+        self.journals().remove(lease.thread());
         drop(lease);
         let gone = self.take_away(&folder);
         drop(gate);

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::list::title;
-use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, belongs, fenced, now};
+use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, check_place, make_title, now_ms};
 use crate::journal::{JournalError, Record, RunStatus};
 
 /// Keeps threads while the process lives.
@@ -59,8 +58,8 @@ impl Kept {
 
     /// The thread of a lease that still holds.
     fn leased(&mut self, lease: &Lease) -> Result<&mut Thread, StoreError> {
-        let thread = self.threads.get_mut(&lease.thread);
-        thread.filter(|thread| thread.held == Some(lease.epoch)).ok_or_else(|| fenced(&lease.thread).into())
+        let thread = self.threads.get_mut(lease.thread());
+        thread.filter(|thread| thread.held == Some(lease.epoch())).ok_or_else(|| JournalError::fenced(lease.thread()).into())
     }
 }
 
@@ -85,7 +84,7 @@ impl Store for MemoryStore {
         let claimed = kept.threads.entry(thread.clone()).or_default();
         claimed.held = Some(epoch);
         let turns = u32::try_from(claimed.turns.len()).unwrap_or(u32::MAX);
-        Ok(Lease { thread: thread.clone(), epoch, turns, lock: None })
+        Ok(Lease::new(thread.clone(), epoch, turns))
     }
 
     fn release(&self, lease: Lease) -> Result<(), StoreError> {
@@ -93,7 +92,7 @@ impl Store for MemoryStore {
         if let Ok(thread) = kept.leased(&lease) {
             thread.held = None;
             if thread.turns.is_empty() {
-                kept.threads.remove(&lease.thread);
+                kept.threads.remove(lease.thread());
             }
         }
         Ok(())
@@ -108,7 +107,7 @@ impl Store for MemoryStore {
             return Err(JournalError::stale(index, len).into());
         }
         for (index, record) in (index..).zip(&records) {
-            belongs(record, &lease.thread, turn, index)?;
+            check_place(record, lease.thread(), turn, index)?;
         }
         if records.is_empty() {
             return Ok(());
@@ -117,7 +116,7 @@ impl Store for MemoryStore {
             thread.turns.push(Vec::new());
         }
         thread.turns[at].extend(records);
-        thread.updated = now();
+        thread.updated = now_ms();
         if thread.created == 0 {
             thread.created = thread.updated;
         }
@@ -161,7 +160,7 @@ impl Store for MemoryStore {
     fn delete(&self, lease: Lease) -> Result<(), StoreError> {
         let mut kept = self.kept();
         kept.leased(&lease)?;
-        kept.threads.remove(&lease.thread);
+        kept.threads.remove(lease.thread());
         Ok(())
     }
 
@@ -188,7 +187,7 @@ impl Thread {
         };
         Listed {
             thread: id.clone(),
-            title: title(question),
+            title: make_title(question),
             turns: self.turns.len() as u32,
             created: self.created,
             updated: self.updated,

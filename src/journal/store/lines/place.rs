@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use crate::journal::chance::unique;
-use crate::journal::{Durability, JournalError, JournalErrorKind, Record, ThreadId, file, private};
+use crate::journal::store::random_id;
+use crate::journal::{Durability, JournalError, JournalErrorKind, Record, ThreadId, disk, file};
 use crate::spec::Digest;
 
 /// What the file `=format` says.
@@ -55,17 +55,17 @@ fn holds_other_things(root: &Path) -> std::io::Result<bool> {
 /// Makes the folder, and says in it what it is once nothing of that can be lost but the saying.
 fn make(root: &Path, path: &Path, durability: Durability) -> std::io::Result<()> {
     let full = durability == Durability::Full;
-    private::folder(root)?;
+    disk::create_private_folder(root)?;
     if full {
-        file::sync_folder(root)?;
+        disk::sync_folder(root)?;
     }
-    let new = root.join(format!(".format-{}", unique()));
-    let made = private::options().write(true).create_new(true).open(&new).and_then(|mut file| {
+    let new = root.join(format!(".format-{}", random_id()));
+    let made = disk::private_options().write(true).create_new(true).open(&new).and_then(|mut file| {
         file.write_all(FORMAT.as_bytes())?;
         if full { file.sync_all() } else { Ok(()) }
     });
     made.and_then(|()| std::fs::rename(&new, path)).inspect_err(|_| drop(std::fs::remove_file(&new)))?;
-    if full { file::sync_folder(path) } else { Ok(()) }
+    if full { disk::sync_folder(path) } else { Ok(()) }
 }
 
 /// Whether something in the root is neither a thread nor anybody's.

@@ -4,28 +4,27 @@ use std::path::Path;
 
 use super::LinesStore;
 use super::place::{self, HALF, io};
-use crate::journal::chance::unique;
-use crate::journal::threads::{belongs, fenced};
-use crate::journal::{FileJournal, Journal, JournalError, Lease, Record, StoreError, private};
+use crate::journal::store::{check_place, random_id};
+use crate::journal::{FileJournal, Journal, JournalError, Lease, Record, StoreError, disk};
 
 impl LinesStore {
     /// Begins a thread with turns of which none counts before all are there.
     pub(super) fn copy(&self, lease: &Lease, turns: Vec<Vec<Record>>) -> Result<(), StoreError> {
         if lease.lock.is_none() {
-            return Err(fenced(&lease.thread).into());
+            return Err(JournalError::fenced(lease.thread()).into());
         }
-        let folder = self.folder(&lease.thread);
+        let folder = self.folder(lease.thread());
         let there = place::turns(&folder)?;
         if there > 0 {
             return Err(JournalError::stale(0, u64::from(there)).into());
         }
         let half = folder.join(HALF);
         let fail = |error: std::io::Error| io(&half, "cannot be written", &error);
-        let made = private::options().write(true).create(true).truncate(true).open(&half);
+        let made = disk::private_options().write(true).create(true).truncate(true).open(&half);
         made.and_then(|_| self.sync(&half)).map_err(fail)?;
         for (turn, records) in (0..).zip(turns) {
             for (index, record) in (0..).zip(&records) {
-                belongs(record, &lease.thread, turn, index)?;
+                check_place(record, lease.thread(), turn, index)?;
             }
             let journal = FileJournal::begin(place::turn(&folder, turn), false)?;
             journal.durability(self.durability).append(0, records)?;
@@ -52,7 +51,7 @@ impl LinesStore {
     /// Takes away a thread's folder. It is gone at once or not at all; what is left of it has a name that is
     /// no thread's.
     pub(super) fn take_away(&self, folder: &Path) -> Result<(), StoreError> {
-        let away = self.root.join(format!(".gone-{}", unique()));
+        let away = self.root.join(format!(".gone-{}", random_id()));
         let fail = |error: std::io::Error| io(folder, "cannot be taken away", &error);
         std::fs::rename(folder, &away).map_err(fail)?;
         if let Err(error) = self.sync(folder) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::place;
-use crate::journal::{JournalError, RunStatus, ThreadId, private};
+use crate::journal::{JournalError, RunStatus, ThreadId, disk};
 use crate::spec::Digest;
 
 /// What `standing.json` holds.
@@ -72,7 +72,7 @@ impl Noted {
         let (path, new) = (folder.join(NAME), folder.join("standing.new"));
         let fail = |error: std::io::Error| place::io(&path, "cannot be written", &error);
         let text = serde_json::to_vec(self).map_err(|error| fail(error.into()))?;
-        private::write(&new, &text).map_err(fail)?;
+        std::io::Write::write_all(&mut disk::private_options().write(true).create(true).truncate(true).open(&new).map_err(fail)?, &text).map_err(fail)?;
         // What somebody let others read, they may go on reading.
         if let Ok(before) = std::fs::metadata(&path) {
             std::fs::set_permissions(&new, before.permissions()).map_err(fail)?;

@@ -5,14 +5,14 @@ use std::io::{ErrorKind, Read, Seek, Write};
 
 use super::LinesStore;
 use super::place::io;
-use crate::journal::{JournalError, StoreError, ThreadId, private};
+use crate::journal::{JournalError, StoreError, ThreadId, disk};
 
 impl LinesStore {
     /// Held while a thread is taken or given back, and, shared, while somebody looks who has it: for
     /// looking is a lock as well.
     pub(super) fn gate(&self, shared: bool) -> Result<File, JournalError> {
         let path = self.root.join("=lock");
-        let mut gate = private::options().read(true).append(true).create(true).open(&path);
+        let mut gate = disk::private_options().read(true).append(true).create(true).open(&path);
         if let Err(error) = &gate
             && shared
             && matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
@@ -34,9 +34,9 @@ impl LinesStore {
         let path = folder.join("lock");
         let fail = |error: std::io::Error| io(&path, "cannot be locked", &error);
         if !begun {
-            private::folder(&folder).and_then(|()| self.sync(&folder)).map_err(fail)?;
+            disk::create_private_folder(&folder).and_then(|()| self.sync(&folder)).map_err(fail)?;
         }
-        let options = private::options().read(true).write(true).create(true).truncate(false).open(&path);
+        let options = disk::private_options().read(true).write(true).create(true).truncate(false).open(&path);
         let mut lock = options.map_err(fail)?;
         match lock.try_lock() {
             Ok(()) => {}

@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::super::list::title;
+use super::super::make_title;
 use super::place::{self, io};
 use super::standing::Noted;
 use super::{LinesStore, Store};
@@ -132,7 +132,7 @@ fn found(folder: &Path) -> Result<Option<Found>, JournalError> {
             let damaged = |problem: &str| JournalError::named(folder.display().to_string(), problem);
             let header = place::header(folder)?.ok_or_else(|| damaged("its first turn is lost"))?;
             let thread = header.thread.parse().map_err(|problem: String| damaged(&problem))?;
-            (thread, title(&header.input.question), RunStatus::Unfinished)
+            (thread, make_title(&header.input.question), RunStatus::Unfinished)
         }
     };
     let (first, last) = (place::turn(folder, 0), place::turn(folder, last));
