@@ -11,8 +11,8 @@ use super::row::{End, Row};
 use super::specs::Specs;
 use super::tx::Tx;
 use planwright::journal::seal::{self, Seal};
-use planwright::journal::{JournalError, Lease, Record, RunStatus, ThreadId};
 use planwright::journal::store::check_place;
+use planwright::journal::{JournalError, Lease, Record, RunStatus, ThreadId};
 
 /// Where this handle ended its last append under a lease.
 #[derive(Clone, Copy, Debug)]

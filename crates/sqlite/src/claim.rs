@@ -10,7 +10,7 @@ use super::row::Row;
 use super::tx::Tx;
 use super::{Inner, records};
 use planwright::journal::store::{now_ms, random_id};
-use planwright::journal::{JournalError, Claim, Lease, Record, StoreError, ThreadId};
+use planwright::journal::{Claim, JournalError, Lease, Record, StoreError, ThreadId};
 
 impl Inner {
     pub fn claim(&mut self, thread: &ThreadId, claim: Claim) -> Result<Lease, Fault> {
@@ -97,7 +97,8 @@ impl Inner {
     /// The row of a thread under a lease that still holds.
     pub fn leased(&self, lease: &Lease) -> Result<Row, Fault> {
         let row = Row::find(&self.conn, lease.thread())?;
-        row.filter(|row| row.epoch == lease.epoch()).ok_or_else(|| JournalError::fenced(lease.thread()).into())
+        row.filter(|row| row.epoch == lease.epoch())
+            .ok_or_else(|| JournalError::fenced(lease.thread()).into())
     }
 
     /// A lease to be given up, where the store can be written; else it is given up later.

@@ -38,7 +38,9 @@ use looks::Looks;
 use note::Note;
 use opened::Opened;
 use planwright::journal::seal::Seal;
-use planwright::journal::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, store::drop_empty_turns};
+use planwright::journal::{
+    Claim, Lease, Listed, Query, Store, StoreError, ThreadId, store::drop_empty_turns,
+};
 use planwright::journal::{Durability, Record, RunStatus};
 use row::Row;
 use specs::Specs;

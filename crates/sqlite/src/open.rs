@@ -14,8 +14,8 @@ use super::holder::Holders;
 use super::opened::Opened;
 use super::tx::Tx;
 use super::wal::{self, Log};
-use planwright::journal::store::random_id;
 use planwright::journal::seal::Seal;
+use planwright::journal::store::random_id;
 use planwright::journal::{Durability, JournalError, JournalErrorKind, disk};
 
 /// What tells a store from other programs' databases: `plan` in ASCII.

@@ -8,8 +8,8 @@ use super::looks::Looks;
 use super::row::{End, Row};
 use super::specs::Specs;
 use super::tx::Tx;
-use planwright::journal::store::check_place;
 use planwright::journal::seal::{self, Seal};
+use planwright::journal::store::check_place;
 use planwright::journal::{JOURNAL_FORMAT, JournalError, Record, StoreError, ThreadId};
 
 /// Where the records of a turn begin. A thread's number has 27 bits, a turn's 16, an index 20.

@@ -4,9 +4,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::fault::Fault;
 use super::records::{MOST_TURNS, place, too_many, turn_place};
+use planwright::journal::Listed;
 use planwright::journal::store::{make_title, now_ms, waiting_since};
 use planwright::journal::{JournalError, Record, RunStatus, ThreadId};
-use planwright::journal::Listed;
 use planwright::spec::Digest;
 
 /// A row of the table `thread`.

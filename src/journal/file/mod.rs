@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 pub use io::FileIo;
 
-use super::durability::Durability;
 use super::disk;
+use super::durability::Durability;
 use super::seal::{self, Seal};
 use super::{Journal, JournalError, JournalErrorKind, Record};
 use read::{Contents, contents, is_torn_header};
@@ -67,7 +67,8 @@ impl FileJournal {
         if std::fs::read(&path).is_ok_and(|bytes| is_torn_header(&bytes)) {
             let journal = FileJournal::go_on(path, locks)?;
             // Whoever made it may not have come to this.
-            disk::sync_folder(&journal.path).map_err(|error| io(&journal.path, "cannot be created", &error))?;
+            disk::sync_folder(&journal.path)
+                .map_err(|error| io(&journal.path, "cannot be created", &error))?;
             return Ok(journal);
         }
         let file = disk::private_options().read(true).write(true).create_new(true).open(&path);

@@ -77,7 +77,10 @@ fn is_torn(line: &[u8], at: usize) -> bool {
 /// What is said of a first line that another version has written: sealed or not, whatever the seal.
 fn foreign(line: &[u8]) -> Option<JournalError> {
     let sealed = line.get(Seal::WIDTH + 1..).and_then(seal::header_format);
-    sealed.or_else(|| seal::header_format(line)).filter(|format| *format != JOURNAL_FORMAT).map(JournalError::format)
+    sealed
+        .or_else(|| seal::header_format(line))
+        .filter(|format| *format != JOURNAL_FORMAT)
+        .map(JournalError::format)
 }
 
 /// Whether a file holds the beginning of a journal's first line and no more: nothing of anybody's.

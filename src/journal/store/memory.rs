@@ -59,7 +59,9 @@ impl Kept {
     /// The thread of a lease that still holds.
     fn leased(&mut self, lease: &Lease) -> Result<&mut Thread, StoreError> {
         let thread = self.threads.get_mut(lease.thread());
-        thread.filter(|thread| thread.held == Some(lease.epoch())).ok_or_else(|| JournalError::fenced(lease.thread()).into())
+        thread
+            .filter(|thread| thread.held == Some(lease.epoch()))
+            .ok_or_else(|| JournalError::fenced(lease.thread()).into())
     }
 }
 

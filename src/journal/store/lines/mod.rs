@@ -22,7 +22,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Claim, Lease, Listed, Query, Store, StoreError, ThreadId, check_place, claim_or_begin, drop_empty_turns, make_title};
+use super::{
+    Claim, Lease, Listed, Query, Store, StoreError, ThreadId, check_place, claim_or_begin, drop_empty_turns,
+    make_title,
+};
 use crate::journal::{
     Durability, FileJournal, Journal, JournalError, JournalErrorKind, Record, RunStatus, disk, file,
 };
@@ -207,7 +210,8 @@ impl Store for LinesStore {
             return Ok(());
         }
         let bytes = std::fs::metadata(&path).map_err(|error| io(&path, "cannot be read", &error))?.len();
-        let title = place::header(&folder)?.map(|header| make_title(&header.input.question)).unwrap_or_default();
+        let title =
+            place::header(&folder)?.map(|header| make_title(&header.input.question)).unwrap_or_default();
         Ok(Noted::new(thread, title, turn + 1, (index, bytes), standing.clone()).save(&folder)?)
     }
 

@@ -72,7 +72,11 @@ impl Noted {
         let (path, new) = (folder.join(NAME), folder.join("standing.new"));
         let fail = |error: std::io::Error| place::io(&path, "cannot be written", &error);
         let text = serde_json::to_vec(self).map_err(|error| fail(error.into()))?;
-        std::io::Write::write_all(&mut disk::private_options().write(true).create(true).truncate(true).open(&new).map_err(fail)?, &text).map_err(fail)?;
+        std::io::Write::write_all(
+            &mut disk::private_options().write(true).create(true).truncate(true).open(&new).map_err(fail)?,
+            &text,
+        )
+        .map_err(fail)?;
         // What somebody let others read, they may go on reading.
         if let Ok(before) = std::fs::metadata(&path) {
             std::fs::set_permissions(&new, before.permissions()).map_err(fail)?;
