@@ -15,7 +15,8 @@ use super::redact::Redactor;
 use crate::contract::{ToolContract, ToolEffect};
 use crate::machine::{EffectId, Event, ToolOutcome};
 use crate::ports::{
-    Cause, Human, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput, Unanswered,
+    Cause, Human, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput,
+    Unanswered,
 };
 use crate::spec::RoleName;
 
@@ -100,8 +101,8 @@ impl World {
                 output: cut(self.redactor.text(output.text), most),
                 sources: self.redactor.sources(output.sources),
             },
-            Err(ToolError { kind, message }) => ToolOutcome::Failed {
-                kind: self.redactor.text(kind),
+            Err(ToolError { kind, message, .. }) => ToolOutcome::Failed {
+                kind: self.redactor.text(kind.to_string()),
                 message: cut(self.redactor.text(message), most),
             },
         })
@@ -144,13 +145,14 @@ fn call(
                 Ok(Ok(result)) => settled(result, contract, once),
                 Ok(Err(RecvTimeoutError::Timeout)) => {
                     let message = format!("no answer within {} ms", timeout.as_millis());
-                    settled(Err(ToolError::new("timeout", message)), contract, once)
+                    settled(Err(ToolError::new(ToolErrorKind::Timeout, message)), contract, once)
                 }
                 Ok(Err(RecvTimeoutError::Disconnected)) => {
-                    settled(Err(ToolError::new("panic", "the tool panicked")), contract, once)
+                    settled(Err(ToolError::new(ToolErrorKind::Panic, "the tool panicked")), contract, once)
                 }
                 Err(error) => {
-                    Ok(Err(ToolError::new("resources", format!("no thread for the call: {error}"))))
+                    let message = format!("no thread for the call: {error}");
+                    Ok(Err(ToolError::new(ToolErrorKind::Resources, message).did_not_happen()))
                 }
             }
         }
@@ -165,7 +167,7 @@ fn settled(
     once: bool,
 ) -> Result<Result<ToolOutput, ToolError>, Unanswered> {
     match result {
-        Err(error) if once && ToolError::UNKNOWN.contains(&error.kind.as_str()) => {
+        Err(error) if once && error.may_have_happened() => {
             let message = format!("{}: {}; the write may have happened", contract.name, error.message);
             Err(Unanswered { cause: Cause::Timeout, message, retry_after: None, tries: 1 })
         }
@@ -184,7 +186,7 @@ fn guarded(
     catch_unwind(AssertUnwindSafe(|| tool.call(&call))).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
-        Err(ToolError::new("panic", said.unwrap_or_else(|| "the tool panicked".to_owned())))
+        Err(ToolError::new(ToolErrorKind::Panic, said.unwrap_or_else(|| "the tool panicked".to_owned())))
     })
 }
 

@@ -1,14 +1,15 @@
-//! The port through which a tool turns texts into vectors. What asks a server is in `embeddings`;
-//! a test may answer by rule.
+//! The port through which a tool turns texts into vectors. A test may answer by
+//! rule.
 
-use crate::ports::{Secret, ToolError};
+use super::secret::Secret;
+use super::tool_error::ToolError;
 
 /// Turns texts into vectors whose nearness is nearness of meaning. Blocking; retries of transport
 /// failures are its own affair, and bounded.
 ///
 /// ```
-/// use planwright::driver::ToolError;
-/// use planwright::tool::Embedder;
+/// use planwright::ports::ToolError;
+/// use planwright::ports::Embedder;
 ///
 /// /// Counts vowels. Near enough for a test.
 /// struct Vowels;

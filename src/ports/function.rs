@@ -1,15 +1,15 @@
 //! A tool made of a contract and a closure.
 
+use super::tool::{Tool, ToolCall, ToolOutput};
+use super::tool_error::ToolError;
 use crate::contract::ToolContract;
-use crate::ports::{Tool, ToolCall, ToolError, ToolOutput};
 
 /// A tool made of a contract and a closure: the short way to give an agent something to call, and
 /// what tests use to stand in for the world.
 ///
 /// ```
 /// use planwright::contract::{ToolContract, ToolEffect};
-/// use planwright::driver::{Tool, ToolCall};
-/// use planwright::tool::FnTool;
+/// use planwright::ports::{FnTool, Tool, ToolCall};
 /// use serde_json::json;
 ///
 /// let contract = ToolContract::text("shout", "Says it louder.", ToolEffect::Pure);

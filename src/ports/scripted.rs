@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
+use super::model::{Cause, Model, ModelError, TokenSink};
 use crate::machine::ModelReply;
-use crate::ports::{Cause, Model, ModelError, TokenSink};
 use crate::prompt::ModelRequest;
 use crate::spec::RoleName;
 
@@ -17,7 +17,7 @@ type Answer = Result<ModelReply, ModelError>;
 /// [unanswered](Cause::Unavailable).
 ///
 /// ```
-/// use planwright::model::ScriptedModel;
+/// use planwright::ports::ScriptedModel;
 /// use planwright::spec::RoleName;
 ///
 /// let model = ScriptedModel::new()
@@ -55,7 +55,7 @@ impl ScriptedModel {
     ///
     /// ```
     /// use planwright::machine::ModelReply;
-    /// use planwright::model::ScriptedModel;
+    /// use planwright::ports::ScriptedModel;
     /// use serde_json::json;
     ///
     /// let model = ScriptedModel::says([

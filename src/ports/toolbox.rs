@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::secret::Secret;
+use super::tool::Tool;
 use crate::contract::ToolContract;
-use crate::ports::{Secret, Tool};
 
 /// The tools that a run may call, in the order in which they were put in.
 ///
@@ -12,7 +13,7 @@ use crate::ports::{Secret, Tool};
 ///
 /// ```
 /// use planwright::contract::{ToolContract, ToolEffect};
-/// use planwright::tool::{FnTool, ToolBox};
+/// use planwright::ports::{FnTool, ToolBox};
 ///
 /// let contract = ToolContract::text("shout", "Says it louder.", ToolEffect::Pure);
 /// let tools = ToolBox::new().with(FnTool::new(contract, |call| Ok(call.text()?.to_uppercase())));

@@ -16,7 +16,7 @@ use planwright::driver::redact;
 use planwright::ports::{Secret, ToolError};
 
 use super::retry::{Failed, Retry, retry_after};
-use planwright::ports::toolkit::cut;
+use planwright::ports::first_chars as cut;
 
 /// Largest response that is read, in bytes after unpacking, unless a client says otherwise.
 const MAX_RESPONSE_BYTES: u64 = 4 << 20;
@@ -86,9 +86,9 @@ impl Client {
         let retry = if once { self.retry.clone().tries(1) } else { self.retry.clone() };
         let asked = retry.run(timeout, |left| self.follow(request, left.max(Duration::from_millis(1))));
         asked.map_err(|(failed, tries)| {
-            let ToolError { mut kind, mut message } = failed.error;
+            let ToolError { mut kind, mut message, .. } = failed.error;
             if once && kind == "http" && failed.again {
-                kind = "unknown".to_owned();
+                kind = "unknown".into();
             }
             if kind == "timeout" {
                 message = format!("{message} within {} ms", timeout.as_millis());

@@ -11,7 +11,7 @@ use planwright::ports::{Secret, Tool, ToolCall, ToolError, ToolOutput};
 
 use super::http::{Client, Request, address};
 use super::retry::Retry;
-use planwright::ports::toolkit::cut;
+use planwright::ports::first_chars as cut;
 
 const DEFAULT_BASE: &str = "https://api.tavily.com";
 /// Most results.
@@ -99,13 +99,13 @@ impl Written {
 
 impl Tool for Search {
     fn contract(&self) -> ToolContract {
-        planwright::ports::toolkit::shipped("search")
+        planwright::agents::tool("search").expect("agents/tools.toml holds its contract")
     }
 
     /// A JSON array of at most five results: `[{"title":"…","url":"…","content":"…"}]`. Results that
     /// would not fit the call's output are left out whole.
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        let words = planwright::ports::toolkit::words(call, "words to look for")?;
+        let words = call.nonempty_text("words to look for")?;
         let url = format!("{}/search", self.base);
         let body = json!({"query": words, "max_results": MAX_RESULTS});
         let (key, idempotency_key) = (Some(&self.key), Some(call.idempotency_key));
@@ -133,9 +133,9 @@ impl Tool for Search {
                 content: field(result, "content", MAX_CONTENT_CHARS),
             })
             .collect();
-        let text = planwright::ports::toolkit::json_within(&mut results, call.max_output_bytes);
+        let text = call.fit_json(&mut results)?;
         let sources = results.into_iter().filter_map(Written::cited).collect();
-        Ok(ToolOutput::from_sources(text, planwright::ports::toolkit::each_once(sources)))
+        Ok(ToolOutput::from_sources(text, sources))
     }
 
     fn secrets(&self) -> Vec<Secret> {

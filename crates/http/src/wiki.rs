@@ -9,7 +9,7 @@ use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput};
 
 use super::http::{Client, DEFAULT_TIMEOUT, Request, address};
 use super::retry::Retry;
-use planwright::ports::toolkit::cut;
+use planwright::ports::first_chars as cut;
 
 /// Where the articles are, unless it is said otherwise; `{lang}` is `ko` or `en`.
 const DEFAULT_BASE: &str = "https://{lang}.wikipedia.org/w/api.php";
@@ -186,12 +186,12 @@ fn text<'a>(page: &'a Value, field: &str) -> &'a str {
 
 impl Tool for Wiki {
     fn contract(&self) -> ToolContract {
-        planwright::ports::toolkit::shipped("wiki")
+        planwright::agents::tool("wiki").expect("agents/tools.toml holds its contract")
     }
 
     /// `Page: <title>` and `Summary: <text>` for each article, a blank line between them.
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        let words = planwright::ports::toolkit::words(call, "words to look for")?;
+        let words = call.nonempty_text("words to look for")?;
         let answer = self.0.query(
             call,
             words,
@@ -231,12 +231,12 @@ impl Tool for Wiki {
 
 impl Tool for Lookup {
     fn contract(&self) -> ToolContract {
-        planwright::ports::toolkit::shipped("lookup")
+        planwright::agents::tool("lookup").expect("agents/tools.toml holds its contract")
     }
 
     /// `Page: <title>`, then the article's text.
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        let title = planwright::ports::toolkit::words(call, "the title of an article")?;
+        let title = call.nonempty_text("the title of an article")?;
         // The API would take it for several titles, or for none.
         if let Some(c) = title.chars().find(|c| "|#<>[]{}\u{1f}".contains(*c)) {
             return Err(ToolError::new("input", format!("expected a title, found {c:?} in {title:?}")));

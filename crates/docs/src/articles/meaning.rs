@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Article, Articles};
 use planwright::ports::Embedder;
-use planwright::ports::toolkit::cut;
+use planwright::ports::first_chars as cut;
 use planwright::ports::{Secret, ToolError};
 
 /// A contract of more parts is searched by words alone.

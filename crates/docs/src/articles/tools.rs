@@ -11,7 +11,7 @@ use super::shelf::{Shelf, Whose};
 use super::{ArticleNumber, Articles};
 use planwright::contract::{ToolContract, ToolEffect};
 use planwright::ports::Embedder;
-use planwright::ports::toolkit::{cut, shipped, words};
+use planwright::ports::first_chars as cut;
 use planwright::ports::{Secret, Tool, ToolCall, ToolError, ToolOutput};
 
 /// Most parts that a search returns.
@@ -106,7 +106,8 @@ struct HybridSearch {
 impl Tool for HybridSearch {
     /// Without an embedder nothing leaves the machine.
     fn contract(&self) -> ToolContract {
-        let contract = shipped("hybrid_search");
+        let contract =
+            planwright::agents::tool("hybrid_search").expect("agents/tools.toml holds its contract");
         match self.meaning {
             Some(_) => contract,
             None => ToolContract { effect: ToolEffect::Pure, ..contract },
@@ -114,7 +115,7 @@ impl Tool for HybridSearch {
     }
 
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        let query = words(call, "words to look for")?;
+        let query = call.nonempty_text("words to look for")?;
         let mut notes = Vec::new();
         let by_words = self.user.by_words(query, MAX_RANKED)?;
         let near =
@@ -146,7 +147,7 @@ struct ByIndex(Arc<Shelf>);
 
 impl Tool for ByIndex {
     fn contract(&self) -> ToolContract {
-        shipped("get_article_by_index")
+        planwright::agents::tool("get_article_by_index").expect("agents/tools.toml holds its contract")
     }
 
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
@@ -154,7 +155,7 @@ impl Tool for ByIndex {
         let number = call.input.as_u64().map(|number| number.to_string());
         let input = match &number {
             Some(number) => number.as_str(),
-            None => words(call, "the number of an article")?,
+            None => call.nonempty_text("the number of an article")?,
         };
         if let Some(part) = self.0.articles.called(input) {
             return Ok(answer(&self.0, &[part], Vec::new(), call.max_output_bytes));
@@ -196,11 +197,11 @@ struct ByTitle(Arc<Shelf>);
 
 impl Tool for ByTitle {
     fn contract(&self) -> ToolContract {
-        shipped("get_article_by_title")
+        planwright::agents::tool("get_article_by_title").expect("agents/tools.toml holds its contract")
     }
 
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        let input = words(call, "the title of an article")?;
+        let input = call.nonempty_text("the title of an article")?;
         let found = by_name(&self.0, input)
             .ok_or_else(|| self.0.not_found(input, &self.0.articles.near(&named(input).words)))?;
         Ok(answer(&self.0, &found, Vec::new(), call.max_output_bytes))
@@ -228,11 +229,11 @@ struct LookupStandard(Arc<Shelf>);
 
 impl Tool for LookupStandard {
     fn contract(&self) -> ToolContract {
-        shipped("lookup_standard_contract")
+        planwright::agents::tool("lookup_standard_contract").expect("agents/tools.toml holds its contract")
     }
 
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        let input = words(call, "the number or the title of an article, or words to look for")?;
+        let input = call.nonempty_text("the number or the title of an article, or words to look for")?;
         let mut notes = Vec::new();
         let found = match by_name(&self.0, input) {
             Some(found) => found,

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use planwright::contract::ToolContract;
 use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput};
 
-use planwright::ports::toolkit::cut;
+use planwright::ports::first_chars as cut;
 
 /// Longest expression, in characters.
 const MAX_CHARS: usize = 1000;
@@ -63,11 +63,11 @@ impl Calc {
 
 impl Tool for Calc {
     fn contract(&self) -> ToolContract {
-        planwright::ports::toolkit::shipped("calc")
+        planwright::agents::tool("calc").expect("agents/tools.toml holds its contract")
     }
 
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        let expression = readable(planwright::ports::toolkit::words(call, "an expression such as 12/4+9")?)?;
+        let expression = readable(call.nonempty_text("an expression such as 12/4+9")?)?;
         refuse_unbounded(&expression)?;
         let result = evaluate(expression, call.timeout.unwrap_or(DEFAULT_TIMEOUT))?;
         if result.is_empty() {

@@ -195,22 +195,21 @@ struct Written {
 
 impl Tool for Docs {
     fn contract(&self) -> ToolContract {
-        planwright::ports::toolkit::shipped("docs")
+        planwright::agents::tool("docs").expect("agents/tools.toml holds its contract")
     }
 
     /// A JSON array of at most five passages, best first: `[{"source":"guide.md#Refunds","text":"…"}]`.
     /// Passages that would not fit the call's output are left out whole.
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        let found =
-            self.search(planwright::ports::toolkit::words(call, "words to look for")?, MAX_RESULTS)?;
+        let found = self.search(call.nonempty_text("words to look for")?, MAX_RESULTS)?;
         let mut sources: Vec<Source> = found.iter().map(Passage::cited).collect();
         let mut results: Vec<Written> = found
             .into_iter()
             .map(|passage| Written { source: passage.source(), text: passage.text })
             .collect();
-        let text = planwright::ports::toolkit::json_within(&mut results, call.max_output_bytes);
+        let text = call.fit_json(&mut results)?;
         sources.truncate(results.len());
-        Ok(ToolOutput::from_sources(text, planwright::ports::toolkit::each_once(sources)))
+        Ok(ToolOutput::from_sources(text, sources))
     }
 }
 
