@@ -140,7 +140,8 @@ fn every_fixture_has_a_story_and_a_snapshot_and_says_what_is_made_up() {
     let mut told = BTreeSet::new();
     for story in stories::all() {
         assert!(told.insert(story.path()), "{} is told twice", story.path().display());
-        let snapshot = here(format!("tests/snapshots/agents__{}@{}.snap", story.agent, story.name));
+        let snapshot =
+            here(format!("tests/driver/snapshots/driver__agents__{}@{}.snap", story.agent, story.name));
         assert!(snapshot.exists(), "{} does not exist: is the story replayed?", snapshot.display());
         assert!(story.notes.iter().any(|note| note.contains("ade up")), "{}", story.path().display());
     }

@@ -2,141 +2,154 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::process::Command;
 
-/// The floors, lowest first. A module may name modules on lower floors and its own folder.
-const FLOORS: [(&str, u32); 9] = [
+use crate::imports::{Imports, crates, root, sources};
+
+/// The floors of the engine, lowest first. A module may name modules on lower floors and its own folder.
+const FLOORS: [(&str, u32); 8] = [
     ("contract", 0),
     ("spec", 1),
     ("machine", 2),
     ("agents", 2),
     ("prompt", 3),
-    ("journal", 4),
-    ("driver", 5),
-    ("model", 6),
-    ("tool", 6),
+    ("ports", 4),
+    ("journal", 5),
+    ("driver", 6),
 ];
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+/// The crates of the workspace that each crate may name.
+const MAY_NAME: [(&str, &[&str]); 7] = [
+    ("planwright", &[]),
+    ("planwright-http", &["planwright"]),
+    ("planwright-docs", &["planwright"]),
+    ("planwright-offline", &["planwright"]),
+    ("planwright-sqlite", &["planwright"]),
+    (
+        "planwright-app",
+        &["planwright", "planwright-http", "planwright-docs", "planwright-offline", "planwright-sqlite"],
+    ),
+    (
+        "planwright-cli",
+        &[
+            "planwright",
+            "planwright-app",
+            "planwright-http",
+            "planwright-docs",
+            "planwright-offline",
+            "planwright-sqlite",
+        ],
+    ),
+];
+
+/// The most crates in the engine's tree, the engine included.
+const MOST_CRATES: usize = 38;
+
+/// The code of every file of the engine: comments and unit tests left out.
+fn code(folder: &str) -> BTreeMap<String, String> {
+    let strip = |text: String| {
+        let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        code.join("\n")
+    };
+    sources(folder).into_iter().map(|(file, text)| (file, strip(text))).collect()
 }
 
-/// Every source file under a folder with its path and its code: comments, doctests and the unit
-/// tests at its end left out.
-fn sources(folder: &str) -> BTreeMap<String, String> {
-    fn walk(folder: &Path, found: &mut BTreeMap<String, String>) {
-        for entry in fs::read_dir(folder).expect("a folder of the crate") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                walk(&path, found);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                let text = fs::read_to_string(&path).expect("a source file");
-                let text = text.split("#[cfg(test)]").next().unwrap_or_default();
-                let code: Vec<&str> =
-                    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-                let name = path.strip_prefix(root()).expect("inside").to_string_lossy().replace('\\', "/");
-                found.insert(name, code.join("\n"));
-            }
-        }
-    }
-    let mut found = BTreeMap::new();
-    walk(&root().join(folder), &mut found);
-    assert!(!found.is_empty(), "{folder} has no source file");
-    found
-}
-
-fn floor(module: &str) -> Option<u32> {
+fn floor(file: &str) -> Option<u32> {
+    let module = file.trim_start_matches("src/").split(['/', '.']).next()?;
     FLOORS.iter().find(|(name, _)| *name == module).map(|(_, floor)| *floor)
 }
 
-/// The modules of this crate that a piece of code names by `crate::…`.
-fn named(code: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    for (at, _) in code.match_indices("crate::") {
-        let rest = &code[at + "crate::".len()..];
-        let mut rest = rest.trim_start();
-        if let Some(inner) = rest.strip_prefix('{') {
-            // `use crate::{a::X, b::Y}`: every name after an opening brace or a comma at this depth.
-            let mut depth = 0;
-            let mut word = String::new();
-            for letter in inner.chars() {
-                match letter {
-                    '{' => depth += 1,
-                    '}' if depth == 0 => break,
-                    '}' => depth -= 1,
-                    _ => {}
-                }
-                if depth == 0 && (letter.is_alphanumeric() || letter == '_') {
-                    word.push(letter);
-                } else if !word.is_empty() {
-                    names.push(std::mem::take(&mut word));
-                }
-            }
-            continue;
-        }
-        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
-        rest = &rest[..end];
-        names.push(rest.to_owned());
-    }
-    names
+fn room(file: &str) -> &str {
+    file.trim_start_matches("src/").split(['/', '.']).next().unwrap_or_default()
 }
 
-fn upstairs(file: &str, code: &str) -> Vec<String> {
-    let module = file.trim_start_matches("src/").split(['/', '.']).next().expect("a module");
-    let Some(own) = floor(module) else { return Vec::new() };
-    let wrong = |name: &String| match (name.as_str(), floor(name)) {
-        ("cli", _) => true,
-        (name, Some(theirs)) => name != module && theirs >= own,
-        _ => false,
-    };
-    named(code).into_iter().filter(wrong).map(|name| format!("{file} names {name}")).collect()
+fn upstairs(imports: &Imports) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (file, imported) in imports.edges() {
+        for other in imported {
+            if room(file) != room(other) && floor(other) >= floor(file) && file != "src/lib.rs" {
+                wrong.push(format!("{file} imports {other}"));
+            }
+        }
+    }
+    wrong
 }
 
 #[test]
 fn imports_point_only_downstairs() {
-    let wrong: Vec<String> = sources("src").iter().flat_map(|(file, code)| upstairs(file, code)).collect();
+    let wrong = upstairs(&Imports::of("src"));
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
+fn every_room_of_the_engine_has_a_floor() {
+    for file in sources("src").keys().filter(|file| *file != "src/lib.rs") {
+        assert!(floor(file).is_some(), "{file} is on no floor");
+    }
+}
+
+#[test]
+fn no_files_import_one_another_in_a_circle() {
+    for folder in crates() {
+        let imports = Imports::of(&folder);
+        assert_eq!(imports.circles(), Vec::<Vec<&str>>::new(), "{folder}");
+    }
+}
+
+/// The files of a small house, by their paths.
+fn house(files: &[(&str, &str)]) -> Imports {
+    let files = files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect();
+    Imports::of_sources("src", &files)
+}
+
+#[test]
 fn an_import_that_points_upstairs_is_seen() {
-    assert_eq!(upstairs("src/machine/route.rs", "use crate::driver::Agent;").len(), 1);
-    assert_eq!(upstairs("src/contract/plan.rs", "use crate::{spec::CompiledSpec, contract::Plan};").len(), 1);
-    assert_eq!(upstairs("src/driver/job.rs", "let x = crate::model::Offline::new();").len(), 1);
-    assert!(upstairs("src/prompt/mod.rs", "use crate::spec::{Digest, RequestFrame};").is_empty());
+    let house = house(&[
+        ("src/lib.rs", "pub mod machine; pub mod driver;"),
+        ("src/machine/mod.rs", "mod route; pub use route::Exit;"),
+        ("src/machine/route.rs", "use crate::driver::{Agent as A}; pub enum Exit {}"),
+        ("src/driver/mod.rs", "mod agent; pub use agent::Agent;"),
+        ("src/driver/agent.rs", "pub struct Agent(crate::machine::Exit);"),
+    ]);
+    assert_eq!(upstairs(&house), ["src/machine/route.rs imports src/driver/agent.rs"]);
+}
+
+#[test]
+fn a_circle_is_seen_through_re_exports_paths_and_parents() {
+    let parent = ("src/lib.rs", "mod a; mod b; mod c; pub use a::A; pub use b::*; pub fn top() {}");
+    let circle = house(&[
+        parent,
+        ("src/a.rs", "pub struct A(super::B);"),
+        ("src/b.rs", "pub struct B; fn f() { crate::c::go() }"),
+        ("src/c.rs", "pub fn go() -> Option<crate::A> { None }"),
+    ]);
+    assert_eq!(circle.circles(), [["src/a.rs", "src/b.rs", "src/c.rs"]]);
+    let through_the_parent = house(&[
+        ("src/lib.rs", "mod a; pub fn top() { a::go() }"),
+        ("src/a.rs", "use super::top; pub fn go() { top() }"),
+    ]);
+    assert_eq!(through_the_parent.circles(), [["src/a.rs", "src/lib.rs"]]);
+    let none = house(&[
+        parent,
+        ("src/a.rs", "use super::b; pub struct A(b::B);"),
+        ("src/b.rs", "pub struct B; #[cfg(test)] mod tests { use crate::A; }"),
+        ("src/c.rs", "pub use crate::A;"),
+    ]);
+    assert_eq!(none.circles(), Vec::<Vec<&str>>::new());
 }
 
 #[test]
 fn only_one_file_names_statig() {
-    let files: Vec<String> = sources("src")
-        .into_iter()
-        .filter(|(_, code)| code.contains("statig"))
-        .map(|(file, _)| file)
-        .collect();
+    let files = code("src").into_iter().filter(|(_, code)| code.contains("statig"));
+    let files: Vec<String> = files.map(|(file, _)| file).collect();
     assert_eq!(files, ["src/machine/hierarchy.rs"]);
 }
 
 #[test]
-fn only_models_and_tools_name_ureq() {
-    for (file, code) in sources("src") {
-        let door = file.starts_with("src/model/") || file.starts_with("src/tool/");
-        assert!(door || !code.contains("ureq"), "{file} names ureq");
-    }
-}
-
-#[test]
-fn only_the_store_in_a_database_names_rusqlite() {
-    for (file, code) in sources("src") {
-        let door = file.starts_with("src/journal/threads/sqlite/");
-        assert!(door || !code.contains("rusqlite"), "{file} names rusqlite");
-    }
-}
-
-#[test]
 fn all_edges_are_in_one_file() {
-    for (file, code) in sources("src/machine") {
-        let phases = ["plan.rs", "execute.rs", "validate.rs", "write.rs"];
-        if phases.iter().any(|phase| file == format!("src/machine/{phase}")) {
+    for (file, code) in code("src/machine") {
+        if file.starts_with("src/machine/phase/") {
             assert!(!code.contains("Phase::"), "{file} names a phase; only route.rs says what follows");
             assert!(!code.contains("Next::"), "{file} names what follows; only route.rs does");
         }
@@ -168,11 +181,11 @@ const IMPURE: [&str; 18] = [
 #[test]
 fn the_machine_names_no_io_no_clock_and_no_chance() {
     for folder in ["src/contract", "src/spec", "src/machine", "src/prompt", "src/agents"] {
-        for (file, code) in sources(folder) {
+        for (file, code) in code(folder) {
             for word in IMPURE {
                 let allowed = match (file.as_str(), word) {
                     // Names checked for doubles; never iterated.
-                    ("src/spec/rules.rs", "HashSet") => true,
+                    ("src/spec/compiled.rs", "HashSet") => true,
                     _ => false,
                 };
                 let found = code.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':' || c == '!'));
@@ -187,14 +200,8 @@ fn the_machine_names_no_io_no_clock_and_no_chance() {
 /// No hash-ordered map where a state is kept: its order would change from run to run.
 #[test]
 fn no_state_keeps_a_hash_ordered_map() {
-    let others = ["src/machine/event.rs", "src/machine/trace.rs", "src/journal/record.rs"];
-    let other = |file: &str| {
-        let code = fs::read_to_string(root().join(file)).expect("a source file");
-        (file.to_owned(), code)
-    };
-    let state = sources("src/machine/state");
-    assert!(!state.is_empty(), "the state has files");
-    for (file, code) in state.into_iter().chain(others.map(other)) {
+    let kept = code("src/machine").into_iter().chain(code("src/journal"));
+    for (file, code) in kept.filter(|(file, _)| !file.starts_with("src/machine/explore/")) {
         assert!(!code.contains("HashMap") && !code.contains("HashSet"), "{file}");
     }
 }
@@ -202,7 +209,8 @@ fn no_state_keeps_a_hash_ordered_map() {
 #[test]
 fn no_code_asks_which_agent_runs() {
     let names: Vec<&str> = planwright::agents::names().collect();
-    for (file, code) in sources("src") {
+    let all = crates().into_iter().flat_map(|folder| code(&folder));
+    for (file, code) in all {
         if file == "src/agents/mod.rs" {
             continue;
         }
@@ -240,48 +248,58 @@ fn every_shipped_tool_contract_is_sound() {
 }
 
 #[test]
-fn unsafe_code_is_forbidden_and_documentation_is_not_optional() {
+fn unsafe_code_is_forbidden_and_documentation_is_not_optional_in_every_crate() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("the manifest");
     assert!(manifest.contains("unsafe_code = \"forbid\"") && manifest.contains("missing_docs = \"deny\""));
-    let lib = fs::read_to_string(root().join("src/lib.rs")).expect("the library");
-    assert!(lib.contains("#![forbid(unsafe_code)]"));
+    for folder in crates() {
+        let manifest = root().join(&folder).with_file_name("Cargo.toml");
+        let manifest = fs::read_to_string(&manifest).expect("a manifest");
+        assert!(manifest.contains("[lints]\nworkspace = true"), "{folder}");
+    }
 }
 
-/// The light library: its tree has no crate for network, database or command line. The check reads
-/// the lock file, so it needs no network.
-#[test]
-fn without_features_the_tree_has_no_network_database_or_command_line() {
-    let tree = std::process::Command::new(env!("CARGO"))
-        .args(["tree", "--offline", "--no-default-features", "--edges", "normal", "--prefix", "none"])
-        .current_dir(root())
-        .output()
-        .expect("cargo runs");
+/// What `cargo tree` says of a package's dependencies, a crate a line. Reads the lock file, so it needs no
+/// network.
+fn tree(package: &str) -> Vec<String> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["tree", "--offline", "--edges", "normal", "--prefix", "none", "--package", package]);
+    let tree = cargo.current_dir(root()).output().expect("cargo runs");
     assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
-    let tree = String::from_utf8_lossy(&tree.stdout);
-    let heavy = [
-        "ureq",
-        "rustls",
-        "tantivy",
-        "clap",
-        "indicatif",
-        "rusqlite",
-        "libsqlite3-sys",
-        "fend-core",
-        "tokio",
-        "anyhow",
-    ];
-    for line in tree.lines() {
+    let tree = String::from_utf8_lossy(&tree.stdout).replace(" (*)", "");
+    let mut crates: Vec<String> = tree.lines().map(str::to_owned).collect();
+    crates.sort();
+    crates.dedup();
+    crates
+}
+
+/// The engine has no crate for network, database or command line in its tree, and few at all.
+#[test]
+fn the_engine_stays_light() {
+    let tree = tree("planwright");
+    let heavy = ["ureq", "rustls", "tantivy", "clap", "rusqlite", "fend-core", "tokio", "anyhow"];
+    for line in &tree {
         let name = line.split(' ').next().unwrap_or_default();
-        assert!(!heavy.contains(&name), "the light library depends on {name}");
+        assert!(!heavy.contains(&name), "the engine depends on {name}");
     }
-    assert!(tree.lines().count() < 60, "{tree}");
+    assert!(tree.len() <= MOST_CRATES, "{} crates: {tree:#?}", tree.len());
+}
+
+#[test]
+fn each_crate_names_only_those_below_it() {
+    for (package, allowed) in MAY_NAME {
+        let ours = tree(package);
+        let ours = ours.iter().filter_map(|line| line.split(' ').next());
+        for other in ours.filter(|name| name.starts_with("planwright") && *name != package) {
+            assert!(allowed.contains(&other), "{package} depends on {other}");
+        }
+    }
 }
 
 /// Every crate in the tree may be used under a permissive licence. Reads what the crates themselves
 /// declare, without a network.
 #[test]
 fn every_dependency_has_a_permissive_licence() {
-    let metadata = std::process::Command::new(env!("CARGO"))
+    let metadata = Command::new(env!("CARGO"))
         .args([
             "metadata",
             "--offline",
