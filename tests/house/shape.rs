@@ -91,10 +91,13 @@ fn every_room_of_the_engine_has_a_floor() {
 
 #[test]
 fn no_files_import_one_another_in_a_circle() {
+    let mut circles = Vec::new();
     for folder in crates() {
         let imports = Imports::of(&folder);
-        assert_eq!(imports.circles(), Vec::<Vec<&str>>::new(), "{folder}");
+        let found = imports.circles().into_iter().map(|circle| circle.join(" "));
+        circles.extend(found);
     }
+    assert!(circles.is_empty(), "{circles:#?}");
 }
 
 /// The files of a small house, by their paths.
@@ -200,8 +203,11 @@ fn the_machine_names_no_io_no_clock_and_no_chance() {
 /// No hash-ordered map where a state is kept: its order would change from run to run.
 #[test]
 fn no_state_keeps_a_hash_ordered_map() {
-    let kept = code("src/machine").into_iter().chain(code("src/journal"));
-    for (file, code) in kept.filter(|(file, _)| !file.starts_with("src/machine/explore/")) {
+    let record = code("src/journal").into_iter().filter(|(file, _)| file.ends_with("record.rs"));
+    let kept = code("src/machine").into_iter().chain(record);
+    // The walk over all states keeps none of its own, and a schedule looks names up and never goes through them.
+    let looks_up = ["src/machine/explore/", "src/machine/schedule.rs", "src/machine/state/schedule.rs"];
+    for (file, code) in kept.filter(|(file, _)| !looks_up.iter().any(|known| file.starts_with(known))) {
         assert!(!code.contains("HashMap") && !code.contains("HashSet"), "{file}");
     }
 }
