@@ -7,10 +7,10 @@
 use serde_json::{Value, json};
 
 use super::duties::{Duty, is_work, leave_the_subject};
-use super::evidence::Evidence;
 use super::judge::judge;
 use super::question::Question;
 use super::request::Payload;
+use super::results::Results;
 use super::text::{clean, line};
 use super::write;
 use planwright::contract::HITL;
@@ -21,10 +21,9 @@ const MAX_TASK: usize = 120;
 /// The work.
 pub(super) fn reply(payload: &Payload<'_>) -> String {
     let task = clean(payload.task.unwrap_or(payload.question), 2_000);
-    let evidence = Evidence::read(&material(payload));
+    let evidence = Results::parse(&material(payload));
     let question = subject(&task, payload, &evidence);
-    let nothing = evidence.passages.is_empty() && evidence.calculations.is_empty();
-    if nothing && evidence.failures.is_empty() {
+    if evidence.is_empty() {
         return match question.korean {
             false => format!("There is no material to work on for this task: {}", line(&task, MAX_TASK)),
             true => format!("이 작업에 쓸 자료가 없습니다: {}", line(&task, MAX_TASK)),
@@ -66,14 +65,14 @@ fn material(payload: &Payload<'_>) -> Vec<Value> {
 }
 
 /// What the task is about. A task that names nothing but work is about the question.
-fn subject(task: &str, payload: &Payload<'_>, evidence: &Evidence) -> Question {
-    let mut subject = Question::read(task, evidence.calculated);
+fn subject(task: &str, payload: &Payload<'_>, evidence: &Results) -> Question {
+    let mut subject = Question::read(task, evidence.calculated());
     leave_the_subject(&mut subject);
     let named = subject.terms().iter().any(|term| term.weight > 1 && !is_work(&term.text));
     if named {
         return subject;
     }
-    let mut asked = Question::read(payload.question, evidence.calculated);
+    let mut asked = Question::read(payload.question, evidence.calculated());
     leave_the_subject(&mut asked);
     Question { text: subject.text, korean: subject.korean, ..asked }
 }

@@ -3,8 +3,8 @@
 //! The judgement is by words: it says whether passages name what the question names, and never
 //! whether they are right.
 
-use super::evidence::{Evidence, Failure, Passage};
 use super::question::{Part, Question};
+use super::results::{Failure, Passage, Results};
 use super::terms::{Term, Vocabulary};
 use planwright::contract::Verdict;
 
@@ -12,7 +12,7 @@ use planwright::contract::Verdict;
 const MAX_NAMED: usize = 6;
 
 /// Judges the results of a plan.
-pub(super) fn judge(question: &Question, evidence: &Evidence) -> Verdict {
+pub(super) fn judge(question: &Question, evidence: &Results) -> Verdict {
     let insisted: Vec<&Part> = question.parts.iter().filter(|part| !part.beside).collect();
     if !question.expressions.is_empty() && evidence.calculations.is_empty() {
         return rejected(question, calculation_failed(question, evidence), &question.terms());
@@ -56,7 +56,7 @@ pub(super) fn judge(question: &Question, evidence: &Evidence) -> Verdict {
 }
 
 /// A question that names nothing to look for, beside what was calculated.
-fn without_terms(question: &Question, evidence: &Evidence) -> Verdict {
+fn without_terms(question: &Question, evidence: &Results) -> Verdict {
     let accepted = |english: &str, korean: &str| Verdict {
         ok: true,
         reason: question.say(english, korean).to_owned(),
@@ -70,7 +70,7 @@ fn without_terms(question: &Question, evidence: &Evidence) -> Verdict {
     }
     match failed(question, &evidence.failures) {
         Some(reason) => rejected(question, reason, &[]),
-        None if evidence.asked.is_empty() => {
+        None if !evidence.asked => {
             accepted("the question names nothing to look for", "질문에 찾아볼 말이 없습니다")
         }
         None => rejected(question, question.say("nothing was found", "찾은 것이 없습니다").to_owned(), &[]),
@@ -97,8 +97,8 @@ fn rejected(question: &Question, reason: String, missing: &[&Term]) -> Verdict {
     Verdict { ok: false, reason, fix_hint }
 }
 
-fn calculation_failed(question: &Question, evidence: &Evidence) -> String {
-    let failure = evidence.failures.iter().find(|failure| failure.tool == "calc");
+fn calculation_failed(question: &Question, evidence: &Results) -> String {
+    let failure = evidence.failures.iter().find(|failure| failure.calculates);
     let why = failure.map(|failure| failure.why.as_str()).unwrap_or_default();
     let reason = question.say("the calculation has no result", "계산 결과가 없습니다");
     if why.is_empty() { reason.to_owned() } else { format!("{reason}: {why}") }

@@ -17,12 +17,11 @@ mod converse;
 mod cues;
 mod duties;
 mod english;
-mod evidence;
-mod extract;
-mod inline;
 mod intent;
 mod judge;
 mod korean;
+#[allow(dead_code)] // moves in piece by piece
+mod lexicon;
 mod list;
 mod markdown;
 mod members;
@@ -35,6 +34,7 @@ mod question;
 mod react;
 mod recall;
 mod request;
+mod results;
 mod scope;
 mod select;
 mod shape;
@@ -52,16 +52,16 @@ use planwright::prompt::ModelRequest;
 use planwright::spec::{RequestFrame, RoleName};
 
 use conversation::Rounds;
-use evidence::Evidence;
 use next::Next;
 use question::Question;
 use request::Payload;
+use results::Results;
 
 /// The embedded model: extractive, by rule, in English and Korean. It needs no network and no key.
 ///
 /// ```
 /// use planwright::ports::Model;
-/// use planwright_offline::offline::Offline;
+/// use planwright_offline::Offline;
 /// use planwright::prompt::ModelRequest;
 /// use planwright::{agents, spec::RoleName};
 ///
@@ -144,8 +144,8 @@ fn next_move(request: &ModelRequest, payload: &Payload<'_>) -> ModelReply {
 
 /// The answer: small talk and handed-over texts in kind, everything else out of the results.
 fn answer(frame: &RequestFrame, payload: &Payload<'_>) -> String {
-    let evidence = Evidence::read(&payload.records());
-    let question = Question::read(payload.query(), evidence.calculated);
+    let evidence = Results::parse(&payload.records());
+    let question = Question::read(payload.query(), evidence.calculated());
     let talk = if payload.comes_first() { converse::easy(payload.question) } else { None };
     let answer = match talk {
         Some(talk) => talk,

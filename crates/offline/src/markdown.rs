@@ -1,7 +1,8 @@
-//! Markdown made plain: sentences without link targets, heading marks and table pipes. Code stays
-//! as it is.
+//! Markdown made plain: sentences, list entries, table rows and code, without marks and link targets.
 
-use super::inline::plain;
+use std::ops::Range;
+
+use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
 
 /// Most units of one passage.
 const MAX_UNITS: usize = 400;
@@ -9,6 +10,13 @@ const MAX_UNITS: usize = 400;
 const MAX_SENTENCE: usize = 400;
 /// Most lines of a code block.
 const MAX_CODE_LINES: usize = 10;
+/// Tags that show nothing themselves. What else stands in angle brackets is text (`Vec<String>`).
+const TAGS: [&str; 26] = [
+    "a", "b", "br", "code", "dd", "details", "div", "dl", "dt", "em", "h1", "h2", "h3", "hr", "i", "img",
+    "kbd", "li", "p", "pre", "span", "strong", "sub", "summary", "sup", "u",
+];
+/// Short forms that end with a full stop inside a sentence.
+const SHORT: [&str; 12] = ["e.g", "i.e", "vs", "dr", "mr", "mrs", "ms", "no", "fig", "cf", "st", "approx"];
 
 /// What an answer may be put together from.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,9 +27,10 @@ pub(super) struct Unit {
     pub opens: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum UnitKind {
     Heading,
+    #[default]
     Sentence,
     /// The first sentence of a list entry, or a row of a table: a line of its own.
     Item,
@@ -30,15 +39,22 @@ pub(super) enum UnitKind {
 
 /// The sentences, entries, rows and code blocks of a text, in order.
 pub(super) fn units(text: &str) -> Vec<Unit> {
+    let text = format!("\n{text}").replace("\n• ", "\n- ");
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    // The target of `[words][name]` may be defined in another passage.
+    let resolve = |link: BrokenLink<'_>| {
+        let named = matches!(link.link_type, LinkType::Reference | LinkType::Collapsed);
+        named.then(|| (CowStr::from(""), CowStr::from("")))
+    };
+    let parser = Parser::new_with_broken_link_callback(&text, options, Some(resolve));
     let mut reader = Reader::default();
-    for line in text.lines() {
+    for (event, place) in parser.into_offset_iter() {
         if reader.units.len() >= MAX_UNITS {
             break;
         }
-        reader.line(line);
+        reader.event(event, &text, place);
     }
-    reader.end_code();
-    reader.end_paragraph();
+    reader.end_block();
     reader.units.truncate(MAX_UNITS);
     reader.units
 }
@@ -46,73 +62,68 @@ pub(super) fn units(text: &str) -> Vec<Unit> {
 #[derive(Default)]
 struct Reader {
     units: Vec<Unit>,
-    paragraph: String,
-    item: bool,
-    /// The fence that ends the code block, and its lines so far.
-    code: Option<(char, Vec<String>)>,
+    /// The text of the block so far, and what kind of unit it begins with.
+    block: String,
+    kind: UnitKind,
+    cells: Vec<String>,
+    fenced: bool,
 }
 
 impl Reader {
-    fn line(&mut self, line: &str) {
-        let trimmed = line.trim();
-        let fence =
-            ['`', '~'].into_iter().find(|c| trimmed.chars().take_while(|found| found == c).count() >= 3);
-        match (&mut self.code, fence) {
-            (Some((open, _)), Some(close)) if *open == close => return self.end_code(),
-            (Some((_, lines)), _) => {
-                if lines.len() < MAX_CODE_LINES {
-                    lines.push(line.trim_end().to_owned());
+    fn event(&mut self, event: Event<'_>, source: &str, place: Range<usize>) {
+        match event {
+            Event::Start(Tag::Emphasis) | Event::End(TagEnd::Emphasis) => {
+                // `a*b*c` is no emphasis.
+                if source[..place.start].ends_with(char::is_alphanumeric) {
+                    self.block.push('*');
                 }
-                return;
             }
-            (None, Some(open)) => {
-                self.end_paragraph();
-                self.code = Some((open, Vec::new()));
-                return;
+            Event::Start(Tag::Heading { .. }) => self.begin(UnitKind::Heading),
+            Event::Start(Tag::Item) => self.begin(UnitKind::Item),
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => {
+                self.begin(UnitKind::Code);
+                self.fenced = true;
             }
-            (None, None) => {}
+            Event::End(TagEnd::CodeBlock) if self.fenced => self.end_code(),
+            Event::Start(Tag::TableCell) => self.block.clear(),
+            Event::End(TagEnd::TableCell) => self.cells.push(std::mem::take(&mut self.block)),
+            // The head of a table names its columns and says nothing.
+            Event::End(TagEnd::TableHead) => self.cells.clear(),
+            Event::End(TagEnd::TableRow) => {
+                let cells = std::mem::take(&mut self.cells);
+                self.row(cells.iter().map(String::as_str));
+            }
+            Event::Start(Tag::List(_) | Tag::BlockQuote(_) | Tag::Table(_) | Tag::CodeBlock(_))
+            | Event::End(
+                TagEnd::Heading(_) | TagEnd::Paragraph | TagEnd::Item | TagEnd::CodeBlock | TagEnd::HtmlBlock,
+            )
+            | Event::Rule => self.end_block(),
+            Event::Text(text) => self.block.push_str(&text),
+            Event::Code(text) => self.block.extend(["`", text.trim(), "`"]),
+            Event::Html(html) | Event::InlineHtml(html) => self.block.push_str(&without_tags(&html)),
+            Event::SoftBreak | Event::HardBreak => self.block.push('\n'),
+            _ => {}
         }
-        let quoted = trimmed.trim_start_matches(['>', ' ']);
-        if quoted.is_empty() || is_rule(quoted) {
-            return self.end_paragraph();
-        }
-        let hashes = quoted.chars().take_while(|c| *c == '#').count();
-        if (1..=6).contains(&hashes) && quoted[hashes..].starts_with(' ') {
-            self.end_paragraph();
-            return self.unit(&plain(quoted[hashes..].trim_matches(['#', ' '])), UnitKind::Heading, true);
-        }
-        if quoted.starts_with('|') {
-            self.end_paragraph();
-            return self.row(quoted);
-        }
-        if let Some(entry) = entry(quoted) {
-            self.end_paragraph();
-            self.item = true;
-            self.paragraph.push_str(entry);
-            return;
-        }
-        if !self.paragraph.is_empty() {
-            self.paragraph.push(' ');
-        }
-        self.paragraph.push_str(quoted);
     }
 
-    fn row(&mut self, row: &str) {
-        if row.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ')) {
-            // What stands above the line of a table names its columns and says nothing.
-            if self.units.last().is_some_and(|unit| unit.kind == UnitKind::Item) {
-                self.units.pop();
-            }
-            return;
-        }
-        let cells: Vec<String> = row.trim_matches('|').split('|').map(|cell| plain(cell.trim())).collect();
-        let cells: Vec<&str> = cells.iter().map(String::as_str).filter(|cell| !cell.is_empty()).collect();
-        self.unit(&cells.join(" — "), UnitKind::Item, true);
+    fn begin(&mut self, kind: UnitKind) {
+        self.end_block();
+        self.kind = kind;
     }
 
-    fn end_paragraph(&mut self) {
-        let text = plain(&std::mem::take(&mut self.paragraph));
-        let mut kind = if std::mem::take(&mut self.item) { UnitKind::Item } else { UnitKind::Sentence };
+    fn end_block(&mut self) {
+        let block = std::mem::take(&mut self.block);
+        if block.trim().is_empty() {
+            return;
+        }
+        let mut kind = std::mem::take(&mut self.kind);
+        if kind == UnitKind::Sentence && block.starts_with('|') {
+            return self.rows(&block);
+        }
+        let text = without_marks(&block.replace('\n', " "));
+        if kind == UnitKind::Heading {
+            return self.unit(&text, kind, true);
+        }
         let mut opens = true;
         for sentence in sentences(&text) {
             self.unit(sentence, kind, opens);
@@ -121,12 +132,30 @@ impl Reader {
     }
 
     fn end_code(&mut self) {
-        if let Some((_, lines)) = self.code.take() {
-            let text = lines.join("\n");
-            if !text.trim().is_empty() {
-                self.units.push(Unit { text, kind: UnitKind::Code, opens: true });
+        self.fenced = false;
+        self.kind = UnitKind::Sentence;
+        let code = std::mem::take(&mut self.block);
+        let lines: Vec<&str> = code.lines().map(str::trim_end).take(MAX_CODE_LINES).collect();
+        let text = lines.join("\n");
+        if !text.trim().is_empty() {
+            self.units.push(Unit { text, kind: UnitKind::Code, opens: true });
+        }
+    }
+
+    /// Rows of a table whose head stands in another passage.
+    fn rows(&mut self, block: &str) {
+        for row in block.lines() {
+            if row.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ')) {
+                self.units.pop_if(|unit| unit.kind == UnitKind::Item);
+            } else {
+                self.row(row.trim_matches('|').split('|'));
             }
         }
+    }
+
+    fn row<'c>(&mut self, cells: impl Iterator<Item = &'c str>) {
+        let cells: Vec<&str> = cells.map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        self.unit(&cells.join(" — "), UnitKind::Item, true);
     }
 
     fn unit(&mut self, text: &str, kind: UnitKind, opens: bool) {
@@ -137,26 +166,36 @@ impl Reader {
     }
 }
 
-/// `---`, `===`, `***`
-fn is_rule(line: &str) -> bool {
-    line.len() >= 3 && line.chars().all(|c| matches!(c, '-' | '=' | '*' | '_' | ' '))
+/// A text without marks of emphasis that the rules of Markdown leave over: `**"이것"**은`.
+fn without_marks(text: &str) -> String {
+    let pieces = text.split('`').enumerate();
+    let pieces =
+        pieces.map(|(at, piece)| if at % 2 == 0 { piece.replace("**", "") } else { piece.to_owned() });
+    pieces.collect::<Vec<String>>().join("`")
 }
 
-/// What a list entry says, without its mark.
-fn entry(line: &str) -> Option<&str> {
-    let bulleted = ["- ", "* ", "+ ", "• "].iter().find_map(|mark| line.strip_prefix(mark));
-    let numbered = || {
-        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-        let rest = line[digits..].strip_prefix(['.', ')'])?;
-        ((1..=3).contains(&digits) && rest.starts_with(' ')).then_some(rest)
-    };
-    let rest = bulleted.or_else(numbered)?.trim_start();
-    let rest = ["[ ] ", "[x] ", "[X] "].iter().find_map(|mark| rest.strip_prefix(mark)).unwrap_or(rest);
-    Some(rest)
+/// HTML without its tags and comments.
+fn without_tags(html: &str) -> String {
+    let mut out = String::new();
+    let mut rest = html;
+    while let Some((before, tag)) = rest.split_once('<') {
+        out.push_str(before);
+        if let Some((_, behind)) = tag.strip_prefix("!--").and_then(|comment| comment.split_once("-->")) {
+            rest = behind;
+            continue;
+        }
+        let name = tag.trim_start_matches('/').split(|c: char| !c.is_ascii_alphanumeric()).next();
+        let name = name.unwrap_or_default().to_ascii_lowercase();
+        match tag.split_once('>').filter(|_| TAGS.contains(&name.as_str())) {
+            Some((_, behind)) => rest = behind,
+            None => {
+                out.push('<');
+                rest = tag;
+            }
+        }
+    }
+    out + rest
 }
-
-/// Short forms that end with a full stop inside a sentence.
-const SHORT: [&str; 12] = ["e.g", "i.e", "vs", "dr", "mr", "mrs", "ms", "no", "fig", "cf", "st", "approx"];
 
 /// The sentences of a paragraph.
 fn sentences(text: &str) -> Vec<&str> {
@@ -194,29 +233,31 @@ fn is_short_form(before: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: &[&str]) {
-        let found = units(text);
-        let texts: Vec<&str> = found.iter().map(|unit| unit.text.as_str()).collect();
-        assert_eq!(texts, expected, "{text}");
-    }
-
     #[test]
     fn marks_go_and_words_stay() {
-        check(
-            "# The *machine*\n\nIt has **six** phases. See [the list](phases.md).",
-            &["The machine", "It has six phases.", "See the list."],
-        );
-        check("- one `a_b*c`\n- [x] two\n3. three", &["one `a_b*c`", "two", "three"]);
-        check("> quoted\n> text\n\n---\n", &["quoted text"]);
-        check("![diagram](x.png) of <b>it</b><br>", &["diagram of it"]);
-        check("snake_case and 2 * 3 and a*b*c", &["snake_case and 2 * 3 and a*b*c"]);
-        check("**상태**는 _데이터_ 다.", &["상태는 데이터 다."]);
-        check("Vec<String> &amp; more", &["Vec<String> & more"]);
-    }
-
-    #[test]
-    fn rows_lose_their_pipes() {
-        check("| name | means |\n|---|---|\n| `plan` | the first |", &["`plan` — the first"]);
+        for (text, expected) in [
+            (
+                "# The *machine*\n\nIt has **six** phases. See [the list](phases.md).",
+                &["The machine", "It has six phases.", "See the list."][..],
+            ),
+            ("- one `a_b*c`\n- [x] two\n\n3. three\n• four", &["one `a_b*c`", "two", "three", "four"]),
+            ("> quoted\n> text\n\n---\n", &["quoted text"]),
+            ("![diagram](x.png) of <b>it</b><br>, see [there][there]", &["diagram of it, see there"]),
+            ("snake_case and 2 * 3 and a*b*c", &["snake_case and 2 * 3 and a*b*c"]),
+            ("**상태**는 _데이터_ 이다. **\"값\"**은 [1]", &["상태는 데이터 이다.", "\"값\"은 [1]"]),
+            ("Vec<String> &amp; more", &["Vec<String> & more"]),
+            ("| name | means |\n|---|---|\n| `plan` | the first |", &["`plan` — the first"]),
+            ("| `plan` | the first |\n| `run` | the second |", &["`plan` — the first", "`run` — the second"]),
+            (
+                "It costs 1.5 s, e.g. for reads. Then it ends.",
+                &["It costs 1.5 s, e.g. for reads.", "Then it ends."],
+            ),
+            ("계획을 세운다. 그리고 실행한다.", &["계획을 세운다.", "그리고 실행한다."]),
+            ("Why? \"Because.\" So be it", &["Why?", "\"Because.\"", "So be it"]),
+        ] {
+            let found: Vec<String> = units(text).into_iter().map(|unit| unit.text).collect();
+            assert_eq!(found, expected, "{text}");
+        }
     }
 
     #[test]
@@ -225,15 +266,5 @@ mod tests {
         assert_eq!(found[1].kind, UnitKind::Code);
         assert_eq!(found[1].text, "cargo run -- ask \"hi\"\n# **not** a heading");
         assert_eq!(found[2].text, "Done.");
-    }
-
-    #[test]
-    fn sentences_end_where_they_end() {
-        check(
-            "It costs 1.5 s, e.g. for reads. Then it ends.",
-            &["It costs 1.5 s, e.g. for reads.", "Then it ends."],
-        );
-        check("계획을 세운다. 그리고 실행한다.", &["계획을 세운다.", "그리고 실행한다."]);
-        check("Why? \"Because.\" So be it", &["Why?", "\"Because.\"", "So be it"]);
     }
 }

@@ -11,12 +11,12 @@ use super::conversation::Rounds;
 use super::converse;
 use super::cues;
 use super::duties::{Duty, leave_the_subject};
-use super::evidence::Evidence;
 use super::judge::judge;
 use super::plan::Step;
 use super::planner::{Planner, RUNGS, strongest};
 use super::question::Question;
 use super::request::Payload;
+use super::results::Results;
 use super::shape::Shape;
 use super::terms::{Term, query};
 use super::text::{clean, line};
@@ -48,7 +48,7 @@ pub(super) fn next(frame: &RequestFrame, payload: &Payload<'_>, rounds: &Rounds)
     let mut records = rounds.records();
     records.extend(payload.past().iter().cloned());
     records.extend(payload.records());
-    let evidence = Evidence::read(&records);
+    let evidence = Results::parse(&records);
     let ahead =
         Ahead { payload, rounds, shape: &shape, question: &question, planner: &planner, evidence: &evidence };
     (ahead.next(), question.korean)
@@ -60,7 +60,7 @@ struct Ahead<'a> {
     shape: &'a Shape<'a>,
     question: &'a Question,
     planner: &'a Planner<'a>,
-    evidence: &'a Evidence,
+    evidence: &'a Results,
 }
 
 impl Ahead<'_> {
@@ -168,7 +168,7 @@ impl Ahead<'_> {
         let turns = turns.iter().filter(|turn| turn.user && told(&turn.text));
         let records: Vec<Value> =
             turns.map(|turn| json!({"tool": source, "status": "completed", "output": turn.text})).collect();
-        let evidence = Evidence::read(&records);
+        let evidence = Results::parse(&records);
         let names = self.question.terms().iter().any(|term| !term.verb);
         (names && !evidence.passages.is_empty() && judge(self.question, &evidence).ok)
             .then(|| write::write(self.question, &evidence))

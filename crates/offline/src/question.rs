@@ -11,12 +11,6 @@ const MAX_CHARS: usize = 4_000;
 /// Most parts; what more there is joins the last.
 const MAX_PARTS: usize = 3;
 
-/// Words that ask how much there is of something.
-const MEASURES: [&str; 20] = [
-    "long", "far", "tall", "high", "deep", "wide", "big", "large", "heavy", "fast", "hot", "cold", "old",
-    "value", "result", "answer", "길이", "거리", "무게", "값",
-];
-
 /// Most places of a clause that are tried as the end of a part.
 const MAX_CUTS: usize = 16;
 
@@ -50,7 +44,7 @@ impl Question {
         let mut parts = if found.expressions.is_empty() { parts(&text) } else { parts(&found.rest) };
         // `How long is 5 km in miles?` asks for nothing beside the calculation.
         if !found.expressions.is_empty() {
-            parts.retain(|part| !part.terms.iter().all(|term| MEASURES.contains(&term.text.as_str())));
+            parts.retain(|part| !part.terms.iter().all(|term| arithmetic::is_measure(&term.text)));
         }
         Question { text, korean, expressions: found.expressions, parts }
     }

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::evidence::Passage;
 use super::markdown::{Unit, UnitKind, units};
+use super::results::Passage;
 use super::terms::{Term, Vocabulary};
 
 /// Most sentences of an answer.

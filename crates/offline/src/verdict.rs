@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::evidence::Evidence;
 use super::judge::{self, judge};
 use super::question::Question;
 use super::request::Payload;
+use super::results::Results;
 use super::terms::{Vocabulary, terms};
 use super::text::{clean, line};
 use planwright::contract::Verdict;
@@ -16,8 +16,8 @@ const MAX_SHORT: usize = 80;
 
 /// The reply of the role.
 pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Value {
-    let evidence = Evidence::read(&payload.records());
-    let question = Question::read(payload.query(), evidence.calculated);
+    let evidence = Results::parse(&payload.records());
+    let question = Question::read(payload.query(), evidence.calculated());
     let mut verdict = match payload.answer {
         Some(answer) => written(&question, answer),
         None => judge(&question, &evidence),

@@ -3,10 +3,10 @@
 //! It says where each sentence is from and what was not found. It never says a thing that no
 //! result says.
 
-use super::evidence::{Evidence, Passage};
 use super::judge::{Coverage, Library, named};
 use super::markdown::UnitKind;
 use super::question::Question;
+use super::results::{Passage, Results};
 use super::select::{Pick, go_on, select};
 use super::terms::Term;
 use super::text::line;
@@ -17,7 +17,7 @@ const MAX_FAILURES: usize = 3;
 const MAX_SHORT: usize = 300;
 
 /// The answer to a question.
-pub(super) fn write(question: &Question, evidence: &Evidence) -> String {
+pub(super) fn write(question: &Question, evidence: &Results) -> String {
     let terms = question.terms();
     let mut picks = select(&evidence.passages, &terms, question.parts.len(), shows_code(question));
     if asks_what_to_do(question) {
@@ -55,7 +55,7 @@ const WHAT_THIS_IS: (&str, &str) = (
 const NOTHING: (&str, &str) = ("Nothing was found.", "찾은 것이 없습니다.");
 
 /// The shortest answer: the first result, or that there is none.
-pub(super) fn write_briefly(question: &Question, evidence: &Evidence) -> String {
+pub(super) fn write_briefly(question: &Question, evidence: &Results) -> String {
     if let Some(first) = evidence.calculations.first() {
         return line(&format!("{} = {}", first.expression, first.result), MAX_SHORT);
     }
@@ -66,7 +66,7 @@ pub(super) fn write_briefly(question: &Question, evidence: &Evidence) -> String 
     }
 }
 
-fn calculations(evidence: &Evidence) -> String {
+fn calculations(evidence: &Results) -> String {
     let mut lines: Vec<String> = Vec::new();
     for one in &evidence.calculations {
         let line = match one.expression.as_str() {
@@ -141,7 +141,7 @@ fn close(block: String, number: usize) -> String {
 }
 
 /// What was asked and not found.
-fn missing(question: &Question, evidence: &Evidence, picks: &[Pick]) -> Option<String> {
+fn missing(question: &Question, evidence: &Results, picks: &[Pick]) -> Option<String> {
     if question.parts.is_empty() {
         let nothing = picks.is_empty() && evidence.calculations.is_empty() && evidence.failures.is_empty();
         let text = question.say(
@@ -153,7 +153,7 @@ fn missing(question: &Question, evidence: &Evidence, picks: &[Pick]) -> Option<S
     let library = Library::of(&evidence.passages);
     let insisted = question.parts.iter().filter(|part| !part.beside);
     let covered: Vec<Coverage<'_>> = insisted.map(|part| library.coverage(&part.terms)).collect();
-    let looked = !evidence.asked.is_empty() || !evidence.failures.is_empty();
+    let looked = evidence.asked || !evidence.failures.is_empty();
     if picks.is_empty() && evidence.calculations.is_empty() && !looked {
         let text = question.say("Nothing was looked up.", "찾아본 것이 없습니다.");
         return Some(text.to_owned());
@@ -175,7 +175,7 @@ fn missing(question: &Question, evidence: &Evidence, picks: &[Pick]) -> Option<S
     })
 }
 
-fn failures(question: &Question, evidence: &Evidence) -> Option<String> {
+fn failures(question: &Question, evidence: &Results) -> Option<String> {
     let lines: Vec<String> = evidence
         .failures
         .iter()

@@ -1,18 +1,25 @@
-//! Arithmetic in a question: finds the expressions that `calc` can work out.
+//! Arithmetic in a question: what is said in words becomes an expression, and fend knows the units.
 //!
 //! A number that is not meant to be calculated with is left alone: dates, versions, phone numbers,
-//! names such as `GPT-4`, and `24/7` or `10-15` unless nothing else is asked.
+//! names such as `GPT-4`, and `24/7` or `10-15` unless nothing else is asked. An expression is taken
+//! as a whole: one that has no value goes to `calc` too, which says why.
 
-mod infix;
-mod lex;
-mod phrases;
-mod units;
-mod vocabulary;
+mod rewrite;
+mod run;
 
-use lex::{Kind, Token};
+use std::sync::LazyLock;
+
+use regex_lite::Regex;
+
+use super::lexicon::MEASURES;
+use super::terms::terms;
+use rewrite::{CUE, regex, rewrite};
+use run::{Run, evaluates, look_alikes, read_run};
 
 /// Most expressions of one question.
 const MAX_EXPRESSIONS: usize = 3;
+/// Most characters of a question that are looked at: a longer one is a text.
+const MAX_QUESTION: usize = 600;
 /// Longest expression, in characters.
 const MAX_CHARS: usize = 300;
 
@@ -24,98 +31,91 @@ pub(super) const MARK: char = '\u{1}';
 pub(super) struct Found {
     /// What `calc` can work out, in the question's order.
     pub expressions: Vec<String>,
-    /// The question without it: a [`MARK`] stands for each expression, and words that only asked
-    /// for its value are left out.
+    /// The question with a [`MARK`] in the place of each expression.
     pub rest: String,
 }
 
+static CLAUSE_END: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"[?!;,\n]|\.(?:\s|$)|\b(?:and|then)\b|그리고|얼마고|이고"));
+
 /// Finds the arithmetic in a question.
 pub(super) fn find(question: &str) -> Found {
-    let tokens = lex::tokens(question);
-    // Which expression each token belongs to.
-    let mut owner: Vec<Option<usize>> = vec![None; tokens.len()];
-    let mut expressions: Vec<String> = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() && expressions.len() < MAX_EXPRESSIONS {
-        let taken = phrases::read(&tokens[at..]).map(|(text, len)| (text, len, true));
-        let taken =
-            taken.or_else(|| infix::read(&tokens, at).map(|found| (found.text, found.len, found.certain)));
-        let fits = |(text, len, certain): &(String, usize, bool)| {
-            text.chars().count() <= MAX_CHARS && (*certain || asks_for_value(&tokens, at, at + len))
+    let end = question.char_indices().nth(MAX_QUESTION).map_or(question.len(), |(at, _)| at);
+    let (question, behind) = question.split_at(end);
+    let text = rewrite(question);
+    let look_alikes = look_alikes(&text);
+    let mut found = Found::default();
+    let (mut at, mut kept) = (0, 0);
+    while at < text.len() && found.expressions.len() < MAX_EXPRESSIONS {
+        let fits = |run: &Run| {
+            // A word right behind it could belong to it.
+            let whole = !text[run.end..].trim_start().starts_with(|c: char| c.is_ascii_alphanumeric());
+            run.text.chars().count() <= MAX_CHARS
+                && (run.certain || asks_for_value(&text, at, run.end))
+                && (whole || evaluates(&run.text))
         };
-        let Some((text, len, _)) = taken.filter(fits) else {
-            at += 1;
+        let Some(run) = read_run(&text, at, &look_alikes).filter(fits) else {
+            at = next_start(&text, at);
             continue;
         };
-        owner[at..at + len].fill(Some(expressions.len()));
-        expressions.push(text);
-        at += len;
+        found.rest.push_str(&text[kept..at]);
+        found.rest.extend([' ', MARK, ' ']);
+        found.expressions.push(run.text);
+        (at, kept) = (run.end, run.end);
     }
-    let rest = rest(question, &tokens, &owner);
-    Found { expressions, rest }
+    found.rest.push_str(&text[kept..]);
+    found.rest = if found.expressions.is_empty() { question.to_owned() } else { without_cues(&found.rest) };
+    found.rest.push_str(behind);
+    found
 }
 
-fn ends_clause(kind: Kind) -> bool {
-    matches!(kind, Kind::Break | Kind::And)
+/// Whether a text is an expression and nothing else.
+pub(super) fn is_expression(text: &str) -> bool {
+    let found = find(text);
+    let alone = found.rest.trim().trim_matches(MARK).is_empty();
+    let signs = text.contains(['+', '-', '*', '/', '^', '%', '!', '(']) || text.contains(" in ");
+    let digits = text.contains(|c: char| c.is_ascii_digit());
+    found.expressions.len() == 1 && alone || signs && digits && evaluates(text)
 }
 
-/// Words that may stand beside an expression where only its value is asked for.
-fn only_asks(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Filler
-            | Kind::Cue
-            | Kind::Equals
-            | Kind::Particle
-            | Kind::Possessive
-            | Kind::HowMany
-            | Kind::Of
-    )
+/// Whether a word only asks how much there is of something.
+pub(super) fn is_measure(word: &str) -> bool {
+    MEASURES.has(word)
 }
 
-/// The tokens of the clause around `start..end`.
-fn clause(tokens: &[Token<'_>], start: usize, end: usize) -> (usize, usize) {
-    let from = tokens[..start].iter().rposition(|token| ends_clause(token.kind)).map_or(0, |at| at + 1);
-    let to =
-        tokens[end..].iter().position(|token| ends_clause(token.kind)).map_or(tokens.len(), |at| end + at);
-    (from, to)
-}
-
-/// Whether the clause asks for the value of `start..end`, or says so.
-fn asks_for_value(tokens: &[Token<'_>], start: usize, end: usize) -> bool {
-    let (from, to) = clause(tokens, start, end);
-    let mut around = tokens[from..start].iter().chain(&tokens[end..to]);
-    let cue = around.clone().any(|token| matches!(token.kind, Kind::Cue | Kind::Equals));
-    cue || around.all(|token| only_asks(token.kind))
-}
-
-/// The question with its expressions marked and without the words that asked for their values.
-fn rest(question: &str, tokens: &[Token<'_>], owner: &[Option<usize>]) -> String {
-    let mut rest = String::with_capacity(question.len());
-    let mut kept = 0;
-    let mut marked = None;
-    for (at, token) in tokens.iter().enumerate() {
-        let beside = || {
-            let (from, to) = clause(tokens, at, at);
-            owner[from..to].iter().any(Option::is_some)
-        };
-        // The end of 얼마고 is no word; it ends a clause as a question mark does.
-        let ends = token.kind == Kind::Break && token.text.starts_with(super::text::is_hangul);
-        let drops = owner[at].is_some() || ends || (only_asks(token.kind) && beside());
-        if !drops {
-            continue;
+/// The place behind `at` where the next expression may begin.
+fn next_start(text: &str, at: usize) -> usize {
+    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let mut before = text[at..].chars().next();
+    for (place, c) in text[at..].char_indices().skip(1) {
+        let word = c.is_ascii_alphabetic() && !before.is_some_and(|c| c.is_alphanumeric());
+        if c == '(' || c == '-' || word || digit(Some(c)) && !digit(before) {
+            return at + place;
         }
-        rest.push_str(&question[kept..token.start]);
-        rest.push(if ends { '?' } else { ' ' });
-        kept = token.end();
-        if owner[at].is_some() && owner[at] != marked {
-            marked = owner[at];
-            rest.push(MARK);
-            rest.push(' ');
-        }
+        before = Some(c);
     }
-    rest.push_str(&question[kept..]);
-    rest
+    text.len()
+}
+
+/// Whether the clause asks for the value of `start..end` and for nothing else, or says so.
+fn asks_for_value(text: &str, start: usize, end: usize) -> bool {
+    let before = CLAUSE_END.find_iter(&text[..start]).last().map_or(0, |found| found.end());
+    let behind = CLAUSE_END.find(&text[end..]).map_or(text.len(), |found| end + found.start());
+    let around = [&text[before..start], &text[end..behind]];
+    let only_asks = |part: &&str| terms(part).iter().all(|term| is_measure(&term.text));
+    around.iter().any(|part| CUE.is_match(part)) || around.iter().all(only_asks)
+}
+
+/// Takes the words that only asked for a value out of the clauses with an expression.
+fn without_cues(text: &str) -> String {
+    let mut from = 0;
+    let bounds = CLAUSE_END.find_iter(text).map(|end| end.end()).chain([text.len()]);
+    let clauses = bounds.map(|to| &text[std::mem::replace(&mut from, to)..to]);
+    let clean = |clause: &str| match clause.contains(MARK) {
+        true => CUE.replace_all(clause, " ").into_owned(),
+        false => clause.to_owned(),
+    };
+    clauses.map(clean).collect()
 }
 
 #[cfg(test)]
