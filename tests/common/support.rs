@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 /// A request as it came.
 #[derive(Clone, Debug)]
 pub struct Seen {
+    pub method: String,
     pub target: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
@@ -207,8 +208,12 @@ impl Server {
         self.address.port()
     }
 
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     pub fn url(&self) -> String {
-        format!("http://{}/v1", self.address)
+        format!("{}/v1", self.origin())
     }
 
     /// The requests so far, in order.
@@ -266,7 +271,8 @@ fn read_request(stream: &TcpStream) -> Option<Seen> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
-    let target = line.split(' ').nth(1)?.to_owned();
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, target) = (words.next()?, words.next()?);
     let mut headers = Vec::new();
     loop {
         let mut line = String::new();
@@ -274,7 +280,7 @@ fn read_request(stream: &TcpStream) -> Option<Seen> {
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
         headers.push((name.to_owned(), value.trim().to_owned()));
     }
-    let mut seen = Seen { target, headers, body: Vec::new() };
+    let mut seen = Seen { method, target, headers, body: Vec::new() };
     let length = seen.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     seen.body = vec![0; length];
     reader.read_exact(&mut seen.body).ok()?;

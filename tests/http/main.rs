@@ -2,10 +2,31 @@
 
 #[path = "../common/support.rs"]
 mod support;
-#[path = "../common/tools_server.rs"]
-mod tools_server;
 
-mod http;
-mod model_embeddings;
+mod client;
+mod embeddings;
 mod openai;
 mod wiki;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use planwright::ports::ToolCall;
+use planwright_http::Retry;
+use serde_json::Value;
+
+/// The waits that a client would have made.
+type Waits = Arc<Mutex<Vec<Duration>>>;
+
+/// A retry policy that notes its waits instead of waiting.
+fn noting() -> (Retry, Waits) {
+    let waits = Waits::default();
+    let noted = waits.clone();
+    (Retry::default().sleep_with(move |wait| noted.lock().unwrap().push(wait)), waits)
+}
+
+/// A call of a tool with a minute's time.
+fn call(input: &Value) -> ToolCall<'_> {
+    let timeout = Some(Duration::from_secs(60));
+    ToolCall { input, idempotency_key: "run/1", timeout, max_output_bytes: 24_000, once: false }
+}

@@ -1,50 +1,39 @@
 //! Promises of the tools `wiki` and `lookup`.
 
-use crate::tools_server;
-
-use std::time::Duration;
-
 use planwright::contract::Source;
-use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput};
-use planwright_http::retry::Retry;
-use planwright_http::{Lookup, Wiki};
+use planwright::ports::{Tool, ToolError, ToolOutput};
+use planwright_http::{Lookup, Retry, Wiki};
 use serde_json::{Value, json};
-use tools_server::{Server, says};
+
+use super::call;
+use super::support::{Answer, Server};
 
 fn ask(tool: &dyn Tool, text: &str) -> Result<String, ToolError> {
-    call(tool, text).map(|output| output.text)
+    ask_whole(tool, text).map(|output| output.text)
 }
 
-fn call(tool: &dyn Tool, text: &str) -> Result<ToolOutput, ToolError> {
-    let input = json!(text);
-    let timeout = Some(Duration::from_secs(60));
-    tool.call(&ToolCall {
-        input: &input,
-        idempotency_key: "run/1",
-        timeout,
-        max_output_bytes: 20_000,
-        once: false,
-    })
+fn ask_whole(tool: &dyn Tool, text: &str) -> Result<ToolOutput, ToolError> {
+    tool.call(&call(&json!(text)))
 }
 
 /// Asks `wiki` where the service answers so.
 fn wiki(answer: Value) -> Result<String, ToolError> {
-    let server = Server::new(vec![says(200, &answer.to_string())]);
-    ask(&Wiki::at(&server.url()).unwrap(), "state machine")
+    let server = Server::answering([Answer::json(200, &answer)]);
+    ask(&Wiki::at(&server.origin()).unwrap(), "state machine")
 }
 
 /// Asks `lookup` where the service answers so, one after the other.
 fn lookup(title: &str, answers: &[Value]) -> Result<String, ToolError> {
-    let server = Server::new(answers.iter().map(|answer| says(200, &answer.to_string())).collect());
-    let said = ask(&Lookup::at(&server.url()).unwrap().retry(Retry::default().tries(1)), title);
-    assert_eq!(server.asked().len(), answers.len());
+    let server = Server::answering(answers.iter().map(|answer| Answer::json(200, answer)));
+    let said = ask(&Lookup::at(&server.origin()).unwrap().retry(Retry::default().tries(1)), title);
+    assert_eq!(server.count(), answers.len());
     said
 }
 
 #[track_caller]
 fn check_error(said: Result<String, ToolError>, kind: &str, message: &str) {
     let error = said.unwrap_err();
-    assert_eq!(error.kind, kind, "{error}");
+    assert_eq!(error.kind.as_str(), kind, "{error}");
     assert!(error.message.contains(message), "{error}");
 }
 
@@ -70,23 +59,22 @@ fn summaries_are_cut_at_a_character() {
 fn each_article_that_is_shown_is_a_source_with_its_address() {
     let page = |title: &str, n: u32, text: &str| json!({"title": title, "index": n, "extract": text});
     let pages = [page("A b?", 1, "One."), page("유한", 2, &"가".repeat(2000)), page("C", 3, "Unseen.")];
-    let server = Server::new(vec![says(200, &json!({"query": {"pages": pages}}).to_string())]);
+    let server = Server::answering([Answer::json(200, &json!({"query": {"pages": pages}}))]);
     let host = Some("127.0.0.1".to_owned());
     let source = |title: &str, name: &str| {
-        let url = Some(format!("{}/w/index.php?title={name}", server.url()));
+        let url = Some(format!("{}/w/index.php?title={name}", &server.origin()));
         Source { title: title.to_owned(), document: host.clone(), part: None, url }
     };
-    let output = call(&Wiki::at(&server.url()).unwrap(), "state").unwrap();
+    let output = ask_whole(&Wiki::at(&server.origin()).unwrap(), "state").unwrap();
     assert_eq!(output.sources, [source("A b?", "A_b%3F"), source("유한", "%EC%9C%A0%ED%95%9C")]);
     assert!(!output.text.contains("Page: C"));
 
     let page = json!({"query": {"pages": [{"title": "Finite-state machine", "extract": "E"}]}});
-    let lookups = Server::new(vec![says(200, &page.to_string())]);
-    let output = call(&Lookup::at(&lookups.url()).unwrap(), "FSM").unwrap();
-    let url = Some(format!("{}/w/index.php?title=Finite-state_machine", lookups.url()));
+    let lookups = Server::answering([Answer::json(200, &page)]);
+    let output = ask_whole(&Lookup::at(&lookups.origin()).unwrap(), "FSM").unwrap();
+    let url = Some(format!("{}/w/index.php?title=Finite-state_machine", &lookups.origin()));
     let title = "Finite-state machine".to_owned();
     assert_eq!(output.sources, [Source { title, document: host, part: None, url }]);
-    assert_eq!(call(&Wiki::at(&Server::new(vec![says(200, "{}")]).url()).unwrap(), "x").unwrap().sources, []);
 }
 
 #[test]
@@ -107,29 +95,42 @@ fn what_the_service_refuses_is_told() {
 
 #[test]
 fn words_and_titles_are_sent_whole() {
-    let server = Server::new(vec![says(200, "{}")]);
-    let tool = Wiki::at(&format!("{}/w/api.php", server.url())).unwrap();
+    let server = Server::answering([Answer::json(200, &json!({}))]);
+    let tool = Wiki::at(&format!("{}/w/api.php", &server.origin())).unwrap();
     ask(&tool, " 상태 a&b=c#d ").unwrap();
-    let asked = &server.asked()[0];
+    let seen = &server.seen()[0];
     let words = "%EC%83%81%ED%83%9C%20a%26b%3Dc%23d";
-    assert!(asked.line.starts_with("GET /w/api.php?"), "{}", asked.line);
-    assert!(asked.line.contains(&format!("gsrsearch={words}&")), "{}", asked.line);
-    assert!(asked.header("user-agent").unwrap().starts_with("planwright/"));
-    assert_eq!(asked.header("authorization"), None);
+    assert!(seen.method == "GET" && seen.target.starts_with("/w/api.php?"), "{seen:?}");
+    assert!(seen.target.contains(&format!("gsrsearch={words}&")), "{seen:?}");
+    assert_eq!(seen.header("authorization"), None);
     check_error(ask(&tool, "  "), "input", "found an empty text");
 }
 
 #[test]
+fn address_may_leave_out_the_end() {
+    let server = Server::answering([Answer::json(200, &json!({}))]);
+    for (end, target) in
+        [("", "/w/api.php?"), ("/", "/w/api.php?"), ("/w/", "/w/api.php?"), ("/api.php", "/api.php?")]
+    {
+        ask(&Wiki::at(&format!("{}{end}", server.origin())).unwrap(), "a").unwrap();
+        let seen = server.seen().pop().unwrap();
+        assert!(seen.target.starts_with(target), "{end:?}: {}", seen.target);
+    }
+    for wrong in ["", "a.org", "ftp://a.org", "https://", "http://me:secret@a.org"] {
+        let error = Wiki::at(wrong).unwrap_err();
+        assert!(error.kind.as_str() == "input" && !error.message.contains("secret"), "{error}");
+    }
+}
+
+#[test]
 fn the_script_of_the_words_chooses_the_language() {
-    let server = Server::new(vec![says(200, "{}")]);
-    let tool = Wiki::at(&format!("{}/{{lang}}/w/api.php", server.url())).unwrap();
+    let server = Server::answering([Answer::json(200, &json!({}))]);
+    let tool = Wiki::at(&format!("{}/{{lang}}/w/api.php", &server.origin())).unwrap();
     ask(&tool, "state machine").unwrap();
     ask(&tool, "유한 상태 기계").unwrap();
-    let lines: Vec<String> = server.asked().into_iter().map(|asked| asked.line).collect();
-    assert!(
-        lines[0].starts_with("GET /en/w/api.php?") && lines[1].starts_with("GET /ko/w/api.php?"),
-        "{lines:?}"
-    );
+    let targets: Vec<String> = server.seen().into_iter().map(|seen| seen.target).collect();
+    let starts = [targets[0].starts_with("/en/w/api.php?"), targets[1].starts_with("/ko/w/api.php?")];
+    assert_eq!(starts, [true, true], "{targets:?}");
 }
 
 #[test]
@@ -159,12 +160,12 @@ fn a_missing_title_proposes_what_is_near() {
 
 #[test]
 fn what_cannot_be_a_title_is_refused_unasked() {
-    let server = Server::new(vec![says(200, "{}")]);
-    let tool = Lookup::at(&server.url()).unwrap();
+    let server = Server::answering([Answer::json(200, &json!({}))]);
+    let tool = Lookup::at(&server.origin()).unwrap();
     for title in ["A|B", "A#B", "{{x}}", "[x]", "<b>", ""] {
-        assert_eq!(ask(&tool, title).unwrap_err().kind, "input", "{title:?}");
+        assert_eq!(ask(&tool, title).unwrap_err().kind.as_str(), "input", "{title:?}");
     }
-    assert_eq!(server.asked().len(), 0);
+    assert_eq!(server.count(), 0);
     let invalid =
         json!({"query": {"pages": [{"title": "..", "invalid": true, "invalidreason": "relative"}]}});
     check_error(lookup("..", &[invalid]), "input", "relative");

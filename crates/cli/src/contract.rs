@@ -32,7 +32,7 @@ fn embedder(settings: &Settings) -> Outcome<Option<std::sync::Arc<dyn planwright
     let bad = |error: planwright::ports::ToolError| Failure::unusable(format!("[embeddings]: {error}"));
     let client = Embeddings::new(&server.base_url, &server.model).map_err(bad)?;
     // A search by words alone is better than a long wait.
-    let mut client = client.retry(planwright_http::retry::Retry::default().tries(2));
+    let mut client = client.retry(planwright_http::Retry::default().tries(2));
     if let Some(key) = &server.key {
         client = client.key(key.clone()).map_err(bad)?;
     }

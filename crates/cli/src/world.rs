@@ -46,7 +46,7 @@ fn open_model(server: &Server) -> Outcome<Arc<dyn Model>> {
         config = config.connect_timeout(timeout);
     }
     if let Some(tries) = server.max_tries {
-        config = config.max_tries(tries);
+        config = config.retry(planwright_http::Retry::default().tries(tries));
     }
     Ok(Arc::new(OpenAi::new(config).map_err(Failure::unusable)?))
 }

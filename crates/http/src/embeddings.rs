@@ -1,25 +1,18 @@
 //! Texts into vectors, through any server with an OpenAI-compatible embeddings endpoint: OpenAI,
 //! Ollama, llama.cpp, vLLM, LM Studio and their like.
 //!
-//! It stands here and not beside the chat models because tools use it, and the two doors do not
-//! open into each other.
-//!
-//! **Invariant:** what comes out has one finite vector for each text, in their order, all of one
+//! **Invariant:** there is one finite vector for each text, in the order of the texts, all of one
 //! length; anything else that a server says is an error.
 
-use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use planwright::ports::{Secret, ToolError};
+use planwright::ports::{Embedder, Secret, ToolError};
 
-use super::http::{Client, Request, address};
-use super::retry::Retry;
-use planwright::ports::Embedder;
+use crate::client::{Client, Endpoint, Request, Retry, parse_endpoint};
 
-const PATH: &str = "/embeddings";
 /// Most texts of one call.
 const MAX_TEXTS: usize = 10_000;
 /// Longest text.
@@ -31,7 +24,7 @@ const BATCH: usize = 32;
 /// Longest vector.
 const MAX_DIMENSIONS: usize = 16_384;
 /// Largest response: a batch of the longest vectors in use, with all their digits.
-const MAX_RESPONSE_BYTES: u64 = 8 << 20;
+const MAX_RESPONSE_BYTES: usize = 8 << 20;
 /// How long one request may take, its further tries included, unless set.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -49,81 +42,71 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// assert_eq!(vectors.len(), 2);
 /// # Ok::<(), planwright::ports::ToolError>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Embeddings {
-    url: String,
+    endpoint: Endpoint,
     model: String,
-    key: Option<Secret>,
     client: Client,
     timeout: Duration,
     batch: usize,
 }
 
 impl Embeddings {
-    /// A client of a server such as `http://localhost:8080/v1`; `/embeddings` is added to it. Nothing
-    /// is sent before the first text.
+    /// Opens a client of a server such as `http://localhost:8080/v1`; `/embeddings` is added to it.
+    /// Nothing is sent before the first text.
     ///
     /// # Errors
-    /// Where that is no http or https address.
+    /// If that is not an HTTP address.
     pub fn new(base_url: &str, model: impl Into<String>) -> Result<Self, ToolError> {
+        let endpoint = parse_endpoint(base_url, "/embeddings").map_err(ToolError::input)?;
         let mut client = Client::new();
         client.max_response_bytes = MAX_RESPONSE_BYTES;
-        let url = endpoint(base_url)?;
-        Ok(Embeddings { url, model: model.into(), key: None, client, timeout: TIMEOUT, batch: BATCH })
+        Ok(Embeddings { endpoint, model: model.into(), client, timeout: TIMEOUT, batch: BATCH })
     }
 
-    /// The key to send as `Authorization: Bearer …`. With an empty one the header is left out.
+    /// Sets the key to send as `Authorization: Bearer …`. With an empty one the header is left out.
     ///
     /// # Errors
-    /// Where it holds a character that no header can carry.
+    /// If it holds a character that no header can carry.
     pub fn key(mut self, key: Secret) -> Result<Self, ToolError> {
-        // A key from a file or a shell often ends in a line break.
-        let key = Secret::new(key.expose().trim());
-        if !key.expose().chars().all(|c| c.is_ascii_graphic()) {
-            let problem =
-                "expected a key of visible ASCII characters for the embeddings, found another character";
-            return Err(ToolError::new("input", problem));
-        }
-        self.key = Some(key).filter(|key| !key.expose().is_empty());
+        self.client.set_key(&key).map_err(ToolError::input)?;
         Ok(self)
     }
 
-    /// How often and how patiently a failed request is made again.
+    /// Sets how often and how patiently a failed request is made again.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
         self.client.retry = retry;
         self
     }
 
-    /// How long one request may take, its further tries included. 60 s unless set.
+    /// Sets how long one request may take, its further tries included. 60 s unless set.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Most texts in one request, at least one. 32 unless set, which every server takes.
+    /// Sets the most texts in one request, at least one. 32 unless set, which every server takes.
     #[must_use]
     pub fn batch(mut self, texts: usize) -> Self {
         self.batch = texts.max(1);
         self
     }
 
-    /// The vectors of one batch, which begins with text number `first` of the call.
+    /// Asks for the vectors of one batch, which begins with text number `first` of the call.
     fn ask(&self, texts: &[String], first: usize) -> Result<Vec<Vec<f32>>, ToolError> {
-        let body = json!({"model": self.model, "input": texts});
-        let (url, key) = (self.url.as_str(), self.key.as_ref());
-        let request = Request { url, query: &[], body: Some(&body), key, idempotency_key: None };
-        let answer = self.client.json(&request, Some(self.timeout), false)?;
-        read(&answer, texts.len(), first)
+        let body = json!({"model": self.model, "input": texts}).to_string();
+        let request = Request { uri: &self.endpoint.0, body: Some(body.as_bytes()), idempotency_key: None };
+        parse_vectors(&self.client.ask_json(request, self.timeout, false)?, texts.len(), first)
     }
 }
 
 impl Embedder for Embeddings {
     fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError> {
-        check(texts)?;
+        check_texts(texts)?;
         let mut vectors: Vec<Vec<f32>> = Vec::with_capacity(texts.len());
-        for batch in batches(texts, self.batch) {
+        for batch in split_batches(texts, self.batch) {
             let first = batch.start;
             vectors.extend(self.ask(&texts[batch], first)?);
         }
@@ -139,19 +122,7 @@ impl Embedder for Embeddings {
     }
 
     fn secrets(&self) -> Vec<Secret> {
-        self.key.iter().cloned().collect()
-    }
-}
-
-impl fmt::Debug for Embeddings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let url = self.url.split('?').next().unwrap_or_default();
-        f.debug_struct("Embeddings")
-            .field("url", &url)
-            .field("model", &self.model)
-            .field("timeout", &self.timeout)
-            .field("batch", &self.batch)
-            .finish_non_exhaustive()
+        self.client.secrets().to_vec()
     }
 }
 
@@ -159,29 +130,9 @@ fn unfit<T>(problem: String) -> Result<T, ToolError> {
     Err(ToolError::new("response", problem))
 }
 
-/// Where the embeddings of a server are. A query (`?api-version=…`) is kept.
-fn endpoint(base_url: &str) -> Result<String, ToolError> {
-    let base_url = base_url.trim();
-    let (base, query) = match base_url.split_once('?') {
-        Some((base, query)) => (base, format!("?{query}")),
-        None => (base_url, String::new()),
-    };
-    // Without the query, which may hold a key that an error would show.
-    address(base)?;
-    let base = base.trim_end_matches('/');
-    let path = if base.ends_with(PATH) { "" } else { PATH };
-    let url = format!("{base}{path}{query}");
-    match address(&url) {
-        Ok(_) => Ok(url),
-        Err(_) => {
-            Err(ToolError::new("input", format!("expected an address, found an unfit query in {base}?…")))
-        }
-    }
-}
-
-/// Servers refuse texts without words, each in its own way; here it is said which text it is.
-fn check(texts: &[String]) -> Result<(), ToolError> {
-    let refuse = |problem: String| Err(ToolError::new("input", problem));
+/// Checks what servers refuse, each in its own way, and names the text.
+fn check_texts(texts: &[String]) -> Result<(), ToolError> {
+    let refuse = |problem: String| Err(ToolError::input(problem));
     if texts.len() > MAX_TEXTS {
         return refuse(format!("expected at most {MAX_TEXTS} texts, found {}", texts.len()));
     }
@@ -198,8 +149,8 @@ fn check(texts: &[String]) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// The texts in batches: at most so many, and not too many bytes.
-fn batches(texts: &[String], most: usize) -> Vec<Range<usize>> {
+/// Splits texts into batches of at most so many texts and not too many bytes.
+fn split_batches(texts: &[String], most: usize) -> Vec<Range<usize>> {
     let mut batches: Vec<Range<usize>> = Vec::new();
     let mut bytes = 0;
     for (at, text) in texts.iter().enumerate() {
@@ -218,7 +169,7 @@ fn batches(texts: &[String], most: usize) -> Vec<Range<usize>> {
 }
 
 /// The vectors of an answer, in the order of the texts that were asked for.
-fn read(answer: &Value, count: usize, first: usize) -> Result<Vec<Vec<f32>>, ToolError> {
+fn parse_vectors(answer: &Value, count: usize, first: usize) -> Result<Vec<Vec<f32>>, ToolError> {
     let Some(data) = answer["data"].as_array() else {
         return unfit("expected a list \"data\" of embeddings, found none".to_owned());
     };
@@ -235,13 +186,13 @@ fn read(answer: &Value, count: usize, first: usize) -> Result<Vec<Vec<f32>>, Too
             let index = &entry["index"];
             return unfit(format!("expected each index below {count} once, found {index} in data[{nth}]"));
         };
-        *place = Some(vector(&entry["embedding"], first + at + 1)?);
+        *place = Some(parse_vector(&entry["embedding"], first + at + 1)?);
     }
     Ok(vectors.into_iter().flatten().collect())
 }
 
 /// The vector of text number `nth`.
-fn vector(value: &Value, nth: usize) -> Result<Vec<f32>, ToolError> {
+fn parse_vector(value: &Value, nth: usize) -> Result<Vec<f32>, ToolError> {
     let numbers = value.as_array().map(Vec::as_slice).unwrap_or_default();
     if numbers.is_empty() || numbers.len() > MAX_DIMENSIONS {
         let found = numbers.len();

@@ -1,13 +1,12 @@
 //! One HTTP client, and what speaks HTTP: the OpenAI-compatible model, `wiki`, `lookup` and `search`, embeddings.
 
+mod client;
 mod embeddings;
-mod http;
 pub mod openai;
-pub mod retry;
 mod search;
-mod transport;
 mod wiki;
 
+pub use client::Retry;
 pub use embeddings::Embeddings;
 pub use openai::{OpenAi, OpenAiConfig, StructuredOutput};
 pub use search::Search;

@@ -1,17 +1,12 @@
 //! `search`: the web, through Tavily's search or a service that speaks the same.
 
-use std::{fmt, slice};
-
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use planwright::contract::{Source, ToolContract};
-use planwright::driver::redact;
-use planwright::ports::{Secret, Tool, ToolCall, ToolError, ToolOutput};
+use planwright::ports::{Secret, Tool, ToolCall, ToolError, ToolOutput, first_chars};
 
-use super::http::{Client, Request, address};
-use super::retry::Retry;
-use planwright::ports::first_chars as cut;
+use crate::client::{Client, Endpoint, Retry, parse_endpoint};
 
 const DEFAULT_BASE: &str = "https://api.tavily.com";
 /// Most results.
@@ -33,47 +28,36 @@ const MAX_NAME_CHARS: usize = 500;
 /// assert!(!format!("{search:?}").contains("tvly-key"));
 /// assert!(Search::new(Secret::new(" ")).is_err());
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Search {
-    base: String,
-    key: Secret,
+    endpoint: Endpoint,
     client: Client,
 }
 
 impl Search {
-    /// The tool for Tavily, with its key.
+    /// Opens the tool for Tavily, with its key.
     ///
     /// # Errors
-    /// Where the key is empty or could not be a key.
+    /// If the key is empty or cannot be a key.
     pub fn new(key: Secret) -> Result<Self, ToolError> {
-        // A key from a file or a shell often ends in a line break.
-        let key = Secret::new(key.expose().trim());
-        if key.expose().is_empty() {
-            return Err(ToolError::new(
-                "input",
-                "expected a key for the search service, found an empty text",
-            ));
+        let mut client = Client::new();
+        client.set_key(&key).map_err(ToolError::input)?;
+        if client.secrets().is_empty() {
+            return Err(ToolError::input("expected a key for the search service, found an empty text"));
         }
-        if !key.expose().chars().all(|c| c.is_ascii_graphic()) {
-            let problem =
-                "expected a key of visible ASCII characters for the search service, found another character";
-            return Err(ToolError::new("input", problem));
-        }
-        Ok(Search { base: DEFAULT_BASE.to_owned(), key, client: Client::new() })
+        Ok(Search { endpoint: parse_search(DEFAULT_BASE)?, client })
     }
 
-    /// The tool for a service at another address; `/search` is added to it.
+    /// Asks a service at another address, to which `/search` is added.
     ///
     /// # Errors
-    /// Where that is no http or https address.
+    /// If that is not an HTTP address.
     pub fn at(mut self, base: &str) -> Result<Self, ToolError> {
-        let base = base.trim().trim_end_matches('/');
-        address(base)?;
-        self.base = base.to_owned();
+        self.endpoint = parse_search(base)?;
         Ok(self)
     }
 
-    /// How often and how patiently a failed request is made again.
+    /// Sets how often and how patiently a failed request is made again.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
         self.client.retry = retry;
@@ -81,17 +65,21 @@ impl Search {
     }
 }
 
-/// One result as it is written, its fields in this order.
+fn parse_search(base: &str) -> Result<Endpoint, ToolError> {
+    parse_endpoint(base, "/search").map_err(ToolError::input)
+}
+
+/// One result as it is returned, its fields in this order.
 #[derive(Serialize)]
-struct Written {
+struct Found {
     title: String,
     url: String,
     content: String,
 }
 
-impl Written {
+impl Found {
     /// The page as an answer names it; one with neither title nor address cannot be named.
-    fn cited(self) -> Option<Source> {
+    fn into_source(self) -> Option<Source> {
         let title = [&self.title, &self.url].into_iter().find(|name| !name.is_empty())?.clone();
         Some(Source { title, url: Some(self.url).filter(|url| !url.is_empty()), ..Source::default() })
     }
@@ -106,45 +94,33 @@ impl Tool for Search {
     /// would not fit the call's output are left out whole.
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let words = call.nonempty_text("words to look for")?;
-        let url = format!("{}/search", self.base);
-        let body = json!({"query": words, "max_results": MAX_RESULTS});
-        let (key, idempotency_key) = (Some(&self.key), Some(call.idempotency_key));
-        let request = Request { url: &url, query: &[], body: Some(&body), key, idempotency_key };
-        let answer = self.client.json(&request, call.timeout, call.once)?;
-        let Some(found) = answer.get("results").and_then(Value::as_array) else {
-            let found = redact(&answer.to_string(), slice::from_ref(&self.key)).into_owned();
-            let problem =
-                format!("expected a list \"results\" from the search service, found {}", cut(&found, 200));
+        let body = json!({"query": words, "max_results": MAX_RESULTS}).to_string();
+        let answer = self.client.ask_for_call(&self.endpoint.0, Some(body.as_bytes()), call)?;
+        let Some(results) = answer["results"].as_array() else {
+            let answer = answer.to_string();
+            let found = self.client.redact(&answer);
+            let found = first_chars(&found, 200);
+            let problem = format!("expected a list \"results\" from the search service, found {found}");
             return Err(ToolError::new("response", problem));
         };
         let field = |result: &Value, name: &str, most| {
-            let text = redact(
-                result.get(name).and_then(Value::as_str).unwrap_or_default(),
-                slice::from_ref(&self.key),
-            );
-            cut(text.trim(), most).to_owned()
+            let text = self.client.redact(result[name].as_str().unwrap_or_default()).into_owned();
+            first_chars(text.trim(), most).to_owned()
         };
-        let mut results: Vec<Written> = found
+        let mut results: Vec<Found> = results
             .iter()
             .take(MAX_RESULTS)
-            .map(|result| Written {
+            .map(|result| Found {
                 title: field(result, "title", MAX_NAME_CHARS),
                 url: field(result, "url", MAX_NAME_CHARS),
                 content: field(result, "content", MAX_CONTENT_CHARS),
             })
             .collect();
         let text = call.fit_json(&mut results)?;
-        let sources = results.into_iter().filter_map(Written::cited).collect();
-        Ok(ToolOutput::from_sources(text, sources))
+        Ok(ToolOutput::from_sources(text, results.into_iter().filter_map(Found::into_source).collect()))
     }
 
     fn secrets(&self) -> Vec<Secret> {
-        vec![self.key.clone()]
-    }
-}
-
-impl fmt::Debug for Search {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Search").field("base", &self.base).finish_non_exhaustive()
+        self.client.secrets().to_vec()
     }
 }

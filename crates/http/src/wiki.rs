@@ -5,11 +5,9 @@ use std::time::Instant;
 use serde_json::Value;
 
 use planwright::contract::{Source, ToolContract};
-use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput};
+use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput, first_chars};
 
-use super::http::{Client, DEFAULT_TIMEOUT, Request, address};
-use super::retry::Retry;
-use planwright::ports::first_chars as cut;
+use crate::client::{Client, DEFAULT_TIMEOUT, Retry, parse_address};
 
 /// Where the articles are, unless it is said otherwise; `{lang}` is `ko` or `en`.
 const DEFAULT_BASE: &str = "https://{lang}.wikipedia.org/w/api.php";
@@ -40,21 +38,21 @@ pub struct Lookup(MediaWiki);
 macro_rules! configured {
     ($tool:ident) => {
         impl $tool {
-            /// The tool for Wikipedia: Korean where the input has Hangul, else English.
+            /// Opens the tool for Wikipedia: Korean if the input has Hangul, else English.
             pub fn new() -> Self {
                 $tool(MediaWiki { base: DEFAULT_BASE.to_owned(), client: Client::new() })
             }
 
-            /// The tool for another MediaWiki, with or without `/w/api.php`. `{lang}` in the address
-            /// becomes `ko` where the input has Hangul, else `en`.
+            /// Opens the tool for another MediaWiki, with or without `/w/api.php`. `{lang}` in the
+            /// address becomes `ko` if the input has Hangul, else `en`.
             ///
             /// # Errors
-            /// Where that is no http or https address.
+            /// If that is not an HTTP address.
             pub fn at(base: &str) -> Result<Self, ToolError> {
-                Ok($tool(MediaWiki { base: endpoint(base)?, client: Client::new() }))
+                Ok($tool(MediaWiki { base: parse_base(base)?, client: Client::new() }))
             }
 
-            /// How often and how patiently a failed request is made again.
+            /// Sets how often and how patiently a failed request is made again.
             #[must_use]
             pub fn retry(mut self, retry: Retry) -> Self {
                 self.0.client.retry = retry;
@@ -80,9 +78,9 @@ struct MediaWiki {
 }
 
 /// The address of the API, `{lang}` left as it is.
-fn endpoint(base: &str) -> Result<String, ToolError> {
+fn parse_base(base: &str) -> Result<String, ToolError> {
     let base = base.trim().trim_end_matches('/');
-    address(&base.replace("{lang}", "en"))?;
+    parse_address(&base.replace("{lang}", "en")).map_err(ToolError::input)?;
     Ok(match base {
         base if base.ends_with("/api.php") => base.to_owned(),
         base if base.ends_with("/w") => format!("{base}/api.php"),
@@ -97,6 +95,11 @@ fn is_korean(text: &str) -> bool {
 }
 
 impl MediaWiki {
+    /// The address of the API in the language of `asked`.
+    fn address_for(&self, asked: &str) -> String {
+        self.base.replace("{lang}", if is_korean(asked) { "ko" } else { "en" })
+    }
+
     /// Asks the API; `asked` decides the language.
     fn query(
         &self,
@@ -104,39 +107,34 @@ impl MediaWiki {
         asked: &str,
         parameters: &[(&str, &str)],
     ) -> Result<Value, ToolError> {
-        let url = self.base.replace("{lang}", if is_korean(asked) { "ko" } else { "en" });
-        let mut query = vec![("action", "query"), ("format", "json"), ("formatversion", "2"), ("utf8", "1")];
-        query.extend_from_slice(parameters);
-        let request = Request { url: &url, query: &query, body: None, key: None, idempotency_key: None };
-        let answer = self.client.json(&request, call.timeout, call.once)?;
+        let mut url = self.address_for(asked) + "?action=query&format=json&formatversion=2&utf8=1";
+        for (name, value) in parameters {
+            url.push_str(&format!("&{name}={}", escape(value)));
+        }
+        let uri = parse_address(&url).map_err(ToolError::input)?;
+        let answer = self.client.ask_for_call(&uri, None, call)?;
         if let Some(error) = answer.get("error") {
-            let field = |name| error.get(name).and_then(Value::as_str).unwrap_or("unknown");
+            let field = |name: &str| error[name].as_str().unwrap_or("unknown");
             let message = format!("the encyclopedia refused: {} ({})", field("info"), field("code"));
-            return Err(ToolError::new("api", cut(&message, 500)));
+            return Err(ToolError::new("api", first_chars(&message, 500)));
         }
         if !answer.is_object() {
-            return Err(ToolError::new(
-                "response",
-                format!("expected a JSON object, found {}", cut(&answer.to_string(), 80)),
-            ));
+            let found = answer.to_string();
+            let problem = format!("expected a JSON object, found {}", first_chars(&found, 80));
+            return Err(ToolError::new("response", problem));
         }
         Ok(answer)
     }
-}
 
-/// What an encyclopedia is called in a source.
-const WIKIPEDIA: &str = "Wikipedia";
-
-impl MediaWiki {
     /// The article as an answer names it; `asked` decides the language, as it did in the request.
-    fn cited(&self, asked: &str, title: &str) -> Source {
-        let api = self.base.replace("{lang}", if is_korean(asked) { "ko" } else { "en" });
-        let host = address(&api).ok().and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default();
-        let name = escaped(&title.replace(' ', "_"));
+    fn cite(&self, asked: &str, title: &str) -> Source {
+        let api = self.address_for(asked);
+        let host = parse_address(&api).ok().and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default();
+        let name = escape(&title.replace(' ', "_"));
         let scripts = api.strip_suffix("/api.php").unwrap_or(&api);
         let (document, url) = match scripts.strip_suffix("/w") {
             Some(top) if host.ends_with(".wikipedia.org") => {
-                (WIKIPEDIA.to_owned(), format!("{top}/wiki/{name}"))
+                ("Wikipedia".to_owned(), format!("{top}/wiki/{name}"))
             }
             // Where articles have their addresses is a setting; this one every installation knows.
             _ => (host, format!("{scripts}/index.php?title={name}")),
@@ -146,31 +144,20 @@ impl MediaWiki {
 }
 
 /// The text as it may stand in the path or the query of an address.
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z'
-            | b'a'..=b'z'
-            | b'0'..=b'9'
-            | b'-'
-            | b'.'
-            | b'_'
-            | b'~'
-            | b'('
-            | b')'
-            | b','
-            | b':' => {
-                escaped.push(char::from(byte));
-            }
-            _ => escaped.push_str(&format!("%{byte:02X}")),
+        if byte.is_ascii_alphanumeric() || b"-._~(),:".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
         }
     }
     escaped
 }
 
 /// The pages of an answer, best first; older installations send them by number.
-fn pages(answer: &Value) -> Vec<&Value> {
+fn list_pages(answer: &Value) -> Vec<&Value> {
     let mut pages: Vec<&Value> = match answer.pointer("/query/pages") {
         Some(Value::Array(pages)) => pages.iter().collect(),
         Some(Value::Object(pages)) => pages.values().collect(),
@@ -180,7 +167,7 @@ fn pages(answer: &Value) -> Vec<&Value> {
     pages
 }
 
-fn text<'a>(page: &'a Value, field: &str) -> &'a str {
+fn text_of<'a>(page: &'a Value, field: &str) -> &'a str {
     page.get(field).and_then(Value::as_str).unwrap_or_default().trim()
 }
 
@@ -209,23 +196,24 @@ impl Tool for Wiki {
         )?;
         let mut said = String::new();
         let mut sources = Vec::new();
-        for page in pages(&answer).into_iter().take(3).filter(|page| !text(page, "title").is_empty()) {
+        for page in list_pages(&answer).into_iter().take(3).filter(|page| !text_of(page, "title").is_empty())
+        {
             if !said.is_empty() {
                 said.push_str("\n\n");
             }
-            said.push_str(&format!("Page: {}\nSummary: ", text(page, "title")));
+            said.push_str(&format!("Page: {}\nSummary: ", text_of(page, "title")));
             // Nobody can have read what begins behind the cut.
             if said.chars().count() <= MAX_SUMMARY_CHARS {
-                sources.push(self.0.cited(words, text(page, "title")));
+                sources.push(self.0.cite(words, text_of(page, "title")));
             }
             let lines: Vec<&str> =
-                text(page, "extract").lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+                text_of(page, "extract").lines().map(str::trim).filter(|line| !line.is_empty()).collect();
             said.push_str(&lines.join("\n"));
         }
         if said.is_empty() {
             return Ok("No article was found.".into());
         }
-        Ok(ToolOutput::from_sources(cut(&said, MAX_SUMMARY_CHARS), sources))
+        Ok(ToolOutput::from_sources(first_chars(&said, MAX_SUMMARY_CHARS), sources))
     }
 }
 
@@ -239,7 +227,7 @@ impl Tool for Lookup {
         let title = call.nonempty_text("the title of an article")?;
         // The API would take it for several titles, or for none.
         if let Some(c) = title.chars().find(|c| "|#<>[]{}\u{1f}".contains(*c)) {
-            return Err(ToolError::new("input", format!("expected a title, found {c:?} in {title:?}")));
+            return Err(ToolError::input(format!("expected a title, found {c:?} in {title:?}")));
         }
         let begun = Instant::now();
         let parameters = [
@@ -250,24 +238,24 @@ impl Tool for Lookup {
             ("redirects", "1"),
         ];
         let answer = self.0.query(call, title, &parameters)?;
-        let pages = pages(&answer);
+        let pages = list_pages(&answer);
         let Some(page) = pages.first().filter(|page| page.get("missing").is_none()) else {
             // Both questions share the call's time.
             let left = call.timeout.unwrap_or(DEFAULT_TIMEOUT).saturating_sub(begun.elapsed());
             return Err(self.not_found(&ToolCall { timeout: Some(left), ..*call }, title));
         };
         if page.get("invalid").is_some() {
-            let reason = cut(text(page, "invalidreason"), 200);
-            return Err(ToolError::new("input", format!("expected a title, found {title:?}: {reason}")));
+            let reason = first_chars(text_of(page, "invalidreason"), 200);
+            return Err(ToolError::input(format!("expected a title, found {title:?}: {reason}")));
         }
-        let article = text(page, "extract");
+        let article = text_of(page, "extract");
         if article.is_empty() {
             let problem = format!("the encyclopedia has {title:?} but gives no text of it");
             return Err(ToolError::new("response", problem));
         }
-        let source = self.0.cited(title, text(page, "title"));
+        let source = self.0.cite(title, text_of(page, "title"));
         let said = format!("Page: {}\n{article}", source.title);
-        Ok(ToolOutput::from_sources(cut(&said, MAX_ARTICLE_CHARS), vec![source]))
+        Ok(ToolOutput::from_sources(first_chars(&said, MAX_ARTICLE_CHARS), vec![source]))
     }
 }
 
@@ -282,10 +270,10 @@ impl Lookup {
         let titles: Vec<String> = near
             .into_iter()
             .flatten()
-            .map(|found| text(found, "title"))
+            .map(|found| text_of(found, "title"))
             .filter(|title| !title.is_empty())
             .take(5)
-            .map(|title| format!("{:?}", cut(title, 100)))
+            .map(|title| format!("{:?}", first_chars(title, 100)))
             .collect();
         let hint =
             if titles.is_empty() { String::new() } else { format!("; near it are {}", titles.join(", ")) };
@@ -297,43 +285,17 @@ impl Lookup {
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn check(base: &str, expected: &str) {
-        assert_eq!(endpoint(base).unwrap(), expected);
-    }
-
-    #[test]
-    fn an_address_may_leave_out_the_end() {
-        check("https://a.org", "https://a.org/w/api.php");
-        check("https://a.org/", "https://a.org/w/api.php");
-        check("https://a.org/w/", "https://a.org/w/api.php");
-        check("https://a.org/api.php", "https://a.org/api.php");
-        check("https://{lang}.a.org/w/api.php", "https://{lang}.a.org/w/api.php");
-        for wrong in ["", "a.org", "ftp://a.org", "https://", "http://me:secret@a.org"] {
-            let error = endpoint(wrong).unwrap_err();
-            assert_eq!(error.kind, "input");
-            assert!(!error.message.contains("secret"));
-        }
-    }
-
     #[test]
     fn articles_of_wikipedia_have_their_usual_addresses() {
         let Wiki(wiki) = Wiki::new();
-        let source = wiki.cited("유한 상태", "유한 상태 기계");
+        let source = wiki.cite("유한 상태", "유한 상태 기계");
         assert_eq!(
             (source.title.as_str(), source.document.as_deref()),
             ("유한 상태 기계", Some("Wikipedia"))
         );
         let name = "%EC%9C%A0%ED%95%9C_%EC%83%81%ED%83%9C_%EA%B8%B0%EA%B3%84";
         assert_eq!(source.url, Some(format!("https://ko.wikipedia.org/wiki/{name}")));
-        let url = wiki.cited("C++ (language)", "C++ (language)").url;
+        let url = wiki.cite("C++ (language)", "C++ (language)").url;
         assert_eq!(url.as_deref(), Some("https://en.wikipedia.org/wiki/C%2B%2B_(language)"));
-    }
-
-    #[test]
-    fn the_language_follows_the_script() {
-        assert!(is_korean("유한 상태 machine"));
-        assert!(is_korean("\u{1112}\u{1161}\u{11ab}"));
-        assert!(!is_korean("état 状態"));
     }
 }

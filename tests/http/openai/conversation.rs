@@ -34,7 +34,7 @@ fn sent(request: &ModelRequest) -> Value {
 fn tools_are_offered_with_their_parameters_and_no_form_is_asked_for() {
     let schema = Some(json!({"type": "object"}));
     let asked = request(RequestFrame { schema, ..(*native().frame).clone() });
-    for setting in StructuredOutput::ALL {
+    for setting in [StructuredOutput::Auto, StructuredOutput::JsonSchema, StructuredOutput::Prompt] {
         let server = Server::answering([Answer::reply("a")]);
         Asker::new(config(&server).structured_output(setting)).ask_with(&asked).unwrap();
         let body = server.seen()[0].json();

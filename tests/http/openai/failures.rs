@@ -1,6 +1,6 @@
 //! What fails, what it is called, and what is tried again.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use planwright::machine::FailureClass;
 use planwright::ports::Cause;
@@ -134,63 +134,23 @@ fn passing_failure_is_tried_again_until_it_has_passed() {
 }
 
 #[test]
-fn waits_double_with_jitter_up_to_the_longest() {
-    let server = Server::answering([Answer::error(500, "down")]);
-    let longest = Duration::from_secs(3);
-    let asker = Asker::new(config(&server).max_wait(longest).max_tries(7));
-    unanswered(asker.ask(), Cause::Server);
-    let full = [0.5, 1.0, 2.0, 3.0, 3.0, 3.0].map(Duration::from_secs_f64);
-    let waits = asker.waits();
-    assert_eq!(waits.len(), full.len());
-    for (wait, full) in waits.into_iter().zip(full) {
-        assert!(wait >= full / 2 && wait <= full, "{wait:?} of {full:?}");
-    }
-}
-
-#[test]
 fn number_of_tries_is_a_setting() {
-    for tries in [1, 2, 3] {
+    for (setting, tries) in [(0, 1), (1, 1), (3, 3)] {
         let server = Server::answering([Answer::error(500, "down")]);
-        let error = unanswered(Asker::new(config(&server).max_tries(tries)).ask(), Cause::Server);
+        let asker = Asker::retrying(config(&server), |retry| retry.tries(setting));
+        let error = unanswered(asker.ask(), Cause::Server);
         assert_eq!((error.tries, server.count() as u32), (tries, tries));
-    }
-    let server = Server::answering([Answer::error(500, "down")]);
-    unanswered(Asker::new(config(&server).max_tries(0)).ask(), Cause::Server);
-    assert_eq!(server.count(), 1);
-}
-
-#[track_caller]
-fn check_wait(name: &str, value: String, expected: impl Fn(Duration) -> bool) {
-    let limited = Answer::error(429, "slow down").header(name, value.clone());
-    let server = Server::answering([limited, Answer::reply("a")]);
-    let asker = Asker::of(&server);
-    asker.ask().unwrap();
-    let waits = asker.waits();
-    assert!(waits.len() == 1 && expected(waits[0]), "{name}: {value} gave {waits:?}");
-}
-
-#[test]
-fn rate_limited_request_is_tried_again_after_the_delay_the_server_asks_for() {
-    let exactly = |millis| move |wait| wait == Duration::from_millis(millis);
-    check_wait("retry-after", "7".to_owned(), exactly(7_000));
-    check_wait("retry-after", "0.25".to_owned(), exactly(250));
-    check_wait("retry-after-ms", "1500".to_owned(), exactly(1_500));
-    let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(15));
-    check_wait("retry-after", date, |wait| wait > Duration::from_secs(5) && wait <= Duration::from_secs(15));
-    // What is no delay leaves the client's own.
-    let own = |wait| wait <= Duration::from_millis(500) && wait > Duration::ZERO;
-    for value in ["0", "soon", "-3", "NaN", "inf", "Wed, 21 Oct 2015 07:28:00 GMT"] {
-        check_wait("retry-after", value.to_owned(), own);
     }
 }
 
 #[test]
 fn server_that_asks_for_too_long_a_wait_is_not_tried_again() {
-    for (value, seconds) in [("120", Some(120)), ("99999999999999999999999999", None)] {
+    for (value, expected) in
+        [("120", Duration::from_secs(120)), ("99999999999999999999999999", Duration::MAX)]
+    {
         let server = Server::answering([Answer::error(429, "later").header("retry-after", value)]);
         let asker = Asker::of(&server);
         let error = unanswered(asker.ask(), Cause::RateLimit);
-        let expected = seconds.map_or(Duration::MAX, Duration::from_secs);
         assert_eq!(error.retry_after, Some(expected));
         assert_eq!((server.count(), asker.waits().len()), (1, 0));
         assert!(error.to_string().contains("the server asks to wait"), "{error}");
@@ -241,7 +201,7 @@ const SHORT: Duration = Duration::from_millis(300);
 #[track_caller]
 fn check_timeout(answer: Answer) {
     let server = Server::answering([answer]);
-    let asker = Asker::new(config(&server).call_timeout(SHORT).max_tries(2));
+    let asker = Asker::retrying(config(&server).call_timeout(SHORT), |retry| retry.tries(2));
     let error = unanswered(asker.ask(), Cause::Timeout);
     assert!(error.message.contains("no whole answer within 300ms"), "{error}");
     assert_eq!((error.tries, server.count()), (2, 2));
@@ -269,7 +229,8 @@ fn connecting_is_bounded_in_time() {
     // A listener that accepts and never greets: the TLS handshake is part of connecting.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("https://127.0.0.1:{}/v1", listener.local_addr().unwrap().port());
-    let asker = Asker::new(OpenAiConfig::new(address, "m").connect_timeout(SHORT).max_tries(1));
+    let asker =
+        Asker::retrying(OpenAiConfig::new(address, "m").connect_timeout(SHORT), |retry| retry.tries(1));
     let error = unanswered(asker.ask(), Cause::Timeout);
     assert!(error.message.contains("no connection within 300ms"), "{error}");
 }

@@ -151,16 +151,6 @@ fn form_may_be_fixed_for_one_model() {
     assert_eq!(forms(&server), ["none+prompt"]);
 }
 
-#[test]
-fn setting_is_written_as_it_is_read() {
-    for setting in StructuredOutput::ALL {
-        assert_eq!(setting.as_str().parse(), Ok(setting));
-        assert_eq!(serde_json::to_value(setting).unwrap(), json!(setting.as_str()));
-    }
-    let error = "strict".parse::<StructuredOutput>().unwrap_err();
-    assert_eq!(error, "expected one of auto, json_schema, json_object, prompt, found \"strict\"");
-}
-
 fn sampled() -> ModelRequest {
     request(RequestFrame { temperature: Some(0.2), max_tokens: Some(9), ..frame() })
 }

@@ -1,7 +1,5 @@
 //! The OpenAI-compatible client against real servers on loopback.
 
-use crate::support;
-
 mod calls;
 mod conversation;
 mod failures;
@@ -11,30 +9,33 @@ mod requests;
 mod secrets;
 mod streams;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use planwright::machine::{FailureClass, ModelReply};
 use planwright::ports::{Cause, Model, ModelError, Unanswered};
 use planwright::prompt::ModelRequest;
 use planwright::spec::{Digest, RequestFrame, RoleName};
-use planwright_http::{OpenAi, OpenAiConfig};
+use planwright_http::{OpenAi, OpenAiConfig, Retry};
 use serde_json::json;
 
-use support::Server;
+use super::Waits;
+use super::support::{self, Server};
 
 /// A client whose waits are counted and not waited.
 struct Asker {
     client: OpenAi,
-    waits: Arc<Mutex<Vec<Duration>>>,
+    waits: Waits,
 }
 
 impl Asker {
     fn new(config: OpenAiConfig) -> Self {
-        let waits: Arc<Mutex<Vec<Duration>>> = Arc::default();
-        let kept = waits.clone();
-        let client = OpenAi::new(config).expect("the settings are sound");
-        let client = client.with_sleep(move |wait| kept.lock().unwrap().push(wait));
+        Asker::retrying(config, |retry| retry)
+    }
+
+    fn retrying(config: OpenAiConfig, adapt: impl Fn(Retry) -> Retry) -> Self {
+        let (retry, waits) = super::noting();
+        let client = OpenAi::new(config.retry(adapt(retry))).expect("the settings are sound");
         Asker { client, waits }
     }
 

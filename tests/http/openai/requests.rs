@@ -219,7 +219,7 @@ fn redirect_is_named_and_not_followed() {
         let server = Server::answering([Answer::body(status, "text/plain", "").header("location", place)]);
         let asker = Asker::new(config(&server).api_key(Secret::new("sk-test-1234")));
         let error = unanswered(asker.ask(), Cause::BadResponse);
-        let shown = format!("redirect to http://127.0.0.1:{}/v1;", elsewhere.port());
+        let shown = format!("redirect to http://127.0.0.1:{}/v1,", elsewhere.port());
         assert!(error.message.contains(&shown), "{error}");
         assert_eq!((server.count(), error.tries), (1, 1));
     }

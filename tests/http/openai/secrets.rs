@@ -2,7 +2,7 @@
 
 use planwright::machine::ModelReply;
 use planwright::ports::{Cause, Model, Secret};
-use planwright_http::{OpenAi, OpenAiConfig};
+use planwright_http::{OpenAi, OpenAiConfig, Retry};
 use serde_json::json;
 
 use super::support::{Answer, DeadPort, Server, event};
@@ -71,7 +71,7 @@ fn piece_of_a_key_at_which_a_message_broke_off_is_taken_out() {
 
 #[test]
 fn key_that_no_header_can_carry_is_refused_and_not_shown() {
-    for key in ["sk-live-1234\n", "sk-live\r\nx-evil: 1", "sk-live-열쇠", "sk-live-\0", "sk-live 1"] {
+    for key in ["sk-live\r\nx-evil: 1", "sk-live-열쇠", "sk-live-\0", "sk-live 1"] {
         let config = OpenAiConfig::new("http://localhost:1/v1", "m").api_key(Secret::new(key));
         let outcome = OpenAi::new(config).map(|_| ModelReply::default());
         let error = unanswered(outcome, Cause::Authentication);
@@ -84,7 +84,7 @@ fn key_that_no_header_can_carry_is_refused_and_not_shown() {
 fn key_in_the_base_url_is_not_shown() {
     let port = DeadPort::new();
     let address = format!("http://127.0.0.1:{}/v1?key=sk-live-1234", port.number());
-    let config = OpenAiConfig::new(address, "m").max_tries(1);
+    let config = OpenAiConfig::new(address, "m").retry(Retry::default().tries(1));
     let debug = format!("{config:?}");
     let error = OpenAi::new(config).unwrap().ask(&plain(), None).unwrap_err();
     assert!(!format!("{error} {error:?} {debug}").contains("sk-live"), "{error} {debug}");

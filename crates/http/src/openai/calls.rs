@@ -12,12 +12,10 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::attempt_error::Trouble;
 use planwright::contract::AskedCall;
-use planwright::machine::FailureClass;
 
 /// Most calls of one reply.
-pub(super) const MAX_CALLS: usize = 128;
+const MAX_CALLS: usize = 128;
 
 /// The calls of a reply so far.
 #[derive(Debug, Default)]
@@ -42,7 +40,7 @@ impl Calls {
     }
 
     /// Adds the calls of a message, or of a piece of one.
-    pub(super) fn add(&mut self, message: &Value, is_piece: bool) -> Result<(), Trouble> {
+    pub(super) fn add(&mut self, message: &Value, is_piece: bool) -> Result<(), String> {
         let entries = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
         if !entries.is_empty() && self.legacy {
             // Some servers say it in both ways; the newer one is the fuller.
@@ -62,7 +60,7 @@ impl Calls {
         Ok(())
     }
 
-    fn add_piece(&mut self, piece: &Piece<'_>, may_go_on: bool) -> Result<(), Trouble> {
+    fn add_piece(&mut self, piece: &Piece<'_>, may_go_on: bool) -> Result<(), String> {
         let begun = if may_go_on { self.begun(piece) } else { None };
         let at = match begun {
             Some(at) => at,
@@ -88,10 +86,9 @@ impl Calls {
         (!self.calls[at].is_another(piece)).then_some(at)
     }
 
-    fn begin(&mut self, index: Option<u64>) -> Result<usize, Trouble> {
+    fn begin(&mut self, index: Option<u64>) -> Result<usize, String> {
         if self.calls.len() == MAX_CALLS {
-            let message = format!("expected at most {MAX_CALLS} tool calls in one reply, found more");
-            return Err(Trouble::failed(FailureClass::TooLarge, message));
+            return Err(format!("expected at most {MAX_CALLS} tool calls in one reply, found more"));
         }
         let last = self.calls.iter().map(|call| call.index).max();
         let index = index.or(last).unwrap_or_default();

@@ -4,7 +4,8 @@
 //! put differently at most a handful of times.
 
 use super::config::StructuredOutput;
-use super::server_error::Said;
+use super::server_error::{is_final, refuses_form, refuses_parameter};
+use crate::client::ServerError;
 use planwright::spec::RequestFrame;
 
 /// How requests to one model are written.
@@ -46,17 +47,23 @@ impl Dialect {
 
     /// The dialect without what the server has just refused; `None` where the refusal is about
     /// something else.
-    pub(super) fn without_refused(self, said: &Said, frame: &RequestFrame, streams: bool) -> Option<Self> {
-        if said.is_final() {
+    pub(super) fn without_refused(
+        self,
+        error: &ServerError,
+        frame: &RequestFrame,
+        streams: bool,
+    ) -> Option<Self> {
+        if is_final(error) {
             return None;
         }
-        if frame.max_tokens.is_some() && !self.completion_tokens && said.names(&["max_completion_tokens"]) {
+        if frame.max_tokens.is_some() && !self.completion_tokens && error.mentions(&["max_completion_tokens"])
+        {
             return Some(Dialect { completion_tokens: true, ..self });
         }
-        if frame.temperature.is_some() && self.sends_temperature && said.refuses("temperature") {
+        if frame.temperature.is_some() && self.sends_temperature && refuses_parameter(error, "temperature") {
             return Some(Dialect { sends_temperature: false, ..self });
         }
-        if streams && self.stream_options && said.names(&["stream_options", "include_usage"]) {
+        if streams && self.stream_options && error.mentions(&["stream_options", "include_usage"]) {
             return Some(Dialect { stream_options: false, ..self });
         }
         let next = match self.output {
@@ -65,7 +72,7 @@ impl Dialect {
             Output::Prompt => return None,
         };
         let may_give_way = frame.schema.is_some() && !frame.native_calls && !self.fixed;
-        (may_give_way && said.refuses_the_form()).then_some(Dialect { output: next, ..self })
+        (may_give_way && refuses_form(error)).then_some(Dialect { output: next, ..self })
     }
 
     /// What two requests found out, taken together.

@@ -5,11 +5,33 @@
 
 use serde_json::Value;
 
-use super::attempt_error::Trouble;
 use super::calls::Calls;
-use super::server_error::Said;
-use planwright::machine::{FailureClass, ModelReply, Usage};
+use crate::client::{AttemptError, ServerError};
+use planwright::machine::{FailureClass, ModelFailure, ModelReply, Usage};
 use planwright::ports::{Cause, TokenSink};
+
+/// Why one attempt gave no reply.
+#[derive(Debug)]
+pub(super) enum ReplyError {
+    /// The server answered with an error, which may be about how the request was put.
+    Server(ServerError),
+    /// The answer is no reply.
+    Failure(ModelFailure),
+    /// There was no answer.
+    Attempt(AttemptError),
+}
+
+impl ReplyError {
+    pub(super) fn failure(class: FailureClass, message: impl Into<String>) -> Self {
+        ReplyError::Failure(ModelFailure::new(class, message))
+    }
+}
+
+impl From<AttemptError> for ReplyError {
+    fn from(error: AttemptError) -> Self {
+        ReplyError::Attempt(error)
+    }
+}
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
@@ -24,9 +46,9 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Adds a completion or a chunk of one; text goes to the sink as it comes.
-    pub(super) fn add(&mut self, value: &Value, sink: &mut Option<TokenSink<'_>>) -> Result<(), Trouble> {
+    pub(super) fn add(&mut self, value: &Value, sink: &mut Option<TokenSink<'_>>) -> Result<(), ReplyError> {
         if is_error(&value["error"]) {
-            return Err(Trouble::Said(Said::without_status(value)));
+            return Err(ReplyError::Server(ServerError::without_status(value)));
         }
         for usage in [&value["usage"], &value["x_groq"]["usage"]] {
             if usage.is_object() {
@@ -36,7 +58,7 @@ impl Draft {
         let Some(choice) = first_choice(value) else { return Ok(()) };
         self.has_choice = true;
         if is_error(&choice["error"]) {
-            return Err(Trouble::Said(Said::without_status(choice)));
+            return Err(ReplyError::Server(ServerError::without_status(choice)));
         }
         if let Some(finish) = choice["finish_reason"].as_str().filter(|finish| !finish.is_empty()) {
             self.finish = Some(finish.to_owned());
@@ -55,7 +77,8 @@ impl Draft {
             Value::Array(parts) => parts.iter().for_each(|part| self.add_part(part, sink)),
             _ => {}
         }
-        self.calls.add(message, is_piece)
+        let added = self.calls.add(message, is_piece);
+        added.map_err(|message| ReplyError::failure(FailureClass::TooLarge, message))
     }
 
     fn add_part(&mut self, part: &Value, sink: &mut Option<TokenSink<'_>>) {
@@ -90,34 +113,37 @@ impl Draft {
     }
 
     /// The reply, or what came in place of one. Either costs what the server says.
-    pub(super) fn finish(self) -> Result<ModelReply, Trouble> {
+    pub(super) fn finish(self) -> Result<ModelReply, ReplyError> {
         let usage = self.usage;
-        self.read().map_err(|trouble| trouble.costing(usage))
-    }
-
-    fn read(self) -> Result<ModelReply, Trouble> {
+        let failed = |class, message: &str| {
+            Err(ReplyError::Failure(ModelFailure { usage, ..ModelFailure::new(class, message) }))
+        };
         let finish = self.finish.unwrap_or_default().to_lowercase();
-        let filtered =
-            ["content_filter", "content-filter", "safety"].iter().any(|word| finish.contains(word));
-        if filtered {
-            let reason =
-                if self.refusal.is_empty() { "the reply was withheld by a filter" } else { &self.refusal };
-            return Err(Trouble::failed(FailureClass::ContentFilter, reason));
+        let refusal = Some(self.refusal.as_str()).filter(|refusal| !refusal.is_empty());
+        if ["content_filter", "content-filter", "safety"].iter().any(|word| finish.contains(word)) {
+            let message = refusal.unwrap_or("the reply was withheld by a filter");
+            return failed(FailureClass::ContentFilter, message);
         }
-        if !self.refusal.is_empty() {
-            return Err(Trouble::failed(FailureClass::Refusal, self.refusal));
+        if let Some(refusal) = refusal {
+            return failed(FailureClass::Refusal, refusal);
         }
         match finish.as_str() {
-            "refusal" => Err(Trouble::failed(FailureClass::Refusal, "the model refused and did not say why")),
+            "refusal" => failed(FailureClass::Refusal, "the model refused and did not say why"),
             "length" | "max_tokens" | "model_length" => {
-                let tokens = self.usage.output_tokens;
-                let message = format!("the reply was cut at its token limit, after {tokens} tokens");
-                Err(Trouble::failed(FailureClass::Length, message))
+                let tokens = usage.output_tokens;
+                failed(
+                    FailureClass::Length,
+                    &format!("the reply was cut at its token limit, after {tokens} tokens"),
+                )
             }
-            "error" => Err(Trouble::passing(Cause::Server, "the server broke the reply off with an error")),
+            "error" => {
+                let message = "the server broke the reply off with an error";
+                let error = AttemptError::bad_response(message, true);
+                Err(AttemptError { cause: Cause::Server, ..error }.into())
+            }
             _ => {
                 let tool_calls = self.calls.finish();
-                Ok(ModelReply { text: self.text, tool_calls, usage: self.usage, ..ModelReply::default() })
+                Ok(ModelReply { text: self.text, tool_calls, usage, ..ModelReply::default() })
             }
         }
     }

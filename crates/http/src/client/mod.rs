@@ -1,0 +1,250 @@
+//! The one HTTP client: bounded in time, size, tries and reach.
+//!
+//! **Invariant:** a key goes to the host that it was configured for and to no other. A request that
+//! carries a key or a body is never redirected, any other only within its host. No error text holds a
+//! key, whatever a server echoes, and nothing is read beyond its limit, compressed or not.
+
+mod address;
+mod attempt_error;
+mod body;
+mod events;
+mod retry;
+mod server_error;
+
+pub(crate) use address::{Endpoint, parse_address, parse_endpoint, show_address};
+pub(crate) use attempt_error::AttemptError;
+pub(crate) use body::{CappedBody, Response};
+pub(crate) use events::{Event, Events};
+pub use retry::Retry;
+pub(crate) use server_error::ServerError;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::Value;
+use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
+use ureq::http::{Request as HttpRequest, Uri};
+use ureq::{Agent, AsSendBody, Body};
+
+use self::attempt_error::AttemptTime;
+use planwright::contract::read::excerpt;
+use planwright::driver::redact;
+use planwright::ports::{Secret, ToolCall, ToolError};
+
+/// Most redirects within one host.
+const MAX_REDIRECTS: usize = 3;
+/// Most bytes read of a server's words about an error.
+const MAX_ERROR_BYTES: u64 = 64 << 10;
+/// Most characters shown of a body that is no answer.
+const MAX_SHOWN_CHARS: usize = 120;
+/// The time of a tool call that has no time-out of its own.
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// An HTTP client with its key and its limits.
+#[derive(Clone)]
+pub(crate) struct Client {
+    agent: Agent,
+    key: Option<Secret>,
+    authorization: Option<HeaderValue>,
+    pub(crate) retry: Retry,
+    /// The longest wait for a connection, name look-up and TLS each included.
+    pub(crate) connect_timeout: Duration,
+    /// Largest response that is read, in bytes after decompression.
+    pub(crate) max_response_bytes: usize,
+}
+
+/// What to ask.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub(crate) uri: &'a Uri,
+    /// Posted as JSON; a request without a body is a GET.
+    pub(crate) body: Option<&'a [u8]>,
+    /// Equal for every repetition of a call.
+    pub(crate) idempotency_key: Option<&'a str>,
+}
+
+impl Client {
+    pub(crate) fn new() -> Self {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(concat!("planwright/", env!("CARGO_PKG_VERSION")));
+        Client {
+            agent: config.build().new_agent(),
+            key: None,
+            authorization: None,
+            retry: Retry::default(),
+            connect_timeout: Duration::from_secs(10),
+            max_response_bytes: 4 << 20,
+        }
+    }
+
+    /// Sets the key to send as `Authorization: Bearer …`. Blanks around it are left off, for a key
+    /// from a file often ends in a line break; with an empty key there is no header.
+    pub(crate) fn set_key(&mut self, key: &Secret) -> Result<(), String> {
+        let key = key.expose().trim();
+        if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let found = "found a character that no header can carry";
+            return Err(format!("expected a key of visible ASCII characters, {found}"));
+        }
+        let mut header =
+            HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| "expected a key for a header")?;
+        header.set_sensitive(true);
+        self.authorization = Some(header).filter(|_| !key.is_empty());
+        self.key = Some(Secret::new(key)).filter(|_| !key.is_empty());
+        Ok(())
+    }
+
+    /// The key, where there is one.
+    pub(crate) fn secrets(&self) -> &[Secret] {
+        self.key.as_slice()
+    }
+
+    /// A text without the key.
+    pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        redact(text, self.secrets())
+    }
+
+    /// Sends a request once and follows its redirects. Any status but a redirect is a response.
+    pub(crate) fn send(
+        &self,
+        request: Request<'_>,
+        left: Duration,
+        whole: Duration,
+    ) -> Result<Response, AttemptError> {
+        let begun = Instant::now();
+        let mut here = Cow::Borrowed(request.uri);
+        for _ in 0..=MAX_REDIRECTS {
+            let left = left.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
+            let time = AttemptTime { left, whole, connect: self.connect_timeout.min(left) };
+            let response = self.exchange(&here, request, time);
+            let response = response.map_err(|error| AttemptError::from_transport(error, time))?;
+            if !response.status().is_redirection() {
+                return Ok(Response::new(response, self.max_response_bytes, time));
+            }
+            let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+            let carries = self.key.is_some() || request.body.is_some();
+            let next = location.and_then(|location| address::resolve_redirect(&here, location));
+            match next.filter(|_| !carries) {
+                Some(next) => here = Cow::Owned(next),
+                None => {
+                    let place = location.map_or_else(|| "nowhere".to_owned(), show_address);
+                    let message =
+                        format!("expected an answer, found a redirect to {place}, which is not followed");
+                    return Err(AttemptError::bad_response(self.redact(&message), false));
+                }
+            }
+        }
+        let message = format!("expected at most {MAX_REDIRECTS} redirects, found more");
+        Err(AttemptError::bad_response(message, false))
+    }
+
+    fn exchange(
+        &self,
+        to: &Uri,
+        request: Request<'_>,
+        time: AttemptTime,
+    ) -> Result<ureq::http::Response<Body>, ureq::Error> {
+        let mut head = HttpRequest::builder().uri(to);
+        if let Some(authorization) = &self.authorization {
+            head = head.header(AUTHORIZATION, authorization);
+        }
+        if let Some(key) = request.idempotency_key {
+            head = head.header("idempotency-key", key);
+        }
+        match request.body {
+            None => self.run(head.method("GET").body(())?, time),
+            Some(body) => {
+                self.run(head.method("POST").header(CONTENT_TYPE, "application/json").body(body)?, time)
+            }
+        }
+    }
+
+    fn run<B: AsSendBody>(
+        &self,
+        request: HttpRequest<B>,
+        time: AttemptTime,
+    ) -> Result<ureq::http::Response<Body>, ureq::Error> {
+        let is_loopback = address::is_loopback(request.uri());
+        let mut config = self
+            .agent
+            .configure_request(request)
+            .timeout_resolve(Some(time.connect))
+            .timeout_connect(Some(time.connect))
+            .timeout_global(Some(time.left));
+        if is_loopback {
+            config = config.proxy(None);
+        }
+        self.agent.run(config.build())
+    }
+
+    /// Reads what a server says about an error, without the key.
+    pub(crate) fn read_error(&self, mut response: Response) -> ServerError {
+        let text = response.body.read_some(MAX_ERROR_BYTES);
+        let retry_after = retry::parse_retry_after(&response.headers, SystemTime::now());
+        ServerError::parse(response.status, &text, retry_after).redact(self.secrets())
+    }
+
+    /// Says what was found in place of an answer. Keys are taken out before anything is cut off, or
+    /// half a key would be left standing.
+    pub(crate) fn explain_unreadable(&self, expected: &str, found: &[u8]) -> AttemptError {
+        let text = String::from_utf8_lossy(found);
+        let found = match self.redact(text.trim()) {
+            text if text.is_empty() => "an empty body".to_owned(),
+            text => format!("{:?}", excerpt(&text, MAX_SHOWN_CHARS)),
+        };
+        AttemptError::bad_response(
+            format!("expected {expected}, found {found}; is the base URL right?"),
+            true,
+        )
+    }
+
+    /// Asks for JSON within `budget`, all tries included. What may happen only `once` is tried once.
+    pub(crate) fn ask_json(
+        &self,
+        request: Request<'_>,
+        budget: Duration,
+        once: bool,
+    ) -> Result<Value, ToolError> {
+        let retry = if once { self.retry.clone().tries(1) } else { self.retry.clone() };
+        let answer = retry.run(budget, |left| {
+            let mut response = self.send(request, left, budget)?;
+            if !(200..300).contains(&response.status) {
+                return Err(self.read_error(response).into_attempt_error());
+            }
+            let Some(bytes) = response.body.read_all()? else {
+                let most = self.max_response_bytes;
+                return Err(AttemptError::bad_response(
+                    format!("expected at most {most} bytes, found more"),
+                    false,
+                ));
+            };
+            serde_json::from_slice(&bytes).map_err(|_| self.explain_unreadable("JSON", &bytes))
+        });
+        answer.map_err(|mut error| {
+            error.message = self.redact(&error.message).into_owned();
+            error.into_tool_error(&show_address(&request.uri.to_string()))
+        })
+    }
+
+    /// Asks for JSON in the time of a tool call. What is posted carries the call's idempotency key.
+    pub(crate) fn ask_for_call(
+        &self,
+        uri: &Uri,
+        body: Option<&[u8]>,
+        call: &ToolCall<'_>,
+    ) -> Result<Value, ToolError> {
+        let idempotency_key = body.map(|_| call.idempotency_key);
+        let budget = call.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        self.ask_json(Request { uri, body, idempotency_key }, budget, call.once)
+    }
+}
+
+/// Without the agent: the address of a proxy may hold a password.
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("key", &self.key).field("retry", &self.retry).finish_non_exhaustive()
+    }
+}
