@@ -21,6 +21,7 @@ mod durable_growth;
 mod faults_threads;
 mod files;
 mod io;
+mod processes;
 mod prune;
 mod specs;
 mod system_faults;

@@ -1,12 +1,11 @@
-//! What SQLite says, in the words of a store.
-
-use rusqlite::{ErrorCode, ffi};
+//! SQLite's errors as those of a store.
 
 use planwright::journal::{JournalError, JournalErrorKind, StoreError};
+use rusqlite::{ErrorCode, ffi};
 
-/// What goes wrong inside, before it is said in which file.
+/// An error that does not name the file yet.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     Sql(rusqlite::Error),
     Store(StoreError),
 }
@@ -30,45 +29,58 @@ impl From<JournalError> for Fault {
 }
 
 impl Fault {
-    /// As the store says it.
+    /// The error of the store in this file.
     pub fn at(self, place: impl std::fmt::Display) -> StoreError {
         match self {
             Fault::Store(StoreError::Journal(error)) => error.within(place).into(),
             Fault::Store(other) => other,
             Fault::Sql(error) => {
-                let (kind, problem) = said(&error);
-                JournalError::named(place.to_string(), problem).of(kind).into()
+                let (kind, problem) = describe(&error);
+                JournalError::new(kind, place.to_string(), problem).into()
             }
         }
     }
 
-    /// Whether the system failed.
-    pub fn is_io(&self) -> bool {
-        matches!(self, Fault::Sql(error) if said(error).0 == JournalErrorKind::Io)
-    }
-
-    /// Whether it is damage, of which a check makes a line and goes on.
+    /// Whether it is damage, which a check reports before it goes on.
     pub fn is_damage(&self) -> bool {
         match self {
             Fault::Store(StoreError::Journal(error)) => error.kind() != JournalErrorKind::Io,
             Fault::Store(_) => false,
-            Fault::Sql(error) => said(error).0 == JournalErrorKind::Damaged,
+            Fault::Sql(error) => describe(error).0 == JournalErrorKind::Damaged,
+        }
+    }
+
+    /// Whether SQLite gave up waiting for another connection.
+    pub fn is_busy(&self) -> bool {
+        matches!(self.code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+    }
+
+    /// Whether SQLite could not open a file.
+    pub fn cannot_open(&self) -> bool {
+        matches!(self.code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        match self {
+            Fault::Sql(error) => error.sqlite_error_code(),
+            Fault::Store(_) => None,
         }
     }
 }
 
-/// The kind and the text of what SQLite says.
-fn said(error: &rusqlite::Error) -> (JournalErrorKind, String) {
+fn describe(error: &rusqlite::Error) -> (JournalErrorKind, String) {
     let (kind, what) = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => (JournalErrorKind::Io, "no space is left; nothing was written"),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            (JournalErrorKind::Io, "somebody else is writing, and did not end in time")
+            (JournalErrorKind::Io, "another process is writing, and did not end in time")
         }
-        // SQLite says the same of both.
+        // SQLite does not tell the two apart.
         Some(ErrorCode::DatabaseCorrupt) => {
             (JournalErrorKind::Damaged, "the database is damaged, or the disk fails to read it")
         }
-        Some(ErrorCode::NotADatabase) => (JournalErrorKind::Damaged, "this is no database"),
+        Some(ErrorCode::NotADatabase) => {
+            (JournalErrorKind::Format, "expected a database of threads, found a file that is no database")
+        }
         Some(
             ErrorCode::SystemIoFailure
             | ErrorCode::CannotOpen
@@ -77,7 +89,7 @@ fn said(error: &rusqlite::Error) -> (JournalErrorKind, String) {
             | ErrorCode::OutOfMemory
             | ErrorCode::FileLockingProtocolFailed,
         ) => (JournalErrorKind::Io, "cannot be read or written"),
-        // What else can go wrong goes wrong because a table is not as this crate writes it.
+        // Every other error means that a table does not hold what this crate writes to it.
         _ => (JournalErrorKind::Damaged, "what is kept is not as it was written"),
     };
     // SQLite does not say why a write failed.

@@ -1,114 +1,114 @@
-//! Lists, each page by one index.
+//! Lists of threads, each page by one index.
 
 use std::collections::BTreeMap;
 
+use planwright::journal::{Listed, Order, Query, StoreError, ThreadId};
 use rusqlite::types::Value;
 
-use super::Inner;
-use super::fault::Fault;
-use super::open::FOR_PEOPLE;
-use super::row::{COLUMNS, Row};
-use planwright::journal::{Listed, Order, Query, StoreError, ThreadId};
+use crate::database::Database;
+use crate::fault::Fault;
+use crate::open::WAITS_FOR_PERSON;
+use crate::row::{COLUMNS, Row};
 
-impl Inner {
+impl Database {
     pub fn list(&mut self, query: &Query) -> Result<Vec<Listed>, Fault> {
-        self.write_notes()?;
-        let (sql, values) = asked(query);
+        self.write_statuses()?;
+        let (sql, values) = build_sql(query);
         let mut select = self.conn.prepare_cached(&sql)?;
         let mut rows = select.query(rusqlite::params_from_iter(values))?;
-        let (mut found, mut alive) = (Vec::new(), BTreeMap::new());
+        let (mut listed, mut alive) = (Vec::new(), BTreeMap::new());
         while let Some(row) = rows.next()? {
-            // One thread that does not read is no reason to list none.
-            match Row::read(row) {
-                Ok(row) => {
-                    let running = self.is_held(&row, &mut alive)?;
-                    found.push(row.listed(running));
+            // A damaged thread does not keep the others out of the list.
+            listed.push(match Row::parse(row) {
+                Ok(found) => {
+                    let running = self.is_held(&found, &mut alive)?;
+                    found.list(running)
                 }
-                Err(fault) => found.push(Row::damaged(row, fault)?),
-            }
+                Err(fault) => Row::list_damaged(row, fault)?,
+            });
         }
-        Ok(found)
+        Ok(listed)
     }
 
     pub fn find(&mut self, thread: &ThreadId) -> Result<Option<Listed>, Fault> {
-        if self.notes.contains_key(thread) {
-            self.write_notes()?;
-        }
-        let row = match self.known(thread) {
+        self.write_statuses()?;
+        let row = match Row::find_known(&self.conn, thread) {
             Err(Fault::Store(StoreError::NoThread { .. })) => return Ok(None),
             row => row?,
         };
         let running = self.is_held(&row, &mut BTreeMap::new())?;
-        Ok(Some(row.listed(running)))
+        Ok(Some(row.list(running)))
     }
 
-    pub fn unnoted(&mut self) -> Result<Vec<ThreadId>, Fault> {
-        self.write_notes()?;
+    /// Threads that nobody holds, and whose writers were stopped before they noted a status.
+    pub fn list_unnoted(&mut self) -> Result<Vec<ThreadId>, Fault> {
+        self.write_statuses()?;
         let sql = format!("SELECT {COLUMNS} FROM thread WHERE turns > 0 AND noted = 0 ORDER BY name");
         let mut select = self.conn.prepare_cached(&sql)?;
         let mut rows = select.query([])?;
-        let (mut found, mut alive) = (Vec::new(), BTreeMap::new());
+        let (mut unnoted, mut alive) = (Vec::new(), BTreeMap::new());
         while let Some(row) = rows.next()? {
-            let Ok(row) = Row::read(row) else { continue };
+            let Ok(row) = Row::parse(row) else { continue };
             if !self.is_held(&row, &mut alive)? {
-                found.push(row.name);
+                unnoted.push(row.name);
             }
         }
-        Ok(found)
+        Ok(unnoted)
     }
 
-    /// Whether somebody who lives has a thread; every holder is looked at once.
+    /// Whether a holder that is alive has the thread; each holder is looked up once.
     fn is_held(&self, row: &Row, known: &mut BTreeMap<String, bool>) -> Result<bool, Fault> {
         let Some(id) = &row.holder else { return Ok(false) };
-        if let Some(lives) = known.get(id) {
-            return Ok(*lives);
+        if let Some(alive) = known.get(id) {
+            return Ok(*alive);
         }
-        let lives = self.holders.alive(id)?.is_some();
-        known.insert(id.clone(), lives);
-        Ok(lives)
+        let alive = self.holders.describe_alive(id)?.is_some();
+        known.insert(id.clone(), alive);
+        Ok(alive)
     }
 }
 
-/// A query as SQL and its values, a mark each.
-fn asked(query: &Query) -> (String, Vec<Value>) {
+/// A query as SQL with a parameter for each value.
+fn build_sql(query: &Query) -> (String, Vec<Value>) {
     let text = |text: &str| Value::Text(text.to_owned());
-    let whole = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
+    let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
     let (key, further, direction) = match query.order {
         Order::Newest => ("updated", '<', "DESC"),
         Order::LongestWaiting => ("waits", '>', "ASC"),
     };
     let mut sql = String::new();
     let mut values = Vec::new();
-    let mut mark = |value| {
+    let mut bind = |value| {
         values.push(value);
         format!("?{}", values.len())
     };
     let statuses = &query.statuses;
     let waits = |status: &String| ["waiting", "in_doubt"].contains(&status.as_str());
-    let for_people = !statuses.is_empty() && statuses.iter().all(waits);
-    if for_people {
-        // As the index has it.
-        sql += &format!(" AND {FOR_PEOPLE}");
+    let waits_for_person = !statuses.is_empty() && statuses.iter().all(waits);
+    if waits_for_person {
+        // The condition of the index, word for word.
+        sql += &format!(" AND {WAITS_FOR_PERSON}");
     }
     if !statuses.is_empty() && statuses != &["waiting", "in_doubt"] {
-        let marks: Vec<_> = statuses.iter().map(|status| mark(text(status))).collect();
-        sql += &format!(" AND status IN ({})", marks.join(", "));
+        let places: Vec<_> = statuses.iter().map(|status| bind(text(status))).collect();
+        sql += &format!(" AND status IN ({})", places.join(", "));
     }
     if !query.prefix.is_empty() {
         // By letters, not by LIKE: in a name, `%` and `_` are themselves.
-        let (prefix, letters) = (mark(text(&query.prefix)), mark(whole(query.prefix.chars().count() as u64)));
+        let (prefix, letters) =
+            (bind(text(&query.prefix)), bind(integer(query.prefix.chars().count() as u64)));
         sql += &format!(" AND name >= {prefix} AND substr(name, 1, {letters}) = {prefix}");
     }
     if let Some(after) = &query.after {
-        let (at, name) = (mark(whole(after.at)), mark(text(after.thread.as_str())));
+        let (at, name) = (bind(integer(after.at)), bind(text(after.thread.as_str())));
         sql += &format!(" AND {key} {further}= {at} AND ({key} {further} {at} OR name > {name})");
     }
     let select = format!("SELECT {COLUMNS} FROM thread WHERE turns > 0{sql}");
-    let limit = mark(whole(query.limit as u64));
+    let limit = bind(integer(query.limit as u64));
     let order = format!("ORDER BY {key} {direction}, name LIMIT {limit}");
     let sql = match query.order {
-        // Each half comes in its order out of the index, and the two are merged.
-        Order::Newest if !for_people => {
+        // The index holds each half in order, and SQLite merges the two.
+        Order::Newest if !waits_for_person => {
             format!("{select} AND noted = 0 UNION ALL {select} AND noted = 1 {order}")
         }
         _ => format!("{select} {order}"),

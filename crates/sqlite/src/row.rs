@@ -1,17 +1,65 @@
-//! What is kept of a thread besides its records: one row, sealed like a record.
+//! What a thread has besides its records: one row, sealed like a record, and the ends of its turns.
 
+use planwright::journal::store::{make_title, now_ms, waiting_since};
+use planwright::journal::{JournalError, Lease, Listed, Record, RunStatus, StoreError, ThreadId};
+use planwright::spec::Digest;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::fault::Fault;
-use super::records::{MOST_TURNS, place, too_many, turn_place};
-use planwright::journal::Listed;
-use planwright::journal::store::{make_title, now_ms, waiting_since};
-use planwright::journal::{JournalError, Record, RunStatus, ThreadId};
-use planwright::spec::Digest;
+use crate::fault::Fault;
+
+/// Most turns of a thread: a turn's number has 16 bits in a place.
+pub(crate) const MOST_TURNS: u32 = 1 << 16;
+
+/// Threads have smaller numbers than this, so that there is a place for all their records.
+const MOST_THREADS: i64 = 1 << 27;
+
+/// The place of the first record of a turn. A thread's number has 27 bits, a turn's 16, an index 20.
+pub(crate) fn place(thread: i64, turn: u32) -> i64 {
+    (thread << 36) + (i64::from(turn) << 20)
+}
+
+pub(crate) fn too_many_turns() -> JournalError {
+    JournalError::at(0, format!("a thread has no more than {MOST_TURNS} turns"))
+}
+
+/// The end of a turn: how many records it has, and the seal of them all.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    pub records: u64,
+    pub seal: Vec<u8>,
+}
+
+impl End {
+    /// The end of the turn at a place, by its records.
+    pub fn find(conn: &Connection, place: i64) -> Result<Option<End>, Fault> {
+        let sql = "SELECT at - ?1 + 1, seal FROM record WHERE at >= ?1 AND at < ?1 + (1 << 20) \
+             ORDER BY at DESC LIMIT 1";
+        End::select(conn, sql, place)
+    }
+
+    /// The end that was kept of the turn at a place.
+    pub fn find_kept(conn: &Connection, place: i64) -> Result<Option<End>, Fault> {
+        End::select(conn, "SELECT records, seal FROM turn WHERE at = ?1 >> 20", place)
+    }
+
+    fn select(conn: &Connection, sql: &str, place: i64) -> Result<Option<End>, Fault> {
+        let mut select = conn.prepare_cached(sql)?;
+        let end = select.query_row([place], |row| Ok(End { records: row.get(0)?, seal: row.get(1)? }));
+        Ok(end.optional()?)
+    }
+
+    /// Keeps the end of the turn at a place: it is not the last of its thread any more.
+    pub fn keep(&self, conn: &Connection, place: i64) -> Result<(), Fault> {
+        let sql = "INSERT OR REPLACE INTO turn (at, records, seal) VALUES (?1 >> 20, ?2, ?3)";
+        conn.prepare_cached(sql)?.execute(params![place, self.records, self.seal])?;
+        Ok(())
+    }
+}
 
 /// A row of the table `thread`.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(crate) struct Row {
+    /// 0 until the row is written.
     pub id: i64,
     pub name: ThreadId,
     pub title: String,
@@ -23,43 +71,20 @@ pub(super) struct Row {
     /// The epoch under which it was last written to.
     pub written: u64,
     pub holder: Option<String>,
-    /// Whether the standing is that of all records.
+    /// Whether the status is that of all records.
     pub noted: bool,
-    pub standing: RunStatus,
-    /// How its last turn ended, where that is noted.
+    pub status: RunStatus,
+    /// The end of the last turn, if the status is noted.
     pub last: Option<End>,
 }
 
-/// How many records a turn had when it was noted where it stands, and the seal of them all.
-#[derive(Clone, Debug)]
-pub(super) struct End {
-    pub records: u64,
-    pub seal: Vec<u8>,
-}
-
-impl End {
-    /// Keeps it with the turn whose records begin at a place.
-    pub fn keep(&self, conn: &Connection, place: i64) -> Result<(), Fault> {
-        let sql = "INSERT OR REPLACE INTO turn (at, records, seal) VALUES (?1, ?2, ?3)";
-        conn.prepare_cached(sql)?.execute(params![turn_place(place), self.records, self.seal])?;
-        Ok(())
-    }
-
-    /// How a turn ends, by its records.
-    fn found(conn: &Connection, place: i64) -> Result<Option<End>, Fault> {
-        let sql = "SELECT at - ?1 + 1, seal FROM record WHERE at >= ?1 AND at < ?1 + (1 << 20) \
-             ORDER BY at DESC LIMIT 1";
-        let mut select = conn.prepare_cached(sql)?;
-        let end = select.query_row([place], |row| Ok(End { records: row.get(0)?, seal: row.get(1)? }));
-        Ok(end.optional()?)
-    }
-}
-
-pub(super) const COLUMNS: &str =
+pub(crate) const COLUMNS: &str =
     "id, name, title, turns, created, updated, epoch, written, holder, noted, standing, seal, records, last";
 
+const DAMAGED: &str = "what is kept of it is not as it was written";
+
 impl Row {
-    pub fn new(name: &ThreadId, epoch: u64, holder: String) -> Self {
+    pub fn new(name: &ThreadId, epoch: u64) -> Self {
         Row {
             id: 0,
             name: name.clone(),
@@ -69,50 +94,37 @@ impl Row {
             updated: 0,
             epoch,
             written: 0,
-            holder: Some(holder),
+            holder: None,
             noted: false,
-            standing: RunStatus::Unfinished,
+            status: RunStatus::Unfinished,
             last: None,
         }
     }
 
-    /// Says that a turn is being written to, whose first record may be this.
-    ///
-    /// # Errors
-    /// Where a thread cannot have so many turns.
-    pub fn goes_on(&mut self, turn: usize, first: Option<&Record>) -> Result<(), JournalError> {
-        let turns = u32::try_from(turn + 1).ok().filter(|turns| *turns <= MOST_TURNS);
-        let turns = turns.ok_or_else(too_many)?;
-        if turns > self.turns {
-            // It is of the turn before, and kept with it.
-            self.last = None;
-        }
-        (self.updated, self.written) = (now_ms(), self.epoch);
-        (self.noted, self.standing) = (false, RunStatus::Unfinished);
-        self.turns = self.turns.max(turns);
-        if self.created == 0 {
-            self.created = self.updated;
-            if let Some(Record::Header(header)) = first {
-                self.title = make_title(&header.input.question);
-            }
-        }
-        Ok(())
-    }
-
-    /// The row of a thread, where there is one.
     pub fn find(conn: &Connection, name: &ThreadId) -> Result<Option<Row>, Fault> {
         let sql = format!("SELECT {COLUMNS} FROM thread WHERE name = ?1");
-        let found =
-            conn.prepare_cached(&sql)?.query_row([name.as_str()], |row| Ok(Row::read(row))).optional()?;
-        found.transpose()
+        let mut select = conn.prepare_cached(&sql)?;
+        select.query_row([name.as_str()], |row| Ok(Row::parse(row))).optional()?.transpose()
     }
 
-    /// A row of a query for [`COLUMNS`].
-    pub fn read(row: &rusqlite::Row<'_>) -> Result<Row, Fault> {
+    /// The row of a thread under a lease that is in force.
+    pub fn find_leased(conn: &Connection, lease: &Lease) -> Result<Row, Fault> {
+        let row = Row::find(conn, lease.thread())?.filter(|row| row.epoch == lease.epoch());
+        row.ok_or_else(|| JournalError::fenced(lease.thread()).into())
+    }
+
+    /// The row of a thread that has turns.
+    pub fn find_known(conn: &Connection, name: &ThreadId) -> Result<Row, Fault> {
+        let row = Row::find(conn, name)?.filter(|row| row.turns > 0);
+        row.ok_or_else(|| StoreError::NoThread { thread: name.clone() }.into())
+    }
+
+    /// Parses a row of a query for [`COLUMNS`].
+    pub fn parse(row: &rusqlite::Row<'_>) -> Result<Row, Fault> {
         let name: String = row.get(1)?;
-        let damaged = || JournalError::named(format!("thread {name}"), UNSEALED);
-        let standing: String = row.get(10)?;
-        let read = Row {
+        let damaged = || JournalError::damaged(format!("thread {name}"), DAMAGED);
+        let status: String = row.get(10)?;
+        let parsed = Row {
             id: row.get(0)?,
             name: name.parse().map_err(|_| damaged())?,
             title: row.get(2)?,
@@ -123,122 +135,17 @@ impl Row {
             written: row.get(7)?,
             holder: row.get(8)?,
             noted: row.get(9)?,
-            standing: serde_json::from_str(&standing).map_err(|_| damaged())?,
+            status: serde_json::from_str(&status).map_err(|_| damaged())?,
             last: Some(End { records: row.get(12)?, seal: row.get(13)? }).filter(|end| !end.seal.is_empty()),
         };
-        if row.get_ref(11)?.as_blob().ok() == Some(read.seal(&standing).bytes()) {
-            Ok(read)
-        } else {
-            Err(damaged().into())
+        match row.get_ref(11)?.as_blob().ok() == Some(parsed.seal(&status).bytes()) {
+            true => Ok(parsed),
+            false => Err(damaged().into()),
         }
     }
 
-    fn seal(&self, standing: &str) -> Digest {
-        let numbers = [self.created, self.updated, self.epoch, self.written];
-        let numbers: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-        let flags = [u8::from(self.noted), u8::from(self.holder.is_some())];
-        let holder = self.holder.as_deref().unwrap_or_default();
-        let (records, last) = self.last();
-        Digest::of([
-            self.name.as_str().as_bytes(),
-            self.title.as_bytes(),
-            &self.turns.to_le_bytes(),
-            &numbers,
-            &flags,
-            holder.as_bytes(),
-            standing.as_bytes(),
-            &records.to_le_bytes(),
-            last,
-        ])
-    }
-
-    /// Keeps how its last turn ended with that turn: another is about to begin.
-    pub fn keep_end(&self, conn: &Connection) -> Result<(), Fault> {
-        let Some(turn) = self.turns.checked_sub(1) else { return Ok(()) };
-        let end = match &self.last {
-            Some(end) => Some(end.clone()),
-            // Its writer was stopped before that was noted.
-            None => End::found(conn, place(self.id, turn))?,
-        };
-        end.map_or(Ok(()), |end| end.keep(conn, place(self.id, turn)))
-    }
-
-    /// How its last turn ended, as it is kept.
-    fn last(&self) -> (u64, &[u8]) {
-        self.last.as_ref().map_or((0, &[]), |end| (end.records, &end.seal))
-    }
-
-    /// Writes it down as a new row, where there is none of its name. Gives whether that was so.
-    pub fn insert(&mut self, conn: &Connection) -> Result<bool, Fault> {
-        let sql = "INSERT INTO thread (name, epoch, title, turns, created, updated, written, holder, noted, \
-             standing, records, last, seal, status, waits) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
-             ON CONFLICT (name) DO NOTHING";
-        if !self.write(conn, sql)? {
-            return Ok(false);
-        }
-        self.id = conn.last_insert_rowid();
-        if self.id < MOST {
-            return Ok(true);
-        }
-        Err(JournalError::named(format!("thread {}", self.name), "there is no place for more threads").into())
-    }
-
-    /// Writes down who has it, and all of it where it is new.
-    pub fn keep(&mut self, conn: &Connection) -> Result<(), Fault> {
-        match self.id {
-            0 => self.insert(conn).map(drop),
-            _ => self.save_holder(conn),
-        }
-    }
-
-    /// Writes all of it down, where nobody has taken the thread since. Gives whether that was so.
-    pub fn save(&self, conn: &Connection) -> Result<bool, Fault> {
-        let sql = "UPDATE thread SET title = ?3, turns = ?4, created = ?5, updated = ?6, written = ?7, \
-             holder = ?8, noted = ?9, standing = ?10, records = ?11, last = ?12, seal = ?13, status = ?14, \
-             waits = ?15 WHERE name = ?1 AND epoch = ?2 AND turns + 0 <= ?4";
-        self.write(conn, sql)
-    }
-
-    /// Writes down who has it, and nothing that a list goes by.
-    pub fn save_holder(&self, conn: &Connection) -> Result<(), Fault> {
-        let sql = "UPDATE thread SET epoch = ?2, holder = ?3, seal = ?4 WHERE id = ?1";
-        let seal = self.seal(&self.text()?);
-        conn.prepare_cached(sql)?.execute(params![self.id, self.epoch, self.holder, seal.bytes()])?;
-        Ok(())
-    }
-
-    fn text(&self) -> Result<String, JournalError> {
-        serde_json::to_string(&self.standing)
-            .map_err(|error| JournalError::named(format!("thread {}", self.name), error.to_string()))
-    }
-
-    fn write(&self, conn: &Connection, sql: &str) -> Result<bool, Fault> {
-        let standing = self.text()?;
-        let seal = self.seal(&standing);
-        let (records, last) = self.last();
-        let changed = conn.prepare_cached(sql)?.execute(params![
-            self.name.as_str(),
-            self.epoch,
-            self.title,
-            self.turns,
-            self.created,
-            self.updated,
-            self.written,
-            self.holder,
-            self.noted,
-            standing,
-            records,
-            last,
-            seal.bytes(),
-            self.standing.status(),
-            waiting_since(&self.standing, self.updated),
-        ])?;
-        Ok(changed == 1)
-    }
-
-    /// What is shown of a row that does not read.
-    pub fn damaged(row: &rusqlite::Row<'_>, fault: Fault) -> Result<Listed, Fault> {
+    /// The row in a list if it cannot be parsed.
+    pub fn list_damaged(row: &rusqlite::Row<'_>, fault: Fault) -> Result<Listed, Fault> {
         let name = row.get::<_, String>(1).ok().and_then(|name| name.parse().ok());
         let (Some(thread), true) = (name, fault.is_damage()) else { return Err(fault) };
         let problem = fault.at("the store").to_string();
@@ -248,21 +155,132 @@ impl Row {
         Ok(Listed { thread, title, turns, created, updated, running: false, standing })
     }
 
-    /// As it is shown.
-    pub fn listed(&self, running: bool) -> Listed {
-        Listed {
-            thread: self.name.clone(),
-            title: self.title.clone(),
-            turns: self.turns,
-            created: self.created,
-            updated: self.updated,
-            running,
-            standing: self.standing.clone(),
+    /// The row in a list.
+    pub fn list(self, running: bool) -> Listed {
+        let Row { name: thread, title, turns, created, updated, status: standing, .. } = self;
+        Listed { thread, title, turns, created, updated, running, standing }
+    }
+
+    /// Digest of everything in the row.
+    fn seal(&self, status: &str) -> Digest {
+        let numbers = [self.created, self.updated, self.epoch, self.written];
+        let numbers: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let (records, last) = self.kept_end();
+        Digest::of([
+            self.name.as_str().as_bytes(),
+            self.title.as_bytes(),
+            &self.turns.to_le_bytes(),
+            &numbers,
+            &[u8::from(self.noted), u8::from(self.holder.is_some())],
+            self.holder.as_deref().unwrap_or_default().as_bytes(),
+            status.as_bytes(),
+            &records.to_le_bytes(),
+            last,
+        ])
+    }
+
+    fn kept_end(&self) -> (u64, &[u8]) {
+        self.last.as_ref().map_or((0, &[]), |end| (end.records, &end.seal))
+    }
+
+    fn status_text(&self) -> Result<String, JournalError> {
+        let damaged = |error: serde_json::Error| {
+            JournalError::damaged(format!("thread {}", self.name), error.to_string())
+        };
+        serde_json::to_string(&self.status).map_err(damaged)
+    }
+
+    /// Notes that a turn is written to, by whom if nobody holds the thread. Its first record is `first`.
+    /// Gives whether the row has changed.
+    pub fn open_turn(
+        &mut self,
+        conn: &Connection,
+        turn: u32,
+        first: Option<&Record>,
+        holder: Option<&str>,
+    ) -> Result<bool, Fault> {
+        let Some(first) = first else { return Ok(false) };
+        if turn < self.turns && !self.noted && self.written == self.epoch {
+            return Ok(false);
+        }
+        if turn >= self.turns {
+            if let Some(last) = self.turns.checked_sub(1) {
+                let place = place(self.id, last);
+                // A writer that was stopped noted no end.
+                let end = self.last.take().map_or_else(|| End::find(conn, place), |end| Ok(Some(end)))?;
+                end.map_or(Ok(()), |end| end.keep(conn, place))?;
+            }
+            self.turns = turn + 1;
+        }
+        (self.updated, self.written) = (now_ms(), self.epoch);
+        (self.noted, self.status) = (false, RunStatus::Unfinished);
+        if self.created == 0 {
+            self.created = self.updated;
+            if let Record::Header(header) = first {
+                self.title = make_title(&header.input.question);
+            }
+        }
+        self.holder = self.holder.take().or_else(|| holder.map(str::to_owned));
+        Ok(true)
+    }
+
+    /// Notes the status of a turn that ends so, if it is the last.
+    pub fn set_status(&mut self, turn: u32, end: End, status: &RunStatus) {
+        if self.turns.checked_sub(1) == Some(turn) {
+            self.touch();
+            (self.noted, self.status, self.last) = (true, status.clone(), Some(end));
         }
     }
+
+    /// Sets the time of the last write, if there was one under this lease.
+    pub fn touch(&mut self) {
+        if self.written == self.epoch && !self.noted {
+            self.updated = now_ms();
+        }
+    }
+
+    /// Writes the row down, whether it is new or not.
+    pub fn save(&mut self, conn: &Connection) -> Result<(), Fault> {
+        let sql = "INSERT OR REPLACE INTO thread (id, name, epoch, title, turns, created, updated, written, \
+             holder, noted, standing, records, last, seal, status, waits) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+        let status = self.status_text()?;
+        let seal = self.seal(&status);
+        let (records, last) = self.kept_end();
+        conn.prepare_cached(sql)?.execute(params![
+            (self.id != 0).then_some(self.id),
+            self.name.as_str(),
+            self.epoch,
+            self.title,
+            self.turns,
+            self.created,
+            self.updated,
+            self.written,
+            self.holder,
+            self.noted,
+            status,
+            records,
+            last,
+            seal.bytes(),
+            self.status.status(),
+            waiting_since(&self.status, self.updated),
+        ])?;
+        self.id = conn.last_insert_rowid();
+        if self.id < MOST_THREADS {
+            return Ok(());
+        }
+        let problem = "there is no place for more threads";
+        Err(JournalError::damaged(format!("thread {}", self.name), problem).into())
+    }
+
+    /// Writes down who holds the thread, and nothing that a list goes by. Writes a new row whole.
+    pub fn save_holder(&mut self, conn: &Connection) -> Result<(), Fault> {
+        if self.id == 0 {
+            return self.save(conn);
+        }
+        let sql = "UPDATE thread SET epoch = ?2, holder = ?3, seal = ?4 WHERE id = ?1";
+        let seal = self.seal(&self.status_text()?);
+        conn.prepare_cached(sql)?.execute(params![self.id, self.epoch, self.holder, seal.bytes()])?;
+        Ok(())
+    }
 }
-
-/// Threads have numbers below this, so that there is a place for all their records.
-const MOST: i64 = 1 << 27;
-
-const UNSEALED: &str = "what is kept of it is not as it was written";

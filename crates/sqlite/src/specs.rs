@@ -1,35 +1,35 @@
-//! Specs: each is kept once, however many runs began with it. A header, and a change of the rules, is kept
-//! with the digest of its spec in the spec's place.
+//! Specs: each is stored once, however many turns began with it. A header, or a change of the spec, is stored
+//! with the digest of its spec in place of the spec.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, params};
-use serde::{Deserialize, Serialize};
-
-use super::fault::Fault;
 use planwright::journal::seal;
 use planwright::journal::{Header, JournalError, Origin, Record};
 use planwright::machine::Input;
 use planwright::spec::{Digest, Spec};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
 
-/// The spec that was kept or read last: most runs of a process are one agent's.
+use crate::fault::Fault;
+
+/// The spec that was stored or read last: most runs of a process are of one agent.
 #[derive(Debug, Default)]
-pub(super) struct Specs(Option<(Digest, Arc<Spec>)>);
+pub(crate) struct Specs(Option<(Digest, Arc<Spec>)>);
 
-/// A record that holds a spec, as it is kept.
+/// A record that holds a spec, as it is stored.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kept {
-    Header(Box<KeptHeader>),
+enum Stored {
+    Header(Box<StoredHeader>),
     #[serde(rename = "rules")]
     SpecChanged(Digest),
 }
 
-/// A [`Header`].
+/// A [`Header`] with the digest of its spec.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct KeptHeader {
+struct StoredHeader {
     format: u32,
     run: String,
     thread: String,
@@ -42,26 +42,35 @@ struct KeptHeader {
 }
 
 impl Specs {
-    /// A record as its text.
-    pub fn written(&mut self, conn: &Connection, index: u64, record: &Record) -> Result<Vec<u8>, Fault> {
+    /// The text of a record as it is stored.
+    pub fn encode(&mut self, conn: &Connection, index: u64, record: &Record) -> Result<Vec<u8>, Fault> {
         let spec = match record {
             Record::Header(header) => &header.spec,
             Record::SpecChanged(spec) => spec,
             _ => return Ok(seal::encode(index, record)?),
         };
-        let Some(spec) = self.keep(conn, index, spec)? else { return Ok(seal::encode(index, record)?) };
-        let kept = match record {
+        let Some(spec) = self.store(conn, index, spec)? else { return Ok(seal::encode(index, record)?) };
+        let stored = match record {
             Record::Header(header) => {
                 let Header { format, run, thread, turn, origin, input, model, .. } = Header::clone(header);
-                Kept::Header(Box::new(KeptHeader { format, run, thread, turn, origin, spec, input, model }))
+                Stored::Header(Box::new(StoredHeader {
+                    format,
+                    run,
+                    thread,
+                    turn,
+                    origin,
+                    spec,
+                    input,
+                    model,
+                }))
             }
-            _ => Kept::SpecChanged(spec),
+            _ => Stored::SpecChanged(spec),
         };
-        serde_json::to_vec(&kept).map_err(|error| JournalError::at(index, error.to_string()).into())
+        serde_json::to_vec(&stored).map_err(|error| JournalError::at(index, error.to_string()).into())
     }
 
-    /// Keeps a spec. `None` where another is kept under its digest.
-    fn keep(&mut self, conn: &Connection, index: u64, spec: &Arc<Spec>) -> Result<Option<Digest>, Fault> {
+    /// Stores a spec. `None` if another is stored under its digest.
+    fn store(&mut self, conn: &Connection, index: u64, spec: &Arc<Spec>) -> Result<Option<Digest>, Fault> {
         let has = "SELECT EXISTS (SELECT 1 FROM spec WHERE digest = ?1)";
         if let Some((digest, last)) = &self.0
             && Arc::ptr_eq(last, spec)
@@ -72,7 +81,7 @@ impl Specs {
         let text = serde_json::to_string(spec.as_ref());
         let text = text.map_err(|error| JournalError::at(index, error.to_string()))?;
         let digest = Digest::of([text.as_bytes()]);
-        match text_of(conn, digest)? {
+        match find_text(conn, digest)? {
             Some(kept) if kept != text => return Ok(None),
             Some(_) => {}
             None => {
@@ -84,12 +93,12 @@ impl Specs {
         Ok(Some(digest))
     }
 
-    /// The record of a text whose seal holds.
-    pub fn read(&mut self, conn: &Connection, index: u64, text: &[u8]) -> Result<Record, Fault> {
-        Ok(match kept(text) {
-            Some(Kept::SpecChanged(digest)) => Record::SpecChanged(self.find(conn, index, digest)?),
-            Some(Kept::Header(header)) => {
-                let KeptHeader { format, run, thread, turn, origin, spec, input, model } = *header;
+    /// The record of a text whose seal fits.
+    pub fn decode(&mut self, conn: &Connection, index: u64, text: &[u8]) -> Result<Record, Fault> {
+        Ok(match parse_stored(text) {
+            Some(Stored::SpecChanged(digest)) => Record::SpecChanged(self.find(conn, index, digest)?),
+            Some(Stored::Header(header)) => {
+                let StoredHeader { format, run, thread, turn, origin, spec, input, model } = *header;
                 let spec = self.find(conn, index, spec)?;
                 Record::Header(Box::new(Header { format, run, thread, turn, origin, spec, input, model }))
             }
@@ -101,7 +110,7 @@ impl Specs {
         if let Some((_, last)) = self.0.as_ref().filter(|(last, _)| *last == digest) {
             return Ok(Arc::clone(last));
         }
-        let text = text_of(conn, digest)?.ok_or_else(|| JournalError::at(index, "its spec is lost"))?;
+        let text = find_text(conn, digest)?.ok_or_else(|| JournalError::at(index, "its spec is lost"))?;
         if Digest::of([text.as_bytes()]) != digest {
             return Err(JournalError::at(index, "its spec is not as it was written").into());
         }
@@ -112,35 +121,35 @@ impl Specs {
     }
 }
 
-/// A text as a record whose spec is kept elsewhere, where it is one.
-fn kept(text: &[u8]) -> Option<Kept> {
+/// A text as a record whose spec is stored apart, if it is one.
+fn parse_stored(text: &[u8]) -> Option<Stored> {
     let holds = text.starts_with(b"{\"header\":") || text.starts_with(RULES.as_bytes());
     if holds { serde_json::from_slice(text).ok() } else { None }
 }
 
 const RULES: &str = "{\"rules\":";
 
-fn text_of(conn: &Connection, digest: Digest) -> Result<Option<String>, Fault> {
+fn find_text(conn: &Connection, digest: Digest) -> Result<Option<String>, Fault> {
     let mut select = conn.prepare_cached("SELECT text FROM spec WHERE digest = ?1")?;
     Ok(select.query_row([digest.bytes()], |row| row.get(0)).optional()?)
 }
 
-/// Takes away the specs that no record needs. Where a record does not say which it needs, none.
-pub(super) fn sweep(conn: &Connection) -> Result<(), Fault> {
+/// Deletes the specs that no record needs; none of them if a record does not say which it needs.
+pub(crate) fn sweep(conn: &Connection) -> Result<(), Fault> {
     let mut used = BTreeSet::new();
     let sql = "SELECT CAST(body AS BLOB) FROM record WHERE at & 0xFFFFF = 0 OR substr(body, 1, 9) = ?1";
     let mut select = conn.prepare(sql)?;
     let mut rows = select.query([RULES])?;
     while let Some(row) = rows.next()? {
         let body = row.get_ref(0)?.as_bytes().unwrap_or_default();
-        match kept(body) {
-            Some(Kept::Header(header)) => drop(used.insert(header.spec)),
-            Some(Kept::SpecChanged(digest)) => drop(used.insert(digest)),
+        match parse_stored(body) {
+            Some(Stored::Header(header)) => drop(used.insert(header.spec)),
+            Some(Stored::SpecChanged(digest)) => drop(used.insert(digest)),
             None if seal::decode(body).is_ok() => {}
             None => return Ok(()),
         }
     }
-    for digest in all(conn)?.into_iter().flat_map(|(digest, _)| digest) {
+    for digest in list_all(conn)?.into_iter().flat_map(|(digest, _)| digest) {
         if !used.contains(&digest) {
             conn.execute("DELETE FROM spec WHERE digest = ?1", [digest.bytes()])?;
         }
@@ -148,14 +157,14 @@ pub(super) fn sweep(conn: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What is wrong with the specs that are kept, a line each.
-pub(super) fn check(conn: &Connection) -> Result<Vec<String>, Fault> {
+/// What is wrong with the stored specs, a line each.
+pub(crate) fn check(conn: &Connection) -> Result<Vec<String>, Fault> {
     let spoilt = |(digest, text): &(Option<Digest>, String)| *digest != Some(Digest::of([text.as_bytes()]));
-    let spoilt = all(conn)?.iter().filter(|kept| spoilt(kept)).count();
+    let spoilt = list_all(conn)?.iter().filter(|kept| spoilt(kept)).count();
     Ok(vec!["the store: a spec is not as it was written".to_owned(); spoilt])
 }
 
-fn all(conn: &Connection) -> Result<Vec<(Option<Digest>, String)>, Fault> {
+fn list_all(conn: &Connection) -> Result<Vec<(Option<Digest>, String)>, Fault> {
     let mut select = conn.prepare("SELECT digest, text FROM spec")?;
     let mut rows = select.query([])?;
     let mut found = Vec::new();

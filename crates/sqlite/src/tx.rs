@@ -1,24 +1,24 @@
-//! A transaction of prepared statements. What is not committed is as if it had never been.
+//! A transaction of prepared statements, rolled back unless it is committed.
 
 use rusqlite::Connection;
 
-use super::fault::Fault;
+use crate::fault::Fault;
 
-pub(super) struct Tx<'c>(&'c Connection);
+pub(crate) struct Tx<'c>(&'c Connection);
 
 impl<'c> Tx<'c> {
-    /// To read, all of it from one moment.
-    pub fn reading(conn: &'c Connection) -> Result<Self, Fault> {
+    /// Begins to read, all of it as of one moment.
+    pub fn read(conn: &'c Connection) -> Result<Self, Fault> {
         Tx::begin(conn, "BEGIN")
     }
 
-    /// To write, as the only one who does.
-    pub fn writing(conn: &'c Connection) -> Result<Self, Fault> {
+    /// Begins to write, as the only writer.
+    pub fn write(conn: &'c Connection) -> Result<Self, Fault> {
         Tx::begin(conn, "BEGIN IMMEDIATE")
     }
 
-    fn begin(conn: &'c Connection, how: &str) -> Result<Self, Fault> {
-        conn.prepare_cached(how)?.execute([])?;
+    fn begin(conn: &'c Connection, sql: &str) -> Result<Self, Fault> {
+        conn.prepare_cached(sql)?.execute([])?;
         Ok(Tx(conn))
     }
 
@@ -31,7 +31,7 @@ impl<'c> Tx<'c> {
 impl Drop for Tx<'_> {
     fn drop(&mut self) {
         if !self.0.is_autocommit() {
-            // Where even that fails, closing the file undoes it.
+            // If even this fails, closing the file rolls back.
             let _ = self.0.execute_batch("ROLLBACK");
         }
     }

@@ -1,7 +1,6 @@
 //! A store in a database, for damage: written once, spoilt in place, looked at, and put back.
 
 mod database;
-mod log;
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
