@@ -150,12 +150,15 @@ fn results_that_do_not_fit_are_left_out_whole() {
 
 #[test]
 fn equal_scores_are_ordered_by_path_then_position() {
-    let docs =
-        of(&[("c.md", "same words"), ("a.md", "# X\nsame words\n# Y\nsame words"), ("b.md", "same words")]);
+    let docs = of(&[
+        ("c.md", "# Z\nsame words"),
+        ("a.md", "# X\nsame words\n# Y\nsame words"),
+        ("b.md", "# Z\nsame words"),
+    ]);
     let found = docs.search("same", 9).unwrap();
     let order: Vec<(&str, usize)> = found.iter().map(|p| (p.path.as_str(), p.position)).collect();
     assert_eq!(order, [("a.md", 0), ("a.md", 1), ("b.md", 0), ("c.md", 0)]);
-    let scores: Vec<u32> = found.iter().map(|p| p.score.to_bits()).collect();
+    let scores: Vec<u64> = found.iter().map(|p| p.score.to_bits()).collect();
     assert!(scores.iter().all(|score| *score == scores[0]));
 }
 
@@ -163,7 +166,7 @@ fn equal_scores_are_ordered_by_path_then_position() {
 fn the_same_documents_give_the_same_scores() {
     let text: String =
         (0..400).map(|n| format!("# H{}\nword{} plan 상태{}\n", n % 7, n % 13, n % 5)).collect();
-    let run = || -> Vec<(String, u32)> {
+    let run = || -> Vec<(String, u64)> {
         let docs = of(&[("a.md", &text), ("b.md", "plan word3")]);
         docs.search("plan word3 상태2 h4", 50)
             .unwrap()
@@ -215,12 +218,23 @@ fn large_files_are_skipped_and_said() {
     let folder = folder(&[("large.md", &large), ("small.md", b"needle")]);
     let docs = Docs::folder(folder.path()).unwrap();
     check(&docs, "needle", &["small.md"]);
-    let skipped = docs.skipped().unwrap();
-    assert_eq!(skipped.len(), 1);
-    assert_eq!(
-        (skipped[0].path.as_str(), skipped[0].reason.as_str()),
-        ("large.md", "larger than 2097152 bytes")
-    );
+    let skipped: Vec<String> = docs.skipped().unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(skipped, ["not searched: large.md: larger than 2097152 bytes"]);
+}
+
+#[test]
+fn a_limit_is_said_in_full() {
+    let folder = folder(&[]);
+    for number in 0..10_003 {
+        fs::write(folder.path().join(format!("{number:05}.md")), format!("needle {number}")).unwrap();
+    }
+    let docs = Docs::folder(folder.path()).unwrap();
+    check(&docs, "10002", &[]);
+    check(&docs, "9999", &["09999.md"]);
+    let limit = "3 of 10,003 files not searched: at most 10,000 files of 128 MiB in all are";
+    assert_eq!(docs.skipped().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>(), [limit]);
+    let found: Vec<Value> = serde_json::from_str(&call(&docs, "7", 16_000).unwrap()).unwrap();
+    assert_eq!(found[1], json!({ "note": limit }));
 }
 
 #[test]

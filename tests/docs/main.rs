@@ -1,6 +1,7 @@
 //! The local document tools.
 
 mod articles;
+mod cache;
 mod calc;
 mod contracts;
 mod folder;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 mod file;
 
-pub use file::{ConfigFile, StructuredOutput, usual_data};
+pub use file::{ConfigFile, StructuredOutput, usual_cache, usual_data};
 
 use super::args::WorldArgs;
 use super::failure::{Failure, Outcome};

@@ -17,6 +17,7 @@ mod contract;
 mod cost;
 mod coverage;
 mod diagram;
+mod docs;
 mod exit;
 mod failure;
 mod fixture;

@@ -10,6 +10,7 @@ use planwright::driver::{Agent, AgentBuilder};
 use planwright::ports::ToolError;
 use planwright::ports::{Human, Model, Tool};
 use planwright::spec::Spec;
+use planwright_docs::Docs;
 use planwright_offline::Offline;
 
 /// The model that answers, and how it is called on the screen.
@@ -58,14 +59,8 @@ fn toolbox(settings: &Settings, wanted: impl Fn(&str) -> bool) -> Outcome<Vec<Ar
         tools.push(Arc::new(planwright_docs::Calc::new()));
     }
     if wanted("docs") {
-        use planwright_docs::Docs;
         tools.push(Arc::new(match &settings.docs {
-            Some(folder) => {
-                let docs = Docs::folder(folder).map_err(|error| unusable("--docs", &error))?;
-                let skipped = docs.skipped().map_err(|error| unusable("--docs", &error))?;
-                left_out(skipped.iter().map(|skipped| (skipped.path.as_str(), skipped.reason.as_str())));
-                docs
-            }
+            Some(folder) => super::docs::open_folder(folder).map_err(|error| unusable("--docs", &error))?,
             None => Docs::of(super::handbook::documents()),
         }));
     }
@@ -75,19 +70,6 @@ fn toolbox(settings: &Settings, wanted: impl Fn(&str) -> bool) -> Outcome<Vec<Ar
     }
     tools.extend(online(settings, &wanted)?);
     Ok(tools)
-}
-
-/// Says which documents are not searched.
-fn left_out<'a>(skipped: impl ExactSizeIterator<Item = (&'a str, &'a str)>) {
-    const SHOWN: usize = 3;
-    let count = skipped.len();
-    for (path, reason) in skipped.take(SHOWN) {
-        let line = format!("planwright: not searched: {path}: {reason}");
-        super::out::complain(super::text::clean(&line).trim_end());
-    }
-    if count > SHOWN {
-        super::out::complain(&format!("planwright: not searched: {} more", count - SHOWN));
-    }
 }
 
 fn online(settings: &Settings, wanted: impl Fn(&str) -> bool) -> Outcome<Vec<Arc<dyn Tool>>> {

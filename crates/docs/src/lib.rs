@@ -2,6 +2,7 @@
 
 pub mod articles;
 mod calc;
+mod decode;
 pub mod docs;
 mod index;
 

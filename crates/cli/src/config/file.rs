@@ -80,7 +80,7 @@ pub enum StructuredOutput {
 impl CacheFile {
     /// With the usual folder where none is named.
     pub fn settled(self) -> Option<Cache> {
-        let folder = self.folder.or_else(usual_cache)?;
+        let folder = self.folder.or_else(|| usual_cache("replies"))?;
         Some(Cache { folder, entries: self.entries, bytes: self.bytes })
     }
 }
@@ -155,8 +155,9 @@ fn usual_place() -> Option<PathBuf> {
     Some(usual_folder("APPDATA", "XDG_CONFIG_HOME", ".config")?.join("config.toml"))
 }
 
-fn usual_cache() -> Option<PathBuf> {
-    Some(usual_folder("LOCALAPPDATA", "XDG_CACHE_HOME", ".cache")?.join("replies"))
+/// Where the program keeps what it can work out again.
+pub fn usual_cache(kind: &str) -> Option<PathBuf> {
+    Some(usual_folder("LOCALAPPDATA", "XDG_CACHE_HOME", ".cache")?.join(kind))
 }
 
 /// Where the program keeps what is the user's.

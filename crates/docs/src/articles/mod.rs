@@ -29,6 +29,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use planwright::ports::ToolError;
 
+use crate::decode::decode;
 pub use number::ArticleNumber;
 pub use tools::ContractTools;
 
@@ -132,12 +133,12 @@ impl Articles {
         if bytes.len() > MAX_CONTRACT_BYTES {
             return Err(fail(format!("expected at most {MAX_CONTRACT_BYTES} bytes, found more")));
         }
-        let text = decoded(&bytes).ok_or_else(|| {
-            fail(
-                "expected Markdown or plain text in UTF-8 or UTF-16, found another encoding or no text"
-                    .into(),
-            )
-        })?;
+        let (text, complete) = decode(&bytes);
+        // Binary formats hold a zero sooner or later.
+        if !complete || text.contains('\0') {
+            let expected = "expected Markdown or plain text in UTF-8 or UTF-16";
+            return Err(fail(format!("{expected}, found another encoding or no text")));
+        }
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         let name: String = name.nfc().collect();
         Articles::parse(&name, &text)
@@ -183,18 +184,4 @@ const STANDARD: &str = include_str!("contracts/standard.ko.md");
 
 fn shipped(name: &str, text: &str) -> Articles {
     Articles::parse(name, text).expect("the test `the_shipped_contracts_are_read_whole` reads each of them")
-}
-
-/// The text of a file, where it is one. Binary formats hold a zero sooner or later.
-fn decoded(bytes: &[u8]) -> Option<String> {
-    let utf16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
-        let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
-        String::from_utf16(&units).ok()
-    };
-    let text = match bytes {
-        [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),
-        [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
-        _ => std::str::from_utf8(bytes).ok().map(str::to_owned),
-    };
-    text.filter(|text| !text.contains('\0'))
 }

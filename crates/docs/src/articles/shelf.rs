@@ -1,9 +1,9 @@
 //! A contract that can be searched: its parts, whose it is, and an index of its words.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
-use super::Articles;
-use crate::index::{Entry, PassageIndex};
+use super::{Article, Articles};
+use crate::index::{Entry, Index, Stamp};
 use planwright::ports::ToolError;
 
 /// Whose contract it is. Every answer says so.
@@ -27,35 +27,44 @@ impl Whose {
 pub(super) struct Shelf {
     pub whose: Whose,
     pub articles: Articles,
-    index: OnceLock<Result<PassageIndex, ToolError>>,
+    index: Mutex<Option<Index>>,
 }
 
 impl Shelf {
     pub fn of(whose: Whose, articles: Articles) -> Self {
-        Shelf { whose, articles, index: OnceLock::new() }
+        Shelf { whose, articles, index: Mutex::default() }
     }
 
     /// The places of the parts that hold a word of the query, best first (BM25). The index is built in
     /// memory on the first search and kept.
     pub fn by_words(&self, query: &str, most: usize) -> Result<Vec<usize>, ToolError> {
-        let unsearchable =
-            |error| ToolError::new("index", format!("{} cannot be searched: {error}", self.whose.named()));
-        let index = self.index.get_or_init(|| {
-            let entries = self.articles.parts().iter().map(|part| {
-                let heading = format!("{}\n{}", part.part(), part.chapter().unwrap_or_default());
-                Entry { heading, body: part.text() }
-            });
-            PassageIndex::of(entries).map_err(unsearchable)
-        });
-        let found = index.as_ref().map_err(Clone::clone)?.search(query, most).map_err(unsearchable)?;
-        Ok(found.into_iter().map(|(at, _)| at).collect())
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let built = match index.take() {
+            Some(built) => Ok(built),
+            None => self.build_index(),
+        };
+        let found = built.and_then(|built| index.insert(built).search(query, most)).map_err(|error| {
+            ToolError::new("index", format!("{} cannot be searched: {error}", self.whose.named()))
+        })?;
+        Ok(found.into_iter().map(|hit| hit.position).collect())
+    }
+
+    fn build_index(&self) -> rusqlite::Result<Index> {
+        let entry = |part: &Article| Entry {
+            headings: [Some(part.part()), part.chapter().map(str::to_owned)].into_iter().flatten().collect(),
+            text: part.text().to_owned(),
+        };
+        let mut index = Index::in_memory()?;
+        let changes = index.change()?;
+        changes.add("", Stamp::default(), &Ok(self.articles.parts().iter().map(entry).collect()))?;
+        changes.commit()?;
+        Ok(index)
     }
 
     /// What there is, for whoever asked for something else.
     pub fn holds(&self) -> String {
         const MOST: usize = 40;
-        let mut parts: Vec<String> =
-            self.articles.parts().iter().take(MOST).map(super::Article::part).collect();
+        let mut parts: Vec<String> = self.articles.parts().iter().take(MOST).map(Article::part).collect();
         let more = self.articles.parts().len().saturating_sub(MOST);
         if more > 0 {
             parts.push(format!("and {more} more"));

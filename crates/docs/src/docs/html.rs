@@ -8,7 +8,7 @@ const MAX_HTML_DEPTH: usize = 200;
 const MAX_UNCLOSED: usize = 1000;
 
 /// The text of a page, its headings marked as in Markdown.
-pub(super) fn text(html: &str) -> Result<String, String> {
+pub(super) fn render_text(html: &str) -> Result<String, String> {
     let unreadable = |error| format!("HTML that cannot be read: {error}");
     let config =
         html2text::config::plain_no_decorate().raw_mode(true).no_table_borders().allow_width_overflow();

@@ -1,31 +1,38 @@
 //! `docs`: full-text search over a folder of documents, or over documents that are built in.
 //!
 //! Markdown, plain text, HTML, reStructuredText and AsciiDoc, in any language; Korean is found by its
-//! own rule. Nothing is written, nothing leaves the machine, and what a document says is
+//! own rule. The folder is never written to, nothing leaves the machine, and what a document says is
 //! never more than text: the results are untrusted by contract.
 
+mod document;
+mod folder;
 mod html;
+mod library;
 mod passages;
-mod read;
 
 use std::fmt;
-use std::path::Path;
-use std::sync::OnceLock;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 
 use planwright::contract::{Source, ToolContract};
 use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput};
 
-use super::index::{Entry, PassageIndex};
+use crate::index::{Hit, Index, Stamp, is_damage};
+use document::{Content, Document};
+use library::Library;
 
 /// Most passages that the tool returns.
 const MAX_RESULTS: usize = 5;
 
+/// Hears how many documents have been read, of how many.
+type Progress = dyn Fn(usize, usize) + Send + Sync;
+
 /// Full-text search over documents, best passages first.
 ///
-/// The index is built in memory on the first search and kept; a document that is changed later is
-/// not read again.
+/// The index is built on the first search, in memory or [in a cache folder](Docs::cached_in); a
+/// document that is changed later is not read again by the same `Docs`.
 ///
 /// ```
 /// use planwright_docs::Docs;
@@ -38,19 +45,12 @@ const MAX_RESULTS: usize = 5;
 /// assert!(docs.search("weather", 5).unwrap().is_empty());
 /// ```
 pub struct Docs {
-    documents: Documents,
-    library: OnceLock<Result<Library, ToolError>>,
-}
-
-enum Documents {
-    Folder { found: Vec<read::Found>, skipped: Vec<Skipped> },
-    Named(Vec<(String, String)>),
-}
-
-struct Library {
-    passages: Vec<Passage>,
-    index: PassageIndex,
-    skipped: Vec<Skipped>,
+    documents: Vec<Document>,
+    left_out: Vec<Skipped>,
+    folder: PathBuf,
+    cache: Option<PathBuf>,
+    progress: Option<Arc<Progress>>,
+    library: Mutex<Option<Library>>,
 }
 
 /// A piece of a document.
@@ -65,7 +65,7 @@ pub struct Passage {
     /// What it says: about 600 to 900 characters, less where a section is shorter.
     pub text: String,
     /// How well it fits the query; comparable within one search.
-    pub score: f32,
+    pub score: f64,
 }
 
 impl Passage {
@@ -77,9 +77,9 @@ impl Passage {
         format!("{}#{}", self.path, self.headings.join(" > "))
     }
 
-    /// The same as an answer names it: the innermost heading (else the path) of the document, and the
+    /// The source as an answer names it: the innermost heading (else the path) of the document, and the
     /// trail of headings as its part.
-    fn cited(&self) -> Source {
+    fn to_citation(&self) -> Source {
         Source {
             title: self.headings.last().unwrap_or(&self.path).clone(),
             document: Some(self.path.clone()),
@@ -89,10 +89,16 @@ impl Passage {
     }
 }
 
+impl From<Hit> for Passage {
+    fn from(Hit { document, position, headings, text, score }: Hit) -> Self {
+        Passage { path: document, headings, position, text, score }
+    }
+}
+
 /// A document that is not searched, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// The document's path from the folder; empty where it is not known.
+    /// The document's path from the folder; empty if the reason speaks of several documents.
     pub path: String,
     /// Why it was left out.
     pub reason: String,
@@ -104,22 +110,63 @@ impl Skipped {
     }
 }
 
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => f.write_str(&self.reason),
+            path => write!(f, "not searched: {path}: {}", self.reason),
+        }
+    }
+}
+
 impl Docs {
     /// The documents in a folder and the folders in it: `.md`, `.markdown`, `.txt`, `.html`, `.htm`,
-    /// `.rst` and `.adoc`, at most 10,000 of at most 2 MiB each. Hidden files and what a `.gitignore`
-    /// in the folder names are left out, links are not followed. They are read on the first search.
+    /// `.rst` and `.adoc`, at most 10,000 of at most 2 MiB each and 128 MiB in all. Hidden files and what
+    /// a `.gitignore` in the folder names are left out, links are not followed. They are read on the
+    /// first search.
     ///
     /// # Errors
     /// Names the path where it does not exist, is no folder, cannot be read or holds no document.
     pub fn folder(path: impl AsRef<Path>) -> Result<Self, ToolError> {
-        let (found, skipped) = read::find(path.as_ref())?;
-        Ok(Docs { documents: Documents::Folder { found, skipped }, library: OnceLock::new() })
+        let path = path.as_ref();
+        let fail = |problem: String| ToolError::new("input", format!("{}: {problem}", path.display()));
+        let folder = path.canonicalize().map_err(|error| fail(format!("expected a folder: {error}")))?;
+        if !folder.is_dir() {
+            return Err(fail("expected a folder, found a file".to_owned()));
+        }
+        let (documents, left_out) = folder::find_documents(&folder)?;
+        Ok(Docs { left_out, folder, ..Docs::over(documents) })
     }
 
     /// Documents by name; the name's ending says how they are marked up.
     pub fn of(mut documents: Vec<(String, String)>) -> Self {
         documents.sort_by(|one, other| one.0.cmp(&other.0));
-        Docs { documents: Documents::Named(documents), library: OnceLock::new() }
+        // Of two documents of one name the first is searched.
+        documents.dedup_by(|later, earlier| later.0 == earlier.0);
+        let document =
+            |(name, text)| Document { name, stamp: Stamp::default(), content: Content::Text(text) };
+        Docs::over(documents.into_iter().map(document).collect())
+    }
+
+    fn over(documents: Vec<Document>) -> Self {
+        let library = Mutex::new(None);
+        Docs { documents, left_out: Vec::new(), folder: PathBuf::new(), cache: None, progress: None, library }
+    }
+
+    /// Keeps the index of a folder in a file of `cache`, so that the next `Docs` over the same folder reads
+    /// only what is new or has another size or time. The file holds the documents' text and is readable
+    /// by the user alone. If it cannot be used, the index is built in memory.
+    pub fn cached_in(mut self, cache: impl AsRef<Path>) -> Self {
+        let is_folder = !self.folder.as_os_str().is_empty();
+        self.cache = is_folder.then(|| library::cache_file(cache.as_ref(), &self.folder));
+        self
+    }
+
+    /// Calls `progress` with the number of documents that have been read and the number of all that must
+    /// be, after each document. It is never called if the index is up to date.
+    pub fn on_progress(mut self, progress: impl Fn(usize, usize) + Send + Sync + 'static) -> Self {
+        self.progress = Some(Arc::new(progress));
+        self
     }
 
     /// The passages that hold a word of the query, best first, at most `limit`. A query has no
@@ -128,69 +175,52 @@ impl Docs {
     /// # Errors
     /// Where the documents cannot be indexed.
     pub fn search(&self, query: &str, limit: usize) -> Result<Vec<Passage>, ToolError> {
-        let library = self.library()?;
-        let found = library.index.search(query, limit).map_err(|error| unsearchable(&error))?;
-        let passage = |(at, score): (usize, f32)| {
-            library.passages.get(at).map(|passage| Passage { score, ..passage.clone() })
-        };
-        Ok(found.into_iter().filter_map(passage).collect())
+        let hits = self.ask(|library| library.index.search(query, limit))?;
+        Ok(hits.into_iter().map(Passage::from).collect())
     }
 
-    /// The documents that were left out, and why. Reads the documents where that is still to do.
+    /// The documents that are not searched, and why. Builds the index or brings it up to date.
     ///
     /// # Errors
     /// Where the documents cannot be indexed.
-    pub fn skipped(&self) -> Result<&[Skipped], ToolError> {
-        Ok(&self.library()?.skipped)
+    pub fn skipped(&self) -> Result<Vec<Skipped>, ToolError> {
+        let unreadable = self.ask(|library| Ok(library.skipped.clone()))?;
+        Ok(self.left_out.iter().cloned().chain(unreadable).collect())
     }
 
-    fn library(&self) -> Result<&Library, ToolError> {
-        self.library.get_or_init(|| self.build()).as_ref().map_err(Clone::clone)
-    }
-
-    fn build(&self) -> Result<Library, ToolError> {
-        let mut skipped = Vec::new();
-        let read;
-        let documents = match &self.documents {
-            Documents::Named(documents) => documents,
-            Documents::Folder { found, skipped: unseen } => {
-                skipped.extend_from_slice(unseen);
-                read = read::read(found, &mut skipped);
-                &read
-            }
+    /// Asks the index, which is built first if there is none yet. A file that turns out to be damaged is
+    /// filled again, once.
+    fn ask<T>(&self, question: impl Fn(&Library) -> rusqlite::Result<T>) -> Result<T, ToolError> {
+        let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = |cache| Library::open(cache, &self.documents, self.progress.as_deref());
+        let mut answer = match library.take().map_or_else(|| open(self.cache.as_deref()), Ok) {
+            Ok(opened) => question(library.insert(opened)),
+            Err(error) => Err(error),
         };
-        let mut passages = Vec::new();
-        for (path, text) in documents {
-            let (text, form) = match read::plain(path, text) {
-                Ok(plain) => plain,
-                Err(reason) => {
-                    skipped.push(Skipped::new(path, reason));
-                    continue;
-                }
-            };
-            for (position, piece) in passages::split(&text, form).into_iter().enumerate() {
-                let (headings, text) = (piece.trail, piece.text);
-                passages.push(Passage { path: path.clone(), headings, position, text, score: 0.0 });
-            }
+        if let (Err(error), Some(file)) = (&answer, self.cache.as_deref())
+            && is_damage(error)
+        {
+            // The connection is closed before the file is emptied.
+            *library = None;
+            answer = Index::clear(file).and_then(|()| question(library.insert(open(Some(file))?)));
         }
-        let entries = passages.iter().map(|passage| {
-            let heading = format!("{}\n{}", passage.path, passage.headings.join("\n"));
-            Entry { heading, body: &passage.text }
-        });
-        let index = PassageIndex::of(entries).map_err(|error| unsearchable(&error))?;
-        Ok(Library { passages, index, skipped })
+        answer.map_err(|error| ToolError::new("index", format!("the documents cannot be searched: {error}")))
     }
 }
 
-fn unsearchable(error: &tantivy::TantivyError) -> ToolError {
-    ToolError::new("index", format!("the documents cannot be searched: {error}"))
+/// A number with commas between groups of three digits: `14,646`.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
+    groups.iter().map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
 }
 
-/// One result as it is written, its fields in this order.
+/// One record of the tool's answer, its fields in this order.
 #[derive(Serialize)]
-struct Written {
-    source: String,
-    text: String,
+#[serde(untagged)]
+enum Record {
+    Passage { source: String, text: String },
+    Note { note: String },
 }
 
 impl Tool for Docs {
@@ -199,26 +229,24 @@ impl Tool for Docs {
     }
 
     /// A JSON array of at most five passages, best first: `[{"source":"guide.md#Refunds","text":"…"}]`.
-    /// Passages that would not fit the call's output are left out whole.
+    /// Passages that would not fit the call's output are left out whole. If a limit keeps documents from
+    /// being searched, the last record is `{"note":"14,646 of 20,000 files not searched: …"}`.
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let found = self.search(call.nonempty_text("words to look for")?, MAX_RESULTS)?;
-        let mut sources: Vec<Source> = found.iter().map(Passage::cited).collect();
-        let mut results: Vec<Written> = found
-            .into_iter()
-            .map(|passage| Written { source: passage.source(), text: passage.text })
-            .collect();
-        let text = call.fit_json(&mut results)?;
-        sources.truncate(results.len());
+        let mut sources: Vec<Source> = found.iter().map(Passage::to_citation).collect();
+        let passages =
+            found.into_iter().map(|passage| Record::Passage { source: passage.source(), text: passage.text });
+        let limits = self.left_out.iter().filter(|skipped| skipped.path.is_empty());
+        let notes = limits.map(|skipped| Record::Note { note: skipped.reason.clone() });
+        let mut records: Vec<Record> = passages.chain(notes).collect();
+        let text = call.fit_json(&mut records)?;
+        sources.truncate(records.len());
         Ok(ToolOutput::from_sources(text, sources))
     }
 }
 
 impl fmt::Debug for Docs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let documents = match &self.documents {
-            Documents::Folder { found, .. } => found.len(),
-            Documents::Named(documents) => documents.len(),
-        };
-        f.debug_struct("Docs").field("documents", &documents).finish_non_exhaustive()
+        f.debug_struct("Docs").field("documents", &self.documents.len()).finish_non_exhaustive()
     }
 }

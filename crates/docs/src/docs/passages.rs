@@ -2,6 +2,8 @@
 //!
 //! A passage never crosses a heading and knows the trail of headings above it.
 
+use crate::index::Entry;
+
 /// Paragraphs are gathered up to this many characters; a longer one is cut.
 const MOST: usize = 900;
 /// A cut falls behind this many characters.
@@ -9,7 +11,7 @@ const LEAST: usize = 600;
 
 /// How headings are marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum Markup {
     /// `# Title`, or a line of `=` or `-` below it. Plain text is read so, too.
     Markdown,
     /// `= Title`.
@@ -18,17 +20,10 @@ pub(super) enum Form {
     Restructured,
 }
 
-/// A piece of a document.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub trail: Vec<String>,
-    pub text: String,
-}
-
 /// Cuts a document into passages.
-pub(super) fn split(text: &str, form: Form) -> Vec<Piece> {
+pub(super) fn split(text: &str, markup: Markup) -> Vec<Entry> {
     let mut splitter =
-        Splitter { form, trail: Vec::new(), pieces: Vec::new(), gathered: String::new(), bare: None };
+        Splitter { markup, trail: Vec::new(), pieces: Vec::new(), gathered: String::new(), bare: None };
     let lines: Vec<&str> = text.lines().collect();
     let mut paragraph: Vec<&str> = Vec::new();
     let mut fence: Option<&str> = None;
@@ -44,16 +39,16 @@ pub(super) fn split(text: &str, form: Form) -> Vec<Piece> {
             }
             continue;
         }
-        if let Some(mark) = fence_mark(line, form) {
+        if let Some(mark) = fence_mark(line, markup) {
             fence = Some(mark);
             paragraph.push(line);
         } else if line.trim().is_empty() {
             splitter.paragraph(&mut paragraph);
-        } else if let Some((level, title)) = marked_heading(line, form) {
+        } else if let Some((level, title)) = marked_heading(line, markup) {
             splitter.paragraph(&mut paragraph);
             splitter.heading(level, title);
         } else if let Some(level) =
-            lines.get(at).filter(|_| paragraph.is_empty()).and_then(|next| underline(next, form))
+            lines.get(at).filter(|_| paragraph.is_empty()).and_then(|next| underline(next, markup))
         {
             at += 1;
             splitter.heading(level, line.trim());
@@ -72,20 +67,20 @@ fn front_matter(lines: &[&str]) -> usize {
     lines.iter().skip(1).position(|line| line.trim_end() == mark).map_or(0, |end| end + 2)
 }
 
-fn fence_mark(line: &str, form: Form) -> Option<&'static str> {
+fn fence_mark(line: &str, markup: Markup) -> Option<&'static str> {
     let line = line.trim_start();
-    match form {
-        Form::Markdown => ["```", "~~~"].into_iter().find(|mark| line.starts_with(mark)),
-        Form::AsciiDoc => (line.trim_end() == "----").then_some("----"),
-        Form::Restructured => None,
+    match markup {
+        Markup::Markdown => ["```", "~~~"].into_iter().find(|mark| line.starts_with(mark)),
+        Markup::AsciiDoc => (line.trim_end() == "----").then_some("----"),
+        Markup::Restructured => None,
     }
 }
 
-fn marked_heading(line: &str, form: Form) -> Option<(usize, &str)> {
-    let mark = match form {
-        Form::Markdown => '#',
-        Form::AsciiDoc => '=',
-        Form::Restructured => return None,
+fn marked_heading(line: &str, markup: Markup) -> Option<(usize, &str)> {
+    let mark = match markup {
+        Markup::Markdown => '#',
+        Markup::AsciiDoc => '=',
+        Markup::Restructured => return None,
     };
     let title = line.trim_start_matches(mark);
     let level = line.len() - title.len();
@@ -95,21 +90,21 @@ fn marked_heading(line: &str, form: Form) -> Option<(usize, &str)> {
 }
 
 /// The level of the heading above this line, where the line is an underline.
-fn underline(line: &str, form: Form) -> Option<usize> {
+fn underline(line: &str, markup: Markup) -> Option<usize> {
     let line = line.trim_end();
     let first = line.chars().next()?;
-    let marks = match form {
-        Form::Markdown => "=-",
-        Form::Restructured => "=-~^\"'",
-        Form::AsciiDoc => return None,
+    let marks = match markup {
+        Markup::Markdown => "=-",
+        Markup::Restructured => "=-~^\"'",
+        Markup::AsciiDoc => return None,
     };
     (line.len() >= 3 && line.chars().all(|c| c == first)).then(|| marks.find(first).map(|level| level + 1))?
 }
 
 struct Splitter {
-    form: Form,
+    markup: Markup,
     trail: Vec<(usize, String)>,
-    pieces: Vec<Piece>,
+    pieces: Vec<Entry>,
     gathered: String,
     /// A heading under which nothing has been found yet.
     bare: Option<usize>,
@@ -139,7 +134,7 @@ impl Splitter {
     fn paragraph(&mut self, lines: &mut Vec<&str>) {
         let joined = std::mem::take(lines).join("\n");
         let mut rest = joined.trim_matches('\n').trim_end();
-        if rest.is_empty() || self.form == Form::Markdown && rest.chars().all(is_rule) {
+        if rest.is_empty() || self.markup == Markup::Markdown && rest.chars().all(is_rule) {
             return;
         }
         self.bare = None;
@@ -162,8 +157,8 @@ impl Splitter {
     fn flush(&mut self) {
         let text = std::mem::take(&mut self.gathered);
         if !text.trim().is_empty() {
-            let trail = self.trail.iter().map(|(_, title)| title.clone()).collect();
-            self.pieces.push(Piece { trail, text });
+            let headings = self.trail.iter().map(|(_, title)| title.clone()).collect();
+            self.pieces.push(Entry { headings, text });
         }
     }
 }
@@ -192,9 +187,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, form: Form, expected: &[(&str, &str)]) {
+    fn check(text: &str, markup: Markup, expected: &[(&str, &str)]) {
         let found: Vec<(String, String)> =
-            split(text, form).into_iter().map(|piece| (piece.trail.join(" > "), piece.text)).collect();
+            split(text, markup).into_iter().map(|piece| (piece.headings.join(" > "), piece.text)).collect();
         let expected: Vec<(String, String)> =
             expected.iter().map(|(trail, text)| ((*trail).to_owned(), (*text).to_owned())).collect();
         assert_eq!(found, expected);
@@ -204,30 +199,30 @@ mod tests {
     fn passages_know_the_headings_above_them() {
         check(
             "top\n\n# A\none\n\ntwo\n## B ##\nthree\n# C\nfour",
-            Form::Markdown,
+            Markup::Markdown,
             &[("", "top"), ("A", "one\n\ntwo"), ("A > B", "three"), ("C", "four")],
         );
-        check("Title\n=====\nx\n\nPart\n----\ny", Form::Markdown, &[("Title", "x"), ("Title > Part", "y")]);
-        check("= Title\nx\n== Part\ny", Form::AsciiDoc, &[("Title", "x"), ("Title > Part", "y")]);
-        check("Title\n=====\n\nPart\n~~~~\ny", Form::Restructured, &[("Title > Part", "y")]);
+        check("Title\n=====\nx\n\nPart\n----\ny", Markup::Markdown, &[("Title", "x"), ("Title > Part", "y")]);
+        check("= Title\nx\n== Part\ny", Markup::AsciiDoc, &[("Title", "x"), ("Title > Part", "y")]);
+        check("Title\n=====\n\nPart\n~~~~\ny", Markup::Restructured, &[("Title > Part", "y")]);
     }
 
     #[test]
     fn code_and_front_matter_hold_no_headings() {
-        check("```sh\n# not a heading\n```\n", Form::Markdown, &[("", "```sh\n# not a heading\n```")]);
-        check("---\ntitle: x\n---\n# A\ny", Form::Markdown, &[("", "---\ntitle: x\n---"), ("A", "y")]);
+        check("```sh\n# not a heading\n```\n", Markup::Markdown, &[("", "```sh\n# not a heading\n```")]);
+        check("---\ntitle: x\n---\n# A\ny", Markup::Markdown, &[("", "---\ntitle: x\n---"), ("A", "y")]);
     }
 
     #[test]
     fn a_heading_alone_is_its_own_passage() {
-        check("# A\n## B\n", Form::Markdown, &[("A > B", "B")]);
-        check("# A\n# B\nx", Form::Markdown, &[("A", "A"), ("B", "x")]);
+        check("# A\n## B\n", Markup::Markdown, &[("A > B", "B")]);
+        check("# A\n# B\nx", Markup::Markdown, &[("A", "A"), ("B", "x")]);
     }
 
     #[test]
     fn long_paragraphs_are_cut_behind_sentences() {
         let text = "상태 기계는 순수하다. ".repeat(200);
-        let pieces = split(&text, Form::Markdown);
+        let pieces = split(&text, Markup::Markdown);
         assert!(pieces.len() > 2);
         for piece in &pieces {
             assert!(piece.text.chars().count() <= MOST);
@@ -235,6 +230,6 @@ mod tests {
         }
         let whole: String = pieces.iter().map(|piece| piece.text.as_str()).collect::<Vec<_>>().join(" ");
         assert_eq!(whole, text.trim_end());
-        assert_eq!(split(&"x".repeat(2000), Form::Markdown).len(), 3);
+        assert_eq!(split(&"x".repeat(2000), Markup::Markdown).len(), 3);
     }
 }

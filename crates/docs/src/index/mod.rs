@@ -1,88 +1,236 @@
-//! The index of words: which passages hold which terms, in memory. What a passage is, its tool says:
-//! a piece of a document, an article of a contract.
+//! The index: documents, their passages and the terms in them, in one SQLite database (FTS5) in memory
+//! or in a file. What a passage is, its tool says: a piece of a document, an article of a contract.
 //!
-//! One segment, built on one thread in the order of the passages: the same passages give the same
-//! scores on every machine, and equal scores fall back to that order.
+//! SQLite splits the indexed text at blanks alone; the terms come from `terms`. Equal scores are ordered
+//! by document and position, so the same documents give the same ranking however they came in.
 
 mod terms;
 
-use tantivy::collector::TopDocs;
-use tantivy::directory::RamDirectory;
-use tantivy::query::{BooleanQuery, BoostQuery, Occur, Query, TermQuery};
-use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
-use tantivy::{Index, IndexReader, ReloadPolicy, TantivyDocument, TantivyError, Term};
+use std::path::Path;
+use std::time::Duration;
 
-use terms::{Terms, query_terms};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Result, TransactionBehavior, params};
 
-/// A word in a heading counts this many times one in the text.
-const HEADING_BOOST: f32 = 2.0;
+use terms::{query_terms, spaced_terms};
+
 /// Most terms of one query.
 const MAX_QUERY_TERMS: usize = 64;
-/// Where the index starts to grow from, in bytes.
-const MEMORY: usize = 16 << 20;
-const TERMS: &str = "terms";
+/// A passage's id holds its document and, in this many bits, its position.
+const POSITION_BITS: u32 = 24;
+/// How long one process waits for another that writes.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Counts the formats of the database, the rules for terms and passages included.
+const FORMAT: i64 = 1;
 
-/// One passage as it is indexed.
-pub(super) struct Entry<'a> {
-    /// What stands above it: headings, a file's name.
-    pub heading: String,
-    pub body: &'a str,
+const SCHEMA: &str = "
+    CREATE TABLE documents (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, bytes INTEGER NOT NULL, modified INTEGER NOT NULL,
+        unreadable TEXT
+    );
+    CREATE TABLE passages (id INTEGER PRIMARY KEY, headings TEXT NOT NULL, text TEXT NOT NULL);
+    CREATE VIRTUAL TABLE terms USING fts5(
+        heading, body, content = '', contentless_delete = 1, tokenize = 'ascii'
+    );
+    INSERT INTO terms (terms, rank) VALUES ('hashsize', 16777216);";
+
+/// A word in a heading counts twice.
+const SEARCH: &str = "
+    SELECT found.name, passages.id, passages.headings, passages.text, found.score
+    FROM (
+        SELECT terms.rowid AS id, documents.name AS name, bm25(terms, 2.0, 1.0) AS score
+        FROM terms CROSS JOIN documents ON documents.id = terms.rowid >> ?3
+        WHERE terms MATCH ?1 ORDER BY score, name, terms.rowid LIMIT ?2
+    ) AS found JOIN passages ON passages.id = found.id
+    ORDER BY found.score, found.name, found.id";
+
+/// A passage as it is indexed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The headings above it, outermost first; none holds a line break.
+    pub headings: Vec<String>,
+    pub text: String,
 }
 
-/// An index over passages; it knows them by their place in the list.
-pub(super) struct PassageIndex {
-    reader: IndexReader,
-    body: Field,
-    heading: Field,
-    len: usize,
+/// A passage that a search found.
+#[derive(Debug)]
+pub(crate) struct Hit {
+    pub document: String,
+    pub position: usize,
+    pub headings: Vec<String>,
+    pub text: String,
+    pub score: f64,
 }
 
-impl PassageIndex {
-    /// Indexes the passages.
-    pub(super) fn of<'a>(passages: impl IntoIterator<Item = Entry<'a>>) -> Result<Self, TantivyError> {
-        let mut schema = Schema::builder();
-        let indexing =
-            TextFieldIndexing::default().set_tokenizer(TERMS).set_index_option(IndexRecordOption::WithFreqs);
-        let options = TextOptions::default().set_indexing_options(indexing);
-        let body = schema.add_text_field("body", options.clone());
-        let heading = schema.add_text_field("heading", options);
-        let tokenizers = tantivy::tokenizer::TokenizerManager::new();
-        tokenizers.register(TERMS, Terms);
-        let mut writer = Index::builder()
-            .schema(schema.build())
-            .tokenizers(tokenizers)
-            .single_segment_index_writer(RamDirectory::create(), MEMORY)?;
-        let mut len = 0;
-        for passage in passages {
-            let mut document = TantivyDocument::default();
-            document.add_text(body, passage.body);
-            document.add_text(heading, passage.heading);
-            writer.add_document(document)?;
-            len += 1;
-        }
-        let reader = writer.finalize()?.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(PassageIndex { reader, body, heading, len })
+/// The size of a file and when it was changed, in nanoseconds since 1970. A file whose stamp is the same
+/// is not read again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub bytes: u64,
+    pub modified: i64,
+}
+
+/// A document that the index knows.
+pub(crate) struct Indexed {
+    pub name: String,
+    pub stamp: Stamp,
+    /// Why it has no passages, if it could not be read as what it is.
+    pub unreadable: Option<String>,
+}
+
+/// Documents, their passages and the terms in them.
+pub(crate) struct Index {
+    connection: Connection,
+}
+
+impl Index {
+    /// An empty index in memory.
+    pub fn in_memory() -> Result<Self> {
+        Index::over(Connection::open_in_memory()?)
     }
 
-    /// The places of the passages that hold a term of the query, best first, with their scores.
-    pub(super) fn search(&self, query: &str, limit: usize) -> Result<Vec<(usize, f32)>, TantivyError> {
-        let terms = query_terms(query, MAX_QUERY_TERMS);
-        let limit = limit.min(self.len);
-        if terms.is_empty() || limit == 0 {
+    /// The index in a file that exists; an empty file becomes an empty index.
+    pub fn open(path: &Path) -> Result<Self> {
+        Index::over(Connection::open(path)?)
+    }
+
+    fn over(mut connection: Connection) -> Result<Self> {
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        let format = |connection: &Connection| -> Result<i64> {
+            connection.pragma_query_value(None, "user_version", |row| row.get(0))
+        };
+        if format(&connection)? != FORMAT {
+            // Another process may do the same: the second finds the format in place.
+            if format(&connection)? != 0 {
+                reset(&connection)?;
+            }
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            if format(&transaction)? != FORMAT {
+                transaction.execute_batch(SCHEMA)?;
+                transaction.pragma_update(None, "user_version", FORMAT)?;
+            }
+            transaction.commit()?;
+        }
+        Ok(Index { connection })
+    }
+
+    /// Empties the database in a file, damaged or not, in step with other processes that have it open.
+    pub fn clear(path: &Path) -> Result<()> {
+        let connection = Connection::open(path)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        reset(&connection)
+    }
+
+    /// All documents.
+    pub fn documents(&self) -> Result<Vec<Indexed>> {
+        let mut query = self.connection.prepare("SELECT name, bytes, modified, unreadable FROM documents")?;
+        let documents = query.query_map([], |row| {
+            let stamp = Stamp { bytes: row.get(1)?, modified: row.get(2)? };
+            Ok(Indexed { name: row.get(0)?, stamp, unreadable: row.get(3)? })
+        })?;
+        documents.collect()
+    }
+
+    /// Begins to change documents. Other processes wait until the changes are committed.
+    pub fn change(&mut self) -> Result<Changes<'_>> {
+        Ok(Changes(self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?))
+    }
+
+    /// The passages that hold a term of the query, best first.
+    pub fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>> {
+        let terms: Vec<String> =
+            query_terms(query, MAX_QUERY_TERMS).iter().map(|term| format!("\"{term}\"")).collect();
+        if terms.is_empty() {
             return Ok(Vec::new());
         }
-        let in_field = |field, term: &str| -> Box<dyn Query> {
-            Box::new(TermQuery::new(Term::from_field_text(field, term), IndexRecordOption::WithFreqs))
-        };
-        let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::with_capacity(2 * terms.len());
-        for term in &terms {
-            clauses.push((Occur::Should, in_field(self.body, term)));
-            let heading = BoostQuery::new(in_field(self.heading, term), HEADING_BOOST);
-            clauses.push((Occur::Should, Box::new(heading)));
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut search = self.connection.prepare_cached(SEARCH)?;
+        let hits = search.query_map(params![terms.join(" OR "), limit, POSITION_BITS], |row| {
+            let headings: String = row.get(2)?;
+            Ok(Hit {
+                document: row.get(0)?,
+                position: (row.get::<_, i64>(1)? & ((1 << POSITION_BITS) - 1)) as usize,
+                headings: headings.lines().map(str::to_owned).collect(),
+                text: row.get(3)?,
+                score: -row.get::<_, f64>(4)?,
+            })
+        })?;
+        hits.collect()
+    }
+}
+
+/// Whether an error says that the file is damaged or no database.
+pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
+    // Without a code: a value of another type. Unknown: a table that is missing.
+    use ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
+    matches!(error.sqlite_error_code(), None | Some(DatabaseCorrupt | NotADatabase | Unknown))
+}
+
+fn reset(connection: &Connection) -> Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
+    connection.execute_batch("VACUUM")?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, false)?;
+    Ok(())
+}
+
+/// Changes of documents that become visible together.
+pub(crate) struct Changes<'a>(rusqlite::Transaction<'a>);
+
+impl Changes<'_> {
+    /// Whether the document is there with this stamp.
+    pub fn holds(&self, name: &str, stamp: Stamp) -> Result<bool> {
+        let mut query = self.0.prepare_cached("SELECT bytes, modified FROM documents WHERE name = ?1")?;
+        let found = query.query_row([name], |row| Ok(Stamp { bytes: row.get(0)?, modified: row.get(1)? }));
+        Ok(found.optional()? == Some(stamp))
+    }
+
+    /// Adds a document that is not there, with its passages or the reason why it has none.
+    pub fn add(
+        &self,
+        name: &str,
+        stamp: Stamp,
+        passages: &std::result::Result<Vec<Entry>, String>,
+    ) -> Result<()> {
+        let unreadable = passages.as_ref().err();
+        self.0
+            .prepare_cached(
+                "INSERT INTO documents (name, bytes, modified, unreadable) VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![name, stamp.bytes, stamp.modified, unreadable])?;
+        let first = self.0.last_insert_rowid() << POSITION_BITS;
+        let mut passage =
+            self.0.prepare_cached("INSERT INTO passages (id, headings, text) VALUES (?1, ?2, ?3)")?;
+        let mut terms =
+            self.0.prepare_cached("INSERT INTO terms (rowid, heading, body) VALUES (?1, ?2, ?3)")?;
+        for (id, entry) in (first..).zip(passages.iter().flatten()) {
+            let headings = entry.headings.join("\n");
+            terms.execute(params![
+                id,
+                spaced_terms(&format!("{name}\n{headings}")),
+                spaced_terms(&entry.text)
+            ])?;
+            passage.execute(params![id, headings, entry.text])?;
         }
-        let best = TopDocs::with_limit(limit).order_by_score();
-        let found = self.reader.searcher().search(&BooleanQuery::new(clauses), &best)?;
-        // One segment: a document's number is the passage's place.
-        Ok(found.into_iter().map(|(score, address)| (address.doc_id as usize, score)).collect())
+        Ok(())
+    }
+
+    /// Removes a document, if it is there.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        let mut remove = self.0.prepare_cached("DELETE FROM documents WHERE name = ?1 RETURNING id")?;
+        let Some(id) = remove.query_row([name], |row| row.get::<_, i64>(0)).optional()? else {
+            return Ok(());
+        };
+        for table in [
+            "DELETE FROM terms WHERE rowid >= ?1 AND rowid < ?2",
+            "DELETE FROM passages WHERE id >= ?1 AND id < ?2",
+        ] {
+            self.0.prepare_cached(table)?.execute(params![id << POSITION_BITS, (id + 1) << POSITION_BITS])?;
+        }
+        Ok(())
+    }
+
+    /// Makes the changes visible.
+    pub fn commit(self) -> Result<()> {
+        self.0.commit()
     }
 }

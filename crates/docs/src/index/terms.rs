@@ -4,7 +4,6 @@
 //! script whose words are not told apart by spaces alone gives every pair of neighbouring characters
 //! and the whole run, so `상태기계`, `상태 기계는` and `기계를` share terms without a dictionary.
 
-use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use unicode_normalization::UnicodeNormalization;
 
 /// Longer words are cut, so that no text makes a term of any size.
@@ -12,8 +11,13 @@ const MAX_WORD_CHARS: usize = 64;
 /// Longer runs give their pairs alone.
 const MAX_RUN_CHARS: usize = 16;
 
+/// The terms of a text with blanks between them, as SQLite indexes them.
+pub(super) fn spaced_terms(text: &str) -> String {
+    terms(text).join(" ")
+}
+
 /// The terms of a text, in order.
-pub(super) fn terms(text: &str) -> Vec<String> {
+fn terms(text: &str) -> Vec<String> {
     // Compatibility composition: decomposed Hangul and full-width letters become what people type.
     let mut terms = Vec::new();
     let mut word = String::new();
@@ -132,41 +136,6 @@ pub(super) fn query_terms(query: &str, most: usize) -> Vec<String> {
         }
     }
     different
-}
-
-/// [`terms`] as the index asks for them.
-#[derive(Clone)]
-pub(super) struct Terms;
-
-/// The terms of one text, one after the other.
-pub(super) struct Stream {
-    left: std::vec::IntoIter<String>,
-    token: Token,
-}
-
-impl Tokenizer for Terms {
-    type TokenStream<'a> = Stream;
-
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> Stream {
-        Stream { left: terms(text).into_iter(), token: Token::default() }
-    }
-}
-
-impl TokenStream for Stream {
-    fn advance(&mut self) -> bool {
-        let Some(text) = self.left.next() else { return false };
-        self.token.text = text;
-        self.token.position = self.token.position.wrapping_add(1);
-        true
-    }
-
-    fn token(&self) -> &Token {
-        &self.token
-    }
-
-    fn token_mut(&mut self) -> &mut Token {
-        &mut self.token
-    }
 }
 
 #[cfg(test)]
