@@ -3,8 +3,8 @@
 //!
 //! - [`Record`]: what a journal holds; [`fold`]: what it means.
 //! - [`Journal`]: where records go; [`MemoryJournal`] and [`FileJournal`] keep them.
-//! - [`Store`]: where threads are kept, each a sequence of journals; [`MemoryStore`], [`LinesStore`]
-//!   and `SqliteStore` keep them.
+//! - [`Store`]: where threads are kept, each a sequence of journals; [`MemoryStore`] and
+//!   `SqliteStore` (in `planwright-sqlite`) keep them.
 //! - [`Fixture`]: a journal made readable, with each request as it was rendered.
 //! - [`Drift`]: how a replay differs from its recording; [`diverges`]: where a stored run would now take
 //!   another path.
@@ -33,11 +33,10 @@ pub use file::{FileIo, FileJournal};
 pub use fixture::{Fixture, FixtureError, Frame, Outcome};
 pub use port::{Journal, JournalError, JournalErrorKind, MemoryJournal};
 pub use record::{
-    Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, Resolution, Unknown, fold, fold_under,
+    Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, Resolution, Unknown, check_format, fold,
+    fold_under,
 };
 pub use run_status::{RunStatus, altered, asks, doubts, in_doubt, is_once};
 
-pub use store::{
-    Claim, Cursor, Lease, LinesStore, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId,
-};
+pub use store::{Claim, Cursor, Lease, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId};
 pub use verify::{Divergence, diverges};

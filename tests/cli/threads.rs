@@ -8,9 +8,9 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
-use cli_support::store::{keep_in, token, waits};
+use cli_support::store::{keep, store, token, waits};
 use cli_support::{ASKED, Home, check, waiting_journal};
-use planwright::journal::{Claim, Durability, FileJournal, LinesStore, Store};
+use planwright::journal::{Claim, Durability, FileJournal, Store};
 use serde_json::Value;
 use support::{Answer, Server};
 use unicode_width::UnicodeWidthStr;
@@ -150,11 +150,11 @@ fn store_is_chosen_by_flag_environment_and_configuration() {
             );
         }
     }
-    let lines = ["--store", "lines/"];
-    check(home.program().args(args).args(lines), "", 0);
-    assert!(home.path("lines").is_dir());
-    let said = check(home.program().args(["threads", "list"]).args(lines), "", 0);
-    assert!(said.stdout.contains("named") && said.stdout.lines().count() == 2, "{}", said.stdout);
+    refused(
+        &home,
+        &["threads", "list", "--store", "lines/"],
+        &["lines/: expected an SQLite file", "threads export"],
+    );
     refused(&home, &["threads", "list", "--durability", "some"], &["full, normal"]);
     let mut program = home.program();
     let said = check(program.env("PLANWRIGHT_DURABILITY", "some").args(["threads", "list"]), "", 2);
@@ -167,8 +167,7 @@ fn store_is_chosen_by_flag_environment_and_configuration() {
 fn every_run_is_kept_where_the_configuration_says_so() {
     let home = Home::new();
     home.write("config/planwright/config.toml", "[persistence]\nmode = 'lines'\n");
-    home.check(&["run", "--offline", "--quiet", "--tools", "calc", "12/4+9?"], 0);
-    assert!(home.path("data/planwright/threads").is_dir());
+    refused(&home, &["threads", "list"], &["mode = \"lines\": expected memory or sqlite", "threads export"]);
     home.write("config/planwright/config.toml", "[persistence]\nmode = 'sqlite'\n");
     let said = home.check(&["run", "--offline", "--tools", "calc", "12/4+9?"], 0);
     let (_, name) = said.stderr.split_once("kept as the thread ").expect("the name is said");
@@ -251,15 +250,12 @@ fn process_whose_thread_was_taken_over_writes_nothing_more() {
 fn what_another_process_has_says_what_helps() {
     let home = Home::new();
     waiting_journal(&home.path("run.jsonl"));
-    let store = LinesStore::open(home.path("lines"), Durability::Normal).unwrap();
-    keep_in(&store, THREAD, &home.path("run.jsonl"), |_| {});
+    keep(&home, THREAD, &home.path("run.jsonl"));
+    let store = store(&home);
     let _lease = store.claim(&THREAD.parse().unwrap(), Claim::Known).unwrap();
-    let resume = ["threads", "resume", "--offline", "--store", "lines", THREAD];
-    for args in [resume.to_vec(), [&resume[..], &["--take-over"]].concat()] {
-        let said = home.check(&args, 6).stderr;
-        assert!(said.contains("end that process") && !said.contains("--take-over"), "{said}");
-    }
-    let said = home.check(&["threads", "show", "--store", "lines", THREAD], 0).stdout;
+    let said = home.check(&["threads", "resume", "--offline", THREAD], 6).stderr;
+    assert!(said.contains("--take-over"), "{said}");
+    let said = home.check(&["threads", "show", THREAD], 0).stdout;
     assert!(said.contains("turn 1  running") && !said.contains("--token"), "{said}");
     let _journal = FileJournal::open(home.path("run.jsonl")).unwrap();
     let said = home.check(&["resume", "--offline", "run.jsonl"], 6).stderr;
@@ -428,41 +424,27 @@ fn what_is_no_store_is_refused_and_left_as_it_was() {
 
 #[test]
 fn damage_is_found_and_hides_nothing_else() {
-    /// The first turn of every thread.
-    fn journals(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
-        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            if entry.is_dir() {
-                journals(&entry, found);
-            } else if entry.ends_with("000000.jsonl") {
-                found.push(entry);
-            }
-        }
-    }
     let home = Home::new();
     let asked = |question: &str| {
-        let args =
-            ["run", "--offline", "--quiet", "--tools", "calc", "--store", "lines/", "--thread", THREAD];
+        let args = ["run", "--offline", "--quiet", "--tools", "calc", "--thread", THREAD];
         check(home.program().args(args).arg(question), "", 0);
     };
     asked("12/4+9?");
     asked("7*6?");
-    assert_eq!(home.check(&["threads", "check", "--store", "lines"], 0).stdout, "all is as it was written\n");
-    let mut found = Vec::new();
-    journals(&home.path("lines"), &mut found);
-    assert_eq!(found.len(), 1);
-    for path in found {
-        let text = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(&path, text.replace("12/4+9", "12/4+8")).unwrap();
-    }
-    let said = home.check(&["threads", "check", "--store", "lines"], 1);
-    assert!(said.stdout.contains("line 1: the seal does not fit"), "{}", said.stdout);
-    let said = home.check(&["threads", "show", "--store", "lines", THREAD], 1);
+    assert_eq!(home.check(&["threads", "check"], 0).stdout, "all is as it was written\n");
+    crate::damage::bend(
+        &home,
+        "UPDATE record SET body = replace(body, '12/4+9', '12/4+8') WHERE at = 1 << 36",
+    );
+    let said = home.check(&["threads", "check"], 1);
+    assert!(said.stdout.contains("journal record 0: "), "{}", said.stdout);
+    let said = home.check(&["threads", "show", THREAD], 1);
     assert!(
         said.stdout.contains("turn 1  unreadable") && said.stdout.contains("turn 2  done"),
         "{}",
         said.stdout
     );
-    let said = home.check(&["replay", "--all-stored", "--store", "lines"], 2);
+    let said = home.check(&["replay", "--all-stored"], 2);
     assert!(
         said.stdout.contains("2 stored turns: 1 the same, 0 on another path, 1 unreadable"),
         "{}",

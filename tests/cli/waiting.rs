@@ -7,9 +7,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::sync::Arc;
 
-use cli_support::store::{is_in_doubt, keep, keep_in, keep_with, open, token, waits, wants_approval};
+use cli_support::store::{is_in_doubt, keep, keep_with, open, token, waits, wants_approval};
 use cli_support::{ASKED, Home, Said, approving_journal, check, waiting_journal};
-use planwright::journal::{Durability, LinesStore, Record};
+use planwright::journal::Record;
 use planwright::spec::Approval;
 use serde_json::{Value, json};
 
@@ -214,18 +214,12 @@ fn one_that_does_not_read_hides_no_other_that_waits() {
     let home = Home::new();
     let path = home.path("waits.jsonl");
     waiting_journal(&path);
-    let store = LinesStore::open(home.path("lines"), Durability::Normal).unwrap();
-    keep_in(&store, "상한 보고서", &path, |_| {});
-    let folder = std::fs::read_dir(home.path("lines")).unwrap().map(|entry| entry.unwrap().path());
-    let journals: Vec<_> =
-        folder.map(|folder| folder.join("000000.jsonl")).filter(|path| path.exists()).collect();
-    let [journal] = journals.as_slice() else { panic!("expected one journal, found {journals:?}") };
-    // The note on it still fits.
-    let text = std::fs::read_to_string(journal).unwrap();
-    let at = text.rfind("12/4+9").unwrap();
-    std::fs::write(journal, format!("{}13/4+9{}", &text[..at], &text[at + 6..])).unwrap();
-    keep_in(&store, THREAD, &path, |_| {});
-    let said = home.check(&["waiting", "--store", "lines/"], 0);
+    keep(&home, "상한 보고서", &path);
+    // What is noted of it still fits.
+    let conn = rusqlite::Connection::open(home.path("data/planwright/threads.db")).unwrap();
+    conn.execute_batch("UPDATE record SET body = replace(body, 'e', 'f') WHERE at = (1 << 36) + 2").unwrap();
+    keep(&home, THREAD, &path);
+    let said = home.check(&["waiting"], 0);
     assert!(said.stdout.starts_with(THREAD), "{}", said.stdout);
     assert!(said.stderr.contains("상한 보고서 does not read: "), "{}", said.stderr);
 }

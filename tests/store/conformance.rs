@@ -4,20 +4,13 @@ use crate::store_conformance;
 
 use std::sync::Arc;
 
-use planwright::journal::{Durability, LinesStore, MemoryStore, Store};
+use planwright::journal::{Durability, MemoryStore, Store};
 use store_conformance::{self as conformance, Place};
 
 fn memory() -> Place {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let open = Box::new(move || Arc::clone(&store));
     Place { folder: tempfile::tempdir().unwrap(), open, takes_over: true }
-}
-
-fn lines() -> Place {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("실");
-    let open = move || -> Arc<dyn Store> { Arc::new(LinesStore::open(&path, Durability::Normal).unwrap()) };
-    Place { folder, open: Box::new(open), takes_over: false }
 }
 
 fn sqlite() -> Place {
@@ -43,7 +36,7 @@ macro_rules! all_conform {
     };
 }
 
-all_conform!(memory, lines, sqlite; {
+all_conform!(memory, sqlite; {
     records_are_read_back_by_turn_in_order_and_after_reopening,
     records_appended_one_by_one_or_together_are_the_same,
     append_that_is_not_at_the_end_is_refused_and_changes_nothing,

@@ -74,16 +74,6 @@ fn every_call_of_a_run(kind: Kind, goes_on: GoesOn, test: &str) {
 }
 
 #[test]
-fn folder_goes_on_after_the_failure_of_any_call() {
-    every_call_of_a_run(Kind::Lines, GoesOn::Same, "folder_goes_on_after_the_failure_of_any_call");
-}
-
-#[test]
-fn folder_is_gone_on_with_after_the_failure_of_any_call() {
-    every_call_of_a_run(Kind::Lines, GoesOn::Next, "folder_is_gone_on_with_after_the_failure_of_any_call");
-}
-
-#[test]
 fn database_goes_on_after_the_failure_of_any_call() {
     every_call_of_a_run(Kind::Sqlite, GoesOn::Same, "database_goes_on_after_the_failure_of_any_call");
 }

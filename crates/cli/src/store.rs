@@ -13,7 +13,7 @@ use super::screen::Screen;
 use super::text::quoted;
 use planwright::driver::Threads;
 use planwright::journal::store::random_id;
-use planwright::journal::{Durability, LinesStore, MemoryStore, Store, ThreadId, disk};
+use planwright::journal::{Durability, MemoryStore, ThreadId, disk};
 use planwright_sqlite::SqliteStore;
 
 /// Which runs are kept, and as what: `mode` of `[persistence]`.
@@ -25,14 +25,7 @@ pub enum Mode {
     Memory,
     /// Every run, in an SQLite file.
     Sqlite,
-    /// Every run, in a folder of JSON lines.
-    Lines,
-}
-
-/// What a path holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Sqlite,
+    /// What earlier versions kept in a folder of JSON lines.
     Lines,
 }
 
@@ -40,7 +33,6 @@ enum Kind {
 #[derive(Debug)]
 pub struct Place {
     path: PathBuf,
-    kind: Kind,
     durability: Durability,
     /// Whether somebody named it.
     named: bool,
@@ -65,28 +57,27 @@ impl Place {
         let flag = args.store.clone();
         let given = flag.clone().or(variable("PLANWRIGHT_STORE")?.map(PathBuf::from));
         let named = given.is_some() || file.path.is_some();
-        let (path, kind) = match (given, file.path, mode) {
-            (Some(path), ..) | (None, Some(path), Mode::Memory) => (path.clone(), kind(&path)?),
-            (None, path, mode) => {
-                let kind = if mode == Mode::Lines { Kind::Lines } else { Kind::Sqlite };
-                let usual = || usual_data().map(|folder| folder.join(usual_name(kind)));
-                let missing = || {
-                    Failure::unusable("there is no home folder to keep threads in").hint("name --store PATH")
-                };
-                (path.or_else(usual).ok_or_else(missing)?, kind)
-            }
-        };
-        if kind == Kind::Sqlite && path.is_dir() {
-            let problem = format!("{}: expected an SQLite file, found a folder", path.display());
-            return Err(Failure::unusable(problem).hint("a folder is a store under mode = \"lines\""));
+        if mode == Mode::Lines {
+            let problem = "mode = \"lines\": expected memory or sqlite, threads are kept in an SQLite file";
+            return Err(Failure::unusable(problem).hint(EXPORTS));
         }
-        Ok(Place { path, kind, durability, named, keeps_all: mode != Mode::Memory, flag })
+        let usual = || usual_data().map(|folder| folder.join("threads.db"));
+        let missing =
+            || Failure::unusable("there is no home folder to keep threads in").hint("name --store PATH");
+        let path = match (given, file.path, mode) {
+            (Some(path), ..) | (None, Some(path), Mode::Memory) => checked(path)?,
+            (None, path, _) => path.or_else(usual).ok_or_else(missing)?,
+        };
+        if path.is_dir() {
+            return Err(folder(&path));
+        }
+        Ok(Place { path, durability, named, keeps_all: mode != Mode::Memory, flag })
     }
 
     /// The threads there, to be read and gone on with. Where there is no store, and nobody named one,
     /// there are none.
     pub fn threads(&self) -> Outcome<Threads> {
-        if self.exists() {
+        if self.path.exists() {
             return self.open();
         }
         if self.named {
@@ -95,17 +86,6 @@ impl Place {
             return Err(Failure::unusable(problem).hint(hint));
         }
         Ok(Threads::new(Arc::new(MemoryStore::new())))
-    }
-
-    /// Whether there is something: an empty folder is nothing yet.
-    fn exists(&self) -> bool {
-        match self.kind {
-            Kind::Sqlite => self.path.exists(),
-            Kind::Lines => std::fs::read_dir(&self.path).map_or_else(
-                |error| error.kind() != std::io::ErrorKind::NotFound,
-                |mut entries| entries.next().is_some(),
-            ),
-        }
     }
 
     /// The threads there, to be written to: a store is made where there is none.
@@ -134,23 +114,12 @@ impl Place {
 
     fn open(&self) -> Outcome<Threads> {
         let unusable = |error| Failure::from(error).hint("name a store with --store PATH");
-        let store: Arc<dyn Store> = match self.kind {
-            Kind::Sqlite => Arc::new(SqliteStore::open(&self.path, self.durability).map_err(unusable)?),
-            Kind::Lines => Arc::new(LinesStore::open(&self.path, self.durability).map_err(unusable)?),
-        };
-        Ok(Threads::new(store))
+        Ok(Threads::new(Arc::new(SqliteStore::open(&self.path, self.durability).map_err(unusable)?)))
     }
 
     /// What a command names it by, with a blank before it; nothing where it need not.
     pub fn flag(&self) -> String {
         self.flag.as_ref().map_or_else(String::new, |path| format!(" --store {}", quoted(path.display())))
-    }
-}
-
-fn usual_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Sqlite => "threads.db",
-        Kind::Lines => "threads",
     }
 }
 
@@ -161,17 +130,25 @@ fn new_name() -> ThreadId {
     format!("run-{now}-{chance:08x}").parse().expect("a name of letters, digits and dashes")
 }
 
-/// What a path holds, or would: a folder, or a name that ends in `/`, holds JSON lines.
-fn kind(path: &Path) -> Outcome<Kind> {
+/// What to do with JSON lines, now that no store is made of them.
+const EXPORTS: &str =
+    "name an SQLite file with --store FILE.db; `planwright threads export` writes threads as JSON lines";
+
+fn folder(path: &Path) -> Failure {
+    let problem = format!("{}: expected an SQLite file, found a folder", path.display());
+    Failure::unusable(problem).hint(EXPORTS)
+}
+
+/// A path that is a store's, or can be by its name.
+fn checked(path: PathBuf) -> Outcome<PathBuf> {
     let text = path.to_string_lossy();
     let ends = |ending: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending));
     if path.is_dir() || text.ends_with(['/', std::path::MAIN_SEPARATOR]) {
-        return Ok(Kind::Lines);
+        return Err(folder(&path));
     }
     if path.exists() || ["db", "sqlite", "sqlite3"].into_iter().any(ends) {
-        return Ok(Kind::Sqlite);
+        return Ok(path);
     }
-    let problem = format!("{text}: expected a store, and its name does not say of which kind");
-    Err(Failure::unusable(problem)
-        .hint(format!("{text}.db is an SQLite file, {text}/ a folder of JSON lines")))
+    let problem = format!("{text}: expected a store, and its name does not say that it is one");
+    Err(Failure::unusable(problem).hint(format!("{text}.db is an SQLite file")))
 }
