@@ -11,6 +11,8 @@
 //!
 //! **Invariant:** a record, once appended, is never changed.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod coverage;
 pub mod disk;
 mod drift;

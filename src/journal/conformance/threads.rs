@@ -1,9 +1,24 @@
 //! Records and threads: what was written is what is read, and nothing of another's.
 
-use super::*;
-use planwright::journal::JournalErrorKind::{Damaged, Stale};
+use std::sync::Arc;
 
-pub fn records_are_read_back_by_turn_in_order_and_after_reopening(place: &Place) {
+use super::place::*;
+use crate::journal::JournalErrorKind::{Damaged, Stale};
+use crate::journal::{Claim, Query, StoreError};
+
+/// The checks of this file.
+pub(super) const CHECKS: &[Check] = &[
+    records_are_read_back_by_turn_in_order_and_after_reopening,
+    records_appended_one_by_one_or_together_are_the_same,
+    append_that_is_not_at_the_end_is_refused_and_changes_nothing,
+    header_of_another_thread_or_turn_is_refused_and_nothing_is_written,
+    threads_are_told_apart_by_their_whole_names,
+    thread_in_which_nothing_was_written_is_none,
+    deleted_thread_is_gone_and_can_be_begun_again,
+    claim_says_what_is_there_and_what_is_not,
+];
+
+fn records_are_read_back_by_turn_in_order_and_after_reopening(place: &Place<'_>) {
     let (thread, store) = (id("demo"), place.store());
     let mut written = Vec::new();
     for turn in 0..3 {
@@ -21,7 +36,7 @@ pub fn records_are_read_back_by_turn_in_order_and_after_reopening(place: &Place)
     assert_eq!(place.store().records(&thread, 2).unwrap(), written[2]);
 }
 
-pub fn records_appended_one_by_one_or_together_are_the_same(place: &Place) {
+fn records_appended_one_by_one_or_together_are_the_same(place: &Place<'_>) {
     let (store, thread) = (place.store(), id("한 번에"));
     let whole = records(&thread, 0, 40);
     let lease = claim(&*store, &thread);
@@ -36,7 +51,7 @@ pub fn records_appended_one_by_one_or_together_are_the_same(place: &Place) {
     assert_eq!(place.store().records(&thread, 0).unwrap(), whole);
 }
 
-pub fn append_that_is_not_at_the_end_is_refused_and_changes_nothing(place: &Place) {
+fn append_that_is_not_at_the_end_is_refused_and_changes_nothing(place: &Place<'_>) {
     let (store, thread) = (place.store(), id("demo"));
     let whole = records(&thread, 0, 5);
     let lease = claim(&*store, &thread);
@@ -55,7 +70,7 @@ pub fn append_that_is_not_at_the_end_is_refused_and_changes_nothing(place: &Plac
     store.release(lease).unwrap();
 }
 
-pub fn header_of_another_thread_or_turn_is_refused_and_nothing_is_written(place: &Place) {
+fn header_of_another_thread_or_turn_is_refused_and_nothing_is_written(place: &Place<'_>) {
     let (store, thread) = (place.store(), id("mine"));
     let lease = claim(&*store, &thread);
     refused(store.append(&lease, 0, 0, records(&id("yours"), 0, 2)), Damaged);
@@ -94,7 +109,7 @@ const NAMES: [&str; 24] = [
     "con.jsonl",
 ];
 
-pub fn threads_are_told_apart_by_their_whole_names(place: &Place) {
+fn threads_are_told_apart_by_their_whole_names(place: &Place<'_>) {
     let store = place.store();
     let written: Vec<_> =
         NAMES.iter().enumerate().map(|(at, name)| write(&*store, &id(name), 0, at + 1)).collect();
@@ -115,7 +130,7 @@ pub fn threads_are_told_apart_by_their_whole_names(place: &Place) {
     assert_eq!(store.check().unwrap(), [""; 0]);
 }
 
-pub fn thread_in_which_nothing_was_written_is_none(place: &Place) {
+fn thread_in_which_nothing_was_written_is_none(place: &Place<'_>) {
     let (store, thread) = (place.store(), id("nothing"));
     let lease = claim(&*store, &thread);
     assert_eq!(store.turns(&thread), Err(StoreError::NoThread { thread: thread.clone() }));
@@ -130,7 +145,7 @@ pub fn thread_in_which_nothing_was_written_is_none(place: &Place) {
     assert_eq!(store.check().unwrap(), [""; 0]);
 }
 
-pub fn deleted_thread_is_gone_and_can_be_begun_again(place: &Place) {
+fn deleted_thread_is_gone_and_can_be_begun_again(place: &Place<'_>) {
     let (store, thread, other) = (place.store(), id("gone"), id("stays"));
     let (_, kept) = (write(&*store, &thread, 0, 9), write(&*store, &other, 0, 9));
     write(&*store, &thread, 1, 2);
@@ -147,7 +162,7 @@ pub fn deleted_thread_is_gone_and_can_be_begun_again(place: &Place) {
     assert_eq!(store.records(&other, 0).unwrap(), kept, "what is kept outlives a clearing up");
 }
 
-pub fn claim_says_what_is_there_and_what_is_not(place: &Place) {
+fn claim_says_what_is_there_and_what_is_not(place: &Place<'_>) {
     let (store, thread) = (place.store(), id("demo"));
     let missing = StoreError::NoThread { thread: thread.clone() };
     for claim in [Claim::Known, Claim::TakeOver] {

@@ -1,9 +1,19 @@
 //! Lists: what is asked for, in its order, page by page; and where threads stand.
 
-use super::*;
-use planwright::journal::{Order, Unknown};
+use super::place::*;
+use crate::journal::{Query, RunStatus, Store};
+use crate::journal::{Order, Unknown};
 
-pub fn listed_thread_says_what_is_known_of_it(place: &Place) {
+/// The checks of this file.
+pub(super) const CHECKS: &[Check] = &[
+    listed_thread_says_what_is_known_of_it,
+    claim_and_release_alone_change_nothing_in_a_list,
+    thread_whose_writer_noted_nothing_is_unnoted_until_somebody_does,
+    list_holds_what_is_asked_for,
+    pages_of_a_list_are_the_list_in_both_orders,
+];
+
+fn listed_thread_says_what_is_known_of_it(place: &Place<'_>) {
     let (store, thread) = (place.store(), id("요약"));
     let lease = claim(&*store, &thread);
     store.append(&lease, 0, 0, records(&thread, 0, 2)).unwrap();
@@ -28,7 +38,7 @@ pub fn listed_thread_says_what_is_known_of_it(place: &Place) {
     assert_eq!((listed(&*store).running, listed(&*place.store()).running), (false, false));
 }
 
-pub fn claim_and_release_alone_change_nothing_in_a_list(place: &Place) {
+fn claim_and_release_alone_change_nothing_in_a_list(place: &Place<'_>) {
     let (store, thread) = (place.store(), id("demo"));
     write_standing(&*store, &thread, 0, &done("답"));
     write_standing(&*store, &id("later"), 0, &done("답"));
@@ -38,7 +48,7 @@ pub fn claim_and_release_alone_change_nothing_in_a_list(place: &Place) {
     assert_eq!(store.unnoted().unwrap(), []);
 }
 
-pub fn thread_whose_writer_noted_nothing_is_unnoted_until_somebody_does(place: &Place) {
+fn thread_whose_writer_noted_nothing_is_unnoted_until_somebody_does(place: &Place<'_>) {
     let (store, thread) = (place.store(), id("stopped"));
     write_standing(&*store, &id("fine"), 0, &done("답"));
     let lease = claim(&*store, &thread);
@@ -61,7 +71,7 @@ pub fn thread_whose_writer_noted_nothing_is_unnoted_until_somebody_does(place: &
     assert_eq!(place.store().unnoted().unwrap(), [], "that it is unfinished is known now");
 }
 
-pub fn list_holds_what_is_asked_for(place: &Place) {
+fn list_holds_what_is_asked_for(place: &Place<'_>) {
     let store = place.store();
     let all = [
         ("a%b", done("1")),
@@ -94,7 +104,7 @@ pub fn list_holds_what_is_asked_for(place: &Place) {
 }
 
 /// Every way to go through a list page by page gives all of it, each thread once, in the order.
-pub fn pages_of_a_list_are_the_list_in_both_orders(place: &Place) {
+fn pages_of_a_list_are_the_list_in_both_orders(place: &Place<'_>) {
     let store = place.store();
     for at in 0..23_u64 {
         // Some wait equally long: the name decides.

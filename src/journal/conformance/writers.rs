@@ -2,10 +2,25 @@
 
 use std::sync::Barrier;
 
-use super::*;
-use planwright::journal::JournalErrorKind::Fenced;
+use super::place::*;
+use crate::journal::JournalErrorKind::Fenced;
+use crate::journal::{Claim, JournalErrorKind, Query, Store, StoreError, ThreadId};
 
-pub fn one_of_many_who_claim_at_once_has_the_thread(place: &Place) {
+/// The checks of this file.
+pub(super) const CHECKS: &[Check] = &[
+    one_of_many_who_claim_at_once_has_the_thread,
+    thread_that_somebody_has_is_claimed_by_nobody_else_until_it_is_released,
+    two_threads_are_written_side_by_side,
+    writer_who_was_taken_over_writes_nothing_more,
+    lease_of_a_thread_that_was_deleted_is_none_of_its_successor,
+    thread_is_begun_with_its_first_turns_and_taken,
+    thread_that_cannot_be_begun_whole_is_not_begun,
+    thread_that_is_begun_with_nothing_is_none,
+    what_is_concluded_is_kept_noted_and_given_back,
+    who_was_taken_over_concludes_nothing,
+];
+
+fn one_of_many_who_claim_at_once_has_the_thread(place: &Place<'_>) {
     let thread = id("경주");
     write(&*place.store(), &thread, 0, 1);
     for round in 0..5 {
@@ -37,7 +52,7 @@ pub fn one_of_many_who_claim_at_once_has_the_thread(place: &Place) {
     assert_eq!(place.store().records(&thread, 0).unwrap().len(), 6);
 }
 
-pub fn thread_that_somebody_has_is_claimed_by_nobody_else_until_it_is_released(place: &Place) {
+fn thread_that_somebody_has_is_claimed_by_nobody_else_until_it_is_released(place: &Place<'_>) {
     let (one, other, thread) = (place.store(), place.store(), id("demo"));
     for known in [false, true] {
         let lease = claim(&*one, &thread);
@@ -55,7 +70,7 @@ pub fn thread_that_somebody_has_is_claimed_by_nobody_else_until_it_is_released(p
     }
 }
 
-pub fn two_threads_are_written_side_by_side(place: &Place) {
+fn two_threads_are_written_side_by_side(place: &Place<'_>) {
     let names = ["하나", "둘", "셋", "넷"].map(id);
     std::thread::scope(|scope| {
         for thread in &names {
@@ -78,12 +93,20 @@ pub fn two_threads_are_written_side_by_side(place: &Place) {
     assert_eq!(store.list(&Query::default()).unwrap().len(), names.len());
 }
 
-pub fn writer_who_was_taken_over_writes_nothing_more(place: &Place) {
+/// Whether a store says that a thread which is being written to can be taken over.
+fn can_take_over(store: &dyn Store, thread: &ThreadId) -> bool {
+    match store.claim(thread, Claim::Any).unwrap_err() {
+        StoreError::AlreadyRunning { can_take_over, .. } => can_take_over,
+        other => panic!("expected that the thread is being run, found: {other}"),
+    }
+}
+
+fn writer_who_was_taken_over_writes_nothing_more(place: &Place<'_>) {
     let (one, other, thread) = (place.store(), place.store(), id("demo"));
     let whole = records(&thread, 0, 4);
     let old = claim(&*one, &thread);
     one.append(&old, 0, 0, whole[..2].to_vec()).unwrap();
-    if !place.takes_over {
+    if !can_take_over(&*other, &thread) {
         let error = other.claim(&thread, Claim::TakeOver).unwrap_err();
         assert!(matches!(error, StoreError::AlreadyRunning { .. }), "{error}");
         return;
@@ -100,12 +123,12 @@ pub fn writer_who_was_taken_over_writes_nothing_more(place: &Place) {
     other.release(new).unwrap();
 }
 
-pub fn lease_of_a_thread_that_was_deleted_is_none_of_its_successor(place: &Place) {
-    if !place.takes_over {
-        return;
-    }
+fn lease_of_a_thread_that_was_deleted_is_none_of_its_successor(place: &Place<'_>) {
     let (store, thread) = (place.store(), id("demo"));
     let old = claim(&*store, &thread);
+    if !can_take_over(&*store, &thread) {
+        return;
+    }
     store.append(&old, 0, 0, records(&thread, 0, 2)).unwrap();
     store.delete(store.claim(&thread, Claim::TakeOver).unwrap()).unwrap();
     refused(store.append(&old, 0, 2, records(&thread, 0, 3)[2..].to_vec()), Fenced);
@@ -116,7 +139,7 @@ pub fn lease_of_a_thread_that_was_deleted_is_none_of_its_successor(place: &Place
     store.release(new).unwrap();
 }
 
-pub fn thread_is_begun_with_its_first_turns_and_taken(place: &Place) {
+fn thread_is_begun_with_its_first_turns_and_taken(place: &Place<'_>) {
     let (one, other, thread) = (place.store(), place.store(), id("첫걸음"));
     let turns = vec![records(&thread, 0, 3), records(&thread, 1, 2)];
     let lease = one.begin(&thread, turns.clone()).unwrap();
@@ -137,7 +160,7 @@ pub fn thread_is_begun_with_its_first_turns_and_taken(place: &Place) {
     assert_eq!(store.check().unwrap(), [""; 0]);
 }
 
-pub fn thread_that_cannot_be_begun_whole_is_not_begun(place: &Place) {
+fn thread_that_cannot_be_begun_whole_is_not_begun(place: &Place<'_>) {
     let (store, thread) = (place.store(), id("반쪽"));
     let elsewhere = vec![records(&thread, 0, 3), records(&id("남의 것"), 1, 2)];
     refused(store.begin(&thread, elsewhere), JournalErrorKind::Damaged);
@@ -149,7 +172,7 @@ pub fn thread_that_cannot_be_begun_whole_is_not_begun(place: &Place) {
     assert_eq!(store.check().unwrap(), [""; 0]);
 }
 
-pub fn thread_that_is_begun_with_nothing_is_none(place: &Place) {
+fn thread_that_is_begun_with_nothing_is_none(place: &Place<'_>) {
     let (store, thread) = (place.store(), id("없음"));
     for nothing in [vec![], vec![vec![]]] {
         let lease = store.begin(&thread, nothing).unwrap();
@@ -163,7 +186,7 @@ pub fn thread_that_is_begun_with_nothing_is_none(place: &Place) {
     assert_eq!(store.check().unwrap(), [""; 0]);
 }
 
-pub fn what_is_concluded_is_kept_noted_and_given_back(place: &Place) {
+fn what_is_concluded_is_kept_noted_and_given_back(place: &Place<'_>) {
     let (one, other, thread) = (place.store(), place.store(), id("끝"));
     let whole = records(&thread, 0, 5);
     let lease = one.begin(&thread, vec![whole[..2].to_vec()]).unwrap();
@@ -188,13 +211,13 @@ pub fn what_is_concluded_is_kept_noted_and_given_back(place: &Place) {
     assert_eq!((one.turns(&thread).unwrap(), one.check().unwrap()), (3, Vec::new()));
 }
 
-pub fn who_was_taken_over_concludes_nothing(place: &Place) {
-    if !place.takes_over {
-        return;
-    }
+fn who_was_taken_over_concludes_nothing(place: &Place<'_>) {
     let (one, other, thread) = (place.store(), place.store(), id("늦은 끝"));
     let whole = records(&thread, 0, 3);
     let old = one.begin(&thread, vec![whole[..2].to_vec()]).unwrap();
+    if !can_take_over(&*other, &thread) {
+        return;
+    }
     let new = other.claim(&thread, Claim::TakeOver).unwrap();
     refused(one.conclude(&old, 0, 2, whole[2..].to_vec(), &done("늦은 답")), Fenced);
     one.release(old).unwrap();
