@@ -1,8 +1,8 @@
 //! Lists: what is asked for, in its order, page by page; and where threads stand.
 
 use super::place::*;
-use crate::journal::{Query, RunStatus, Store};
 use crate::journal::{Order, Unknown};
+use crate::journal::{Query, RunStatus, Store};
 
 /// The checks of this file.
 pub(super) const CHECKS: &[Check] = &[
