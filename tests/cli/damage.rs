@@ -15,7 +15,7 @@ const DATABASE: &str = "data/planwright/threads.db";
 /// One test at a time: a program that another one starts would inherit what is locked here, for a moment.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// A home with a thread that was told and one that waits, in a database.
+/// A home with a thread that was told and one that waits.
 fn home() -> Home {
     let home = Home::new();
     let (told, waits) = (home.path("told.jsonl"), home.path("waits.jsonl"));
@@ -113,7 +113,7 @@ fn store_that_is_not_one_of_these_is_refused_by_every_command() {
     let home = home();
     rewrite(&home, DATABASE, |_| "메모\n".repeat(999).into_bytes());
     let said = home.check(&["threads", "check"], 2);
-    assert!(said.stderr.contains("found a file that is no database"), "{}", said.stderr);
+    said.complains(&["found a file that is no database"]);
 }
 
 /// A journal in a file of its own.

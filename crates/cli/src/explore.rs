@@ -1,29 +1,40 @@
-//! `verify`: walks every reachable state of an agent and tells what was checked on the way.
+//! `verify` and `diagram`: walk every reachable state of an agent, and report what was checked or draw it.
 
 use serde_json::{Value, json};
 
-use super::args::VerifyArgs;
-use super::exit::Exit;
-use super::failure::Outcome;
-use super::screen::while_waiting;
-use super::{agent, out, text};
+use crate::args::{DiagramArgs, Format, VerifyArgs};
+use crate::exit::Exit;
+use crate::screen::while_waiting;
+use crate::{out, text};
 use planwright::agents;
-use planwright::machine::explore::{Check, Report, explore_within};
+use planwright::machine::explore::diagram::{dot, mermaid};
+use planwright::machine::explore::{Check, Report, explore_within, sketch};
 use planwright::spec::Bounds;
+use planwright_app::{Class, Result, compile_agent};
 
-pub fn verify(args: &VerifyArgs) -> Outcome<Exit> {
-    let name = args.agent.as_deref().unwrap_or(agents::DEFAULT);
-    let rules = agent::rules(name, agent::spec(name)?)?;
+pub fn draw_diagram(args: &DiagramArgs) -> Result<Exit> {
+    let rules = compile_agent(args.agent.as_deref().unwrap_or(agents::DEFAULT))?;
+    let report = while_waiting("exploring every edge", || sketch(&rules));
+    let drawing = match args.format {
+        Format::Mermaid => mermaid(&report),
+        Format::Dot => dot(&report),
+    };
+    out::print_text(drawing.trim_end())?;
+    Ok(Exit::Done)
+}
+
+pub fn verify(args: &VerifyArgs) -> Result<Exit> {
+    let rules = compile_agent(args.agent.as_deref().unwrap_or(agents::DEFAULT))?;
     let report = while_waiting("exploring every reachable state", || explore_within(&rules, args.max_states));
     let agent = &rules.spec().name;
     match args.json {
         true => out::print_json(&object(agent, &report))?,
-        false => out::print(&(lines(agent, &report).join("\n") + "\n"))?,
+        false => out::print_lines(&lines(agent, &report))?,
     }
     Ok(match report.undecided() {
-        Some(_) => Exit::Undecided,
+        Some(_) => Exit::Of(Class::Undecided),
         None if report.holds() => Exit::Done,
-        None => Exit::Failed,
+        None => Exit::Of(Class::Failed),
     })
 }
 

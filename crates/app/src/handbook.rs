@@ -1,4 +1,4 @@
-//! The handbook: planwright's own documents, for the tool `docs` where the user names no folder.
+//! The handbook: planwright's own documents, for the tool `docs` if the user names no folder.
 
 /// The documents, by the path they have in the repository.
 pub fn documents() -> Vec<(String, String)> {

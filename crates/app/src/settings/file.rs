@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::Cache;
-use crate::failure::{Failure, Outcome};
-use crate::store::Mode;
+use crate::error::{Error, Result};
 use planwright::journal::Durability;
 use planwright::spec::Prices;
+use planwright_http::StructuredOutput;
 
 /// The configuration file.
 #[derive(Debug, Default, Deserialize)]
@@ -67,51 +66,64 @@ pub struct CacheFile {
     pub bytes: Option<u64>,
 }
 
-/// How a reply's form is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Which runs are stored: `mode` of `[persistence]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StructuredOutput {
-    Auto,
-    JsonSchema,
-    JsonObject,
-    Prompt,
+pub enum Mode {
+    /// Only those that name a thread.
+    #[default]
+    Memory,
+    /// Every run, in an SQLite file.
+    Sqlite,
+}
+
+/// Where replies are cached, for agents whose policy asks for it, and how much of them.
+#[derive(Debug)]
+pub struct Cache {
+    pub folder: PathBuf,
+    pub entries: Option<usize>,
+    pub bytes: Option<u64>,
+}
+
+/// Whether an agent is named by its file.
+pub fn is_spec_file(agent: &str) -> bool {
+    agent.contains(['/', std::path::MAIN_SEPARATOR]) || agent.ends_with(".toml")
 }
 
 impl CacheFile {
-    /// With the usual folder where none is named.
-    pub fn settled(self) -> Option<Cache> {
-        let folder = self.folder.or_else(|| usual_cache("replies"))?;
+    /// With the usual folder if the file names none.
+    pub fn resolve(self) -> Option<Cache> {
+        let folder = self.folder.or_else(|| user_cache_folder("replies"))?;
         Some(Cache { folder, entries: self.entries, bytes: self.bytes })
     }
 }
 
 impl ConfigFile {
     /// The configuration file of this call. One that is asked for must exist.
-    pub fn find(flag: Option<&Path>) -> Outcome<Self> {
+    pub fn find(flag: Option<&Path>) -> Result<Self> {
         let named = std::env::var_os("PLANWRIGHT_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
         if let Some(path) = flag.map(Path::to_owned).or(named) {
             return ConfigFile::load(&path);
         }
-        match usual_place().filter(|path| path.exists()) {
+        match user_config_file().filter(|path| path.exists()) {
             Some(path) => ConfigFile::load(&path),
             None => Ok(ConfigFile::default()),
         }
     }
 
-    fn load(path: &Path) -> Outcome<Self> {
+    fn load(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::caused(format!("{}: cannot be read", path.display()), error))?;
+            .map_err(|error| Error::caused(format!("{}: cannot be read", path.display()), error))?;
         let mut file = ConfigFile::parse(&text)
-            .map_err(|problem| Failure::unusable(format!("{}:{problem}", path.display())))?;
+            .map_err(|problem| Error::unusable(format!("{}:{problem}", path.display())))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        file.docs = file.docs.map(|docs| at_home(folder, docs));
-        file.contract = file.contract.map(|contract| at_home(folder, contract));
-        file.standard = file.standard.map(|standard| at_home(folder, standard));
-        file.cache.folder = file.cache.folder.map(|cache| at_home(folder, cache));
-        file.persistence.path = file.persistence.path.map(|path| at_home(folder, path));
-        let is_path = |agent: &String| crate::agent::is_file(agent);
-        if let Some(agent) = file.agent.take_if(|agent| is_path(agent)) {
-            file.agent = Some(at_home(folder, PathBuf::from(agent)).to_string_lossy().into_owned());
+        file.docs = file.docs.map(|docs| in_folder(folder, docs));
+        file.contract = file.contract.map(|contract| in_folder(folder, contract));
+        file.standard = file.standard.map(|standard| in_folder(folder, standard));
+        file.cache.folder = file.cache.folder.map(|cache| in_folder(folder, cache));
+        file.persistence.path = file.persistence.path.map(|path| in_folder(folder, path));
+        if let Some(agent) = file.agent.take_if(|agent| is_spec_file(agent)) {
+            file.agent = Some(in_folder(folder, PathBuf::from(agent)).to_string_lossy().into_owned());
         }
         Ok(file)
     }
@@ -139,8 +151,8 @@ impl ConfigFile {
     }
 }
 
-/// Paths in the file are seen from its folder; `~/` is the user's home.
-fn at_home(folder: &Path, path: PathBuf) -> PathBuf {
+/// Paths in the file start from its folder; `~/` is the user's home.
+fn in_folder(folder: &Path, path: PathBuf) -> PathBuf {
     match (path.strip_prefix("~"), home()) {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => folder.join(path),
@@ -151,26 +163,26 @@ fn home() -> Option<PathBuf> {
     std::env::home_dir().filter(|home| !home.as_os_str().is_empty())
 }
 
-fn usual_place() -> Option<PathBuf> {
-    Some(usual_folder("APPDATA", "XDG_CONFIG_HOME", ".config")?.join("config.toml"))
+fn user_config_file() -> Option<PathBuf> {
+    Some(user_folder("APPDATA", "XDG_CONFIG_HOME", ".config")?.join("config.toml"))
 }
 
-/// Where the program keeps what it can work out again.
-pub fn usual_cache(kind: &str) -> Option<PathBuf> {
-    Some(usual_folder("LOCALAPPDATA", "XDG_CACHE_HOME", ".cache")?.join(kind))
+/// The folder for one kind of what the program can work out again.
+pub fn user_cache_folder(kind: &str) -> Option<PathBuf> {
+    Some(user_folder("LOCALAPPDATA", "XDG_CACHE_HOME", ".cache")?.join(kind))
 }
 
-/// Where the program keeps what is the user's.
-pub fn usual_data() -> Option<PathBuf> {
-    usual_folder("LOCALAPPDATA", "XDG_DATA_HOME", ".local/share")
+/// The folder for the user's data.
+pub fn user_data_folder() -> Option<PathBuf> {
+    user_folder("LOCALAPPDATA", "XDG_DATA_HOME", ".local/share")
 }
 
 /// The program's folder of one kind, by the custom of the system.
-fn usual_folder(windows: &str, elsewhere: &str, at_home: &str) -> Option<PathBuf> {
+fn user_folder(windows: &str, elsewhere: &str, in_home: &str) -> Option<PathBuf> {
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = match cfg!(windows) {
         true => named(windows),
-        false => named(elsewhere).or_else(|| Some(home()?.join(at_home))),
+        false => named(elsewhere).or_else(|| Some(home()?.join(in_home))),
     };
     Some(base?.join("planwright"))
 }

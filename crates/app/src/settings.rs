@@ -1,63 +1,87 @@
-//! Settings: flags, else the environment, else the configuration file. A key is only ever read
-//! from the environment, and no error here repeats a value that might be one.
+//! Settings: what the caller asks for, else the environment, else the configuration file. A key is only
+//! ever read from the environment, and no error here repeats a value that might be one.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 mod file;
 
-pub use file::{ConfigFile, StructuredOutput, usual_cache, usual_data};
+pub(crate) use file::{Cache, ConfigFile, Mode, is_spec_file, user_cache_folder, user_data_folder};
 
-use super::args::WorldArgs;
-use super::failure::{Failure, Outcome};
+use crate::error::{Error, Result};
 use planwright::ports::Secret;
 use planwright::spec::Prices;
+use planwright_http::StructuredOutput;
 
 const OPENAI: &str = "https://api.openai.com/v1";
 const KEY: &str = "OPENAI_API_KEY";
 const SEARCH_KEY: &str = "TAVILY_API_KEY";
 
-/// Where replies are kept, for agents whose policy says so.
-#[derive(Debug)]
-pub struct Cache {
-    pub folder: PathBuf,
-    /// Most replies that are kept.
-    pub entries: Option<usize>,
-    /// Most bytes that they may take.
-    pub bytes: Option<u64>,
+/// What the caller asks for. Each field goes before the environment and the configuration file.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// The model.
+    pub model: Option<String>,
+    /// The server's address.
+    pub base_url: Option<String>,
+    /// The name of the variable that holds the server's key.
+    pub api_key_env: Option<String>,
+    /// Whether the offline model answers, whatever is configured.
+    pub offline: bool,
+    /// The folder that the tool `docs` searches.
+    pub docs: Option<PathBuf>,
+    /// The contract that the contract tools read.
+    pub contract: Option<PathBuf>,
+    /// The contract to compare it with.
+    pub standard: Option<PathBuf>,
+    /// Whether the model is asked although the cache holds an answer.
+    pub no_cache: bool,
+    /// The configuration file.
+    pub config: Option<PathBuf>,
 }
 
-/// Where answers come from, and how to get there. A build without HTTP reads it all and uses part.
-#[derive(Debug)]
+impl Overrides {
+    /// Whether the caller chooses the model.
+    pub fn chooses_model(&self) -> bool {
+        self.offline || self.model.is_some() || self.base_url.is_some()
+    }
+}
+
+/// Hears how many of how many documents of a folder are indexed.
+pub type IndexProgress = Arc<dyn Fn(&Path, usize, usize) + Send + Sync>;
+
+/// Where answers come from, and how to get there.
 pub struct Settings {
-    /// The server to ask; the offline model answers where there is none.
-    pub server: Option<Server>,
-    /// The agent the configuration file names.
-    pub agent: Option<String>,
-    /// The folder for `docs`; the built-in handbook where there is none.
-    pub docs: Option<PathBuf>,
-    /// The contract that the contract tools read, and the one to compare it with.
-    pub contract: Option<PathBuf>,
-    pub standard: Option<PathBuf>,
-    /// Where texts become vectors; searched by words alone where there is none.
-    pub embeddings: Option<Embeddings>,
-    pub wiki_url: Option<String>,
-    pub search_url: Option<String>,
-    pub search_key: Option<Secret>,
-    /// The variable that was looked at for it.
-    pub search_key_env: String,
-    /// What models cost; a spec's own prices go before these.
-    pub prices: Prices,
-    pub currency: Option<String>,
-    /// Where replies are kept; `None` where nobody wants that, or there is no place for it.
-    pub cache: Option<Cache>,
+    /// The server to ask; without one the offline model answers.
+    pub(crate) server: Option<Server>,
+    /// The agent that the configuration file names.
+    pub(crate) agent: Option<String>,
+    /// The folder for `docs`; without one the built-in handbook is searched.
+    pub(crate) docs: Option<PathBuf>,
+    pub(crate) contract: Option<PathBuf>,
+    pub(crate) standard: Option<PathBuf>,
+    /// The server for embeddings; without one `hybrid_search` searches by words alone.
+    pub(crate) embeddings: Option<Embeddings>,
+    pub(crate) wiki_url: Option<String>,
+    pub(crate) search_url: Option<String>,
+    pub(crate) search_key: Option<Secret>,
+    /// The variable that `search_key` comes from.
+    pub(crate) search_key_env: String,
+    /// What models cost; the prices of a spec go before these.
+    pub(crate) prices: Prices,
+    pub(crate) currency: Option<String>,
+    pub(crate) cache: Option<Cache>,
     /// All keys that are configured: no value of one is written down, whether this run uses it or not.
-    pub secrets: Vec<Secret>,
+    pub(crate) secrets: Vec<Secret>,
+    /// Whether the caller chose the model.
+    pub(crate) model_is_chosen: bool,
+    pub(crate) index_progress: Option<IndexProgress>,
 }
 
 /// A server with an OpenAI-compatible endpoint.
 #[derive(Debug)]
-pub struct Server {
+pub(crate) struct Server {
     pub base_url: String,
     pub model: String,
     pub key: Option<Secret>,
@@ -68,18 +92,21 @@ pub struct Server {
 }
 
 impl Settings {
-    /// The settings of this call of the program.
-    pub fn read(args: &WorldArgs) -> Outcome<Self> {
+    /// Resolves the settings.
+    ///
+    /// # Errors
+    /// Where a file, a variable or a setting cannot be used, or they contradict one another.
+    pub fn resolve(args: &Overrides) -> Result<Self> {
         let file = ConfigFile::find(args.config.as_deref())?;
         let search_key_env = file.search_key_env.clone().unwrap_or_else(|| SEARCH_KEY.to_owned());
-        variable_name(&search_key_env, "search_key_env")?;
+        check_variable_name(&search_key_env, "search_key_env")?;
         let server = if args.offline { None } else { server(args, &file)? };
         let docs = args.docs.clone().or(file.docs);
         if let Some(docs) = &docs
             && !docs.is_dir()
         {
             let problem = format!("{}: expected a folder of documents, found none", docs.display());
-            return Err(Failure::unusable(problem).hint("name an existing folder with --docs DIR"));
+            return Err(Error::unusable(problem).hint("name an existing folder with --docs DIR"));
         }
         Ok(Settings {
             agent: file.agent,
@@ -94,39 +121,48 @@ impl Settings {
             search_key_env,
             prices: file.prices,
             currency: file.currency.filter(|currency| !currency.trim().is_empty()),
-            secrets: secrets(args.config.as_deref())?,
-            cache: if args.no_cache { None } else { file.cache.settled() },
+            secrets: configured_keys(args.config.as_deref())?,
+            cache: if args.no_cache { None } else { file.cache.resolve() },
+            model_is_chosen: args.chooses_model(),
+            index_progress: None,
         })
+    }
+
+    /// Reports how far the index of the documents is while it is built.
+    #[must_use]
+    pub fn on_index_progress(mut self, progress: IndexProgress) -> Self {
+        self.index_progress = Some(progress);
+        self
     }
 }
 
 /// A server that turns texts into vectors.
 #[derive(Debug)]
-pub struct Embeddings {
+pub(crate) struct Embeddings {
     pub base_url: String,
     pub model: String,
     pub key: Option<Secret>,
 }
 
-/// Where texts become vectors, where a model for it is named: on the server of the chat model with
-/// its key, unless another one is named.
-fn embeddings(file: &file::EmbeddingsFile, server: Option<&Server>) -> Outcome<Option<Embeddings>> {
+/// The server for embeddings, if the file names a model for them. It is the chat model's server with its key
+/// unless the file names another one.
+fn embeddings(file: &file::EmbeddingsFile, server: Option<&Server>) -> Result<Option<Embeddings>> {
     let Some(model) = file.model.clone() else { return Ok(None) };
     let base_url = file.base_url.clone().or_else(|| server.map(|server| server.base_url.clone()));
     let Some(base_url) = base_url else {
-        return Err(Failure::unusable("[embeddings] names a model and no server").hint("add base_url to it"));
+        return Err(Error::unusable("[embeddings] names a model and no server").hint("add base_url to it"));
     };
     let same = server.filter(|server| server.base_url == base_url);
     let key = match &file.api_key_env {
-        Some(name) => Some(Secret::new(named_key(name, "`api_key_env` of [embeddings]")?)),
+        Some(name) => Some(Secret::new(key_from(name, "`api_key_env` of [embeddings]")?)),
         None => same.and_then(|server| server.key.clone()),
     };
     Ok(Some(Embeddings { base_url, model, key }))
 }
 
-/// The server to ask, where one is configured.
-fn server(args: &WorldArgs, file: &ConfigFile) -> Outcome<Option<Server>> {
-    let pick = |flag: &Option<String>, name: &str, file: &Option<String>| -> Outcome<Option<String>> {
+/// The server to ask, if one is configured.
+fn server(args: &Overrides, file: &ConfigFile) -> Result<Option<Server>> {
+    let pick = |flag: &Option<String>, name: &str, file: &Option<String>| -> Result<Option<String>> {
         let given = flag.clone().filter(|value| !value.trim().is_empty());
         Ok(given.or(variable(name)?).or_else(|| file.clone()))
     };
@@ -138,13 +174,13 @@ fn server(args: &WorldArgs, file: &ConfigFile) -> Outcome<Option<Server>> {
         (None, None) => None,
     };
     let key = match key_env {
-        Some((name, place)) => Some(named_key(name, place)?),
+        Some((name, place)) => Some(key_from(name, place)?),
         None => variable(KEY)?,
     };
     let offline = "or answer offline with --offline";
     match (base_url, model, key) {
         (None, None, None) => Ok(None),
-        (None, Some(_), None) => Err(Failure::unusable("a model is named, but no key and no server")
+        (None, Some(_), None) => Err(Error::unusable("a model is named, but no key and no server")
             .hint(format!("set {KEY} for {OPENAI}, or name your own server with --base-url URL, {offline}"))),
         (base_url, None, key) => {
             let place = match base_url {
@@ -153,7 +189,7 @@ fn server(args: &WorldArgs, file: &ConfigFile) -> Outcome<Option<Server>> {
             };
             let problem = format!("no model is named {place}");
             let hint = format!("name one with --model NAME or PLANWRIGHT_MODEL, {offline}");
-            Err(Failure::unusable(problem).hint(hint))
+            Err(Error::unusable(problem).hint(hint))
         }
         (base_url, Some(model), key) => Ok(Some(Server {
             base_url: base_url.unwrap_or_else(|| OPENAI.to_owned()),
@@ -167,8 +203,8 @@ fn server(args: &WorldArgs, file: &ConfigFile) -> Outcome<Option<Server>> {
     }
 }
 
-/// A URL as it may be shown: without user, password, query and fragment.
-pub fn shown_url(url: &str) -> String {
+/// A URL for the screen: without user, password, query and fragment.
+pub(crate) fn shown_url(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.rsplit('@').next().unwrap_or_default().to_owned();
@@ -177,9 +213,12 @@ pub fn shown_url(url: &str) -> String {
     format!("{scheme}://{}{path}", host.rsplit('@').next().unwrap_or_default())
 }
 
-/// The values of all keys that are configured, whether a run would use them or not. A variable that is
-/// not set, or does not read, holds none.
-pub fn secrets(config: Option<&Path>) -> Outcome<Vec<Secret>> {
+/// The values of all keys that are configured, whether a run would use them or not. A variable that is not
+/// set or is not UTF-8 holds none.
+///
+/// # Errors
+/// Where the configuration file cannot be used.
+pub fn configured_keys(config: Option<&Path>) -> Result<Vec<Secret>> {
     let file = ConfigFile::find(config)?;
     let named = [file.api_key_env, file.search_key_env, file.embeddings.api_key_env];
     let usual = [KEY, SEARCH_KEY].map(str::to_owned);
@@ -187,35 +226,35 @@ pub fn secrets(config: Option<&Path>) -> Outcome<Vec<Secret>> {
     Ok(named.into_iter().flatten().chain(usual).filter_map(value).map(Secret::new).collect())
 }
 
-/// An environment variable; empty is the same as not set.
-pub fn variable(name: &str) -> Outcome<Option<String>> {
+/// An environment variable. An empty one counts as not set.
+pub(crate) fn variable(name: &str) -> Result<Option<String>> {
     match std::env::var(name) {
         Ok(value) => Ok(Some(value).filter(|value| !value.trim().is_empty())),
         Err(std::env::VarError::NotPresent) => Ok(None),
         Err(std::env::VarError::NotUnicode(_)) => {
-            Err(Failure::unusable(format!("the environment variable {name} is not UTF-8")))
+            Err(Error::unusable(format!("the environment variable {name} is not UTF-8")))
         }
     }
 }
 
 /// The key that a variable of the user's choice holds.
-fn named_key(name: &str, place: &str) -> Outcome<String> {
-    variable_name(name, place)?;
+fn key_from(name: &str, place: &str) -> Result<String> {
+    check_variable_name(name, place)?;
     // What does not look like the name of a variable may be the key itself, so it is not repeated.
     let usual = name.len() <= 64 && !name.chars().any(|c| c.is_ascii_lowercase());
     let shown = if usual { format!("{name}, named by {place},") } else { format!("named by {place}") };
     variable(name)?.ok_or_else(|| {
-        Failure::unusable(format!("the environment variable {shown} is not set"))
+        Error::unusable(format!("the environment variable {shown} is not set"))
             .hint("set it to the server's key, or leave the setting out for a server that needs none")
     })
 }
 
-fn variable_name(name: &str, place: &str) -> Outcome<()> {
+fn check_variable_name(name: &str, place: &str) -> Result<()> {
     let legal =
         |(at, c): (usize, char)| c == '_' || c.is_ascii_alphabetic() || (at > 0 && c.is_ascii_digit());
     if !name.is_empty() && name.chars().enumerate().all(legal) {
         return Ok(());
     }
     let problem = format!("{place}: expected the name of an environment variable, found something else");
-    Err(Failure::unusable(problem).hint("put the key into a variable and name that, never the key itself"))
+    Err(Error::unusable(problem).hint("put the key into a variable and name that, never the key itself"))
 }
