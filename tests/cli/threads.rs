@@ -234,8 +234,8 @@ fn process_whose_thread_was_taken_over_writes_nothing_more() {
 fn what_another_process_has_says_what_helps() {
     let home = Home::new();
     waiting_journal(&home.path("run.jsonl"));
-    let store = cli_support::store::store(&home);
-    keep_in(&store, THREAD, &home.path("run.jsonl"), |_| {});
+    keep(&home, THREAD, &home.path("run.jsonl"));
+    let store = store(&home);
     let _lease = store.claim(&THREAD.parse().unwrap(), Claim::Known).unwrap();
     let said = home.check(&["threads", "resume", "--offline", THREAD], 6).stderr;
     assert!(said.contains("`--take-over` of `threads resume` fences it off"), "{said}");
