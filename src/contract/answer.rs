@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{ContractError, read, schema};
+use super::{ContractError, read};
 
 /// The form of the writer's reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -56,7 +56,12 @@ impl AnswerForm {
     pub fn schema(self) -> Option<Value> {
         match self {
             AnswerForm::Text => None,
-            AnswerForm::Final => Some(schema::strict_object(json!({"final": {"type": "string"}}))),
+            AnswerForm::Final => Some(json!({
+                "type": "object",
+                "properties": {"final": {"type": "string"}},
+                "required": ["final"],
+                "additionalProperties": false,
+            })),
         }
     }
 }

@@ -32,7 +32,12 @@ impl ToolContract {
         if self.takes_object() {
             return self.input.clone();
         }
-        schema::strict_object(json!({INPUT: self.input}))
+        json!({
+            "type": "object",
+            "properties": {INPUT: self.input},
+            "required": [INPUT],
+            "additionalProperties": false,
+        })
     }
 
     /// The arguments of a native call with this input.

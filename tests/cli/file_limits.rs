@@ -49,9 +49,7 @@ fn every_limit(args: &[&str], begin: impl Fn(&Home), look: impl Fn(&Home, bool))
 }
 
 /// A turn in a store that holds a thread already.
-#[test]
-fn store_says_what_cannot_be_written_and_stays_sound() {
-    let store = "threads.db";
+fn in_a_store(store: &str) {
     let ask = ["run", "--offline", "--quiet", "--store", store, "--thread"];
     let shown =
         |home: &Home| home.check(&["threads", "show", "--store", store, "--records", "먼저"], 0).stdout;
@@ -64,6 +62,16 @@ fn store_says_what_cannot_be_written_and_stays_sound() {
             home.check(&[&ask[..], &["나중", "2+2?"]].concat(), 0);
         },
     );
+}
+
+#[test]
+fn store_of_one_file_says_what_cannot_be_written_and_stays_sound() {
+    in_a_store("threads.db");
+}
+
+#[test]
+fn store_of_lines_says_what_cannot_be_written_and_stays_sound() {
+    in_a_store("threads/");
 }
 
 #[test]

@@ -20,7 +20,6 @@ mod damage;
 mod durable_growth;
 mod faults_threads;
 mod files;
-mod golden;
 mod io;
 mod processes;
 mod prune;

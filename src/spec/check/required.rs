@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::refuse::{Checked, refuse};
+use super::{Checked, refuse};
+use crate::spec::compiled::most_working_steps;
 use crate::spec::{Horizon, OnExhausted, Orchestrate, Planner, Spec, Validate, ValidateAt, Write};
 
 pub(super) fn check_required_calls(spec: &Spec) -> Checked {
@@ -63,7 +64,7 @@ pub(in crate::spec) fn most_steps(spec: &Spec) -> (u32, &'static str) {
     let policy = &spec.policy;
     let a_plan = match policy.planner {
         Planner::ReactText => 1,
-        Planner::Json | Planner::ToolCalls => spec.most_working_steps(),
+        Planner::Json | Planner::ToolCalls => most_working_steps(spec),
     };
     if policy.horizon == Horizon::Whole {
         return (a_plan, "`policy.plan.max_steps`");

@@ -1,7 +1,8 @@
 //! The roles: each is there where the policy asks for it, and nowhere else.
 
-use super::refuse::{Checked, refuse};
+use super::{Checked, refuse};
 use crate::contract::IntentForm;
+use crate::spec::compiled::asks;
 use crate::spec::{Intake, Memory, Orchestrate, Role, RoleName, Spec, Validate};
 
 pub(super) fn check_intake(spec: &Spec) -> Checked {
@@ -20,13 +21,13 @@ pub(super) fn check_intake(spec: &Spec) -> Checked {
     ];
     for (intake, role, name) in pairs {
         let field = format!("roles.{role}");
-        match (policy.asks(intake), spec.roles.get(role).is_some()) {
+        match (asks(policy, intake), spec.roles.get(role).is_some()) {
             (true, false) => return refuse(field, format!("needed under `intake = [\"{name}\"]`")),
             (false, true) => return refuse(field, format!("never asked: `intake` does not name \"{name}\"")),
             _ => {}
         }
     }
-    if policy.asks(Intake::PreviousContext) && policy.memory == Memory::None {
+    if asks(policy, Intake::PreviousContext) && policy.memory == Memory::None {
         return refuse(
             "policy.intake",
             "\"previous_context\" is never asked under `memory = \"none\"`: there are no earlier turns",

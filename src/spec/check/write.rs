@@ -1,7 +1,8 @@
 //! Where the answer comes from.
 
-use super::refuse::{Checked, refuse};
+use super::{Checked, refuse};
 use crate::contract::IntentForm;
+use crate::spec::compiled::asks;
 use crate::spec::{Horizon, Intake, Planner, Spec, Validate, ValidateAt, Write};
 
 pub(super) fn check_write(spec: &Spec) -> Checked {
@@ -36,7 +37,7 @@ pub(super) fn check_write(spec: &Spec) -> Checked {
         }
         _ => {}
     }
-    let classifies = policy.asks(Intake::Intent);
+    let classifies = asks(policy, Intake::Intent);
     let talks = if policy.write == Write::Planner { classifies } else { policy.can_skip_the_plan() };
     if roles.conversation.is_some() && !talks {
         return refuse("roles.conversation", "never asked: in this policy every answer comes after a plan");

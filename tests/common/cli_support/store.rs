@@ -65,7 +65,8 @@ pub fn is_in_doubt(home: &Home, thread: &str) {
 
 /// What a thread waits with, as `threads show --json` says it.
 pub fn open(home: &Home, thread: &str) -> Value {
-    let shown = home.check(&["threads", "show", "--json", thread], 0).json();
+    let said = home.check(&["threads", "show", "--json", thread], 0);
+    let shown: Value = serde_json::from_str(&said.stdout).unwrap();
     shown["turns"].as_array().unwrap().last().unwrap()["open"].clone()
 }
 
