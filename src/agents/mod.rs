@@ -3,6 +3,8 @@
 //! Each agent is a TOML file beside this one. Its `tools` may name shipped tools (`"calc"`) or hold
 //! whole contracts.
 
+mod file;
+
 use serde::Deserialize;
 
 use crate::contract::ToolContract;
@@ -23,7 +25,7 @@ const AGENTS: [(&str, &str); 11] = [
     ("research-team", include_str!("research-team.toml")),
 ];
 
-/// The agent that runs where none is named.
+/// The agent that runs if none is named.
 pub const DEFAULT: &str = "validated";
 
 /// The names of the shipped agents.
@@ -43,7 +45,7 @@ pub fn source(name: &str) -> Option<&'static str> {
 /// assert!(spec.roles.validator.is_none());
 /// ```
 pub fn shipped(name: &str) -> Option<Spec> {
-    Some(load(source(name)?).expect("the test `every_shipped_agent_loads` reads each of them"))
+    Some(Spec::from_toml(source(name)?).expect("the test `every_shipped_agent_loads` reads each of them"))
 }
 
 /// The contract of a shipped tool: `calc`, `docs`, `wiki`, `lookup`, `search`, `hybrid_search`,
@@ -133,19 +135,45 @@ impl SpecFile {
     }
 }
 
-/// Reads a spec from TOML. Its `tools` may name shipped tools.
-///
-/// ```
-/// let error = planwright::agents::load("name = 'mine'\ncolour = 'red'").unwrap_err();
-/// assert!(error.to_string().contains("colour"));
-/// ```
+impl Spec {
+    /// Reads a spec from TOML and checks it. Its `tools` may be names of shipped tools.
+    ///
+    /// ```
+    /// use planwright::spec::Spec;
+    ///
+    /// let spec = Spec::from_toml(
+    ///     r#"
+    ///     name = "clerk"
+    ///     tools = ["calc"]
+    ///     [roles.planner]
+    ///     prompt = "Plan."
+    ///     [roles.writer]
+    ///     prompt = "Answer."
+    ///     [policy]
+    ///     validate = "off"
+    ///     "#,
+    /// )?;
+    /// assert_eq!(spec.tools[0].name, "calc");
+    /// let error = Spec::from_toml("name = 'mine'\ncolour = 'red'").unwrap_err();
+    /// assert!(error.to_string().contains("colour"));
+    /// # Ok::<(), planwright::spec::SpecError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What does not parse, with its line; an unknown tool; whatever [`Spec::check`] refuses.
+    pub fn from_toml(text: &str) -> Result<Self, SpecError> {
+        let file: SpecFile = toml::from_str(text)
+            .map_err(|error| SpecError::at("spec", error.to_string().trim().to_owned()))?;
+        let spec = file.resolve()?;
+        spec.clone().check()?;
+        Ok(spec)
+    }
+}
+
+/// Reads a spec from TOML; see [`Spec::from_toml`].
 ///
 /// # Errors
-/// What does not parse, with its line; an unknown tool; whatever [`Spec::check`] refuses.
+/// Those of [`Spec::from_toml`].
 pub fn load(text: &str) -> Result<Spec, SpecError> {
-    let file: SpecFile =
-        toml::from_str(text).map_err(|error| SpecError::at("spec", error.to_string().trim().to_owned()))?;
-    let spec = file.resolve()?;
-    spec.clone().check()?;
-    Ok(spec)
+    Spec::from_toml(text)
 }

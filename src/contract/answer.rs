@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{ContractError, read};
+use super::{ContractError, read, schema};
 
 /// The form of the writer's reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -56,12 +56,7 @@ impl AnswerForm {
     pub fn schema(self) -> Option<Value> {
         match self {
             AnswerForm::Text => None,
-            AnswerForm::Final => Some(json!({
-                "type": "object",
-                "properties": {"final": {"type": "string"}},
-                "required": ["final"],
-                "additionalProperties": false,
-            })),
+            AnswerForm::Final => Some(schema::strict_object(json!({"final": {"type": "string"}}))),
         }
     }
 }

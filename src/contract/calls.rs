@@ -32,12 +32,7 @@ impl ToolContract {
         if self.takes_object() {
             return self.input.clone();
         }
-        json!({
-            "type": "object",
-            "properties": {INPUT: self.input},
-            "required": [INPUT],
-            "additionalProperties": false,
-        })
+        schema::strict_object(json!({INPUT: self.input}))
     }
 
     /// The arguments of a native call with this input.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Confidence, ContractError, read};
+use super::{Confidence, ContractError, read, schema};
 
 /// What an orchestrator may do to what remains of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -124,27 +124,17 @@ impl Decision {
     pub fn schema(agents: &[&str]) -> Value {
         let agent = json!({"type": "string", "enum": agents});
         let or_null = |value: Value| json!({"anyOf": [value, {"type": "null"}]});
-        json!({
-            "type": "object",
-            "properties": {
-                "action": {"type": "string", "enum": ["continue", "add_agent", "skip_remaining", "collaborate"]},
-                "reasoning": {"type": "string"},
-                "confidence": {"type": "number", "minimum": 0, "maximum": 1},
-                "next_agent": or_null(agent.clone()),
-                "task": {"type": ["string", "null"]},
-                "collaboration_needed": or_null(json!({
-                    "type": "object",
-                    "properties": {
-                        "primary_agent": agent,
-                        "supporting_agent": agent,
-                        "collaboration_type": {"type": "string"},
-                    },
-                    "required": ["primary_agent", "supporting_agent", "collaboration_type"],
-                    "additionalProperties": false,
-                })),
-            },
-            "required": ["action", "reasoning", "confidence", "next_agent", "task", "collaboration_needed"],
-            "additionalProperties": false,
-        })
+        schema::strict_object(json!({
+            "action": {"type": "string", "enum": ["continue", "add_agent", "skip_remaining", "collaborate"]},
+            "reasoning": {"type": "string"},
+            "confidence": {"type": "number", "minimum": 0, "maximum": 1},
+            "next_agent": or_null(agent.clone()),
+            "task": {"type": ["string", "null"]},
+            "collaboration_needed": or_null(schema::strict_object(json!({
+                    "primary_agent": agent,
+                    "supporting_agent": agent,
+                    "collaboration_type": {"type": "string"},
+                }))),
+        }))
     }
 }

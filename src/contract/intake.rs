@@ -4,7 +4,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::{ContractError, read};
+use super::{ContractError, read, schema};
 
 /// Whether a question is in the agent's scope.
 ///
@@ -43,16 +43,11 @@ impl Scope {
 
     /// The JSON schema sent with the request.
     pub fn schema() -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "in_scope": {"type": "boolean"},
-                "reason": {"type": "string"},
-                "refusal": {"type": "string"},
-            },
-            "required": ["in_scope", "reason", "refusal"],
-            "additionalProperties": false,
-        })
+        schema::strict_object(json!({
+            "in_scope": {"type": "boolean"},
+            "reason": {"type": "string"},
+            "refusal": {"type": "string"},
+        }))
     }
 }
 
@@ -77,12 +72,9 @@ impl PreviousContext {
 
     /// The JSON schema sent with the request.
     pub fn schema() -> Value {
-        json!({
-            "type": "object",
-            "properties": {"need_previous_context": {"type": "boolean"}, "reason": {"type": "string"}},
-            "required": ["need_previous_context", "reason"],
-            "additionalProperties": false,
-        })
+        schema::strict_object(
+            json!({"need_previous_context": {"type": "boolean"}, "reason": {"type": "string"}}),
+        )
     }
 }
 
@@ -131,19 +123,8 @@ fn needed_unless_said<'de, D: Deserializer<'de>>(source: D) -> Result<bool, D::E
     Ok(Option::<bool>::deserialize(source)?.unwrap_or(true))
 }
 
-/// Models write constraints as one text or as a list.
 fn joined<'de, D: Deserializer<'de>>(source: D) -> Result<Option<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged, expecting = "expected a text or a list of texts")]
-    enum Said {
-        One(String),
-        Many(Vec<String>),
-    }
-    let text = Option::<Said>::deserialize(source)?.map(|said| match said {
-        Said::One(text) => text,
-        Said::Many(texts) => texts.join(", "),
-    });
-    Ok(text.filter(|text| !text.trim().is_empty()))
+    Ok(read::joined_texts(source)?.filter(|text| !text.trim().is_empty()))
 }
 
 impl Intent {
@@ -192,23 +173,15 @@ impl Intent {
             kinds => json!({"type": "string", "enum": kinds}),
         };
         match form {
-            IntentForm::Query => Some(json!({
-                "type": "object",
-                "properties": {
-                    "intent": kind,
-                    "rewritten_query": {"type": "string"},
-                    "needs_tool": {"type": "boolean"},
-                    "constraints": {"type": ["string", "null"]},
-                },
-                "required": ["intent", "rewritten_query", "needs_tool", "constraints"],
-                "additionalProperties": false,
-            })),
-            IntentForm::Kind => Some(json!({
-                "type": "object",
-                "properties": {"intent_type": kind, "confidence": {"type": "number", "minimum": 0, "maximum": 1}},
-                "required": ["intent_type", "confidence"],
-                "additionalProperties": false,
-            })),
+            IntentForm::Query => Some(schema::strict_object(json!({
+                "intent": kind,
+                "rewritten_query": {"type": "string"},
+                "needs_tool": {"type": "boolean"},
+                "constraints": {"type": ["string", "null"]},
+            }))),
+            IntentForm::Kind => Some(schema::strict_object(
+                json!({"intent_type": kind, "confidence": {"type": "number", "minimum": 0, "maximum": 1}}),
+            )),
             IntentForm::Text => None,
         }
     }

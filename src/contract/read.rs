@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// How many opening braces of a reply are tried as the start of its JSON object.
 const MAX_CANDIDATES: usize = 64;
@@ -76,6 +76,20 @@ pub fn spoken(text: &str) -> &str {
     let text = text.trim_start_matches('\u{feff}').trim();
     let thought = text.strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
     thought.map_or(text, |(_, said)| said.trim())
+}
+
+/// Reads what models write as one text, as a list of texts, or not at all.
+pub(super) fn joined_texts<'de, D: Deserializer<'de>>(source: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a text or a list of texts")]
+    enum Texts {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(Option::<Texts>::deserialize(source)?.map(|texts| match texts {
+        Texts::One(text) => text,
+        Texts::Many(texts) => texts.join(", "),
+    }))
 }
 
 /// Reads the JSON object of a reply as `T`: the reply itself, or, where it is wrapped in a code

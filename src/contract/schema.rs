@@ -6,7 +6,7 @@
 //! `format`. A declaration that uses another keyword is refused when it is loaded, so nothing is
 //! ever half checked. Meaning of the keywords: JSON Schema 2020-12, validation vocabulary.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::ContractError;
 
@@ -31,6 +31,13 @@ const CHECKED: [&str; 14] = [
 ];
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
 const ANNOTATIONS: [&str; 5] = ["title", "description", "default", "examples", "format"];
+
+/// An object as strict-mode servers take it: every property is required, none may be added.
+pub(crate) fn strict_object(properties: Value) -> Value {
+    let required: Vec<&String> = properties.as_object().into_iter().flat_map(|known| known.keys()).collect();
+    let required = Value::from_iter(required.into_iter().map(String::as_str));
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
 
 /// Refuses a schema that uses something [`check`] does not check.
 ///

@@ -1,5 +1,7 @@
 //! What a tool declares about itself before any plan may name it.
 
+use core::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -104,6 +106,70 @@ impl ToolContract {
         }
     }
 
+    /// A contract for a tool that takes a JSON object, to be completed by [`input`](Self::input) and its
+    /// like.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use planwright::contract::{ToolContract, ToolEffect};
+    /// use serde_json::json;
+    ///
+    /// let book = ToolContract::json("book_room", "Books a meeting room.", ToolEffect::Write)
+    ///     .input(json!({
+    ///         "type": "object",
+    ///         "properties": {"room": {"type": "string"}, "hours": {"type": "integer", "minimum": 1}},
+    ///         "required": ["room", "hours"],
+    ///     }))
+    ///     .needs_approval()
+    ///     .timeout(Duration::from_secs(5));
+    /// assert!(book.check().is_ok() && book.happens_once());
+    /// ```
+    pub fn json(name: &str, description: &str, effect: ToolEffect) -> Self {
+        ToolContract::text(name, description, effect).input(json!({"type": "object"}))
+    }
+
+    /// Sets the JSON schema of the input.
+    #[must_use]
+    pub fn input(mut self, schema: Value) -> Self {
+        self.input = schema;
+        self
+    }
+
+    /// Declares that calling it twice with the same input and idempotency key equals calling it once.
+    #[must_use]
+    pub fn idempotent(mut self) -> Self {
+        self.idempotent = Some(true);
+        self
+    }
+
+    /// Declares that a person must allow each call.
+    #[must_use]
+    pub fn needs_approval(mut self) -> Self {
+        self.needs_approval = true;
+        self
+    }
+
+    /// Declares that its output may steer the run.
+    #[must_use]
+    pub fn trusted(mut self) -> Self {
+        self.trust = Trust::Trusted;
+        self
+    }
+
+    /// Sets the longest time of one call.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout_ms = Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+        self
+    }
+
+    /// Sets the largest output that is kept, in bytes.
+    #[must_use]
+    pub fn max_output_bytes(mut self, bytes: u32) -> Self {
+        self.max_output_bytes = bytes;
+        self
+    }
+
     /// Whether calling it again with the same input and key is the same as calling it once.
     pub fn is_idempotent(&self) -> bool {
         self.idempotent.unwrap_or(self.effect != ToolEffect::Write)
@@ -141,10 +207,8 @@ impl ToolContract {
             return Err(ContractError::at("timeout_ms", "expected at least 1, found 0"));
         }
         if self.timeout_ms.is_none() && self.effect != ToolEffect::Pure {
-            return Err(ContractError::at(
-                "timeout_ms",
-                "expected a time-out: only a `pure` tool may do without",
-            ));
+            let problem = "expected a time-out: only a `pure` tool may do without";
+            return Err(ContractError::at("timeout_ms", problem));
         }
         if self.max_output_bytes == 0 {
             return Err(ContractError::at("max_output_bytes", "expected at least 1, found 0"));

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{ContractError, read};
+use super::{ContractError, read, schema};
 
 /// A validator's judgement.
 ///
@@ -42,24 +42,9 @@ pub enum VerdictForm {
 #[derive(Deserialize)]
 struct Sufficiency {
     sufficient: bool,
-    #[serde(deserialize_with = "missing")]
-    missing_info: String,
+    #[serde(deserialize_with = "read::joined_texts")]
+    missing_info: Option<String>,
     reason: String,
-}
-
-/// What is missing: a text, a list of texts, or nothing.
-fn missing<'de, D: serde::Deserializer<'de>>(source: D) -> Result<String, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged, expecting = "expected a text or a list of texts")]
-    enum Said {
-        One(String),
-        Many(Vec<String>),
-    }
-    Ok(match Option::<Said>::deserialize(source)? {
-        None => String::new(),
-        Some(Said::One(text)) => text,
-        Some(Said::Many(texts)) => texts.join(", "),
-    })
 }
 
 impl VerdictForm {
@@ -82,7 +67,7 @@ impl VerdictForm {
             VerdictForm::Verdict => Verdict::read(text, max_bytes),
             VerdictForm::Sufficiency => {
                 let Sufficiency { sufficient, missing_info, reason } = read::object(text, max_bytes)?;
-                Ok(Verdict { ok: sufficient, reason, fix_hint: missing_info })
+                Ok(Verdict { ok: sufficient, reason, fix_hint: missing_info.unwrap_or_default() })
             }
         }
     }
@@ -91,16 +76,11 @@ impl VerdictForm {
     pub fn schema(self) -> Value {
         match self {
             VerdictForm::Verdict => Verdict::schema(),
-            VerdictForm::Sufficiency => json!({
-                "type": "object",
-                "properties": {
-                    "sufficient": {"type": "boolean"},
-                    "missing_info": {"type": "string"},
-                    "reason": {"type": "string"},
-                },
-                "required": ["sufficient", "missing_info", "reason"],
-                "additionalProperties": false,
-            }),
+            VerdictForm::Sufficiency => schema::strict_object(json!({
+                "sufficient": {"type": "boolean"},
+                "missing_info": {"type": "string"},
+                "reason": {"type": "string"},
+            })),
         }
     }
 }
@@ -116,15 +96,10 @@ impl Verdict {
 
     /// The JSON schema sent with the request (strict-mode compatible).
     pub fn schema() -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "ok": {"type": "boolean"},
-                "reason": {"type": "string"},
-                "fix_hint": {"type": "string"},
-            },
-            "required": ["ok", "reason", "fix_hint"],
-            "additionalProperties": false,
-        })
+        schema::strict_object(json!({
+            "ok": {"type": "boolean"},
+            "reason": {"type": "string"},
+            "fix_hint": {"type": "string"},
+        }))
     }
 }

@@ -1,15 +1,13 @@
-//! The builder: puts an agent together out of a spec, models and tools.
+//! The builder: puts an agent together out of a spec and whatever answers it.
 
 use std::sync::Arc;
 
 use super::agent::Agent;
 use super::clock::{Clock, Sleeper};
-use super::environment::{Environment, Registered};
+use super::live::{Registered, World};
 use super::redact::Redactor;
 #[cfg(doc)]
-use super::run::Run;
-#[cfg(doc)]
-use super::stopped::Stopped;
+use super::run::{Run, Stopped};
 #[cfg(doc)]
 use crate::contract::ToolContract;
 use crate::ports::{Human, Model, Secret, Tool};
@@ -18,14 +16,14 @@ use crate::spec::{RoleName, Spec, SpecError};
 impl Agent {
     /// Puts an agent together.
     pub fn builder(spec: Spec) -> AgentBuilder {
-        AgentBuilder { spec, environment: Environment::default(), secrets: Vec::new() }
+        AgentBuilder { spec, world: World::default(), secrets: Vec::new() }
     }
 }
 
 /// Puts an agent together.
 pub struct AgentBuilder {
     spec: Spec,
-    environment: Environment,
+    world: World,
     secrets: Vec<Secret>,
 }
 
@@ -36,11 +34,11 @@ impl AgentBuilder {
         self.shared_model(Arc::new(model))
     }
 
-    /// A model that is shared with others; see [`model`](AgentBuilder::model).
+    /// The same, shared with others.
     #[must_use]
     pub fn shared_model(mut self, model: Arc<dyn Model>) -> Self {
         self.secrets.extend(model.secrets());
-        self.environment.model = Some(model);
+        self.world.model = Some(model);
         self
     }
 
@@ -48,7 +46,7 @@ impl AgentBuilder {
     #[must_use]
     pub fn model_for(mut self, role: RoleName, model: impl Model + 'static) -> Self {
         self.secrets.extend(model.secrets());
-        self.environment.models.insert(role, Arc::new(model));
+        self.world.models.insert(role, Arc::new(model));
         self
     }
 
@@ -60,7 +58,7 @@ impl AgentBuilder {
         self.shared_tool(Arc::new(tool))
     }
 
-    /// A tool that is shared with others; see [`tool`](AgentBuilder::tool).
+    /// The same, shared with others.
     #[must_use]
     pub fn shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         let contract = tool.contract();
@@ -68,34 +66,35 @@ impl AgentBuilder {
         if !names(&self.spec, &contract.name) {
             self.spec.tools.push(contract.clone());
         }
-        self.environment.tools.insert(contract.name.clone(), Registered { tool, declared: contract });
+        self.world.tools.insert(contract.name.clone(), Registered { tool, declared: contract });
         self
     }
 
-    /// The person whom the run asks. Without one, a run that asks a person ends [waiting](Run::is_waiting).
+    /// Who is asked where the run asks a person. Where there is nobody, such a run ends
+    /// [waiting](Run::is_waiting).
     #[must_use]
     pub fn human(self, human: impl Human + 'static) -> Self {
         self.shared_human(Arc::new(human))
     }
 
-    /// A person's port that is shared with others; see [`human`](AgentBuilder::human).
+    /// The same, shared with others.
     #[must_use]
     pub fn shared_human(mut self, human: Arc<dyn Human>) -> Self {
-        self.environment.human = Some(human);
+        self.world.human = Some(human);
         self
     }
 
-    /// What lets time pass before another try of a step; a test does not want to wait.
+    /// Who lets time pass before another try of a step; a test does not want to wait.
     #[must_use]
     pub fn sleeper(mut self, sleeper: impl Sleeper + 'static) -> Self {
-        self.environment.sleeper = Some(Arc::new(sleeper));
+        self.world.sleeper = Some(Arc::new(sleeper));
         self
     }
 
-    /// The clock that says when a person is asked; the system's unless set.
+    /// Who says what time it is where a person is asked; the system's clock unless set.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
-        self.environment.clock = Some(Arc::new(clock));
+        self.world.clock = Some(Arc::new(clock));
         self
     }
 
@@ -107,20 +106,20 @@ impl AgentBuilder {
         self
     }
 
-    /// The agent. Tools that the spec names and that are not registered are reported when a run starts: a
-    /// replay needs none.
+    /// The agent. Tools that the spec names and nobody registered are reported when a run starts:
+    /// a replay needs none.
     ///
     /// # Errors
     /// What [`Spec::check`] refuses; and, where there is a model to ask, a `max_cost` without a
     /// [price](crate::spec::CompiledSpec::check_prices).
     pub fn build(mut self) -> Result<Agent, SpecError> {
-        self.environment.redactor = Redactor::new(self.secrets);
-        self.environment.leak = self.environment.redactor.found_in(&self.spec);
+        self.world.redactor = Redactor::new(self.secrets);
+        self.world.leak = self.world.redactor.found_in(&self.spec);
         let rules = self.spec.check()?;
-        if self.environment.model.is_some() || !self.environment.models.is_empty() {
+        if self.world.model.is_some() || !self.world.models.is_empty() {
             rules.check_prices()?;
         }
-        Ok(Agent { rules: Arc::new(rules), environment: Arc::new(self.environment) })
+        Ok(Agent { rules: Arc::new(rules), world: Arc::new(self.world) })
     }
 }
 

@@ -2,7 +2,6 @@
 //! answer as it came.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -118,17 +117,11 @@ impl Frame {
 }
 
 /// Why a fixture cannot be read or written.
-#[derive(thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct FixtureError {
     path: PathBuf,
     problem: String,
-}
-
-impl fmt::Debug for FixtureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
 }
 
 impl FixtureError {

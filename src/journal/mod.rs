@@ -3,14 +3,16 @@
 //!
 //! - [`Record`]: what a journal holds; [`fold`]: what it means.
 //! - [`Journal`]: where records go; [`MemoryJournal`] and [`FileJournal`] keep them.
-//! - [`Store`]: where threads are kept, each a sequence of journals; [`MemoryStore`], [`LinesStore`]
-//!   and `SqliteStore` keep them.
+//! - [`Store`]: where threads are kept, each a sequence of journals; [`MemoryStore`] and
+//!   `SqliteStore` (in `planwright-sqlite`) keep them.
 //! - [`Fixture`]: a journal made readable, with each request as it was rendered.
 //! - [`Drift`]: how a replay differs from its recording; [`diverges`]: where a stored run would now take
 //!   another path.
 //!
 //! **Invariant:** a record, once appended, is never changed.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod coverage;
 pub mod disk;
 mod drift;
@@ -28,16 +30,15 @@ mod verify;
 
 pub use drift::{Difference, Drift, first_difference};
 pub use durability::Durability;
-pub use exchange::{Exchange, ModelAnswer, ToolAnswer};
+pub use exchange::{Exchange, ModelAnswer, ToolAnswer, human_digest, tool_digest, wait_digest};
 pub use file::{FileIo, FileJournal};
 pub use fixture::{Fixture, FixtureError, Frame, Outcome};
 pub use port::{Journal, JournalError, JournalErrorKind, MemoryJournal};
 pub use record::{
-    Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, ResolvedAs, Unknown, fold, fold_under,
+    Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, Resolution, Unknown, check_format, fold,
+    fold_under,
 };
 pub use run_status::{RunStatus, altered, asks, doubts, in_doubt, is_once};
 
-pub use store::{
-    Claim, Cursor, Lease, LinesStore, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId,
-};
+pub use store::{Claim, Cursor, Lease, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId};
 pub use verify::{Divergence, diverges};

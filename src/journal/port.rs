@@ -93,8 +93,8 @@ impl JournalError {
         JournalError::new(JournalErrorKind::Damaged, place, problem)
     }
 
-    /// [`Format`](JournalErrorKind::Format): the journal is of another format than
-    /// [`JOURNAL_FORMAT`](super::JOURNAL_FORMAT).
+    /// [`Format`](JournalErrorKind::Format): the journal is of a format that this version does not read; see
+    /// [`check_format`](super::check_format).
     pub fn format(found: u32) -> Self {
         let problem = format!("expected journal format {}, found {found}", super::JOURNAL_FORMAT);
         JournalError::new(JournalErrorKind::Format, "journal record 0", problem)

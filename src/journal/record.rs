@@ -8,13 +8,17 @@ use super::{JournalError, is_once};
 use crate::machine::{EffectId, Event, Input, State, start, transition};
 use crate::spec::{CompiledSpec, Digest, Spec};
 
-/// The version of the record format that this crate writes and reads.
+/// The version of the record format that this crate writes.
 ///
-/// The rule of migration: whatever changes the meaning of a record raises this number. A journal of
-/// another number is refused by that number, never read as if it were of this one. Where a version can
-/// read an older journal, it turns the records into those of its own number first, in one function
-/// for each step from one number to the next; there is none yet, for number 1 was never released.
+/// The rule of migration: whatever changes the meaning of a record raises this number. A journal of another
+/// number is refused by that number, unless this version can read it: either because a record of the older
+/// format means the same in this one, or through a function that turns its records into those of the next.
+///
+/// - 3: the first that was released.
 pub const JOURNAL_FORMAT: u32 = 3;
+
+/// The oldest format that is read.
+const OLDEST_FORMAT: u32 = 3;
 
 /// One record of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,7 +45,7 @@ pub enum Record {
         /// The effect.
         effect: EffectId,
         /// What they said.
-        word: ResolvedAs,
+        word: Resolution,
     },
     /// The rules were changed on purpose: from here on the whole run, from its start, is read under
     /// these.
@@ -52,7 +56,7 @@ pub enum Record {
 /// What a person says of a write that may or may not have happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ResolvedAs {
+pub enum Resolution {
     /// It happened. What came of it is the record that follows.
     Happened,
     /// It did not; it is to be done.
@@ -187,10 +191,17 @@ pub fn header(records: &[Record]) -> Result<&Header, JournalError> {
         Some(_) => return Err(JournalError::at(0, "expected a header, found another record")),
         None => return Err(JournalError::at(0, "expected a header, found an empty journal")),
     };
-    if header.format != JOURNAL_FORMAT {
-        return Err(JournalError::format(header.format));
-    }
+    check_format(header.format)?;
     Ok(header)
+}
+
+/// Whether this version reads journals of a format: of [`JOURNAL_FORMAT`], and of those before it that it can
+/// read.
+///
+/// # Errors
+/// [`Format`](super::JournalErrorKind::Format) where it does not.
+pub fn check_format(found: u32) -> Result<(), JournalError> {
+    if (OLDEST_FORMAT..=JOURNAL_FORMAT).contains(&found) { Ok(()) } else { Err(JournalError::format(found)) }
 }
 
 /// Folds a journal under a spec that may be another than its own.
@@ -213,16 +224,16 @@ pub fn fold_under(spec: Spec, header: Header, records: Vec<Record>) -> Result<Fo
                     None => pending.push(Pending { effect, index: len, digest, at }),
                 }
             }
-            Record::Settled { effect, word: ResolvedAs::DidNotHappen } => {
+            Record::Settled { effect, word: Resolution::DidNotHappen } => {
                 pending.retain(|asked| asked.effect != effect);
                 unknown.retain(|left| left.effect != effect);
             }
-            Record::Settled { effect, word: ResolvedAs::Unknown } => {
+            Record::Settled { effect, word: Resolution::Unknown } => {
                 unknown.retain(|left| left.effect != effect);
                 let tool = is_once(&rules, &state, effect);
                 unknown.extend(tool.map(|tool| Unknown { effect, tool }));
             }
-            Record::Settled { word: ResolvedAs::Happened, .. } | Record::SpecChanged(_) => {}
+            Record::Settled { word: Resolution::Happened, .. } | Record::SpecChanged(_) => {}
             Record::Answered(event) | Record::Happened(event) => {
                 if let Some(effect) = event.effect() {
                     pending.retain(|asked| asked.effect != effect);

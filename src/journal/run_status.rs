@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Folded, Outcome, Pending, Unknown};
+use super::{Folded, Outcome, Pending, Unknown, tool_digest};
 use crate::contract::ToolEffect;
 use crate::machine::{Effect, EffectId, State, awaited, outstanding};
-use crate::prompt::{self, tool_digest};
+use crate::prompt;
 use crate::spec::CompiledSpec;
 
 /// Where a run stands.

@@ -1,47 +1,15 @@
 //! CompiledSpec: a checked spec, with all that is worked out from it once.
 
-use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use super::check::check;
+use super::check::check_spec;
 use super::frame::{RequestFrame, frame, member_frame};
 use super::suggest::{Suggested, Suggestions};
-use super::{Bounds, Intake, Member, OnBadReply, OnFailure, Planner, Policy, RoleName, Spec};
+use super::{Bounds, Member, OnBadReply, OnFailure, Planner, Policy, RoleName, Spec, SpecError};
 use crate::contract::{
-    AnswerForm, Decision, FinalStep, Intent, PlanContract, PlanSays, PlanShape, PreviousContext, Scope,
-    ToolContract, ToolEffect, Trust,
+    AnswerForm, Decision, Intent, PlanContract, PlanSays, PlanShape, PreviousContext, Scope, ToolContract,
+    ToolEffect, Trust,
 };
-
-/// A contradiction or a value out of range in a spec.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {problem}")]
-pub struct SpecError {
-    field: String,
-    problem: String,
-}
-
-impl fmt::Debug for SpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl SpecError {
-    pub(crate) fn at(field: impl Into<String>, problem: impl Into<String>) -> Self {
-        SpecError { field: field.into(), problem: problem.into() }
-    }
-
-    /// The field, as a path in the spec (`limits.max_replans`).
-    pub fn field(&self) -> &str {
-        &self.field
-    }
-
-    /// The same error, seen from a spec that holds this one.
-    pub(super) fn under(mut self, outer: &str) -> Self {
-        self.field = format!("{outer}.{}", self.field);
-        self
-    }
-}
 
 /// Who does an agent's step.
 #[derive(Clone, Debug)]
@@ -62,19 +30,30 @@ pub struct CompiledSpec {
     /// In the order of the spec's agents.
     doers: Vec<Doer>,
     suggestions: Suggestions,
-    bounds: Bounds,
+    pub(super) bounds: OnceLock<Bounds>,
 }
 
 /// How deep agents may nest: an agent's agents may have agents of their own, and that is all.
 pub const MAX_NESTING: usize = 2;
 
-impl CompiledSpec {
-    pub(super) fn of(spec: Spec) -> Result<Self, SpecError> {
-        CompiledSpec::nested(spec, 0)
+impl Spec {
+    /// Checks the spec and works out what follows from it.
+    ///
+    /// # Errors
+    /// The first field that is out of range or contradicts another, by name.
+    pub fn check(self) -> Result<CompiledSpec, SpecError> {
+        CompiledSpec::nested(self, 0)
     }
 
+    /// The most calls that a run can make before its answer.
+    pub(crate) fn most_calls_before_the_answer(&self) -> u32 {
+        super::check::most_steps(self).0
+    }
+}
+
+impl CompiledSpec {
     fn nested(spec: Spec, depth: usize) -> Result<Self, SpecError> {
-        check(&spec)?;
+        check_spec(&spec)?;
         let doers: Vec<Doer> = (0..spec.agents.len())
             .map(|at| doer(&spec, at, depth).map_err(|error| error.under(&format!("agents[{at}]"))))
             .collect::<Result<_, _>>()?;
@@ -106,16 +85,15 @@ impl CompiledSpec {
             Some(Arc::new(frame(name, role, &plan, policy, form)))
         });
         let suggestions = Suggestions::of(policy, &plan)?;
-        let mut rules = CompiledSpec {
+        let rules = CompiledSpec {
             spec: Arc::new(spec),
             plan,
             form,
             frames,
             doers,
             suggestions,
-            bounds: Bounds { model_calls: 0, tool_calls: 0, transitions: 0 },
+            bounds: OnceLock::new(),
         };
-        rules.bounds = Bounds::of(&rules);
         rules.check_fallbacks()?;
         Ok(rules)
     }
@@ -221,19 +199,6 @@ impl CompiledSpec {
         Intent::read(intent.form, &intent.kinds, text, self.spec.limits.max_reply_bytes as usize)
     }
 
-    /// Whether `max_cost` can be reached with the prices that the spec has now.
-    ///
-    /// # Errors
-    /// The limit, where no model that is asked has a price; also in an agent that does steps.
-    pub fn check_prices(&self) -> Result<(), SpecError> {
-        super::check::check_prices(self)
-    }
-
-    /// The most that any run can do.
-    pub fn bounds(&self) -> Bounds {
-        self.bounds
-    }
-
     /// A fallback is a reply, so it must read as one.
     fn check_fallbacks(&self) -> Result<(), SpecError> {
         let most = self.spec.limits.max_reply_bytes as usize;
@@ -304,19 +269,4 @@ fn contract(member: &Member, doer: &Doer, trust: Trust) -> ToolContract {
     }
     contract.max_output_bytes = u32::MAX;
     contract
-}
-
-/// The most steps of one plan that somebody has to do.
-pub(super) fn most_working_steps(spec: &Spec) -> u32 {
-    let plan = &spec.policy.plan;
-    match plan.final_step {
-        _ if spec.tools.is_empty() && spec.agents.is_empty() && !spec.policy.approval.steps => 0,
-        FinalStep::Required => plan.max_steps - 1,
-        FinalStep::None => plan.max_steps,
-    }
-}
-
-/// Whether the policy asks something before the first draft.
-pub(super) fn asks(policy: &Policy, intake: Intake) -> bool {
-    policy.intake.contains(&intake)
 }

@@ -370,6 +370,11 @@ pub enum Containment {
 }
 
 impl Policy {
+    /// Whether the policy asks something before the first draft.
+    pub(super) fn asks(&self, intake: Intake) -> bool {
+        self.intake.contains(&intake)
+    }
+
     /// Whether anything can send the run back to PLAN for a new whole plan.
     pub fn can_replan(&self) -> bool {
         self.horizon == Horizon::Whole

@@ -55,8 +55,8 @@ fn question_without_an_answer_is_told_and_the_chat_goes_on() {
     home.write("notes/a.md", "# 보일러\n보일러는 5월 3일에 점검했다.\n");
     let args = ["--docs", "notes", "--max-replans", "0"];
     let said = chat(&home, &args, "프랑스의 수도는?\n12/4+9?\n", 0);
-    assert!(said.stdout.contains("12"), "{}", said.stdout);
-    assert!(said.stderr.contains("planwright: error: the run ended without an answer"), "{}", said.stderr);
+    said.prints(&["12"]);
+    said.complains(&["planwright: error: the run ended without an answer"]);
     // The exit code is that of the last question.
     chat(&home, &args, "12/4+9?\n프랑스의 수도는?\n", 1);
 }
@@ -67,7 +67,7 @@ fn chat_that_cannot_begin_is_unusable() {
     let said = chat(&home, &["--agent", "nobody"], "12/4+9?\n", 2);
     assert!(said.stderr.contains("no agent is called \"nobody\""));
     let said = check(home.program().args(["chat", "--model", "m"]), "q\n", 2);
-    assert!(said.stderr.contains("no key and no server"), "{}", said.stderr);
+    said.complains(&["no key and no server"]);
 }
 
 #[test]

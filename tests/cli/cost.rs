@@ -34,7 +34,7 @@ fn json_of(said: &Said) -> Value {
 #[test]
 fn tokens_are_told_at_the_end_of_a_run() {
     let said = home(&server(), "").check(&["run", SUM], 0);
-    assert!(said.stderr.contains("planwright: 33 tokens read, 15 written"), "{}", said.stderr);
+    said.complains(&["planwright: 33 tokens read, 15 written"]);
     assert!(!said.stderr.contains("cost"), "no price is known: {}", said.stderr);
     let said = home(&server(), "").check(&["run", "--quiet", SUM], 0);
     assert_eq!(said.stderr, "");
@@ -50,7 +50,7 @@ fn run_without_a_token_says_nothing_about_them() {
 fn cost_is_told_by_the_prices_of_the_configuration_file() {
     // 33 tokens at 2.50 and 15 at 10 for a million.
     let said = home(&server(), PRICES).check(&["run", SUM], 0);
-    assert!(said.stderr.contains("; cost 0.0002325 USD"), "{}", said.stderr);
+    said.complains(&["; cost 0.0002325 USD"]);
 
     let spent = json_of(&home(&server(), PRICES).check(&["run", "--json", SUM], 0))["spent"].clone();
     assert_eq!((&spent["cost"], &spent["currency"]), (&json!("0.0002325"), &json!("USD")));
@@ -91,7 +91,7 @@ fn tokens_are_told_for_each_agent_by_its_name() {
     home.write("staff.toml", STAFF);
     let said = home.check(&["run", "--agent", "staff.toml", "--json", SUM], 0);
     let roles = "; planner 11+5, agent:review 11+5, agent:search 22+10";
-    assert!(said.stderr.contains(roles), "{}", said.stderr);
+    said.complains(&[roles]);
     let spent = json_of(&said)["spent"].clone();
     for (name, tokens) in [("planner", 11), ("agent:search", 22), ("agent:review", 11)] {
         assert_eq!(spent["by_role"][name]["input_tokens"], tokens, "{spent}");
@@ -116,11 +116,11 @@ fn run_ends_when_its_tokens_or_its_money_are_used_up() {
 fn money_is_limited_only_where_a_price_is_known() {
     let server = server();
     let said = home(&server, "").check(&["run", "--max-cost", "0.10", SUM], 2);
-    assert!(said.stderr.contains("--max-cost: no model has a price"), "{}", said.stderr);
-    assert!(said.stderr.contains("[prices.\"MODEL\"]"), "{}", said.stderr);
+    said.complains(&["--max-cost: no model has a price"]);
+    said.complains(&["[prices.\"MODEL\"]"]);
     assert_eq!(server.count(), 0);
     let said = home(&server, PRICES).check(&["run", "--max-cost", "much", SUM], 2);
-    assert!(said.stderr.contains("expected an amount such as \"2.50\""), "{}", said.stderr);
+    said.complains(&["expected an amount such as \"2.50\""]);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn limit_on_money_in_a_spec_takes_the_prices_of_the_configuration_file() {
     let args = ["run", "--agent", "staff.toml", SUM];
     let said = unpriced.check(&args, 2);
     let problem = "staff: limits.max_cost: never reached: `prices` has none of a model that is asked";
-    assert!(said.stderr.contains(problem), "{}", said.stderr);
+    said.complains(&[problem]);
     assert_eq!(server.count(), 0);
     let priced = home(&server, PRICES);
     priced.write("staff.toml", &spec);
@@ -157,5 +157,5 @@ fn prices_of_a_spec_go_before_those_of_the_configuration_file() {
 fn price_that_does_not_read_is_refused_with_its_line() {
     let home = home(&server(), "[prices.m]\ninput = 'cheap'\noutput = 1\n");
     let said = home.check(&["run", SUM], 2);
-    assert!(said.stderr.contains("config.toml:") && said.stderr.contains("amount"), "{}", said.stderr);
+    said.complains(&["config.toml:", "amount"]);
 }

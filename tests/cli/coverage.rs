@@ -27,7 +27,7 @@ fn shipped_fixtures_take_every_edge_or_say_why() {
 #[test]
 fn reasons_of_the_shipped_fixtures_name_fixtures_that_exist() {
     let said = Home::new().check(&["coverage", "--all", "--json", SHIPPED], 0);
-    let report: Value = serde_json::from_str(&said.stdout).unwrap();
+    let report = said.json();
     let agents = report["agents"].as_array().unwrap();
     let mut named = 0;
     for reason in agents.iter().flat_map(reasons) {
@@ -49,7 +49,7 @@ fn reasons(agent: &Value) -> Vec<Option<String>> {
 
 /// What a folder with one fixture is missing.
 fn missing(home: &Home) -> Vec<String> {
-    let report: Value = serde_json::from_str(&home.check(&["coverage", "--json", "runs"], 1).stdout).unwrap();
+    let report = home.check(&["coverage", "--json", "runs"], 1).json();
     let missing = report["agents"][0]["missing"].as_array().unwrap().iter();
     missing.map(|missing| missing["edge"].as_str().unwrap().to_owned()).collect()
 }
@@ -82,7 +82,7 @@ fn edge_that_is_neither_taken_nor_explained_is_named_and_the_code_is_1() {
     let said = home.check(&["coverage", "runs"], 1);
     assert!(said.stdout.starts_with("validated: "), "{}", said.stdout);
     assert!(lines_with(&said, " by 1 fixtures").len() == 1, "{}", said.stdout);
-    assert!(said.stdout.contains(&format!("  {EDGE} not taken\n")), "{}", said.stdout);
+    said.prints(&[&*format!("  {EDGE} not taken\n")]);
     assert!(!said.stdout.contains(TAKEN), "{}", said.stdout);
 }
 
@@ -106,7 +106,7 @@ fn edges_that_are_all_explained_are_code_0() {
     for agent in ["validated", "*"] {
         explain(&home, agent, &edges);
         let said = home.check(&["coverage", "runs"], 0);
-        assert!(said.stdout.contains(&format!("  {EDGE} (아직 없다)\n")), "{}", said.stdout);
+        said.prints(&[&*format!("  {EDGE} (아직 없다)\n")]);
         assert_eq!(lines_with(&said, "not taken"), Vec::<&str>::new());
     }
 }
@@ -134,7 +134,7 @@ fn reason_for_an_edge_that_is_taken_or_cannot_be_is_stale_and_the_code_is_1() {
 fn json_has_the_numbers_the_missing_edges_and_their_reasons() {
     let home = runs();
     home.write("runs/coverage.toml", &reason("validated", EDGE, "told elsewhere"));
-    let report: Value = serde_json::from_str(&home.check(&["coverage", "--json", "runs"], 1).stdout).unwrap();
+    let report = home.check(&["coverage", "--json", "runs"], 1).json();
     let agent = &report["agents"][0];
     assert_eq!((&agent["agent"], &agent["fixtures"]), (&json!("validated"), &json!(1)));
     let missing = agent["missing"].as_array().unwrap();

@@ -49,7 +49,9 @@ fn every_limit(args: &[&str], begin: impl Fn(&Home), look: impl Fn(&Home, bool))
 }
 
 /// A turn in a store that holds a thread already.
-fn in_a_store(store: &str) {
+#[test]
+fn store_says_what_cannot_be_written_and_stays_sound() {
+    let store = "threads.db";
     let ask = ["run", "--offline", "--quiet", "--store", store, "--thread"];
     let shown =
         |home: &Home| home.check(&["threads", "show", "--store", store, "--records", "먼저"], 0).stdout;
@@ -62,16 +64,6 @@ fn in_a_store(store: &str) {
             home.check(&[&ask[..], &["나중", "2+2?"]].concat(), 0);
         },
     );
-}
-
-#[test]
-fn store_of_one_file_says_what_cannot_be_written_and_stays_sound() {
-    in_a_store("threads.db");
-}
-
-#[test]
-fn store_of_lines_says_what_cannot_be_written_and_stays_sound() {
-    in_a_store("threads/");
 }
 
 #[test]

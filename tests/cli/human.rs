@@ -26,8 +26,7 @@ fn answers(home: &Home, answer: &[&str], code: i32) -> Said {
 /// The token of what the journal waits with.
 #[track_caller]
 fn token(home: &Home) -> String {
-    let said = home.check(&["resume", "--offline", "--json", "run.jsonl"], 5);
-    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    let object = home.check(&["resume", "--offline", "--json", "run.jsonl"], 5).json();
     object["waiting"]["token"].as_str().unwrap().to_owned()
 }
 
@@ -36,11 +35,10 @@ fn run_that_waits_ends_with_5_and_says_how_to_go_on() {
     let home = waiting();
     let said = home.check(&["resume", "--offline", "run.jsonl"], 5);
     assert_eq!(said.stdout, "");
-    assert!(said.stderr.contains(&format!("the run waits for a person: {ASKED}")), "{}", said.stderr);
+    said.complains(&[&*format!("the run waits for a person: {ASKED}")]);
     let hint = said.stderr.lines().last().unwrap().to_owned();
 
-    let said = home.check(&["resume", "--offline", "--json", "run.jsonl"], 5);
-    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    let object = home.check(&["resume", "--offline", "--json", "run.jsonl"], 5).json();
     assert_eq!((&object["waiting"]["question"], &object["waiting"]["step"]), (&ASKED.into(), &2.into()));
     assert_eq!((&object["phase"], &object["answer"]), (&"EXECUTE".into(), &Value::Null));
     let token = object["waiting"]["token"].as_str().unwrap();
@@ -54,16 +52,16 @@ fn run_that_waits_ends_with_5_and_says_how_to_go_on() {
 fn response_goes_on_with_the_run() {
     let home = waiting();
     let said = answers(&home, &["--respond", "네, 보내세요"], 0);
-    assert!(said.stdout.contains("12"), "{}", said.stdout);
+    said.prints(&["12"]);
     // It has ended now: there is nothing left to answer.
     let said = home.check(&["resume", "--respond", "네", "run.jsonl"], 2);
-    assert!(said.stderr.contains("the run does not wait for a person"), "{}", said.stderr);
+    said.complains(&["the run does not wait for a person"]);
 }
 
 #[test]
 fn rejection_ends_the_run_with_its_reason() {
     let said = answers(&waiting(), &["--reject", "너무 이릅니다"], 1);
-    assert!(said.stderr.contains("너무 이릅니다"), "{}", said.stderr);
+    said.complains(&["너무 이릅니다"]);
 }
 
 #[test]
@@ -73,11 +71,7 @@ fn edit_is_read_from_a_file_and_refused_where_no_plan_may_say_it() {
     let before = std::fs::read(home.path("run.jsonl")).unwrap();
     home.write("steps.json", r#"[{"tool": "hammer", "input": "x"}]"#);
     let said = answers(&home, &["--edit", "steps.json"], 5);
-    assert!(
-        said.stderr.contains("the answer is refused") && said.stderr.contains("hammer"),
-        "{}",
-        said.stderr
-    );
+    said.complains(&["the answer is refused", "hammer"]);
     assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
 
     home.write(
@@ -85,7 +79,7 @@ fn edit_is_read_from_a_file_and_refused_where_no_plan_may_say_it() {
         r#"[{"tool": "calc", "input": "6*7"}, {"tool": "final_answer", "input": "답"}]"#,
     );
     let said = answers(&home, &["--edit", "steps.json"], 0);
-    assert!(said.stdout.contains("42"), "{}", said.stdout);
+    said.prints(&["42"]);
 }
 
 #[test]
@@ -94,15 +88,11 @@ fn edit_that_does_not_read_is_explained() {
     ended_journal(&home.path("run.jsonl"));
     home.write("steps.json", "{}");
     let said = home.check(&["resume", "--edit", "steps.json", "run.jsonl"], 2);
-    assert!(
-        said.stderr.contains("--edit: steps.json: expected a JSON list of plan steps"),
-        "{}",
-        said.stderr
-    );
+    said.complains(&["--edit: steps.json: expected a JSON list of plan steps"]);
     let said = home.check(&["resume", "--edit", "none.json", "run.jsonl"], 2);
-    assert!(said.stderr.contains("none.json: cannot be read"), "{}", said.stderr);
+    said.complains(&["none.json: cannot be read"]);
     let said = home.check(&["resume", "--edit", "steps.json", "--respond", "x", "run.jsonl"], 2);
-    assert!(said.stderr.contains("cannot be used with"), "{}", said.stderr);
+    said.complains(&["cannot be used with"]);
 }
 
 #[test]
@@ -110,19 +100,15 @@ fn approve_says_yes_to_a_plan_and_then_to_its_call() {
     let home = Home::new();
     approving_journal(&home.path("run.jsonl"), Approval::ALL);
     let said = home.check(&["resume", "--offline", "run.jsonl"], 5);
-    assert!(said.stderr.contains("1. calc: 12/4+9"), "{}", said.stderr);
-    assert!(said.stderr.contains(" --approve run.jsonl  answers"), "{}", said.stderr);
+    said.complains(&["1. calc: 12/4+9"]);
+    said.complains(&[" --approve run.jsonl  answers"]);
     let said = answers(&home, &["--respond", "네"], 5);
-    assert!(
-        said.stderr.contains("approve.1 is answered by `approve`, `reject` or `edit`"),
-        "{}",
-        said.stderr
-    );
+    said.complains(&["approve.1 is answered by `approve`, `reject` or `edit`"]);
 
     let said = answers(&home, &["--approve"], 5);
-    assert!(said.stderr.contains("calc\n") && said.stderr.contains(": 12/4+9"), "{}", said.stderr);
+    said.complains(&["calc\n", ": 12/4+9"]);
     let said = answers(&home, &["--approve"], 0);
-    assert!(said.stdout.contains("12"), "{}", said.stdout);
+    said.prints(&["12"]);
 }
 
 #[test]
@@ -131,15 +117,15 @@ fn edited_input_is_read_from_a_file_and_called_with() {
     approving_journal(&home.path("run.jsonl"), Approval::RISKY);
     home.write("input.json", "7");
     let said = answers(&home, &["--edit-input", "input.json"], 5);
-    assert!(said.stderr.contains("the edited input does not fit: $: expected string"), "{}", said.stderr);
+    said.complains(&["the edited input does not fit: $: expected string"]);
     home.write("input.json", "not JSON");
     let said = home.check(&["resume", "--offline", "--edit-input", "input.json", "run.jsonl"], 2);
-    assert!(said.stderr.contains("--edit-input: input.json: expected a JSON value"), "{}", said.stderr);
+    said.complains(&["--edit-input: input.json: expected a JSON value"]);
     home.write("input.json", r#""6*7""#);
     let said = answers(&home, &["--edit-input", "input.json"], 0);
-    assert!(said.stdout.contains("42"), "{}", said.stdout);
+    said.prints(&["42"]);
     let said = home.check(&["resume", "--approve", "--edit-input", "input.json", "run.jsonl"], 2);
-    assert!(said.stderr.contains("cannot be used with"), "{}", said.stderr);
+    said.complains(&["cannot be used with"]);
 }
 
 #[test]
@@ -147,7 +133,7 @@ fn run_that_does_not_wait_cannot_be_answered() {
     let home = Home::new();
     ended_journal(&home.path("run.jsonl"));
     let said = home.check(&["resume", "--respond", "네", "run.jsonl"], 2);
-    assert!(said.stderr.contains("the run does not wait for a person"), "{}", said.stderr);
+    said.complains(&["the run does not wait for a person"]);
 }
 
 #[test]
@@ -158,9 +144,7 @@ fn approval_typed_twice_approves_nothing_that_was_not_shown() {
     let before = std::fs::read(home.path("run.jsonl")).unwrap();
     let said = home.check(&["resume", "--offline", "--approve", "run.jsonl"], 2);
     let command = format!("planwright resume run.jsonl --token {plan} --approve");
-    for text in ["expected the token", "1. calc: 12/4+9", &command] {
-        assert!(said.stderr.contains(text), "expected {text:?} in:\n{}", said.stderr);
-    }
+    said.complains(&["expected the token", "1. calc: 12/4+9", &command]);
     assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
 
     let approve = ["resume", "--offline", "--token", &plan, "--approve", "run.jsonl"];
@@ -179,14 +163,9 @@ fn doubt_is_settled_by_its_token_only() {
     in_doubt_journal(&home.path("run.jsonl"));
     let before = std::fs::read(home.path("run.jsonl")).unwrap();
     let said = home.check(&["resume", "--offline", "--stop", "은행에 물어봤다", "run.jsonl"], 2);
-    assert!(
-        said.stderr.contains("expected the token") && said.stderr.contains("in doubt: calc"),
-        "{}",
-        said.stderr
-    );
+    said.complains(&["expected the token", "in doubt: calc"]);
     assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
-    let said = home.check(&["resume", "--offline", "--json", "run.jsonl"], 4);
-    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    let object = home.check(&["resume", "--offline", "--json", "run.jsonl"], 4).json();
     let token = object["in_doubt"]["token"].as_str().unwrap();
     home.check(&["resume", "--offline", "--token", token, "--stop", "은행에 물어봤다", "run.jsonl"], 130);
 }

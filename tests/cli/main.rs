@@ -13,6 +13,7 @@ mod coverage;
 mod crash_calls;
 mod damage;
 mod file_limits;
+mod golden;
 mod human;
 mod keys;
 mod legible;

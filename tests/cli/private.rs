@@ -72,13 +72,6 @@ fn store_of_one_file_is_its_owners_alone() {
 }
 
 #[test]
-fn store_of_lines_is_its_owners_alone() {
-    let home = Home::new();
-    open_handed(&home, &[&ASK[..], &["--store", "on/the/way/", "--thread", "합계", "12/4+9?"]].concat());
-    are_private(&home.path("on"), 8);
-}
-
-#[test]
 fn journal_file_is_its_owners_alone_and_a_fixture_is_not() {
     let home = Home::new();
     open_handed(&home, &[&ASK[..], &["--journal", "run.jsonl", "--record", "run.json", "12/4+9?"]].concat());
@@ -88,19 +81,9 @@ fn journal_file_is_its_owners_alone_and_a_fixture_is_not() {
 #[test]
 fn what_is_there_already_keeps_its_mode() {
     let home = Home::new();
-    let ask = |question| [&ASK[..], &["--store", "lines/", "--thread", "sum", question]].concat();
+    let ask = |question| [&ASK[..], &["--store", "threads.db", "--thread", "sum", question]].concat();
     open_handed(&home, &ask("1+1?"));
-    open_handed(&home, &[&ASK[..], &["--store", "threads.db", "--thread", "sum", "1+1?"]].concat());
-    let shared: Vec<PathBuf> =
-        all(&home.path("lines")).into_iter().chain([home.path("threads.db")]).collect();
-    for path in &shared {
-        let mode = if path.is_dir() { 0o750 } else { 0o640 };
-        set_permissions(path, Permissions::from_mode(mode)).unwrap();
-    }
+    set_permissions(home.path("threads.db"), Permissions::from_mode(0o640)).unwrap();
     open_handed(&home, &ask("2+2?"));
-    open_handed(&home, &[&ASK[..], &["--store", "threads.db", "--thread", "sum", "2+2?"]].concat());
-    for path in &shared {
-        assert_eq!(mode(path), if path.is_dir() { 0o750 } else { 0o640 }, "{}", path.display());
-    }
-    assert_eq!(mode(&home.path("lines/sum/000001.jsonl")), 0o600, "a new file is its owner's alone");
+    assert_eq!(mode(&home.path("threads.db")), 0o640);
 }

@@ -4,7 +4,6 @@ use crate::cli_support;
 
 use cli_support::{Home, check, ended_journal, interrupted_journal, replanned};
 use planwright::journal::Fixture;
-use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
 #[test]
@@ -27,16 +26,14 @@ fn changed_prompt_is_drift_and_shown_as_a_diff() {
     let home = Home::new();
     bent().save(home.path("bent.json")).unwrap();
     let said = home.check(&["replay", "bent.json"], 1);
-    for text in [
+    said.prints(&[
         "drift       bent.json\n",
         "request drift: plan.1.1 asks planner",
         "--- planner, recorded\n",
         "    -You are a planner.",
         "    +You are the planner of an agent.",
         "1 fixture: 0 ok, 1 drift\n",
-    ] {
-        assert!(said.stdout.contains(text), "expected {text:?} in:\n{}", said.stdout);
-    }
+    ]);
     assert_eq!(home.check(&["replay", "--as-recorded", "bent.json"], 1).stderr, "");
 }
 
@@ -48,7 +45,7 @@ fn other_limits_than_the_shipped_ones_drift_unless_replayed_as_recorded() {
     fixture.save(home.path("run.json")).unwrap();
     assert!(home.check(&["replay", "run.json"], 0).stdout.contains("1 ok"));
     let said = home.check(&["replay", "--as-recorded", "run.json"], 1);
-    assert!(said.stdout.contains("transition drift"), "{}", said.stdout);
+    said.prints(&["transition drift"]);
 
     let mut fixture = replanned();
     fixture.spec.limits.max_replans = 0;
@@ -75,8 +72,7 @@ fn what_cannot_be_read_outweighs_drift() {
     );
     assert_eq!(ends[3], "3 fixtures: 1 ok, 1 drift, 1 unreadable");
 
-    let said = home.check(&["replay", "--json", "all"], 2);
-    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    let object = home.check(&["replay", "--json", "all"], 2).json();
     assert_eq!((&object["ok"], &object["drift"], &object["unreadable"]), (&1.into(), &1.into(), &1.into()));
     assert_eq!(object["files"][1]["drift"][0]["kind"], "request");
     assert_eq!(object["files"][2]["status"], "unreadable");
@@ -86,10 +82,10 @@ fn what_cannot_be_read_outweighs_drift() {
 fn missing_files_and_empty_folders_are_unreadable() {
     let home = Home::new();
     let said = home.check(&["replay", "nowhere.json"], 2);
-    assert!(said.stdout.contains("nowhere.json: cannot be read"), "{}", said.stdout);
+    said.prints(&["nowhere.json: cannot be read"]);
     std::fs::create_dir(home.path("empty")).unwrap();
     let said = home.check(&["replay", "empty"], 2);
-    assert!(said.stderr.contains("empty: expected fixtures (*.json), found none"), "{}", said.stderr);
+    said.complains(&["empty: expected fixtures (*.json), found none"]);
 }
 
 #[test]
@@ -99,7 +95,7 @@ fn agent_of_the_users_own_overrides_the_recorded_one() {
     let spec = home.check(&["agents", "show", "validated"], 0).stdout;
     home.write("mine.toml", &spec.replace("max_replans = 2", "max_replans = 0"));
     let said = home.check(&["replay", "--agent", "mine.toml", "run.json"], 1);
-    assert!(said.stdout.contains("drift"), "{}", said.stdout);
+    said.prints(&["drift"]);
 }
 
 #[test]
@@ -160,7 +156,7 @@ fn trace_reads_journals_whole_and_torn() {
     let whole = std::fs::read_to_string(home.path("torn.jsonl")).unwrap();
     home.write("torn.jsonl", &format!("{whole}{} {{\"answered\":{{\"mod", "0f".repeat(16)));
     let said = home.check(&["trace", "torn.jsonl"], 0);
-    assert!(said.stdout.contains("VALIDATE  unfinished"), "{}", said.stdout);
+    said.prints(&["VALIDATE  unfinished"]);
 
     home.write("none.json", "hello");
     let said = home.check(&["trace", "none.json"], 2);

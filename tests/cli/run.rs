@@ -54,7 +54,7 @@ fn nothing_has_escape_bytes_without_a_terminal_and_color_always_has() {
         assert!(!said.stdout.contains('\u{1b}') && !said.stderr.contains('\u{1b}'), "{args:?}");
     }
     let said = home.check(&["run", "--color", "always", "--replay", "run.json"], 0);
-    assert!(said.stderr.contains("\u{1b}[1mPLAN\u{1b}[0m"), "{}", said.stderr);
+    said.complains(&["\u{1b}[1mPLAN\u{1b}[0m"]);
     assert!(!said.stderr.contains("\u{1b}[31m빨강"), "the tool's own colour came through");
     assert!(!said.stdout.contains('\u{1b}'));
 }
@@ -71,8 +71,7 @@ fn quiet_says_nothing_beside_the_answer() {
 fn json_is_one_object_with_trace_counters_and_the_steps_of_every_plan() {
     let home = Home::new();
     home.fixture("run.json");
-    let said = home.check(&["run", "--json", "--replay", "run.json"], 0);
-    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    let object = home.check(&["run", "--json", "--replay", "run.json"], 0).json();
     assert_eq!(object["answer"], ANSWER);
     assert_eq!(object["error"], Value::Null);
     assert_eq!(object["phase"], "DONE");
@@ -123,8 +122,7 @@ fn run_that_ends_in_error_ends_the_program_with_1() {
     );
     assert!(said.stderr.contains("hint: --max-replans N"));
 
-    let said = home.check(&["run", "--json", "--replay", "run.json"], 1);
-    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    let object = home.check(&["run", "--json", "--replay", "run.json"], 1).json();
     assert_eq!(object["answer"], Value::Null);
     assert_eq!(object["error"]["code"], "VALIDATION_FAILED_MAX_REPLANS");
     assert_eq!(object["phase"], "ERROR");
@@ -150,7 +148,7 @@ fn another_question_than_the_fixtures_is_refused() {
         &["run", "--record", "run.json", "--record-mode", "new_episodes", "12/4+9?"],
     ] {
         let said = home.check(args, 2);
-        assert!(said.stderr.contains("answers another question"), "{}", said.stderr);
+        said.complains(&["answers another question"]);
         assert!(said.stderr.contains(QUESTION) && said.stderr.contains("12/4+9?"));
     }
     assert_eq!(std::fs::read(&path).unwrap(), before);
@@ -170,9 +168,9 @@ fn other_limits_than_the_recordings_drift() {
     let home = Home::new();
     home.fixture("run.json");
     let said = home.check(&["run", "--json", "--max-replans", "0", "--replay", "run.json"], 1);
-    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    let object = said.json();
     assert_eq!(object["drift"][0]["kind"], "transition");
-    assert!(said.stderr.contains("the replay differs from its recording"), "{}", said.stderr);
+    said.complains(&["the replay differs from its recording"]);
 }
 
 #[test]
@@ -202,9 +200,9 @@ fn journal_that_does_not_read_is_named_with_its_line() {
     text = text.replacen("{\"requested\"", "{\"demanded\"", 1);
     home.write("run.jsonl", &text);
     let said = home.check(&["resume", "run.jsonl"], 2);
-    assert!(said.stderr.contains("run.jsonl: line 2"), "{}", said.stderr);
+    said.complains(&["run.jsonl: line 2"]);
     let said = home.check(&["resume", "nowhere.jsonl"], 2);
-    assert!(said.stderr.contains("nowhere.jsonl: cannot be opened"), "{}", said.stderr);
+    said.complains(&["nowhere.jsonl: cannot be opened"]);
 }
 
 #[test]

@@ -5,7 +5,6 @@ use crate::cli_support;
 use cli_support::store::waits;
 use cli_support::{Home, check};
 use planwright::journal::{Fixture, Outcome};
-use serde_json::Value;
 
 const THREAD: &str = "보고서";
 
@@ -22,7 +21,7 @@ fn sums() -> Home {
 fn every_turn_becomes_a_fixture_that_replays() {
     let home = sums();
     let said = home.check(&["fixture", "from", THREAD, "--turn", "1", "--output", "fixtures/one.json"], 0);
-    assert!(said.stderr.contains("written to fixtures/one.json"), "{}", said.stderr);
+    said.complains(&["written to fixtures/one.json"]);
     home.check(&["threads", "export", THREAD, "--output", "fixtures/two.json"], 0);
     home.check(&["replay", "fixtures"], 0);
     let question = |name: &str| Fixture::load(home.path(name)).unwrap().input.question;
@@ -43,7 +42,7 @@ fn fixture_that_is_there_is_not_replaced_unasked() {
     for args in [args, ["threads", "export", THREAD, "--output", "one.json"]] {
         let said = home.check(&args, 2);
         let why = "one.json: there is a file already";
-        assert!(said.stderr.contains(why) && said.stderr.contains("--force"), "{}", said.stderr);
+        said.complains(&[why, "--force"]);
         assert_eq!(std::fs::read_to_string(home.path("one.json")).unwrap(), "보던 것");
     }
     home.check(&[&args[..], &["--force"]].concat(), 0);
@@ -85,11 +84,11 @@ fn key_that_is_configured_later_is_in_no_fixture() {
 fn fixture_of_nothing_is_explained() {
     let home = sums();
     let said = home.check(&["fixture", "from", THREAD, "--turn", "3"], 2);
-    assert!(said.stderr.contains("has 2 turns, and none of the number 3"), "{}", said.stderr);
+    said.complains(&["has 2 turns, and none of the number 3"]);
     let said = home.check(&["fixture", "from", "없는 것"], 2);
-    assert!(said.stderr.contains("there is no thread 없는 것"), "{}", said.stderr);
+    said.complains(&["there is no thread 없는 것"]);
     let said = home.check(&["fixture", "from", THREAD, "--turn", "0"], 2);
-    assert!(said.stderr.contains("--turn"), "{}", said.stderr);
+    said.complains(&["--turn"]);
 }
 
 #[test]
@@ -118,8 +117,7 @@ fn stored_run_that_would_take_another_path_is_named_with_its_first_record() {
     }
     assert!(said.stdout.ends_with("2 stored turns: 0 the same, 2 on another path\n"), "{}", said.stdout);
 
-    let said = home.check(&["replay", "--all-stored", "--agent", "mine.toml", "--json"], 1);
-    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    let object = home.check(&["replay", "--all-stored", "--agent", "mine.toml", "--json"], 1).json();
     assert_eq!((&object["ok"], &object["diverge"]), (&0.into(), &2.into()));
     assert_eq!(object["turns"][0]["thread"], THREAD);
     assert!(object["turns"][0]["record"].as_u64().unwrap() > 1);
@@ -128,7 +126,7 @@ fn stored_run_that_would_take_another_path_is_named_with_its_first_record() {
 #[test]
 fn stored_runs_and_files_are_not_replayed_at_once() {
     let said = Home::new().check(&["replay", "--all-stored", "fixtures"], 2);
-    assert!(said.stderr.contains("cannot be used with"), "{}", said.stderr);
+    said.complains(&["cannot be used with"]);
 }
 
 #[test]
@@ -137,5 +135,5 @@ fn trace_of_a_turn_is_a_table() {
     let said = home.check(&["trace", "--thread", THREAD, "--turn", "1"], 0);
     assert!(said.stdout.starts_with("n  phase") && said.stdout.contains("DONE"), "{}", said.stdout);
     let said = home.check(&["trace", "--thread", "없는 것"], 2);
-    assert!(said.stderr.contains("there is no thread 없는 것"), "{}", said.stderr);
+    said.complains(&["there is no thread 없는 것"]);
 }

@@ -4,25 +4,16 @@ use crate::cli_support;
 
 use cli_support::{Home, check};
 
-#[track_caller]
-fn refused(home: &Home, args: &[&str], expect: &[&str]) {
-    let said = home.check(args, 2);
-    assert_eq!(said.stdout, "");
-    for text in expect {
-        assert!(said.stderr.contains(text), "expected {text:?} in:\n{}", said.stderr);
-    }
-}
-
 #[test]
 fn wrong_usage_is_explained() {
     let home = Home::new();
-    refused(&home, &["run"], &["<QUESTION>", "--help"]);
-    refused(&home, &["run", " "], &["the question is empty", "hint: planwright run"]);
-    refused(&home, &["run", "--offline", "--model", "m", "q"], &["--offline", "--model"]);
-    refused(&home, &["run", "--record-mode", "all", "q"], &["--record <FILE>"]);
-    refused(&home, &["run", "--replay", "a", "--record", "b"], &["cannot be used with"]);
-    refused(&home, &["walk"], &["walk"]);
-    refused(&home, &["replay"], &["FILE|DIR"]);
+    home.refuses(&["run"], &["<QUESTION>", "--help"]);
+    home.refuses(&["run", " "], &["the question is empty", "hint: planwright run"]);
+    home.refuses(&["run", "--offline", "--model", "m", "q"], &["--offline", "--model"]);
+    home.refuses(&["run", "--record-mode", "all", "q"], &["--record <FILE>"]);
+    home.refuses(&["run", "--replay", "a", "--record", "b"], &["cannot be used with"]);
+    home.refuses(&["walk"], &["walk"]);
+    home.refuses(&["replay"], &["FILE|DIR"]);
     let said = check(home.program().args(["run", "-"]), "\n", 2);
     assert!(said.stderr.contains("the question is empty"));
 }
@@ -31,56 +22,50 @@ fn wrong_usage_is_explained() {
 fn help_shows_examples_and_exit_codes() {
     let home = Home::new();
     let said = home.check(&["--help"], 0);
-    for text in [
+    said.prints(&[
         "Examples:",
         "planwright run --docs ./notes",
         "Exit codes:",
         "    3  interrupted",
         "  130  cancelled",
-    ] {
-        assert!(said.stdout.contains(text), "{text}:\n{}", said.stdout);
-    }
+    ]);
     let said = home.check(&["run", "--help"], 0);
-    for text in ["Exit codes:", "PLANWRIGHT_CONFIG", "--record-mode"] {
-        assert!(said.stdout.contains(text), "{text}:\n{}", said.stdout);
-    }
+    said.prints(&["Exit codes:", "PLANWRIGHT_CONFIG", "--record-mode"]);
 }
 
 #[test]
 fn unknown_agent_is_refused_with_the_known_ones() {
     let home = Home::new();
-    refused(
-        &home,
+    home.refuses(
         &["run", "--agent", "cook", "q"],
         &["no agent is called \"cook\"", "plan-then-execute, validated"],
     );
-    refused(&home, &["agents", "show", "cook"], &["validated"]);
+    home.refuses(&["agents", "show", "cook"], &["validated"]);
     home.write("mine", "");
-    refused(&home, &["verify", "--agent", "mine"], &["for the file, write ./mine"]);
-    refused(&home, &["run", "--agent", "./mine.toml", "q"], &["./mine.toml: cannot be read", "caused by: "]);
+    home.refuses(&["verify", "--agent", "mine"], &["for the file, write ./mine"]);
+    home.refuses(&["run", "--agent", "./mine.toml", "q"], &["./mine.toml: cannot be read", "caused by: "]);
 }
 
 #[test]
 fn bad_spec_is_refused_with_its_place() {
     let home = Home::new();
     home.write("mine.toml", "name = 'mine'\ncolour = 'red'\n");
-    refused(&home, &["run", "--agent", "mine.toml", "q"], &["mine.toml: spec: ", "line 2", "colour"]);
+    home.refuses(&["run", "--agent", "mine.toml", "q"], &["mine.toml: spec: ", "line 2", "colour"]);
     let spec =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../src/agents/validated.toml"))
             .unwrap();
     home.write("mine.toml", &spec.replace("max_steps = 6", "max_steps = 0"));
-    refused(&home, &["agents", "show", "mine.toml"], &["mine.toml: policy.plan.max_steps"]);
+    home.refuses(&["agents", "show", "mine.toml"], &["mine.toml: policy.plan.max_steps"]);
 }
 
 #[test]
 fn tools_are_picked_among_the_specs() {
     let home = Home::new();
-    refused(
-        &home,
+    home.refuses(
         &["run", "--tools", "calc,hammer", "q"],
         &["no tool \"hammer\"", "it has docs, wiki, search, lookup, calc"],
     );
-    refused(&home, &["run", "--tools", "search", "q"], &["TAVILY_API_KEY is not set"]);
+    home.refuses(&["run", "--tools", "search", "q"], &["TAVILY_API_KEY is not set"]);
 }
 
 #[test]
@@ -132,14 +117,14 @@ fn configuration_file_is_refused_with_its_line_and_never_quoted() {
     let home = Home::new();
     let path = "config/planwright/config.toml";
     home.write(path, "model = 'm'\napi_key = 'sk-1234567890'\n");
-    refused(&home, &["run", "q"], &["config.toml:2:11: `api_key` is refused", "api_key_env"]);
+    home.refuses(&["run", "q"], &["config.toml:2:11: `api_key` is refused", "api_key_env"]);
     home.write(path, "model = 'm'\n\napikey = 'sk-1234567890'\n");
-    refused(&home, &["run", "q"], &["config.toml:3:1: unknown field `apikey`"]);
+    home.refuses(&["run", "q"], &["config.toml:3:1: unknown field `apikey`"]);
     assert!(!home.check(&["run", "q"], 2).stderr.contains("sk-1234567890"));
     home.write(path, "api_key_env = 'sk-1234567890'\n");
-    refused(&home, &["run", "q"], &["never the key itself"]);
+    home.refuses(&["run", "q"], &["never the key itself"]);
     assert!(!home.check(&["run", "q"], 2).stderr.contains("sk-1234567890"));
-    refused(&home, &["run", "--config", "none.toml", "q"], &["none.toml: cannot be read"]);
+    home.refuses(&["run", "--config", "none.toml", "q"], &["none.toml: cannot be read"]);
 }
 
 #[test]
@@ -150,9 +135,9 @@ fn cache_and_prices_of_the_configuration_file_are_read_strictly() {
     home.check(&["run", "--quiet", "--no-cache", "12/4+9?"], 0);
     home.check(&["run", "--quiet", "12/4+9?"], 0);
     home.write(path, "[cache]\nfolders = 'kept'\n");
-    refused(&home, &["run", "q"], &["config.toml:2:1: unknown field `folders`"]);
+    home.refuses(&["run", "q"], &["config.toml:2:1: unknown field `folders`"]);
     home.write(path, "[prices.m]\ninput = 1\n");
-    refused(&home, &["run", "q"], &["config.toml:1:", "missing field `output`"]);
+    home.refuses(&["run", "q"], &["config.toml:1:", "missing field `output`"]);
 }
 
 #[test]
@@ -161,7 +146,7 @@ fn named_configuration_file_stands_in_for_the_usual_one() {
     home.write("config/planwright/config.toml", "agent = 'usual'\n");
     home.write("other.toml", "agent = 'other'\n");
     home.write("third.toml", "agent = 'third'\n");
-    refused(&home, &["run", "q"], &["\"usual\""]);
+    home.refuses(&["run", "q"], &["\"usual\""]);
     let named = |args: &[&str]| {
         let mut program = home.program();
         check(program.env("PLANWRIGHT_CONFIG", "other.toml").arg("run").args(args).arg("q"), "", 2).stderr
@@ -174,10 +159,10 @@ fn named_configuration_file_stands_in_for_the_usual_one() {
 #[test]
 fn folder_of_documents_must_exist() {
     let home = Home::new();
-    refused(&home, &["run", "--docs", "nowhere", "q"], &["nowhere: expected a folder of documents"]);
+    home.refuses(&["run", "--docs", "nowhere", "q"], &["nowhere: expected a folder of documents"]);
     // What the configuration file names is seen from the file's folder.
     home.write("config/planwright/config.toml", "docs = 'notes'\n");
-    refused(&home, &["run", "q"], &["config/planwright/notes: expected a folder"]);
+    home.refuses(&["run", "q"], &["config/planwright/notes: expected a folder"]);
 }
 
 #[test]
@@ -186,7 +171,7 @@ fn existing_file_is_never_overwritten_by_a_journal() {
     home.fixture("run.json");
     home.write("run.jsonl", "mine");
     let args = ["run", "--record", "run.json", "--journal", "run.jsonl", cli_support::QUESTION];
-    refused(&home, &args, &["run.jsonl: there is a file already", "planwright resume run.jsonl"]);
+    home.refuses(&args, &["run.jsonl: there is a file already", "planwright resume run.jsonl"]);
     assert_eq!(std::fs::read_to_string(home.path("run.jsonl")).unwrap(), "mine");
 }
 

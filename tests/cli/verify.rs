@@ -4,19 +4,17 @@ use crate::cli_support;
 
 use cli_support::Home;
 use planwright::agents;
-use serde_json::Value;
 
 #[test]
 fn verified_agent_shows_its_bounds_and_every_invariant() {
     let home = Home::new();
     let said = home.check(&["verify", "--agent", "plan-then-execute"], 0);
     assert!(said.stdout.starts_with("plan-then-execute: "), "{}", said.stdout);
-    assert!(said.stdout.contains("transitions  7            7"), "{}", said.stdout);
-    assert!(said.stdout.contains("total          holds"), "{}", said.stdout);
+    said.prints(&["transitions  7            7"]);
+    said.prints(&["total          holds"]);
     assert_eq!(said.stderr, "");
 
-    let said = home.check(&["verify", "--agent", "plan-then-execute", "--json"], 0);
-    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    let object = home.check(&["verify", "--agent", "plan-then-execute", "--json"], 0).json();
     let rules = agents::shipped("plan-then-execute").unwrap().check().unwrap();
     assert_eq!(object["bounds"], serde_json::to_value(rules.bounds()).unwrap());
     assert!(object["checks"].as_array().unwrap().iter().all(|check| check["holds"] == true));
@@ -28,8 +26,8 @@ fn spec_of_the_users_own_is_verified_with_what_was_made_smaller() {
     let spec = home.check(&["agents", "show", "plan-then-execute"], 0).stdout;
     home.write("mine.toml", &spec.replace("max_steps = 6", "max_steps = 12"));
     let said = home.check(&["verify", "--agent", "mine.toml"], 0);
-    assert!(said.stdout.contains("max_steps 12 explored as 6"), "{}", said.stdout);
-    assert!(said.stdout.contains("tool calls   11           5"), "{}", said.stdout);
+    said.prints(&["max_steps 12 explored as 6"]);
+    said.prints(&["tool calls   11           5"]);
 }
 
 #[test]
@@ -47,10 +45,9 @@ fn walk_that_is_given_up_says_that_nothing_is_decided() {
     let home = Home::new();
     let args = ["verify", "--agent", "plan-then-execute", "--max-states", "20"];
     let said = home.check(&args, 7);
-    assert!(said.stdout.contains("undecided: the walk was given up after "), "{}", said.stdout);
+    said.prints(&["undecided: the walk was given up after "]);
     assert!(!said.stdout.contains(" holds") && !said.stdout.contains("VIOLATED"), "{}", said.stdout);
-    let said = home.check(&[&args[..], &["--json"]].concat(), 7);
-    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    let object = home.check(&[&args[..], &["--json"]].concat(), 7).json();
     assert_eq!(object["whole"], false);
     assert!(object["undecided"].is_string(), "{object}");
     assert!(object["checks"].as_array().unwrap().iter().all(|check| check["holds"] == false));

@@ -22,8 +22,8 @@ fn talkative() -> Server {
 fn offline_model_answers_where_nothing_is_configured() {
     let home = Home::new();
     let said = home.check(&["run", SUM], 0);
-    assert!(said.stdout.contains("300840"), "{}", said.stdout);
-    assert!(said.stderr.contains("the offline model"), "{}", said.stderr);
+    said.prints(&["300840"]);
+    said.complains(&["the offline model"]);
     assert!(said.stderr.contains("searching the built-in handbook; --docs DIR searches your own folder"));
 }
 
@@ -32,7 +32,7 @@ fn own_folder_is_searched() {
     let home = Home::new();
     home.write("notes/refunds.md", "# 환불\n환불은 30일 안에 신청한다.\n");
     let said = home.check(&["run", "--docs", "notes", "환불?"], 0);
-    assert!(said.stdout.contains("30일"), "{}", said.stdout);
+    said.prints(&["30일"]);
     assert!(!said.stderr.contains("handbook"));
 }
 
@@ -124,16 +124,16 @@ fn unreachable() -> (Home, DeadPort) {
 fn journaled_run_goes_on_after_an_interruption() {
     let (home, _port) = unreachable();
     let said = home.check(&["run", "--json", "--journal", "run.jsonl", SUM], 3);
-    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    let object = said.json();
     assert_eq!(object["interrupted"]["effect"], "plan.1.1");
     assert_eq!(object["interrupted"]["cause"], "connection");
     assert_eq!(object["answer"], Value::Null);
-    assert!(said.stderr.contains("planwright resume run.jsonl  goes on"), "{}", said.stderr);
+    said.complains(&["planwright resume run.jsonl  goes on"]);
 
     let said = home.check(&["resume", "run.jsonl"], 3);
     assert!(said.stderr.contains("planwright resume run.jsonl  goes on"));
     let said = home.check(&["resume", "--offline", "run.jsonl"], 0);
-    assert!(said.stdout.contains("300840"), "{}", said.stdout);
+    said.prints(&["300840"]);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn recorded_run_goes_on_after_an_interruption() {
     let (home, _port) = unreachable();
     let said = home.check(&["run", "--record", "run.json", SUM], 3);
     assert_eq!(said.stdout, "");
-    assert!(said.stderr.contains("--record-mode new_episodes goes on"), "{}", said.stderr);
+    said.complains(&["--record-mode new_episodes goes on"]);
     let args = ["run", "--offline", "--record", "run.json", "--record-mode", "new_episodes", SUM];
     assert!(home.check(&args, 0).stdout.contains("300840"));
     assert!(home.check(&["replay", "run.json"], 0).stdout.contains("1 ok"));
@@ -151,11 +151,7 @@ fn recorded_run_goes_on_after_an_interruption() {
 fn interruption_without_a_journal_says_what_would_have_helped() {
     let (home, _port) = unreachable();
     let said = home.check(&["run", SUM], 3);
-    assert!(
-        said.stderr.contains("connection: ") && said.stderr.contains("with --thread NAME or --journal FILE"),
-        "{}",
-        said.stderr
-    );
+    said.complains(&["connection: ", "with --thread NAME or --journal FILE"]);
 }
 
 #[test]
@@ -164,10 +160,10 @@ fn write_in_doubt_is_not_repeated_and_ends_with_4() {
     in_doubt_journal(&home.path("run.jsonl"));
     let before = std::fs::read(home.path("run.jsonl")).unwrap();
     let said = home.check(&["resume", "--json", "run.jsonl"], 4);
-    let object: Value = serde_json::from_str(&said.stdout).unwrap();
+    let object = said.json();
     assert_eq!(object["in_doubt"]["effect"], "step.1.1.1");
     assert_eq!(object["in_doubt"]["tool"], "calc");
-    assert!(said.stderr.contains("step.1.1.1 is in doubt"), "{}", said.stderr);
+    said.complains(&["step.1.1.1 is in doubt"]);
     assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
 }
 
@@ -271,7 +267,7 @@ fn tool_that_nobody_implements_is_an_error_before_anything_is_asked() {
     home.write("mine.toml", &spec.replace(tools, weather));
     let args = ["run", "--agent", "mine.toml", "--base-url", &server.url(), "--model", "m"];
     let said = check(home.program().args(args).args(["--journal", "run.jsonl", SUM]), "", 2);
-    assert!(said.stderr.contains("tools that this program does not have: weather"), "{}", said.stderr);
+    said.complains(&["tools that this program does not have: weather"]);
     assert_eq!(server.count(), 0);
     assert!(!home.path("run.jsonl").exists());
     let said = check(home.program().args(args).args(["--tools", "calc", SUM]), "", 0);

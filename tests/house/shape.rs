@@ -189,6 +189,8 @@ fn the_machine_names_no_io_no_clock_and_no_chance() {
                 let allowed = match (file.as_str(), word) {
                     // Names checked for doubles; never iterated.
                     ("src/spec/compiled.rs", "HashSet") => true,
+                    // `Spec::from_file` is one call for people; what it reads is checked by `from_toml`.
+                    ("src/agents/file.rs", "std::fs") => true,
                     _ => false,
                 };
                 let found = code.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':' || c == '!'));

@@ -16,7 +16,7 @@ use std::time::Duration;
 use planwright::agents;
 use planwright::contract::{ToolContract, ToolEffect};
 use planwright::driver::{Agent, Stopped, Threads};
-use planwright::journal::{Durability, LinesStore, Query, RunStatus, Store, StoreError, ThreadId};
+use planwright::journal::{Durability, Query, RunStatus, Store, StoreError, ThreadId};
 use planwright::machine::{HumanAnswer, ModelReply};
 use planwright::ports::FnTool;
 use planwright::ports::{Cause, Model, ModelError, TokenSink};
@@ -24,7 +24,6 @@ use planwright::prompt::ModelRequest;
 use planwright::spec::{Approval, RoleName};
 use serde_json::json;
 
-const STORE: &str = "PLANWRIGHT_TEST_STORE";
 const FOLDER: &str = "PLANWRIGHT_TEST_FOLDER";
 const NAME: &str = "PLANWRIGHT_TEST_NAME";
 /// What is wanted of every thread: to be answered, or to be gone on with.
@@ -36,14 +35,9 @@ const PROCESSES: usize = 2;
 /// Of each process; every one of them wants every thread.
 const WORKERS: usize = 32;
 
-fn open(kind: &str, folder: &Path) -> Arc<dyn Store> {
-    match kind {
-        "sqlite" => {
-            let path = folder.join("threads.db");
-            Arc::new(planwright_sqlite::SqliteStore::open(path, Durability::Normal).unwrap())
-        }
-        _ => Arc::new(LinesStore::open(folder.join("threads"), Durability::Normal).unwrap()),
-    }
+fn open(folder: &Path) -> Arc<dyn Store> {
+    let path = folder.join("threads.db");
+    Arc::new(planwright_sqlite::SqliteStore::open(path, Durability::Normal).unwrap())
 }
 
 /// Plans to send, whatever the question; where somebody is to answer, after having asked them.
@@ -120,14 +114,14 @@ fn order(worker: usize, count: usize) -> impl Iterator<Item = usize> {
 #[test]
 fn child_wants_every_thread() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
-    let (folder, kind) = (Path::new(&folder), std::env::var(STORE).expect("a store is named"));
+    let folder = Path::new(&folder);
     let name = std::env::var(NAME).expect("the child has a name");
     let wanted = std::env::var(WANTED).expect("something is wanted");
     let tokens: Vec<(ThreadId, String)> =
         serde_json::from_str(&std::fs::read_to_string(folder.join("tokens")).unwrap()).unwrap();
     let agent = agent(&wanted, true, &folder.join("sent"));
     // Two handles, so that not every worker is told apart by one of them.
-    let handles = [(); 2].map(|()| Threads::new(open(&kind, folder)));
+    let handles = [(); 2].map(|()| Threads::new(open(folder)));
     let ready = Barrier::new(WORKERS + 1);
     let work = |worker: usize| {
         ready.wait();
@@ -164,10 +158,10 @@ fn child_wants_every_thread() {
     std::fs::write(folder.join(format!("fared-{name}")), serde_json::to_string(&fared).unwrap()).unwrap();
 }
 
-fn child(kind: &str, wanted: &str, folder: &Path, name: usize) -> Child {
+fn child(wanted: &str, folder: &Path, name: usize) -> Child {
     let mut child = Command::new(std::env::current_exe().expect("this test"));
     child.args(["--exact", "concurrent_resumes::child_wants_every_thread", "--nocapture"]);
-    child.env(FOLDER, folder).env(STORE, kind).env(NAME, name.to_string()).env(WANTED, wanted);
+    child.env(FOLDER, folder).env(NAME, name.to_string()).env(WANTED, wanted);
     child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the child starts")
 }
 
@@ -195,12 +189,12 @@ struct Fared {
 }
 
 /// Has two processes want so many threads.
-fn race(kind: &str, wanted: &str, folder: &Path, count: usize) -> Fared {
-    let threads = Threads::new(open(kind, folder));
+fn race(wanted: &str, folder: &Path, count: usize) -> Fared {
+    let threads = Threads::new(open(folder));
     let tokens = wait(&threads, wanted, &folder.join("never"), count);
     std::fs::write(folder.join("tokens"), serde_json::to_string(&tokens).unwrap()).unwrap();
 
-    let children: Vec<Child> = (0..PROCESSES).map(|name| child(kind, wanted, folder, name)).collect();
+    let children: Vec<Child> = (0..PROCESSES).map(|name| child(wanted, folder, name)).collect();
     let are_ready = || (0..PROCESSES).all(|name| folder.join(format!("ready-{name}")).exists());
     for _ in 0..10_000 {
         if are_ready() {
@@ -224,7 +218,7 @@ fn race(kind: &str, wanted: &str, folder: &Path, count: usize) -> Fared {
             told.into_iter().for_each(|thread| *all.told.entry(thread).or_default() += 1);
         }
     }
-    println!("{kind}, {count} threads, {wanted}: {:?}", all.outcomes);
+    println!("{count} threads, {wanted}: {:?}", all.outcomes);
     assert_eq!(all.outcomes.values().sum::<usize>(), PROCESSES * WORKERS * count, "all wanted all");
     assert_eq!(all.told.len(), count, "every thread is told to its end");
     assert_each_was_sent_once(folder, &threads, &tokens);
@@ -232,17 +226,17 @@ fn race(kind: &str, wanted: &str, folder: &Path, count: usize) -> Fared {
 }
 
 #[track_caller]
-fn check_that_each_is_answered_once(kind: &str, count: usize) {
+fn check_that_each_is_answered_once(count: usize) {
     let folder = tempfile::tempdir().unwrap();
-    let fared = race(kind, ANSWER, folder.path(), count);
+    let fared = race(ANSWER, folder.path(), count);
     assert!(fared.told.values().all(|winners| *winners == 1), "{:?}", fared.told);
 }
 
 /// Whoever goes on with a run that has ended is told how it ended.
 #[track_caller]
-fn check_that_each_goes_on_once(kind: &str, count: usize) {
+fn check_that_each_goes_on_once(count: usize) {
     let folder = tempfile::tempdir().unwrap();
-    let fared = race(kind, RESUME, folder.path(), count);
+    let fared = race(RESUME, folder.path(), count);
     assert_eq!(fared.outcomes.get("answered"), None);
 }
 
@@ -272,20 +266,10 @@ fn assert_each_was_sent_once(folder: &Path, threads: &Threads, tokens: &[(Thread
 
 #[test]
 fn thousand_waiting_threads_in_a_database_are_each_answered_once() {
-    check_that_each_is_answered_once("sqlite", 1_000);
+    check_that_each_is_answered_once(1_000);
 }
 
 #[test]
 fn interrupted_threads_in_a_database_each_go_on_once() {
-    check_that_each_goes_on_once("sqlite", 150);
-}
-
-#[test]
-fn waiting_threads_in_json_lines_are_each_answered_once() {
-    check_that_each_is_answered_once("lines", 120);
-}
-
-#[test]
-fn interrupted_threads_in_json_lines_each_go_on_once() {
-    check_that_each_goes_on_once("lines", 60);
+    check_that_each_goes_on_once(150);
 }

@@ -12,16 +12,15 @@ use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use planwright::driver::{Resolution, Stopped, Threads, token};
+use planwright::driver::{Settlement, Stopped, Threads, token};
 use planwright::journal::{
-    Claim, Durability, Lease, LinesStore, Listed, Query, Record, RunStatus, Store, StoreError, ThreadId, fold,
+    Claim, Durability, Lease, Listed, Query, Record, RunStatus, Store, StoreError, ThreadId, fold,
 };
 use planwright::machine::HumanAnswer;
 use planwright_sqlite::SqliteStore;
 
 use crash_support::{Log, Story, WORD, input};
 
-const STORE: &str = "PLANWRIGHT_TEST_STORE";
 const FOLDER: &str = "PLANWRIGHT_TEST_FOLDER";
 const DIES_AT: &str = "PLANWRIGHT_TEST_DIES_AT";
 
@@ -29,11 +28,8 @@ fn thread() -> ThreadId {
     "죽어도 계속".parse().unwrap()
 }
 
-fn open(kind: &str, folder: &Path) -> Arc<dyn Store> {
-    match kind {
-        "sqlite" => Arc::new(SqliteStore::open(folder.join("threads.db"), Durability::Normal).unwrap()),
-        _ => Arc::new(LinesStore::open(folder.join("threads"), Durability::Normal).unwrap()),
-    }
+fn open(folder: &Path) -> Arc<dyn Store> {
+    Arc::new(SqliteStore::open(folder.join("threads.db"), Durability::Normal).unwrap())
 }
 
 /// Counts the places at which a process may die, and dies at one of them.
@@ -127,10 +123,10 @@ impl Store for Mortal {
 #[test]
 fn child_goes_on_with_the_story() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
-    let (folder, kind) = (Path::new(&folder), std::env::var(STORE).expect("a store is named"));
+    let folder = Path::new(&folder);
     let dies_at = std::env::var(DIES_AT).expect("a place is named").parse().expect("a number");
     let reaper = Arc::new(Reaper { passed: AtomicUsize::new(0), dies_at });
-    let threads = Threads::new(Arc::new(Mortal(open(&kind, folder), reaper.clone())));
+    let threads = Threads::new(Arc::new(Mortal(open(folder), reaper.clone())));
     let log = Log::file(&folder.join("log"));
     let story = Story::told();
     let dying = reaper.clone();
@@ -156,10 +152,10 @@ fn child_goes_on_with_the_story() {
             Err(Stopped::InDoubt { .. }) => {
                 let token = token(&threads.folded(&thread, None).unwrap()).expect("a write is in doubt");
                 let settlement = match log.times("send") {
-                    0 => Resolution::DidNotHappen,
-                    _ => Resolution::Happened { output: "send of 보고서".to_owned() },
+                    0 => Settlement::DidNotHappen,
+                    _ => Settlement::Happened { output: "send of 보고서".to_owned() },
                 };
-                threads.at(&thread).token(token).resolve(&agent, settlement)
+                threads.at(&thread).token(token).settle(&agent, settlement)
             }
             Err(stopped) => panic!("{stopped}"),
         };
@@ -167,10 +163,10 @@ fn child_goes_on_with_the_story() {
     panic!("the story does not come to its end");
 }
 
-fn child(kind: &str, folder: &Path, dies_at: usize) -> ExitStatus {
+fn child(folder: &Path, dies_at: usize) -> ExitStatus {
     let mut child = Command::new(std::env::current_exe().expect("this test"));
     child.args(["--exact", "crash_kill::child_goes_on_with_the_story", "--nocapture"]);
-    child.env(FOLDER, folder).env(STORE, kind).env(DIES_AT, dies_at.to_string());
+    child.env(FOLDER, folder).env(DIES_AT, dies_at.to_string());
     child.output().expect("the child starts").status
 }
 
@@ -180,37 +176,28 @@ fn killed(status: ExitStatus) -> bool {
 }
 
 /// Kills a child at every place in turn, and lets the next ones go on: the second is killed too, early.
-fn every_place(kind: &str) {
+#[test]
+fn story_survives_a_kill_at_every_place_on_sqlite() {
     let straight = tempfile::tempdir().unwrap();
-    assert!(child(kind, straight.path(), 0).success());
+    assert!(child(straight.path(), 0).success());
     let places: usize = std::fs::read_to_string(straight.path().join("places")).unwrap().parse().unwrap();
     let answer = Story::told().answer;
     for place in 1..=places {
         let folder = tempfile::tempdir().unwrap();
-        assert!(killed(child(kind, folder.path(), place)), "place {place} of {places}");
-        let mut last = child(kind, folder.path(), 1 + place % 5);
+        assert!(killed(child(folder.path(), place)), "place {place} of {places}");
+        let mut last = child(folder.path(), 1 + place % 5);
         if killed(last) {
-            last = child(kind, folder.path(), 0);
+            last = child(folder.path(), 0);
         }
-        assert!(last.success(), "{kind}: killed at {place}, then {last}");
+        assert!(last.success(), "killed at {place}, then {last}");
         let log = Log::file(&folder.path().join("log"));
-        assert_eq!(log.times("send"), 1, "{kind}: killed at {place}: {:?}", log.done());
-        let store = open(kind, folder.path());
+        assert_eq!(log.times("send"), 1, "killed at {place}: {:?}", log.done());
+        let store = open(folder.path());
         assert_eq!(store.check().unwrap(), Vec::<String>::new());
         let records = store.records(&thread(), 0).unwrap();
         let standing = RunStatus::of(&fold(records.clone()).unwrap());
-        assert_eq!(standing, RunStatus::Done { answer: answer.clone() }, "{kind}: killed at {place}");
+        assert_eq!(standing, RunStatus::Done { answer: answer.clone() }, "killed at {place}");
         let done = crash_support::answered(&records);
         assert_eq!(crash_support::events(&records).len(), done.len(), "no effect is answered twice");
     }
-}
-
-#[test]
-fn story_survives_a_kill_at_every_place_on_json_lines() {
-    every_place("lines");
-}
-
-#[test]
-fn story_survives_a_kill_at_every_place_on_sqlite() {
-    every_place("sqlite");
 }

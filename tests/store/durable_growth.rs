@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use planwright::contract::{ToolContract, ToolEffect};
 use planwright::driver::{Agent, Threads, token};
 use planwright::journal::{
-    Claim, Durability, Lease, LinesStore, Listed, Order, Query, Record, RunStatus, Store, StoreError,
-    ThreadId, fold,
+    Claim, Durability, Lease, Listed, Order, Query, Record, RunStatus, Store, StoreError, ThreadId, fold,
 };
 use planwright::machine::HumanAnswer;
 use planwright::ports::FnTool;
@@ -114,13 +113,8 @@ fn stepping(steps: usize) -> Agent {
     Agent::builder(spec).model(model).tool(docs).build().unwrap()
 }
 
-const KINDS: [&str; 2] = ["sqlite", "lines"];
-
-fn open(kind: &str, folder: &Path) -> Arc<Counted> {
-    match kind {
-        "sqlite" => Counted::new(SqliteStore::open(folder.join("threads.db"), Durability::Normal).unwrap()),
-        _ => Counted::new(LinesStore::open(folder.join("threads"), Durability::Normal).unwrap()),
-    }
+fn open(folder: &Path) -> Arc<Counted> {
+    Counted::new(SqliteStore::open(folder.join("threads.db"), Durability::Normal).unwrap())
 }
 
 /// Bytes of all files in a folder, to its depths.
@@ -135,9 +129,9 @@ fn size(folder: &Path) -> u64 {
 }
 
 /// Runs so many steps in a new store; gives the bytes that are left when it is closed.
-fn bytes_of(kind: &str, steps: usize) -> u64 {
+fn bytes_of(steps: usize) -> u64 {
     let folder = tempfile::tempdir().unwrap();
-    let threads = Threads::new(open(kind, folder.path()));
+    let threads = Threads::new(open(folder.path()));
     let run = threads.at(&id("many")).ask(&stepping(steps), "Which?").unwrap();
     assert_eq!(run.answer(), Some("all of them"));
     drop(threads);
@@ -146,33 +140,29 @@ fn bytes_of(kind: &str, steps: usize) -> u64 {
 
 #[test]
 fn thousand_small_steps_are_at_most_a_mebibyte() {
-    for kind in KINDS {
-        let bytes = bytes_of(kind, 1_000);
-        assert!((100_000..=1 << 20).contains(&bytes), "{kind}: {bytes}");
-    }
+    let bytes = bytes_of(1_000);
+    assert!((100_000..=1 << 20).contains(&bytes), "{bytes}");
 }
 
 #[test]
 fn step_late_in_a_run_takes_as_many_bytes_as_an_early_one() {
-    for kind in KINDS {
-        let [few, more, many, most] = [10, 210, 1_000, 1_200].map(|steps| bytes_of(kind, steps));
-        let (early, late) = (more - few, most - many);
-        assert!(early > 10_000 && late * 2 <= early * 3, "{kind}: {early} bytes, then {late}");
-    }
+    let [few, more, many, most] = [10, 210, 1_000, 1_200].map(bytes_of);
+    let (early, late) = (more - few, most - many);
+    assert!(early > 10_000 && late * 2 <= early * 3, "{early} bytes, then {late}");
 }
 
 #[test]
 fn every_transition_is_one_append() {
-    for (kind, steps) in [("sqlite", 1), ("sqlite", 10), ("sqlite", 1_000), ("lines", 10), ("lines", 100)] {
+    for steps in [1, 10, 1_000] {
         let folder = tempfile::tempdir().unwrap();
-        let store = open(kind, folder.path());
+        let store = open(folder.path());
         let threads = Threads::new(store.clone());
         threads.at(&id("many")).ask(&stepping(steps), "Which?").unwrap();
         let records = store.records(&id("many"), 0).unwrap();
         let events = records.iter().filter(|record| matches!(record, Record::Answered(_))).count();
         assert_eq!(events, steps + 2, "the plan, its steps and the answer");
-        assert_eq!(store.appends(), events + 1, "{kind}: and the header with the first request");
-        assert_eq!(store.reads(), 1, "{kind}: a new thread has nothing to be read");
+        assert_eq!(store.appends(), events + 1, "and the header with the first request");
+        assert_eq!(store.reads(), 1, "a new thread has nothing to be read");
     }
 }
 
@@ -215,7 +205,7 @@ fn waiting(store: &dyn Store, agent: &Agent, count: u64) {
 fn ten_thousand_threads_that_wait_are_small_and_listed_without_their_journals() {
     const COUNT: u64 = 10_000;
     let (folder, agent) = (tempfile::tempdir().unwrap(), asking());
-    let store = open("sqlite", folder.path());
+    let store = open(folder.path());
     waiting(&*store.store, &agent, COUNT);
     store.vacuum().unwrap();
     let bytes = size(folder.path());

@@ -148,12 +148,6 @@ fn every_call_of_the_deeds(kind: Kind, test: &str) {
 }
 
 #[test]
-fn threads_in_a_folder_are_there_whole_or_gone_whole_after_the_failure_of_any_call() {
-    let test = "threads_in_a_folder_are_there_whole_or_gone_whole_after_the_failure_of_any_call";
-    every_call_of_the_deeds(Kind::Lines, test);
-}
-
-#[test]
 fn threads_in_a_database_are_there_whole_or_gone_whole_after_the_failure_of_any_call() {
     let test = "threads_in_a_database_are_there_whole_or_gone_whole_after_the_failure_of_any_call";
     every_call_of_the_deeds(Kind::Sqlite, test);
@@ -186,9 +180,7 @@ fn goes_on_after_many_failures(kind: Kind, folder: &Path) {
 #[test]
 fn failures_in_a_row_leave_nothing_that_looks_like_damage() {
     if faults::are_here("failures_in_a_row_leave_nothing_that_looks_like_damage") {
-        for kind in [Kind::Lines, Kind::Sqlite] {
-            let folder = tempfile::tempdir_in(faults::root()).unwrap();
-            goes_on_after_many_failures(kind, folder.path());
-        }
+        let folder = tempfile::tempdir_in(faults::root()).unwrap();
+        goes_on_after_many_failures(Kind::Sqlite, folder.path());
     }
 }

@@ -9,21 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use planwright::journal::{Claim, Durability, JournalErrorKind, LinesStore, Query, Store, StoreError};
-use store_conformance::{claim, done, id, names, records, refused, write, write_standing};
-
-type Open = fn(&Path) -> Result<Arc<dyn Store>, StoreError>;
-
-fn lines(path: &Path) -> Result<Arc<dyn Store>, StoreError> {
-    Ok(Arc::new(LinesStore::open(path, Durability::Full)?))
-}
+use planwright::journal::{Claim, Durability, JournalErrorKind, Query, Store, StoreError};
+use store_conformance::{claim, id, names, records, write};
 
 fn sqlite(path: &Path) -> Result<Arc<dyn Store>, StoreError> {
     Ok(Arc::new(planwright_sqlite::SqliteStore::open(path, Durability::Full)?))
-}
-
-fn stores() -> BTreeMap<&'static str, Open> {
-    BTreeMap::from([("lines", lines as Open), ("sqlite", sqlite as Open)])
 }
 
 /// Every file below a folder with its bytes.
@@ -41,9 +31,9 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 /// Refused by name, and nothing was made or changed.
 #[track_caller]
-fn is_refused(open: Open, folder: &Path, path: &Path, says: &str) {
+fn is_refused(folder: &Path, path: &Path, says: &str) {
     let before = tree(folder);
-    let error = open(path).unwrap_err();
+    let error = sqlite(path).unwrap_err();
     let StoreError::Journal(journal) = &error else { panic!("{error:?}") };
     assert_eq!(journal.kind(), JournalErrorKind::Format, "{error}");
     let said = error.to_string();
@@ -56,25 +46,12 @@ fn folder_or_file_of_anybody_else_is_refused_by_name_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let notes = folder.path().join("notes.txt");
     std::fs::write(&notes, "메모\n".repeat(100)).unwrap();
-    is_refused(lines, folder.path(), folder.path(), "found a folder with other things in it");
-    is_refused(lines, folder.path(), &notes, "found a file");
     let missing = folder.path().join("no/such/folder/threads.db");
-    {
-        is_refused(sqlite, folder.path(), &notes, "found a file that is no database");
-        assert!(matches!(sqlite(&missing), Err(StoreError::Journal(_))));
-        assert!(sqlite(folder.path()).is_err(), "a folder is no database");
-    }
+    is_refused(folder.path(), &notes, "found a file that is no database");
+    assert!(matches!(sqlite(&missing), Err(StoreError::Journal(_))));
+    assert!(sqlite(folder.path()).is_err(), "a folder is no database");
     assert!(!missing.parent().unwrap().exists());
     assert_eq!(tree(folder.path()).len(), 1);
-}
-
-#[test]
-fn folder_of_another_version_is_refused_by_name() {
-    let folder = tempfile::tempdir().unwrap();
-    drop(lines(folder.path()).unwrap());
-    std::fs::write(folder.path().join("=format"), "planwright threads 2\n").unwrap();
-    let says = "expected \"planwright threads 1\" in =format, found \"planwright threads 2\"";
-    is_refused(lines, folder.path(), folder.path(), says);
 }
 
 #[test]
@@ -87,7 +64,7 @@ fn database_of_another_version_or_program_is_refused_by_name() {
         let mut other = whole.clone();
         other[at] ^= 2;
         std::fs::write(&path, other).unwrap();
-        is_refused(sqlite, folder.path(), &path, says);
+        is_refused(folder.path(), &path, says);
     }
     std::fs::write(&path, whole).unwrap();
     assert_eq!(sqlite(&path).unwrap().records(&id("demo"), 0).unwrap().len(), 3);
@@ -95,19 +72,17 @@ fn database_of_another_version_or_program_is_refused_by_name() {
 
 #[test]
 fn empty_place_becomes_a_store_once_however_many_open_it_at_a_time() {
-    for (name, open) in stores() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("새것");
-        std::thread::scope(|scope| {
-            for nth in 0..6 {
-                let path = &path;
-                scope.spawn(move || write(&*open(path).unwrap(), &id(&format!("t{nth}")), 0, 2));
-            }
-        });
-        let store = open(&path).unwrap();
-        assert_eq!(names(&*store, &Query::default()).len(), 6, "{name}");
-        assert_eq!(store.check().unwrap(), [""; 0]);
-    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("새것");
+    std::thread::scope(|scope| {
+        for nth in 0..6 {
+            let path = &path;
+            scope.spawn(move || write(&*sqlite(path).unwrap(), &id(&format!("t{nth}")), 0, 2));
+        }
+    });
+    let store = sqlite(&path).unwrap();
+    assert_eq!(names(&*store, &Query::default()).len(), 6);
+    assert_eq!(store.check().unwrap(), [""; 0]);
 }
 
 /// Takes a thread, writes to it, says so, and waits to be killed by the test below. Does nothing where it
@@ -115,7 +90,7 @@ fn empty_place_becomes_a_store_once_however_many_open_it_at_a_time() {
 #[test]
 fn process_that_takes_a_thread_and_waits() {
     let Ok(path) = std::env::var("STORE_PATH") else { return };
-    let store = stores()[&*std::env::var("STORE").unwrap()](path.as_ref()).unwrap();
+    let store = sqlite(path.as_ref()).unwrap();
     let lease = claim(&*store, &id("demo"));
     store.append(&lease, 0, 0, records(&id("demo"), 0, 5)).unwrap();
     println!("\nwritten");
@@ -124,44 +99,38 @@ fn process_that_takes_a_thread_and_waits() {
 
 #[test]
 fn killed_process_has_lost_its_threads_at_once_and_nothing_it_wrote() {
-    for (name, open) in stores() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("threads");
-        let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "files::process_that_takes_a_thread_and_waits", "--nocapture"])
-            .env("STORE_PATH", &path)
-            .env("STORE", name)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut said = BufReader::new(process.stdout.take().unwrap()).lines();
-        assert!(said.any(|line| line.unwrap() == "written"));
-        let store = open(&path).unwrap();
-        let error = store.claim(&id("demo"), Claim::Known).unwrap_err();
-        let holder = format!("process {}", process.id());
-        assert_eq!(
-            error,
-            StoreError::AlreadyRunning { thread: id("demo"), holder, can_take_over: name != "lines" }
-        );
-        assert!(store.list(&Query::default()).unwrap()[0].running);
-        assert_eq!(store.unnoted().unwrap(), []);
-        process.kill().unwrap();
-        process.wait().unwrap();
-        assert_eq!(store.unnoted().unwrap(), [id("demo")], "{name}");
-        assert!(!store.list(&Query::default()).unwrap()[0].running);
-        let lease = store.claim(&id("demo"), Claim::Known).unwrap();
-        store.append(&lease, 0, 5, records(&id("demo"), 0, 6)[5..].to_vec()).unwrap();
-        store.release(lease).unwrap();
-        assert_eq!(store.records(&id("demo"), 0).unwrap(), records(&id("demo"), 0, 6));
-        assert_eq!(store.check().unwrap(), [""; 0]);
-    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("threads");
+    let mut process = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "files::process_that_takes_a_thread_and_waits", "--nocapture"])
+        .env("STORE_PATH", &path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(process.stdout.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap() == "written"));
+    let store = sqlite(&path).unwrap();
+    let error = store.claim(&id("demo"), Claim::Known).unwrap_err();
+    let holder = format!("process {}", process.id());
+    assert_eq!(error, StoreError::AlreadyRunning { thread: id("demo"), holder, can_take_over: true });
+    assert!(store.list(&Query::default()).unwrap()[0].running);
+    assert_eq!(store.unnoted().unwrap(), []);
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_eq!(store.unnoted().unwrap(), [id("demo")]);
+    assert!(!store.list(&Query::default()).unwrap()[0].running);
+    let lease = store.claim(&id("demo"), Claim::Known).unwrap();
+    store.append(&lease, 0, 5, records(&id("demo"), 0, 6)[5..].to_vec()).unwrap();
+    store.release(lease).unwrap();
+    assert_eq!(store.records(&id("demo"), 0).unwrap(), records(&id("demo"), 0, 6));
+    assert_eq!(store.check().unwrap(), [""; 0]);
 }
 
 /// Opens a store, says how much is in it and closes it. Does nothing where it is run as a test.
 #[test]
 fn process_that_comes_and_goes() {
     let Ok(path) = std::env::var("STORE_VISITED") else { return };
-    let store = stores()["sqlite"](path.as_ref()).unwrap();
+    let store = sqlite(path.as_ref()).unwrap();
     println!("\nfound {}", store.records(&id("demo"), 0).unwrap().len());
 }
 
@@ -194,76 +163,6 @@ fn log_is_not_taken_away_from_a_process_that_opens_its_database_twice() {
     store.release(lease).unwrap();
     drop(store);
     assert_eq!(sqlite(&path).unwrap().records(&thread, 0).unwrap(), records(&thread, 0, 4));
-}
-
-/// What is not in the standing's file is in the records: nothing rests on it.
-#[test]
-fn note_of_where_a_thread_stands_is_ignored_where_it_does_not_fit() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = lines(folder.path()).unwrap();
-    write_standing(&*store, &id("demo"), 0, &done("답"));
-    let note = folder.path().join("demo/standing.json");
-    let whole = std::fs::read_to_string(&note).unwrap();
-    assert_eq!(store.unnoted().unwrap(), []);
-    for spoilt in [
-        String::new(),
-        whole.replace("답", "딴"),
-        whole.replace("\"records\":3", "\"records\":2"),
-        whole[9..].to_owned(),
-    ] {
-        std::fs::write(&note, spoilt).unwrap();
-        assert_eq!(store.unnoted().unwrap(), [id("demo")]);
-    }
-    std::fs::remove_file(&note).unwrap();
-    assert_eq!(store.unnoted().unwrap(), [id("demo")]);
-}
-
-#[test]
-fn plain_names_are_names_of_folders_and_others_are_digests() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = lines(folder.path()).unwrap();
-    for name in ["plain-1.a_b", "Upper", "a/b", "../up", ".hidden", "dot.", "nul", "com1.x", "보고서", "=x"]
-    {
-        write(&*store, &id(name), 0, 1);
-    }
-    let mut found: Vec<String> = std::fs::read_dir(folder.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| !name.starts_with("=format") && !name.starts_with("=lock"))
-        .collect();
-    found.sort();
-    assert_eq!(found.len(), 10);
-    assert_eq!(found.pop().unwrap(), "plain-1.a_b");
-    for name in found {
-        let digits = name.strip_prefix('=').expect("a digest");
-        assert!(digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
-    }
-}
-
-#[test]
-fn folder_that_is_not_its_threads_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = lines(folder.path()).unwrap();
-    write(&*store, &id("one"), 0, 2);
-    std::fs::rename(folder.path().join("one"), folder.path().join("two")).unwrap();
-    refused(store.records(&id("two"), 0), JournalErrorKind::Damaged);
-    refused(store.claim(&id("two"), Claim::Any), JournalErrorKind::Damaged);
-    let said = store.check().unwrap();
-    assert!(said.len() == 1 && said[0].ends_with("is not the folder of thread one"), "{said:?}");
-}
-
-#[test]
-fn lost_turn_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = lines(folder.path()).unwrap();
-    for turn in 0..3 {
-        write(&*store, &id("demo"), turn, 2);
-    }
-    std::fs::remove_file(folder.path().join("demo/000001.jsonl")).unwrap();
-    assert_eq!(store.turns(&id("demo")).unwrap(), 3);
-    let said = store.records(&id("demo"), 1).unwrap_err().to_string();
-    assert!(said.contains("000001.jsonl: "), "{said}");
-    assert_eq!(store.check().unwrap().len(), 1);
 }
 
 /// A frame of the write-ahead log is a page: most appends write one.

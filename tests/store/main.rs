@@ -20,6 +20,7 @@ mod damage;
 mod durable_growth;
 mod faults_threads;
 mod files;
+mod golden;
 mod io;
 mod processes;
 mod prune;

@@ -2,30 +2,30 @@
 
 use serde_json::{Value, json};
 
-use super::args::{AgentsArgs, AgentsCommand};
-use super::exit::Exit;
-use super::failure::Outcome;
-use super::style::columns;
-use super::{agent, out, text};
+use crate::args::{AgentsArgs, AgentsCommand};
+use crate::exit::Exit;
+use crate::style::stdout_columns;
+use crate::{out, text};
 use planwright::agents;
-use planwright::spec::{Horizon, Intake, Orchestrate, Spec, Validate, ValidateAt, Write};
+use planwright::spec::{Horizon, Orchestrate, Spec, Validate, ValidateAt, Write};
+use planwright_app::{Result, compile_agent, spec_source, tool_names};
 
-pub fn agents(args: &AgentsArgs) -> Outcome<Exit> {
+pub fn agents(args: &AgentsArgs) -> Result<Exit> {
     match &args.command {
         None => list(args.json)?,
         Some(AgentsCommand::Show { agent, json }) if *json || args.json => {
-            out::print_json(agent::rules(agent, agent::spec(agent)?)?.spec())?;
+            out::print_json(compile_agent(agent)?.spec())?;
         }
         Some(AgentsCommand::Show { agent, .. }) => {
             // A file that does not load is not shown as if it were an agent.
-            agent::rules(agent, agent::spec(agent)?)?;
-            out::print_text(agent::source(agent)?.trim_end())?;
+            compile_agent(agent)?;
+            out::print_text(spec_source(agent)?.trim_end())?;
         }
     }
     Ok(Exit::Done)
 }
 
-fn list(as_json: bool) -> Outcome<()> {
+fn list(as_json: bool) -> Result<()> {
     let specs: Vec<Spec> = agents::names().filter_map(agents::shipped).collect();
     if as_json {
         let objects: Vec<Value> = specs.iter().map(object).collect();
@@ -36,8 +36,7 @@ fn list(as_json: bool) -> Outcome<()> {
         let default = if spec.name == agents::DEFAULT { " (default)" } else { "" };
         vec![format!("{}{default}", spec.name), flow(spec), text::line(&spec.description)]
     }));
-    let lines = text::table(&rows, columns(terminal_size::terminal_size_of(std::io::stdout())));
-    out::print(&(lines.join("\n") + "\n"))
+    out::print_lines(&text::table(&rows, stdout_columns()))
 }
 
 /// The phases of an agent in one line, out of its policy.
@@ -46,7 +45,8 @@ fn flow(spec: &Spec) -> String {
     let mut phases = vec![match policy.intake.as_slice() {
         [] => "PLAN".to_owned(),
         intake => {
-            let asked: Vec<&str> = intake.iter().map(|intake| name(*intake)).collect();
+            let asked: Vec<String> =
+                intake.iter().map(|intake| text::variant(intake).replace('_', " ")).collect();
             format!("PLAN ({})", asked.join(", "))
         }
     }];
@@ -78,16 +78,8 @@ fn flow(spec: &Spec) -> String {
     }
 }
 
-fn name(intake: Intake) -> &'static str {
-    match intake {
-        Intake::Scope => "scope",
-        Intake::PreviousContext => "previous context",
-        Intake::Intent => "intent",
-    }
-}
-
 fn object(spec: &Spec) -> Value {
-    let tools = agent::tool_names(spec);
+    let tools = tool_names(spec);
     json!({
         "name": spec.name, "default": spec.name == agents::DEFAULT, "flow": flow(spec),
         "description": spec.description, "tools": tools,

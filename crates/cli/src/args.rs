@@ -1,30 +1,28 @@
 //! What may be typed. Every option is explained here and nowhere else.
 
-use clap::{Parser, Subcommand};
+use clap::{ColorChoice, Parser, Subcommand};
 
-use super::style::Color;
+use crate::exit::exit_codes;
 
-mod answer;
 mod checking;
 mod running;
 mod store;
-mod stored;
 mod thread;
 mod threads;
 
-pub use answer::{AnswerArgs, DoubtArgs};
 pub use checking::{
-    AgentsArgs, AgentsCommand, CoverageArgs, DiagramArgs, Format, ReplayArgs, TraceArgs, VerifyArgs,
+    AgentsArgs, AgentsCommand, CoverageArgs, DiagramArgs, FixtureArgs, FixtureCommand, Format, FromArgs,
+    ReplayArgs, TraceArgs, VerifyArgs,
 };
-use checking::{COVERAGE_EXAMPLES, REPLAY_EXAMPLES, TRACE_EXAMPLES};
-pub use running::{AgentArgs, ChatArgs, Mode, ResumeArgs, RunArgs, ShowArgs, WorldArgs};
+use checking::{COVERAGE_EXAMPLES, FROM_EXAMPLES, REPLAY_EXAMPLES, TRACE_EXAMPLES};
+pub use running::{AnswerArgs, ChatArgs, DoubtArgs, ResumeArgs, RunArgs, ShowArgs, WorldArgs};
 pub use store::{ConfigArgs, StoreArgs};
-use stored::FROM_EXAMPLES;
-pub use stored::{FixtureArgs, FixtureCommand, FromArgs};
 pub use thread::{
-    AnswerThreadArgs, CancelArgs, ForkArgs, ResumeThreadArgs, RulesArgs, SettleArgs, ShowThreadArgs,
+    AnswerThreadArgs, CancelArgs, ForkArgs, ResolveArgs, ResumeThreadArgs, RulesArgs, ShowThreadArgs,
 };
-pub use threads::{CheckArgs, DeleteArgs, ListArgs, PruneArgs, ThreadsArgs, ThreadsCommand, WaitingArgs};
+pub use threads::{
+    CheckArgs, DeleteArgs, ListArgs, PageArgs, PruneArgs, ThreadsArgs, ThreadsCommand, WaitingArgs,
+};
 use threads::{THREADS_EXAMPLES, WAITING_EXAMPLES};
 
 const EXAMPLES: &str = "\
@@ -43,26 +41,22 @@ Without a model, a key and a base URL, an offline model answers with words out o
 
 /// Runs an LLM agent on a finite state machine, and replays what it did.
 #[derive(Parser)]
-#[command(name = "planwright", version, after_help = EXAMPLES, after_long_help = long_help())]
+#[command(name = "planwright", version, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit_codes()))]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
     /// When to use colour; NO_COLOR turns it off too
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
-    pub color: Color,
-}
-
-fn long_help() -> String {
-    format!("{EXAMPLES}\n\n{}", super::exit::Exit::table())
+    pub color: ColorChoice,
 }
 
 #[derive(Subcommand)]
 pub enum Command {
     /// Answer a question
-    #[command(after_help = RUN_EXAMPLES, after_long_help = run_help())]
+    #[command(after_help = RUN_EXAMPLES, after_long_help = settings_help(RUN_EXAMPLES))]
     Run(Box<RunArgs>),
     /// Ask one question after another
-    #[command(after_help = CHAT_EXAMPLES, after_long_help = chat_help())]
+    #[command(after_help = CHAT_EXAMPLES, after_long_help = settings_help(CHAT_EXAMPLES))]
     Chat(Box<ChatArgs>),
     /// Go on with an interrupted or waiting run from its journal
     #[command(after_help = RESUME_EXAMPLES)]
@@ -144,15 +138,11 @@ structured_output, call_timeout_seconds, connect_timeout_seconds, max_tries, wik
 search_key_env, currency; tables: [prices.\"MODEL\"] with input, output and cached, for a million tokens each;
 [cache] with folder, entries and bytes, for agents whose policy says `enable_cache`; [embeddings] with model,
 base_url and api_key_env, for `hybrid_search`; contract and standard, the files that the contract tools read;
-[persistence] with mode (memory, sqlite or lines), path and durability (full or normal), where threads are
-kept. Under sqlite and lines every run is kept, under memory only one with --thread.";
+[persistence] with mode (memory or sqlite), path and durability (full or normal), where threads are kept.
+Under sqlite every run is kept, under memory only one with --thread.";
 
-fn run_help() -> String {
-    format!("{RUN_EXAMPLES}\n\n{SETTINGS}\n\n{}", super::exit::Exit::table())
-}
-
-fn chat_help() -> String {
-    format!("{CHAT_EXAMPLES}\n\n{SETTINGS}\n\n{}", super::exit::Exit::table())
+fn settings_help(examples: &str) -> String {
+    format!("{examples}\n\n{SETTINGS}\n\n{}", exit_codes())
 }
 
 const RESUME_EXAMPLES: &str = "\

@@ -1,19 +1,18 @@
 //! `chat`: one question after another, each a run of its own. A line answers where a person is asked.
 
-use super::args::{ChatArgs, ShowArgs};
-use super::config::Settings;
-use super::exit::Exit;
-use super::failure::Outcome;
-use super::interrupt::{self, Stopper};
-use super::pending::Kept;
-use super::report::{self, Asked};
-use super::screen::Screen;
-use super::style::{Color, Style};
-use super::talk::Talk;
-use super::watch::Watch;
-use super::{line, out, person, prepare, text, trace};
+use clap::ColorChoice;
+
+use crate::answer::parse_answer;
+use crate::args::{ChatArgs, ShowArgs};
+use crate::conversation::Conversation;
+use crate::exit::Exit;
+use crate::person::show_question;
+use crate::session::Session;
+use crate::watch::Watch;
+use crate::{line, out, text, trace};
 use planwright::driver::{Run, Stopped};
 use planwright::machine::EffectKind;
+use planwright_app::{Class, Result, RunLocation};
 
 const HELP: &str = "\
   /trace    the transitions of the last run
@@ -25,249 +24,205 @@ const HELP: &str = "\
 Everything else is a question, or the answer to what the agent has asked a person; there,
 `reject: REASON` says no.";
 
-/// What follows a line.
-enum Then {
-    Next,
-    End,
-}
+const WAITS: Exit = Exit::Of(Class::Waiting);
 
 struct Chat<'a> {
-    screen: &'a Screen,
-    stopper: Stopper,
-    talk: Talk,
-    model: String,
-    currency: Option<String>,
-    show: ShowArgs,
-    color: Color,
+    session: &'a Session<'a>,
+    talk: Conversation,
     /// The last run, for `/trace`.
     last: Option<Run>,
     /// How the last question ended.
     exit: Exit,
-    /// The token of the question that was put last: the next line answers that one.
+    /// The token of the question that was shown last: the next line answers that one.
     shown: Option<String>,
 }
 
-pub fn chat(args: &ChatArgs, color: Color) -> Outcome<Exit> {
-    let screen = Screen::new(args.quiet, color);
-    let settings = Settings::read(&args.world)?;
-    let (agent, model) = prepare::agent(&args.of, &settings, None, None)?;
-    prepare::introduce(&agent, &model, &settings, &screen);
+pub fn chat(args: &ChatArgs, color: ColorChoice) -> Result<Exit> {
+    let show = ShowArgs { json: false, events: false, trace: args.trace, quiet: args.quiet };
+    let session = Session::new(&show, color);
+    let settings = args.world.settings()?;
+    let prepared = args.of.choice().prepare(&settings, None, None)?;
+    session.introduce(&prepared);
     if line::is_typed() {
-        screen.note("/help shows the commands, /quit ends");
+        session.screen.note("/help shows the commands, /quit ends");
     }
-    let mut chat = Chat {
-        screen: &screen,
-        stopper: interrupt::listen(screen.voice.clone(), String::new()),
-        currency: settings.currency.clone(),
-        talk: Talk::open(args, &agent, settings, &screen)?,
-        model,
-        show: ShowArgs { json: false, events: false, trace: args.trace, quiet: args.quiet },
-        color,
-        last: None,
-        exit: Exit::Done,
-        shown: None,
-    };
+    session.begin(RunLocation::Nowhere);
+    session.end();
+    let place = args.store.place(&args.world.config)?;
+    let stored = place.thread_for_run(args.thread.as_ref())?;
+    if let (None, Some(stored)) = (&args.thread, &stored) {
+        session.screen.note(&format!("kept as the thread {} in {}", stored.thread, place.path().display()));
+    }
+    let talk = Conversation::open(stored, prepared, settings)?;
+    let mut chat = Chat { session: &session, talk, last: None, exit: Exit::Done, shown: None };
     chat.welcome();
-    while let Some(said) = line::next(chat.prompt())? {
-        if let Then::End = chat.take(&said)? {
-            return Ok(chat.ends());
+    loop {
+        let prompt = if chat.talk.waiting().is_some() { "answer> " } else { "> " };
+        match line::read_line(prompt)? {
+            Some(line) if line != "/quit" && line != "/exit" => chat.take(&line)?,
+            Some(_) => break,
+            None if line::is_typed() => {
+                out::complain("");
+                break;
+            }
+            None => break,
         }
     }
-    if line::is_typed() {
-        out::complain("");
-    }
-    Ok(chat.ends())
+    Ok(if chat.talk.waiting().is_some() { WAITS } else { chat.exit })
 }
 
 impl Chat<'_> {
-    /// Says where a thread stands that is gone on with.
+    /// Shows where the thread stands.
     fn welcome(&mut self) {
-        let Talk::Stored(talk) = &self.talk else { return };
-        let question = text::line(&talk.question);
-        if talk.is_unfinished() {
-            let said = "was stopped before its answer: /resume goes on with it, /cancel ends it";
-            self.screen.note(&format!("{question:?} {said}"));
+        if self.talk.is_unfinished() {
+            let question = text::line(&self.talk.question);
+            let rest = "was stopped before its answer: /resume goes on with it, /cancel ends it";
+            self.session.screen.note(&format!("{question:?} {rest}"));
         }
-        self.put_new();
+        self.show_new_question();
     }
 
-    /// Puts the open question, where it is another than the one that was put last: somebody else may have
-    /// answered that one.
-    fn put_new(&mut self) {
-        let open = self.talk.waiting().map(|waiting| waiting.token.clone());
-        if open != self.shown {
-            self.put_again();
+    /// Shows the pending question unless it was shown last: another process may have answered that one.
+    fn show_new_question(&mut self) {
+        let pending = self.talk.waiting().map(|waiting| waiting.token.clone());
+        if pending != self.shown {
+            self.show_pending(None);
         }
-        self.shown = open;
+        self.shown = pending;
     }
 
-    fn kept(&self) -> Kept<'_> {
-        match &self.talk {
-            Talk::Memory(_) => Kept::Nowhere,
-            Talk::Stored(talk) => Kept::Thread(&talk.stored),
+    fn show_pending(&self, refused: Option<&str>) {
+        if let Some(waiting) = self.talk.waiting() {
+            show_question(&waiting.question, refused, self.session.style);
         }
     }
 
-    fn prompt(&self) -> &'static str {
-        if self.talk.waiting().is_some() { "answer> " } else { "> " }
-    }
-
-    fn ends(&self) -> Exit {
-        if self.talk.waiting().is_some() { Exit::Waiting } else { self.exit }
-    }
-
-    fn take(&mut self, said: &str) -> Outcome<Then> {
-        match said {
-            "" => self.put_again(),
-            "/quit" | "/exit" => return Ok(Then::End),
+    fn take(&mut self, line: &str) -> Result<()> {
+        match line {
+            "" => self.show_pending(None),
             "/help" => out::complain(HELP),
             "/trace" => self.show_trace(),
             "/history" => self.show_history()?,
-            "/resume" => self.exit = self.resume()?,
+            "/resume" => self.resume()?,
             "/cancel" => self.cancel()?,
             command if command.starts_with('/') => {
                 out::complain(&format!("{} is no command\n{HELP}", text::line(command)));
             }
-            said => self.exit = self.answer(said)?,
+            line => self.exit = self.answer(line)?,
         }
-        Ok(Then::Next)
-    }
-
-    /// An empty line says nothing; an open question is put again.
-    fn put_again(&self) {
-        if let Some(waiting) = self.talk.waiting() {
-            person::put(&waiting.question, None, self.style());
-        }
-    }
-
-    fn style(&self) -> Style {
-        Style::of(self.color, &std::io::stderr())
-    }
-
-    /// Asks a question, or answers the open one.
-    fn answer(&mut self, said: &str) -> Outcome<Exit> {
-        let open = self.talk.waiting().map(|waiting| (waiting.effect.kind, waiting.question.clone()));
-        if let Some((EffectKind::Approve { .. } | EffectKind::Permit { .. }, _)) = &open
-            && !line::is_typed()
-            && let Some((open, _)) = self.kept().open()
-        {
-            // The same line, played again, would allow what comes next.
-            let failure = self.kept().tokenless(&open);
-            super::complain(&failure, self.style());
-            return Ok(failure.exit);
-        }
-        let answer = match open.map(|(asked, question)| (line::answer(said, asked), question)) {
-            Some((Err(problem), question)) => {
-                person::put(&question, Some(&problem), self.style());
-                return Ok(Exit::Waiting);
-            }
-            Some((Ok(answer), _)) => Some(answer),
-            None => None,
-        };
-        let (watch, token) = (Watch::answer(self.screen), self.stopper.begin());
-        let result = match answer {
-            Some(answer) => self.talk.respond(answer, &watch, token),
-            None => self.talk.ask(said, &watch, token),
-        };
-        self.tell(said, &watch, result)
-    }
-
-    /// Goes on with the last question of the thread.
-    fn resume(&mut self) -> Outcome<Exit> {
-        let Talk::Stored(talk) = &mut self.talk else {
-            out::complain("nothing was stopped: a question goes on from another process with --thread NAME");
-            return Ok(self.exit);
-        };
-        let (watch, token) = (Watch::answer(self.screen), self.stopper.begin());
-        let result = talk.resume(&watch, token);
-        talk.look()?;
-        let said = talk.question.clone();
-        self.tell(&said, &watch, result)
-    }
-
-    fn cancel(&mut self) -> Outcome<()> {
-        let Talk::Stored(talk) = &mut self.talk else {
-            out::complain("there is nothing to end");
-            return Ok(());
-        };
-        match talk.cancel() {
-            Ok(()) => out::complain("ended"),
-            Err(stopped) => out::complain(&text::clean(&stopped.to_string())),
-        }
-        talk.look()?;
-        self.put_new();
         Ok(())
     }
 
-    /// Tells what came of a line. What is wrong with one question does not end the chat.
-    fn tell(
-        &mut self,
-        said: &str,
-        watch: &Watch<'_>,
-        result: Outcome<Result<Run, Stopped>>,
-    ) -> Outcome<Exit> {
-        self.stopper.end();
-        self.screen.clear();
-        let style = self.style();
-        let told = result.and_then(|result| self.conclude(said, watch, result));
-        let exit = told.unwrap_or_else(|mut failure| {
-            if let Talk::Memory(_) = self.talk {
-                // What would help a single run (a journal, other flags) does not help here.
-                failure.hint = None;
+    /// Asks a question, or answers the pending one.
+    fn answer(&mut self, line: &str) -> Result<Exit> {
+        let watch = Watch::answer(&self.session.screen);
+        let Some(kind) = self.talk.waiting().map(|waiting| waiting.effect.kind) else {
+            let cancel = self.session.begin(RunLocation::Nowhere);
+            let result = self.talk.ask(self.talk.input(line), &watch, cancel);
+            return self.finish(line, &watch, Ok(result));
+        };
+        if matches!(kind, EffectKind::Approve { .. } | EffectKind::Permit { .. })
+            && !line::is_typed()
+            && let Some(pending) = self.talk.location().pending()
+        {
+            // Lines from a file that are played again would allow what comes next.
+            let error = self.talk.location().missing_token(&pending);
+            out::complain_of(&error, self.session.style);
+            return Ok(Exit::Of(error.class()));
+        }
+        let answer = match parse_answer(line, kind) {
+            Ok(answer) => answer,
+            Err(problem) => {
+                self.show_pending(Some(&problem));
+                return Ok(WAITS);
             }
-            super::complain(&failure, style);
-            failure.exit
+        };
+        let result = self.talk.answer(answer, &watch, self.session.begin(RunLocation::Nowhere));
+        self.finish(line, &watch, result)
+    }
+
+    /// Goes on with the last question.
+    fn resume(&mut self) -> Result<()> {
+        if self.talk.is_in_memory() && !self.talk.is_unfinished() {
+            out::complain("nothing was stopped: a question goes on from another process with --thread NAME");
+            return Ok(());
+        }
+        let watch = Watch::answer(&self.session.screen);
+        let result = self.talk.resume(&watch, self.session.begin(RunLocation::Nowhere));
+        let question = self.talk.question.clone();
+        self.exit = self.finish(&question, &watch, result)?;
+        Ok(())
+    }
+
+    fn cancel(&mut self) -> Result<()> {
+        match self.talk.cancel() {
+            Ok(()) => out::complain("ended"),
+            Err(_) if self.talk.is_in_memory() => out::complain("there is nothing to end"),
+            Err(stopped) => out::complain(&text::clean(&stopped.to_string())),
+        }
+        self.talk.refresh()?;
+        self.show_new_question();
+        Ok(())
+    }
+
+    /// Shows what came of a line. What is wrong with one question does not end the chat.
+    fn finish(
+        &mut self,
+        line: &str,
+        watch: &Watch<'_>,
+        result: Result<Result<Run, Stopped>>,
+    ) -> Result<Exit> {
+        self.session.end();
+        if result.is_ok() {
+            self.talk.refresh()?;
+        }
+        let exit = result.and_then(|result| self.conclude(line, watch, &result)).unwrap_or_else(|error| {
+            // The hints for a single run (a journal, other flags) do not help here.
+            let hint = error.advice().filter(|_| !self.talk.is_in_memory()).map(str::to_owned);
+            let error = error.maybe_hint(hint);
+            out::complain_of(&error, self.session.style);
+            Exit::Of(error.class())
         });
-        self.put_new();
+        self.show_new_question();
         Ok(exit)
     }
 
-    fn conclude(&mut self, said: &str, watch: &Watch<'_>, result: Result<Run, Stopped>) -> Outcome<Exit> {
-        if let Err(Stopped::Refused { question, refusal }) = &result {
-            person::put(question, Some(refusal), self.style());
-            return Ok(Exit::Waiting);
+    fn conclude(&mut self, line: &str, watch: &Watch<'_>, result: &Result<Run, Stopped>) -> Result<Exit> {
+        if let Err(Stopped::Refused { question, refusal }) = result {
+            show_question(question, Some(refusal), self.session.style);
+            return Ok(WAITS);
         }
-        if let Ok(run) = &result {
+        if let Ok(run) = result {
             self.last = Some(run.clone());
             if let Some(waiting) = run.waiting() {
-                person::put(&waiting.question, waiting.refused.as_deref(), self.style());
+                show_question(&waiting.question, waiting.refused.as_deref(), self.session.style);
                 self.shown = Some(waiting.token.clone());
-                return Ok(Exit::Waiting);
+                return Ok(WAITS);
             }
         }
-        let spec = self.talk.agent().rules().spec();
-        let asked = Asked {
-            question: said,
-            agent: &spec.name,
-            model: &self.model,
-            show: &self.show,
-            kept: self.kept(),
-            record: None,
-            prices: &spec.prices,
-            currency: self.currency.as_deref(),
-        };
-        report::conclude(&asked, watch, result)
+        let info = self.session.info(&self.talk.prepared, line, self.talk.location());
+        self.session.conclude(&info, watch, result)
     }
 
     fn show_trace(&self) {
         match &self.last {
             Some(run) => {
-                let lines = trace::table(run.trace(), None, Some(self.screen.columns()));
+                let lines = trace::table(run.trace(), None, Some(self.session.screen.columns()));
                 lines.iter().for_each(|line| out::complain(line));
             }
             None => out::complain("nothing was asked yet"),
         }
     }
 
-    fn show_history(&self) -> Outcome<()> {
+    fn show_history(&self) -> Result<()> {
         let history = self.talk.history()?;
         if history.is_empty() {
             out::complain("nothing is remembered yet");
         }
         for (question, answer) in &history {
-            for (who, said) in [("you", question), ("agent", answer)] {
-                let line = format!("{}  {}", text::pad(who, 5), text::line(said));
-                out::complain(&text::cut(&line, self.screen.columns()));
+            for (speaker, words) in [("you", question), ("agent", answer)] {
+                let line = format!("{}  {}", text::pad(speaker, 5), text::line(words));
+                out::complain(&text::cut(&line, self.session.screen.columns()));
             }
         }
         Ok(())

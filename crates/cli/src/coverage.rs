@@ -1,20 +1,21 @@
 //! `coverage`: which edges of each agent's machine no fixture takes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::args::CoverageArgs;
-use super::exit::Exit;
-use super::failure::{Failure, Outcome};
-use super::screen::while_waiting;
-use super::{agent, out, replay, text};
+use crate::args::CoverageArgs;
+use crate::exit::Exit;
+use crate::replay::find_fixtures;
+use crate::screen::while_waiting;
+use crate::{out, text};
 use planwright::agents;
 use planwright::journal::Fixture;
 use planwright::machine::explore::coverage::{Taken, reachable};
 use planwright::spec::Spec;
+use planwright_app::{Class, Error, Result, compile_spec};
 
 /// The file beside the fixtures that says why an edge is not taken.
 const REASONS: &str = "coverage.toml";
@@ -28,11 +29,11 @@ struct Covered {
     missing: Vec<(Taken, Option<String>)>,
 }
 
-pub fn coverage(args: &CoverageArgs) -> Outcome<Exit> {
-    let reasons = Reasons::read(&args.paths)?;
+pub fn coverage(args: &CoverageArgs) -> Result<Exit> {
+    let reasons = load_reasons(&args.paths)?;
     let mut fixtures: BTreeMap<String, Vec<Fixture>> = BTreeMap::new();
-    for path in replay::files(&args.paths)? {
-        let fixture = Fixture::load(&path).map_err(Failure::unusable)?;
+    for path in find_fixtures(&args.paths)? {
+        let fixture = Fixture::load(&path).map_err(Error::unusable)?;
         fixtures.entry(fixture.spec.name.clone()).or_default().push(fixture);
     }
     if args.all {
@@ -41,7 +42,7 @@ pub fn coverage(args: &CoverageArgs) -> Outcome<Exit> {
         }
     }
     let mut report = Vec::new();
-    let mut stale = reasons.0.clone();
+    let mut stale = reasons.clone();
     for (name, fixtures) in &fixtures {
         let covered = while_waiting("exploring every reachable edge", || cover(name, fixtures, &reasons))?;
         let used = |reason: &Reason| covered.missing.iter().any(|(edge, _)| reason.is_for(name, edge));
@@ -50,26 +51,29 @@ pub fn coverage(args: &CoverageArgs) -> Outcome<Exit> {
     }
     match args.json {
         true => out::print_json(&object(&report, &stale))?,
-        false => out::print(&(lines(&report, &stale).join("\n") + "\n"))?,
+        false => out::print_lines(&lines(&report, &stale))?,
     }
     let unexplained = report.iter().flat_map(|covered| &covered.missing).any(|(_, why)| why.is_none());
-    Ok(if unexplained || !stale.is_empty() { Exit::Failed } else { Exit::Done })
+    Ok(if unexplained || !stale.is_empty() { Exit::Of(Class::Failed) } else { Exit::Done })
 }
 
-fn cover(name: &str, fixtures: &[Fixture], reasons: &Reasons) -> Outcome<Covered> {
+fn cover(name: &str, fixtures: &[Fixture], reasons: &[Reason]) -> Result<Covered> {
     let mut taken = BTreeSet::new();
     for fixture in fixtures {
-        let problem = |error| Failure::unusable(format!("a fixture of {name}: {error}"));
+        let problem = |error| Error::unusable(format!("a fixture of {name}: {error}"));
         taken.extend(fixture.taken().map_err(problem)?);
     }
     let recorded = fixtures.first().map(|fixture| fixture.spec.clone());
     let Some(spec): Option<Spec> = agents::shipped(name).or(recorded) else {
-        return Err(Failure::unusable(format!("no agent is called {name:?}")));
+        return Err(Error::unusable(format!("no agent is called {name:?}")));
     };
-    let reachable = reachable(&agent::rules(name, spec)?);
-    let missing = reachable.difference(&taken).cloned();
-    let missing = missing.map(|edge| (edge.clone(), reasons.of(name, &edge))).collect();
-    Ok(Covered { agent: name.to_owned(), fixtures: fixtures.len(), reachable: reachable.len(), missing })
+    let reachable = reachable(&compile_spec(name, spec)?);
+    let missing = reachable.difference(&taken).map(|edge| {
+        let reason = reasons.iter().find(|reason| reason.is_for(name, edge));
+        (edge.clone(), reason.map(|reason| reason.reason.clone()))
+    });
+    let (agent, missing) = (name.to_owned(), missing.collect());
+    Ok(Covered { agent, fixtures: fixtures.len(), reachable: reachable.len(), missing })
 }
 
 fn lines(report: &[Covered], stale: &[Reason]) -> Vec<String> {
@@ -106,9 +110,7 @@ fn object(report: &[Covered], stale: &[Reason]) -> Value {
     json!({"agents": agents, "stale_reasons": stale})
 }
 
-/// Why edges are not taken.
-struct Reasons(Vec<Reason>);
-
+/// Why an edge is not taken.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Reason {
@@ -132,34 +134,23 @@ impl Reason {
     }
 }
 
-impl Reasons {
-    /// Reads the reasons that stand in the folders.
-    fn read(paths: &[PathBuf]) -> Outcome<Self> {
-        let mut reasons = Vec::new();
-        for file in paths.iter().filter(|path| path.is_dir()).map(|folder| folder.join(REASONS)) {
-            if file.exists() {
-                reasons.extend(Reasons::load(&file)?.missing);
-            }
-        }
-        Ok(Reasons(reasons))
-    }
-
-    fn load(file: &Path) -> Outcome<ReasonsFile> {
+/// Loads the reasons that stand in the folders.
+fn load_reasons(paths: &[PathBuf]) -> Result<Vec<Reason>> {
+    let mut reasons = Vec::new();
+    let files = paths.iter().filter(|path| path.is_dir()).map(|folder| folder.join(REASONS));
+    for file in files.filter(|file| file.exists()) {
         let shown = file.display();
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| Failure::caused(format!("{shown}: cannot be read"), error))?;
-        let file: ReasonsFile =
-            toml::from_str(&text).map_err(|error| Failure::unusable(format!("{shown}: {error}")))?;
-        match file.missing.iter().find(|missing| missing.reason.trim().is_empty()) {
-            Some(Reason { agent, edge, .. }) => {
-                Err(Failure::unusable(format!("{shown}: {agent} {edge:?}: expected a reason, found none")))
-            }
-            None => Ok(file),
+        let text = std::fs::read_to_string(&file)
+            .map_err(|error| Error::caused(format!("{shown}: cannot be read"), error))?;
+        let loaded: ReasonsFile =
+            toml::from_str(&text).map_err(|error| Error::unusable(format!("{shown}: {error}")))?;
+        if let Some(Reason { agent, edge, .. }) =
+            loaded.missing.iter().find(|missing| missing.reason.trim().is_empty())
+        {
+            let problem = format!("{shown}: {agent} {edge:?}: expected a reason, found none");
+            return Err(Error::unusable(problem));
         }
+        reasons.extend(loaded.missing);
     }
-
-    fn of(&self, agent: &str, edge: &Taken) -> Option<String> {
-        let found = self.0.iter().find(|reason| reason.is_for(agent, edge));
-        found.map(|reason| reason.reason.clone())
-    }
+    Ok(reasons)
 }

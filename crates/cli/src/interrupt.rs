@@ -3,9 +3,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::exit::Exit;
-use super::screen::Voice;
+use crate::exit::Exit;
+use crate::out;
+use crate::screen::Voice;
 use planwright::driver::CancelToken;
+use planwright_app::Class;
 
 /// What Ctrl-C stops at the moment.
 #[derive(Clone, Default)]
@@ -43,8 +45,8 @@ pub fn listen(voice: Voice, farewell: String) -> Stopper {
         if let Voice::Live(live) = &voice {
             let _ = live.clear();
         }
-        super::out::complain(&format!("planwright: stopped at once{farewell}"));
-        std::process::exit(Exit::Cancelled.code().into());
+        out::complain(&format!("planwright: stopped at once{farewell}"));
+        std::process::exit(Exit::Of(Class::Cancelled).code().into());
     });
     stopper
 }
@@ -52,7 +54,7 @@ pub fn listen(voice: Voice, farewell: String) -> Stopper {
 /// Has the system answer a write beyond the largest size of a file (`ulimit -f`) with an error. Left alone,
 /// it would end the program amid what it does, without a word.
 pub fn outlive_file_limits() {
-    // Whoever handles the signal outlives it; where no handler can be set, it ends the program as before.
+    // A process that handles the signal outlives it.
     #[cfg(unix)]
     let _ = signal_hook::flag::register(
         signal_hook::consts::SIGXFSZ,

@@ -1,67 +1,74 @@
 //! The person at the terminal: is asked on stderr, answers on stdin.
 
-use super::exit::Exit;
-use super::failure::{Failure, Outcome};
-use super::pending::{Kept, Open, What};
-use super::style::{Look, Style};
-use super::{line, out, text};
-use planwright::machine::HumanAnswer;
+use std::sync::Arc;
+
+use clap::ColorChoice;
+
+use crate::answer::{choices, parse_answer};
+use crate::style::{Look, Style};
+use crate::{line, out, text};
+use planwright::machine::{EffectKind, HumanAnswer};
 use planwright::ports::{Human, Question};
+use planwright_app::{Class, Error, Pending, Result, RunLocation};
 
 /// How often a line that says nothing is asked again before the run is left waiting.
 const MOST_UNREAD: u32 = 5;
 
-/// Whoever sits at the terminal.
-pub struct Person {
+struct Person {
     style: Style,
 }
 
-impl Person {
-    /// The person at the terminal, where there is one.
-    pub fn at_terminal(style: Style) -> Option<Self> {
-        line::is_typed().then_some(Person { style })
-    }
+/// The person at the terminal, if there is one.
+pub fn at_terminal(color: ColorChoice) -> Option<Arc<dyn Human>> {
+    let style = Style::of(color, &std::io::stderr());
+    line::is_typed().then(|| Arc::new(Person { style }) as Arc<dyn Human>)
 }
 
-/// Says what a person is asked.
-pub fn put(question: &str, refused: Option<&str>, style: Style) {
-    if let Some(refused) = refused {
-        out::complain(&refusal(refused, style));
-    }
+/// Shows what a person is asked, and why their last answer was refused.
+pub fn show_question(question: &str, refused: Option<&str>, style: Style) {
+    refused.into_iter().for_each(|problem| show_refusal(problem, style));
     out::complain(&style.paint(Look::Heading, &text::clean(question)));
 }
 
-/// The token of what a word is for that named none: whoever types it is shown what is open, and says
-/// yes to it. Where nobody types, the word is refused: it may be an old one, said again.
-pub fn confirmed(open: &Open, kept: Kept<'_>, style: Style) -> Outcome<String> {
-    if !line::is_typed() || open.has_expired() {
-        return Err(kept.tokenless(open));
-    }
-    put(&open.text(), None, style);
-    let said = line::next("is this what is meant (yes or no)? ")?.unwrap_or_default();
-    if line::is_yes(&said) {
-        return Ok(open.token.clone());
-    }
-    let exit = if matches!(open.what, What::Question(_)) { Exit::Waiting } else { Exit::InDoubt };
-    Err(Failure { exit, ..Failure::unusable("nothing was said, and the run waits on") })
+fn show_refusal(problem: &str, style: Style) {
+    out::complain(&style.paint(Look::Warn, &format!("  refused  {}", text::line(problem))));
 }
 
-fn refusal(problem: &str, style: Style) -> String {
-    style.paint(Look::Warn, &format!("  refused  {}", text::line(problem)))
+/// Asks for a line that answers; nothing where the person says nothing.
+pub fn read_answer(asked: EffectKind) -> Result<Option<HumanAnswer>> {
+    let line = line::read_line(&format!("answer ({})> ", choices(asked)))?.unwrap_or_default();
+    if line.is_empty() {
+        return Ok(None);
+    }
+    parse_answer(&line, asked).map(Some).map_err(Error::unusable)
+}
+
+/// The token for an answer that names none: a person at the terminal is shown what is pending and says yes to it.
+/// Without a person the answer is refused: it may be an old one, given again.
+pub fn confirm_token(pending: &Pending, location: RunLocation<'_>, style: Style) -> Result<String> {
+    if !line::is_typed() || pending.has_expired() {
+        return Err(location.missing_token(pending));
+    }
+    show_question(&pending.text(), None, style);
+    if line::confirm("is this what is meant")? {
+        return Ok(pending.token.clone());
+    }
+    let class = if pending.is_doubt() { Class::InDoubt } else { Class::Waiting };
+    Err(Error::new(class, "nothing was said, and the run waits on"))
 }
 
 impl Human for Person {
     fn ask(&self, question: &Question<'_>) -> Option<HumanAnswer> {
-        put(question.text, question.refused, self.style);
+        show_question(question.text, question.refused, self.style);
         let asked = question.effect.kind;
-        let prompt = format!("answer ({})> ", line::choices(asked));
+        let prompt = format!("answer ({})> ", choices(asked));
         for _ in 0..MOST_UNREAD {
-            // A stdin that does not read is nobody: the run waits, and its journal can be resumed.
-            let said = line::next(&prompt).ok().flatten()?;
-            match line::answer(&said, asked) {
-                _ if said.is_empty() => {}
+            // If stdin cannot be read the run waits, and its journal can be resumed.
+            let line = line::read_line(&prompt).ok().flatten()?;
+            match parse_answer(&line, asked) {
+                _ if line.is_empty() => {}
                 Ok(answer) => return Some(answer),
-                Err(problem) => out::complain(&refusal(&problem, self.style)),
+                Err(problem) => show_refusal(&problem, self.style),
             }
         }
         None

@@ -1,70 +1,73 @@
-//! `replay`: checks that fixtures replay the same under the present rules. Nothing is asked of the
+//! `replay`: checks that fixtures, or stored turns, replay the same under the present rules. Nothing is asked of the
 //! world, and no fixture is changed.
 
 use std::path::{Path, PathBuf};
 
+use clap::ColorChoice;
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use super::args::ReplayArgs;
-use super::exit::Exit;
-use super::failure::{Failure, Outcome};
-use super::object::drift_json;
-use super::style::{Color, Look, Style};
-use super::{agent, out, text};
+use crate::args::ReplayArgs;
+use crate::exit::Exit;
+use crate::stored::{Checked, Verdict, check_turns};
+use crate::style::{Look, Style};
+use crate::{out, text};
 use planwright::driver::Stopped;
 use planwright::journal::{self, Drift, Fixture, Frame};
-use planwright::spec::CompiledSpec;
+use planwright::prompt;
+use planwright::spec::{CompiledSpec, Spec};
+use planwright_app::{Class, DriftJson, Error, Result, load_spec, replaying_agent, spec_for_fixture};
 
 /// Most lines of a diff that are shown.
 const MOST_LINES: usize = 60;
 
-/// What came of one fixture.
-enum Checked {
-    Same,
-    Drifted {
-        drifts: Vec<Drift>,
-        /// How the roles' instructions differ, as a unified diff.
-        frames: String,
-        notes: Vec<String>,
-    },
-    Unreadable(String),
-}
-
-pub fn replay(args: &ReplayArgs, color: Color) -> Outcome<Exit> {
+pub fn replay(args: &ReplayArgs, color: ColorChoice) -> Result<Exit> {
     let style = Style::of(color, &std::io::stdout());
-    let (mut same, mut drifted, mut unreadable) = (0, 0, 0);
-    let mut files = Vec::new();
-    for path in self::files(&args.paths)? {
-        let (agent, checked) = check(&path, args);
-        match &checked {
-            Checked::Same => same += 1,
-            Checked::Drifted { .. } => drifted += 1,
-            Checked::Unreadable(_) => unreadable += 1,
-        }
+    let (mut counts, mut listed) = ([0; 3], Vec::new());
+    let mut take = |checked: Checked| -> Result<()> {
+        counts[checked.verdict as usize] += 1;
         match args.json {
-            true => files.push(object(&path, agent, &checked)),
-            false => out::print(&(lines(&path, &checked, style).join("\n") + "\n"))?,
+            true if checked.json.is_null() => Ok(()),
+            true => {
+                listed.push(checked.json);
+                Ok(())
+            }
+            false if checked.lines.is_empty() => Ok(()),
+            false => out::print_lines(&checked.lines),
+        }
+    };
+    if args.all_stored {
+        let under = args.agent.as_deref().map(load_spec).transpose()?;
+        let threads = args.store.place(&args.config)?.threads()?;
+        check_turns(&threads, under.as_ref(), style)?.into_iter().try_for_each(&mut take)?;
+    } else {
+        for path in find_fixtures(&args.paths)? {
+            take(check_fixture(&path, args, style))?;
         }
     }
+    let [same, different, unreadable] = counts;
+    let (differ, list) = if args.all_stored { ("diverge", "turns") } else { ("drift", "files") };
     if args.json {
-        out::print_json(&json!({"ok": same, "drift": drifted, "unreadable": unreadable, "files": files}))?;
+        out::print_json(&json!({"ok": same, differ: different, "unreadable": unreadable, list: listed}))?;
     } else {
-        let all = same + drifted + unreadable;
+        let all = same + different + unreadable;
         let s = if all == 1 { "" } else { "s" };
-        let drift = if drifted > 0 { format!(", {drifted} drift") } else { String::new() };
         let bad = if unreadable > 0 { format!(", {unreadable} unreadable") } else { String::new() };
-        out::print(&format!("{all} fixture{s}: {same} ok{drift}{bad}\n"))?;
+        let drift = if different > 0 { format!(", {different} drift") } else { String::new() };
+        out::print_lines(&[match args.all_stored {
+            true => format!("{all} stored turn{s}: {same} the same, {different} on another path{bad}"),
+            false => format!("{all} fixture{s}: {same} ok{drift}{bad}"),
+        }])?;
     }
-    Ok(match (drifted, unreadable) {
+    Ok(match (different, unreadable) {
         (0, 0) => Exit::Done,
-        (_, 0) => Exit::Failed,
-        _ => Exit::Unusable,
+        (_, 0) => Exit::Of(Class::Failed),
+        _ => Exit::Of(Class::Unusable),
     })
 }
 
-/// The files that are meant; folders are searched for `.json` files.
-pub fn files(paths: &[PathBuf]) -> Outcome<Vec<PathBuf>> {
+/// The fixtures of these paths; folders are searched for `.json` files.
+pub fn find_fixtures(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in paths {
         if !path.is_dir() {
@@ -73,9 +76,9 @@ pub fn files(paths: &[PathBuf]) -> Outcome<Vec<PathBuf>> {
         }
         let before = found.len();
         search(path, &mut found)
-            .map_err(|error| Failure::caused(format!("{}: cannot be searched", path.display()), error))?;
+            .map_err(|error| Error::caused(format!("{}: cannot be searched", path.display()), error))?;
         if found.len() == before {
-            return Err(Failure::unusable(format!(
+            return Err(Error::unusable(format!(
                 "{}: expected fixtures (*.json), found none",
                 path.display()
             )));
@@ -101,32 +104,57 @@ fn search(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-fn check(path: &Path, args: &ReplayArgs) -> (Option<String>, Checked) {
+fn check_fixture(path: &Path, args: &ReplayArgs, style: Style) -> Checked {
     let fixture = match Fixture::load(path) {
         Ok(fixture) => fixture,
-        Err(error) => return (None, Checked::Unreadable(error.to_string())),
+        Err(error) => return unreadable(path, None, &error.to_string(), style),
     };
-    let agent =
-        agent::for_fixture(&fixture, args.agent.as_deref(), args.as_recorded).and_then(agent::replaying);
-    let agent = match agent {
+    let spec = spec_for_fixture(&fixture, args.agent.as_deref(), args.as_recorded);
+    let agent = match spec.and_then(replaying_agent) {
         Ok(agent) => agent,
-        Err(failure) => return (Some(fixture.spec.name), Checked::Unreadable(failure.error.to_string())),
+        Err(error) => return unreadable(path, Some(&fixture.spec.name), error.message(), style),
     };
-    let rules = agent.rules();
-    let checked = match agent.replay(&fixture) {
-        Ok(_) => Checked::Same,
+    let (rules, name) = (agent.rules(), &agent.rules().spec().name);
+    match agent.replay(&fixture) {
+        Ok(_) => Checked {
+            verdict: Verdict::Same,
+            lines: vec![format!("{}  {}", style.paint(Look::Good, "ok        "), shown_path(path))],
+            json: object(path, Some(name), "ok"),
+        },
         Err(Stopped::Drifted(drifts)) => {
-            Checked::Drifted { drifts, frames: frames(&fixture, rules), notes: notes(&fixture, rules) }
+            let (frames, notes) = (frames(&fixture, rules), notes(&fixture, rules));
+            let mut json = object(path, Some(name), "drift");
+            json["drift"] = json!(drifts.iter().map(DriftJson::from).collect::<Vec<_>>());
+            (json["frames"], json["notes"]) = (json!(frames), json!(notes));
+            Checked { verdict: Verdict::Differs, lines: lines(path, &drifts, &frames, &notes, style), json }
         }
-        Err(stopped) => Checked::Unreadable(format!("{}: {stopped}", path.display())),
-    };
-    (Some(rules.spec().name.clone()), checked)
+        Err(stopped) => unreadable(path, Some(name), &format!("{}: {stopped}", path.display()), style),
+    }
+}
+
+fn unreadable(path: &Path, agent: Option<&str>, problem: &str, style: Style) -> Checked {
+    let word = style.paint(Look::Bad, "unreadable");
+    let lines = vec![format!("{word}  {}", text::clean(problem).replace('\n', "\n    "))];
+    let mut json = object(path, agent, "unreadable");
+    json["problem"] = json!(problem);
+    Checked { verdict: Verdict::Unreadable, lines, json }
+}
+
+fn object(path: &Path, agent: Option<&str>, status: &str) -> Value {
+    json!({
+        "file": path.display().to_string(), "status": status, "agent": agent,
+        "drift": [], "frames": "", "notes": [], "problem": null,
+    })
+}
+
+fn shown_path(path: &Path) -> String {
+    text::line(&path.display().to_string())
 }
 
 /// What may explain a drift.
 fn notes(fixture: &Fixture, rules: &CompiledSpec) -> Vec<String> {
     let mut notes = Vec::new();
-    let settings = |spec: &planwright::spec::Spec| json!({"policy": spec.policy, "limits": spec.limits});
+    let settings = |spec: &Spec| json!({"policy": spec.policy, "limits": spec.limits});
     let difference = journal::first_difference(&settings(&fixture.spec), &settings(rules.spec()));
     if let Some(difference) = difference {
         notes.push(format!(
@@ -146,13 +174,13 @@ fn notes(fixture: &Fixture, rules: &CompiledSpec) -> Vec<String> {
 fn frames(fixture: &Fixture, rules: &CompiledSpec) -> String {
     let mut diff = String::new();
     for (role, recorded) in &fixture.frames {
-        let Some(now) = planwright::prompt::frame(rules, role).map(|frame| Frame::of(frame)) else {
+        let Some(now) = prompt::frame(rules, role).map(|frame| Frame::of(frame)) else {
             continue;
         };
         if *recorded == now {
             continue;
         }
-        let (old, new) = (readable(recorded), readable(&now));
+        let (old, new) = (frame_text(recorded), frame_text(&now));
         let names = (format!("{role}, recorded"), format!("{role}, now"));
         let lines = TextDiff::from_lines(&old, &new);
         diff.push_str(&lines.unified_diff().context_radius(1).header(&names.0, &names.1).to_string());
@@ -160,7 +188,7 @@ fn frames(fixture: &Fixture, rules: &CompiledSpec) -> String {
     diff
 }
 
-fn readable(frame: &Frame) -> String {
+fn frame_text(frame: &Frame) -> String {
     let mut text = frame.system.join("\n") + "\n";
     let settings = json!({
         "model": frame.model, "temperature": frame.temperature, "max_tokens": frame.max_tokens,
@@ -170,17 +198,8 @@ fn readable(frame: &Frame) -> String {
     text + "\n"
 }
 
-fn lines(path: &Path, checked: &Checked, style: Style) -> Vec<String> {
-    let path = text::line(&path.display().to_string());
-    let (drifts, frames, notes) = match checked {
-        Checked::Same => return vec![format!("{}  {path}", style.paint(Look::Good, "ok        "))],
-        Checked::Unreadable(problem) => {
-            let word = style.paint(Look::Bad, "unreadable");
-            return vec![format!("{word}  {}", text::clean(problem).replace('\n', "\n    "))];
-        }
-        Checked::Drifted { drifts, frames, notes } => (drifts, frames, notes),
-    };
-    let mut lines = vec![format!("{}  {path}", style.paint(Look::Warn, "drift     "))];
+fn lines(path: &Path, drifts: &[Drift], frames: &str, notes: &[String], style: Style) -> Vec<String> {
+    let mut lines = vec![format!("{}  {}", style.paint(Look::Warn, "drift     "), shown_path(path))];
     let said = drifts
         .iter()
         .flat_map(|drift| text::clean(&drift.to_string()).lines().map(str::to_owned).collect::<Vec<_>>());
@@ -199,25 +218,4 @@ fn paint(line: &str, style: Style) -> String {
         Some('+') => style.paint(Look::Good, line),
         _ => line.to_owned(),
     }
-}
-
-fn object(path: &Path, agent: Option<String>, checked: &Checked) -> Value {
-    let mut object = json!({
-        "file": path.display().to_string(), "status": "ok", "agent": agent,
-        "drift": [], "frames": "", "notes": [], "problem": null,
-    });
-    match checked {
-        Checked::Same => {}
-        Checked::Unreadable(problem) => {
-            object["status"] = json!("unreadable");
-            object["problem"] = json!(problem);
-        }
-        Checked::Drifted { drifts, frames, notes } => {
-            object["status"] = json!("drift");
-            object["drift"] = drifts.iter().map(drift_json).collect();
-            object["frames"] = json!(frames);
-            object["notes"] = json!(notes);
-        }
-    }
-    object
 }

@@ -1,68 +1,172 @@
-//! `resume`: goes on with an interrupted run from its journal, or answers the question that it waits
-//! with.
+//! Going on with a run that was begun before: `resume` for a journal, `threads resume`, `answer` and `resolve` for
+//! a thread.
 
-use super::answer::{answer, settlement};
-use super::args::ResumeArgs;
-use super::exit::Exit;
-use super::failure::{Failure, Outcome};
-use super::interrupt;
-use super::pending::{Kept, Open, What};
-use super::person;
-use super::report::{self, Asked};
-use super::resume_setup::{self, GoingOn};
-use super::run::{at_terminal, farewell};
-use super::screen::Screen;
-use super::style::{Color, Style};
-use planwright::journal::{FileJournal, Folded, Journal, fold};
+use clap::ColorChoice;
 
-pub fn resume(args: &ResumeArgs, color: Color) -> Outcome<Exit> {
-    let screen = Screen::new(args.show.quiet, color);
-    let answer = answer(&args.answer)?;
-    let mut journal = FileJournal::open(&args.journal).map_err(Failure::journal)?;
-    let records = journal.records().map_err(Failure::unusable)?;
-    let folded =
-        fold(records).map_err(|error| Failure::unusable(format!("{}: {error}", args.journal.display())))?;
-    let kept = Kept::Journal(&args.journal);
-    let doubt = &args.doubt;
-    let settlement = settlement(doubt.happened.as_ref(), doubt.did_not_happen, doubt.stop.as_ref());
-    let said_for = match (&args.answer.token, open_to(&folded, answer.is_some(), settlement.is_some())) {
-        (Some(token), _) => Some(token.clone()),
-        (None, Some(open)) => Some(person::confirmed(&open, kept, Style::of(color, &std::io::stderr()))?),
-        (None, None) => None,
-    };
-    let GoingOn { agent, model, currency, .. } =
-        resume_setup::prepare(&folded, &args.world, None, at_terminal(color), &screen)?;
-    let token = interrupt::listen(screen.voice.clone(), farewell(kept)).begin();
-    let watch = args.show.watch(&screen);
-    let mut going = agent.resuming(&mut journal).observer(&watch).cancel(token);
-    if let Some(answer) = answer {
-        going = going.answer(answer);
-    }
-    if let Some(settlement) = settlement {
-        going = going.resolve(settlement);
-    }
-    if let Some(token) = said_for {
-        going = going.token(token);
-    }
-    let result = going.run();
-    let asked = Asked {
-        question: &folded.state.task.input.question,
-        agent: &agent.rules().spec().name,
-        model: &model,
-        show: &args.show,
-        kept,
-        record: None,
-        prices: &folded.rules.spec().prices,
-        currency: currency.as_deref(),
-    };
-    report::conclude(&asked, &watch, result)
+use crate::args::{
+    AnswerThreadArgs, ResolveArgs, ResumeArgs, ResumeThreadArgs, RulesArgs, ShowArgs, StoreArgs, WorldArgs,
+};
+use crate::exit::Exit;
+use crate::line;
+use crate::person::{at_terminal, confirm_token, read_answer, show_question};
+use crate::session::Session;
+use crate::watch::Watch;
+use planwright::driver::{Agent, CancelToken, Changed, Run, Settlement, Stopped};
+use planwright::journal::{FileJournal, Folded, JournalError, JournalErrorKind, ThreadId, fold};
+use planwright::machine::HumanAnswer;
+use planwright_app::{Class, Error, Pending, PreparedAgent, Result, RunLocation, StoredThread};
+
+/// What a person says as a run goes on, and the token of what they mean.
+enum Reply {
+    Nothing,
+    Answer(HumanAnswer, String),
+    Resolution(Settlement, String),
 }
 
-/// What is open that an answer or a settlement is for, where one is said. What fits nothing is refused
-/// by whoever takes it.
-fn open_to(folded: &Folded, is_answered: bool, is_settled: bool) -> Option<Open> {
-    Open::of(folded).filter(|open| match open.what {
-        What::Question(_) => is_answered,
-        What::Doubt { .. } => is_settled,
+/// A call of one of these commands.
+struct Call<'a> {
+    session: Session<'a>,
+    world: &'a WorldArgs,
+    color: ColorChoice,
+}
+
+/// What is wrong with a journal in a file of its own.
+pub fn journal_error(error: JournalError) -> Error {
+    match error.kind() {
+        JournalErrorKind::Locked => error.into(),
+        _ => Error::unusable(error),
+    }
+}
+
+pub fn resume_journal(args: &ResumeArgs, color: ColorChoice) -> Result<Exit> {
+    let call = Call::new(&args.show, &args.world, color);
+    let (answer, resolution) = (args.answer.answer()?, args.doubt.resolution());
+    let mut journal = FileJournal::open(&args.journal).map_err(journal_error)?;
+    let records = planwright::journal::Journal::records(&mut journal).map_err(Error::unusable)?;
+    let unusable = |error| Error::unusable(format!("{}: {error}", args.journal.display()));
+    let folded = fold(records).map_err(unusable)?;
+    let location = RunLocation::Journal(&args.journal);
+    // An answer that fits nothing is refused by the run.
+    let meant = Pending::of(&folded)
+        .filter(|pending| if pending.is_doubt() { resolution.is_some() } else { answer.is_some() });
+    let token = match (&args.answer.token, meant) {
+        (Some(token), _) => Some(token.clone()),
+        (None, Some(pending)) => Some(confirm_token(&pending, location, call.session.style)?),
+        (None, None) => None,
+    };
+    call.go_on(&folded, location, None, |agent, _, watch, cancel| {
+        let mut resume = agent.resuming(&mut journal).observer(watch).cancel(cancel);
+        resume = answer.into_iter().fold(resume, |resume, answer| resume.answer(answer));
+        resume = resolution.into_iter().fold(resume, |resume, resolution| resume.settle(resolution));
+        token.into_iter().fold(resume, |resume, token| resume.token(token)).run()
     })
+}
+
+pub fn resume_thread(store: &StoreArgs, args: &ResumeThreadArgs, color: ColorChoice) -> Result<Exit> {
+    let call = Call::new(&args.show, &args.world, color);
+    let stored = call.open_thread(store, &args.thread)?;
+    call.go_on_with_thread(&stored, &args.rules, Reply::Nothing)
+}
+
+pub fn answer_thread(store: &StoreArgs, args: &AnswerThreadArgs, color: ColorChoice) -> Result<Exit> {
+    let call = Call::new(&args.show, &args.world, color);
+    let given = args.answer.answer()?;
+    let stored = call.open_thread(store, &args.thread)?;
+    let reply = match (given, &args.answer.token) {
+        (Some(answer), Some(token)) => Reply::Answer(answer, token.clone()),
+        (given, _) => {
+            let pending = pending_question(&stored)?;
+            let location = RunLocation::Thread(&stored);
+            match given {
+                Some(answer) => Reply::Answer(answer, confirm_token(&pending, location, call.session.style)?),
+                None if line::is_typed() => call.ask(pending)?,
+                None => return Err(location.missing_token(&pending)),
+            }
+        }
+    };
+    call.go_on_with_thread(&stored, &args.rules, reply)
+}
+
+pub fn resolve_thread(store: &StoreArgs, args: &ResolveArgs, color: ColorChoice) -> Result<Exit> {
+    let call = Call::new(&args.show, &args.world, color);
+    let stored = call.open_thread(store, &args.thread)?;
+    let resolution = args.resolution.resolution().expect("clap asks for one of the flags");
+    let location = RunLocation::Thread(&stored);
+    let token = match (&args.token, stored.pending()?) {
+        (Some(token), _) => token.clone(),
+        (None, Some(pending)) if pending.is_doubt() => confirm_token(&pending, location, call.session.style)?,
+        (None, Some(pending)) => return Err(location.missing_token(&pending)),
+        (None, None) => return Err(nothing_pending(&stored)),
+    };
+    call.go_on_with_thread(&stored, &args.rules, Reply::Resolution(resolution, token))
+}
+
+/// The question that a thread waits with.
+fn pending_question(stored: &StoredThread) -> Result<Pending> {
+    let Some(pending) = stored.pending()? else { return Err(nothing_pending(stored)) };
+    if !pending.is_doubt() {
+        return Ok(pending);
+    }
+    let problem = format!("{} asks nobody: {}", stored.thread, pending.text());
+    Err(Error::new(Class::InDoubt, problem).hint(RunLocation::Thread(stored).command_lines(&pending)))
+}
+
+fn nothing_pending(stored: &StoredThread) -> Error {
+    let problem = format!("the thread {} waits for nobody", stored.thread);
+    Error::unusable(problem).hint(format!("{}  says how it stands", stored.command("show")))
+}
+
+impl<'a> Call<'a> {
+    fn new(show: &'a ShowArgs, world: &'a WorldArgs, color: ColorChoice) -> Self {
+        Call { session: Session::new(show, color), world, color }
+    }
+
+    fn open_thread(&self, store: &StoreArgs, thread: &ThreadId) -> Result<StoredThread> {
+        store.place(&self.world.config)?.thread(thread)
+    }
+
+    /// Puts the question to the person at the terminal.
+    fn ask(&self, pending: Pending) -> Result<Reply> {
+        show_question(&pending.text(), None, self.session.style);
+        let answer = read_answer(pending.effect.kind)?;
+        let answer =
+            answer.ok_or_else(|| Error::new(Class::Waiting, "nothing was said, and the run waits on"))?;
+        Ok(Reply::Answer(answer, pending.token))
+    }
+
+    fn go_on_with_thread(&self, stored: &StoredThread, rules: &RulesArgs, reply: Reply) -> Result<Exit> {
+        let folded = stored.fold_turn(None)?;
+        let location = RunLocation::Thread(stored);
+        self.go_on(&folded, location, Some(rules), |agent, changed, watch, cancel| {
+            let mut handle = stored.handle().observer(watch).cancelled_by(cancel).changed(changed);
+            if rules.take_over {
+                handle = handle.take_over();
+            }
+            match reply {
+                Reply::Nothing => handle.resume(agent),
+                Reply::Answer(answer, token) => handle.token(token).answer(agent, answer),
+                Reply::Resolution(resolution, token) => handle.token(token).settle(agent, resolution),
+            }
+        })
+    }
+
+    /// Builds the agent that goes on with a run, lets it, and shows what comes of it.
+    fn go_on(
+        &self,
+        folded: &Folded,
+        location: RunLocation<'_>,
+        rules: Option<&RulesArgs>,
+        go: impl FnOnce(&Agent, Changed, &Watch<'_>, CancelToken) -> Result<Run, Stopped>,
+    ) -> Result<Exit> {
+        let spec = rules.and_then(|rules| rules.spec.as_deref());
+        let changed = match rules {
+            Some(rules) if !folded.state.phase.name().is_terminal() => rules.changed(),
+            _ => Changed::Keep,
+        };
+        let settings = || self.world.settings();
+        let prepared = PreparedAgent::resume(folded, settings, spec, changed, at_terminal(self.color))?;
+        self.session.introduce(&prepared);
+        let info = self.session.info(&prepared, &folded.state.task.input.question, location);
+        self.session.run(&info, |watch, cancel| go(&prepared.agent, changed, watch, cancel))
+    }
 }

@@ -2,183 +2,220 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
 
-use super::args::{Mode, RunArgs};
-use super::config::Settings;
-use super::exit::Exit;
-use super::failure::{Failure, Outcome};
-use super::pending::Kept;
-use super::person::Person;
-use super::report::{self, Asked};
-use super::screen::Screen;
-use super::style::{Color, Style};
-use super::talk::StoredTalk;
-use super::{agent, contract, interrupt, prepare, turn};
-use planwright::driver::time_for;
-use planwright::journal::{FileJournal, Fixture, Journal};
-use planwright::machine::Input;
-use planwright::ports::Human;
+use clap::ColorChoice;
+
+use crate::answer::read_json;
+use crate::args::RunArgs;
+use crate::conversation::Conversation;
+use crate::exit::Exit;
+use crate::person::{at_terminal, read_answer, show_question};
+use crate::resume::journal_error;
+use crate::session::Session;
+use crate::watch::Watch;
+use crate::{line, out, text};
+use planwright::driver::{RecordMode, Run, Stopped, time_for};
+use planwright::journal::{FileJournal, Fixture, Journal, JournalErrorKind};
+use planwright::machine::{Input, Turn};
+use planwright::spec::Memory;
+use planwright_app::{Error, PreparedAgent, Result, RunInfo, RunLocation, StoredThread, spec_for_fixture};
 
 /// Longest question that is read from stdin, in bytes.
-const MOST: u64 = 1 << 20;
+const MAX_QUESTION_BYTES: u64 = 1 << 20;
 
-pub fn run(args: &RunArgs, color: Color) -> Outcome<Exit> {
-    let screen = Screen::new(args.show.quiet, color);
+pub fn run(args: &RunArgs, color: ColorChoice) -> Result<Exit> {
+    let session = Session::new(&args.show, color);
     let question = args.question.as_deref().map(read_question).transpose()?;
-    let recorded = recorded(args, question.as_deref())?;
-    let plays_only = args.replay.is_some() || args.record_mode != Mode::NewEpisodes;
+    let recorded = load_recording(args, question.as_deref())?;
+    let plays_only = args.replay.is_some() || args.record_mode != RecordMode::NewEpisodes;
     match recorded {
         Some((path, fixture)) if plays_only => {
             let again = if args.record.is_some() { " (--record-mode all records anew)" } else { "" };
-            screen.note(&format!("every answer comes from {}{again}", path.display()));
-            replay(args, &screen, path, fixture)
+            session.screen.note(&format!("every answer comes from {}{again}", path.display()));
+            replay(args, &session, path, fixture)
         }
         recorded => {
             let recorded = recorded.map(|(_, fixture)| fixture);
-            ask(args, color, &screen, question.unwrap_or_default(), recorded)
+            ask(args, &session, color, &question.unwrap_or_default(), recorded)
         }
     }
 }
 
 /// The question, from the argument or from stdin.
-fn read_question(argument: &str) -> Outcome<String> {
-    let question = match argument {
-        "-" => {
-            let mut text = String::new();
-            let read = std::io::stdin().lock().take(MOST + 1).read_to_string(&mut text);
-            read.map_err(|error| Failure::caused("the question cannot be read from stdin", error))?;
-            if text.len() as u64 > MOST {
-                return Err(Failure::unusable(format!("the question on stdin is longer than {MOST} bytes")));
-            }
-            text
+fn read_question(argument: &str) -> Result<String> {
+    let mut text = argument.to_owned();
+    if argument == "-" {
+        text.clear();
+        let read = std::io::stdin().lock().take(MAX_QUESTION_BYTES + 1).read_to_string(&mut text);
+        read.map_err(|error| Error::caused("the question cannot be read from stdin", error))?;
+        if text.len() as u64 > MAX_QUESTION_BYTES {
+            let problem = format!("the question on stdin is longer than {MAX_QUESTION_BYTES} bytes");
+            return Err(Error::unusable(problem));
         }
-        argument => argument.to_owned(),
-    };
-    let question = question.trim();
+    }
+    let question = text.trim();
     if question.is_empty() {
         let hint = "planwright run \"your question\", or: echo \"your question\" | planwright run -";
-        return Err(Failure::unusable("the question is empty").hint(hint));
+        return Err(Error::unusable("the question is empty").hint(hint));
     }
     Ok(question.to_owned())
 }
 
-/// The fixture that answers come from, where there is one. It must be of the same question:
-/// recording another over it would lose it.
-fn recorded<'a>(args: &'a RunArgs, question: Option<&str>) -> Outcome<Option<(&'a Path, Fixture)>> {
+/// The fixture that answers come from, if there is one. It must be of the same question: recording another over it
+/// would lose it.
+fn load_recording<'a>(args: &'a RunArgs, question: Option<&str>) -> Result<Option<(&'a Path, Fixture)>> {
     let path = match (&args.replay, &args.record) {
         (Some(path), _) => path,
-        (None, Some(path)) if args.record_mode == Mode::None => path,
-        (None, Some(path)) if args.record_mode != Mode::All && path.exists() => path,
+        (None, Some(path)) if args.record_mode == RecordMode::None => path,
+        (None, Some(path)) if args.record_mode != RecordMode::All && path.exists() => path,
         _ => return Ok(None),
     };
-    let fixture = Fixture::load(path).map_err(Failure::unusable)?;
+    let fixture = Fixture::load(path).map_err(Error::unusable)?;
     if let Some(question) = question
         && question != fixture.input.question
     {
-        let problem = format!(
-            "{} answers another question: expected {:?}, found {question:?}",
-            path.display(),
-            fixture.input.question
-        );
+        let (path, recorded) = (path.display(), &fixture.input.question);
+        let problem = format!("{path} answers another question: expected {recorded:?}, found {question:?}");
         let hint = match args.replay.is_some() {
             true => "leave the question out: it is in the fixture",
             false => "name another fixture, or replace this one with --record-mode all",
         };
-        return Err(Failure::unusable(problem).hint(hint));
+        return Err(Error::unusable(problem).hint(hint));
     }
     Ok(Some((path, fixture)))
 }
 
-fn replay(args: &RunArgs, screen: &Screen, path: &Path, fixture: Fixture) -> Outcome<Exit> {
-    let spec = agent::for_fixture(&fixture, args.of.agent.as_deref(), false)?;
-    let agent = agent::replaying(prepare::adjusted(spec, &args.of))?;
+fn replay(args: &RunArgs, session: &Session<'_>, path: &Path, fixture: Fixture) -> Result<Exit> {
+    let spec = spec_for_fixture(&fixture, args.of.agent.as_deref(), false)?;
+    let prepared = PreparedAgent::replaying(args.of.choice().limit(spec), "replay")?;
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
-    let question = fixture.input.question.clone();
-    let watch = args.show.watch(screen);
-    let mut job = agent.job(fixture.input.clone()).observer(&watch).replay(fixture);
-    if let Some(journal) = &mut journal {
-        job = job.journal(journal);
-    }
-    let result = job.run();
-    let asked = Asked {
-        question: &question,
-        agent: &agent.rules().spec().name,
-        model: "replay",
-        show: &args.show,
-        kept: args.journal.as_deref().map_or(Kept::Nowhere, Kept::Journal),
-        record: Some(path),
-        prices: &agent.rules().spec().prices,
-        currency: None,
-    };
-    report::conclude(&asked, &watch, result)
+    let input = fixture.input.clone();
+    let info = session.info(&prepared, &input.question, location(args));
+    let info = RunInfo { fixture: Some(path), ..info };
+    session.run(&info, |watch, _| {
+        let job = prepared.agent.job(input.clone()).observer(watch).replay(fixture);
+        match &mut journal {
+            Some(journal) => job.journal(journal).run(),
+            None => job.run(),
+        }
+    })
 }
 
 fn ask(
     args: &RunArgs,
-    color: Color,
-    screen: &Screen,
-    question: String,
+    session: &Session<'_>,
+    color: ColorChoice,
+    question: &str,
     recorded: Option<Fixture>,
-) -> Outcome<Exit> {
+) -> Result<Exit> {
     if args.record.is_some() && args.record == args.journal {
-        return Err(Failure::unusable("--record and --journal name the same file; expected two"));
+        return Err(Error::unusable("--record and --journal name the same file; expected two"));
     }
-    let settings = Settings::read(&args.world)?;
-    let human = at_terminal(color);
-    let (agent, model) = prepare::agent(&args.of, &settings, recorded.as_ref(), human)?;
-    let spec = agent.rules().spec();
-    prepare::introduce(&agent, &model, &settings, screen);
-    let currency = settings.currency.clone();
-    let now = args.now.clone().unwrap_or_else(|| time_for(agent.rules().policy()));
-    let input = contract::input(Input { now, ..Input::question(question.clone()) }, args, &agent)?;
-    let input = Input { outline: contract::outline(&agent, &settings)?, ..input };
-    let asked = Asked {
-        question: &question,
-        agent: &spec.name,
-        model: &model,
-        show: &args.show,
-        kept: args.journal.as_deref().map_or(Kept::Nowhere, Kept::Journal),
-        record: args.record.as_deref(),
-        prices: &spec.prices,
-        currency: currency.as_deref(),
-    };
-    if let Some(stored) = turn::thread(args, screen)? {
-        let outline = input.outline.clone();
-        let talk = StoredTalk::open(stored, &agent, settings, outline, args.world.chooses_model())?;
-        return turn::ask(talk, input, &asked, screen, Style::of(color, &std::io::stderr()));
+    let settings = args.world.settings()?;
+    let prepared = args.of.choice().prepare(&settings, recorded.as_ref(), at_terminal(color))?;
+    session.introduce(&prepared);
+    let input = input(args, &prepared, question)?;
+    if let Some(stored) = open_thread(args, session)? {
+        return ask_in_thread(session, Conversation::open(Some(stored), prepared, settings)?, input);
     }
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
-    let token = interrupt::listen(screen.voice.clone(), farewell(asked.kept)).begin();
-    let watch = args.show.watch(screen);
-    let mut job = agent.job(input).observer(&watch).cancel(token);
-    if let Some(journal) = &mut journal {
-        job = job.journal(journal as &mut dyn Journal);
-    }
-    if let Some(path) = &args.record {
-        job = job.record(path, args.record_mode.into());
-    }
-    let result = job.run();
-    report::conclude(&asked, &watch, result)
-}
-
-/// The person at the terminal, where there is one.
-pub fn at_terminal(color: Color) -> Option<Arc<dyn Human>> {
-    let person = Person::at_terminal(Style::of(color, &std::io::stderr()))?;
-    Some(Arc::new(person))
-}
-
-fn create_journal(path: &Path) -> Outcome<FileJournal> {
-    FileJournal::create(path).map_err(|error| {
-        let is_taken = error.kind() == planwright::journal::JournalErrorKind::Stale;
-        let failure = Failure::journal(error);
-        let path = path.display();
-        let hint = format!("`planwright resume {path}` goes on with a journal; a new run needs a new file");
-        if is_taken { failure.hint(hint) } else { failure }
+    let fixture = args.record.as_deref();
+    let info = RunInfo { fixture, ..session.info(&prepared, question, location(args)) };
+    session.run(&info, |watch, cancel| {
+        let mut job = prepared.agent.job(input).observer(watch).cancel(cancel);
+        if let Some(journal) = &mut journal {
+            job = job.journal(journal as &mut dyn Journal);
+        }
+        match fixture {
+            Some(path) => job.record(path, args.record_mode).run(),
+            None => job.run(),
+        }
     })
 }
 
-/// What to say where the program ends at once.
-pub fn farewell(kept: Kept<'_>) -> String {
-    kept.resume().map_or_else(String::new, |command| format!("; `{command}` goes on"))
+/// The input of a run, with everything the command line says about it.
+fn input(args: &RunArgs, prepared: &PreparedAgent, question: &str) -> Result<Input> {
+    let rules = prepared.agent.rules();
+    let expected = "a JSON list of {\"role\": \"user\" or \"assistant\", \"content\": TEXT}";
+    let history = args.history.as_deref().map(|path| read_json::<Vec<Turn>>("", path, expected, None));
+    let history = history.transpose()?.unwrap_or_default();
+    if !history.is_empty() && rules.policy().memory == Memory::None {
+        let name = &rules.spec().name;
+        let problem = format!("--history: the agent {name} remembers no earlier turns (`memory = \"none\"`)");
+        return Err(Error::unusable(problem).hint("take another agent, such as one of `planwright agents`"));
+    }
+    let now = args.now.clone().unwrap_or_else(|| time_for(rules.policy()));
+    let (session, outline) = (args.session.clone(), prepared.outline.clone());
+    Ok(Input { now, history, session, outline, ..Input::question(question) })
+}
+
+/// The thread that the run is a turn of: the named one, or, where every run is stored and this one has no place of
+/// its own, a new one.
+fn open_thread(args: &RunArgs, session: &Session<'_>) -> Result<Option<StoredThread>> {
+    if args.thread.is_none() && (args.journal.is_some() || args.record.is_some() || args.history.is_some()) {
+        return Ok(None);
+    }
+    let place = args.store.place(&args.world.config)?;
+    let stored = place.thread_for_run(args.thread.as_ref())?;
+    if let (None, Some(stored)) = (&args.thread, &stored) {
+        session.screen.note(&format!("kept as the thread {} in {}", stored.thread, place.path().display()));
+    }
+    Ok(stored)
+}
+
+/// Asks as the next turn of a thread. What is pending in it is put to the person at the terminal first.
+fn ask_in_thread(session: &Session<'_>, mut talk: Conversation, input: Input) -> Result<Exit> {
+    let before = Watch::quietly(&session.screen);
+    while line::is_typed() {
+        match catch_up(&talk, session, &before)? {
+            None => break,
+            Some(Ok(run)) => {
+                session.screen.clear();
+                // stdout is for the answer to what is asked now.
+                run.answer().into_iter().for_each(|answer| out::complain(&text::clean(answer)));
+                talk.refresh()?;
+            }
+            Some(stopped) => {
+                let info = session.info(&talk.prepared, &input.question, talk.location());
+                return session.conclude(&info, &session.watch(), &stopped);
+            }
+        }
+    }
+    let question = input.question.clone();
+    let info = session.info(&talk.prepared, &question, talk.location());
+    session.run(&info, |watch, cancel| talk.ask(input, watch, cancel))
+}
+
+/// Puts what is pending in a thread to the person at the terminal; nothing where nothing is, or they say nothing.
+fn catch_up(
+    talk: &Conversation,
+    session: &Session<'_>,
+    watch: &Watch<'_>,
+) -> Result<Option<Result<Run, Stopped>>> {
+    if let Some(waiting) = talk.waiting() {
+        show_question(&waiting.question, waiting.refused.as_deref(), session.style);
+        let Some(answer) = read_answer(waiting.effect.kind)? else { return Ok(None) };
+        return talk.answer(answer, watch, session.begin(talk.location())).map(Some);
+    }
+    if talk.is_unfinished() {
+        let question = text::line(&talk.question);
+        out::complain(&format!("the last question was stopped before its answer: {question}"));
+        if line::confirm("go on with it first")? {
+            return talk.resume(watch, session.begin(talk.location())).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+fn location(args: &RunArgs) -> RunLocation<'_> {
+    args.journal.as_deref().map_or(RunLocation::Nowhere, RunLocation::Journal)
+}
+
+fn create_journal(path: &Path) -> Result<FileJournal> {
+    FileJournal::create(path).map_err(|error| {
+        let is_taken = error.kind() == JournalErrorKind::Stale;
+        let (error, path) = (journal_error(error), path.display());
+        let hint = format!("`planwright resume {path}` goes on with a journal; a new run needs a new file");
+        if is_taken { error.hint(hint) } else { error }
+    })
 }

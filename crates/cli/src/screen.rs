@@ -3,18 +3,17 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io::IsTerminal;
 use std::time::Duration;
 
+use clap::ColorChoice;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
-use super::style::{Color, Look, Style, columns, is_screen};
-use super::{out, text};
+use crate::style::{Look, Style, is_screen, stderr_columns};
+use crate::{out, text};
 use planwright::contract::PlanStep;
-use planwright::machine::{PhaseName, TraceLine};
+use planwright::machine::{HumanAnswer, PhaseName, TraceLine};
 use planwright::ports::{Observer, Signal};
-use planwright::prompt::RequestBody;
 
 /// Columns of a line where there is no terminal to measure.
 const PLAIN: usize = 100;
@@ -64,13 +63,11 @@ enum Waiting {
 }
 
 impl Screen {
-    pub fn new(quiet: bool, color: Color) -> Self {
-        let stderr = std::io::stderr();
-        let own = if stderr.is_terminal() { terminal_size::terminal_size_of(&stderr) } else { None };
+    pub fn new(quiet: bool, color: ColorChoice) -> Self {
         Screen {
             voice: Voice::of(quiet),
-            style: Style::of(color, &stderr),
-            columns: columns(own).unwrap_or(PLAIN).max(20),
+            style: Style::of(color, &std::io::stderr()),
+            columns: stderr_columns().unwrap_or(PLAIN).max(20),
             spinners: RefCell::default(),
         }
     }
@@ -126,7 +123,7 @@ impl Screen {
         let widest = steps.iter().map(|step| text::width(&step.tool)).max().unwrap_or(0);
         for (at, step) in steps.iter().enumerate() {
             let mark = format!("{} {}", at + 1, text::pad(&step.tool, widest));
-            self.detail(Look::Dim, &mark, &input(step));
+            self.detail(Look::Dim, &mark, &step_input(step));
         }
     }
 
@@ -187,28 +184,24 @@ impl Observer for Screen {
                 };
                 self.say(look, &phase.to_string());
             }
-            Signal::Asked { request: RequestBody::Model { role, .. }, .. } => {
-                self.spin(Waiting::Reply, &format!("asking the {role}"));
-            }
-            Signal::Asked { span, request: RequestBody::Tool { step, tool, input, .. } } => {
-                let step = span.effect.step().unwrap_or(*step);
-                let message = format!("{} {tool}  {}", u64::from(step) + 1, shown(input));
+            Signal::Asking { role, .. } => self.spin(Waiting::Reply, &format!("asking the {role}")),
+            Signal::Calling { step, tool, input, .. } => {
+                let message = format!("{} {tool}  {}", u64::from(step) + 1, value_line(input));
                 self.spin(Waiting::Step(step), &message);
             }
             Signal::Finished { step, tool, failed, output } => self.finished(step, tool, failed, output),
             Signal::Traced(line) => self.traced(line),
-            Signal::Answered { answer, .. } if answer.cached => {
-                self.detail(Look::Dim, "cached", "answered before")
-            }
-            Signal::Asked { span, request: RequestBody::Wait { delay_ms } } => {
-                let (step, seconds) = (span.effect.step().unwrap_or_default(), *delay_ms as f64 / 1000.0);
-                let message = format!("{} waits {seconds} s before another try", u64::from(step) + 1);
+            Signal::Cached { .. } => self.detail(Look::Dim, "cached", "answered before"),
+            Signal::Waiting { effect, delay } => {
+                let step = effect.step().unwrap_or_default();
+                let message =
+                    format!("{} waits {} s before another try", u64::from(step) + 1, delay.as_secs_f64());
                 match self.voice {
                     Voice::Live(_) => self.spin(Waiting::Step(step), &message),
                     _ => self.detail(Look::Dim, &message, ""),
                 }
             }
-            // Whoever asks the person shows the question; the sources and tokens are results.
+            // The question is shown where the person is asked; sources and tokens are results.
             _ => {}
         }
     }
@@ -216,36 +209,35 @@ impl Observer for Screen {
 
 /// Does something that takes a while, with a spinner on a terminal.
 pub fn while_waiting<T>(message: &str, work: impl FnOnce() -> T) -> T {
-    let screen = Screen::new(!is_screen(&std::io::stderr()), Color::Never);
+    let screen = Screen::new(!is_screen(&std::io::stderr()), ColorChoice::Never);
     screen.spin(Waiting::Reply, message);
     let done = work();
     screen.clear();
     done
 }
 
-/// What a step is called with, as it is shown.
-pub fn input(step: &PlanStep) -> String {
+/// What a step is called with, on one line.
+pub fn step_input(step: &PlanStep) -> String {
     match (&step.input, &step.input_from) {
-        (Some(input), _) => shown(input),
+        (Some(input), _) => value_line(input),
         (None, Some(from)) => format!("← {from}"),
         (None, None) if step.is_hitl() => text::line(step.question()),
         (None, None) => text::line(step.told()),
     }
 }
 
-fn shown(input: &Value) -> String {
+fn value_line(input: &Value) -> String {
     match input {
         Value::String(text) => format!("\"{}\"", text::line(text)),
         other => other.to_string(),
     }
 }
 
-/// What a person answered, in a line.
-pub fn human(answer: &planwright::machine::HumanAnswer) -> String {
-    use planwright::machine::HumanAnswer;
+/// What a person answered, on one line.
+pub fn answer_line(answer: &HumanAnswer) -> String {
     match answer {
         HumanAnswer::Approve => "approved".to_owned(),
-        HumanAnswer::EditInput { input } => format!("approved with another input: {}", shown(input)),
+        HumanAnswer::EditInput { input } => format!("approved with another input: {}", value_line(input)),
         HumanAnswer::Respond { text } => text.clone(),
         HumanAnswer::Reject { reason } => format!("rejected: {reason}"),
         HumanAnswer::Edit { steps } => format!("{} steps in place of the rest", steps.len()),

@@ -2,19 +2,8 @@
 
 use std::io::IsTerminal;
 
-use clap::ValueEnum;
-
-/// When to use colour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    /// On a terminal, unless NO_COLOR is set
-    #[default]
-    Auto,
-    /// Everywhere
-    Always,
-    /// Nowhere
-    Never,
-}
+use clap::ColorChoice;
+use clap::builder::styling::{AnsiColor, Style as Ansi};
 
 /// How a text stands out.
 #[derive(Clone, Copy, Debug)]
@@ -31,11 +20,12 @@ pub enum Look {
 pub struct Style(bool);
 
 impl Style {
-    pub fn of(color: Color, stream: &impl IsTerminal) -> Self {
+    pub fn of(color: ColorChoice, stream: &impl IsTerminal) -> Self {
+        let refused = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Style(match color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => !set("NO_COLOR") && is_screen(stream),
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => !refused() && is_screen(stream),
         })
     }
 
@@ -43,14 +33,14 @@ impl Style {
         if !self.0 || text.is_empty() {
             return text.to_owned();
         }
-        let code = match look {
-            Look::Heading => "1",
-            Look::Good => "32",
-            Look::Bad => "31",
-            Look::Warn => "33",
-            Look::Dim => "2",
+        let ansi = match look {
+            Look::Heading => Ansi::new().bold(),
+            Look::Good => AnsiColor::Green.on_default(),
+            Look::Bad => AnsiColor::Red.on_default(),
+            Look::Warn => AnsiColor::Yellow.on_default(),
+            Look::Dim => Ansi::new().dimmed(),
         };
-        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        format!("{ansi}{text}{ansi:#}")
     }
 }
 
@@ -59,13 +49,17 @@ pub fn is_screen(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// The columns of the terminal: its own, else what `COLUMNS` says, else unknown.
-pub fn columns(terminal: Option<(terminal_size::Width, terminal_size::Height)>) -> Option<usize> {
-    let own = terminal.map(|(width, _)| usize::from(width.0));
-    let said = || std::env::var("COLUMNS").ok()?.parse().ok();
-    own.or_else(said).filter(|&columns| columns > 0)
+/// The columns of stdout: the terminal's, else those of `COLUMNS`, else unknown.
+pub fn stdout_columns() -> Option<usize> {
+    columns(terminal_size::terminal_size_of(std::io::stdout()))
 }
 
-fn set(name: &str) -> bool {
-    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+/// The columns of stderr, likewise.
+pub fn stderr_columns() -> Option<usize> {
+    columns(terminal_size::terminal_size_of(std::io::stderr()))
+}
+
+fn columns(terminal: Option<(terminal_size::Width, terminal_size::Height)>) -> Option<usize> {
+    let variable = || std::env::var("COLUMNS").ok()?.parse().ok();
+    terminal.map(|(width, _)| usize::from(width.0)).or_else(variable).filter(|&columns| columns > 0)
 }

@@ -1,5 +1,5 @@
 //! Text for terminals: measured in columns, cut between characters, with nothing in it that a terminal acts on.
-//! Whatever a model, a tool or a file said goes through [`clean`] or [`line`] before it is shown.
+//! Text of a model, a tool or a file goes through [`clean`] or [`line`] before it is shown.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -72,19 +72,6 @@ pub fn table(rows: &[Vec<String>], most: Option<usize>) -> Vec<String> {
     rows.iter().map(render).collect()
 }
 
-/// A word as it can be typed in a shell.
-pub fn quoted(word: impl std::fmt::Display) -> String {
-    let word = word.to_string();
-    let plain = |c: char| c.is_alphanumeric() || "-_./:,@%+=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word;
-    }
-    match cfg!(windows) {
-        true => format!("\"{}\"", word.replace('"', "\\\"")),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
 /// How long ago, or how long, in the largest unit that fits: `3d`, `2h`, `5m`, `40s`.
 pub fn span(milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;
@@ -96,8 +83,15 @@ pub fn span(milliseconds: u64) -> String {
     }
 }
 
-/// A choice as it is written in specs and replies: `add_agent`.
-pub fn word(choice: &impl serde::Serialize) -> String {
-    let written = serde_json::to_value(choice).ok();
-    written.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+/// A variant by its name in specs and replies, such as `add_agent`.
+pub fn variant(choice: &impl serde::Serialize) -> String {
+    let name = serde_json::to_value(choice).ok();
+    name.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// A time in the user's time zone.
+pub fn time(milliseconds: u64) -> String {
+    let timestamp = || jiff::Timestamp::from_millisecond(i64::try_from(milliseconds).ok()?).ok();
+    let local = timestamp().map(|time| time.to_zoned(jiff::tz::TimeZone::system()));
+    local.map_or_else(String::new, |time| time.strftime("%Y-%m-%d %H:%M").to_string())
 }

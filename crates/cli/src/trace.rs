@@ -1,33 +1,31 @@
 //! `trace`: the transitions of a recorded run as a table.
 
-use std::io::IsTerminal;
 use std::path::Path;
 
-use super::args::TraceArgs;
-use super::exit::Exit;
-use super::failure::{Failure, Outcome};
-use super::pending::Stored;
-use super::style::columns;
-use super::{out, screen, text};
+use crate::args::TraceArgs;
+use crate::exit::Exit;
+use crate::screen::{answer_line, step_input};
+use crate::style::stdout_columns;
+use crate::{out, text};
+use planwright::contract::PlanStep;
 use planwright::journal::{self, FileJournal, Fixture, Folded, JournalError, Record, ThreadId};
 use planwright::machine::TraceLine;
+use planwright_app::{Error, Result};
 
-pub fn trace(args: &TraceArgs) -> Outcome<Exit> {
+pub fn trace(args: &TraceArgs) -> Result<Exit> {
     let story = match (&args.file, &args.thread) {
         (Some(file), _) => Story::load(file)?,
         (None, Some(thread)) => Story::of_thread(args, thread)?,
-        (None, None) => return Err(Failure::unusable("expected a file or a thread, found neither")),
+        (None, None) => return Err(Error::unusable("expected a file or a thread, found neither")),
     };
     if args.json {
         let json = |line| serde_json::to_string(line).map(|line| line + "\n");
         let lines: Result<String, _> = story.lines.iter().map(json).collect();
-        let lines = lines.map_err(|error| Failure::caused("the trace cannot be written", error))?;
+        let lines = lines.map_err(|error| Error::caused("the trace cannot be written", error))?;
         out::print(&lines)?;
         return Ok(Exit::Done);
     }
-    let stdout = std::io::stdout();
-    let own = if stdout.is_terminal() { terminal_size::terminal_size_of(&stdout) } else { None };
-    out::print(&(table(&story.lines, Some(&story.ending), columns(own)).join("\n") + "\n"))?;
+    out::print_lines(&table(&story.lines, Some(&story.ending), stdout_columns()))?;
     Ok(Exit::Done)
 }
 
@@ -39,11 +37,11 @@ struct Story {
 
 impl Story {
     /// Reads a fixture, or folds a journal.
-    fn load(path: &Path) -> Outcome<Self> {
+    fn load(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path)
-            .map_err(|error| Failure::caused(format!("{}: cannot be read", path.display()), error))?;
+            .map_err(|error| Error::caused(format!("{}: cannot be read", path.display()), error))?;
         let unreadable = |problem: String| {
-            Failure::unusable(format!("{}: {problem}", path.display()))
+            Error::unusable(format!("{}: {problem}", path.display()))
                 .hint("expected a fixture (`run --record`) or a journal (`run --journal`)")
         };
         if is_journal(&bytes) {
@@ -56,9 +54,9 @@ impl Story {
     }
 
     /// Folds a turn of a thread.
-    fn of_thread(args: &TraceArgs, thread: &ThreadId) -> Outcome<Self> {
-        let stored = Stored::known(&args.store, args.config.config.as_deref(), thread)?;
-        Ok(Story::of_folded(stored.folded(args.turn)?, &stored.command("resume")))
+    fn of_thread(args: &TraceArgs, thread: &ThreadId) -> Result<Self> {
+        let stored = args.store.place(&args.config)?.thread(thread)?;
+        Ok(Story::of_folded(stored.fold_turn(args.turn)?, &stored.command("resume")))
     }
 
     /// Folds the records of a run.
@@ -119,8 +117,7 @@ fn row_of(line: &TraceLine) -> [String; 3] {
     match line {
         TraceLine::Plan { ok: good, used_replan_planner, steps, error, .. } => {
             let steps = steps.as_ref().map_or_else(String::new, |steps| {
-                let step =
-                    |step: &planwright::contract::PlanStep| format!("{} {}", step.tool, screen::input(step));
+                let step = |step: &PlanStep| format!("{} {}", step.tool, step_input(step));
                 let steps: Vec<String> = steps.as_slice().iter().map(step).collect();
                 steps.join(", ")
             });
@@ -155,9 +152,9 @@ fn row_of(line: &TraceLine) -> [String; 3] {
         TraceLine::Decision { decision, fallback, remaining, .. } => {
             let fell = fallback.as_ref().map_or_else(String::new, |why| format!(" (fallback: {why})"));
             let rest = remaining.as_ref().map_or_else(String::new, |rest| format!(" → {}", rest.join(", ")));
-            row3("DECISION", &text::word(&decision.action), &format!("{}{fell}{rest}", decision.reasoning))
+            row3("DECISION", &text::variant(&decision.action), &format!("{}{fell}{rest}", decision.reasoning))
         }
-        TraceLine::Human { step, answer, .. } => row3("HUMAN", step, &screen::human(answer)),
+        TraceLine::Human { step, answer, .. } => row3("HUMAN", step, &answer_line(answer)),
         TraceLine::Expired { step, .. } => row3("EXPIRED", step, "nobody answered in time"),
         TraceLine::Fallback { of, error } => row3("FALLBACK", of.as_str(), error),
         TraceLine::Cached { of, step } => row3("CACHED", of.as_str(), step.as_deref().unwrap_or_default()),

@@ -1,94 +1,108 @@
 //! `waiting`: the runs that wait for people, the longest waiting first.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
-use super::args::WaitingArgs;
-use super::exit::Exit;
-use super::failure::Outcome;
-use super::pending::{Open, Stored, now};
-use super::store::Place;
-use super::threads::{cursor, written};
-use super::{out, text};
-use planwright::journal::{JournalErrorKind, Listed, Order, Query, StoreError};
+use crate::args::WaitingArgs;
+use crate::exit::Exit;
+use crate::threads::{next_page, page_query, split_page};
+use crate::{out, text};
+use planwright::journal::{JournalErrorKind, Listed, Order, Query, StoreError, ThreadId};
+use planwright_app::{Pending, PendingJson, Result, RunLocation, StoredThread, now};
 
-pub fn waiting(args: &WaitingArgs) -> Outcome<Exit> {
-    let place = Place::find(&args.store, args.config.config.as_deref())?;
+/// A run that waits.
+struct Waiting {
+    stored: StoredThread,
+    listed: Listed,
+    pending: Pending,
+}
+
+/// A run that waits, in `--json`.
+#[derive(Serialize)]
+struct WaitingJson<'a> {
+    #[serde(flatten)]
+    pending: PendingJson<'a>,
+    thread: &'a ThreadId,
+    turn: u32,
+    status: &'static str,
+    waited_seconds: u64,
+    command: Option<String>,
+}
+
+pub fn list_waiting(args: &WaitingArgs) -> Result<Exit> {
+    let place = args.store.place(&args.config)?;
     let threads = place.threads()?;
-    let statuses = ["waiting", "in_doubt"].map(str::to_owned).to_vec();
-    let limit = usize::from(args.limit);
-    let after = args.after.as_deref().map(cursor).transpose()?;
     let order = Order::LongestWaiting;
-    let query = Query { statuses, order, after, limit: limit + 1, ..Query::default() };
-    let mut listed = threads.list(&query)?;
-    let more = listed.len() > limit;
-    listed.truncate(limit);
-    let next = listed.last().filter(|_| more).map(|last| written(&last.cursor(order)));
+    let statuses = ["waiting", "in_doubt"].map(str::to_owned).to_vec();
+    let query = Query { statuses, order, ..page_query(&args.page)? };
+    let (listed, next) = split_page(threads.list(&query)?, &args.page, order);
     let mut found = Vec::new();
     for listed in listed {
-        let stored = Stored { threads: threads.clone(), thread: listed.thread.clone(), flag: place.flag() };
-        if let Some(open) = open(&stored)? {
-            found.push((stored, listed, open));
+        let stored = place.thread_of(&threads, listed.thread.clone());
+        if let Some(pending) = read_pending(&stored)? {
+            found.push(Waiting { stored, listed, pending });
         }
     }
     if args.json {
-        let waiting: Vec<Value> =
-            found.iter().map(|(stored, listed, open)| object(stored, listed, open)).collect();
-        out::print_json(&json!({"waiting": waiting, "more": more, "next": next}))?;
+        let waiting: Vec<WaitingJson<'_>> = found.iter().map(Waiting::to_json).collect();
+        out::print_json(&json!({"waiting": waiting, "more": next.is_some(), "next": next}))?;
         return Ok(Exit::Done);
     }
-    for (stored, listed, open) in &found {
-        out::print_text(&lines(stored, listed, open).join("\n"))?;
-    }
+    found.iter().try_for_each(|waiting| out::print_text(&waiting.lines().join("\n")))?;
     if found.is_empty() {
-        out::complain("planwright: nobody is waited for");
+        out::remark("nobody is waited for");
     }
-    if let Some(next) = next {
-        let command =
-            format!("planwright waiting{} --limit {limit} --after {}", place.flag(), text::quoted(&next));
-        out::complain(&format!("planwright: there are more: {command}"));
-    }
+    next_page(&format!("planwright waiting{}", place.flag()), &args.page, next);
     Ok(Exit::Done)
 }
 
-/// What a thread waits with. Since it was listed somebody may have answered, or deleted it; and one that
-/// does not read hides no other.
-fn open(stored: &Stored) -> Outcome<Option<Open>> {
+/// Reads what a thread waits for. Since it was listed it may have been answered or deleted; and a thread that cannot
+/// be read hides no other.
+fn read_pending(stored: &StoredThread) -> Result<Option<Pending>> {
     match stored.threads.folded(&stored.thread, None) {
-        Ok(folded) => Ok(Open::of(&folded)),
+        Ok(folded) => Ok(Pending::of(&folded)),
         Err(StoreError::NoThread { .. }) => Ok(None),
         Err(StoreError::Journal(error)) if error.kind() != JournalErrorKind::Io => {
-            let problem = format!("planwright: {} does not read: {error}", stored.thread);
-            out::complain(&text::line(&problem));
+            out::remark(&format!("{} does not read: {error}", stored.thread));
             Ok(None)
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// How long it has waited, in milliseconds.
-fn waited(listed: &Listed) -> u64 {
-    now().saturating_sub(listed.key(Order::LongestWaiting))
-}
+impl Waiting {
+    fn commands(&self) -> Vec<String> {
+        RunLocation::Thread(&self.stored).commands(&self.pending)
+    }
 
-fn lines(stored: &Stored, listed: &Listed, open: &Open) -> Vec<String> {
-    let head = format!(
-        "{}  turn {}, for {}{}",
-        text::line(stored.thread.as_str()),
-        listed.turns,
-        text::span(waited(listed)),
-        if open.has_expired() { ", expired" } else { "" }
-    );
-    let asked = text::clean(&open.text()).lines().map(|line| format!("  {line}")).collect::<Vec<_>>();
-    let commands = open.commands(stored).into_iter().map(|command| format!("    {command}"));
-    std::iter::once(head).chain(asked).chain(commands).collect()
-}
+    /// How long it has waited, in milliseconds.
+    fn waited(&self) -> u64 {
+        now().saturating_sub(self.listed.key(Order::LongestWaiting))
+    }
 
-fn object(stored: &Stored, listed: &Listed, open: &Open) -> Value {
-    let mut object = open.json(stored);
-    object["thread"] = json!(stored.thread);
-    object["turn"] = json!(listed.turns);
-    object["status"] = json!(listed.standing.status());
-    object["waited_seconds"] = json!(waited(listed) / 1000);
-    object["command"] = object["commands"][0].clone();
-    object
+    fn lines(&self) -> Vec<String> {
+        let head = format!(
+            "{}  turn {}, for {}{}",
+            text::line(self.stored.thread.as_str()),
+            self.listed.turns,
+            text::span(self.waited()),
+            if self.pending.has_expired() { ", expired" } else { "" }
+        );
+        let question = text::clean(&self.pending.text());
+        let question = question.lines().map(|line| format!("  {line}"));
+        let commands = self.commands().into_iter().map(|command| format!("    {command}"));
+        std::iter::once(head).chain(question).chain(commands).collect()
+    }
+
+    fn to_json(&self) -> WaitingJson<'_> {
+        let commands = self.commands();
+        WaitingJson {
+            thread: &self.stored.thread,
+            turn: self.listed.turns,
+            status: self.listed.standing.status(),
+            waited_seconds: self.waited() / 1000,
+            command: commands.first().cloned(),
+            pending: self.pending.to_json(commands),
+        }
+    }
 }

@@ -1,23 +1,22 @@
-//! Watching a run for the one who asked: the screen always, and beside it either the answer as it
-//! is written (on a terminal) or everything as JSON lines (`--events`), both on stdout.
+//! Watching a run: the screen always, and beside it either the answer as it is written (on a terminal) or
+//! everything as JSON lines (`--events`), both on stdout.
 
 use std::cell::{Cell, RefCell};
 use std::io::IsTerminal;
 
-use super::failure::Outcome;
-use super::screen::Screen;
-use super::{out, text};
+use crate::screen::Screen;
+use crate::{out, text};
 use planwright::driver::{Progress, Reporter, Run, Stopped};
 use planwright::ports::{Observer, Signal};
-use planwright::prompt::RequestBody;
+use planwright_app::Result;
 
-/// Who watches a run.
+/// The watcher of a run.
 pub struct Watch<'a> {
     pub screen: &'a Screen,
     live: bool,
     events: Option<Reporter<fn(Progress)>>,
     /// What of the answer is on stdout already.
-    told: RefCell<String>,
+    printed: RefCell<String>,
     /// Whether the line on stdout is unfinished.
     open: Cell<bool>,
 }
@@ -35,7 +34,7 @@ impl<'a> Watch<'a> {
 
     /// For a result that is printed at the end.
     pub fn quietly(screen: &'a Screen) -> Self {
-        Watch { screen, live: false, events: None, told: RefCell::default(), open: Cell::new(false) }
+        Watch { screen, live: false, events: None, printed: RefCell::default(), open: Cell::new(false) }
     }
 
     /// Whether stdout is for JSON lines.
@@ -43,7 +42,7 @@ impl<'a> Watch<'a> {
         self.events.is_some()
     }
 
-    /// Tells who reads JSON lines what came of the run.
+    /// Ends the JSON lines with what came of the run.
     pub fn ended(&self, result: &Result<Run, Stopped>) {
         self.end_line();
         if self.has_events() {
@@ -52,9 +51,9 @@ impl<'a> Watch<'a> {
     }
 
     /// Prints the answer, unless it stands there already.
-    pub fn print_answer(&self, answer: &str) -> Outcome<()> {
+    pub fn print_answer(&self, answer: &str) -> Result<()> {
         self.end_line();
-        if self.has_events() || (!answer.is_empty() && self.told.borrow().trim() == answer.trim()) {
+        if self.has_events() || (!answer.is_empty() && self.printed.borrow().trim() == answer.trim()) {
             return Ok(());
         }
         out::print_text(answer)
@@ -62,11 +61,11 @@ impl<'a> Watch<'a> {
 
     fn token(&self, piece: &str) {
         self.screen.clear();
-        self.told.borrow_mut().push_str(piece);
+        self.printed.borrow_mut().push_str(piece);
         self.open.set(true);
         // The whole answer is printed at the end where this did not get through.
         if out::print(&text::clean(piece)).is_err() {
-            self.told.borrow_mut().clear();
+            self.printed.borrow_mut().clear();
         }
     }
 
@@ -79,7 +78,7 @@ impl<'a> Watch<'a> {
 
 fn print_event(progress: Progress) {
     if let Ok(line) = serde_json::to_string(&progress) {
-        // A reader that has gone away is told nothing more.
+        // A reader that has gone away is printed nothing more.
         let _ = out::print(&(line + "\n"));
     }
 }
@@ -90,8 +89,8 @@ impl Observer for Watch<'_> {
             return self.token(piece);
         }
         self.end_line();
-        if let Signal::Asked { request: RequestBody::Model { .. }, .. } = signal {
-            self.told.borrow_mut().clear();
+        if let Signal::Asking { .. } = signal {
+            self.printed.borrow_mut().clear();
         }
         self.screen.notice(signal);
         if let Some(reporter) = &self.events {

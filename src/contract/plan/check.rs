@@ -139,7 +139,7 @@ impl PlanContract {
         text: &str,
         max_bytes: usize,
     ) -> Result<ReadPlan, ContractError> {
-        let (plan, ignored) = read::object::<WrittenPlan>(text, max_bytes)?.read()?;
+        let (plan, ignored) = read::object::<WrittenPlan>(text, max_bytes)?.into_plan()?;
         let links = self.check_after(before, &plan)?;
         Ok(ReadPlan { plan, links, ignored })
     }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{FINAL_ANSWER, FinalStep, HITL, PlanContract, StepField};
 use crate::contract::ToolContract;
+use crate::contract::schema::strict_object;
 
 impl PlanContract {
     /// The JSON schema sent with the request (strict-mode compatible: every property is required,
@@ -43,9 +44,7 @@ impl PlanContract {
             "steps".into(),
             json!({"type": "array", "items": steps, "minItems": shape.min_steps, "maxItems": shape.max_steps}),
         );
-        let required: Vec<&String> = properties.keys().collect();
-        let required = json!(required);
-        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+        strict_object(properties.into())
     }
 }
 
@@ -79,7 +78,5 @@ fn step_schema(key: &str, who: Value, input: Value, fields: &[StepField]) -> Val
     if fields.contains(&StepField::HitlQuestion) {
         properties.insert("hitl_question".into(), optional_text());
     }
-    let required: Vec<&String> = properties.keys().collect();
-    let required = json!(required);
-    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+    strict_object(properties.into())
 }

@@ -1,4 +1,4 @@
-//! Records without keys, to be handed out.
+//! Records without keys, for whoever hands them out.
 
 use std::sync::Arc;
 

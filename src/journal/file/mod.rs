@@ -1,22 +1,24 @@
 //! A journal in a file: one record a line, as its seal, a space and the record as JSON.
 //!
-//! A last line that breaks off was never whole and is dropped, for nothing was performed on its word.
-//! Anything else that does not read is an error that names the line.
+//! Only the end of the file may be incomplete: a last line that breaks off, and zeros where the system had
+//! reserved space that was never written. Both belong to an append that was not confirmed, so nothing was
+//! performed because of them, and they are dropped. Anything else that does not read is an error that names
+//! the line and the command that keeps what is before it.
 
+mod contents;
 mod io;
-mod read;
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{BufRead, BufReader};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 pub use io::FileIo;
 
-use super::disk;
+use super::JournalErrorKind::Stale;
 use super::durability::Durability;
 use super::seal::{self, Seal};
-use super::{Journal, JournalError, JournalErrorKind, Record};
-use read::{Contents, contents, is_torn_header};
+use super::{Journal, JournalError, Record, disk};
+use contents::{Contents, is_torn_header, parse};
 
 /// A journal in a JSON-lines file. What is appended is written before `append` returns, and survives what
 /// its [`Durability`] says.
@@ -34,71 +36,58 @@ pub struct FileJournal {
     seal: Seal,
     /// Where the next record goes: the end of the last whole line.
     end: u64,
-    /// How long the file was when it was last looked at, a torn last line included.
+    /// How long the file was when it was last read or written, its incomplete end included.
     size: u64,
     /// Whether the last line lacks nothing but its end.
     unended: bool,
 }
 
 impl FileJournal {
-    /// Starts a new journal. A file that holds no whole record (its writer was stopped before the
-    /// first) is taken over. A new file is its owner's alone. It is locked for as long as this handle lives.
+    /// Starts a new journal, in a file that only its owner can read. A file that holds no whole record (its
+    /// writer was stopped before the first) is taken over. The file is locked for as long as this handle
+    /// lives.
     ///
     /// # Errors
     /// Where the file holds a record already, or cannot be made;
-    /// [`Locked`](JournalErrorKind::Locked) where another writer has it.
+    /// [`Locked`](super::JournalErrorKind::Locked) where another writer has it.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
-        FileJournal::begin(path.into(), true)
+        let path = path.into();
+        check_is_file(&path)?;
+        let journal = match std::fs::read(&path).is_ok_and(|bytes| is_torn_header(&bytes)) {
+            true => FileJournal::open(path)?,
+            false => {
+                let file = disk::private_options().read(true).write(true).create_new(true).open(&path);
+                let file = file.map_err(|error| match error.kind() {
+                    ErrorKind::AlreadyExists => {
+                        JournalError::new(Stale, path.display().to_string(), "there is a file already")
+                    }
+                    _ => io(&path, "cannot be created", &error),
+                })?;
+                lock(&path, &file)?;
+                FileJournal::at(path, Box::new(file))
+            }
+        };
+        disk::sync_folder(&journal.path).map_err(|error| io(&journal.path, "cannot be created", &error))?;
+        Ok(journal)
     }
 
-    /// Opens a journal to read it and write on. The file is locked for as long as this handle lives. What a
-    /// writer that was stopped left behind is durable before anything follows from it.
+    /// Opens a journal to read it and append to it. The file is locked for as long as this handle lives. What
+    /// an earlier writer left is made durable before anything follows from it.
     ///
     /// # Errors
     /// Where the file cannot be opened, or a line of it does not read;
-    /// [`Locked`](JournalErrorKind::Locked) where another writer has it.
+    /// [`Locked`](super::JournalErrorKind::Locked) where another writer has it.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
-        FileJournal::go_on(path.into(), true)
-    }
-
-    /// [`create`](FileJournal::create), where something else may keep other writers out.
-    pub(in crate::journal) fn begin(path: PathBuf, locks: bool) -> Result<Self, JournalError> {
-        is_file(&path)?;
-        if std::fs::read(&path).is_ok_and(|bytes| is_torn_header(&bytes)) {
-            let journal = FileJournal::go_on(path, locks)?;
-            // Whoever made it may not have come to this.
-            disk::sync_folder(&journal.path)
-                .map_err(|error| io(&journal.path, "cannot be created", &error))?;
-            return Ok(journal);
-        }
-        let file = disk::private_options().read(true).write(true).create_new(true).open(&path);
-        let file = file.map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => {
-                let taken = JournalError::named(path.display().to_string(), "there is a file already");
-                taken.of(JournalErrorKind::Stale)
-            }
-            _ => io(&path, "cannot be created", &error),
-        })?;
-        if locks {
-            lock(&path, &file)?;
-        }
-        disk::sync_folder(&path).map_err(|error| io(&path, "cannot be created", &error))?;
-        Ok(FileJournal::at(path, Box::new(file)))
-    }
-
-    /// [`open`](FileJournal::open), where something else may keep other writers out.
-    pub(in crate::journal) fn go_on(path: PathBuf, locks: bool) -> Result<Self, JournalError> {
-        is_file(&path)?;
+        let path = path.into();
+        check_is_file(&path)?;
         let file = OpenOptions::new().read(true).write(true).open(&path);
         let file = file.map_err(|error| io(&path, "cannot be opened", &error))?;
-        if locks {
-            lock(&path, &file)?;
-            file.sync_data().map_err(|error| io(&path, "cannot be written", &error))?;
-        }
+        lock(&path, &file)?;
+        file.sync_data().map_err(|error| io(&path, "cannot be written", &error))?;
         FileJournal::over(path, Box::new(file))
     }
 
-    /// The journal whose bytes are kept here, be it empty. The path is what errors name it by.
+    /// A journal over any [`FileIo`], empty or not. The path is only the name that errors give it.
     ///
     /// # Errors
     /// Where the bytes cannot be read, or a line of them does not read.
@@ -108,13 +97,12 @@ impl FileJournal {
         Ok(FileJournal { len: records.len() as u64, seal, end, size, unended, ..journal })
     }
 
-    /// Reads the records out of the bytes of such a file, without opening it to write: it may be another's,
-    /// and be written to at this moment.
+    /// Reads the records from the bytes of a journal file, which another process may be writing to.
     ///
     /// # Errors
     /// Names the line that does not read.
     pub fn parse(bytes: &[u8]) -> Result<Vec<Record>, JournalError> {
-        Ok(contents(bytes)?.records)
+        Ok(parse(bytes)?.records)
     }
 
     fn at(path: PathBuf, file: Box<dyn FileIo>) -> Self {
@@ -129,12 +117,7 @@ impl FileJournal {
         self
     }
 
-    /// How many records it holds.
-    pub(in crate::journal) fn len(&self) -> u64 {
-        self.len
-    }
-
-    /// Puts lines behind the last whole one.
+    /// Writes lines behind the last whole one.
     fn write(&mut self, lines: &[u8]) -> std::io::Result<()> {
         if self.size != self.end {
             self.file.cut(self.end)?;
@@ -145,7 +128,7 @@ impl FileJournal {
 
     fn read(&self) -> Result<Contents, JournalError> {
         let bytes = self.file.read().map_err(|error| io(&self.path, "cannot be read", &error))?;
-        contents(&bytes).map_err(|error| error.within(self.path.display()))
+        parse(&bytes).map_err(|error| error.within(self.path.display()))
     }
 }
 
@@ -167,12 +150,11 @@ impl Journal for FileJournal {
         let size = self.file.size().map_err(|error| io(&self.path, "cannot be read", &error))?;
         if size != self.size {
             let problem = format!("another writer was here: expected {} bytes, found {size}", self.size);
-            let error = JournalError::named(self.path.display().to_string(), problem);
-            return Err(error.of(JournalErrorKind::Stale));
+            return Err(JournalError::new(Stale, self.path.display().to_string(), problem));
         }
         if let Err(error) = self.write(&lines) {
-            // Lines of our own may stand there now, in part or whole, and nobody knows what of them
-            // lasts: they are taken away, or where even that fails, with the next append.
+            // Some of the new lines may be in the file. They are cut off; if that fails too, the next append
+            // tries again.
             let _ = self.file.cut(self.end);
             self.size = self.file.size().unwrap_or(size);
             return Err(io(&self.path, "cannot be written", &error));
@@ -189,52 +171,22 @@ impl Journal for FileJournal {
     }
 }
 
-/// The records of a journal that somebody may be writing to meanwhile.
-pub(in crate::journal) fn read(path: &Path) -> Result<Vec<Record>, JournalError> {
-    let bytes = std::fs::read(path).map_err(|error| io(path, "cannot be read", &error))?;
-    Ok(contents(&bytes).map_err(|error| error.within(path.display()))?.records)
-}
-
-/// The record of a file's first line; none where it is not whole.
-pub(in crate::journal) fn first(line: &[u8]) -> Result<Option<Record>, JournalError> {
-    Ok(contents(line)?.records.pop())
-}
-
-/// Whether a file holds a whole record, or anything else that is no torn first line.
-pub(in crate::journal) fn is_begun(path: &Path) -> Result<bool, JournalError> {
-    let mut line = Vec::new();
-    let read = File::open(path).and_then(|file| BufReader::new(file).read_until(b'\n', &mut line));
-    read.map_err(|error| io(path, "cannot be read", &error))?;
-    Ok(!is_torn_header(&line))
-}
-
-/// Takes a file for this writer, until its handle is dropped or its process ends.
+/// Locks a file for this writer, until its handle is dropped or its process ends.
 fn lock(path: &Path, file: &File) -> Result<(), JournalError> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => {
-            let error = JournalError::named(path.display().to_string(), "another process is writing to it");
-            Err(error.of(JournalErrorKind::Locked))
-        }
-        Err(TryLockError::Error(error)) => Err(io(path, "cannot be locked", &error)),
-    }
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => JournalError::locked(path.display().to_string()),
+        TryLockError::Error(error) => io(path, "cannot be locked", &error),
+    })
 }
 
-/// Whether a journal may stand there: what is no file may be read without an end, or wait for a writer.
-fn is_file(path: &Path) -> Result<(), JournalError> {
+/// Refuses what is not a file: a pipe would wait for a writer, a device may have no end.
+fn check_is_file(path: &Path) -> Result<(), JournalError> {
     match std::fs::metadata(path) {
         Ok(found) if !found.is_file() => {
             Err(io(path, "cannot be opened", &std::io::Error::other("it is no file")))
         }
         _ => Ok(()),
     }
-}
-
-/// Makes durable what stands in a file, whoever wrote it, before anything follows from it: its writer may
-/// have been stopped before that.
-pub(in crate::journal) fn sync(path: &Path) -> Result<(), JournalError> {
-    let synced = OpenOptions::new().write(true).open(path).and_then(|file| file.sync_data());
-    synced.map_err(|error| io(path, "cannot be written", &error))
 }
 
 fn io(path: &Path, what: &str, error: &std::io::Error) -> JournalError {

@@ -13,7 +13,6 @@
 //! over nothing is appended any more.
 
 mod implement;
-mod lines;
 mod list;
 mod memory;
 mod thread_id;
@@ -22,7 +21,6 @@ use std::any::Any;
 use std::fmt;
 
 pub use implement::{check_place, claim_or_begin, drop_empty_turns, make_title, now_ms, random_id};
-pub use lines::LinesStore;
 pub use list::{Cursor, Listed, Order, Query, waiting_since};
 pub use memory::MemoryStore;
 pub use thread_id::ThreadId;

@@ -1,7 +1,7 @@
 //! The limits: in range, and read by something.
 
+use super::refuse::{Checked, MAX_TRIES, refuse};
 use super::replans::NOTHING_REPLANS;
-use super::{Checked, MAX_TRIES, refuse};
 use crate::spec::{Horizon, Limits, OnBadReply, OnFailure, Orchestrate, Role, RoleName, Spec};
 
 pub(super) fn check_limits(spec: &Spec) -> Checked {

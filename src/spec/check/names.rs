@@ -1,6 +1,6 @@
 //! The names of tools and agents, which share one space.
 
-use super::{Checked, refuse};
+use super::refuse::{Checked, refuse};
 use crate::contract::HITL;
 use crate::spec::{Spec, SpecError};
 

@@ -1,6 +1,6 @@
 //! What is about the answers of people is read where people are asked.
 
-use super::{Checked, refuse};
+use super::refuse::{Checked, refuse};
 use crate::spec::{OnExpiry, OnRejection, Spec};
 
 pub(super) fn check_people(spec: &Spec) -> Checked {

@@ -1,6 +1,6 @@
 //! What a plan may be, and who drafts it how far ahead.
 
-use super::{Checked, refuse};
+use super::refuse::{Checked, refuse};
 use crate::contract::{FinalStep, StepField};
 use crate::spec::{Horizon, OnStepFailure, Planner, Spec};
 

@@ -1,6 +1,6 @@
 //! What sends a run back to PLAN, and what follows when it may not go back any more.
 
-use super::{Checked, refuse};
+use super::refuse::{Checked, refuse};
 use crate::contract::FinalStep;
 use crate::spec::{Horizon, OnExhausted, OnReplan, Spec, Validate, ValidateAt, Write};
 

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Checked, refuse};
-use crate::spec::compiled::most_working_steps;
+use super::refuse::{Checked, refuse};
 use crate::spec::{Horizon, OnExhausted, Orchestrate, Planner, Spec, Validate, ValidateAt, Write};
 
 pub(super) fn check_required_calls(spec: &Spec) -> Checked {
@@ -64,7 +63,7 @@ pub(in crate::spec) fn most_steps(spec: &Spec) -> (u32, &'static str) {
     let policy = &spec.policy;
     let a_plan = match policy.planner {
         Planner::ReactText => 1,
-        Planner::Json | Planner::ToolCalls => most_working_steps(spec),
+        Planner::Json | Planner::ToolCalls => spec.most_working_steps(),
     };
     if policy.horizon == Horizon::Whole {
         return (a_plan, "`policy.plan.max_steps`");

@@ -1,8 +1,7 @@
 //! The roles: each is there where the policy asks for it, and nowhere else.
 
-use super::{Checked, refuse};
+use super::refuse::{Checked, refuse};
 use crate::contract::IntentForm;
-use crate::spec::compiled::asks;
 use crate::spec::{Intake, Memory, Orchestrate, Role, RoleName, Spec, Validate};
 
 pub(super) fn check_intake(spec: &Spec) -> Checked {
@@ -21,13 +20,13 @@ pub(super) fn check_intake(spec: &Spec) -> Checked {
     ];
     for (intake, role, name) in pairs {
         let field = format!("roles.{role}");
-        match (asks(policy, intake), spec.roles.get(role).is_some()) {
+        match (policy.asks(intake), spec.roles.get(role).is_some()) {
             (true, false) => return refuse(field, format!("needed under `intake = [\"{name}\"]`")),
             (false, true) => return refuse(field, format!("never asked: `intake` does not name \"{name}\"")),
             _ => {}
         }
     }
-    if asks(policy, Intake::PreviousContext) && policy.memory == Memory::None {
+    if policy.asks(Intake::PreviousContext) && policy.memory == Memory::None {
         return refuse(
             "policy.intake",
             "\"previous_context\" is never asked under `memory = \"none\"`: there are no earlier turns",

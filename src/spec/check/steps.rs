@@ -1,6 +1,6 @@
 //! How the steps of a plan run.
 
-use super::{Checked, MAX_TRIES, refuse};
+use super::refuse::{Checked, MAX_TRIES, refuse};
 use crate::spec::{Execution, Orchestrate, Spec};
 
 /// Most steps that may be allowed to run side by side.

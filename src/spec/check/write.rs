@@ -1,8 +1,7 @@
 //! Where the answer comes from.
 
-use super::{Checked, refuse};
+use super::refuse::{Checked, refuse};
 use crate::contract::IntentForm;
-use crate::spec::compiled::asks;
 use crate::spec::{Horizon, Intake, Planner, Spec, Validate, ValidateAt, Write};
 
 pub(super) fn check_write(spec: &Spec) -> Checked {
@@ -37,7 +36,7 @@ pub(super) fn check_write(spec: &Spec) -> Checked {
         }
         _ => {}
     }
-    let classifies = asks(policy, Intake::Intent);
+    let classifies = policy.asks(Intake::Intent);
     let talks = if policy.write == Write::Planner { classifies } else { policy.can_skip_the_plan() };
     if roles.conversation.is_some() && !talks {
         return refuse("roles.conversation", "never asked: in this policy every answer comes after a plan");

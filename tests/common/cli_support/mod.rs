@@ -15,6 +15,7 @@ use planwright::journal::{FileJournal, Fixture};
 use planwright::machine::{Input, ModelReply};
 use planwright::ports::{Cause, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput};
 use planwright::prompt::ModelRequest;
+use serde_json::Value;
 
 pub const QUESTION: &str = "상태기계란 무엇인가?";
 pub const ANSWER: &str = "상태기계는 상태와 전이로 된 모델이다.\n- 예: 자판기";
@@ -27,6 +28,33 @@ pub struct Said {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
+}
+
+impl Said {
+    /// Expects these texts on stdout.
+    #[track_caller]
+    pub fn prints(&self, texts: &[&str]) {
+        expect(&self.stdout, texts);
+    }
+
+    /// Expects these texts on stderr.
+    #[track_caller]
+    pub fn complains(&self, texts: &[&str]) {
+        expect(&self.stderr, texts);
+    }
+
+    /// What is on stdout, as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap()
+    }
+}
+
+#[track_caller]
+fn expect(output: &str, texts: &[&str]) {
+    for text in texts {
+        assert!(output.contains(text), "expected {text:?} in:\n{output}");
+    }
 }
 
 impl Home {
@@ -65,6 +93,14 @@ impl Home {
     #[track_caller]
     pub fn check(&self, args: &[&str], code: i32) -> Said {
         check(self.program().args(args), "", code)
+    }
+
+    /// Expects that the program takes nothing of this, prints nothing, and says these texts.
+    #[track_caller]
+    pub fn refuses(&self, args: &[&str], texts: &[&str]) {
+        let said = self.check(args, 2);
+        assert_eq!(said.stdout, "");
+        said.complains(texts);
     }
 
     /// A fixture of a run that searches, is sent back once and answers.

@@ -65,8 +65,7 @@ pub fn is_in_doubt(home: &Home, thread: &str) {
 
 /// What a thread waits with, as `threads show --json` says it.
 pub fn open(home: &Home, thread: &str) -> Value {
-    let said = home.check(&["threads", "show", "--json", thread], 0);
-    let shown: Value = serde_json::from_str(&said.stdout).unwrap();
+    let shown = home.check(&["threads", "show", "--json", thread], 0).json();
     shown["turns"].as_array().unwrap().last().unwrap()["open"].clone()
 }
 

@@ -3,21 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use planwright::journal::{Claim, Durability, JournalErrorKind, LinesStore, Store, StoreError, ThreadId};
+use planwright::journal::{Claim, Durability, JournalErrorKind, Store, StoreError, ThreadId};
 use planwright_sqlite::SqliteStore;
 
 use super::{Fault, Span, heal};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    Lines,
     Sqlite,
 }
 
 impl Kind {
     pub fn open(self, folder: &Path) -> Result<Arc<dyn Store>, StoreError> {
         Ok(match self {
-            Kind::Lines => Arc::new(LinesStore::open(folder.join("threads"), Durability::Full)?),
             Kind::Sqlite => Arc::new(SqliteStore::open(folder.join("threads.db"), Durability::Full)?),
         })
     }
@@ -99,8 +97,7 @@ pub fn id(name: &str) -> ThreadId {
 /// What a loss of power would take of what must last: no locks, no notes that nothing rests on, and nothing
 /// that is worked out anew.
 pub fn lost() -> Vec<String> {
-    let passing =
-        ["/=lock", "/lock", "/standing.json", "/standing.new", ".holders", "-shm", "/.format-", "/.gone-"];
+    let passing = [".holders", "-shm"];
     heal().unsynced.into_iter().filter(|line| !passing.iter().any(|name| line.contains(name))).collect()
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{ConfigArgs, StoreArgs};
+use super::store::{ConfigArgs, StoreArgs, turn};
 use planwright::journal::ThreadId;
 
 pub const REPLAY_EXAMPLES: &str = "\
@@ -85,7 +85,7 @@ pub struct TraceArgs {
     #[arg(long, conflicts_with = "file")]
     pub thread: Option<ThreadId>,
     /// The turn of the thread, from 1
-    #[arg(long, value_name = "N", requires = "thread", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", requires = "thread", value_parser = turn())]
     pub turn: Option<u32>,
     #[command(flatten)]
     pub store: StoreArgs,
@@ -146,4 +146,43 @@ pub struct VerifyArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+pub const FROM_EXAMPLES: &str = "\
+Examples:
+  planwright fixture from 보고서 --output fixtures/report.json
+  planwright fixture from 보고서 --turn 1 | jq .trace
+
+The values of all keys that are configured now are taken out once more.";
+
+#[derive(Args)]
+pub struct FixtureArgs {
+    #[command(flatten)]
+    pub store: StoreArgs,
+    #[command(subcommand)]
+    pub command: FixtureCommand,
+}
+
+#[derive(Subcommand)]
+pub enum FixtureCommand {
+    /// Make a fixture out of a turn of a thread
+    #[command(after_help = FROM_EXAMPLES)]
+    From(FromArgs),
+}
+
+#[derive(Args)]
+pub struct FromArgs {
+    /// The thread
+    pub thread: ThreadId,
+    /// The turn, from 1 [default: the last]
+    #[arg(long, value_name = "N", value_parser = turn())]
+    pub turn: Option<u32>,
+    /// Where it is written; stdout where no file is named
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Write it in the place of the file that is there
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    #[command(flatten)]
+    pub config: ConfigArgs,
 }

@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use super::{AnswerArgs, DoubtArgs, StoreArgs};
+use super::store::{ConfigArgs, StoreArgs};
+use crate::indexing::show_progress;
 use planwright::driver::RecordMode;
 use planwright::journal::ThreadId;
 use planwright::spec::Money;
+use planwright_app::{AgentChoice, Overrides, Result, Settings};
 
 /// Which model, tools and documents.
 #[derive(Args)]
@@ -36,15 +39,24 @@ pub struct WorldArgs {
     /// Ask the model anew, also where the agent's policy would answer from the cache
     #[arg(long)]
     pub no_cache: bool,
-    /// The configuration file [env: PLANWRIGHT_CONFIG]
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
+    #[command(flatten)]
+    pub config: ConfigArgs,
 }
 
 impl WorldArgs {
-    /// Whether this call chooses the model.
-    pub fn chooses_model(&self) -> bool {
-        self.offline || self.model.is_some() || self.base_url.is_some()
+    pub fn settings(&self) -> Result<Settings> {
+        Settings::resolve(&Overrides {
+            model: self.model.clone(),
+            base_url: self.base_url.clone(),
+            api_key_env: self.api_key_env.clone(),
+            offline: self.offline,
+            docs: self.docs.clone(),
+            contract: self.contract.clone(),
+            standard: self.standard.clone(),
+            no_cache: self.no_cache,
+            config: self.config.config.clone(),
+        })
+        .map(|settings| settings.on_index_progress(show_progress()))
     }
 }
 
@@ -68,12 +80,24 @@ pub struct AgentArgs {
     pub max_cost: Option<Money>,
 }
 
+impl AgentArgs {
+    pub fn choice(&self) -> AgentChoice {
+        AgentChoice {
+            agent: self.agent.clone(),
+            tools: self.tools.clone(),
+            max_replans: self.max_replans,
+            max_tokens: self.max_tokens,
+            max_cost: self.max_cost,
+        }
+    }
+}
+
 fn amount(text: &str) -> Result<Money, String> {
     serde_json::from_value(serde_json::Value::from(text)).map_err(|error| error.to_string())
 }
 
 /// How a run is shown.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct ShowArgs {
     /// Print one JSON object instead of the answer
     #[arg(long)]
@@ -111,8 +135,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub record: Option<PathBuf>,
     /// What to do with the fixture of --record
-    #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "record")]
-    pub record_mode: Mode,
+    #[arg(long, value_parser = record_mode(), default_value = "once", value_name = "MODE", requires = "record")]
+    pub record_mode: RecordMode,
     /// Take every answer out of a fixture; ask nobody
     #[arg(long, value_name = "FILE")]
     pub replay: Option<PathBuf>,
@@ -128,30 +152,17 @@ pub struct RunArgs {
     pub show: ShowArgs,
 }
 
-/// The record modes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum Mode {
-    /// Replay only; what was not recorded is an error
-    None,
-    /// Record where there is no fixture yet, else replay it
-    #[default]
-    Once,
-    /// Replay what was recorded, record what is new
-    NewEpisodes,
-    /// Record everything anew
-    All,
-}
-
-impl From<Mode> for RecordMode {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::None => RecordMode::None,
-            Mode::Once => RecordMode::Once,
-            Mode::NewEpisodes => RecordMode::NewEpisodes,
-            Mode::All => RecordMode::All,
-        }
-    }
+fn record_mode() -> impl TypedValueParser<Value = RecordMode> {
+    const MODES: [(&str, RecordMode, &str); 4] = [
+        ("none", RecordMode::None, "Replay only; what was not recorded is an error"),
+        ("once", RecordMode::Once, "Record where there is no fixture yet, else replay it"),
+        ("new_episodes", RecordMode::NewEpisodes, "Replay what was recorded, record what is new"),
+        ("all", RecordMode::All, "Record everything anew"),
+    ];
+    PossibleValuesParser::new(MODES.map(|(name, _, help)| PossibleValue::new(name).help(help))).map(|text| {
+        let mode = MODES.into_iter().find(|(name, ..)| *name == text);
+        mode.map_or(RecordMode::Once, |(_, mode, _)| mode)
+    })
 }
 
 #[derive(Args)]
@@ -186,4 +197,42 @@ pub struct ResumeArgs {
     pub world: WorldArgs,
     #[command(flatten)]
     pub show: ShowArgs,
+}
+
+/// An answer, and to which question.
+#[derive(Args)]
+pub struct AnswerArgs {
+    /// Answer the question that a waiting run has asked a person
+    #[arg(long, value_name = "TEXT", group = "answer")]
+    pub respond: Option<String>,
+    /// Say yes to a plan or a call that the run has asked a person to approve
+    #[arg(long, group = "answer")]
+    pub approve: bool,
+    /// Say yes to a call, with this input instead: a JSON value
+    #[arg(long, value_name = "FILE", group = "answer")]
+    pub edit_input: Option<PathBuf>,
+    /// Say no to it, and why; the agent's policy says what follows
+    #[arg(long, value_name = "REASON", group = "answer")]
+    pub reject: Option<String>,
+    /// Say yes, with these steps in place of the remaining ones, or of the plan: a JSON list of plan
+    /// steps
+    #[arg(long, value_name = "FILE", group = "answer")]
+    pub edit: Option<PathBuf>,
+    /// The token of what is answered; the answer is void for anything else
+    #[arg(long, value_name = "TOKEN", requires = "answer")]
+    pub token: Option<String>,
+}
+
+/// What became of a write that is in doubt.
+#[derive(Args)]
+pub struct DoubtArgs {
+    /// Of a write in doubt: it happened, and the tool would have returned this
+    #[arg(long, value_name = "OUTPUT", group = "answer")]
+    pub happened: Option<String>,
+    /// Of a write in doubt: it did not happen, and is done now
+    #[arg(long, group = "answer")]
+    pub did_not_happen: bool,
+    /// Of a write in doubt: whatever happened, the run ends here
+    #[arg(long, value_name = "REASON", group = "answer")]
+    pub stop: Option<String>,
 }

@@ -1,8 +1,10 @@
 //! What may be typed about one thread.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::{AnswerArgs, ConfigArgs, ShowArgs, WorldArgs};
+use super::running::{AnswerArgs, DoubtArgs, ShowArgs, WorldArgs};
+use super::store::{ConfigArgs, turn};
+use planwright::driver::Changed;
 use planwright::journal::ThreadId;
 use planwright::machine::EffectId;
 
@@ -26,11 +28,11 @@ Examples:
 The token is that of the question, as `planwright waiting` and `planwright threads show` say it. An answer
 is taken once: one that comes late, or is meant for something else, changes nothing (exit code 6).";
 
-pub const SETTLE_EXAMPLES: &str = "\
+pub const RESOLVE_EXAMPLES: &str = "\
 Examples:
-  planwright threads settle 송금 --token 3f9c… --happened \"sent, no. 4711\"
-  planwright threads settle 송금 --token 3f9c… --did-not-happen
-  planwright threads settle 송금 --token 3f9c… --stop \"called the bank\"
+  planwright threads resolve 송금 --token 3f9c… --happened \"sent, no. 4711\"
+  planwright threads resolve 송금 --token 3f9c… --did-not-happen
+  planwright threads resolve 송금 --token 3f9c… --stop \"called the bank\"
 
 A write is in doubt where it was asked for and its process ended before the answer came. Look whether it
 happened, and say so.";
@@ -46,7 +48,7 @@ pub struct ShowThreadArgs {
     /// The thread
     pub thread: ThreadId,
     /// Only this turn, from 1
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = turn())]
     pub turn: Option<u32>,
     /// Each record, numbered
     #[arg(long)]
@@ -70,10 +72,19 @@ pub struct RulesArgs {
     /// Go on under the rules that it began with, whatever --spec says
     #[arg(long)]
     pub keep: bool,
-    /// Take the thread over from a process that has it: that one can write nothing more. In a folder of
-    /// JSON lines nobody can: end that process
+    /// Take the thread over from a process that has it: that one can write nothing more
     #[arg(long)]
     pub take_over: bool,
+}
+
+impl RulesArgs {
+    pub fn changed(&self) -> Changed {
+        match (&self.spec, self.adopt, self.keep) {
+            (None, ..) | (_, _, true) => Changed::Keep,
+            (_, true, _) => Changed::Adopt,
+            _ => Changed::Refuse,
+        }
+    }
 }
 
 #[derive(Args)]
@@ -103,21 +114,15 @@ pub struct AnswerThreadArgs {
 }
 
 #[derive(Args)]
-pub struct SettleArgs {
+#[command(group = clap::ArgGroup::new("resolution").required(true).args(["happened", "did_not_happen", "stop"]))]
+pub struct ResolveArgs {
     /// The thread
     pub thread: ThreadId,
     /// The token of the doubt, as `planwright waiting` says it
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<String>,
-    /// It happened, and the tool would have returned this
-    #[arg(long, value_name = "OUTPUT", group = "settlement", required = true)]
-    pub happened: Option<String>,
-    /// It did not happen: it is done now
-    #[arg(long, group = "settlement")]
-    pub did_not_happen: bool,
-    /// Whatever happened, the run ends here
-    #[arg(long, value_name = "REASON", group = "settlement")]
-    pub stop: Option<String>,
+    #[command(flatten)]
+    pub resolution: DoubtArgs,
     #[command(flatten)]
     pub rules: RulesArgs,
     #[command(flatten)]
@@ -145,7 +150,7 @@ pub struct ForkArgs {
     #[arg(long, value_name = "NEW")]
     pub to: ThreadId,
     /// The last turn that is copied, from 1 [default: the last there is]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = turn())]
     pub turn: Option<u32>,
     /// How many records of that turn are copied [default: all]
     #[arg(long, value_name = "RECORDS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -155,21 +160,4 @@ pub struct ForkArgs {
     pub before: Option<EffectId>,
     #[command(flatten)]
     pub config: ConfigArgs,
-}
-
-/// What a thread that has ended came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Ended {
-    Done,
-    Failed,
-}
-
-impl Ended {
-    /// As lists of threads name it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Ended::Done => "done",
-            Ended::Failed => "failed",
-        }
-    }
 }

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::PossibleValue;
+use clap::{Args, Subcommand};
 
+use super::checking::{FROM_EXAMPLES, FromArgs};
+use super::store::{ConfigArgs, StoreArgs};
 use super::thread::{
-    ANSWER_EXAMPLES, AnswerThreadArgs, CancelArgs, Ended, FORK_EXAMPLES, ForkArgs, RESUME_EXAMPLES,
-    ResumeThreadArgs, SETTLE_EXAMPLES, SHOW_EXAMPLES, SettleArgs, ShowThreadArgs,
+    ANSWER_EXAMPLES, AnswerThreadArgs, CancelArgs, FORK_EXAMPLES, ForkArgs, RESOLVE_EXAMPLES,
+    RESUME_EXAMPLES, ResolveArgs, ResumeThreadArgs, SHOW_EXAMPLES, ShowThreadArgs,
 };
-use super::{ConfigArgs, StoreArgs};
 use planwright::journal::ThreadId;
 
 pub const THREADS_EXAMPLES: &str = "\
@@ -47,8 +49,8 @@ pub enum ThreadsCommand {
     #[command(after_help = ANSWER_EXAMPLES)]
     Answer(Box<AnswerThreadArgs>),
     /// Say what became of a write that is in doubt, and go on
-    #[command(after_help = SETTLE_EXAMPLES)]
-    Settle(Box<SettleArgs>),
+    #[command(alias = "settle", after_help = RESOLVE_EXAMPLES)]
+    Resolve(Box<ResolveArgs>),
     /// End the last turn of a thread without going on with it
     #[command(after_help = "Example:\n  planwright threads cancel 보고서 --reason \"the offer has expired\"")]
     Cancel(CancelArgs),
@@ -56,8 +58,8 @@ pub enum ThreadsCommand {
     #[command(after_help = FORK_EXAMPLES)]
     Fork(ForkArgs),
     /// Print a turn as a fixture; the same as `planwright fixture from`
-    #[command(after_help = super::FROM_EXAMPLES)]
-    Export(super::FromArgs),
+    #[command(after_help = FROM_EXAMPLES)]
+    Export(FromArgs),
     /// Delete threads, with all their turns
     #[command(after_help = "Example:\n  planwright threads delete --yes first-try second-try")]
     Delete(DeleteArgs),
@@ -80,7 +82,7 @@ impl ThreadsCommand {
             ThreadsCommand::Show(args) => args.json,
             ThreadsCommand::Resume(args) => args.show.json,
             ThreadsCommand::Answer(args) => args.show.json,
-            ThreadsCommand::Settle(args) => args.show.json,
+            ThreadsCommand::Resolve(args) => args.show.json,
             ThreadsCommand::Check(args) => args.json,
             _ => false,
         }
@@ -117,43 +119,38 @@ Example:
 
 Exit codes: 0 all is as it was written, 1 something is damaged, 2 the store cannot be read.";
 
-/// Where the last turn of a thread stands, as `RunStatus::status` says it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum Status {
-    /// It was stopped and can go on, or is being run
-    Unfinished,
-    /// A person has to answer
-    Waiting,
-    /// A write may or may not have happened
-    InDoubt,
-    /// It has an answer
-    Done,
-    /// It ended without one
-    Failed,
+/// Where the last turn of a thread stands.
+fn statuses() -> [PossibleValue; 5] {
+    [
+        PossibleValue::new("unfinished").help("It was stopped and can go on, or is being run"),
+        PossibleValue::new("waiting").help("A person has to answer"),
+        PossibleValue::new("in_doubt").help("A write may or may not have happened"),
+        PossibleValue::new("done").help("It has an answer"),
+        PossibleValue::new("failed").help("It ended without one"),
+    ]
 }
 
-impl Status {
-    /// As lists of threads name it.
-    pub fn word(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
-}
-
+/// Which page of a list.
 #[derive(Args)]
-pub struct ListArgs {
-    /// Only threads that stand so; can be given more than once
-    #[arg(long, value_enum, value_name = "STATUS")]
-    pub status: Vec<Status>,
-    /// Only threads whose names begin so
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    pub prefix: String,
-    /// Most threads
+pub struct PageArgs {
+    /// Most lines
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub limit: u16,
     /// Where the page before this one ended
     #[arg(long, value_name = "CURSOR")]
     pub after: Option<String>,
+}
+
+#[derive(Args)]
+pub struct ListArgs {
+    /// Only threads that stand so; can be given more than once
+    #[arg(long, value_name = "STATUS", value_parser = statuses())]
+    pub status: Vec<String>,
+    /// Only threads whose names begin so
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub prefix: String,
+    #[command(flatten)]
+    pub page: PageArgs,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -165,12 +162,8 @@ pub struct ListArgs {
 pub struct WaitingArgs {
     #[command(flatten)]
     pub store: StoreArgs,
-    /// Most runs
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub limit: u16,
-    /// Where the page before this one ended
-    #[arg(long, value_name = "CURSOR")]
-    pub after: Option<String>,
+    #[command(flatten)]
+    pub page: PageArgs,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -196,8 +189,8 @@ pub struct PruneArgs {
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub older_than: Duration,
     /// Only threads that ended so
-    #[arg(long, value_enum, value_name = "STATUS")]
-    pub status: Option<Ended>,
+    #[arg(long, value_name = "STATUS", value_parser = ["done", "failed"])]
+    pub status: Option<String>,
     /// Delete nothing, and say what would be deleted
     #[arg(long)]
     pub dry_run: bool,

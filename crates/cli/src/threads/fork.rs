@@ -1,24 +1,21 @@
 //! `threads fork`: a thread that begins with what another holds up to a point.
 
 use crate::args::{ForkArgs, StoreArgs};
-use crate::config::secrets;
 use crate::exit::Exit;
-use crate::failure::{Failure, Outcome};
 use crate::out;
-use crate::pending::Stored;
-use crate::text::quoted;
 use planwright::driver::Redactor;
 use planwright::journal::{Record, RunStatus};
 use planwright::machine::EffectId;
+use planwright_app::{Error, Result, StoredThread, configured_keys};
 
-pub fn fork(store: &StoreArgs, args: &ForkArgs) -> Outcome<Exit> {
-    let stored = Stored::known(store, args.config.config.as_deref(), &args.thread)?;
-    if Redactor::new(secrets(args.config.config.as_deref())?).finds(args.to.as_str()) {
-        return Err(Failure::unusable("--to: the name holds the value of a key, and would be written down"));
+pub fn fork(store: &StoreArgs, args: &ForkArgs) -> Result<Exit> {
+    let stored = store.place(&args.config)?.thread(&args.thread)?;
+    if Redactor::new(configured_keys(args.config.config.as_deref())?).finds(args.to.as_str()) {
+        return Err(Error::unusable("--to: the name holds the value of a key, and would be written down"));
     }
-    let turn = stored.index(args.turn)?;
+    let turn = stored.turn_index(args.turn)?;
     let records = match args.before {
-        Some(effect) => Some(before(&stored, turn, effect)?),
+        Some(effect) => Some(records_before(&stored, turn, effect)?),
         None => args.at,
     };
     if let Some(at) = args.at {
@@ -26,27 +23,27 @@ pub fn fork(store: &StoreArgs, args: &ForkArgs) -> Outcome<Exit> {
         if at > len {
             let problem = format!("--at: expected 1 to {len} records to copy, found {at}");
             let hint = format!("{} --records  shows them", stored.command("show"));
-            return Err(Failure::unusable(problem).hint(hint));
+            return Err(Error::unusable(problem).hint(hint));
         }
     }
     stored.threads.fork(&stored.thread, Some(turn), records, &args.to)?;
-    let fork = Stored { threads: stored.threads.clone(), thread: args.to.clone(), flag: stored.flag.clone() };
+    let fork = stored.sibling(args.to.clone());
     out::complain(&format!("planwright: {} begins with what {} held", fork.thread, stored.thread));
-    let next = match RunStatus::of(&fork.folded(None)?) {
+    let next = match RunStatus::of(&fork.fold_turn(None)?) {
         RunStatus::Unfinished => format!("{}  goes on with it", fork.command("resume")),
         RunStatus::Waiting { .. } | RunStatus::InDoubt { .. } => {
             format!("{}  says what it waits for", fork.command("show"))
         }
         RunStatus::Done { .. } | RunStatus::Failed { .. } | RunStatus::Damaged { .. } => {
-            format!("planwright chat --thread {}{}  goes on with it", quoted(&fork.thread), fork.flag)
+            format!("{}  goes on with it", fork.chat_command())
         }
     };
     out::complain(&format!("  hint: {next}"));
     Ok(Exit::Done)
 }
 
-/// How many records there are before an effect was answered; all where it is not answered yet.
-fn before(stored: &Stored, turn: u32, effect: EffectId) -> Outcome<u64> {
+/// How many records there are before an effect was answered; all if it is not answered yet.
+fn records_before(stored: &StoredThread, turn: u32, effect: EffectId) -> Result<u64> {
     let records = stored.threads.store().records(&stored.thread, turn)?;
     let answers = |record: &Record| match record {
         Record::Answered(event) => event.effect() == Some(effect),
@@ -58,6 +55,6 @@ fn before(stored: &Stored, turn: u32, effect: EffectId) -> Outcome<u64> {
     let at = records.iter().position(answers).or_else(|| records.iter().rposition(asks));
     at.map(|at| at as u64).ok_or_else(|| {
         let problem = format!("--before: turn {} of {} has no {effect}", turn + 1, stored.thread);
-        Failure::unusable(problem).hint(format!("{} --records  shows them", stored.command("show")))
+        Error::unusable(problem).hint(format!("{} --records  shows them", stored.command("show")))
     })
 }

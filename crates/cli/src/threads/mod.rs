@@ -1,34 +1,35 @@
 //! `threads`: conversations that outlive their process, seen and gone on with.
 
-mod forget;
 mod fork;
-mod go_on;
 mod list;
+mod maintain;
+mod page;
 mod records;
 mod show;
 
-pub use list::{cursor, written};
+use clap::ColorChoice;
 
-use super::args::{ThreadsArgs, ThreadsCommand};
-use super::exit::Exit;
-use super::failure::Outcome;
-use super::fixture;
-use super::style::Color;
+use crate::args::{ThreadsArgs, ThreadsCommand};
+use crate::exit::Exit;
+use crate::fixture::make_fixture;
+use crate::resume::{answer_thread, resolve_thread, resume_thread};
+pub use page::{next_page, page_query, split_page};
+use planwright_app::Result;
 
-pub fn threads(args: &ThreadsArgs, color: Color) -> Outcome<Exit> {
+pub fn threads(args: &ThreadsArgs, color: ColorChoice) -> Result<Exit> {
     let store = &args.store;
     match &args.command {
         ThreadsCommand::List(args) => list::list(store, args),
         ThreadsCommand::Show(args) => show::show(store, args),
-        ThreadsCommand::Resume(args) => go_on::resume(store, args, color),
-        ThreadsCommand::Answer(args) => go_on::answer(store, args, color),
-        ThreadsCommand::Settle(args) => go_on::settle(store, args, color),
-        ThreadsCommand::Cancel(args) => go_on::cancel(store, args),
+        ThreadsCommand::Resume(args) => resume_thread(store, args, color),
+        ThreadsCommand::Answer(args) => answer_thread(store, args, color),
+        ThreadsCommand::Resolve(args) => resolve_thread(store, args, color),
+        ThreadsCommand::Cancel(args) => maintain::cancel(store, args),
         ThreadsCommand::Fork(args) => fork::fork(store, args),
-        ThreadsCommand::Export(args) => fixture::from(store, args),
-        ThreadsCommand::Delete(args) => forget::delete(store, args),
-        ThreadsCommand::Prune(args) => forget::prune(store, args),
-        ThreadsCommand::Vacuum(args) => forget::vacuum(store, args),
-        ThreadsCommand::Check(args) => forget::check(store, args),
+        ThreadsCommand::Export(args) => make_fixture(store, args),
+        ThreadsCommand::Delete(args) => maintain::delete(store, args),
+        ThreadsCommand::Prune(args) => maintain::prune(store, args),
+        ThreadsCommand::Vacuum(args) => maintain::vacuum(store, args),
+        ThreadsCommand::Check(args) => maintain::check(store, args),
     }
 }

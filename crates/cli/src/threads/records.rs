@@ -1,7 +1,7 @@
 //! The records of a turn, a line each, so that one can choose where to fork.
 
 use planwright::contract::read::excerpt;
-use planwright::journal::{Record, ResolvedAs};
+use planwright::journal::{Record, Resolution};
 use planwright::machine::{
     Effect, EffectId, Event, HumanAnswer, State, ToolOutcome, awaited, start, transition,
 };
@@ -23,12 +23,12 @@ pub struct Line {
 
 /// The records, a line each. What follows a record that does not fit is shown without the request.
 pub fn lines(records: &[Record]) -> Vec<Line> {
-    let mut at = begun(records);
+    let mut at = start_state(records);
     records.iter().enumerate().map(|(number, record)| line(number, record, &mut at)).collect()
 }
 
 /// The rules of a journal, and the state that it starts from.
-fn begun(records: &[Record]) -> Option<(CompiledSpec, State)> {
+fn start_state(records: &[Record]) -> Option<(CompiledSpec, State)> {
     let Some(Record::Header(header)) = records.first() else { return None };
     let changed = records.iter().rev().find_map(|record| match record {
         Record::SpecChanged(spec) => Some(spec),
@@ -44,12 +44,12 @@ fn line(number: usize, record: &Record, at: &mut Option<(CompiledSpec, State)>) 
     let (kind, effect, text) = match record {
         Record::Header(header) => ("header", None, header.input.question.clone()),
         Record::Requested { effect, .. } => {
-            let asked = at.as_ref().and_then(|(rules, state)| asked(rules, state, *effect));
+            let asked = at.as_ref().and_then(|(rules, state)| request_text(rules, state, *effect));
             ("requested", Some(*effect), asked.unwrap_or_default())
         }
-        Record::Answered(event) => ("answered", event.effect(), said(event)),
-        Record::Happened(event) => ("happened", None, said(event)),
-        Record::Settled { effect, word } => ("settled", Some(*effect), settled(*word).to_owned()),
+        Record::Answered(event) => ("answered", event.effect(), event_text(event)),
+        Record::Happened(event) => ("happened", None, event_text(event)),
+        Record::Settled { effect, word } => ("settled", Some(*effect), resolution_text(*word).to_owned()),
         Record::SpecChanged(spec) => ("rules", None, spec.name.clone()),
     };
     if let Record::Answered(event) | Record::Happened(event) = record {
@@ -62,7 +62,7 @@ fn line(number: usize, record: &Record, at: &mut Option<(CompiledSpec, State)>) 
 }
 
 /// Who is asked, and what of a person or a tool.
-fn asked(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
+fn request_text(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
     let effect = awaited(rules, state, id)?;
     Some(match effect {
         Effect::CallTool { .. } => {
@@ -74,7 +74,7 @@ fn asked(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
     })
 }
 
-fn said(event: &Event) -> String {
+fn event_text(event: &Event) -> String {
     match event {
         Event::ModelReplied { reply, .. } => {
             let calls = reply.tool_calls.iter().map(|call| format!("{} {}", call.name, call.arguments));
@@ -85,13 +85,13 @@ fn said(event: &Event) -> String {
         Event::ToolReturned { outcome: ToolOutcome::Failed { kind, message }, .. } => {
             format!("failed: {kind}: {message}")
         }
-        Event::HumanAnswered { answer, .. } => answered(answer),
+        Event::HumanAnswered { answer, .. } => answer_text(answer),
         Event::Cancelled { reason } => format!("cancelled: {reason}"),
         other => other.kind().to_owned(),
     }
 }
 
-fn answered(answer: &HumanAnswer) -> String {
+fn answer_text(answer: &HumanAnswer) -> String {
     match answer {
         HumanAnswer::Respond { text } => text.clone(),
         HumanAnswer::Approve => "approved".to_owned(),
@@ -104,10 +104,10 @@ fn answered(answer: &HumanAnswer) -> String {
     }
 }
 
-fn settled(word: ResolvedAs) -> &'static str {
+fn resolution_text(word: Resolution) -> &'static str {
     match word {
-        ResolvedAs::Happened => "it happened",
-        ResolvedAs::DidNotHappen => "it did not happen",
-        ResolvedAs::Unknown => "nobody knows whether it happened",
+        Resolution::Happened => "it happened",
+        Resolution::DidNotHappen => "it did not happen",
+        Resolution::Unknown => "nobody knows whether it happened",
     }
 }

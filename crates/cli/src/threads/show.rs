@@ -1,18 +1,14 @@
 //! `threads show`: the turns of a thread, and its records.
 
-use std::io::IsTerminal;
-
 use serde_json::{Value, json};
 
-use super::list::time;
 use super::records;
 use crate::args::{ShowThreadArgs, StoreArgs};
 use crate::exit::Exit;
-use crate::failure::Outcome;
-use crate::pending::{Open, Stored};
-use crate::style::columns;
+use crate::style::stdout_columns;
 use crate::{out, text};
 use planwright::journal::{Record, RunStatus, StoreError, Unknown, fold};
+use planwright_app::{Class, Pending, Result, RunLocation, StoredThread};
 
 /// A turn, as it is shown.
 struct Shown {
@@ -26,7 +22,7 @@ struct Shown {
     /// The thread, the turn (from 1) and how many records of it, that its beginning was copied from.
     origin: Option<(String, u32, u64)>,
     records: Vec<Record>,
-    open: Option<Open>,
+    pending: Option<Pending>,
     /// Whether a process has the thread and goes on with this turn.
     running: bool,
 }
@@ -41,8 +37,8 @@ impl Shown {
     }
 }
 
-pub fn show(store: &StoreArgs, args: &ShowThreadArgs) -> Outcome<Exit> {
-    let stored = Stored::known(store, args.config.config.as_deref(), &args.thread)?;
+pub fn show(store: &StoreArgs, args: &ShowThreadArgs) -> Result<Exit> {
+    let stored = store.place(&args.config)?.thread(&args.thread)?;
     let turns = stored.turns()?;
     let wanted = match args.turn {
         Some(turn) if turn > turns => {
@@ -57,12 +53,12 @@ pub fn show(store: &StoreArgs, args: &ShowThreadArgs) -> Outcome<Exit> {
     let running = listed.is_some_and(|listed| listed.running);
     let mut shown = Vec::new();
     for turn in wanted {
-        let mut read = read(&stored, turn)?;
+        let mut loaded = load_turn(&stored, turn)?;
         if running && turn + 1 == turns {
             // What is asked and not answered is being done.
-            (read.running, read.open) = (true, None);
+            (loaded.running, loaded.pending) = (true, None);
         }
-        shown.push(read);
+        shown.push(loaded);
     }
     if args.json {
         let turns: Vec<Value> = shown.iter().map(|turn| object(turn, &stored, args.records)).collect();
@@ -73,10 +69,10 @@ pub fn show(store: &StoreArgs, args: &ShowThreadArgs) -> Outcome<Exit> {
         }
     }
     let reads = shown.iter().all(|turn| turn.standing.is_ok());
-    Ok(if reads { Exit::Done } else { Exit::Failed })
+    Ok(if reads { Exit::Done } else { Exit::Of(Class::Failed) })
 }
 
-fn read(stored: &Stored, turn: u32) -> Outcome<Shown> {
+fn load_turn(stored: &StoredThread, turn: u32) -> Result<Shown> {
     // A turn that is damaged does not hide the others.
     let (records, problem) = match stored.threads.store().records(&stored.thread, turn) {
         Ok(records) => (records, "it has no header".to_owned()),
@@ -90,7 +86,7 @@ fn read(stored: &Stored, turn: u32) -> Outcome<Shown> {
         agent: String::new(),
         run: String::new(),
         origin: None,
-        open: None,
+        pending: None,
         records,
         running: false,
     };
@@ -106,14 +102,14 @@ fn read(stored: &Stored, turn: u32) -> Outcome<Shown> {
     match fold(shown.records.iter().cloned()) {
         Err(error) => shown.standing = Err(error.to_string()),
         Ok(folded) => {
-            shown.open = Open::of(&folded);
+            shown.pending = Pending::of(&folded);
             shown.standing = Ok(RunStatus::of(&folded));
         }
     }
     Ok(shown)
 }
 
-fn lines(turn: &Shown, stored: &Stored, with_records: bool) -> Vec<String> {
+fn lines(turn: &Shown, stored: &StoredThread, with_records: bool) -> Vec<String> {
     let status = turn.status();
     let agent = text::line(&turn.agent);
     let mut lines = vec![format!("turn {}  {status}  {agent}", turn.number).trim_end().to_owned()];
@@ -124,36 +120,37 @@ fn lines(turn: &Shown, stored: &Stored, with_records: bool) -> Vec<String> {
         let from = text::line(&format!("{thread}, turn {turn}, {records} records"));
         lines.push(format!("  from      {from}"));
     }
-    let mut said = |what: &str, said: &str| {
-        let said = text::clean(said);
-        let mut parts = said.lines();
+    let mut line = |what: &str, text: &str| {
+        let text = text::clean(text);
+        let mut parts = text.lines();
         lines.push(format!("  {}{}", text::pad(what, 10), parts.next().unwrap_or_default()));
         lines.extend(parts.map(|line| format!("            {line}")));
     };
     match &turn.standing {
-        Err(problem) => said("problem", problem),
-        Ok(RunStatus::Done { answer }) => said("answered", answer),
+        Err(problem) => line("problem", problem),
+        Ok(RunStatus::Done { answer }) => line("answered", answer),
         Ok(RunStatus::Failed { error, unknown }) => {
-            said("failed", error);
+            line("failed", error);
             for Unknown { effect, tool } in unknown {
                 let asked = format!("{tool} ({effect}) was asked to change something");
-                said("unknown", &format!("{asked}, and nobody knows whether it did"));
+                line("unknown", &format!("{asked}, and nobody knows whether it did"));
             }
         }
-        Ok(RunStatus::Damaged { problem }) => said("problem", problem),
+        Ok(RunStatus::Damaged { problem }) => line("problem", problem),
         Ok(RunStatus::Unfinished) if turn.running => {}
-        Ok(RunStatus::Unfinished) => said("goes on", &stored.command("resume")),
+        Ok(RunStatus::Unfinished) => line("goes on", &stored.command("resume")),
         Ok(RunStatus::Waiting { .. } | RunStatus::InDoubt { .. }) => {}
     }
-    if let Some(open) = &turn.open {
-        said("waits", &open.text());
-        if open.has_expired() {
-            said("expired", &time(open.expires.unwrap_or_default()));
-            said("goes on", &open.commands(stored).join("\n"));
+    if let Some(pending) = &turn.pending {
+        let commands = RunLocation::Thread(stored).commands(pending).join("\n");
+        line("waits", &pending.text());
+        if pending.has_expired() {
+            line("expired", &text::time(pending.expires.unwrap_or_default()));
+            line("goes on", &commands);
         } else {
-            open.expires.iter().for_each(|end| said("until", &time(*end)));
-            said("token", &open.token);
-            said("answer", &open.commands(stored).join("\n"));
+            pending.expires.iter().for_each(|end| line("until", &text::time(*end)));
+            line("token", &pending.token);
+            line("answer", &commands);
         }
     }
     if with_records {
@@ -163,19 +160,16 @@ fn lines(turn: &Shown, stored: &Stored, with_records: bool) -> Vec<String> {
 }
 
 fn table(turn: &Shown) -> Vec<String> {
-    let stdout = std::io::stdout();
-    let own = if stdout.is_terminal() { terminal_size::terminal_size_of(&stdout) } else { None };
     let rows: Vec<Vec<String>> = records::lines(&turn.records)
         .into_iter()
         .map(|line| {
             vec![format!("  {}", line.number), line.kind.to_owned(), line.effect, text::line(&line.text)]
         })
         .collect();
-    let most = columns(own);
-    text::table(&rows, most)
+    text::table(&rows, stdout_columns())
 }
 
-fn object(turn: &Shown, stored: &Stored, with_records: bool) -> Value {
+fn object(turn: &Shown, stored: &StoredThread, with_records: bool) -> Value {
     let mut object = json!({
         "turn": turn.number, "question": turn.question, "agent": turn.agent, "run": turn.run,
         "status": turn.status(),
@@ -192,7 +186,8 @@ fn object(turn: &Shown, stored: &Stored, with_records: bool) -> Value {
         Ok(_) => {}
         Err(problem) => object["problem"] = json!(problem),
     }
-    object["open"] = turn.open.as_ref().map_or(Value::Null, |open| open.json(stored));
+    let commands = |pending: &Pending| RunLocation::Thread(stored).commands(pending);
+    object["open"] = json!(turn.pending.as_ref().map(|pending| pending.to_json(commands(pending))));
     if with_records {
         let records = records::lines(&turn.records).into_iter().map(|line| {
             json!({"record": line.number, "kind": line.kind, "effect": line.effect, "text": line.text})

@@ -1,0 +1,189 @@
+//! Settings to agent: for a new run, or to go on with one.
+
+use std::sync::Arc;
+
+use crate::catalog::{choose_tools, load_spec, replaying_agent, spec_for_fixture, tool_names};
+use crate::contract;
+use crate::error::{Error, Result};
+use crate::settings::Settings;
+use crate::toolbox::{build_agent, open_model};
+use planwright::agents;
+use planwright::driver::{Agent, Changed};
+use planwright::journal::{Fixture, Folded, in_doubt};
+use planwright::ports::Human;
+use planwright::spec::{Money, Spec};
+
+/// Which agent, and its limits.
+#[derive(Clone, Debug, Default)]
+pub struct AgentChoice {
+    /// A shipped agent or a spec file.
+    pub agent: Option<String>,
+    /// The tools a plan may name, separated by commas.
+    pub tools: Option<String>,
+    /// How many new plans a run may try.
+    pub max_replans: Option<u32>,
+    /// Most tokens of a run.
+    pub max_tokens: Option<u64>,
+    /// Most money of a run.
+    pub max_cost: Option<Money>,
+}
+
+/// An agent that can run, and what people are told about it.
+pub struct PreparedAgent {
+    /// The agent.
+    pub agent: Agent,
+    /// What the screen calls the model.
+    pub model: String,
+    /// The currency of the prices.
+    pub currency: Option<String>,
+    /// The parts of the contract that the agent reads.
+    pub outline: Vec<String>,
+    /// What a person must know: documents that are not searched, calls that cannot be demanded.
+    pub warnings: Vec<String>,
+    /// What a person may like to know: who answers, and out of which documents.
+    pub notes: Vec<String>,
+}
+
+impl AgentChoice {
+    /// The spec with the limits that are chosen.
+    #[must_use]
+    pub fn limit(&self, mut spec: Spec) -> Spec {
+        let limits = &mut spec.limits;
+        limits.max_replans = self.max_replans.unwrap_or(limits.max_replans);
+        limits.max_tokens = self.max_tokens.or(limits.max_tokens);
+        limits.max_cost = self.max_cost.or(limits.max_cost);
+        spec
+    }
+
+    /// Builds the agent of a new run. One that goes on with a recording keeps the tools it was recorded with:
+    /// they are part of every request.
+    ///
+    /// # Errors
+    /// Where the agent, a tool or the model cannot be used.
+    pub fn prepare(
+        &self,
+        settings: &Settings,
+        recorded: Option<&Fixture>,
+        human: Option<Arc<dyn Human>>,
+    ) -> Result<PreparedAgent> {
+        let spec = match recorded {
+            Some(fixture) if self.tools.is_none() => spec_for_fixture(fixture, self.agent.as_deref(), false)?,
+            _ => {
+                let name = self.agent.as_deref().or(settings.agent.as_deref()).unwrap_or(agents::DEFAULT);
+                choose_tools(load_spec(name)?, self.tools.as_deref(), settings)?
+            }
+        };
+        let mut spec = self.limit(spec);
+        for (model, price) in &settings.prices {
+            spec.prices.entry(model.clone()).or_insert(*price);
+        }
+        if self.max_cost.is_some() && spec.prices.is_empty() {
+            let hint = "name it in the configuration file: [prices.\"MODEL\"] with input and output, for a \
+                        million tokens each";
+            return Err(Error::unusable("--max-cost: no model has a price").hint(hint));
+        }
+        let mut warnings = waived_calls(&spec);
+        let (model, name) = open_model(settings)?;
+        let agent = build_agent(spec, settings, model, human, &mut warnings)?;
+        let mut prepared = PreparedAgent::new(agent, name, settings, warnings)?;
+        if settings.docs.is_none() && tool_names(prepared.agent.rules().spec()).contains(&"docs") {
+            let note = "searching the built-in handbook; --docs DIR searches your own folder";
+            prepared.notes.push(note.to_owned());
+        }
+        Ok(prepared)
+    }
+}
+
+impl PreparedAgent {
+    /// An agent that only replays a recording, which the screen calls `model`.
+    ///
+    /// # Errors
+    /// Where the spec cannot be used.
+    pub fn replaying(spec: Spec, model: &str) -> Result<Self> {
+        let (agent, model) = (replaying_agent(spec)?, model.to_owned());
+        let (outline, warnings, notes) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(PreparedAgent { agent, model, currency: None, outline, warnings, notes })
+    }
+
+    fn new(agent: Agent, model: String, settings: &Settings, warnings: Vec<String>) -> Result<Self> {
+        let notes = vec![format!("{model} answers, agent {}", agent.rules().spec().name)];
+        let outline = contract::outline(&agent, settings)?;
+        Ok(PreparedAgent { agent, model, currency: settings.currency.clone(), outline, warnings, notes })
+    }
+
+    /// Builds the agent that goes on with a run, with the model the run began with. `spec` is the agent that
+    /// the caller names, if it names one, and `changed` says whether that one's rules are adopted.
+    ///
+    /// # Errors
+    /// Where the agent cannot be built, or another model or contract would be used than the run began with.
+    pub fn resume(
+        folded: &Folded,
+        settings: impl FnOnce() -> Result<Settings>,
+        spec: Option<&str>,
+        changed: Changed,
+        human: Option<Arc<dyn Human>>,
+    ) -> Result<Self> {
+        let own = folded.rules.spec().clone();
+        if folded.state.phase.name().is_terminal() {
+            let mut prepared = PreparedAgent::replaying(own, "journal")?;
+            prepared.notes.push("the run has ended; nothing is asked again".to_owned());
+            return Ok(prepared);
+        }
+        let settings = settings()?;
+        let spec = match spec {
+            Some(name) if changed != Changed::Keep => choose_tools(load_spec(name)?, None, &settings)?,
+            _ => own,
+        };
+        PreparedAgent::resume_under(spec, folded, &settings, human)
+    }
+
+    /// Builds the agent of this spec that goes on with a run. Unless the caller chose the model, it must be the
+    /// one that the run began with.
+    ///
+    /// # Errors
+    /// As [`resume`](PreparedAgent::resume).
+    pub fn resume_under(
+        spec: Spec,
+        folded: &Folded,
+        settings: &Settings,
+        human: Option<Arc<dyn Human>>,
+    ) -> Result<Self> {
+        let (model, name) = open_model(settings)?;
+        let began = &folded.model;
+        let is_other = !began.is_empty() && *began != model.name();
+        if is_other && !settings.model_is_chosen && in_doubt(folded).is_none() {
+            let problem =
+                format!("the run began with the model {began:?}, and now {:?} would answer", model.name());
+            let hint = "give the same --base-url and --model as before, or choose with --model or --offline";
+            return Err(Error::unusable(problem).hint(hint));
+        }
+        let mut warnings = Vec::new();
+        let agent = build_agent(spec, settings, model, human, &mut warnings)?;
+        let prepared = PreparedAgent::new(agent, name, settings, warnings)?;
+        if folded.state.task.input.outline != prepared.outline {
+            let problem = "the run began with another contract than the one at hand";
+            return Err(Error::unusable(problem).hint("name the same --contract as before"));
+        }
+        Ok(prepared)
+    }
+
+    /// Whether this agent can go on with a run as it is.
+    pub fn fits(&self, folded: &Folded, settings: &Settings) -> Result<bool> {
+        let began = &folded.model;
+        let same_model =
+            settings.model_is_chosen || began.is_empty() || began == open_model(settings)?.0.name();
+        let same_spec = folded.rules.spec() == self.agent.rules().spec();
+        Ok(same_model && same_spec && folded.state.task.input.outline == self.outline)
+    }
+}
+
+/// The calls that a shipped agent demands and that cannot be demanded here, because their tool is missing.
+fn waived_calls(spec: &Spec) -> Vec<String> {
+    let Some(shipped) = agents::shipped(&spec.name) else { return Vec::new() };
+    let demands = |tool: &str| spec.policy.required_calls.iter().any(|required| required.tool == tool);
+    let missing = shipped.policy.required_calls.into_iter().filter(|required| !demands(&required.tool));
+    let warning = |tool: &str| {
+        format!("the tool `{tool}` is not at hand, so the agent {} is not held to call it", spec.name)
+    };
+    missing.map(|required| warning(&required.tool)).collect()
+}

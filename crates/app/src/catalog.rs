@@ -1,0 +1,147 @@
+//! Agents by name or file, and which of their tools a run may use.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::settings::{Settings, is_spec_file};
+use planwright::agents;
+use planwright::driver::Agent;
+use planwright::journal::Fixture;
+use planwright::spec::{CompiledSpec, Spec};
+
+/// Loads a shipped agent by name, or a spec from a file.
+///
+/// # Errors
+/// Where there is no such agent, or the file holds no spec.
+pub fn load_spec(agent: &str) -> Result<Spec> {
+    if is_spec_file(agent) {
+        let text = spec_source(agent)?;
+        return agents::load(&text).map_err(|error| Error::unusable(format!("{agent}: {error}")));
+    }
+    agents::shipped(agent).ok_or_else(|| unknown_agent(agent))
+}
+
+/// The text of an agent's spec.
+///
+/// # Errors
+/// Where there is no such agent or file.
+pub fn spec_source(agent: &str) -> Result<String> {
+    if is_spec_file(agent) {
+        return std::fs::read_to_string(agent)
+            .map_err(|error| Error::caused(format!("{agent}: cannot be read"), error));
+    }
+    agents::source(agent).map(str::to_owned).ok_or_else(|| unknown_agent(agent))
+}
+
+fn unknown_agent(agent: &str) -> Error {
+    let known = agents::names().collect::<Vec<_>>().join(", ");
+    let mut problem = format!("no agent is called {agent:?}; the shipped ones are {known}");
+    if Path::new(agent).exists() {
+        problem.push_str(&format!(" (for the file, write ./{agent})"));
+    }
+    Error::unusable(problem).hint("a file is named by a path with a `/` or the ending .toml")
+}
+
+/// Compiles the spec of the agent of this name or file.
+///
+/// # Errors
+/// As [`load_spec`], and where the spec contradicts itself.
+pub fn compile_agent(agent: &str) -> Result<CompiledSpec> {
+    compile_spec(agent, load_spec(agent)?)
+}
+
+/// Compiles a spec. Errors begin with `agent`.
+///
+/// # Errors
+/// Where the spec contradicts itself.
+pub fn compile_spec(agent: &str, spec: Spec) -> Result<CompiledSpec> {
+    spec.check().map_err(|error| Error::unusable(format!("{agent}: {error}")))
+}
+
+/// The spec that a fixture is replayed under: that of the agent that is asked for, else of the shipped agent of
+/// its name, else its own. A shipped agent gets the tools that the fixture's has.
+///
+/// # Errors
+/// As [`load_spec`].
+pub fn spec_for_fixture(fixture: &Fixture, asked_for: Option<&str>, as_recorded: bool) -> Result<Spec> {
+    if let Some(agent) = asked_for {
+        let found = load_spec(agent)?;
+        let names = tool_names(&fixture.spec);
+        let has = |name: &str| names.contains(&name);
+        return Ok(match is_spec_file(agent) {
+            true => with_tools(found, &has),
+            false => with_tools_of(found, &fixture.spec),
+        });
+    }
+    match agents::shipped(&fixture.spec.name).filter(|_| !as_recorded) {
+        Some(shipped) => Ok(with_tools_of(shipped, &fixture.spec)),
+        None => Ok(fixture.spec.clone()),
+    }
+}
+
+/// A spec with those of its tools that the recorded spec has, and with the tools that only that one has.
+pub fn with_tools_of(shipped: Spec, recorded: &Spec) -> Spec {
+    let has = |spec: &Spec, name: &str| spec.tools.iter().any(|tool| tool.name == name);
+    let own = recorded.tools.iter().filter(|tool| !has(&shipped, &tool.name)).cloned().collect::<Vec<_>>();
+    let names = tool_names(recorded);
+    let mut spec = with_tools(shipped, &|tool| names.contains(&tool));
+    spec.tools.extend(own);
+    spec
+}
+
+/// An agent that only replays: it has no model and no tools.
+///
+/// # Errors
+/// Where the spec cannot be used.
+pub fn replaying_agent(spec: Spec) -> Result<Agent> {
+    let name = spec.name.clone();
+    Agent::builder(spec).build().map_err(|error| Error::unusable(format!("{name}: {error}")))
+}
+
+/// Leaves in a spec the tools that a run may use: those of `--tools`, else all that work with these settings. A
+/// tool that the program does not know stays, to be reported.
+pub(crate) fn choose_tools(spec: Spec, asked_for: Option<&str>, settings: &Settings) -> Result<Spec> {
+    if let Some(list) = asked_for {
+        let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        let has = tool_names(&spec);
+        if let Some(unknown) = names.iter().find(|name| !has.contains(name)) {
+            let has = has.join(", ");
+            let problem = format!("--tools: the agent {} has no tool {unknown:?}; it has {has}", spec.name);
+            return Err(Error::unusable(problem));
+        }
+        if names.contains(&"search") && settings.search_key.is_none() {
+            let problem =
+                format!("--tools: `search` needs a key, and {} is not set", settings.search_key_env);
+            return Err(Error::unusable(problem).hint("set it, or leave `search` out"));
+        }
+        return Ok(with_tools(spec, &|tool| names.contains(&tool)));
+    }
+    let online = settings.server.is_some();
+    // A language model would take the handbook for the user's own documents. With nothing else to
+    // plan with, it is still better than nothing.
+    let handbook = !online || tool_names(&spec).iter().all(|tool| *tool == "docs");
+    Ok(with_tools(spec, &|tool| match tool {
+        "docs" => handbook || settings.docs.is_some(),
+        "wiki" | "lookup" => online,
+        "search" => online && settings.search_key.is_some(),
+        _ => true,
+    }))
+}
+
+/// The tools that a spec and its nested agents name, each once.
+pub fn tool_names(spec: &Spec) -> Vec<&str> {
+    let mut names: Vec<&str> = spec.tools.iter().map(|tool| tool.name.as_str()).collect();
+    for inner in spec.agents.iter().filter_map(|nested| nested.spec.as_deref()) {
+        let more: Vec<&str> = tool_names(inner).into_iter().filter(|name| !names.contains(name)).collect();
+        names.extend(more);
+    }
+    names
+}
+
+/// The spec with only some of its tools, also in its nested agents.
+fn with_tools(mut spec: Spec, keep: &dyn Fn(&str) -> bool) -> Spec {
+    for nested in &mut spec.agents {
+        nested.spec = nested.spec.take().map(|inner| Box::new(with_tools(*inner, keep)));
+    }
+    spec.with_tools(|tool| keep(&tool.name))
+}

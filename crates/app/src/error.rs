@@ -1,0 +1,149 @@
+//! The error of everything here: its class, what is wrong, why, and what to do about it.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use planwright::journal::{JournalError, JournalErrorKind, StoreError};
+
+/// What kind of end an error is, under the name that JSON has for it. The command line makes an exit code of it, a
+/// service a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[non_exhaustive]
+pub enum Class {
+    /// A run ended without an answer, or a check found something.
+    Failed,
+    /// Wrong usage, or a file, spec or setting that cannot be used.
+    Unusable,
+    /// The model did not answer; the run can go on.
+    Interrupted,
+    /// A write may or may not have happened and is not repeated.
+    InDoubt,
+    /// A person has to answer.
+    Waiting,
+    /// Somebody else has the thread, or the answer came too late or for something else.
+    Conflict,
+    /// A check could not tell.
+    Undecided,
+    /// The run was cancelled.
+    Cancelled,
+}
+
+/// An error for a person.
+#[derive(Debug)]
+pub struct Error {
+    class: Class,
+    message: String,
+    causes: Vec<String>,
+    hint: Option<String>,
+}
+
+/// What most functions here return.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of a class.
+    pub fn new(class: Class, problem: impl fmt::Display) -> Self {
+        Error { class, message: problem.to_string(), causes: Vec::new(), hint: None }
+    }
+
+    /// Wrong usage, or something that cannot be used.
+    pub fn unusable(problem: impl fmt::Display) -> Self {
+        Error::new(Class::Unusable, problem)
+    }
+
+    /// Something that cannot be used because of another error.
+    pub fn caused(problem: impl fmt::Display, cause: impl std::error::Error) -> Self {
+        Error { causes: vec![cause.to_string()], ..Error::unusable(problem) }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(self, hint: impl fmt::Display) -> Self {
+        self.maybe_hint(Some(hint.to_string()))
+    }
+
+    /// Sets or takes away what to do about it.
+    #[must_use]
+    pub fn maybe_hint(mut self, hint: Option<String>) -> Self {
+        self.hint = hint;
+        self
+    }
+
+    /// What kind of end it is.
+    pub fn class(&self) -> Class {
+        self.class
+    }
+
+    /// What is wrong, without its causes.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Why, the nearest cause first.
+    pub fn causes(&self) -> &[String] {
+        &self.causes
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// The error as `--json` prints it.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "error": {"code": self.class, "message": self.to_string(), "hint": self.hint},
+        })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.causes.iter().try_for_each(|cause| write!(f, ": {cause}"))
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        let (class, hint) = match &error {
+            StoreError::Journal(error) => return Error::from(error.clone()),
+            StoreError::AlreadyRunning { can_take_over: false, .. } => {
+                (Class::Conflict, "wait for it, or end that process: this store has no take-over")
+            }
+            StoreError::AlreadyRunning { can_take_over: true, .. } => (
+                Class::Conflict,
+                "wait for it, or stop that process; `--take-over` of `threads resume` fences it off",
+            ),
+            StoreError::NoThread { .. } => {
+                (Class::Unusable, "`planwright threads list` shows those there are")
+            }
+            StoreError::Exists { .. } => (Class::Unusable, "name one that is not there yet"),
+            StoreError::NoTurn { .. } => (Class::Unusable, "`planwright threads show` shows them"),
+            _ => return Error::unusable(error),
+        };
+        Error::new(class, error).hint(hint)
+    }
+}
+
+impl From<JournalError> for Error {
+    fn from(error: JournalError) -> Self {
+        let (class, hint) = match error.kind() {
+            JournalErrorKind::Fenced | JournalErrorKind::Stale => (
+                Class::Conflict,
+                "somebody else has gone on with it; look how it stands before you try again",
+            ),
+            JournalErrorKind::Locked => (Class::Conflict, "wait for it, or end that process"),
+            JournalErrorKind::Damaged => {
+                (Class::Unusable, "`planwright threads check` looks at all that is kept")
+            }
+            JournalErrorKind::Format => (Class::Unusable, "the version of planwright that wrote it reads it"),
+            _ => return Error::unusable(error),
+        };
+        Error::new(class, error).hint(hint)
+    }
+}

@@ -1,0 +1,163 @@
+//! What a run waits for that a person has to say something about, and the commands that say it.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use planwright::driver::{open_question, token};
+use planwright::journal::{Folded, RunStatus, in_doubt};
+use planwright::machine::{EffectId, EffectKind, awaited, local};
+use planwright::prompt;
+
+/// What a run waits for: the answer to a question, or a word on a write in doubt.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    /// The effect.
+    pub effect: EffectId,
+    /// The question or the doubt.
+    pub subject: Subject,
+    /// The token that an answer names.
+    pub token: String,
+    /// Since when, in milliseconds since 1970.
+    pub since: Option<u64>,
+    /// When the time for an answer is over.
+    pub expires: Option<u64>,
+}
+
+/// What a person is asked about.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    /// A question.
+    Question(String),
+    /// A write that may or may not have happened.
+    Doubt {
+        /// The tool that writes.
+        tool: String,
+        /// What it was called with.
+        input: String,
+    },
+}
+
+impl Pending {
+    /// What a run waits for.
+    pub fn of(folded: &Folded) -> Option<Self> {
+        let token = token(folded)?;
+        if let Some((effect, tool)) = in_doubt(folded) {
+            let asked = awaited(&folded.rules, &folded.state, effect);
+            let input = asked.and_then(|asked| prompt::call(&folded.rules, &folded.state, asked));
+            let input = input.map_or_else(String::new, |(_, input)| input.to_string());
+            let subject = Subject::Doubt { tool, input };
+            return Some(Pending { effect, subject, token, since: None, expires: None });
+        }
+        let RunStatus::Waiting { since, .. } = RunStatus::of(folded) else { return None };
+        let open = open_question(&folded.run, &folded.rules, &folded.state)?;
+        Some(Pending {
+            effect: open.effect,
+            subject: Subject::Question(open.question),
+            token,
+            since: (since > 0).then_some(since),
+            expires: expiry(folded, open.effect),
+        })
+    }
+
+    /// Whether this is a write in doubt.
+    pub fn is_doubt(&self) -> bool {
+        matches!(self.subject, Subject::Doubt { .. })
+    }
+
+    /// Whether the time for an answer is over: the run goes on without one.
+    pub fn has_expired(&self) -> bool {
+        self.expires.is_some_and(|end| now() >= end)
+    }
+
+    /// The question or the doubt, for people.
+    pub fn text(&self) -> String {
+        match &self.subject {
+            Subject::Question(question) => question.clone(),
+            Subject::Doubt { tool, input } => {
+                format!("in doubt: {tool} {input} was asked to change something, and no answer was recorded")
+            }
+        }
+    }
+
+    /// The flags that answer or resolve it, the usual one first.
+    pub fn flags(&self) -> &'static [&'static str] {
+        match &self.subject {
+            Subject::Question(_) => answer_flags(self.effect),
+            Subject::Doubt { .. } => &["--happened OUTPUT", "--did-not-happen", "--stop REASON"],
+        }
+    }
+
+    /// The object that `--json` prints, with the commands that answer it.
+    pub fn to_json(&self, commands: Vec<String>) -> PendingJson<'_> {
+        let (question, in_doubt) = match &self.subject {
+            Subject::Question(question) => (Some(&**question), None),
+            Subject::Doubt { tool, input } => (None, Some(DoubtedCall { tool, input })),
+        };
+        let (expires, expired) = (self.expires, self.has_expired());
+        let (effect, token, since) = (self.effect, &*self.token, self.since);
+        PendingJson { effect, token, since, expires, expired, question, in_doubt, commands }
+    }
+}
+
+/// A pending question or doubt in `--json`.
+#[derive(Debug, Serialize)]
+pub struct PendingJson<'a> {
+    effect: EffectId,
+    token: &'a str,
+    since: Option<u64>,
+    expires: Option<u64>,
+    expired: bool,
+    question: Option<&'a str>,
+    in_doubt: Option<DoubtedCall<'a>>,
+    /// The commands that answer or resolve it, the usual one first.
+    pub commands: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct DoubtedCall<'a> {
+    tool: &'a str,
+    input: &'a str,
+}
+
+/// The flags that answer what a person is asked, the usual one first.
+pub fn answer_flags(effect: EffectId) -> &'static [&'static str] {
+    match effect.kind {
+        EffectKind::Approve { .. } => &["--approve", "--reject REASON", "--edit FILE"],
+        EffectKind::Permit { .. } => &["--approve", "--reject REASON", "--edit-input FILE", "--respond TEXT"],
+        _ => &["--respond TEXT", "--reject REASON", "--edit FILE"],
+    }
+}
+
+/// When the time for an answer is over, by the limits of the run that asks.
+fn expiry(folded: &Folded, effect: EffectId) -> Option<u64> {
+    let asking = local(&folded.rules, &folded.state, effect)?;
+    let seconds = asking.rules.spec().limits.answer_seconds?;
+    let asked = folded.pending(effect)?.at?;
+    Some(asked.saturating_add(seconds.saturating_mul(1_000)))
+}
+
+/// Milliseconds since 1970.
+pub fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The command that goes on with a journal.
+pub(crate) fn resume_command(journal: &Path) -> String {
+    format!("planwright resume {}", shell_word(journal.display()))
+}
+
+/// A word as it can be typed in a shell.
+pub fn shell_word(word: impl std::fmt::Display) -> String {
+    let word = word.to_string();
+    let plain = |c: char| c.is_alphanumeric() || "-_./:,@%+=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word;
+    }
+    match cfg!(windows) {
+        true => format!("\"{}\"", word.replace('"', "\\\"")),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}

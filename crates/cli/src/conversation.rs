@@ -1,0 +1,132 @@
+//! A conversation in a thread: in a store, or in memory for this process alone.
+
+use crate::watch::Watch;
+use planwright::driver::{
+    Agent, CancelToken, Run, Settlement, Stopped, Waiting, history, open_question, time_for,
+};
+use planwright::journal::RunStatus;
+use planwright::machine::{HumanAnswer, Input};
+use planwright_app::{PreparedAgent, Result, RunLocation, Settings, StoredThread};
+
+/// A conversation in a thread.
+pub struct Conversation {
+    pub stored: StoredThread,
+    pub prepared: PreparedAgent,
+    /// What its last turn was asked.
+    pub question: String,
+    settings: Settings,
+    in_memory: bool,
+    status: Option<RunStatus>,
+    waiting: Option<Waiting>,
+}
+
+impl Conversation {
+    /// Opens the conversation of a thread, which may be new; without one, a conversation in memory.
+    pub fn open(stored: Option<StoredThread>, prepared: PreparedAgent, settings: Settings) -> Result<Self> {
+        let (in_memory, stored) = (stored.is_none(), stored.unwrap_or_else(StoredThread::in_memory));
+        let (status, waiting, question) = (None, None, String::new());
+        let mut opened = Conversation { stored, prepared, question, settings, in_memory, status, waiting };
+        opened.refresh()?;
+        Ok(opened)
+    }
+
+    /// Looks where the thread stands.
+    pub fn refresh(&mut self) -> Result<()> {
+        let last = self.stored.fold_last()?;
+        self.waiting = last.as_ref().and_then(|last| open_question(&last.run, &last.rules, &last.state));
+        self.status = last.as_ref().map(RunStatus::of);
+        // A doubt goes before a question.
+        if !matches!(self.status, Some(RunStatus::Waiting { .. })) {
+            self.waiting = None;
+        }
+        self.question = last.map_or_else(String::new, |last| last.state.task.input.question);
+        Ok(())
+    }
+
+    /// Whether it ends with this process.
+    pub fn is_in_memory(&self) -> bool {
+        self.in_memory
+    }
+
+    pub fn location(&self) -> RunLocation<'_> {
+        if self.in_memory { RunLocation::Nowhere } else { RunLocation::Thread(&self.stored) }
+    }
+
+    /// Whether the last turn was stopped, and can go on by itself.
+    pub fn is_unfinished(&self) -> bool {
+        matches!(self.status, Some(RunStatus::Unfinished))
+    }
+
+    /// The question that the last turn waits with.
+    pub fn waiting(&self) -> Option<&Waiting> {
+        self.waiting.as_ref()
+    }
+
+    /// Each question that is remembered, with its answer.
+    pub fn history(&self) -> Result<Vec<(String, String)>> {
+        Ok(history(self.stored.threads.store(), &self.stored.thread)?)
+    }
+
+    /// A question as a whole input. Its history is the thread's.
+    pub fn input(&self, question: &str) -> Input {
+        let now = time_for(self.prepared.agent.rules().policy());
+        Input { now, outline: self.prepared.outline.clone(), ..Input::question(question) }
+    }
+
+    /// Asks as the next turn.
+    pub fn ask(&self, input: Input, watch: &Watch<'_>, cancel: CancelToken) -> Result<Run, Stopped> {
+        let agent = &self.prepared.agent;
+        // No other process can go on with a thread in memory: what was stopped is given up.
+        match &self.status {
+            Some(RunStatus::Unfinished) if self.in_memory => {
+                self.stored.handle().cancel("given up for another question", &[])?;
+            }
+            Some(RunStatus::InDoubt { .. }) if self.in_memory => {
+                let stop = Settlement::Stop { reason: "given up for another question".to_owned() };
+                self.stored.handle().settle(agent, stop)?;
+            }
+            _ => {}
+        }
+        self.stored.handle().observer(watch).cancelled_by(cancel).ask_with(agent, input)
+    }
+
+    /// Answers the question that was shown, and no other.
+    pub fn answer(
+        &self,
+        answer: HumanAnswer,
+        watch: &Watch<'_>,
+        cancel: CancelToken,
+    ) -> Result<Result<Run, Stopped>> {
+        let Some(waiting) = &self.waiting else { return Ok(Err(Stopped::NotWaiting)) };
+        let agent = self.agent_of_last()?;
+        let handle = self.stored.handle().observer(watch).cancelled_by(cancel);
+        Ok(handle.token(waiting.token.as_str()).answer(&agent, answer))
+    }
+
+    /// Goes on with the last turn.
+    pub fn resume(&self, watch: &Watch<'_>, cancel: CancelToken) -> Result<Result<Run, Stopped>> {
+        let agent = self.agent_of_last()?;
+        Ok(self.stored.handle().observer(watch).cancelled_by(cancel).resume(&agent))
+    }
+
+    /// Ends the last turn.
+    ///
+    /// # Errors
+    /// A write in doubt is not forgotten: [`Stopped::InDoubt`].
+    pub fn cancel(&self) -> Result<(), Stopped> {
+        if let Some(RunStatus::InDoubt { effect, tool }) = &self.status {
+            return Err(Stopped::InDoubt { effect: *effect, tool: tool.clone() });
+        }
+        self.stored.handle().cancel("cancelled in the chat", &[])
+    }
+
+    /// The agent of the last turn, under the rules that it began with.
+    fn agent_of_last(&self) -> Result<Agent> {
+        let turn = self.stored.fold_turn(None)?;
+        if self.prepared.fits(&turn, &self.settings)? {
+            return Ok(self.prepared.agent.clone());
+        }
+        let spec = turn.rules.spec().clone();
+        Ok(PreparedAgent::resume_under(spec, &turn, &self.settings, None)?.agent)
+    }
+}

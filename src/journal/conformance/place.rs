@@ -1,0 +1,98 @@
+//! A place for one store, and what is written there.
+
+use std::sync::Arc;
+
+use crate::agents;
+use crate::journal::{
+    Claim, Header, JOURNAL_FORMAT, JournalErrorKind, Lease, Query, Record, RunStatus, Store, StoreError,
+    ThreadId,
+};
+use crate::machine::Input;
+use crate::spec::Digest;
+
+/// One check.
+pub(super) type Check = fn(&Place<'_>);
+
+/// A place for one store.
+pub(super) struct Place<'o>(pub &'o dyn Fn() -> Arc<dyn Store>);
+
+impl Place<'_> {
+    /// Another handle to the store.
+    pub fn store(&self) -> Arc<dyn Store> {
+        (self.0)()
+    }
+}
+
+/// A thread's name.
+pub fn id(name: &str) -> ThreadId {
+    name.parse().expect("a thread's name")
+}
+
+/// The first `count` records of a turn, the header included. They are sound for a store, and no run: nothing in
+/// them was asked for.
+pub fn records(thread: &ThreadId, turn: u32, count: usize) -> Vec<Record> {
+    let question = format!("{thread}의 질문 {turn}?");
+    let header = Header {
+        format: JOURNAL_FORMAT,
+        run: format!("run-{turn}"),
+        thread: thread.to_string(),
+        turn,
+        origin: None,
+        spec: Arc::new(agents::shipped("plan-then-execute").expect("a shipped agent")),
+        input: Input::question(question),
+        model: "모델".to_owned(),
+    };
+    let rest = (1..count).map(|at| Record::Requested {
+        effect: format!("step.1.{at}.1").parse().expect("an effect"),
+        digest: Digest::of([thread.as_str().as_bytes(), &at.to_le_bytes()]),
+        at: Some(at as u64),
+    });
+    std::iter::once(Record::Header(Box::new(header))).chain(rest).collect()
+}
+
+/// Appends a turn of `count` records, and releases the thread.
+pub fn write(store: &dyn Store, thread: &ThreadId, turn: u32, count: usize) -> Vec<Record> {
+    let lease = store.claim(thread, Claim::Any).unwrap();
+    let records = records(thread, turn, count);
+    store.append(&lease, turn, 0, records.clone()).unwrap();
+    store.release(lease).unwrap();
+    records
+}
+
+/// Appends a turn of three records, and notes its status.
+pub fn write_standing(store: &dyn Store, thread: &ThreadId, turn: u32, standing: &RunStatus) {
+    let lease = store.claim(thread, Claim::Any).unwrap();
+    store.append(&lease, turn, 0, records(thread, turn, 3)).unwrap();
+    store.stands(&lease, turn, 3, standing).unwrap();
+    store.release(lease).unwrap();
+}
+
+/// The status of a run with an answer.
+pub fn done(answer: &str) -> RunStatus {
+    RunStatus::Done { answer: answer.to_owned() }
+}
+
+/// The status of a run that waits for a person.
+pub fn waiting(since: u64) -> RunStatus {
+    let effect = "step.1.1.1".parse().expect("an effect");
+    RunStatus::Waiting { effect, question: "보낼까요?".to_owned(), since }
+}
+
+/// The names of the threads in a list.
+pub fn names(store: &dyn Store, query: &Query) -> Vec<String> {
+    store.list(query).unwrap().into_iter().map(|listed| listed.thread.to_string()).collect()
+}
+
+/// Asserts that a store refused something, with an error of this kind.
+#[track_caller]
+pub fn refused<T: std::fmt::Debug>(result: Result<T, StoreError>, kind: JournalErrorKind) {
+    match result {
+        Err(StoreError::Journal(error)) => assert_eq!(error.kind(), kind, "{error}"),
+        other => panic!("expected {kind:?}, found {other:?}"),
+    }
+}
+
+/// Claims a thread that may exist or not.
+pub fn claim(store: &dyn Store, thread: &ThreadId) -> Lease {
+    store.claim(thread, Claim::Any).unwrap()
+}

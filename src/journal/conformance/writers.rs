@@ -1,0 +1,230 @@
+//! Writers: one at a time, and none after it was taken over.
+
+use std::sync::Barrier;
+
+use super::place::*;
+use crate::journal::JournalErrorKind::Fenced;
+use crate::journal::{Claim, JournalErrorKind, Query, Store, StoreError, ThreadId};
+
+/// The checks of this file.
+pub(super) const CHECKS: &[Check] = &[
+    one_of_many_who_claim_at_once_has_the_thread,
+    thread_that_somebody_has_is_claimed_by_nobody_else_until_it_is_released,
+    two_threads_are_written_side_by_side,
+    writer_who_was_taken_over_writes_nothing_more,
+    lease_of_a_thread_that_was_deleted_is_none_of_its_successor,
+    thread_is_begun_with_its_first_turns_and_taken,
+    thread_that_cannot_be_begun_whole_is_not_begun,
+    thread_that_is_begun_with_nothing_is_none,
+    what_is_concluded_is_kept_noted_and_given_back,
+    who_was_taken_over_concludes_nothing,
+];
+
+fn one_of_many_who_claim_at_once_has_the_thread(place: &Place<'_>) {
+    let thread = id("경주");
+    write(&*place.store(), &thread, 0, 1);
+    for round in 0..5 {
+        let stores: Vec<_> = (0..8).map(|_| place.store()).collect();
+        let barrier = Barrier::new(stores.len());
+        let claims: Vec<_> = std::thread::scope(|scope| {
+            let claims = stores.iter().map(|store| {
+                scope.spawn(|| {
+                    barrier.wait();
+                    store.claim(&thread, Claim::Any)
+                })
+            });
+            let claims: Vec<_> = claims.collect();
+            claims.into_iter().map(|claim| claim.join().unwrap()).collect()
+        });
+        let mut winners = Vec::new();
+        for (nth, claim) in claims.into_iter().enumerate() {
+            match claim {
+                Ok(lease) => winners.push((nth, lease)),
+                Err(StoreError::AlreadyRunning { thread: named, .. }) => assert_eq!(named, thread),
+                Err(other) => panic!("{other}"),
+            }
+        }
+        assert_eq!(winners.len(), 1, "round {round}");
+        let (nth, lease) = winners.pop().unwrap();
+        stores[nth].append(&lease, 0, 1 + round, records(&thread, 0, 9)[1..2].to_vec()).unwrap();
+        stores[nth].release(lease).unwrap();
+    }
+    assert_eq!(place.store().records(&thread, 0).unwrap().len(), 6);
+}
+
+fn thread_that_somebody_has_is_claimed_by_nobody_else_until_it_is_released(place: &Place<'_>) {
+    let (one, other, thread) = (place.store(), place.store(), id("demo"));
+    for known in [false, true] {
+        let lease = claim(&*one, &thread);
+        for store in [&one, &other] {
+            let error = store.claim(&thread, Claim::Any).unwrap_err();
+            assert!(matches!(error, StoreError::AlreadyRunning { .. }), "{error}");
+            assert!(error.to_string().contains("process"), "{error}");
+        }
+        other.release(claim(&*other, &id("another"))).unwrap();
+        if !known {
+            one.append(&lease, 0, 0, records(&thread, 0, 1)).unwrap();
+        }
+        one.release(lease).unwrap();
+        other.release(claim(&*other, &thread)).unwrap();
+    }
+}
+
+fn two_threads_are_written_side_by_side(place: &Place<'_>) {
+    let names = ["하나", "둘", "셋", "넷"].map(id);
+    std::thread::scope(|scope| {
+        for thread in &names {
+            let store = place.store();
+            scope.spawn(move || {
+                let whole = records(thread, 0, 30);
+                let lease = claim(&*store, thread);
+                for (at, record) in (0..).zip(&whole) {
+                    store.append(&lease, 0, at, vec![record.clone()]).unwrap();
+                }
+                store.stands(&lease, 0, 30, &done(thread.as_str())).unwrap();
+                store.release(lease).unwrap();
+            });
+        }
+    });
+    let store = place.store();
+    for thread in &names {
+        assert_eq!(store.records(thread, 0).unwrap(), records(thread, 0, 30));
+    }
+    assert_eq!(store.list(&Query::default()).unwrap().len(), names.len());
+}
+
+/// Whether a store says that a thread which is being written to can be taken over.
+fn can_take_over(store: &dyn Store, thread: &ThreadId) -> bool {
+    match store.claim(thread, Claim::Any).unwrap_err() {
+        StoreError::AlreadyRunning { can_take_over, .. } => can_take_over,
+        other => panic!("expected that the thread is being run, found: {other}"),
+    }
+}
+
+fn writer_who_was_taken_over_writes_nothing_more(place: &Place<'_>) {
+    let (one, other, thread) = (place.store(), place.store(), id("demo"));
+    let whole = records(&thread, 0, 4);
+    let old = claim(&*one, &thread);
+    one.append(&old, 0, 0, whole[..2].to_vec()).unwrap();
+    if !can_take_over(&*other, &thread) {
+        let error = other.claim(&thread, Claim::TakeOver).unwrap_err();
+        assert!(matches!(error, StoreError::AlreadyRunning { .. }), "{error}");
+        return;
+    }
+    let new = other.claim(&thread, Claim::TakeOver).unwrap();
+    refused(one.append(&old, 0, 2, whole[2..3].to_vec()), Fenced);
+    refused(one.stands(&old, 0, 2, &done("낡은 답")), Fenced);
+    other.append(&new, 0, 2, whole[2..].to_vec()).unwrap();
+    refused(one.append(&old, 0, 4, records(&thread, 0, 9)[4..5].to_vec()), Fenced);
+    one.release(old).unwrap();
+    let error = one.claim(&thread, Claim::Any).unwrap_err();
+    assert!(matches!(error, StoreError::AlreadyRunning { .. }), "an old release frees nothing: {error}");
+    assert_eq!(other.records(&thread, 0).unwrap(), whole);
+    other.release(new).unwrap();
+}
+
+fn lease_of_a_thread_that_was_deleted_is_none_of_its_successor(place: &Place<'_>) {
+    let (store, thread) = (place.store(), id("demo"));
+    let old = claim(&*store, &thread);
+    if !can_take_over(&*store, &thread) {
+        return;
+    }
+    store.append(&old, 0, 0, records(&thread, 0, 2)).unwrap();
+    store.delete(store.claim(&thread, Claim::TakeOver).unwrap()).unwrap();
+    refused(store.append(&old, 0, 2, records(&thread, 0, 3)[2..].to_vec()), Fenced);
+    let new = store.claim(&thread, Claim::New).unwrap();
+    refused(store.append(&old, 0, 0, records(&thread, 0, 1)), Fenced);
+    refused(store.delete(old), Fenced);
+    store.append(&new, 0, 0, records(&thread, 0, 1)).unwrap();
+    store.release(new).unwrap();
+}
+
+fn thread_is_begun_with_its_first_turns_and_taken(place: &Place<'_>) {
+    let (one, other, thread) = (place.store(), place.store(), id("첫걸음"));
+    let turns = vec![records(&thread, 0, 3), records(&thread, 1, 2)];
+    let lease = one.begin(&thread, turns.clone()).unwrap();
+    assert_eq!(lease.turns(), 0, "it was not there");
+    let error = other.begin(&thread, turns.clone()).unwrap_err();
+    assert!(matches!(error, StoreError::AlreadyRunning { .. }), "{error}");
+    assert!(other.list(&Query::default()).unwrap()[0].running);
+    one.append(&lease, 1, 2, records(&thread, 1, 3)[2..].to_vec()).unwrap();
+    one.release(lease).unwrap();
+    let again = other.begin(&thread, vec![records(&thread, 0, 9)]).unwrap();
+    assert_eq!(again.turns(), 2, "it was there, and is as it was");
+    other.append(&again, 2, 0, records(&thread, 2, 1)).unwrap();
+    other.release(again).unwrap();
+    let store = place.store();
+    assert_eq!(store.records(&thread, 0).unwrap(), turns[0]);
+    assert_eq!(store.records(&thread, 1).unwrap(), records(&thread, 1, 3));
+    assert_eq!(store.turns(&thread).unwrap(), 3);
+    assert_eq!(store.check().unwrap(), [""; 0]);
+}
+
+fn thread_that_cannot_be_begun_whole_is_not_begun(place: &Place<'_>) {
+    let (store, thread) = (place.store(), id("반쪽"));
+    let elsewhere = vec![records(&thread, 0, 3), records(&id("남의 것"), 1, 2)];
+    refused(store.begin(&thread, elsewhere), JournalErrorKind::Damaged);
+    assert_eq!(store.turns(&thread), Err(StoreError::NoThread { thread: thread.clone() }));
+    assert_eq!(store.list(&Query::default()).unwrap(), []);
+    let lease = store.begin(&thread, vec![records(&thread, 0, 3)]).unwrap();
+    store.release(lease).unwrap();
+    assert_eq!(place.store().records(&thread, 0).unwrap(), records(&thread, 0, 3));
+    assert_eq!(store.check().unwrap(), [""; 0]);
+}
+
+fn thread_that_is_begun_with_nothing_is_none(place: &Place<'_>) {
+    let (store, thread) = (place.store(), id("없음"));
+    for nothing in [vec![], vec![vec![]]] {
+        let lease = store.begin(&thread, nothing).unwrap();
+        assert_eq!(lease.turns(), 0);
+        store.release(lease).unwrap();
+        assert_eq!(store.turns(&thread), Err(StoreError::NoThread { thread: thread.clone() }));
+    }
+    let gap = vec![records(&thread, 0, 1), vec![], records(&thread, 2, 1)];
+    store.begin(&thread, gap).unwrap_err();
+    assert_eq!(store.list(&Query::default()).unwrap(), []);
+    assert_eq!(store.check().unwrap(), [""; 0]);
+}
+
+fn what_is_concluded_is_kept_noted_and_given_back(place: &Place<'_>) {
+    let (one, other, thread) = (place.store(), place.store(), id("끝"));
+    let whole = records(&thread, 0, 5);
+    let lease = one.begin(&thread, vec![whole[..2].to_vec()]).unwrap();
+    let stale = one.conclude(&lease, 0, 1, whole[1..3].to_vec(), &done("이른 답"));
+    refused(stale, JournalErrorKind::Stale);
+    one.conclude(&lease, 0, 2, whole[2..4].to_vec(), &done("답")).unwrap();
+    one.release(lease).unwrap();
+    let listed = other.list(&Query::default()).unwrap().pop().unwrap();
+    assert_eq!((listed.turns, listed.running, listed.standing), (1, false, done("답")));
+    assert_eq!(other.unnoted().unwrap(), []);
+    assert_eq!(other.records(&thread, 0).unwrap(), whole[..4]);
+    // Whoever goes on under the same lease after all is written down, and what was noted is no more.
+    let lease = claim(&*other, &thread);
+    other.append(&lease, 1, 0, records(&thread, 1, 1)).unwrap();
+    other.conclude(&lease, 1, 1, records(&thread, 1, 2)[1..].to_vec(), &done("둘째 답")).unwrap();
+    other.append(&lease, 2, 0, records(&thread, 2, 1)).unwrap();
+    let taken = one.claim(&thread, Claim::Known).unwrap_err();
+    assert!(matches!(taken, StoreError::AlreadyRunning { .. }), "they have it again: {taken}");
+    other.release(lease).unwrap();
+    assert_eq!(one.unnoted().unwrap(), std::slice::from_ref(&thread));
+    one.release(claim(&*one, &thread)).unwrap();
+    assert_eq!((one.turns(&thread).unwrap(), one.check().unwrap()), (3, Vec::new()));
+}
+
+fn who_was_taken_over_concludes_nothing(place: &Place<'_>) {
+    let (one, other, thread) = (place.store(), place.store(), id("늦은 끝"));
+    let whole = records(&thread, 0, 3);
+    let old = one.begin(&thread, vec![whole[..2].to_vec()]).unwrap();
+    if !can_take_over(&*other, &thread) {
+        return;
+    }
+    let new = other.claim(&thread, Claim::TakeOver).unwrap();
+    refused(one.conclude(&old, 0, 2, whole[2..].to_vec(), &done("늦은 답")), Fenced);
+    one.release(old).unwrap();
+    assert_eq!(other.records(&thread, 0).unwrap(), whole[..2]);
+    let error = one.claim(&thread, Claim::Any).unwrap_err();
+    assert!(matches!(error, StoreError::AlreadyRunning { .. }), "{error}");
+    other.conclude(&new, 0, 2, whole[2..].to_vec(), &done("답")).unwrap();
+    other.release(new).unwrap();
+    assert_eq!(one.list(&Query::default()).unwrap()[0].standing, done("답"));
+}
