@@ -1,8 +1,8 @@
-//! Plans with agents as doers, the decisions between their steps, and their work.
+//! Plans with agents that do steps, the decisions between their steps, and their work.
 
 use crate::offline_specs;
 
-use offline_specs::{RESEARCH, TEAMS, ask, frame, member, rules};
+use offline_specs::{RESEARCH, WORKERS, agent_frame, ask, frame, rules};
 use planwright::contract::{Action, Decision, Plan, schema};
 use planwright::spec::RoleName;
 use serde_json::{Value, json};
@@ -26,14 +26,14 @@ fn check(spec: &str, question: &str, expected: &[&str]) {
 
 #[test]
 fn who_searches_comes_first_and_others_where_their_work_is_asked_for() {
-    check(TEAMS, "강남 아파트 시세 알려줘", &["search_team: 강남 아파트 시세"]);
+    check(WORKERS, "강남 아파트 시세 알려줘", &["search_team: 강남 아파트 시세"]);
     check(
-        TEAMS,
+        WORKERS,
         "강남 아파트 시세를 분석해줘",
         &["search_team: 강남 아파트 시세", "analysis_team: 강남 아파트 시세 분석"],
     );
     check(
-        TEAMS,
+        WORKERS,
         "Analyse the sales of Acme and write a report",
         &[
             "search_team: sales Acme",
@@ -41,12 +41,12 @@ fn who_searches_comes_first_and_others_where_their_work_is_asked_for() {
             "document_team: report on sales Acme",
         ],
     );
-    check(TEAMS, "안녕하세요", &[]);
+    check(WORKERS, "안녕하세요", &[]);
 }
 
 #[test]
 fn a_later_step_works_on_what_was_found() {
-    let plan = plan(TEAMS, &json!({"user_question": "매출을 분석하고 보고서를 써줘"}));
+    let plan = plan(WORKERS, &json!({"user_question": "매출을 분석하고 보고서를 써줘"}));
     assert!(plan.goal.is_some() && plan.reasoning.is_some() && plan.strategy.is_some());
     let from: Vec<Option<&str>> = plan.steps.iter().map(|step| step.input_from.as_deref()).collect();
     assert_eq!(from, [None, Some("step_1"), Some("step_2")]);
@@ -56,7 +56,7 @@ fn a_later_step_works_on_what_was_found() {
 #[test]
 fn a_person_is_asked_only_where_the_question_wants_it() {
     check(
-        TEAMS,
+        WORKERS,
         "매출을 분석해줘. 보고서 쓰기 전에 내가 확인할게",
         &[
             "search_team: 매출",
@@ -65,7 +65,8 @@ fn a_person_is_asked_only_where_the_question_wants_it() {
             "document_team: 매출 보고서 작성",
         ],
     );
-    let plan = plan(TEAMS, &json!({"user_question": "Search for Acme's sales, ask me, then draft a report"}));
+    let plan =
+        plan(WORKERS, &json!({"user_question": "Search for Acme's sales, ask me, then draft a report"}));
     let who: Vec<&str> = plan.steps.iter().map(|step| step.tool.as_str()).collect();
     assert_eq!(who, ["search_team", "hitl", "document_team"]);
     assert_eq!(plan.steps[2].input_from.as_deref(), Some("step_1"));
@@ -91,7 +92,7 @@ fn tools_look_up_side_by_side_and_the_writer_comes_last() {
 
 #[test]
 fn a_rejected_plan_is_worded_differently() {
-    for spec in [TEAMS, RESEARCH] {
+    for spec in [WORKERS, RESEARCH] {
         let mut payload = json!({"user_question": "비밀유지 의무 위반을 분석해줘"});
         let first = plan(spec, &payload);
         payload["rejected_plan"] = serde_json::to_value(&first).unwrap();
@@ -102,7 +103,7 @@ fn a_rejected_plan_is_worded_differently() {
 }
 
 fn decision(payload: &Value) -> Decision {
-    let rules = rules(TEAMS);
+    let rules = rules(WORKERS);
     let reply = ask(&frame(&rules, RoleName::Orchestrator), payload, &[]).text;
     rules.read_decision(&reply).unwrap()
 }
@@ -137,7 +138,7 @@ fn everything_else_goes_on_as_planned() {
 }
 
 fn work(agent: &str, payload: &Value) -> String {
-    ask(&member(&rules(TEAMS), agent), payload, &[]).text
+    ask(&agent_frame(&rules(WORKERS), agent), payload, &[]).text
 }
 
 fn docs(text: &str) -> Value {
@@ -173,7 +174,7 @@ fn an_agent_extracts_what_answers_its_task_with_its_source() {
         "# 강남 시세 보고서 작성\n\n강남 아파트의 평균 시세는 20억 원이다. [1]\n\n출처:\n[1] 시세.md#강남"
     );
     let payload = json!({"user_question": "강남 시세는?", "plan": {}, "tool_results": [result_of(&report)]});
-    let answer = ask(&frame(&rules(TEAMS), RoleName::Writer), &payload, &[]).text;
+    let answer = ask(&frame(&rules(WORKERS), RoleName::Writer), &payload, &[]).text;
     assert!(answer.ends_with("[1] 시세.md#강남"), "{answer}");
 }
 
@@ -195,7 +196,7 @@ fn a_written_answer_is_judged_by_what_it_speaks_of() {
     let judge = |answer: &str| {
         let payload =
             json!({"user_question": "비밀유지 의무는?", "plan": {}, "tool_results": [], "answer": answer});
-        let reply = ask(&frame(&rules(TEAMS), RoleName::Validator), &payload, &[]).text;
+        let reply = ask(&frame(&rules(WORKERS), RoleName::Validator), &payload, &[]).text;
         planwright::contract::Verdict::read(&reply, 10_000).unwrap()
     };
     assert!(judge("비밀유지 의무는 3년이다.").ok);

@@ -5,7 +5,7 @@ use crate::offline_specs;
 
 use std::sync::LazyLock;
 
-use offline_specs::{CHAIN, REACT, RESEARCH, ROUNDS, TEAMS, TITLES};
+use offline_specs::{CHAIN, REACT, RESEARCH, ROUNDS, TITLES, WORKERS};
 use planwright::agents;
 use planwright::contract::plan::Before;
 use planwright::contract::{AnswerForm, ContractError, PreviousContext, Scope, StepField};
@@ -32,7 +32,7 @@ static AGENTS: LazyLock<Vec<CompiledSpec>> = LazyLock::new(|| {
         let spec = agents::shipped(name).expect("a name that is listed");
         keeps.map(|keep| spec.clone().with_tools(|tool| keep(&tool.name)))
     });
-    let own = [TEAMS, RESEARCH, ROUNDS, REACT, TITLES, CHAIN].map(offline_specs::rules);
+    let own = [WORKERS, RESEARCH, ROUNDS, REACT, TITLES, CHAIN].map(offline_specs::rules);
     specs.filter_map(|spec| spec.check().ok()).chain(own).collect()
 });
 
@@ -206,13 +206,9 @@ fn a_payload_that_is_not_understood_is_a_bad_request() {
 
 #[test]
 fn a_sink_gets_the_whole_reply() {
-    let rules = agents::shipped("validated").unwrap().check().unwrap();
-    let frame = rules.frame(RoleName::Writer).unwrap().clone();
-    let request = ModelRequest {
-        frame,
-        payload: json!({"user_question": "hello"}).to_string(),
-        conversation: Vec::new(),
-    };
+    let frame = offline_specs::shipped("validated", RoleName::Writer);
+    let payload = json!({"user_question": "hello"}).to_string();
+    let request = ModelRequest { frame, payload, conversation: Vec::new() };
     let mut streamed = String::new();
     let reply = Offline::new().ask(&request, Some(&mut |piece: &str| streamed.push_str(piece))).unwrap();
     assert_eq!(streamed, reply.text);

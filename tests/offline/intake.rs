@@ -2,7 +2,7 @@
 
 use crate::offline_specs;
 
-use offline_specs::{REACT, ROUNDS, TEAMS, ask, frame, rules};
+use offline_specs::{REACT, ROUNDS, WORKERS, ask, frame, rules};
 use planwright::contract::{Intent, PreviousContext, Scope};
 use planwright::spec::RoleName;
 use serde_json::{Value, json};
@@ -15,41 +15,24 @@ fn said(spec: &str, role: RoleName, payload: &Value) -> String {
 
 fn scope(question: &str, outline: &[&str]) -> Scope {
     let payload = json!({"user_question": question, "outline": outline});
-    Scope::read(&said(TEAMS, RoleName::Scope, &payload), 10_000).unwrap()
+    Scope::read(&said(WORKERS, RoleName::Scope, &payload), 10_000).unwrap()
 }
 
 #[test]
-fn what_shares_a_word_with_the_material_is_in_scope() {
-    for question in [
-        "비밀유지 의무는 언제까지인가요?",
-        "제5조 내용이 뭐야?",
-        "계약금액을 알려줘",
-        "손해배상액은 얼마야?",
-        "업무 범위가 궁금해요",
-        "안녕하세요",
-        "그럼 그건 어떻게 돼?",
-        "When can the contract be terminated?",
-        "What does article 5 say?",
-        "고마워!",
-        "",
-    ] {
+fn what_shares_no_word_with_the_material_is_turned_away_in_the_questions_language() {
+    for question in "비밀유지 의무는 언제까지인가요? | 제5조 내용이 뭐야? | 계약금액을 알려줘 | 손해배상액은 얼마야? | 업무 범위가 궁금해요
+        안녕하세요 | 그럼 그건 어떻게 돼? | When can the contract be terminated? | What does article 5 say? | 고마워! |"
+        .split(['|', '\n'])
+    {
         assert!(scope(question, &OUTLINE).in_scope, "{question}");
     }
-}
-
-#[test]
-fn what_shares_none_is_turned_away_in_the_questions_language() {
     let korean = scope("오늘 서울 날씨 어때?", &OUTLINE);
-    assert!(!korean.in_scope);
-    assert!(
-        korean.refusal.starts_with("죄송합니다.") && korean.refusal.contains("제3조 (업무의 범위)"),
-        "{korean:?}"
-    );
+    assert!(!korean.in_scope && korean.refusal.starts_with("죄송합니다."), "{korean:?}");
+    assert!(korean.refusal.contains("제3조 (업무의 범위)"), "{korean:?}");
     let english = scope("Who won the football game yesterday?", &OUTLINE);
-    assert!(!english.in_scope);
-    assert!(english.refusal.starts_with("I am sorry"), "{english:?}");
+    assert!(!english.in_scope && english.refusal.starts_with("I am sorry"), "{english:?}");
     assert!(!scope("김치찌개 레시피 알려줘", &OUTLINE).in_scope);
-    // Where nothing says what the material is about, nobody is turned away.
+    // Where nothing says what the material is about, every question is in scope.
     assert!(scope("오늘 서울 날씨 어때?", &[]).in_scope);
 }
 
@@ -62,36 +45,23 @@ fn a_word_that_refers_asks_for_the_earlier_turns() {
     let earlier = history(&[("user", "계약 기간은?"), ("assistant", "1년입니다.")]);
     let check = |question: &str, history: &Value, expected: bool| {
         let payload = json!({"user_question": question, "history": history});
-        let reply = said(TEAMS, RoleName::PreviousContext, &payload);
+        let reply = said(WORKERS, RoleName::PreviousContext, &payload);
         let read = PreviousContext::read(&reply, 10_000).unwrap();
         assert_eq!(read.need_previous_context, expected, "{question}");
         assert!(!read.reason.is_empty());
     };
-    for question in [
-        "그럼 연장은 어떻게 해?",
-        "그것은 누가 정하나요?",
-        "아까 말한 조항을 보여줘",
-        "더 있어?",
-        "왜?",
-        "갱신은?",
-        "Then who decides?",
-        "What about the notice period?",
-        "Is it renewed automatically?",
-        "Tell me more about renewal",
-        "Why?",
-    ] {
-        check(question, &earlier, true);
-        check(question, &json!([]), false);
+    for question in "그럼 연장은 어떻게 해? | 그것은 누가 정하나요? | 아까 말한 조항을 보여줘 | 더 있어? | 왜? | 갱신은?
+        Then who decides? | What about the notice period? | Is it renewed automatically? | Tell me more about renewal | Why?"
+        .split(['|', '\n'])
+    {
+        check(question.trim(), &earlier, true);
+        check(question.trim(), &json!([]), false);
     }
-    for question in [
-        "위약금은 얼마인가요?",
-        "How long is the notice period?",
-        "고마워!",
-        "thanks!",
-        "What is a lease and how does it end?",
-        "Are more than three parties allowed?",
-    ] {
-        check(question, &earlier, false);
+    for question in "위약금은 얼마인가요? | How long is the notice period? | 고마워! | thanks! | What is a lease and how does it end?
+        Are more than three parties allowed?"
+        .split(['|', '\n'])
+    {
+        check(question.trim(), &earlier, false);
     }
 }
 
@@ -160,8 +130,8 @@ fn a_follow_up_keeps_what_the_earlier_turn_demanded() {
 #[test]
 fn a_kind_is_one_of_the_schemas() {
     let check = |question: &str, expected: &str| {
-        let rules = rules(TEAMS);
-        let reply = said(TEAMS, RoleName::Intent, &json!({"user_question": question}));
+        let rules = rules(WORKERS);
+        let reply = said(WORKERS, RoleName::Intent, &json!({"user_question": question}));
         let found = rules.read_intent(&reply).unwrap();
         assert_eq!(found.intent, expected, "{question}");
         assert!(found.confidence.is_some());
@@ -188,7 +158,7 @@ fn in_words_the_intent_is_the_work_and_its_subject() {
 }
 
 fn talk(message: &str) -> String {
-    said(TEAMS, RoleName::Conversation, &json!({"user_question": message}))
+    said(WORKERS, RoleName::Conversation, &json!({"user_question": message}))
 }
 
 #[test]

@@ -1,25 +1,24 @@
 //! What the offline model plans for which question.
 
+use crate::offline_specs;
+
+use offline_specs::{ask, frame};
 use planwright::agents;
-use planwright::contract::{ToolContract, ToolEffect};
-use planwright::ports::Model;
-use planwright::prompt::ModelRequest;
+use planwright::contract::{Plan, ToolContract, ToolEffect};
 use planwright::spec::RoleName;
-use planwright_offline::Offline;
 use serde_json::{Value, json};
 
-/// The steps of the plan before `final_answer`, as `tool: input`.
-fn steps(tools: &[ToolContract], role: RoleName, payload: &Value) -> Vec<String> {
+fn plan(tools: &[ToolContract], role: RoleName, payload: &Value) -> Plan {
     let mut spec = agents::shipped("validated").unwrap();
     spec.tools = tools.to_vec();
     let rules = spec.check().unwrap();
-    let request = ModelRequest {
-        frame: rules.frame(role).unwrap().clone(),
-        payload: payload.to_string(),
-        conversation: Vec::new(),
-    };
-    let reply = Offline::new().ask(&request, None).unwrap().text;
-    let plan = rules.plan().read(&reply, 100_000).unwrap().plan;
+    let reply = ask(&frame(&rules, role), payload, &[]).text;
+    rules.plan().read(&reply, 100_000).unwrap().plan
+}
+
+/// The steps of the plan before `final_answer`, as `tool: input`.
+fn steps(tools: &[ToolContract], role: RoleName, payload: &Value) -> Vec<String> {
+    let plan = plan(tools, role, payload);
     let calls = plan.steps.iter().filter(|step| !step.is_final());
     calls
         .map(|step| format!("{}: {}", step.tool, step.input.as_ref().and_then(Value::as_str).unwrap_or("?")))
@@ -117,14 +116,8 @@ fn a_tool_that_takes_an_object_is_given_one() {
     let mut search = ToolContract::text("notes", "Searches notes.", ToolEffect::Pure);
     search.input = json!({"type": "object", "properties": {"query": {"type": "string"}, "limit": {"const": 3}},
         "required": ["query", "limit"], "additionalProperties": false});
-    let mut spec = agents::shipped("validated").unwrap();
-    spec.tools = vec![search];
-    let rules = spec.check().unwrap();
-    let frame = rules.frame(RoleName::Planner).unwrap().clone();
-    let payload = json!({"user_question": "Which notes speak of journals?"}).to_string();
-    let reply =
-        Offline::new().ask(&ModelRequest { frame, payload, conversation: Vec::new() }, None).unwrap().text;
-    let plan = rules.plan().read(&reply, 100_000).unwrap().plan;
+    let payload = json!({"user_question": "Which notes speak of journals?"});
+    let plan = plan(&[search], RoleName::Planner, &payload);
     assert_eq!(plan.steps[0].input, Some(json!({"query": "speak journals", "limit": 3})));
 }
 

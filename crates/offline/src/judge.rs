@@ -1,129 +1,177 @@
-//! Validator: whether the results speak of what was asked.
+//! Validator: whether results, or an answer, speak of what was asked.
 //!
 //! The judgement is by words: it says whether passages name what the question names, and never
 //! whether they are right.
 
-use super::question::{Part, Question};
-use super::results::{Failure, Passage, Results};
-use super::terms::{Term, Vocabulary};
+use serde_json::{Value, json};
+
+use super::payload::Payload;
+use super::question::Question;
+use super::results::{Passage, Results};
+use super::terms::{Term, Vocabulary, terms};
+use super::text::{clean, line};
 use planwright::contract::Verdict;
+use planwright::spec::RequestFrame;
 
 /// Most terms that a reason or hint names.
 const MAX_NAMED: usize = 6;
+/// Most characters of a reason after a reply that did not fit.
+const MAX_SHORT: usize = 80;
+
+/// The reply of the role, in the form that its schema asks for.
+pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Value {
+    let results = Results::parse(&payload.records());
+    let question = Question::parse(payload.query(), results.calculated());
+    let mut verdict = match payload.answer() {
+        Some(answer) => judge_answer(&question, answer),
+        None => judge(&question, &results),
+    };
+    if payload.repair {
+        verdict.reason = line(&verdict.reason, MAX_SHORT);
+        verdict.fix_hint = line(&verdict.fix_hint, MAX_SHORT);
+    }
+    let schema = frame.schema.as_ref();
+    if schema.is_none_or(|schema| schema.pointer("/properties/sufficient").is_none()) {
+        return json!({"ok": verdict.ok, "reason": verdict.reason, "fix_hint": verdict.fix_hint});
+    }
+    let missing = if verdict.ok { String::new() } else { missing_info(&question, &verdict, payload) };
+    json!({"sufficient": verdict.ok, "missing_info": missing, "reason": verdict.reason})
+}
+
+/// The part of the material that nobody has read and that the question names, else the words that
+/// were not found.
+fn missing_info(question: &Question, verdict: &Verdict, payload: &Payload<'_>) -> String {
+    let asked = question.terms();
+    let unexplored = payload.labels("unexplored");
+    let speaks = |label: &&&str| Vocabulary::of(label).weight(asked.iter().copied()) > 1;
+    if let Some(label) = unexplored.iter().find(speaks) {
+        return line(&clean(label, 200), 120);
+    }
+    // The hint quotes them.
+    let quoted: Vec<&str> = verdict.fix_hint.split('"').skip(1).step_by(2).collect();
+    match quoted.is_empty() {
+        true => question.say("anything on the question", "질문에 대한 내용").to_owned(),
+        false => quoted.join(", "),
+    }
+}
+
+/// Judges a written answer: whether there is one, and whether it speaks of what was asked.
+fn judge_answer(question: &Question, answer: &str) -> Verdict {
+    let answer = clean(answer, 40_000);
+    let vocabulary = Vocabulary::of(&answer);
+    let (found, missing): (Vec<_>, Vec<_>) =
+        question.terms().into_iter().partition(|term| vocabulary.has(term));
+    let empty = answer.trim().is_empty();
+    let calculated = !question.expressions.is_empty() && answer.chars().any(|c| c.is_ascii_digit());
+    if !empty && (!found.is_empty() || calculated || terms(&question.text).is_empty()) {
+        return accepted(
+            question.say("the answer speaks of what was asked", "답변이 질문에 대해 말하고 있습니다"),
+        );
+    }
+    let reason = match empty {
+        true => question.say("the answer is empty", "답변이 비어 있습니다"),
+        false => {
+            question.say("the answer does not speak of what was asked", "답변이 질문에 대해 말하지 않습니다")
+        }
+    };
+    let named = quote(question, missing);
+    let fix_hint = match question.korean {
+        false => format!("write about {named}"),
+        true => format!("{named}에 대해 쓰세요"),
+    };
+    Verdict { ok: false, reason: reason.to_owned(), fix_hint }
+}
 
 /// Judges the results of a plan.
-pub(super) fn judge(question: &Question, evidence: &Results) -> Verdict {
-    let insisted: Vec<&Part> = question.parts.iter().filter(|part| !part.beside).collect();
-    if !question.expressions.is_empty() && evidence.calculations.is_empty() {
-        return rejected(question, calculation_failed(question, evidence), &question.terms());
-    }
-    if insisted.is_empty() {
-        return without_terms(question, evidence);
-    }
-    if evidence.passages.is_empty() {
-        let reason = match failed(question, &evidence.failures) {
-            Some(failed) => failed,
-            None => question.say("nothing was found", "찾은 것이 없습니다").to_owned(),
-        };
+pub(super) fn judge(question: &Question, results: &Results) -> Verdict {
+    if !question.expressions.is_empty() && results.calculations.is_empty() {
+        let reason = question.say("the calculation has no result", "계산 결과가 없습니다");
+        let why = results.failures.iter().find(|failure| failure.calculates && !failure.why.is_empty());
+        let reason = why.map_or_else(|| reason.to_owned(), |failure| format!("{reason}: {}", failure.why));
         return rejected(question, reason, &question.terms());
     }
-    let library = Library::of(&evidence.passages);
-    let found: Vec<Coverage<'_>> = insisted.iter().map(|part| library.coverage(&part.terms)).collect();
+    let library = Library::of(&results.passages);
+    let found: Vec<Coverage<'_>> = question.insisted().map(|part| library.coverage(&part.terms)).collect();
+    if found.is_empty() {
+        return judge_without_terms(question, results);
+    }
+    if results.passages.is_empty() {
+        return rejected(question, nothing_found(question, results), &question.terms());
+    }
     let missing: Vec<&Term> = found.iter().flat_map(|part| part.missing.iter().copied()).collect();
     if !found.iter().any(Coverage::is_enough) {
-        let named = named(question, missing.iter().copied());
+        let named = quote(question, missing.iter().copied());
         let reason = match question.korean {
             false => format!("the results do not speak of {named}"),
             true => format!("결과에 {named}에 대한 내용이 없습니다"),
         };
         return rejected(question, reason, &missing);
     }
-    let covered = found.iter().flat_map(|part| part.found.iter().copied());
-    let named_found = named(question, covered);
-    let lacking: Vec<&Coverage<'_>> = found.iter().filter(|part| !part.is_enough()).collect();
+    let named = quote(question, found.iter().flat_map(|part| part.found.iter().copied()));
     let mut reason = match question.korean {
-        false => format!("the results speak of {named_found}"),
-        true => format!("결과에 {named_found}에 대한 내용이 있습니다"),
+        false => format!("the results speak of {named}"),
+        true => format!("결과에 {named}에 대한 내용이 있습니다"),
     };
+    let lacking: Vec<&Coverage<'_>> = found.iter().filter(|part| !part.is_enough()).collect();
     if !lacking.is_empty() {
-        let lacking = named(question, lacking.iter().flat_map(|part| part.missing.iter().copied()));
+        let lacking = quote(question, lacking.iter().flat_map(|part| part.missing.iter().copied()));
         reason += &match question.korean {
             false => format!("; they do not speak of {lacking}"),
             true => format!("; {lacking}에 대한 내용은 없습니다"),
         };
     }
-    Verdict { ok: true, reason, fix_hint: String::new() }
+    accepted(&reason)
 }
 
 /// A question that names nothing to look for, beside what was calculated.
-fn without_terms(question: &Question, evidence: &Results) -> Verdict {
-    let accepted = |english: &str, korean: &str| Verdict {
-        ok: true,
-        reason: question.say(english, korean).to_owned(),
-        fix_hint: String::new(),
-    };
-    if !evidence.calculations.is_empty() {
-        return accepted("the calculation has a result", "계산 결과가 있습니다");
+fn judge_without_terms(question: &Question, results: &Results) -> Verdict {
+    if !results.calculations.is_empty() {
+        return accepted(question.say("the calculation has a result", "계산 결과가 있습니다"));
     }
-    if !evidence.passages.is_empty() {
-        return accepted("there are results", "결과가 있습니다");
+    if !results.passages.is_empty() {
+        return accepted(question.say("there are results", "결과가 있습니다"));
     }
-    match failed(question, &evidence.failures) {
-        Some(reason) => rejected(question, reason, &[]),
-        None if !evidence.asked => {
-            accepted("the question names nothing to look for", "질문에 찾아볼 말이 없습니다")
-        }
-        None => rejected(question, question.say("nothing was found", "찾은 것이 없습니다").to_owned(), &[]),
+    if results.failures.is_empty() && !results.asked {
+        return accepted(
+            question.say("the question names nothing to look for", "질문에 찾아볼 말이 없습니다"),
+        );
     }
+    rejected(question, nothing_found(question, results), &[])
+}
+
+fn accepted(reason: &str) -> Verdict {
+    Verdict { ok: true, reason: reason.to_owned(), fix_hint: String::new() }
 }
 
 fn rejected(question: &Question, reason: String, missing: &[&Term]) -> Verdict {
+    let named = quote(question, missing.iter().copied());
     let fix_hint = match (missing.is_empty(), question.korean) {
         (true, false) => "use another tool or more general words".to_owned(),
         (true, true) => "다른 도구나 더 일반적인 말을 쓰세요".to_owned(),
-        (false, false) => {
-            format!(
-                "look for {} one by one, with more general words or another tool",
-                named(question, missing.iter().copied())
-            )
-        }
-        (false, true) => {
-            format!(
-                "{} 하나씩, 더 일반적인 말이나 다른 도구로 찾으세요",
-                named(question, missing.iter().copied())
-            )
-        }
+        (false, false) => format!("look for {named} one by one, with more general words or another tool"),
+        (false, true) => format!("{named} 하나씩, 더 일반적인 말이나 다른 도구로 찾으세요"),
     };
     Verdict { ok: false, reason, fix_hint }
 }
 
-fn calculation_failed(question: &Question, evidence: &Results) -> String {
-    let failure = evidence.failures.iter().find(|failure| failure.calculates);
-    let why = failure.map(|failure| failure.why.as_str()).unwrap_or_default();
-    let reason = question.say("the calculation has no result", "계산 결과가 없습니다");
-    if why.is_empty() { reason.to_owned() } else { format!("{reason}: {why}") }
-}
-
-fn failed(question: &Question, failures: &[Failure]) -> Option<String> {
-    let first = failures.first()?;
-    Some(match question.korean {
-        false => format!("the steps failed: {}: {}", first.tool, first.why),
-        true => format!("단계가 실패했습니다: {}: {}", first.tool, first.why),
-    })
+fn nothing_found(question: &Question, results: &Results) -> String {
+    let Some(first) = results.failures.first() else {
+        return question.say("nothing was found", "찾은 것이 없습니다").to_owned();
+    };
+    let label = question.say("the steps failed", "단계가 실패했습니다");
+    format!("{label}: {}: {}", first.tool, first.why)
 }
 
 /// The terms in quotes, each once.
-pub(super) fn named<'t>(question: &Question, terms: impl IntoIterator<Item = &'t Term>) -> String {
-    let mut names: Vec<&str> = Vec::new();
+pub(super) fn quote<'t>(question: &Question, terms: impl IntoIterator<Item = &'t Term>) -> String {
+    let mut names: Vec<String> = Vec::new();
     for term in terms {
-        if !names.contains(&term.text.as_str()) && names.len() < MAX_NAMED {
-            names.push(&term.text);
+        let name = format!("\"{}\"", term.text);
+        if !names.contains(&name) && names.len() < MAX_NAMED {
+            names.push(name);
         }
     }
-    if names.is_empty() {
-        return question.say("the question", "질문").to_owned();
-    }
-    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+    if names.is_empty() { question.say("the question", "질문").to_owned() } else { names.join(", ") }
 }
 
 /// What the passages speak of, one by one and together.
@@ -142,16 +190,13 @@ pub(super) struct Coverage<'t> {
 
 impl Library {
     pub(super) fn of(passages: &[Passage]) -> Self {
-        let mut all = Vocabulary::default();
-        let mut each = Vec::with_capacity(passages.len());
+        let mut library = Library { each: Vec::new(), all: Vocabulary::default() };
         for passage in passages {
-            let mut one = Vocabulary::of(&passage.source);
-            one.add(&passage.text);
-            all.add(&passage.source);
-            all.add(&passage.text);
-            each.push(one);
+            let text = format!("{}\n{}", passage.source, passage.text);
+            library.all.add(&text);
+            library.each.push(Vocabulary::of(&text));
         }
-        Library { each, all }
+        library
     }
 
     pub(super) fn coverage<'t>(&self, terms: &'t [Term]) -> Coverage<'t> {

@@ -24,7 +24,7 @@ impl Words {
 /// Whether a lower-case text has a word that begins as one of the cues does; Hangul and cues of several
 /// words are found inside, too.
 pub(super) fn mentions(lower: &str, cues: &str) -> bool {
-    cues.split_whitespace().any(|cue| match cue.is_ascii() && !cue.contains('_') {
+    cues.split_whitespace().any(|cue| match cue.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
         true => lower.split(|c: char| !c.is_alphanumeric() && c != '-').any(|word| word.starts_with(cue)),
         false => lower.contains(&cue.replace('_', " ")),
     })

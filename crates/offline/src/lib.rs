@@ -10,37 +10,29 @@
 //! names what to look for, and nothing else.
 
 mod agent;
+mod agents;
 mod arithmetic;
-mod body;
 mod conversation;
-mod converse;
 mod cues;
 mod duties;
 mod english;
-mod intent;
+mod intake;
 mod judge;
 mod korean;
-#[allow(dead_code)] // moves in piece by piece
 mod lexicon;
-mod list;
 mod markdown;
-mod members;
 mod next;
 mod orchestrate;
+mod payload;
 mod plan;
 mod planner;
-mod predicate;
 mod question;
-mod react;
-mod recall;
-mod request;
 mod results;
-mod scope;
 mod select;
 mod shape;
+mod talk;
 mod terms;
 mod text;
-mod verdict;
 mod words;
 mod write;
 
@@ -51,10 +43,8 @@ use planwright::ports::{Model, ModelError, TokenSink};
 use planwright::prompt::ModelRequest;
 use planwright::spec::{RequestFrame, RoleName};
 
-use conversation::Rounds;
-use next::Next;
+use payload::Payload;
 use question::Question;
-use request::Payload;
 use results::Results;
 
 /// The embedded model: extractive, by rule, in English and Korean. It needs no network and no key.
@@ -104,56 +94,35 @@ fn reply(request: &ModelRequest) -> Result<ModelReply, ModelError> {
     let bad = |problem: String| ModelError::failed(FailureClass::BadRequest, problem);
     let payload: Value = serde_json::from_str(&request.payload)
         .map_err(|error| bad(format!("payload: expected JSON: {error}")))?;
-    let payload = Payload::read(&payload).map_err(bad)?;
+    let payload = Payload::parse(&payload).map_err(bad)?;
     let frame = &request.frame;
     let text = match frame.role {
-        RoleName::Scope => scope::reply(&payload).to_string(),
-        RoleName::PreviousContext => recall::reply(&payload).to_string(),
-        RoleName::Intent => intent::reply(frame, &payload),
+        RoleName::Scope => intake::scope(&payload).to_string(),
+        RoleName::PreviousContext => intake::previous_context(&payload).to_string(),
+        RoleName::Intent => intake::intent(frame, &payload),
         RoleName::Planner | RoleName::Replanner if frame.schema.is_none() => {
-            return Ok(next_move(request, &payload));
+            return Ok(next::reply(request, &payload));
         }
         RoleName::Planner | RoleName::Replanner => {
             plan::reply(frame, &payload).map_err(|why| ModelError::failed(FailureClass::Refusal, why))?
         }
         RoleName::Orchestrator => orchestrate::reply(frame, &payload).to_string(),
-        RoleName::Validator => verdict::reply(frame, &payload).to_string(),
+        RoleName::Validator => judge::reply(frame, &payload).to_string(),
         RoleName::Writer | RoleName::Conversation => answer(frame, &payload),
         RoleName::Agent => agent::reply(&payload),
     };
     Ok(ModelReply::text(text))
 }
 
-/// The reply of a planner that goes on call by call: as native calls, or as thought and action.
-fn next_move(request: &ModelRequest, payload: &Payload<'_>) -> ModelReply {
-    let frame = &request.frame;
-    let rounds = Rounds::read(&request.conversation, &frame.tools);
-    let (next, korean) = next::next(frame, payload, &rounds);
-    match next {
-        Next::Call(steps) if frame.native_calls => ModelReply::calls(steps.into_iter().filter_map(|step| {
-            let tool = frame.tools.iter().find(|tool| tool.name == step.tool)?;
-            Some((step.tool, tool.arguments(&step.input)))
-        })),
-        Next::Call(steps) => {
-            ModelReply::text(steps.first().map(|step| react::act(step, korean)).unwrap_or_default())
-        }
-        Next::Say(words) if frame.native_calls => ModelReply::text(words),
-        Next::Say(words) => ModelReply::text(react::answer(&words, korean)),
-    }
-}
-
 /// The answer: small talk and handed-over texts in kind, everything else out of the results.
 fn answer(frame: &RequestFrame, payload: &Payload<'_>) -> String {
-    let evidence = Results::parse(&payload.records());
-    let question = Question::read(payload.query(), evidence.calculated());
-    let talk = if payload.comes_first() { converse::easy(payload.question) } else { None };
-    let answer = match talk {
-        Some(talk) => talk,
-        None if frame.role == RoleName::Conversation && payload.results.is_empty() => {
-            converse::answer(payload.question)
-        }
-        None if payload.repair => write::write_briefly(&question, &evidence),
-        None => write::write(&question, &evidence),
-    };
+    let at_once = || talk::answer_at_once(payload.question).filter(|_| payload.comes_first());
+    let unclear = frame.role == RoleName::Conversation && payload.results.is_empty();
+    let talk = at_once().or_else(|| unclear.then(|| talk::answer(payload.question)));
+    let answer = talk.unwrap_or_else(|| {
+        let results = Results::parse(&payload.records());
+        let question = Question::parse(payload.query(), results.calculated());
+        write::write(&question, &results, payload.repair)
+    });
     if frame.schema.is_some() { json!({"final": answer}).to_string() } else { answer }
 }

@@ -7,51 +7,69 @@
 use serde_json::{Value, json};
 
 use super::agent;
-use super::conversation::Rounds;
-use super::converse;
+use super::conversation::{Rounds, final_answer, thought_and_action};
 use super::cues;
 use super::duties::{Duty, leave_the_subject};
 use super::judge::judge;
-use super::plan::Step;
-use super::planner::{Planner, RUNGS, strongest};
+use super::payload::{Payload, completed};
+use super::planner::{CALC, MAX_QUERY, Planner, RUNGS, strongest};
 use super::question::Question;
-use super::request::Payload;
 use super::results::Results;
-use super::shape::Shape;
-use super::terms::{Term, query};
+use super::shape::{Shape, Step};
+use super::talk;
+use super::terms::{Term, hinted, query};
 use super::text::{clean, line};
-use super::write;
+use super::write::write;
 use planwright::contract::{ToolContract, ToolEffect, schema};
-use planwright::spec::RequestFrame;
+use planwright::machine::ModelReply;
+use planwright::prompt::ModelRequest;
 
-/// Most rounds that are spent on finding anything where nobody asks for more.
+/// Most rounds that are spent on finding anything where none is asked for.
 const MAX_ROUNDS: usize = 3;
-/// Most characters of a query.
-const MAX_QUERY: usize = 200;
+/// Most characters of a text that is handed over to be worked on.
+const MAX_MATERIAL: usize = 4_000;
 
 /// What a planner does next.
-#[derive(Debug)]
-pub(super) enum Next {
+enum Next {
     /// At least one call.
     Call(Vec<Step>),
     /// The answer.
     Say(String),
 }
 
-/// What is next, and whether it is said in Korean.
-pub(super) fn next(frame: &RequestFrame, payload: &Payload<'_>, rounds: &Rounds) -> (Next, bool) {
+/// The reply of the role: as native calls, or as thought and action.
+pub(super) fn reply(request: &ModelRequest, payload: &Payload<'_>) -> ModelReply {
+    let frame = &request.frame;
+    let rounds = Rounds::parse(&request.conversation, &frame.tools);
     let shape = Shape::of(frame);
-    let mut question = Question::read(payload.query(), shape.tool("calc").is_some());
+    let mut question = Question::parse(payload.query(), shape.tool(CALC).is_some());
     leave_the_subject(&mut question);
     let missing = rounds.note.missing.as_deref().unwrap_or_default();
     let planner = Planner::new(&shape, &question, missing);
     let mut records = rounds.records();
-    records.extend(payload.past().iter().cloned());
+    records.extend(payload.list("past_steps").iter().cloned());
     records.extend(payload.records());
-    let evidence = Results::parse(&records);
-    let ahead =
-        Ahead { payload, rounds, shape: &shape, question: &question, planner: &planner, evidence: &evidence };
-    (ahead.next(), question.korean)
+    let results = Results::parse(&records);
+    let ahead = Ahead {
+        payload,
+        rounds: &rounds,
+        shape: &shape,
+        question: &question,
+        planner: &planner,
+        results: &results,
+    };
+    let korean = question.korean;
+    match ahead.next() {
+        Next::Call(steps) if frame.native_calls => ModelReply::calls(steps.into_iter().filter_map(|step| {
+            let arguments = shape.tool(&step.who)?.arguments(&step.input.unwrap_or_default());
+            Some((step.who, arguments))
+        })),
+        Next::Call(steps) => {
+            ModelReply::text(steps.first().map(|step| thought_and_action(step, korean)).unwrap_or_default())
+        }
+        Next::Say(words) if frame.native_calls => ModelReply::text(words),
+        Next::Say(words) => ModelReply::text(final_answer(&words, korean)),
+    }
 }
 
 struct Ahead<'a> {
@@ -60,7 +78,7 @@ struct Ahead<'a> {
     shape: &'a Shape<'a>,
     question: &'a Question,
     planner: &'a Planner<'a>,
-    evidence: &'a Results,
+    results: &'a Results,
 }
 
 impl Ahead<'_> {
@@ -72,106 +90,97 @@ impl Ahead<'_> {
             return self.first();
         }
         let more = match &self.rounds.note.missing {
-            Some(_) => self.missing(),
+            Some(missing) => self.for_missing(missing),
             None => self.going_on(),
         };
         more.map_or_else(|| self.answer(), |step| Next::Call(vec![step]))
     }
 
     fn is_new(&self, step: &Step) -> bool {
-        let arguments = self.shape.tool(&step.tool).map(|tool| tool.arguments(&step.input));
-        arguments.is_some_and(|arguments| !self.rounds.has_made(&step.tool, &arguments))
-    }
-
-    fn not_made(&self, steps: Vec<Step>) -> Vec<Step> {
-        steps.into_iter().filter(|step| self.is_new(step)).collect()
+        let input = step.input.clone().unwrap_or_default();
+        let arguments = self.shape.tool(&step.who).map(|tool| tool.arguments(&input));
+        arguments.is_some_and(|arguments| !self.rounds.has_made(&step.who, &arguments))
     }
 
     /// The first move: what is proposed, else what the question names, else words.
     fn first(&self) -> Next {
-        if let Some(words) = converse::easy(self.payload.query()) {
+        if let Some(words) = talk::answer_at_once(self.payload.query()).or_else(|| self.remembered()) {
             return Next::Say(words);
         }
-        if let Some(words) = self.remembered() {
-            return Next::Say(words);
-        }
-        for steps in [self.proposed(), self.handed_over()] {
+        for mut steps in [self.proposed(), self.handed_over()] {
+            steps.retain(|step| self.is_new(step));
             if !steps.is_empty() {
                 return Next::Call(steps);
             }
         }
         // Who was given what answers the task need not look for it.
-        if self.payload.material.is_some() && judge(self.question, self.evidence).ok {
+        if self.payload.text("material").is_some() && judge(self.question, self.results).ok {
             return Next::Say(agent::reply(self.payload));
         }
-        let steps = self.not_made(self.planner.rung(0));
-        match steps.is_empty() {
-            true => self.answer(),
-            false => Next::Call(self.few(steps)),
-        }
+        let mut steps = self.planner.rung(0);
+        steps.retain(|step| self.is_new(step));
+        if steps.is_empty() { self.answer() } else { Next::Call(self.few(steps)) }
     }
 
     /// One call where one is all there may be: within another agent, or after several did not fit.
     fn few(&self, steps: Vec<Step>) -> Vec<Step> {
-        let alone = self.payload.nested || self.payload.repair || self.rounds.note.repair.is_some();
+        let nested = self.payload.text("on_behalf_of").is_some();
+        let alone = nested || self.payload.repair || self.rounds.note.repair.is_some();
         if !alone || steps.len() < 2 {
             return steps;
         }
-        let whole =
-            self.planner.sources().first().and_then(|tool| self.planner.ask(tool, &self.question.terms()));
-        let calculation = steps.iter().find(|step| step.tool == "calc").cloned();
+        let first = self.planner.sources().first().copied();
+        let whole = first.and_then(|tool| self.planner.ask(tool, &self.question.terms()));
+        let calculation = steps.iter().find(|step| step.who == CALC).cloned();
         calculation.or(whole).or(steps.into_iter().next()).into_iter().collect()
     }
 
     /// The proposed calls that the contract takes.
     fn proposed(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
-        for (tool, input) in self.payload.suggested() {
+        for call in self.payload.list("suggested_calls") {
+            let tool = call.get("tool").and_then(Value::as_str).and_then(|name| self.shape.tool(name));
+            let (Some(tool), Some(input)) = (tool, call.get("input")) else { continue };
             let input = match input {
                 Value::String(text) => json!(line(&clean(text, 4_000), 1_000)),
                 other => other.clone(),
             };
-            let takes = |tool: &&ToolContract| schema::check(&tool.input, &input).is_ok();
-            if let Some(tool) = self.shape.tool(tool).filter(takes) {
-                let step = Step { tool: tool.name.clone(), input, from: None };
-                if !steps.contains(&step) {
-                    steps.push(step);
-                }
+            let takes = schema::check(&tool.input, &input).is_ok();
+            let step = Step::call(&tool.name, input);
+            if takes && !steps.iter().any(|known| known.asks_like(&step)) {
+                steps.push(step);
             }
         }
-        self.not_made(steps)
+        steps
     }
 
     /// The material, for a tool that works on it: the one whose work is asked for, else the first.
     fn handed_over(&self) -> Vec<Step> {
-        let Some(material) = self.payload.material else { return Vec::new() };
+        let Some(material) = self.payload.text("material") else { return Vec::new() };
         let asked = Duty::asked(&self.question.text);
-        let works = |tool: &&&ToolContract| {
-            !matches!(Duty::of(tool), None | Some(Duty::Search)) && tool.name != "calc"
-        };
-        let mut tools: Vec<&ToolContract> = self.shape.tools.iter().filter(works).copied().collect();
+        let works =
+            |tool: &&ToolContract| !matches!(Duty::of(tool), None | Some(Duty::Search)) && tool.name != CALC;
+        let mut tools: Vec<&ToolContract> = self.shape.tools.iter().copied().filter(works).collect();
         tools.sort_by_key(|tool| !Duty::of(tool).is_some_and(|duty| asked.contains(&duty)));
-        let step = tools.into_iter().find_map(|tool| self.shape.hand_over(tool, &clean(material, 8_000)));
-        self.not_made(step.into_iter().collect())
+        let text = clean(material, 2 * MAX_MATERIAL);
+        tools.into_iter().find_map(|tool| self.shape.step(tool, &text, MAX_MATERIAL)).into_iter().collect()
     }
 
     /// An answer out of what the user said earlier in this conversation, to a question about just that.
     fn remembered(&self) -> Option<String> {
         let text = &self.question.text;
-        if !self.question.expressions.is_empty() || !(cues::refers(text) || cues::is_about_the_speaker(text))
-        {
+        let refers = cues::refers(text) || cues::is_about_the_speaker(text);
+        if !self.question.expressions.is_empty() || !refers {
             return None;
         }
         let source = self.question.say("earlier in this conversation", "이 대화의 앞부분");
         let told = |text: &str| !text.ends_with('?') && !cues::asks(text) && cues::small_talk(text).is_none();
-        let turns = self.payload.history();
-        let turns = turns.iter().filter(|turn| turn.user && told(&turn.text));
-        let records: Vec<Value> =
-            turns.map(|turn| json!({"tool": source, "status": "completed", "output": turn.text})).collect();
-        let evidence = Results::parse(&records);
+        let turns = self.payload.history().into_iter().filter(|turn| turn.user && told(&turn.text));
+        let records: Vec<Value> = turns.map(|turn| completed(source, &turn.text)).collect();
+        let results = Results::parse(&records);
         let names = self.question.terms().iter().any(|term| !term.verb);
-        (names && !evidence.passages.is_empty() && judge(self.question, &evidence).ok)
-            .then(|| write::write(self.question, &evidence))
+        (names && !results.passages.is_empty() && judge(self.question, &results).ok)
+            .then(|| write(self.question, &results, false))
     }
 
     /// The call that a repair note demands: of the tool that it names.
@@ -181,22 +190,22 @@ impl Ahead<'_> {
         let named: Vec<&ToolContract> = words.filter_map(|word| self.shape.tool(word)).collect();
         let called = |tool: &ToolContract| self.rounds.made.iter().any(|made| made.tool == tool.name);
         let tool = named.iter().find(|tool| !called(tool)).or(named.first())?;
-        self.subjects(tool)
-            .iter()
-            .filter_map(|subject| self.shape.step(tool, subject))
+        let subjects = self.subjects(tool).into_iter();
+        subjects
+            .filter_map(|subject| self.shape.step(tool, &subject, MAX_QUERY))
             .find(|step| self.is_new(step))
     }
 
     /// What a tool may be asked for, best first.
     fn subjects(&self, tool: &ToolContract) -> Vec<String> {
         let mut subjects: Vec<String> = Vec::new();
-        if tool.name == "calc" {
+        if tool.name == CALC {
             subjects.extend(self.question.expressions.iter().cloned());
         }
         // What wants an exact title is given one that was found.
         let lower = format!("{} {}", tool.name, tool.description).to_lowercase();
         if lower.contains("title") || lower.contains("제목") {
-            let found = self.evidence.passages.iter().map(|passage| passage.source.as_str());
+            let found = self.results.passages.iter().map(|passage| passage.source.as_str());
             let titles = found.filter(|source| self.shape.tool(source).is_none());
             subjects.extend(titles.map(|source| source.split(" (http").next().unwrap_or(source).to_owned()));
         }
@@ -210,47 +219,41 @@ impl Ahead<'_> {
 
     /// One more call for what is missing. Words that are not the question's own are only ever looked
     /// for in tools that touch nothing outside.
-    fn missing(&self) -> Option<Step> {
-        let missing = self.rounds.note.missing.as_deref().unwrap_or_default();
-        let hinted = super::terms::hinted(&clean(missing, 1_000));
+    fn for_missing(&self, missing: &str) -> Option<Step> {
+        let hinted = hinted(&clean(missing, 1_000));
         let own = self.question.terms();
-        let (known, new): (Vec<&Term>, Vec<&Term>) =
-            hinted.iter().partition(|term| own.iter().any(|known| known.text == term.text));
+        let is_known = |term: &&Term| own.iter().any(|known| known.text == term.text);
+        let (known, all): (Vec<&Term>, Vec<&Term>) =
+            (hinted.iter().filter(is_known).collect(), hinted.iter().collect());
         let sources = self.planner.sources();
-        let mut steps: Vec<Step> = Vec::new();
-        let pure = sources.iter().find(|tool| tool.effect == ToolEffect::Pure);
-        if !known.is_empty() {
-            steps.extend(sources.first().and_then(|tool| self.planner.ask(tool, &known)));
-        }
-        if !new.is_empty() {
-            let all: Vec<&Term> = hinted.iter().collect();
-            steps.extend(pure.and_then(|tool| self.planner.ask(tool, &all)));
-        }
-        for tool in &sources {
-            steps.extend(self.planner.ask(tool, &own));
-        }
-        steps.extend((0..RUNGS).flat_map(|rung| self.planner.rung(rung)));
-        steps.into_iter().find(|step| self.is_new(step))
+        let first = sources.first().filter(|_| !known.is_empty());
+        let pure = sources.iter().find(|tool| tool.effect == ToolEffect::Pure && known.len() < all.len());
+        let asked =
+            [(first, &known), (pure, &all)].into_iter().filter_map(|(tool, terms)| Some((tool?, terms)));
+        let asked = asked.chain(sources.iter().map(|tool| (tool, &own)));
+        let asked = asked.filter_map(|(tool, terms)| self.planner.ask(tool, terms));
+        asked.chain(self.ladder()).find(|step| self.is_new(step))
     }
 
-    /// One more call where nobody asks for it: what was planned and not called yet, else other words
+    /// One more call where none is asked for: what was planned and not called yet, else other words
     /// or another tool, while nothing was found.
     fn going_on(&self) -> Option<Step> {
-        let planned = self.planner.rung(0);
-        if judge(self.question, self.evidence).ok {
+        if judge(self.question, self.results).ok {
             // Where a proposal was taken, it took the place of what the question names.
+            let planned = self.planner.rung(0);
             let begun = planned.iter().any(|step| !self.is_new(step));
-            return self.not_made(planned).into_iter().next().filter(|_| begun);
+            return planned.into_iter().find(|step| begun && self.is_new(step));
         }
         let spent = self.rounds.count >= MAX_ROUNDS;
-        let rungs = (0..RUNGS).flat_map(|rung| self.planner.rung(rung));
-        rungs.filter(|_| !spent).find(|step| self.is_new(step))
+        self.ladder().find(|step| !spent && self.is_new(step))
+    }
+
+    fn ladder(&self) -> impl Iterator<Item = Step> {
+        (0..RUNGS).flat_map(|rung| self.planner.rung(rung))
     }
 
     fn answer(&self) -> Next {
-        Next::Say(match self.rounds.note.repair.is_some() || self.payload.repair {
-            true => write::write_briefly(self.question, self.evidence),
-            false => write::write(self.question, self.evidence),
-        })
+        let brief = self.rounds.note.repair.is_some() || self.payload.repair;
+        Next::Say(write(self.question, self.results, brief))
     }
 }

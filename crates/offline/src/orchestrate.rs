@@ -6,15 +6,16 @@
 use serde_json::{Value, json};
 
 use super::duties::{Duty, leave_the_subject};
+use super::payload::Payload;
+use super::planner::strongest;
 use super::question::Question;
-use super::request::Payload;
 use super::terms::{Term, query};
 use super::text::line;
 use planwright::spec::RequestFrame;
 
 /// The reply of the role.
 pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Value {
-    let mut question = Question::read(payload.query(), false);
+    let mut question = Question::parse(payload.query(), false);
     leave_the_subject(&mut question);
     let decide =
         |action: &str, reasoning: String, confidence: f64, agent: Option<&str>, task: Option<String>| {
@@ -62,12 +63,7 @@ fn added_before(payload: &Payload<'_>, agent: &str) -> bool {
 
 /// The words that say most, widened.
 fn other_words(question: &Question) -> String {
-    let mut terms: Vec<&Term> = question.terms();
-    terms.sort_by_key(|term| std::cmp::Reverse(term.weight));
-    terms.truncate(2);
-    let wider = question.say("overview", "개요");
-    match terms.is_empty() {
-        true => line(&format!("{} {wider}", question.text), 200),
-        false => format!("{} {wider}", query(terms, 160)),
-    }
+    let terms: Vec<Term> = question.terms().into_iter().cloned().collect();
+    let words = if terms.is_empty() { line(&question.text, 200) } else { query(strongest(&terms, 2), 160) };
+    format!("{words} {}", question.say("overview", "개요"))
 }

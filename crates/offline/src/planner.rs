@@ -5,28 +5,31 @@
 //! single words, then the other tools, then more general words. A tool that writes is never
 //! planned, and what a hint says is only ever looked for in tools that touch nothing outside.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::duties::Duty;
-use super::plan::Step;
+use super::lexicon::{NEWS, mentions};
+use super::payload::Rejected;
 use super::question::{Part, Question};
-use super::shape::{Entry, Shape};
+use super::shape::{Shape, Step};
 use super::terms::{Term, Vocabulary, hinted, query};
 use super::text::{clean, line};
 use planwright::contract::{FINAL_ANSWER, ToolContract, ToolEffect};
 
 /// Most terms of one query.
 const MAX_QUERY_TERMS: usize = 8;
-/// Most characters of a query.
-const MAX_QUERY: usize = 200;
-/// Most characters of a query after a reply that did not fit.
+/// Most characters of a query, of one after a reply that did not fit, and whatever a tool would take.
+pub(super) const MAX_QUERY: usize = 200;
 const MAX_SHORT: usize = 48;
+const MAX_INPUT: usize = 300;
 /// Most single words that are looked for one by one.
 const MAX_SINGLE: usize = 3;
 /// How many rungs the ladder has.
 pub(super) const RUNGS: usize = 4;
-/// The tools that look something up, in the order in which they are tried.
-const SOURCES: [&str; 4] = ["docs", "wiki", "search", "lookup"];
+/// The tool that calculates, and those that look something up, in the order in which they are tried.
+pub(super) const CALC: &str = "calc";
+const DOCS: &str = "docs";
+const SOURCES: [&str; 4] = [DOCS, "wiki", "search", "lookup"];
 
 /// What plans by rule.
 pub(super) struct Planner<'a> {
@@ -40,76 +43,63 @@ impl<'a> Planner<'a> {
         Planner { shape, question, hint: hinted(&clean(hint, 1_000)) }
     }
 
-    /// A step with the words that the contract may want beside it.
-    pub(super) fn entry(&self, step: &Step) -> Entry {
-        let text = step.input.as_str().map_or_else(|| step.input.to_string(), str::to_owned);
-        let does = match (step.tool.as_str(), step.from) {
-            (FINAL_ANSWER, _) => text,
-            (tool, Some(_)) => {
-                format!("{}: {tool}", self.question.say("on what was found", "찾은 내용으로"))
-            }
-            ("calc", None) => format!("{}: {text}", self.question.say("work out", "계산")),
-            _ => format!("{}: {text}", self.question.say("look for", "찾기")),
-        };
-        let does = line(&does, MAX_QUERY);
-        Entry {
-            who: step.tool.clone(),
-            input: Some(step.input.clone()),
-            from: step.from,
-            after: Vec::new(),
-            task: Some(does.clone()),
-            description: Some(does),
-            question: None,
-        }
-    }
-}
-
-impl Planner<'_> {
-    /// The plan, other than the rejected one.
-    pub(super) fn plan(&self, rejected: Option<&[Step]>) -> Option<Vec<Step>> {
-        let Some(rejected) = rejected else { return self.whole(self.rung(0), false) };
-        let contains = |rung: &Vec<Step>| !rung.is_empty() && rung.iter().all(|step| rejected.contains(step));
-        let tried = (0..RUNGS).rev().find(|rung| contains(&self.rung(*rung)));
-        let first = tried.map_or(0, |rung| rung + 1);
-        for rung in (first..RUNGS).chain(0..first) {
+    /// The plans that may be made, best first.
+    pub(super) fn drafts(&self, rejected: Option<&[Rejected]>) -> Vec<Vec<Step>> {
+        let Some(rejected) = rejected else { return self.end(self.rung(0), false).into_iter().collect() };
+        let asked = |step: &Step| rejected.iter().any(|rejected| is_step(rejected, step));
+        let contains = |rung: &Vec<Step>| !rung.is_empty() && rung.iter().all(asked);
+        let first = (0..RUNGS).rev().find(|rung| contains(&self.rung(*rung))).map_or(0, |rung| rung + 1);
+        let rungs = (first..RUNGS).chain(0..first).filter_map(|rung| {
             let mut steps = self.rung(rung);
             steps.extend(self.hinted_step(&steps));
-            let plan = self
-                .whole(steps, false)
-                .filter(|plan| plan != rejected && plan.len() > usize::from(self.shape.ends));
-            if plan.is_some() {
-                return plan;
-            }
-        }
-        let other = self.whole(self.varied(self.rung(0)), true)?;
-        if other != rejected { Some(other) } else { self.whole(self.rung(0), false) }
+            self.end(steps, false).filter(|plan| plan.len() > usize::from(self.shape.ends))
+        });
+        let again = self.end(self.varied(self.rung(0)), true);
+        let (first, any) = (self.end(self.rung(0), false), self.anything());
+        let any = [any.clone(), self.varied(any)].into_iter().filter(|_| !self.shape.ends);
+        rungs.chain(again).chain(first).chain(any).collect()
     }
 
     /// The steps as a whole plan: brought to length, and ended.
-    fn whole(&self, mut steps: Vec<Step>, again: bool) -> Option<Vec<Step>> {
+    fn end(&self, mut steps: Vec<Step>, again: bool) -> Option<Vec<Step>> {
         if steps.is_empty() && self.shape.least() > 0 {
             steps = self.anything();
         }
         steps.extend(self.chained(&steps));
-        let mut steps = self.shape.fit(steps)?;
-        if self.shape.ends {
-            let say = match again {
-                false => self.question.say(
-                    "Answer from what was found and name the sources.",
-                    "찾은 내용으로 답하고 출처를 밝힙니다.",
-                ),
-                true => self
-                    .question
-                    .say("Say what was found and what was not.", "찾은 것과 찾지 못한 것을 말합니다."),
-            };
-            steps.push(Step { tool: FINAL_ANSWER.to_owned(), input: json!(say), from: None });
+        self.shape.fit(steps, self.last_words(again))
+    }
+
+    /// What the last step is told.
+    pub(super) fn last_words(&self, again: bool) -> &'static str {
+        match (again, self.question.korean) {
+            (false, false) => "Answer from what was found and name the sources.",
+            (false, true) => "찾은 내용으로 답하고 출처를 밝힙니다.",
+            (true, false) => "Say what was found and what was not.",
+            (true, true) => "찾은 것과 찾지 못한 것을 말합니다.",
         }
-        Some(steps)
+    }
+
+    /// Adds the words that the contract may want beside a step.
+    pub(super) fn describe(&self, mut step: Step) -> Step {
+        let text =
+            step.text().map_or_else(|| step.input.clone().unwrap_or_default().to_string(), str::to_owned);
+        let does = match (step.who.as_str(), step.from) {
+            (FINAL_ANSWER, _) => text,
+            (tool, Some(_)) => format!("{}: {tool}", self.question.say("on what was found", "찾은 내용으로")),
+            (CALC, None) => format!("{}: {text}", self.question.say("work out", "계산")),
+            _ => format!("{}: {text}", self.question.say("look for", "찾기")),
+        };
+        let does = line(&does, MAX_QUERY);
+        (step.task, step.description) = (Some(does.clone()), Some(does));
+        step
     }
 
     /// The steps of one rung of the ladder, each once.
     pub(super) fn rung(&self, rung: usize) -> Vec<Step> {
-        let mut steps = self.calculations();
+        let mut steps: Vec<Step> = Vec::new();
+        let calc = self.shape.tool(CALC);
+        let expressions = self.question.expressions.iter();
+        steps.extend(expressions.filter_map(|expression| self.shape.step(calc?, expression, MAX_INPUT)));
         let found = match rung {
             0 => self.by_part(),
             1 => self.by_word(),
@@ -117,62 +107,49 @@ impl Planner<'_> {
             _ => self.more_generally(),
         };
         for step in found {
-            if !steps.contains(&step) {
+            if !steps.iter().any(|known| known.asks_like(&step)) {
                 steps.push(step);
             }
         }
         steps
     }
 
-    fn calculations(&self) -> Vec<Step> {
-        let Some(calc) = self.shape.tool("calc") else { return Vec::new() };
-        self.question.expressions.iter().filter_map(|expression| self.shape.step(calc, expression)).collect()
-    }
-
-    /// The tool that is asked first, and the others.
-    pub(super) fn sources(&self) -> Vec<&ToolContract> {
-        // An agent may have the name of a tool, and is none.
-        let tools = SOURCES.iter().filter(|name| !self.shape.agents.contains(*name));
-        let mut sources: Vec<&ToolContract> = tools.filter_map(|name| self.shape.tool(name)).collect();
-        let docs = self.shape.tool("docs").is_some();
-        if !docs && asks_for_news(&self.question.text) {
-            sources.sort_by_key(|tool| tool.name != "search");
-        }
-        let own = || {
-            let tools = self.shape.tools.iter().copied();
-            tools.filter(|tool| {
-                let name = tool.name.as_str();
-                let feeds = self.shape.offers("input_from") && works_on_text(tool);
-                name != "calc" && !SOURCES.contains(&name) && !self.shape.agents.contains(&name) && !feeds
-            })
-        };
+    /// The tools that look something up, in the order in which they are tried: what searches the
+    /// material at hand comes before the world outside.
+    pub(super) fn sources(&self) -> Vec<&'a ToolContract> {
+        let news = self.shape.tool(DOCS).is_none() && mentions(&self.question.text.to_lowercase(), NEWS);
         let about = |tool: &ToolContract| Vocabulary::of(&format!("{} {}", tool.name, tool.description));
-        let searches = |tool: &ToolContract| Duty::of(tool) == Some(Duty::Search);
-        let named = |tool: &&ToolContract| searches(tool) || about(tool).weight(self.question.terms()) > 1;
-        let mut others: Vec<&ToolContract> = own().filter(named).collect();
+        let rank = |tool: &ToolContract| match SOURCES.iter().position(|name| *name == tool.name) {
+            Some(0) => Some(0),
+            Some(2) if news => Some(3),
+            Some(at) => Some(at + 3),
+            None if Duty::of(tool) == Some(Duty::Search) => {
+                let place = if tool.effect == ToolEffect::Pure { 1 } else { 7 };
+                Some(place + usize::from(!tool.name.contains("search")))
+            }
+            None => (about(tool).weight(self.question.terms()) > 1).then_some(9),
+        };
+        let feeds = |tool: &ToolContract| self.shape.offers("input_from") && works_on_text(tool);
+        let own = |tool: &&ToolContract| {
+            // An agent may have the name of a tool, and is none.
+            let agent = self.shape.agents.contains(&tool.name.as_str());
+            let known = SOURCES.contains(&tool.name.as_str());
+            tool.name != CALC && !agent && (known || !feeds(tool))
+        };
+        let tools = || self.shape.tools.iter().copied().filter(own);
+        let mut sources: Vec<&ToolContract> = tools().filter(|tool| rank(tool).is_some()).collect();
+        sources.sort_by_key(|tool| rank(tool));
         // An agent of nothing but its author's own tools is asked through them, whatever they say.
-        if sources.is_empty() && others.is_empty() {
-            others.extend(own());
-        }
-        // What searches the material at hand is asked before the world outside.
-        others.sort_by_key(|tool| (!searches(tool), !tool.name.contains("search")));
-        let at_hand = |tool: &ToolContract| searches(tool) && tool.effect == ToolEffect::Pure;
-        let (first, last): (Vec<_>, Vec<_>) = others.into_iter().partition(|tool| at_hand(tool));
-        let place = usize::from(docs);
-        sources.splice(place..place, first);
-        sources.extend(last);
-        sources
+        if sources.is_empty() { tools().collect() } else { sources }
     }
 
     /// A tool that the question wants to have what was found: it summarises or translates.
     fn chained(&self, steps: &[Step]) -> Option<Step> {
         let last = steps.len().checked_sub(1).filter(|_| self.shape.offers("input_from"))?;
         let asked = Duty::asked(&self.question.text);
-        let wanted = |tool: &&&ToolContract| {
-            works_on_text(tool) && Duty::of(tool).is_some_and(|duty| asked.contains(&duty))
-        };
-        let tool = self.shape.tools.iter().find(wanted)?;
-        Some(Step { tool: tool.name.clone(), input: Value::Null, from: Some(last) })
+        let mut tools = self.shape.tools.iter().filter(|tool| works_on_text(tool));
+        let tool = tools.find(|tool| Duty::of(tool).is_some_and(|duty| asked.contains(&duty)))?;
+        Some(Step { from: Some(last), ..Step::call(&tool.name, Value::Null) })
     }
 
     /// Rung 0: every part as it is asked, and tools whose name is in the question.
@@ -182,46 +159,42 @@ impl Planner<'_> {
         let ask = |part: &Part| self.ask(first, &part.terms.iter().collect::<Vec<_>>());
         let mut steps: Vec<Step> = self.question.parts.iter().filter_map(ask).collect();
         let terms = self.question.terms();
-        for tool in sources.iter().skip(1).filter(|tool| !SOURCES.contains(&tool.name.as_str())) {
-            if Vocabulary::of(&tool.name).weight(terms.iter().copied()) > 1 {
-                steps.extend(self.ask(tool, &terms));
-            }
-        }
+        let others = sources.iter().skip(1).filter(|tool| !SOURCES.contains(&tool.name.as_str()));
+        let named = others.filter(|tool| Vocabulary::of(&tool.name).weight(terms.iter().copied()) > 1);
+        steps.extend(named.filter_map(|tool| self.ask(tool, &terms)));
         steps
     }
 
     /// Rung 1: the words that say most, one by one, and the second tool with all of them.
     fn by_word(&self) -> Vec<Step> {
-        let terms = self.looked_for();
-        let sources = self.sources();
+        let (terms, sources) = (self.looked_for(), self.sources());
         let Some(first) = sources.first() else { return Vec::new() };
-        let mut steps: Vec<Step> =
-            strongest(&terms, MAX_SINGLE).into_iter().filter_map(|term| self.ask(first, &[term])).collect();
-        if let Some(second) = sources.get(1) {
-            steps.extend(self.ask(second, &strongest(&terms, 3)));
-        }
-        steps
+        let words = strongest(&terms, MAX_SINGLE);
+        let one_by_one = words.iter().filter_map(|term| self.ask(first, &[term]));
+        let second = sources.get(1).and_then(|tool| self.ask(tool, &words));
+        one_by_one.chain(second).collect()
     }
 
     /// Rung 2: the other tools, and the first one with the word that says most.
     fn elsewhere(&self) -> Vec<Step> {
-        let terms = self.looked_for();
+        let (terms, sources) = (self.looked_for(), self.sources());
         let strongest = strongest(&terms, 2);
-        let sources = self.sources();
         let others = sources.iter().skip(1).take(3).filter_map(|tool| self.ask(tool, &strongest));
-        let first = sources.first().and_then(|tool| self.ask(tool, strongest.get(..1)?));
-        others.chain(first).collect()
+        others.chain(sources.first().and_then(|tool| self.ask(tool, strongest.get(..1)?))).collect()
     }
 
     /// Rung 3: the word that says most, with a word that widens it.
     fn more_generally(&self) -> Vec<Step> {
-        let terms = self.looked_for();
-        let sources = self.sources();
-        let (Some(first), Some(term)) = (sources.first(), strongest(&terms, 1).pop()) else {
-            return Vec::new();
-        };
-        let wider = format!("{} {}", term.text, self.question.say("overview", "개요"));
-        self.shape.step(first, &wider).into_iter().collect()
+        let (terms, sources) = (self.looked_for(), self.sources());
+        let first = sources.first().zip(strongest(&terms, 1).pop());
+        first
+            .and_then(|(tool, term)| self.shape.step(tool, &self.widened(&term.text), MAX_INPUT))
+            .into_iter()
+            .collect()
+    }
+
+    pub(super) fn widened(&self, text: &str) -> String {
+        format!("{text} {}", self.question.say("overview", "개요"))
     }
 
     /// What the hint names and the question does not.
@@ -231,7 +204,7 @@ impl Planner<'_> {
         let terms: Vec<&Term> = self.hint.iter().filter(new).take(MAX_QUERY_TERMS).collect();
         let sources = self.sources();
         let first = sources.first().filter(|tool| tool.effect == ToolEffect::Pure && !terms.is_empty())?;
-        self.ask(first, &terms).filter(|step| !steps.contains(step))
+        self.ask(first, &terms).filter(|step| !steps.iter().any(|known| known.asks_like(step)))
     }
 
     /// Asks a tool for these terms, without those that only name the tool itself.
@@ -239,60 +212,59 @@ impl Planner<'_> {
         let name = Vocabulary::of(&tool.name);
         let own: Vec<&Term> = terms.iter().filter(|term| !name.has(term)).copied().collect();
         let terms = if own.is_empty() { terms } else { &own };
-        self.shape.step(tool, &query(terms.iter().take(MAX_QUERY_TERMS).copied(), MAX_QUERY))
+        let text = query(terms.iter().take(MAX_QUERY_TERMS).copied(), MAX_QUERY);
+        self.shape.step(tool, &text, MAX_INPUT)
     }
 
     /// The terms of the question; of one that is all arithmetic, its numbers.
     fn looked_for(&self) -> Vec<Term> {
-        let own = self.question.terms();
-        if own.is_empty() {
-            return Question::read(&self.question.text, false).terms().into_iter().cloned().collect();
-        }
-        own.into_iter().cloned().collect()
+        let numbers = Question::parse(&self.question.text, false);
+        let own = if self.question.parts.is_empty() { &numbers } else { self.question };
+        own.terms().into_iter().cloned().collect()
     }
 
     /// The same steps, the last of them written differently.
-    pub(super) fn varied(&self, mut steps: Vec<Step>) -> Vec<Step> {
+    fn varied(&self, mut steps: Vec<Step>) -> Vec<Step> {
+        let vary = |last: &Step| {
+            let text =
+                if last.who == CALC { format!("({})", last.text()?) } else { self.widened(last.text()?) };
+            self.shape.step(self.shape.tool(&last.who)?, &text, MAX_INPUT)
+        };
         if let Some(last) = steps.last_mut()
-            && let Some(text) = last.input.as_str()
-            && let Some(tool) = self.shape.tool(&last.tool)
+            && let Some(varied) = vary(last)
         {
-            let text = match last.tool.as_str() {
-                "calc" => format!("({text})"),
-                _ => format!("{text} {}", self.question.say("overview", "개요")),
-            };
-            *last = self.shape.step(tool, &text).unwrap_or_else(|| last.clone());
+            *last = varied;
         }
         steps
     }
 
     /// Where a plan must call a tool and the question names nothing to look for.
-    pub(super) fn anything(&self) -> Vec<Step> {
+    fn anything(&self) -> Vec<Step> {
         let text = line(&self.question.text, MAX_SHORT);
         let text = if text.is_empty() { self.question.say("overview", "개요").to_owned() } else { text };
         let tools = SOURCES.iter().filter_map(|name| self.shape.tool(name));
         let mut tools = tools.chain(self.shape.tools.iter().copied());
-        tools.find_map(|tool| self.shape.step(tool, &text)).into_iter().collect()
+        tools.find_map(|tool| self.shape.step(tool, &text, MAX_INPUT)).into_iter().collect()
     }
 
     /// As few and as short steps as the contract takes.
     pub(super) fn shortened(&self, steps: &[Step]) -> Vec<Step> {
-        let keep = self.shape.least().max(1);
-        let calls = steps.iter().filter(|step| step.tool != FINAL_ANSWER).take(keep);
+        let calls = steps.iter().filter(|step| step.who != FINAL_ANSWER).take(self.shape.least().max(1));
         let shorter = |step: &Step| {
-            let short = step.input.as_str().map(|text| text.chars().take(MAX_SHORT).collect::<String>());
-            let tool = self.shape.tool(&step.tool).filter(|tool| tool.name != "calc");
-            short
-                .zip(tool)
-                .and_then(|(text, tool)| self.shape.step(tool, &text))
-                .unwrap_or_else(|| step.clone())
+            let tool = self.shape.tool(&step.who).filter(|tool| tool.name != CALC)?;
+            self.shape.step(tool, step.text()?, MAX_SHORT)
         };
-        let mut short: Vec<Step> = calls.map(shorter).collect();
-        if self.shape.ends {
-            short.push(Step { tool: FINAL_ANSWER.to_owned(), input: json!(""), from: None });
-        }
-        short
+        let short: Vec<Step> = calls.map(|step| shorter(step).unwrap_or_else(|| step.clone())).collect();
+        self.shape.fit(short, "").unwrap_or_else(|| steps.to_vec())
     }
+}
+
+/// Whether a step of a plan that was sent back is this one.
+pub(super) fn is_step(rejected: &Rejected, step: &Step) -> bool {
+    let told = step.task.as_ref().or(step.description.as_ref());
+    let told = step.input.clone().unwrap_or_else(|| Value::from(told.cloned()));
+    let described = || rejected.input.is_string() && rejected.input.as_str() == step.description.as_deref();
+    rejected.who == step.who && (rejected.input == told || described())
 }
 
 /// Whether a tool makes one text of another.
@@ -306,13 +278,4 @@ pub(super) fn strongest(terms: &[Term], count: usize) -> Vec<&Term> {
     terms.sort_by_key(|term| std::cmp::Reverse(term.weight));
     terms.truncate(count);
     terms
-}
-
-fn asks_for_news(text: &str) -> bool {
-    const NEWS: [&str; 12] = [
-        "today", "latest", "current", "news", "price", "recent", "오늘", "최신", "현재", "지금", "뉴스",
-        "가격",
-    ];
-    let lower = text.to_lowercase();
-    NEWS.iter().any(|word| lower.contains(word))
 }

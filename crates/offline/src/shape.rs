@@ -2,18 +2,46 @@
 
 use serde_json::{Map, Value, json};
 
-use super::plan::Step;
 use planwright::contract::{FINAL_ANSWER, HITL, ToolContract, ToolEffect, schema};
 use planwright::spec::RequestFrame;
 
 /// Most steps that a plan is filled up to where its contract asks for many.
 const MAX_FILL: usize = 64;
-/// Most characters of a query, whatever the tool would take.
-const MAX_QUERY: usize = 300;
-/// Most characters of a text that is handed over to be worked on.
-const MAX_MATERIAL: usize = 4_000;
 /// Stands before the list of agents in the planner's instructions.
 const AGENTS: &str = "\n\nAgents:";
+
+/// A step with all that the contract may ask for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Step {
+    /// The tool or agent that does it.
+    pub who: String,
+    /// What a tool is called with; what an agent is told is its task.
+    pub input: Option<Value>,
+    /// The step of this plan whose output it works on.
+    pub from: Option<usize>,
+    /// The steps of this plan that it waits for.
+    pub after: Vec<usize>,
+    pub task: Option<String>,
+    pub description: Option<String>,
+    /// What a person is asked.
+    pub question: Option<String>,
+}
+
+impl Step {
+    pub(super) fn call(tool: &str, input: Value) -> Self {
+        Step { who: tool.to_owned(), input: Some(input), ..Step::default() }
+    }
+
+    /// The input, where it is a text.
+    pub(super) fn text(&self) -> Option<&str> {
+        self.input.as_ref().and_then(Value::as_str)
+    }
+
+    /// Whether another step asks the same, whichever step feeds it.
+    pub(super) fn asks_like(&self, other: &Step) -> bool {
+        self.who == other.who && self.input == other.input && self.from.is_some() == other.from.is_some()
+    }
+}
 
 /// What plans may look like. Where the frame has no schema, steps are calls by themselves.
 pub(super) struct Shape<'a> {
@@ -31,37 +59,23 @@ pub(super) struct Shape<'a> {
     max: usize,
     /// Under which key a step says who does it.
     key: &'a str,
-    /// The optional fields that the schema wants to see.
+    /// The optional fields of a step, and what stands beside the steps.
     fields: Vec<&'a str>,
-    /// What the schema wants to see beside the steps.
     says: Vec<&'a str>,
     /// Whether a step's input may be `null`.
     null_input: bool,
 }
 
-/// A step with all that the contract may ask for.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Entry {
-    /// Who does it.
-    pub who: String,
-    /// What a tool is called with; what an agent is told is its task.
-    pub input: Option<Value>,
-    /// The step of this plan whose output it works on.
-    pub from: Option<usize>,
-    /// The steps of this plan that it waits for.
-    pub after: Vec<usize>,
-    pub task: Option<String>,
-    pub description: Option<String>,
-    /// What a person is asked.
-    pub question: Option<String>,
-}
-
 impl<'a> Shape<'a> {
     pub(super) fn of(frame: &'a RequestFrame) -> Self {
+        let properties = |value: &'a Value| {
+            let fields = value.get("properties").and_then(Value::as_object);
+            fields.into_iter().flat_map(Map::keys).map(String::as_str)
+        };
         let schema = frame.schema.as_ref();
         let steps = schema.and_then(|schema| schema.pointer("/properties/steps"));
-        let bound = |keyword| steps.and_then(|steps| steps.get(keyword)).and_then(Value::as_u64);
-        let size = |found: Option<u64>, usual| {
+        let bound = |keyword, usual| {
+            let found = steps.and_then(|steps| steps.get(keyword)).and_then(Value::as_u64);
             found.map_or(usual, |found| usize::try_from(found).unwrap_or(usize::MAX))
         };
         let forms = steps.map(forms).unwrap_or_default();
@@ -73,10 +87,7 @@ impl<'a> Shape<'a> {
         let allows = |name: &str| names.is_empty() || names.contains(&name);
         // A plan by rule is made without judgement, so it never changes anything outside.
         let tools = frame.tools.iter().filter(|tool| tool.effect != ToolEffect::Write && allows(&tool.name));
-        let properties = forms.first().and_then(|form| form.get("properties")).and_then(Value::as_object);
-        let fields = properties.into_iter().flat_map(Map::keys).map(String::as_str);
-        let says = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
-        let says = says.into_iter().flat_map(Map::keys).map(String::as_str).filter(|field| *field != "steps");
+        let fields = forms.first().into_iter().flat_map(|form| properties(form));
         let null = |form: &&Value| form.pointer("/properties/input/anyOf").is_some_and(or_null);
         Shape {
             tools: tools.collect(),
@@ -84,11 +95,11 @@ impl<'a> Shape<'a> {
             ends: steps.is_some() && allows(FINAL_ANSWER),
             asks_people: names.contains(&HITL),
             kept: 0,
-            min: size(bound("minItems"), usize::from(steps.is_some())),
-            max: size(bound("maxItems"), 6),
+            min: bound("minItems", usize::from(steps.is_some())),
+            max: bound("maxItems", 6),
             key,
             fields: fields.filter(|field| ![key, "input"].contains(field)).collect(),
-            says: says.collect(),
+            says: schema.into_iter().flat_map(properties).filter(|field| *field != "steps").collect(),
             null_input: !forms.is_empty() && forms.iter().all(null),
         }
     }
@@ -102,85 +113,72 @@ impl<'a> Shape<'a> {
         self.fields.contains(&field)
     }
 
-    /// Most steps that call a tool.
+    /// Most and fewest steps before `final_answer`.
     pub(super) fn most(&self) -> usize {
         self.max.saturating_sub(usize::from(self.ends))
     }
 
-    /// Fewest steps that call a tool.
     pub(super) fn least(&self) -> usize {
         self.min.saturating_sub(usize::from(self.ends))
     }
 
-    /// A step that asks a tool for this; `None` where the tool's schema does not take it.
-    pub(super) fn step(&self, tool: &ToolContract, query: &str) -> Option<Step> {
-        self.filled(tool, query, MAX_QUERY)
-    }
-
-    /// A step that hands a tool a text to work on.
-    pub(super) fn hand_over(&self, tool: &ToolContract, text: &str) -> Option<Step> {
-        self.filled(tool, text, MAX_MATERIAL)
-    }
-
-    fn filled(&self, tool: &ToolContract, text: &str, most: usize) -> Option<Step> {
+    /// A step that hands a tool this text, cut to so many characters; `None` where the tool's schema
+    /// does not take it.
+    pub(super) fn step(&self, tool: &ToolContract, text: &str, most: usize) -> Option<Step> {
         let text: String = text.trim().chars().take(most).collect();
         let input = fill(&tool.input, text.trim_end(), 0)?;
         schema::check(&tool.input, &input).ok()?;
-        Some(Step { tool: tool.name.clone(), input, from: None })
+        Some(Step::call(&tool.name, input))
     }
 
-    /// Brings a list of steps to the length that the contract asks for; `None` where that cannot
-    /// be done.
-    pub(super) fn fit<T: Clone>(&self, mut steps: Vec<T>) -> Option<Vec<T>> {
+    /// Brings steps to the length that the contract asks for and ends them with `last`; `None` where
+    /// that cannot be done.
+    pub(super) fn fit(&self, mut steps: Vec<Step>, last: &str) -> Option<Vec<Step>> {
         steps.truncate(self.most());
-        let least = self.least();
-        if steps.len() < least && (steps.is_empty() || least > MAX_FILL) {
+        let (own, least) = (steps.len(), self.least());
+        if own < least && (own == 0 || least > MAX_FILL) {
             return None;
         }
-        let own = steps.len();
         for at in own..least {
             steps.push(steps[at % own].clone());
         }
+        steps.extend(self.ends.then(|| Step::call(FINAL_ANSWER, json!(last))));
         Some(steps)
     }
 
     /// The plan as JSON; `reasoning` says why it is made so.
-    pub(super) fn plan(&self, goal: &str, reasoning: &str, entries: &[Entry]) -> Value {
-        let mut plan = Map::new();
-        for field in &self.says {
-            let text = match *field {
-                "goal" => goal,
-                "reasoning" => reasoning,
-                "strategy" => "sequential",
-                _ => continue,
-            };
-            plan.insert((*field).to_owned(), json!(text));
-        }
-        let steps: Vec<Value> = entries.iter().enumerate().map(|(at, entry)| self.entry(at, entry)).collect();
-        plan.insert("steps".to_owned(), Value::Array(steps));
+    pub(super) fn plan(&self, goal: &str, reasoning: &str, steps: &[Step]) -> Value {
+        let said = [("goal", goal), ("reasoning", reasoning), ("strategy", "sequential")];
+        let said = said.into_iter().filter(|(field, _)| self.says.contains(field));
+        let mut plan: Map<String, Value> =
+            said.map(|(field, text)| (field.to_owned(), json!(text))).collect();
+        plan.insert(
+            "steps".to_owned(),
+            steps.iter().enumerate().map(|(at, step)| self.entry(at, step)).collect(),
+        );
         Value::Object(plan)
     }
 
-    fn entry(&self, at: usize, entry: &Entry) -> Value {
+    fn entry(&self, at: usize, step: &Step) -> Value {
         let name = |at: &usize| json!(format!("step_{}", self.kept + at + 1));
         let mut fields = Map::new();
         for field in &self.fields {
             let value = match *field {
                 "id" => name(&at),
-                "depends_on" => entry.after.iter().map(name).collect(),
-                "input_from" => entry.from.as_ref().map_or(Value::Null, name),
-                "task" => json!(entry.task),
-                "description" => json!(entry.description),
-                "hitl_question" => json!(entry.question),
+                "depends_on" => step.after.iter().map(name).collect(),
+                "input_from" => step.from.as_ref().map_or(Value::Null, name),
+                "task" => json!(step.task),
+                "description" => json!(step.description),
+                "hitl_question" => json!(step.question),
                 "with" => Value::Null,
                 _ => continue,
             };
             fields.insert((*field).to_owned(), value);
         }
-        fields.insert(self.key.to_owned(), json!(entry.who));
-        let told = entry.task.as_ref().or(entry.description.as_ref());
+        fields.insert(self.key.to_owned(), json!(step.who));
         let shown = self.offers("task") || self.offers("description");
-        let input = match &entry.input {
+        let told = step.task.as_ref().or(step.description.as_ref());
+        let input = match &step.input {
             Some(input) => input.clone(),
             None if self.null_input && shown => Value::Null,
             None => json!(told.map_or("", String::as_str)),
@@ -207,10 +205,7 @@ fn or_null(forms: &Value) -> bool {
 /// The forms that a step may have.
 fn forms(steps: &Value) -> Vec<&Value> {
     let Some(items) = steps.get("items") else { return Vec::new() };
-    match items.get("anyOf").and_then(Value::as_array) {
-        Some(forms) => forms.iter().collect(),
-        None => vec![items],
-    }
+    items.get("anyOf").and_then(Value::as_array).map_or_else(|| vec![items], |forms| forms.iter().collect())
 }
 
 /// A value of this schema that holds the query. Nothing is guessed: where the schema needs more
@@ -222,8 +217,7 @@ fn fill(schema: &Value, query: &str, depth: usize) -> Option<Value> {
     match schema.get("type")?.as_str()? {
         "string" => {
             let most = schema.get("maxLength").and_then(Value::as_u64).unwrap_or(u64::MAX);
-            let most = usize::try_from(most).unwrap_or(usize::MAX);
-            let text: String = query.chars().take(most).collect();
+            let text: String = query.chars().take(usize::try_from(most).unwrap_or(usize::MAX)).collect();
             Some(Value::String(text.trim_end().to_owned()))
         }
         "object" if depth < 4 => {

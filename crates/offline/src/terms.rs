@@ -5,10 +5,11 @@
 
 use std::collections::HashSet;
 
-use super::predicate::{self, Predicate};
-use super::text::is_hangul;
+use super::english;
+use super::korean::{self, Predicate};
+use super::lexicon::{GENERIC, STOP};
+use super::text::is_korean;
 use super::words::{Script, Word, words};
-use super::{english, korean};
 
 /// Most terms of one question.
 pub(super) const MAX_TERMS: usize = 24;
@@ -34,6 +35,11 @@ pub(super) struct Term {
 }
 
 impl Term {
+    fn korean(text: &str, key: String, weight: u32, verb: bool) -> Self {
+        let text = text.to_owned();
+        Term { text, key, script: Script::Dense, parts: Vec::new(), weight, name: false, verb }
+    }
+
     /// Whether it is Hangul or of another script that is compared by inclusion.
     pub(super) fn is_dense(&self) -> bool {
         self.script == Script::Dense
@@ -43,7 +49,7 @@ impl Term {
 /// What a question's words are about, in their order, each once. Words that ask, join or are
 /// polite are left out.
 pub(super) fn terms(text: &str) -> Vec<Term> {
-    let korean = text.chars().any(is_hangul);
+    let korean = is_korean(text);
     let lower;
     let text = if shouts(text) {
         lower = text.to_lowercase();
@@ -92,7 +98,7 @@ fn dense(word: &Word<'_>) -> Option<Term> {
     if korean::is_stop(word.text) || (word.glued && korean::is_ending(word.text)) {
         return None;
     }
-    let (stem, verb) = match predicate::read(word.text) {
+    let (stem, verb) = match korean::predicate(word.text) {
         Some(Predicate::Verb(stem)) => return verb(stem),
         Some(Predicate::Noun(noun)) => (noun, true),
         None => (korean::stem(word.text), false),
@@ -101,34 +107,24 @@ fn dense(word: &Word<'_>) -> Option<Term> {
         return None;
     }
     let weight = match stem.chars().count() {
-        _ if korean::is_generic(stem) => 1,
+        _ if GENERIC.has(stem) => 1,
         1 => 1,
         2 | 3 => 2,
         _ => 3,
     };
-    let (text, key) = (stem.to_owned(), stem.to_owned());
-    Some(Term { text, key, script: Script::Dense, parts: Vec::new(), weight, name: false, verb })
+    Some(Term::korean(stem, stem.to_owned(), weight, verb))
 }
 
 /// A verb is looked for by its stem, among what may be verbs.
 fn verb(stem: String) -> Option<Term> {
-    let key = format!("{VERB}{stem}");
-    let empty = predicate::is_helper(&stem) || korean::is_stop(&stem);
-    (!empty).then(|| Term {
-        text: stem,
-        key,
-        script: Script::Dense,
-        parts: Vec::new(),
-        weight: 1,
-        name: false,
-        verb: true,
-    })
+    let empty = korean::is_helper(&stem) || korean::is_stop(&stem);
+    (!empty).then(|| Term::korean(&stem, format!("{VERB}{stem}"), 1, true))
 }
 
 fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
     let word = without_ending(word).trim_matches('_');
     let lower = word.to_lowercase();
-    if lower.is_empty() || english::is_stop(&lower) && !is_acronym(word) {
+    if lower.is_empty() || STOP.has(&lower) && !is_acronym(word) {
         return None;
     }
     let parts = parts(word);
@@ -138,7 +134,7 @@ fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
     let name = code || is_acronym(word) || capital && (capital_tells || korean);
     let weight = match lower.chars().count() {
         _ if name => 4,
-        _ if english::is_generic(&lower) => 1,
+        _ if GENERIC.has(&lower) => 1,
         _ if number => 2,
         _ if korean => 3,
         1 => 1,
@@ -218,7 +214,7 @@ impl Vocabulary {
                     self.lines.push_str(word.text);
                     self.joined.push_str(word.text);
                     self.stems.insert(korean::stem(word.text).to_owned());
-                    self.stems.insert(format!("{VERB}{}", predicate::loose(word.text)));
+                    self.stems.insert(format!("{VERB}{}", korean::verb_stem(word.text)));
                 }
                 Script::Spaced => {
                     let bare = without_ending(word.text).trim_matches('_');
@@ -291,75 +287,51 @@ pub(super) fn query<'t>(terms: impl IntoIterator<Item = &'t Term>, max_chars: us
 mod tests {
     use super::*;
 
-    fn check(question: &str, expected: &[&str]) {
-        let found = terms(question);
-        let texts: Vec<&str> = found.iter().map(|term| term.text.as_str()).collect();
-        assert_eq!(texts, expected, "{question}");
-    }
-
     #[test]
     fn a_question_is_about_its_content_words() {
-        check("What is a finite state machine?", &["finite", "state", "machine"]);
-        check("How does the journal survive a crash?", &["journal", "survive", "crash"]);
-        check("What does max_replans do?", &["max_replans"]);
-        check("what's on_exhausted and why", &["on_exhausted"]);
-        check("Who wrote Cargo.toml?", &["wrote", "Cargo.toml"]);
-        check("Is C++ faster than C#?", &["C++", "faster", "C#"]);
-        check("Explain the plan-then-execute agent, please.", &["plan-then-execute", "agent"]);
-        check("Which HTTP status is 404?", &["HTTP", "status", "404"]);
-        check("Please help me", &[]);
-        check("", &[]);
-        check("What is `std::fs::read`?", &["std::fs::read"]);
-        check("plan plans planning", &["plan"]);
-    }
-
-    #[test]
-    fn a_korean_question_is_about_its_stems() {
-        check("유한 상태 기계가 뭐야?", &["유한", "상태", "기계"]);
-        check("상태기계란 무엇인가요?", &["상태기계"]);
-        check("max_replans는 무엇이고 어떻게 쓰나요?", &["max_replans"]);
-        check("저널의 역할을 설명해줘", &["저널", "역할"]);
-        check("사과와 도로에 대해 알려줘", &["사과", "도로"]);
-        check("LLM은 왜 계획을 먼저 세우나요?", &["LLM", "계획", "먼저", "세우"]);
-        check("회의 시간은 언제입니까?", &["회의", "시간"]);
-        check("설명서는 어디에 있나요?", &["설명서"]);
-        check("재계획은 몇 번까지 가능한가요?", &["재계획", "가능"]);
-        check("max_replans가 0이면 어떻게 돼?", &["max_replans", "0"]);
-        check("안녕", &[]);
-        check("문서까지만 검색하려면 어떻게 해야 하나요?", &["문서", "검색"]);
+        let rows = "What is a finite state machine? => finite state machine | What does max_replans do? => max_replans
+            Who wrote Cargo.toml? => wrote Cargo.toml | Is C++ faster than C#? => C++ faster C#
+            Explain the plan-then-execute agent, please. => plan-then-execute agent
+            Which HTTP status is 404? => HTTP status 404 | Please help me =>
+            What is `std::fs::read`? => std::fs::read | plan plans planning => plan | 유한 상태 기계가 뭐야? => 유한 상태 기계
+            max_replans는 무엇이고 어떻게 쓰나요? => max_replans | 사과와 도로에 대해 알려줘 => 사과 도로
+            LLM은 왜 계획을 먼저 세우나요? => LLM 계획 먼저 세우 | 설명서는 어디에 있나요? => 설명서 | 재계획은 몇 번까지 가능한가요? => 재계획 가능 | 안녕 =>
+            문서까지만 검색하려면 어떻게 해야 하나요? => 문서 검색";
+        for (question, expected) in rows.split(['|', '\n']).filter_map(|row| row.split_once("=>")) {
+            let (question, expected) = (question.trim(), expected.trim());
+            let texts: Vec<String> = terms(question).into_iter().map(|term| term.text).collect();
+            assert_eq!(texts.join(" "), expected, "{question}");
+        }
     }
 
     #[test]
     fn names_weigh_most_and_generic_words_least() {
-        let weight = |question: &str, at: usize| terms(question)[at].weight;
-        assert_eq!(weight("how tall is Everest", 1), 4);
-        assert_eq!(weight("how tall is everest", 0), 1);
-        assert_eq!(weight("what is photosynthesis", 0), 3);
-        assert_eq!(weight("사용 방법", 0), 1);
-        assert!(terms("what is max_replans")[0].name);
-        assert!(!terms("What Is The State Of The Art")[0].name);
+        let weight = |question: &str| terms(question).pop().map(|term| term.weight);
+        for (question, expected) in
+            [("tall Everest", 4), ("how tall", 1), ("what is photosynthesis", 3), ("사용 방법", 1)]
+        {
+            assert_eq!(weight(question), Some(expected), "{question}");
+        }
+        assert!(terms("what is max_replans")[0].name && !terms("What Is The State Of The Art")[0].name);
     }
 
     #[test]
     fn a_text_speaks_of_a_term_in_whatever_form() {
-        let has = |text: &str, question: &str| Vocabulary::of(text).has(&terms(question)[0]);
-        assert!(has("It validates every plan.", "what is validation"));
-        assert!(has("상태기계는 여섯 단계를 가진다.", "상태가 뭐야"));
-        assert!(has("유한 상태 기계는 …", "유한상태기계란?"));
-        assert!(has("The field `max_replans` counts.", "max_replans?"));
-        assert!(has("산에 오른다", "산은?"));
-        assert!(has("the re planner", "re-planner"));
-        assert!(!has("검사 과정이 있다", "사과는?"));
-        assert!(!has("at most max replans", "max_replans?"));
-        assert!(!has("The planet", "plan?"));
-        assert!(!has("산업은 크다", "산은?"));
-    }
-
-    #[test]
-    fn a_hint_is_about_what_it_quotes() {
-        let texts: Vec<String> =
-            hinted("look for \"journal\", not for plans").into_iter().map(|term| term.text).collect();
-        assert_eq!(texts, ["journal"]);
+        for (text, question, expected) in [
+            ("It validates every plan.", "what is validation", true),
+            ("상태기계는 여섯 단계를 가진다.", "상태가 뭐야", true),
+            ("유한 상태 기계는 …", "유한상태기계란?", true),
+            ("The field `max_replans` counts.", "max_replans?", true),
+            ("산에 오른다", "산은?", true),
+            ("the re planner", "re-planner", true),
+            ("검사 과정이 있다", "사과는?", false),
+            ("at most max replans", "max_replans?", false),
+            ("The planet", "plan?", false),
+            ("산업은 크다", "산은?", false),
+        ] {
+            assert_eq!(Vocabulary::of(text).has(&terms(question)[0]), expected, "{text}: {question}");
+        }
+        assert_eq!(query(&hinted("look for \"journal\", not for plans"), 99), "journal");
         assert_eq!(hinted("use broader words like journal").len(), 4);
     }
 }

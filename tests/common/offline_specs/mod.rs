@@ -9,10 +9,10 @@ use planwright::ports::Model;
 use planwright::prompt::{Message, ModelRequest};
 use planwright::spec::{CompiledSpec, Doer, RequestFrame, RoleName};
 use planwright_offline::Offline;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// Every intake, agents as doers, an orchestrator, a judge of the answer.
-pub const TEAMS: &str = r#"
+/// Every intake, agents that do the steps, an orchestrator, a judge of the answer.
+pub const WORKERS: &str = r#"
 name = "teams"
 tools = []
 
@@ -203,7 +203,7 @@ writer = { prompt = "Write." }
 conversation = { prompt = "Talk." }
 "#;
 
-/// CompiledSpec of one of these specs.
+/// The checked form of one of these specs.
 pub fn rules(spec: &str) -> CompiledSpec {
     agents::load(spec).unwrap().check().unwrap()
 }
@@ -213,21 +213,35 @@ pub fn frame(rules: &CompiledSpec, role: RoleName) -> Arc<RequestFrame> {
     rules.frame(role).unwrap().clone()
 }
 
-/// The same of an agent's.
-pub fn member(rules: &CompiledSpec, name: &str) -> Arc<RequestFrame> {
+/// The constant part of the requests of a role of a shipped agent.
+pub fn shipped(agent: &str, role: RoleName) -> Arc<RequestFrame> {
+    frame(&agents::shipped(agent).unwrap().check().unwrap(), role)
+}
+
+/// The constant part of the requests of an agent that does steps.
+pub fn agent_frame(rules: &CompiledSpec, name: &str) -> Arc<RequestFrame> {
     match rules.doer(name).unwrap() {
         Doer::Role(frame) => frame.clone(),
         Doer::Agent(_) => panic!("{name} is a whole agent"),
     }
 }
 
+/// A record of `tool_results`.
+pub fn result(tool: &str, input: &str, status: &str, output: &str) -> Value {
+    json!({"step_index": 0, "tool": tool, "input": input, "status": status, "trust": "untrusted", "output": output})
+}
+
+/// What `docs` returns for these sources and texts.
+pub fn docs(passages: &[(&str, &str)]) -> Value {
+    let record = |(source, text): &(&str, &str)| json!({"source": source, "text": text});
+    let records: Value = passages.iter().map(record).collect();
+    result("docs", "x", "completed", &records.to_string())
+}
+
 /// Asks the offline model, twice: equal requests get equal replies.
 pub fn ask(frame: &Arc<RequestFrame>, payload: &Value, conversation: &[Message]) -> ModelReply {
-    let request = ModelRequest {
-        frame: frame.clone(),
-        payload: payload.to_string(),
-        conversation: conversation.to_vec(),
-    };
+    let (payload, conversation) = (payload.to_string(), conversation.to_vec());
+    let request = ModelRequest { frame: frame.clone(), payload, conversation };
     let reply = Offline::new().ask(&request, None).unwrap();
     assert_eq!(Offline::new().ask(&request, None).unwrap(), reply);
     reply

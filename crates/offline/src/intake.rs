@@ -1,0 +1,256 @@
+//! Intake: whether a question has to do with the material at hand, whether it goes on from earlier
+//! turns, and what the user wants.
+//!
+//! All of it is told by cues, never by meaning.
+
+use serde_json::{Value, json};
+
+use super::cues;
+use super::duties::{Duty, leave_the_subject};
+use super::lexicon::{CLARIFY, CONTRACTS, KOREAN_CONTRACTS, RESTRICT, mentions};
+use super::payload::{Payload, Turn};
+use super::question::Question;
+use super::talk::is_handed_over;
+use super::terms::{Term, Vocabulary, query, terms};
+use super::text::{clean, is_korean, line};
+use planwright::spec::RequestFrame;
+
+/// Most labels that a refusal names.
+const MAX_NAMED: usize = 2;
+/// Most terms that are taken over from earlier turns.
+const MAX_TERMS: usize = 12;
+/// Most characters of a question that is passed on, and of one made to stand alone.
+const MAX_QUERY: usize = 2_000;
+const MAX_STANDALONE: usize = 400;
+/// Most characters of what earlier turns demand.
+const MAX_CONSTRAINTS: usize = 200;
+/// Most characters of the subject in a phrase.
+const MAX_SUBJECT: usize = 80;
+
+/// The reply of the role that says whether a question is in scope. Only one that names something, and
+/// nothing that the material or a contract speaks of, is turned away.
+pub(super) fn scope(payload: &Payload<'_>) -> Value {
+    let question = clean(payload.question, 4_000);
+    let korean = is_korean(&question);
+    let outline = payload.labels("outline");
+    if let Some((english, hangul)) = in_scope(&question, &outline) {
+        return json!({"in_scope": true, "reason": if korean { hangul } else { english }, "refusal": ""});
+    }
+    let labels = outline.iter().take(MAX_NAMED).map(|label| line(&clean(label, 200), 60));
+    let labels = labels.collect::<Vec<String>>().join(", ");
+    let (reason, refusal) = match korean {
+        false => (
+            "the question has no word in common with the material",
+            format!(
+                "I am sorry, but this question is outside the material I have, so I cannot answer it. I can answer \
+                 questions about its parts, for example {labels}."
+            ),
+        ),
+        true => (
+            "질문에 자료와 겹치는 말이 없습니다",
+            format!(
+                "죄송합니다. 이 질문은 제가 가진 자료의 범위를 벗어나 답변드리기 어렵습니다. 자료의 내용(예: {labels})에 대해 물어봐 주세요."
+            ),
+        ),
+    };
+    json!({"in_scope": false, "reason": reason, "refusal": refusal})
+}
+
+/// Why a question is in scope; `None` where it is not.
+fn in_scope(question: &str, outline: &[&str]) -> Option<(&'static str, &'static str)> {
+    if outline.is_empty() {
+        return Some(("nothing says what the material is about", "자료의 범위가 정해져 있지 않습니다"));
+    }
+    if cues::small_talk(question).is_some() {
+        return Some(("small talk is welcome", "인사는 언제나 괜찮습니다"));
+    }
+    if cues::names_an_article(question) {
+        return Some(("the question names an article", "질문에 조항 번호가 있습니다"));
+    }
+    let asked = terms(question);
+    if !asked.iter().any(|term| term.weight > 1) {
+        return Some(("the question names nothing of its own", "질문에 주제가 드러나지 않습니다"));
+    }
+    if cues::refers(question) {
+        return Some((
+            "the question may go on from an earlier one",
+            "앞선 질문에 이어지는 질문일 수 있습니다",
+        ));
+    }
+    let mut material = Vocabulary::of(&outline.join("\n"));
+    material.add(CONTRACTS);
+    material.add(KOREAN_CONTRACTS);
+    // A Korean compound is about each of its parts: 계약금액, 손해배상액.
+    let mut nouns = outline.iter().flat_map(|label| terms(label));
+    let shares = asked.iter().any(|term| material.has(term))
+        || mentions(question, KOREAN_CONTRACTS)
+        || nouns.any(|term| {
+            term.is_dense() && term.text.chars().nth(1).is_some() && question.contains(&term.text)
+        });
+    shares.then_some(("the question and the material share words", "질문과 자료에 겹치는 말이 있습니다"))
+}
+
+/// The reply of the role that says whether earlier turns matter.
+pub(super) fn previous_context(payload: &Payload<'_>) -> Value {
+    let question = clean(payload.question, 4_000);
+    let (needed, english, hangul) = match (payload.history().is_empty(), cues::refers(&question)) {
+        (true, _) => (false, "there is no earlier turn", "이전 대화가 없습니다"),
+        (false, true) => (true, "the question points to an earlier turn", "질문이 이전 대화를 가리킵니다"),
+        (false, false) => (false, "the question stands alone", "질문만으로 뜻이 분명합니다"),
+    };
+    json!({"need_previous_context": needed, "reason": if is_korean(&question) { hangul } else { english }})
+}
+
+/// The user's turns that a question goes on from, oldest first: back to the one that stands alone.
+fn gone_on_from(history: &[Turn]) -> Vec<&Turn> {
+    let asked = history.iter().rev().filter(|turn| turn.user && cues::small_talk(&turn.text).is_none());
+    let mut alone = false;
+    let mut turns: Vec<&Turn> =
+        asked.take_while(|turn| !std::mem::replace(&mut alone, !cues::refers(&turn.text))).collect();
+    turns.reverse();
+    turns
+}
+
+/// A follow-up made to stand alone: what the earlier turns were about, then the question.
+fn standalone(question: &str, history: &[Turn]) -> String {
+    let own = terms(question);
+    let mut kept: Vec<Term> = Vec::new();
+    for term in gone_on_from(history).into_iter().flat_map(|turn| terms(&turn.text)) {
+        if own.iter().chain(&kept).all(|known| known.text != term.text) && kept.len() < MAX_TERMS {
+            kept.push(term);
+        }
+    }
+    let question = line(question, MAX_STANDALONE);
+    match kept.is_empty() {
+        true => question,
+        false => line(&format!("{}: {question}", query(&kept, MAX_STANDALONE)), MAX_STANDALONE),
+    }
+}
+
+/// What earlier turns demand of any answer: their clauses that restrict, word for word.
+fn constraints(history: &[Turn]) -> Option<String> {
+    let mut found: Vec<String> = Vec::new();
+    for turn in gone_on_from(history) {
+        for clause in turn.text.split(['.', '!', '?', ',', ';', '\n']) {
+            let clause = line(clause, 120);
+            if mentions(&clause.to_lowercase(), RESTRICT) && !found.contains(&clause) {
+                found.push(clause);
+            }
+        }
+    }
+    (!found.is_empty()).then(|| line(&found.join(", "), MAX_CONSTRAINTS))
+}
+
+/// The reply of the role that says what the user wants, in the form that its schema asks for.
+pub(super) fn intent(frame: &RequestFrame, payload: &Payload<'_>) -> String {
+    let text = clean(payload.question, 8_000).trim().to_owned();
+    let kinds = |name: &str| {
+        let field = frame.schema.as_ref()?.pointer(&format!("/properties/{name}"))?;
+        let names = field.get("enum").and_then(Value::as_array).into_iter().flatten();
+        Some(names.filter_map(Value::as_str).collect::<Vec<&str>>())
+    };
+    if let Some(kinds) = kinds("intent_type") {
+        let (kind, confidence) = kind_of(&text, &kinds);
+        return json!({"intent_type": kind, "confidence": confidence}).to_string();
+    }
+    match kinds("intent") {
+        Some(kinds) => query_intent(&text, payload, &kinds).to_string(),
+        None => phrase(&text),
+    }
+}
+
+/// The first of the kinds with one of these words in it; where any kind will do, the first word.
+fn pick<'a>(kinds: &[&'a str], words: &'a str) -> Option<&'a str> {
+    let mut words = words.split_whitespace();
+    if kinds.is_empty() {
+        return words.next();
+    }
+    words.find_map(|word| kinds.iter().find(|kind| kind.to_lowercase().contains(word)).copied())
+}
+
+/// `{intent, rewritten_query, needs_tool, constraints}`.
+fn query_intent(text: &str, payload: &Payload<'_>, kinds: &[&str]) -> Value {
+    let history = payload.history();
+    let new = pick(kinds, "new_question new question").or(kinds.first().copied()).unwrap_or("new_question");
+    let (mut kind, mut rewritten, mut demanded) = (new, line(text, MAX_QUERY), None);
+    let talk = cues::small_talk(text).is_some();
+    let needs_tool = !talk && !is_handed_over(text);
+    if talk {
+        kind = pick(kinds, "chitchat chat small greet").unwrap_or(new);
+    } else if needs_tool && history.iter().any(|turn| turn.user) && cues::refers(text) {
+        let unclear = mentions(&text.to_lowercase(), CLARIFY);
+        let words = if unclear { "clarification clarif follow" } else { "follow_up follow" };
+        kind = pick(kinds, words).unwrap_or(new);
+        (rewritten, demanded) = (standalone(text, &history), constraints(&history));
+    }
+    json!({"intent": kind, "rewritten_query": rewritten, "needs_tool": needs_tool, "constraints": demanded})
+}
+
+/// The kind by the work that is asked for, and how sure that is.
+fn kind_of<'a>(text: &str, kinds: &[&'a str]) -> (&'a str, f64) {
+    let spaced = |kind: &str| kind.to_lowercase().replace(['_', '-'], " ");
+    // A kind may say that nothing is to be done.
+    let closed = "unclear irrelevant unknown chitchat greet other";
+    let open: Vec<&str> = kinds.iter().filter(|kind| !mentions(&spaced(kind), closed)).copied().collect();
+    let first = open.first().or(kinds.first()).copied().unwrap_or("search");
+    if cues::small_talk(text).is_some() {
+        return (pick(kinds, "chitchat chat greet unclear irrelevant").unwrap_or(first), 0.9);
+    }
+    if is_unclear(text) {
+        return (pick(kinds, "unclear unknown irrelevant").unwrap_or(first), 0.8);
+    }
+    let asked = Duty::asked(text);
+    let work: Vec<Duty> = asked.iter().copied().filter(|duty| *duty != Duty::Search).collect();
+    let several = kinds.iter().find(|kind| mentions(&spaced(kind), "comprehensive complex multi 종합"));
+    if let Some(kind) = several.filter(|_| work.len() > 1) {
+        return (kind, 0.7);
+    }
+    // A kind that the question names beats one that its work suggests.
+    let lower = text.to_lowercase();
+    let names = |kind: &&&str| {
+        spaced(kind).split(' ').any(|word| word.chars().nth(2).is_some() && mentions(&lower, word))
+    };
+    if let Some(kind) = open.iter().find(names) {
+        return (kind, 0.9);
+    }
+    let by_work = work.iter().rev().chain([&Duty::Search]).find_map(|duty| {
+        let kind = open.iter().find(|kind| duty.is_kind(&spaced(kind)))?;
+        Some((*kind, if asked.contains(duty) { 0.8 } else { 0.6 }))
+    });
+    by_work.unwrap_or((first, 0.5))
+}
+
+/// Whether a text names nothing that could be worked on.
+fn is_unclear(text: &str) -> bool {
+    let calculates = !Question::parse(text, true).expressions.is_empty();
+    !calculates && !terms(text).iter().any(|term| term.weight > 1) && !cues::names_an_article(text)
+}
+
+/// What is wanted, as a short phrase: the work, and on what.
+fn phrase(text: &str) -> String {
+    let mut question = Question::parse(text, true);
+    if cues::small_talk(text).is_some() {
+        return question.say("small talk", "인사나 잡담").to_owned();
+    }
+    if is_handed_over(text) {
+        return question.say("a text to work on", "글을 다루는 요청").to_owned();
+    }
+    if let [expression, ..] = question.expressions.as_slice() {
+        return line(&format!("{}: {expression}", question.say("calculation", "계산")), 2 * MAX_SUBJECT);
+    }
+    if is_unclear(text) {
+        return question.say("an unclear request", "분명하지 않은 요청").to_owned();
+    }
+    leave_the_subject(&mut question);
+    let subject = query(question.terms(), MAX_SUBJECT);
+    // A report is a written text already.
+    let mut asked: Vec<Duty> = Duty::asked(text).into_iter().filter(|duty| *duty != Duty::Writing).collect();
+    if asked.is_empty() {
+        asked.push(Duty::Search);
+    }
+    let work: Vec<&str> = asked.iter().map(|duty| duty.noun(question.korean)).collect();
+    match question.korean {
+        false => format!("{} on {subject}", work.join(" and ")),
+        true => format!("{subject}에 대한 {}", work.join(", ")),
+    }
+}
