@@ -17,7 +17,7 @@ const MAX_INPUT_CHARS: usize = 400;
 
 /// What an input names.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct Reference {
     pub numbers: Vec<ArticleNumber>,
     /// What stands before the first number: «부칙», «별지 1».
     pub before: String,
@@ -27,37 +27,38 @@ pub(super) struct Named {
 
 /// Reads the numbers in an input. Those that say to be an article's («제5조», «5조», "Article 5") go before
 /// bare ones; numbers of paragraphs («제2항») are none.
-pub(super) fn named(input: &str) -> Named {
+pub(super) fn parse_reference(input: &str) -> Reference {
     let chars: Vec<char> = input.chars().take(MAX_INPUT_CHARS).map(folded).collect();
-    let said =
-        read(&chars, |scan| korean::number(scan).or_else(|| counted(scan)).or_else(|| in_english(scan)));
-    if said.numbers.is_empty() { read(&chars, bare) } else { said }
+    let explicit = find_numbers(&chars, |scan| {
+        korean::number(scan).or_else(|| counted(scan)).or_else(|| in_english(scan))
+    });
+    if explicit.numbers.is_empty() { find_numbers(&chars, bare) } else { explicit }
 }
 
-fn read(chars: &[char], number: impl Fn(&mut Scan<'_>) -> Option<ArticleNumber>) -> Named {
-    let mut named = Named::default();
+fn find_numbers(chars: &[char], number: impl Fn(&mut Scan<'_>) -> Option<ArticleNumber>) -> Reference {
+    let mut reference = Reference::default();
     let mut scan = Scan::new(chars);
     let mut begins = true;
     while let Some(c) = scan.peek() {
         if begins
-            && named.numbers.len() < MAX_NUMBERS
+            && reference.numbers.len() < MAX_NUMBERS
             && let Some(number) = number(&mut scan)
         {
-            if named.numbers.is_empty() {
-                named.before = named.words.clone();
+            if reference.numbers.is_empty() {
+                reference.before = reference.words.clone();
             }
-            if !named.numbers.contains(&number) {
-                named.numbers.push(number);
+            if !reference.numbers.contains(&number) {
+                reference.numbers.push(number);
             }
-            named.words.push(' ');
+            reference.words.push(' ');
             continue;
         }
-        named.words.push(c);
+        reference.words.push(c);
         scan.at += 1;
         // A number begins where no other and no Latin word goes on.
         begins = !c.is_ascii_alphanumeric();
     }
-    named
+    reference
 }
 
 /// «5조», «5조의2».

@@ -1,12 +1,13 @@
-//! Nearness of meaning: the vectors of a contract's parts, and the parts near a question. Vectors are
-//! asked for on the first search and kept; a failure is not, so the next search tries again.
+//! Nearness of meaning: the vectors of a contract's parts, the parts near a question, and one ranking out
+//! of several. Vectors are asked for on the first search and kept; a failure is not, so the next search
+//! tries again.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Article, Articles};
 use planwright::ports::Embedder;
-use planwright::ports::first_chars as cut;
-use planwright::ports::{Secret, ToolError};
+use planwright::ports::{Secret, ToolError, first_chars};
 
 /// A contract of more parts is searched by words alone.
 const MAX_EMBEDDED: usize = 2_000;
@@ -32,7 +33,7 @@ impl Meaning {
     /// The places of the parts nearest to a question, nearest first, equally near ones in their order.
     pub fn nearest(&self, articles: &Articles, question: &str, most: usize) -> Result<Vec<usize>, ToolError> {
         let vectors = self.vectors(articles.parts())?;
-        let question = cut(question, MAX_EMBEDDED_CHARS).to_owned();
+        let question = first_chars(question, MAX_EMBEDDED_CHARS).to_owned();
         let asked = self.embed(&[question])?;
         let (Some(asked), Some(first)) = (asked.first(), vectors.first()) else { return Ok(Vec::new()) };
         if asked.len() != first.len() {
@@ -63,7 +64,7 @@ impl Meaning {
         let mut vectors: Vec<Vec<f32>> = Vec::with_capacity(parts.len());
         for batch in parts.chunks(BATCH) {
             let text = |part: &Article| {
-                cut(&format!("{}\n{}", part.part(), part.text), MAX_EMBEDDED_CHARS).to_owned()
+                first_chars(&format!("{}\n{}", part.part(), part.text), MAX_EMBEDDED_CHARS).to_owned()
             };
             vectors.extend(self.embed(&batch.iter().map(text).collect::<Vec<String>>())?);
         }
@@ -97,4 +98,22 @@ fn cosine(one: &[f32], other: &[f32]) -> f64 {
     };
     let lengths = (product(one, one) * product(other, other)).sqrt();
     if lengths > 0.0 { product(one, other) / lengths } else { 0.0 }
+}
+
+/// Ranks count less the further down they are; this softens the first ones (Cormack, Clarke and
+/// Büttcher 2009 use the same).
+const SOFTENING: f64 = 60.0;
+
+/// The places in the order of their summed reciprocal ranks; equal sums in the order of the places.
+pub(super) fn fuse_rankings(rankings: &[&[usize]]) -> Vec<usize> {
+    let mut sums: BTreeMap<usize, f64> = BTreeMap::new();
+    for ranking in rankings {
+        for (rank, place) in (1_u32..).zip(ranking.iter()) {
+            *sums.entry(*place).or_default() += 1.0 / (SOFTENING + f64::from(rank));
+        }
+    }
+    let mut places: Vec<(usize, f64)> = sums.into_iter().collect();
+    // Stable, and the places come in order.
+    places.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    places.into_iter().map(|(place, _)| place).collect()
 }

@@ -10,7 +10,6 @@
 mod answer;
 mod english;
 mod find;
-mod fuse;
 mod heading;
 mod korean;
 mod labels;
@@ -110,7 +109,7 @@ impl Articles {
     /// Where the text has no such heading, more than 8 MiB or more than 10,000 parts; the text says what
     /// was expected.
     pub fn parse(name: &str, text: &str) -> Result<Self, ToolError> {
-        let fail = |problem: String| ToolError::new("input", format!("{name}: {problem}"));
+        let fail = |problem: String| ToolError::input(format!("{name}: {problem}"));
         if text.len() > MAX_CONTRACT_BYTES {
             return Err(fail(format!("expected at most {MAX_CONTRACT_BYTES} bytes, found {}", text.len())));
         }
@@ -125,7 +124,7 @@ impl Articles {
     /// Where the file cannot be read or is no text, and as [`parse`](Articles::parse).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ToolError> {
         let path = path.as_ref();
-        let fail = |problem: String| ToolError::new("input", format!("{}: {problem}", path.display()));
+        let fail = |problem: String| ToolError::input(format!("{}: {problem}", path.display()));
         let mut bytes = Vec::new();
         File::open(path)
             .and_then(|file| file.take(MAX_CONTRACT_BYTES as u64 + 1).read_to_end(&mut bytes))

@@ -16,7 +16,7 @@ pub(super) enum Whose {
 }
 
 impl Whose {
-    pub fn named(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Whose::User => "the user's contract",
             Whose::Standard => "the standard contract",
@@ -44,7 +44,7 @@ impl Shelf {
             None => self.build_index(),
         };
         let found = built.and_then(|built| index.insert(built).search(query, most)).map_err(|error| {
-            ToolError::new("index", format!("{} cannot be searched: {error}", self.whose.named()))
+            ToolError::new("index", format!("{} cannot be searched: {error}", self.whose.as_str()))
         })?;
         Ok(found.into_iter().map(|hit| hit.position).collect())
     }
@@ -76,7 +76,7 @@ impl Shelf {
     pub fn not_found(&self, asked: &str, near: &[String]) -> ToolError {
         let asked: String = asked.chars().take(100).collect();
         let near = if near.is_empty() { String::new() } else { format!("; near it are {}", near.join(", ")) };
-        let (whose, name) = (self.whose.named(), self.articles.name());
+        let (whose, name) = (self.whose.as_str(), self.articles.name());
         let problem = format!("{whose} ({name}) has no {asked:?}{near}; it has {}", self.holds());
         ToolError::new("not_found", problem)
     }

@@ -3,16 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::Articles;
 use super::answer::answer;
-use super::find::named;
-use super::fuse::fused;
-use super::meaning::Meaning;
+use super::find::{Reference, parse_reference};
+use super::meaning::{Meaning, fuse_rankings};
 use super::shelf::{Shelf, Whose};
-use super::{ArticleNumber, Articles};
 use planwright::contract::{ToolContract, ToolEffect};
 use planwright::ports::Embedder;
-use planwright::ports::first_chars as cut;
-use planwright::ports::{Secret, Tool, ToolCall, ToolError, ToolOutput};
+use planwright::ports::{Secret, Tool, ToolCall, ToolError, ToolOutput, first_chars};
 
 /// Most parts that a search returns.
 const MAX_FOUND: usize = 5;
@@ -78,11 +76,15 @@ impl ContractTools {
 
     /// `hybrid_search`, `get_article_by_index`, `get_article_by_title` and `lookup_standard_contract`.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let tool = |kind, shelf: &Arc<Shelf>| -> Arc<dyn Tool> {
+            let meaning = self.meaning.clone().filter(|_| kind == Kind::HybridSearch);
+            Arc::new(ContractTool { kind, shelf: Arc::clone(shelf), meaning })
+        };
         vec![
-            Arc::new(HybridSearch { user: Arc::clone(&self.user), meaning: self.meaning.clone() }),
-            Arc::new(ByIndex(Arc::clone(&self.user))),
-            Arc::new(ByTitle(Arc::clone(&self.user))),
-            Arc::new(LookupStandard(Arc::clone(&self.standard))),
+            tool(Kind::HybridSearch, &self.user),
+            tool(Kind::ByIndex, &self.user),
+            tool(Kind::ByTitle, &self.user),
+            tool(Kind::LookupStandard, &self.standard),
         ]
     }
 }
@@ -97,44 +99,55 @@ impl fmt::Debug for ContractTools {
     }
 }
 
-/// Parts of the user's contract by words and, with an embedder, by meaning.
-struct HybridSearch {
-    user: Arc<Shelf>,
+/// What a tool looks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Parts by words and, with an embedder, by meaning.
+    HybridSearch,
+    /// Articles by number.
+    ByIndex,
+    /// Articles by title.
+    ByTitle,
+    /// Articles of the standard contract by number, title or words.
+    LookupStandard,
+}
+
+struct ContractTool {
+    kind: Kind,
+    shelf: Arc<Shelf>,
     meaning: Option<Arc<Meaning>>,
 }
 
-impl Tool for HybridSearch {
+/// The places of parts, and what is to be said about them.
+type Found = (Vec<usize>, Vec<String>);
+
+impl Tool for ContractTool {
     /// Without an embedder nothing leaves the machine.
     fn contract(&self) -> ToolContract {
-        let contract =
-            planwright::agents::tool("hybrid_search").expect("agents/tools.toml holds its contract");
-        match self.meaning {
-            Some(_) => contract,
-            None => ToolContract { effect: ToolEffect::Pure, ..contract },
-        }
+        let name = match self.kind {
+            Kind::HybridSearch => "hybrid_search",
+            Kind::ByIndex => "get_article_by_index",
+            Kind::ByTitle => "get_article_by_title",
+            Kind::LookupStandard => "lookup_standard_contract",
+        };
+        let contract = planwright::agents::tool(name).expect("agents/tools.toml holds its contract");
+        let effect = if self.meaning.is_some() { contract.effect } else { ToolEffect::Pure };
+        ToolContract { effect, ..contract }
     }
 
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        let query = call.nonempty_text("words to look for")?;
-        let mut notes = Vec::new();
-        let by_words = self.user.by_words(query, MAX_RANKED)?;
-        let near =
-            self.meaning.as_ref().map(|meaning| meaning.nearest(&self.user.articles, query, MAX_RANKED));
-        let by_meaning = match near {
-            None => Vec::new(),
-            Some(Ok(near)) => near,
-            Some(Err(error)) => {
-                let reason = error.to_string();
-                notes.push(format!("searched by words alone: {}", cut(&reason, MAX_REASON_CHARS)));
-                Vec::new()
-            }
-        };
-        let mut found = fused(&[&by_words, &by_meaning]);
-        found.truncate(MAX_FOUND);
-        if found.is_empty() {
-            notes.push(format!("nothing was found; there are {}", self.user.holds()));
-        }
-        Ok(answer(&self.user, &found, notes, call.max_output_bytes))
+        let (found, notes) = match self.kind {
+            Kind::HybridSearch => self.search(call.nonempty_text("words to look for")?),
+            // Models send the number as a number, too.
+            Kind::ByIndex => match call.input.as_u64() {
+                Some(number) => self.find_numbers(&number.to_string()),
+                None => self.find_numbers(call.nonempty_text("the number of an article")?),
+            },
+            Kind::ByTitle => self.find_title(call.nonempty_text("the title of an article")?),
+            Kind::LookupStandard => self
+                .look_up(call.nonempty_text("the number or the title of an article, or words to look for")?),
+        }?;
+        Ok(answer(&self.shelf, &found, &notes, call.max_output_bytes))
     }
 
     fn secrets(&self) -> Vec<Secret> {
@@ -142,115 +155,91 @@ impl Tool for HybridSearch {
     }
 }
 
-/// Articles of the user's contract by number.
-struct ByIndex(Arc<Shelf>);
-
-impl Tool for ByIndex {
-    fn contract(&self) -> ToolContract {
-        planwright::agents::tool("get_article_by_index").expect("agents/tools.toml holds its contract")
-    }
-
-    fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        // Models send the number as a number, too.
-        let number = call.input.as_u64().map(|number| number.to_string());
-        let input = match &number {
-            Some(number) => number.as_str(),
-            None => call.nonempty_text("the number of an article")?,
-        };
-        if let Some(part) = self.0.articles.called(input) {
-            return Ok(answer(&self.0, &[part], Vec::new(), call.max_output_bytes));
-        }
-        let asked = named(input);
-        if asked.numbers.is_empty() {
-            let found: String = input.chars().take(100).collect();
-            let problem = format!(
-                "expected the number of an article such as 5, 제5조의2 or Article 5, found {found:?}; there are {}",
-                self.0.holds()
-            );
-            return Err(ToolError::new("input", problem));
-        }
-        let (found, notes) = numbered(&self.0, &asked.numbers, &asked.before);
-        if found.is_empty() {
-            return Err(self.0.not_found(input, &[]));
-        }
-        Ok(answer(&self.0, &found, notes, call.max_output_bytes))
-    }
-}
-
-/// The places of the articles of these numbers, and what is to be said about them.
-fn numbered(shelf: &Shelf, numbers: &[ArticleNumber], before: &str) -> (Vec<usize>, Vec<String>) {
-    let (mut found, mut notes) = (Vec::new(), Vec::new());
-    for number in numbers {
-        let places = shelf.articles.numbered(*number, before);
-        match places.len() {
-            0 => notes.push(format!("there is no article {number}")),
-            1 => {}
-            count => notes.push(format!("there are {count} articles {number}")),
-        }
-        found.extend(places);
-    }
-    (found, notes)
-}
-
-/// Articles of the user's contract by title.
-struct ByTitle(Arc<Shelf>);
-
-impl Tool for ByTitle {
-    fn contract(&self) -> ToolContract {
-        planwright::agents::tool("get_article_by_title").expect("agents/tools.toml holds its contract")
-    }
-
-    fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        let input = call.nonempty_text("the title of an article")?;
-        let found = by_name(&self.0, input)
-            .ok_or_else(|| self.0.not_found(input, &self.0.articles.near(&named(input).words)))?;
-        Ok(answer(&self.0, &found, Vec::new(), call.max_output_bytes))
-    }
-}
-
-/// The places of the parts that an input names: as the outline does, by a title, or by a number alone. A
-/// title beside a number goes first: numbers differ from contract to contract.
-fn by_name(shelf: &Shelf, input: &str) -> Option<Vec<usize>> {
-    let articles = &shelf.articles;
-    let asked = named(input);
-    let outlined = articles.called(input).map(|part| vec![part]);
-    let found = outlined.unwrap_or_else(|| {
-        let whole = articles.titled(input);
-        if whole.is_empty() { articles.titled(&asked.words) } else { whole }
-    });
-    if found.is_empty() && !asked.words.chars().any(char::is_alphanumeric) {
-        return Some(numbered(shelf, &asked.numbers, "").0).filter(|found| !found.is_empty());
-    }
-    Some(found).filter(|found| !found.is_empty())
-}
-
-/// Articles of the standard contract by number, title or words.
-struct LookupStandard(Arc<Shelf>);
-
-impl Tool for LookupStandard {
-    fn contract(&self) -> ToolContract {
-        planwright::agents::tool("lookup_standard_contract").expect("agents/tools.toml holds its contract")
-    }
-
-    fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        let input = call.nonempty_text("the number or the title of an article, or words to look for")?;
+impl ContractTool {
+    fn search(&self, query: &str) -> Result<Found, ToolError> {
         let mut notes = Vec::new();
-        let found = match by_name(&self.0, input) {
-            Some(found) => found,
-            None => {
-                let asked = named(input);
-                let by_words = self.0.by_words(&asked.words, MAX_STANDARD)?;
-                if by_words.is_empty() {
-                    numbered(&self.0, &asked.numbers, &asked.before).0
-                } else {
-                    notes.push("found by its words: no article has that number or title".to_owned());
-                    by_words
-                }
-            }
-        };
+        let by_words = self.shelf.by_words(query, MAX_RANKED)?;
+        let near =
+            self.meaning.as_ref().map(|meaning| meaning.nearest(&self.shelf.articles, query, MAX_RANKED));
+        let by_meaning = near.unwrap_or_else(|| Ok(Vec::new())).unwrap_or_else(|error| {
+            let reason = error.to_string();
+            notes.push(format!("searched by words alone: {}", first_chars(&reason, MAX_REASON_CHARS)));
+            Vec::new()
+        });
+        let mut found = fuse_rankings(&[&by_words, &by_meaning]);
+        found.truncate(MAX_FOUND);
         if found.is_empty() {
-            return Err(self.0.not_found(input, &[]));
+            notes.push(format!("nothing was found; there are {}", self.shelf.holds()));
         }
-        Ok(answer(&self.0, &found, notes, call.max_output_bytes))
+        Ok((found, notes))
+    }
+
+    fn find_numbers(&self, input: &str) -> Result<Found, ToolError> {
+        if let Some(part) = self.shelf.articles.called(input) {
+            return Ok((vec![part], Vec::new()));
+        }
+        let asked = parse_reference(input);
+        if asked.numbers.is_empty() {
+            return Err(ToolError::input(format!(
+                "expected the number of an article such as 5, 제5조의2 or Article 5, found {:?}; there are {}",
+                first_chars(input, 100),
+                self.shelf.holds()
+            )));
+        }
+        let found = self.numbered(&asked);
+        if found.0.is_empty() { Err(self.shelf.not_found(input, &[])) } else { Ok(found) }
+    }
+
+    fn find_title(&self, input: &str) -> Result<Found, ToolError> {
+        let near = || self.shelf.articles.near(&parse_reference(input).words);
+        let found = self.by_name(input).ok_or_else(|| self.shelf.not_found(input, &near()))?;
+        Ok((found, Vec::new()))
+    }
+
+    fn look_up(&self, input: &str) -> Result<Found, ToolError> {
+        if let Some(found) = self.by_name(input) {
+            return Ok((found, Vec::new()));
+        }
+        let asked = parse_reference(input);
+        let by_words = self.shelf.by_words(&asked.words, MAX_STANDARD)?;
+        if !by_words.is_empty() {
+            return Ok((
+                by_words,
+                vec!["found by its words: no article has that number or title".to_owned()],
+            ));
+        }
+        let (found, _) = self.numbered(&asked);
+        if found.is_empty() { Err(self.shelf.not_found(input, &[])) } else { Ok((found, Vec::new())) }
+    }
+
+    /// The articles of the numbers in a reference.
+    fn numbered(&self, asked: &Reference) -> Found {
+        let (mut found, mut notes) = (Vec::new(), Vec::new());
+        for number in &asked.numbers {
+            let places = self.shelf.articles.numbered(*number, &asked.before);
+            match places.len() {
+                0 => notes.push(format!("there is no article {number}")),
+                1 => {}
+                count => notes.push(format!("there are {count} articles {number}")),
+            }
+            found.extend(places);
+        }
+        (found, notes)
+    }
+
+    /// The parts that an input names: as the outline does, by a title, or by a number alone. A title beside
+    /// a number goes first: numbers differ from contract to contract.
+    fn by_name(&self, input: &str) -> Option<Vec<usize>> {
+        let articles = &self.shelf.articles;
+        if let Some(part) = articles.called(input) {
+            return Some(vec![part]);
+        }
+        let asked = parse_reference(input);
+        let titled = || articles.titled(&asked.words);
+        let mut found = Some(articles.titled(input)).filter(|found| !found.is_empty()).unwrap_or_else(titled);
+        if found.is_empty() && !asked.words.chars().any(char::is_alphanumeric) {
+            found = self.numbered(&Reference { before: String::new(), ..asked }).0;
+        }
+        Some(found).filter(|found| !found.is_empty())
     }
 }

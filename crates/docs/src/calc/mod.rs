@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use planwright::contract::ToolContract;
 use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput};
 
-use planwright::ports::first_chars as cut;
+use planwright::ports::first_chars;
 
 /// Longest expression, in characters.
 const MAX_CHARS: usize = 1000;
@@ -71,7 +71,7 @@ impl Tool for Calc {
         refuse_unbounded(&expression)?;
         let result = evaluate(expression, call.timeout.unwrap_or(DEFAULT_TIMEOUT))?;
         if result.is_empty() {
-            return Err(ToolError::new("input", "expected an expression with a value, found one without"));
+            return Err(ToolError::input("expected an expression with a value, found one without"));
         }
         if result.len() > call.max_output_bytes {
             let most = call.max_output_bytes;
@@ -89,10 +89,7 @@ fn too_much(why: String) -> ToolError {
 fn readable(text: &str) -> Result<String, ToolError> {
     if text.chars().nth(MAX_CHARS).is_some() {
         let found = text.chars().count();
-        return Err(ToolError::new(
-            "input",
-            format!("expected at most {MAX_CHARS} characters, found {found}"),
-        ));
+        return Err(ToolError::input(format!("expected at most {MAX_CHARS} characters, found {found}")));
     }
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
@@ -107,10 +104,7 @@ fn readable(text: &str) -> Result<String, ToolError> {
             '√' => plain.push_str(" sqrt "),
             c if c.is_whitespace() => plain.push(' '),
             c if c.is_control() => {
-                return Err(ToolError::new(
-                    "input",
-                    format!("expected an expression, found the character {c:?}"),
-                ));
+                return Err(ToolError::input(format!("expected an expression, found the character {c:?}")));
             }
             c => plain.push(c),
         }
@@ -140,7 +134,7 @@ fn without_thousands_separators(text: &str) -> Result<String, ToolError> {
             let number: String = chars[from..=at + digits_after].iter().collect();
             let problem =
                 format!("expected a thousands separator before groups of three digits, found {number:?}");
-            return Err(ToolError::new("input", problem));
+            return Err(ToolError::input(problem));
         }
     }
     Ok(out)
@@ -149,19 +143,17 @@ fn without_thousands_separators(text: &str) -> Result<String, ToolError> {
 /// Refuses what has no bound in cost or could answer differently tomorrow.
 fn refuse_unbounded(expression: &str) -> Result<(), ToolError> {
     let refuse = |what: &str| {
-        let shown = cut(expression, 80);
-        Err(ToolError::new("input", format!("expected an arithmetic expression; {what}: {shown:?}")))
+        let shown = first_chars(expression, 80);
+        Err(ToolError::input(format!("expected an arithmetic expression; {what}: {shown:?}")))
     };
-    for (sign, what) in [
-        ("<<", "shifts are not offered"),
-        (">>", "shifts are not offered"),
-        ("=>", "functions cannot be defined"),
-        (":", "functions cannot be defined"),
-        ("\\", "functions cannot be defined"),
-        ("@", "dates and settings are not offered"),
-        ("\"", "texts are not offered"),
-    ] {
-        if expression.contains(sign) {
+    let offers_no = [
+        (&["<<", ">>"][..], "shifts are not offered"),
+        (&["=>", ":", "\\"], "functions cannot be defined"),
+        (&["@"], "dates and settings are not offered"),
+        (&["\""], "texts are not offered"),
+    ];
+    for (signs, what) in offers_no {
+        if signs.iter().any(|sign| expression.contains(sign)) {
             return refuse(what);
         }
     }
@@ -237,9 +229,11 @@ fn evaluate(expression: String, timeout: Duration) -> Result<String, ToolError> 
             Err(_) if spent => approximate::approximate(&expression)
                 .ok_or_else(|| too_much("it takes too many operations".into())),
             Err(_) if Instant::now() >= watch.deadline => Err(late(timeout)),
-            Err(problem) => {
-                Err(ToolError::new("input", format!("{}: {:?}", cut(&problem, 300), cut(&expression, 80))))
-            }
+            Err(problem) => Err(ToolError::input(format!(
+                "{}: {:?}",
+                first_chars(&problem, 300),
+                first_chars(&expression, 80)
+            ))),
         });
     };
     thread::Builder::new()

@@ -26,7 +26,7 @@ const MAX_ENTRIES: usize = 200_000;
 
 /// The documents of a folder by name, and what is left out.
 pub(super) fn find_documents(root: &Path) -> Result<(Vec<Document>, Vec<Skipped>), ToolError> {
-    let fail = |problem: String| Err(ToolError::new("input", format!("{}: {problem}", root.display())));
+    let fail = |problem: String| Err(ToolError::input(format!("{}: {problem}", root.display())));
     if let Err(error) = std::fs::read_dir(root) {
         return fail(format!("the folder cannot be read: {error}"));
     }

@@ -129,7 +129,7 @@ impl Docs {
     /// Names the path where it does not exist, is no folder, cannot be read or holds no document.
     pub fn folder(path: impl AsRef<Path>) -> Result<Self, ToolError> {
         let path = path.as_ref();
-        let fail = |problem: String| ToolError::new("input", format!("{}: {problem}", path.display()));
+        let fail = |problem: String| ToolError::input(format!("{}: {problem}", path.display()));
         let folder = path.canonicalize().map_err(|error| fail(format!("expected a folder: {error}")))?;
         if !folder.is_dir() {
             return Err(fail("expected a folder, found a file".to_owned()));
