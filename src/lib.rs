@@ -5,15 +5,12 @@
 //! events, so the same run can be resumed, replayed from a file, drawn and proved bounded.
 //!
 //! ```
-//! use planwright::driver::Agent;
+//! use planwright::prelude::*;
 //! use planwright_offline::Offline;
-//! use planwright::tool::FnTool;
-//! use planwright::contract::{ToolContract, ToolEffect};
-//! use planwright::agents;
 //!
 //! // A shipped agent, reduced to one tool of our own; the offline model needs no key.
 //! let notes = ToolContract::text("notes", "Searches my notes.", ToolEffect::Pure);
-//! let agent = Agent::builder(agents::shipped("validated").unwrap().with_tools(|_| false))
+//! let agent = Agent::builder(planwright::agents::shipped("validated").unwrap().with_tools(|_| false))
 //!     .model(Offline::new())
 //!     .tool(FnTool::new(notes, |_| Ok("The boiler was serviced on 3 May by Kim Ltd.".into())))
 //!     .build()?;
@@ -25,6 +22,18 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Where to look
+//!
+//! - Run an agent: [`Agent::builder`](driver::Agent::builder), then [`run`](driver::Agent::run),
+//!   [`job`](driver::Agent::job) for a journal, an observer or a fixture, or
+//!   [`stream`](driver::Agent::stream).
+//! - Go on after a crash, or answer for a person: [`Agent::resuming`](driver::Agent::resuming), and
+//!   [`Threads`](driver::Threads) over a [`Store`](journal::Store).
+//! - Test an agent without a network: record with [`Job::record`](driver::Job::record), replay with
+//!   [`assert_replays!`].
+//! - Write a model, a tool or an observer: [`ports`].
+//! - Choose how an agent plans, checks and asks: [`spec`].
 //!
 //! # Floor plan
 //!
@@ -57,6 +66,48 @@ pub mod ports;
 pub mod journal;
 
 pub mod driver;
+
+/// What most programs that run an agent name.
+///
+/// ```
+/// use planwright::prelude::*;
+/// ```
+pub mod prelude {
+    pub use crate::assert_replays;
+    pub use crate::contract::{ToolContract, ToolEffect};
+    pub use crate::driver::{Agent, RecordMode, Run, Stopped, Streamed, Thread, Threads};
+    pub use crate::journal::Fixture;
+    pub use crate::machine::{HumanAnswer, Input, ModelReply};
+    pub use crate::ports::{FnTool, Model, ScriptedModel, Tool, ToolCall, ToolError};
+    pub use crate::spec::Spec;
+}
+
+/// Replays a fixture against an agent, and panics with every difference where it does not repeat.
+/// The [`Run`](driver::Run) is the value.
+///
+/// ```
+/// use planwright::prelude::*;
+///
+/// let agent = Agent::builder(planwright::agents::shipped("validated").unwrap()).build()?;
+/// let run = assert_replays!("fixtures/validated/replanned_twice.json", agent);
+/// assert_eq!(run.error(), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[macro_export]
+macro_rules! assert_replays {
+    ($path:expr, $agent:expr) => {{
+        let path: &::std::path::Path = ::std::convert::AsRef::<::std::path::Path>::as_ref(&$path);
+        match $crate::journal::Fixture::load(path).map_err($crate::driver::Stopped::from) {
+            ::std::result::Result::Ok(fixture) => match $agent.replay(&fixture) {
+                ::std::result::Result::Ok(run) => run,
+                ::std::result::Result::Err(stopped) => {
+                    panic!("{} does not replay\n{stopped}", path.display())
+                }
+            },
+            ::std::result::Result::Err(stopped) => panic!("{stopped}"),
+        }
+    }};
+}
 
 /// The README's examples, compiled and run with the other doctests.
 #[cfg(doctest)]

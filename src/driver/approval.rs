@@ -6,15 +6,16 @@
 
 use sha2::{Digest as _, Sha256};
 
+use super::run::Waiting;
 use crate::contract::canonical;
 use crate::journal::{Folded, Record, asks, fold, in_doubt};
-use crate::machine::{Effect, EffectId, Event, State, awaited};
-use crate::prompt;
+use crate::machine::{Effect, EffectId, Event, State, awaited, outstanding};
+use crate::prompt::{self, Request, RequestBody};
 use crate::spec::CompiledSpec;
 
-/// What a person says of a write that may or may not have happened.
+/// What a person says of a write that is in doubt: whether it happened is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Settlement {
+pub enum Resolution {
     /// It happened, and this came of it.
     Happened {
         /// What the tool would have returned.
@@ -43,7 +44,7 @@ impl Token {
         Token(hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Whether this is what somebody gave as the token.
+    /// Whether a given text is this token.
     pub fn is(&self, given: &str) -> bool {
         self.0 == given
     }
@@ -79,12 +80,22 @@ pub(super) fn open(folded: &Folded) -> Option<Token> {
     }
 }
 
-/// The token of what a run waits with, for whoever asks a person: of its question, or of its doubt.
+/// The token that an answer to a stored run must carry: of its open question, or of its write in doubt.
 pub fn token(folded: &Folded) -> Option<String> {
     open(folded).map(Token::into_text)
 }
 
-/// The effect that a token was of, where its question was answered before.
+/// The question that a run of this id waits with, if a person has to answer.
+pub fn open_question(run: &str, rules: &CompiledSpec, state: &State) -> Option<Waiting> {
+    let asks = |effect: &Effect| matches!(effect, Effect::AskHuman { .. });
+    let effect = outstanding(rules, state).into_iter().find(asks)?;
+    let Request { effect, body, .. } = Request::of(rules, state, effect)?;
+    let RequestBody::Human { step, question } = body else { return None };
+    let token = of_question(run, rules, state, effect).map(Token::into_text)?;
+    Some(Waiting { effect, step, question, token, refused: None })
+}
+
+/// The effect that a token was of, if its question was answered before.
 pub(super) fn spent(records: &[Record], given: &str) -> Option<EffectId> {
     let ends = records.iter().enumerate().filter_map(|(at, record)| match record {
         Record::Answered(Event::HumanAnswered { effect, .. }) | Record::Settled { effect, .. } => {

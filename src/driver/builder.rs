@@ -1,13 +1,15 @@
-//! The builder: puts an agent together out of a spec and whatever answers it.
+//! The builder: puts an agent together out of a spec, models and tools.
 
 use std::sync::Arc;
 
 use super::agent::Agent;
 use super::clock::{Clock, Sleeper};
-use super::live::{Registered, World};
+use super::environment::{Environment, Registered};
 use super::redact::Redactor;
 #[cfg(doc)]
-use super::run::{Run, Stopped};
+use super::run::Run;
+#[cfg(doc)]
+use super::stopped::Stopped;
 #[cfg(doc)]
 use crate::contract::ToolContract;
 use crate::ports::{Human, Model, Secret, Tool};
@@ -16,14 +18,14 @@ use crate::spec::{RoleName, Spec, SpecError};
 impl Agent {
     /// Puts an agent together.
     pub fn builder(spec: Spec) -> AgentBuilder {
-        AgentBuilder { spec, world: World::default(), secrets: Vec::new() }
+        AgentBuilder { spec, environment: Environment::default(), secrets: Vec::new() }
     }
 }
 
 /// Puts an agent together.
 pub struct AgentBuilder {
     spec: Spec,
-    world: World,
+    environment: Environment,
     secrets: Vec<Secret>,
 }
 
@@ -34,11 +36,11 @@ impl AgentBuilder {
         self.shared_model(Arc::new(model))
     }
 
-    /// The same, shared with others.
+    /// A model that is shared with others; see [`model`](AgentBuilder::model).
     #[must_use]
     pub fn shared_model(mut self, model: Arc<dyn Model>) -> Self {
         self.secrets.extend(model.secrets());
-        self.world.model = Some(model);
+        self.environment.model = Some(model);
         self
     }
 
@@ -46,7 +48,7 @@ impl AgentBuilder {
     #[must_use]
     pub fn model_for(mut self, role: RoleName, model: impl Model + 'static) -> Self {
         self.secrets.extend(model.secrets());
-        self.world.models.insert(role, Arc::new(model));
+        self.environment.models.insert(role, Arc::new(model));
         self
     }
 
@@ -58,7 +60,7 @@ impl AgentBuilder {
         self.shared_tool(Arc::new(tool))
     }
 
-    /// The same, shared with others.
+    /// A tool that is shared with others; see [`tool`](AgentBuilder::tool).
     #[must_use]
     pub fn shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         let contract = tool.contract();
@@ -66,35 +68,34 @@ impl AgentBuilder {
         if !names(&self.spec, &contract.name) {
             self.spec.tools.push(contract.clone());
         }
-        self.world.tools.insert(contract.name.clone(), Registered { tool, declared: contract });
+        self.environment.tools.insert(contract.name.clone(), Registered { tool, declared: contract });
         self
     }
 
-    /// Who is asked where the run asks a person. Where there is nobody, such a run ends
-    /// [waiting](Run::is_waiting).
+    /// The person whom the run asks. Without one, a run that asks a person ends [waiting](Run::is_waiting).
     #[must_use]
     pub fn human(self, human: impl Human + 'static) -> Self {
         self.shared_human(Arc::new(human))
     }
 
-    /// The same, shared with others.
+    /// A person's port that is shared with others; see [`human`](AgentBuilder::human).
     #[must_use]
     pub fn shared_human(mut self, human: Arc<dyn Human>) -> Self {
-        self.world.human = Some(human);
+        self.environment.human = Some(human);
         self
     }
 
-    /// Who lets time pass before another try of a step; a test does not want to wait.
+    /// What lets time pass before another try of a step; a test does not want to wait.
     #[must_use]
     pub fn sleeper(mut self, sleeper: impl Sleeper + 'static) -> Self {
-        self.world.sleeper = Some(Arc::new(sleeper));
+        self.environment.sleeper = Some(Arc::new(sleeper));
         self
     }
 
-    /// Who says what time it is where a person is asked; the system's clock unless set.
+    /// The clock that says when a person is asked; the system's unless set.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
-        self.world.clock = Some(Arc::new(clock));
+        self.environment.clock = Some(Arc::new(clock));
         self
     }
 
@@ -106,20 +107,20 @@ impl AgentBuilder {
         self
     }
 
-    /// The agent. Tools that the spec names and nobody registered are reported when a run starts:
-    /// a replay needs none.
+    /// The agent. Tools that the spec names and that are not registered are reported when a run starts: a
+    /// replay needs none.
     ///
     /// # Errors
     /// What [`Spec::check`] refuses; and, where there is a model to ask, a `max_cost` without a
     /// [price](crate::spec::CompiledSpec::check_prices).
     pub fn build(mut self) -> Result<Agent, SpecError> {
-        self.world.redactor = Redactor::new(self.secrets);
-        self.world.leak = self.world.redactor.found_in(&self.spec);
+        self.environment.redactor = Redactor::new(self.secrets);
+        self.environment.leak = self.environment.redactor.found_in(&self.spec);
         let rules = self.spec.check()?;
-        if self.world.model.is_some() || !self.world.models.is_empty() {
+        if self.environment.model.is_some() || !self.environment.models.is_empty() {
             rules.check_prices()?;
         }
-        Ok(Agent { rules: Arc::new(rules), world: Arc::new(self.world) })
+        Ok(Agent { rules: Arc::new(rules), environment: Arc::new(self.environment) })
     }
 }
 

@@ -1,21 +1,22 @@
 //! Drive: the loop that every run goes through, whether it begins, goes on, is recorded or replayed.
 //!
 //! ```text
-//! requested ──▶ journal ──▶ performed (recording or world) ──▶ admitted ──▶ journal ──▶ transition ──▶ …
+//! requested ──▶ journal ──▶ performed (recording or environment) ──▶ admitted ──▶ journal ──▶ transition ──▶ …
 //! ```
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::agent::Agent;
-use super::prepare::{Prepared, Request};
+use super::deadline::Deadline;
 use super::replay::Playback;
-use super::run::{Interrupted, Waiting};
-use super::stop::Sitting;
-use super::workers::{Performed, Side};
+use super::run::Waiting;
+use super::stopped::{Interrupted, Stopped};
+use super::workers::{Performed, Workers};
 use crate::journal::{Drift, Journal, JournalError, Record, Unknown};
 use crate::machine::{EffectId, Effects, Event, State};
-use crate::ports::Observer;
-use crate::ports::Unanswered;
+use crate::ports::{Observer, Unanswered};
+use crate::prompt::{Request, RequestBody};
 use crate::spec::CompiledSpec;
 
 /// Why the loop stops before the end.
@@ -31,7 +32,17 @@ impl From<JournalError> for Halt {
     }
 }
 
-/// Where the loop ends well: at the end, or at a question that nobody answers yet.
+impl From<Halt> for Stopped {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Interrupted(interrupted) => Stopped::Interrupted(interrupted),
+            Halt::Drifted(drifts) => Stopped::Drifted(drifts),
+            Halt::Journal(error) => Stopped::Journal(error),
+        }
+    }
+}
+
+/// Where the loop ends well: at the end, or at a question without an answer yet.
 pub(super) struct Followed {
     pub state: State,
     pub waiting: Option<Waiting>,
@@ -43,7 +54,7 @@ pub(super) enum Next {
     Event(Event),
     /// Looks again: a wait was cut short.
     Again,
-    /// Stops: the world did not answer.
+    /// Stops: the environment did not answer.
     Unanswered(EffectId, Unanswered),
     /// Stops: a person has to answer.
     Waiting(Waiting),
@@ -59,26 +70,37 @@ impl From<Performed> for Next {
     }
 }
 
+/// An effect that was asked and is not answered yet.
+pub(super) struct OpenEffect {
+    pub effect: EffectId,
+    pub asked: String,
+    pub since: Instant,
+    /// The tool of a nested run's call: the outermost run's steps do not show its result.
+    pub nested_tool: Option<String>,
+}
+
 /// One run under way.
 pub(super) struct Drive<'a> {
     pub agent: &'a Agent,
     pub rules: &'a CompiledSpec,
     pub run: String,
+    /// The thread that the run is a turn of; empty where it stands alone.
+    pub thread: String,
     pub journal: &'a mut dyn Journal,
     /// The index of the next record.
     pub index: u64,
     pub observer: &'a dyn Observer,
-    pub sitting: Arc<Sitting>,
+    pub deadline: Arc<Deadline>,
     pub playback: Option<Playback>,
-    /// Whether the world may be asked for what is not recorded.
+    /// Whether the environment may be asked for what is not recorded.
     pub may_ask: bool,
-    /// The tools that nested runs are calling.
-    pub nested_calls: Vec<(EffectId, String)>,
+    /// What was asked and is not answered yet.
+    pub open: Vec<OpenEffect>,
     /// Whether it is noted where the run ended.
     pub is_noted: bool,
     /// When people were asked, in milliseconds since 1970.
     pub asked_at: Vec<(EffectId, u64)>,
-    /// The writes of which a person has said that nobody knows whether they happened.
+    /// The writes of which a person has said that it is unknown whether they happened.
     pub unknown: Vec<Unknown>,
 }
 
@@ -96,63 +118,64 @@ impl<'a> Drive<'a> {
         let mut queue = Vec::new();
         self.request(first, &state, effects, asked, &mut queue)?;
         if !self.rules.runs_beside() {
-            return self.turn_by_turn(state, queue, None);
+            return self.run_loop(state, queue, None);
         }
-        let (agent, run, sitting) = (self.agent, self.run.clone(), Arc::clone(&self.sitting));
+        let (agent, run, deadline) = (self.agent, self.run.clone(), Arc::clone(&self.deadline));
         std::thread::scope(|scope| {
-            let side = Side::new(agent, &run, &sitting, scope);
-            self.turn_by_turn(state, queue, Some(side))
+            let workers = Workers::new(agent, &run, &deadline, scope);
+            self.run_loop(state, queue, Some(workers))
         })
     }
 
     /// The loop itself, with threads where steps may run side by side.
-    fn turn_by_turn<'env>(
+    fn run_loop<'env>(
         &mut self,
         mut state: State,
-        mut queue: Vec<Prepared<'a>>,
-        mut side: Option<Side<'_, 'env>>,
+        mut queue: Vec<Request<'a>>,
+        mut workers: Option<Workers<'_, 'env>>,
     ) -> Result<Followed, Halt>
     where
         'a: 'env,
     {
         while !state.phase.name().is_terminal() {
-            let next = match self.happened(&state) {
+            let next = match self.next_unasked(&state) {
                 Some(event) => {
                     // What runs beside will be waited for in any case; its answers count.
-                    state = self.drain(state, side.as_mut())?;
+                    state = self.drain(state, workers.as_mut())?;
                     Next::Event(event)
                 }
-                None => self.next(&state, &mut queue, side.as_mut())?,
+                None => self.next(&state, &mut queue, workers.as_mut())?,
             };
             let event = match next {
                 Next::Event(event) => event,
                 Next::Again => continue,
                 Next::Unanswered(effect, cause) => {
-                    let state = self.drain(state, side.as_mut())?;
+                    self.show_failure(effect, cause.cause.as_str());
+                    let state = self.drain(state, workers.as_mut())?;
                     let (state, records) = (Box::new(state), Vec::new());
                     return Err(Halt::Interrupted(Box::new(Interrupted { effect, cause, state, records })));
                 }
                 Next::Waiting(waiting) => return Ok(Followed { state, waiting: Some(waiting) }),
             };
             if let Event::Expired { effect } = event {
-                queue.retain(|prepared| prepared.id != effect);
+                queue.retain(|request| request.effect != effect);
             }
             state = self.apply(state, event, &mut queue)?;
         }
-        self.compare(&state)?;
+        self.check_replay(&state)?;
         Ok(Followed { state, waiting: None })
     }
 
     /// A replay that has ended must be the recording.
-    fn compare(&self, state: &State) -> Result<(), Halt> {
+    fn check_replay(&self, state: &State) -> Result<(), Halt> {
         let Some(playback) = self.playback.as_ref().filter(|_| !self.may_ask) else { return Ok(()) };
         let parallel = self.rules.runs_beside();
         let drifts = playback.drifts(self.rules, state, parallel);
         if drifts.is_empty() { Ok(()) } else { Err(Halt::Drifted(drifts)) }
     }
 
-    /// What happened that nobody said: out of the recording in a replay, else out of the world.
-    fn happened(&mut self, state: &State) -> Option<Event> {
+    /// What happened unasked: out of the recording in a replay, else out of the environment.
+    fn next_unasked(&mut self, state: &State) -> Option<Event> {
         if let Some(playback) = &mut self.playback
             && let Some(event) = playback.happened()
         {
@@ -161,32 +184,32 @@ impl<'a> Drive<'a> {
         if !self.may_ask {
             return None;
         }
-        self.sitting.over().or_else(|| self.expired(state))
+        self.deadline.ending_event().or_else(|| self.expired_question(state))
     }
 
-    /// What comes next: a recorded answer where there is one, else one of the world's.
+    /// What comes next: a recorded answer, or else one of the environment.
     fn next<'env>(
         &mut self,
         state: &State,
-        queue: &mut Vec<Prepared<'a>>,
-        side: Option<&mut Side<'_, 'env>>,
+        queue: &mut Vec<Request<'a>>,
+        workers: Option<&mut Workers<'_, 'env>>,
     ) -> Result<Next, Halt>
     where
         'a: 'env,
     {
-        if let Some(next) = self.recorded(state, queue)? {
+        if let Some(next) = self.next_recorded(state, queue)? {
             return Ok(next);
         }
-        let others = queue.iter().filter(|prepared| !prepared.is_human()).count();
-        if let Some(side) = side
-            && (side.is_busy() || others > 1)
+        let others = queue.iter().filter(|request| !request.is_human()).count();
+        if let Some(workers) = workers
+            && (workers.is_busy() || others > 1)
         {
-            queue.extract_if(.., |prepared| !prepared.is_human()).for_each(|prepared| side.perform(prepared));
-            return Ok(side.receive().into());
+            queue.extract_if(.., |request| !request.is_human()).for_each(|request| workers.perform(request));
+            return Ok(workers.receive().into());
         }
-        if let Some(at) = queue.iter().position(|prepared| !prepared.is_human()) {
-            let prepared = queue.remove(at);
-            return Ok((prepared.id, self.perform_here(&prepared)).into());
+        if let Some(at) = queue.iter().position(|request| !request.is_human()) {
+            let request = queue.remove(at);
+            return Ok((request.effect, self.perform_here(&request)).into());
         }
         self.ask_people(state, queue).ok_or_else(|| {
             let problem = "the run waits for an answer, and nothing was asked";
@@ -194,43 +217,43 @@ impl<'a> Drive<'a> {
         })
     }
 
-    /// What comes next in a replay. `None` where the world is to be asked.
-    fn recorded(&mut self, state: &State, queue: &mut Vec<Prepared<'a>>) -> Result<Option<Next>, Halt> {
+    /// What comes next in a replay. `None` where the environment is to be asked.
+    fn next_recorded(&mut self, state: &State, queue: &mut Vec<Request<'a>>) -> Result<Option<Next>, Halt> {
         let Some(playback) = &mut self.playback else { return Ok(None) };
         if let Some(nth) = playback.first_recorded(queue) {
-            let prepared = queue.remove(nth);
-            let event = playback.answer(&prepared).expect("first_recorded found its recording");
+            let request = queue.remove(nth);
+            let event = playback.answer(&request).expect("first_recorded found its recording");
             return Ok(Some(Next::Event(event)));
         }
         if self.may_ask {
             return Ok(None);
         }
         // In a replay no time passes.
-        if let Some(at) = queue.iter().position(Prepared::is_wait) {
-            return Ok(Some(Next::Event(Event::TimePassed { effect: queue.remove(at).id })));
+        if let Some(at) = queue.iter().position(|request| matches!(request.body, RequestBody::Wait { .. })) {
+            return Ok(Some(Next::Event(Event::TimePassed { effect: queue.remove(at).effect })));
         }
-        let missing = queue.iter().find(|prepared| !prepared.is_human()).or(queue.first());
+        let missing = queue.iter().find(|request| !request.is_human()).or(queue.first());
         match missing {
-            Some(Prepared { id, request: Request::Human { step, question }, .. })
+            Some(Request { effect, body: RequestBody::Human { step, question }, .. })
                 if playback.is_used_up() =>
             {
-                let token = self.token(state, *id);
-                let (effect, step, question) = (*id, *step, question.clone());
+                let token = self.question_token(state, *effect);
+                let (effect, step, question) = (*effect, *step, question.clone());
                 let waiting = Waiting { effect, step, question, token, refused: None };
                 Ok(Some(Next::Waiting(waiting)))
             }
-            Some(prepared) => Err(Halt::Drifted(vec![playback.missing(state, prepared)])),
+            Some(request) => Err(Halt::Drifted(vec![playback.missing(state, request)])),
             None => Ok(None),
         }
     }
 
-    /// Waits for what still runs on other threads, so that no answer is lost. Nobody lets time pass
-    /// any longer.
-    fn drain(&mut self, mut state: State, side: Option<&mut Side<'_, '_>>) -> Result<State, Halt> {
-        let Some(side) = side else { return Ok(state) };
-        side.hurry();
-        while side.is_busy() {
-            if let (_, Ok(Some(event))) = side.receive() {
+    /// Waits for what still runs on other threads, so that no answer is lost. All waiting
+    /// for time to pass ends.
+    fn drain(&mut self, mut state: State, workers: Option<&mut Workers<'_, '_>>) -> Result<State, Halt> {
+        let Some(workers) = workers else { return Ok(state) };
+        workers.stop_waiting();
+        while workers.is_busy() {
+            if let (_, Ok(Some(event))) = workers.receive() {
                 state = self.apply_after(Vec::new(), state, event, None)?;
             }
         }

@@ -1,94 +1,205 @@
-//! What a person says as a run goes on: turned into the event that carries it, or refused.
+//! What people say: asked through the [`Human`](crate::ports::Human) port while the run goes on, or given
+//! when a run is resumed. An answer that does not fit is refused and never written down.
 
-use super::approval::Settlement;
-use super::drive::Drive;
-use super::live::cut;
-use super::prepare::Prepared;
-use super::resume::open_question;
-use super::run::Stopped;
-use crate::journal::{Record, Resolution, Unknown, is_once};
-use crate::machine::{EffectId, Event, HumanAnswer, State, ToolOutcome, awaited};
-use crate::prompt;
+use std::time::Instant;
 
-/// What a person says as a run goes on.
-pub(super) enum Said {
+use super::approval::{self, Resolution, Token, open_question};
+use super::drive::{Drive, Next};
+use super::environment::shorten;
+use super::run::Waiting;
+use super::stopped::Stopped;
+use crate::journal::{Record, ResolvedAs, Unknown, asks, is_once};
+use crate::machine::{Effect, EffectId, Event, HumanAnswer, State, ToolOutcome, awaited, local, outstanding};
+use crate::ports::Question;
+use crate::prompt::{self, Request, RequestBody};
+
+/// How often one question is put again because the answer was refused.
+const MOST_REFUSED: u32 = 3;
+
+/// What a person says as a run is resumed.
+pub(super) enum HumanInput {
     Answer(HumanAnswer),
-    Settlement(Settlement),
+    Resolution(Resolution),
 }
 
-impl Drive<'_> {
-    /// What a person said, as the event that carries it; or as a record where it answers nothing.
-    pub(super) fn heard(
+impl<'a> Drive<'a> {
+    /// Asks for the answers that only people can give, until one is given.
+    pub(super) fn ask_people(&self, state: &State, queue: &mut Vec<Request<'a>>) -> Option<Next> {
+        let mut open = None;
+        // In the order in which the run names them, whichever was asked first: an answer that is given
+        // later goes to the question that was shown.
+        let order: Vec<EffectId> = outstanding(self.rules, state).iter().map(Effect::id).collect();
+        let mut people: Vec<usize> = (0..queue.len()).filter(|&at| queue[at].is_human()).collect();
+        people.sort_by_key(|&at| order.iter().position(|id| *id == queue[at].effect));
+        for at in people {
+            let RequestBody::Human { step, question } = &queue[at].body else { continue };
+            let (effect, step) = (queue[at].effect, *step);
+            match self.put_question(state, effect, step, question) {
+                Ok(event) => {
+                    queue.remove(at);
+                    return Some(Next::Event(event));
+                }
+                Err(refused) => {
+                    open.get_or_insert_with(|| {
+                        let (question, token) = (question.clone(), self.question_token(state, effect));
+                        Waiting { effect, step, question, token, refused }
+                    });
+                }
+            }
+            if self.deadline.has_passed() {
+                return Some(Next::Again);
+            }
+        }
+        open.map(Next::Waiting)
+    }
+
+    /// The token of a question that the run asks.
+    pub(super) fn question_token(&self, state: &State, effect: EffectId) -> String {
+        let token = approval::of_question(&self.run, self.rules, state, effect);
+        token.map(Token::into_text).unwrap_or_default()
+    }
+
+    /// The end of a question whose time for an answer is over.
+    pub(super) fn expired_question(&self, state: &State) -> Option<Event> {
+        // Most runs ask no person: what is outstanding is worked out only if one was asked.
+        let (effect, _) = if self.asked_at.is_empty() { None } else { asks(self.rules, state) }?;
+        self.has_expired(state, effect).then_some(Event::Expired { effect })
+    }
+
+    /// Whether the time for an answer is over.
+    fn has_expired(&self, state: &State, effect: EffectId) -> bool {
+        let limits = local(self.rules, state, effect).map(|here| &here.rules.spec().limits);
+        let seconds = limits.and_then(|limits| limits.answer_seconds);
+        let end = seconds
+            .zip(self.asked_at(effect))
+            .map(|(seconds, at)| at.saturating_add(seconds.saturating_mul(1_000)));
+        end.is_some_and(|end| self.agent.environment.now_ms() >= end)
+    }
+
+    /// When a person was asked, if that is known.
+    pub(super) fn asked_at(&self, effect: EffectId) -> Option<u64> {
+        self.asked_at.iter().find(|(id, _)| *id == effect).map(|(_, at)| *at)
+    }
+
+    /// Puts one question. An answer that does not fit is refused with the reason, and asked for again.
+    fn put_question(
+        &self,
+        state: &State,
+        effect: EffectId,
+        step: u32,
+        text: &str,
+    ) -> Result<Event, Option<String>> {
+        let environment = &self.agent.environment;
+        let Some(human) = &environment.human else { return Err(None) };
+        let mut refused: Option<String> = None;
+        for _ in 0..MOST_REFUSED {
+            let asked = Instant::now();
+            let answer = human.ask(&Question { effect, step, text, state, refused: refused.as_deref() });
+            // The deadline is the run's, not the person's.
+            self.deadline.pause(asked.elapsed());
+            let Some(answer) = answer else { break };
+            if self.has_expired(state, effect) {
+                return Ok(Event::Expired { effect });
+            }
+            let event = environment.redactor.event(Event::HumanAnswered { effect, answer });
+            match self.admits(state, &event) {
+                Ok(()) => return Ok(event),
+                Err(refusal) => refused = Some(refusal.to_string()),
+            }
+        }
+        Err(refused)
+    }
+
+    /// Turns what a person says as the run is resumed into the event that carries it; into records alone
+    /// where it answers nothing.
+    pub(super) fn take_human_input(
         &mut self,
         state: &State,
-        said: Said,
+        input: HumanInput,
         asked: &mut Vec<EffectId>,
         records: &mut Vec<Record>,
     ) -> Result<Option<Event>, Stopped> {
-        let redactor = &self.agent.world.redactor;
-        match said {
-            Said::Answer(answer) => {
-                let question = open_question(&self.run, self.rules, state).ok_or(Stopped::NotWaiting)?;
-                if self.has_expired(state, question.effect) {
-                    return Err(Stopped::Expired { question: question.question });
-                }
-                let event = redactor.event(Event::HumanAnswered { effect: question.effect, answer });
-                if let Err(refusal) = self.admits(state, &event) {
-                    let refusal = refusal.to_string();
-                    return Err(Stopped::Refused { question: question.question, refusal });
-                }
-                // Taken as asked for even where the journal ends before it says so.
-                if !asked.contains(&question.effect)
-                    && let Some(effect) = awaited(self.rules, state, question.effect)
-                {
-                    let Prepared { id, digest, .. } = Prepared::of(self.rules, state, effect);
-                    records.push(Record::Requested { effect: id, digest, at: None });
-                }
-                Ok(Some(event))
-            }
-            Said::Settlement(settlement) => {
-                let Some(effect) = self.doubted(state, asked) else { return Err(Stopped::NotInDoubt) };
-                self.unknown.retain(|left| left.effect != effect);
-                Ok(match settlement {
-                    Settlement::Happened { output } => {
-                        records.push(Record::Settled { effect, word: Resolution::Happened });
-                        let outcome = ToolOutcome::returned(self.kept(state, effect, redactor.text(output)));
-                        Some(Event::ToolReturned { effect, outcome })
-                    }
-                    Settlement::DidNotHappen => {
-                        records.push(Record::Settled { effect, word: Resolution::DidNotHappen });
-                        asked.retain(|id| *id != effect);
-                        None
-                    }
-                    // That nobody knows is said before the end of it.
-                    Settlement::Stop { reason } => {
-                        let doubted = asked.iter().copied();
-                        let left = doubted.filter_map(|effect| {
-                            Some(Unknown { effect, tool: is_once(self.rules, state, effect)? })
-                        });
-                        self.unknown = left.collect();
-                        records.extend(self.unknown.iter().map(unknown));
-                        Some(redactor.event(Event::Cancelled { reason }))
-                    }
-                })
-            }
+        match input {
+            HumanInput::Answer(answer) => self.take_answer(state, answer, asked, records).map(Some),
+            HumanInput::Resolution(resolution) => self.take_resolution(state, resolution, asked, records),
         }
     }
 
-    /// As much of what a call would have returned as is kept of what it returns.
-    fn kept(&self, state: &State, effect: EffectId, output: String) -> String {
+    fn take_answer(
+        &self,
+        state: &State,
+        answer: HumanAnswer,
+        asked: &[EffectId],
+        records: &mut Vec<Record>,
+    ) -> Result<Event, Stopped> {
+        let Waiting { effect, question, .. } =
+            open_question(&self.run, self.rules, state).ok_or(Stopped::NotWaiting)?;
+        if self.has_expired(state, effect) {
+            return Err(Stopped::Expired { question });
+        }
+        let event = self.agent.environment.redactor.event(Event::HumanAnswered { effect, answer });
+        if let Err(refusal) = self.admits(state, &event) {
+            return Err(Stopped::Refused { question, refusal: refusal.to_string() });
+        }
+        // Taken as asked for even where the journal ends before it says so.
+        if !asked.contains(&effect)
+            && let Some(awaited) = awaited(self.rules, state, effect)
+            && let Some(Request { digest, .. }) = Request::of(self.rules, state, awaited)
+        {
+            records.push(Record::Requested { effect, digest, at: None });
+        }
+        Ok(event)
+    }
+
+    fn take_resolution(
+        &mut self,
+        state: &State,
+        resolution: Resolution,
+        asked: &mut Vec<EffectId>,
+        records: &mut Vec<Record>,
+    ) -> Result<Option<Event>, Stopped> {
+        let redactor = &self.agent.environment.redactor;
+        let Some(effect) = self.find_doubted(state, asked) else { return Err(Stopped::NotInDoubt) };
+        self.unknown.retain(|left| left.effect != effect);
+        Ok(match resolution {
+            Resolution::Happened { output } => {
+                records.push(Record::Settled { effect, word: ResolvedAs::Happened });
+                let output = self.limit_output(state, effect, redactor.text(output));
+                Some(Event::ToolReturned { effect, outcome: ToolOutcome::returned(output) })
+            }
+            Resolution::DidNotHappen => {
+                records.push(Record::Settled { effect, word: ResolvedAs::DidNotHappen });
+                asked.retain(|id| *id != effect);
+                None
+            }
+            // That it is unknown is written down before the end of the run.
+            Resolution::Stop { reason } => {
+                let left = asked.iter().filter_map(|&effect| {
+                    Some(Unknown { effect, tool: is_once(self.rules, state, effect)? })
+                });
+                self.unknown = left.collect();
+                records.extend(self.unknown.iter().map(unknown_record));
+                Some(redactor.event(Event::Cancelled { reason }))
+            }
+        })
+    }
+
+    /// Cuts what a call would have returned as what it returns is cut.
+    fn limit_output(&self, state: &State, effect: EffectId, output: String) -> String {
         let asked = awaited(self.rules, state, effect);
-        let contract = asked.and_then(|asked| prompt::called(self.rules, state, asked));
-        contract.map_or(output.clone(), |contract| cut(output, contract.max_output_bytes as usize))
+        match asked.and_then(|asked| prompt::called(self.rules, state, asked)) {
+            Some(contract) => shorten(output, contract.max_output_bytes as usize),
+            None => output,
+        }
     }
 
     /// The effect among those asked that may not be done twice.
-    pub(super) fn doubted(&self, state: &State, asked: &[EffectId]) -> Option<EffectId> {
+    pub(super) fn find_doubted(&self, state: &State, asked: &[EffectId]) -> Option<EffectId> {
         asked.iter().copied().find(|id| is_once(self.rules, state, *id).is_some())
     }
 }
 
-/// What is written down of a write of which nobody knows whether it happened, before the run is ended.
-pub(super) fn unknown(left: &Unknown) -> Record {
-    Record::Settled { effect: left.effect, word: Resolution::Unknown }
+/// The record that says of a write in doubt that it is unknown whether it happened.
+pub(super) fn unknown_record(left: &Unknown) -> Record {
+    Record::Settled { effect: left.effect, word: ResolvedAs::Unknown }
 }

@@ -6,16 +6,69 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::agent::Agent;
+use super::clock::time_for;
+use super::deadline::{CancelToken, Deadline};
 use super::drive::{Drive, Followed, Halt};
 use super::record::{RecordMode, save};
 use super::replay::Playback;
-use super::run::{Interrupted, Run, Stopped};
-use super::stop::{CancelToken, Sitting};
+use super::run::Run;
+use super::stopped::{Interrupted, Stopped};
 use crate::journal::store::random_id;
 use crate::journal::{Fixture, Header, JOURNAL_FORMAT, Journal, MemoryJournal, Record};
 use crate::machine::{Input, Step, start};
 use crate::ports::{Nobody, Observer};
 use crate::spec::Digest;
+
+impl Agent {
+    /// Runs a question to its end, or to a question of its own that waits for a person. The time is read
+    /// from the clock once, now.
+    ///
+    /// # Errors
+    /// [`Stopped`]. A run that ends in ERROR is a [`Run`] with an [`error`](Run::error), one that waits
+    /// for a person is a [`Run`] that [is waiting](Run::is_waiting).
+    pub fn run(&self, question: impl Into<String>) -> Result<Run, Stopped> {
+        self.job(self.input(question)).run()
+    }
+
+    /// A run to be configured: where its records go, who watches, who may cancel it.
+    pub fn job(&self, input: impl Into<Input>) -> Job<'_> {
+        Job::new(self, input.into())
+    }
+
+    /// A question asked now, with the time as the agent's models are told it.
+    pub fn input(&self, question: impl Into<String>) -> Input {
+        Input { now: time_for(self.rules().policy()), ..Input::question(question) }
+    }
+
+    /// Replays a fixture under this agent's rules: every answer comes out of the fixture, nothing is
+    /// asked of the world.
+    ///
+    /// # Errors
+    /// [`Stopped::Drifted`] with every difference.
+    pub fn replay(&self, fixture: &Fixture) -> Result<Run, Stopped> {
+        self.job(fixture.input.clone()).replay(fixture.clone()).run()
+    }
+}
+
+impl Fixture {
+    /// Replays this fixture against an agent; see [`Agent::replay`].
+    ///
+    /// # Errors
+    /// [`Stopped::Drifted`] with every difference.
+    pub fn replay(&self, agent: &Agent) -> Result<Run, Stopped> {
+        agent.replay(self)
+    }
+
+    /// Replays this fixture under the rules it was recorded with.
+    ///
+    /// # Errors
+    /// [`Stopped::Incomplete`] where its spec does not check, [`Stopped::Drifted`] with every
+    /// difference.
+    pub fn replay_as_recorded(&self) -> Result<Run, Stopped> {
+        let agent = Agent::builder(self.spec.clone()).build();
+        agent.map_err(|error| Stopped::Incomplete(format!("the fixture's spec: {error}")))?.replay(self)
+    }
+}
 
 /// A run to be configured and run.
 pub struct Job<'a> {
@@ -80,22 +133,22 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Replays a fixture: nothing is asked of the world.
+    /// Replays a fixture: nothing is asked of the environment.
     #[must_use]
     pub fn replay(mut self, fixture: Fixture) -> Self {
         self.replay = Some(fixture);
         self
     }
 
-    /// Runs to the end, or to a question that nobody answers yet.
+    /// Runs to the end, or to a question without an answer yet.
     ///
     /// # Errors
     /// [`Stopped`].
     pub fn run(mut self) -> Result<Run, Stopped> {
-        self.agent.keeps_its_keys()?;
+        self.agent.check_secrets()?;
         let (playback, may_ask, save_to) = self.sources()?;
         if may_ask {
-            self.agent.complete()?;
+            self.agent.check_complete()?;
         }
         if let Some(path) = &save_to {
             Fixture::check_writable(path)?;
@@ -106,14 +159,15 @@ impl<'a> Job<'a> {
             Some(journal) => journal,
             None => &mut memory,
         };
-        let input = self.agent.world.redactor.input(std::mem::take(&mut self.input));
+        let input = self.agent.environment.redactor.input(std::mem::take(&mut self.input));
         let spec = self.agent.rules.shared_spec();
         let run = run_id();
-        let model = self.agent.world.model.as_ref().map(|model| model.name().to_owned()).unwrap_or_default();
+        let model =
+            self.agent.environment.model.as_ref().map(|model| model.name().to_owned()).unwrap_or_default();
         let header = Header {
             format: JOURNAL_FORMAT,
             run: run.clone(),
-            thread: self.turn.0,
+            thread: self.turn.0.clone(),
             turn: self.turn.1,
             origin: None,
             spec,
@@ -128,19 +182,20 @@ impl<'a> Job<'a> {
             agent: self.agent,
             rules,
             run,
+            thread: self.turn.0,
             journal,
             index: 0,
             observer: self.observer,
-            sitting: Arc::new(Sitting::new(rules, self.cancel)),
+            deadline: Arc::new(Deadline::new(rules, self.cancel)),
             playback,
             may_ask,
-            nested_calls: Vec::new(),
+            open: Vec::new(),
             is_noted: false,
             asked_at: Vec::new(),
             unknown: Vec::new(),
         };
         let ended = drive.follow(vec![header], state, effects, &[]);
-        drive.note_standing(&ended);
+        drive.note_status(&ended);
         let records = match (own, &save_to) {
             (true, _) => memory.into_records(),
             (false, Some(_)) => drive.journal.records()?,
@@ -176,14 +231,14 @@ impl<'a> Job<'a> {
     }
 }
 
+/// What came of the loop, as the caller is told. `records` are those that went to no journal of theirs.
 pub(super) fn conclude(ended: Result<Followed, Halt>, records: Vec<Record>) -> Result<Run, Stopped> {
     match ended {
         Ok(Followed { state, waiting }) => Ok(Run { state, records, waiting }),
         Err(Halt::Interrupted(interrupted)) => {
             Err(Stopped::Interrupted(Box::new(Interrupted { records, ..*interrupted })))
         }
-        Err(Halt::Drifted(drifts)) => Err(Stopped::Drifted(drifts)),
-        Err(Halt::Journal(error)) => Err(Stopped::Journal(error)),
+        Err(halt) => Err(halt.into()),
     }
 }
 

@@ -13,41 +13,45 @@ mod approval;
 mod builder;
 mod cache;
 mod clock;
+mod deadline;
 mod drive;
+mod environment;
 mod human_input;
 mod job;
-mod live;
-mod person;
-mod prepare;
 mod progress;
-mod prune;
 mod record;
 mod recorder;
 mod redact;
 mod replay;
 mod resume;
 mod run;
-mod show;
-mod stop;
+mod signals;
+mod stopped;
 mod stream;
-mod thread;
 mod threads;
-mod tokens;
 mod workers;
 
 pub use agent::Agent;
-pub use approval::{Settlement, token};
+pub use approval::Resolution;
 pub use builder::AgentBuilder;
 pub use cache::Cached;
-pub use clock::{Clock, Sleeper, SystemClock, now, time_for};
+pub use clock::{Clock, Sleeper};
+pub use deadline::CancelToken;
 pub use job::Job;
 pub use progress::{Progress, ProgressKind, Reporter};
-pub use prune::Prune;
 pub use record::RecordMode;
-pub use redact::{Redactor, redact};
-pub use resume::{Changed, Resume, open_question};
-pub use run::{Interrupted, Run, Stopped, Waiting};
-pub use stop::CancelToken;
+pub use resume::{Changed, Resume};
+pub use run::{Run, Waiting};
+pub use stopped::{Interrupted, Stopped};
 pub use stream::{Stream, Streamed};
-pub use thread::{MAX_HISTORY_BYTES, MAX_MESSAGE_BYTES, MAX_TURNS, Thread};
-pub use threads::{ThreadHandle, Threads, history};
+pub use threads::{Prune, Thread, ThreadHandle, Threads};
+
+// What the crates around the engine and the tests stand on; not for programs that run agents.
+#[doc(hidden)]
+pub use approval::{open_question, token};
+#[doc(hidden)]
+pub use clock::{SystemClock, now, time_for};
+#[doc(hidden)]
+pub use redact::{Redactor, redact};
+#[doc(hidden)]
+pub use threads::{MAX_HISTORY_BYTES, MAX_MESSAGE_BYTES, MAX_TURNS, history};

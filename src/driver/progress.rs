@@ -4,9 +4,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::run::{Run, Stopped};
+use super::run::Run;
+use super::stopped::Stopped;
 use crate::machine::TraceLine;
-use crate::ports::{Observer, Signal};
+use crate::ports::{Observer, Signal, Span};
+use crate::prompt::RequestBody;
 use crate::spec::RoleName;
 
 /// What kind of thing happened.
@@ -62,22 +64,16 @@ impl Progress {
         Progress::new(ProgressKind::Thinking, step, content)
     }
 
-    /// A signal as a value.
-    pub fn of(signal: &Signal<'_>) -> Self {
-        match signal {
+    /// A signal as a value. Most answers have none: what came of them shows as a step's result, a trace line
+    /// or a phase.
+    pub fn of(signal: &Signal<'_>) -> Option<Self> {
+        Some(match signal {
             Signal::Entered(phase) => {
                 Progress::new(ProgressKind::Phase, phase.to_string(), phase.to_string())
             }
-            Signal::Asking { effect, role } => {
-                let step = match role {
-                    RoleName::Planner | RoleName::Replanner => "planning",
-                    RoleName::Writer | RoleName::Conversation => "generating",
-                    other => other.as_str(),
-                };
-                Progress::thinking(step, json!({"role": role, "effect": effect}))
-            }
-            Signal::Calling { step, tool, input, .. } => {
-                Progress::thinking("tool_selected", json!({"step": step, "tool": tool, "input": input}))
+            Signal::Asked { span, request } => Progress::of_request(span, request),
+            Signal::Answered { span, answer } if answer.cached => {
+                Progress::thinking("cached", json!({"effect": span.effect}))
             }
             Signal::Finished { step, tool, failed, output } => {
                 let content = json!({"step": step, "tool": tool, "failed": failed, "output": output});
@@ -93,18 +89,36 @@ impl Progress {
                 Progress::new(ProgressKind::Trace, step, content)
             }
             Signal::Token(text) => Progress::new(ProgressKind::Token, "token", *text),
-            Signal::AskingHuman { effect, step, question } => {
-                let content = json!({"effect": effect, "step": step, "question": question});
-                Progress::new(ProgressKind::Question, "human", content)
-            }
-            Signal::Waiting { effect, delay } => {
-                let millis = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-                Progress::thinking("waiting", json!({"effect": effect, "delay_ms": millis}))
-            }
-            Signal::Cached { effect } => Progress::thinking("cached", json!({"effect": effect})),
             Signal::Sources(sources) => {
                 let content = serde_json::to_value(sources).unwrap_or_default();
                 Progress::new(ProgressKind::Sources, "sources", content)
+            }
+            _ => return None,
+        })
+    }
+
+    fn of_request(span: &Span<'_>, request: &RequestBody<'_>) -> Self {
+        let effect = span.effect;
+        match request {
+            RequestBody::Model { role, .. } => {
+                let step = match role {
+                    RoleName::Planner | RoleName::Replanner => "planning",
+                    RoleName::Writer | RoleName::Conversation => "generating",
+                    other => other.as_str(),
+                };
+                Progress::thinking(step, json!({"role": role, "effect": effect}))
+            }
+            RequestBody::Tool { step, tool, input, .. } => {
+                let step = effect.step().unwrap_or(*step);
+                Progress::thinking("tool_selected", json!({"step": step, "tool": tool, "input": input}))
+            }
+            RequestBody::Human { step, question } => {
+                let step = effect.step().unwrap_or(*step);
+                let content = json!({"effect": effect, "step": step, "question": question});
+                Progress::new(ProgressKind::Question, "human", content)
+            }
+            RequestBody::Wait { delay_ms } => {
+                Progress::thinking("waiting", json!({"effect": effect, "delay_ms": delay_ms}))
             }
         }
     }
@@ -136,14 +150,14 @@ impl Progress {
 /// ```
 /// use std::cell::RefCell;
 /// use planwright::driver::{Agent, ProgressKind, Reporter};
-/// use planwright::machine::Input;
-/// use planwright::model::Offline;
+/// use planwright_docs::Calc;
+/// use planwright_offline::Offline;
 ///
 /// let spec = planwright::agents::shipped("validated").unwrap().with_tools(|tool| tool.name == "calc");
-/// let agent = Agent::builder(spec).model(Offline::new()).tool(planwright::tool::Calc::new()).build()?;
+/// let agent = Agent::builder(spec).model(Offline::new()).tool(Calc::new()).build()?;
 /// let kinds = RefCell::new(Vec::new());
 /// let reporter = Reporter::new(|progress| kinds.borrow_mut().push(progress.kind));
-/// agent.job(Input::question("12/4+9?")).observer(&reporter).run()?;
+/// agent.job("12/4+9?").observer(&reporter).run()?;
 /// assert_eq!(kinds.borrow()[0], ProgressKind::Phase);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -168,7 +182,9 @@ impl<F: Fn(Progress)> Reporter<F> {
 
 impl<F: Fn(Progress)> Observer for Reporter<F> {
     fn notice(&self, signal: Signal<'_>) {
-        (self.hand_on)(Progress::of(&signal));
+        if let Some(progress) = Progress::of(&signal) {
+            (self.hand_on)(progress);
+        }
     }
 
     fn wants_tokens(&self) -> bool {

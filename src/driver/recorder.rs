@@ -1,12 +1,12 @@
-//! Writing down: what is about to be performed, what was answered, where the run stands.
+//! The recorder: writes down what is about to be performed, what was answered, and the status of the run.
 //!
 //! **Invariant:** a request is on record before it is performed, an answer before anything follows from it.
 
 use super::drive::{Drive, Followed, Halt};
-use super::prepare::Prepared;
 use crate::journal::{Record, RunStatus, is_once};
 use crate::machine::{EffectId, Effects, Event, Refusal, State, admit, transition};
 use crate::ports::Signal;
+use crate::prompt::Request;
 
 impl<'a> Drive<'a> {
     /// Writes down what is about to be performed, after other records, then lines it up.
@@ -16,7 +16,7 @@ impl<'a> Drive<'a> {
         state: &State,
         effects: Effects,
         asked: &[EffectId],
-        queue: &mut Vec<Prepared<'a>>,
+        queue: &mut Vec<Request<'a>>,
     ) -> Result<(), Halt> {
         let (first, begins) = (queue.len(), self.index == 0);
         self.prepare(state, effects, asked, &mut records, queue);
@@ -28,23 +28,24 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
-    /// Renders what is about to be performed.
+    /// Renders what is about to be performed, with the records that say so.
     pub(super) fn prepare(
         &mut self,
         state: &State,
         effects: Effects,
         asked: &[EffectId],
         records: &mut Vec<Record>,
-        queue: &mut Vec<Prepared<'a>>,
+        queue: &mut Vec<Request<'a>>,
     ) {
         for effect in effects {
-            let prepared = Prepared::of(self.rules, state, effect);
-            if !asked.contains(&prepared.id) {
-                let at = prepared.is_human().then(|| self.agent.world.now_ms());
-                self.asked_at.extend(at.map(|at| (prepared.id, at)));
-                records.push(Record::Requested { effect: prepared.id, digest: prepared.digest, at });
+            let request = Request::of(self.rules, state, effect)
+                .expect("the machine asks only for what the state holds");
+            if !asked.contains(&request.effect) {
+                let at = request.is_human().then(|| self.agent.environment.now_ms());
+                self.asked_at.extend(at.map(|at| (request.effect, at)));
+                records.push(Record::Requested { effect: request.effect, digest: request.digest, at });
             }
-            queue.push(prepared);
+            queue.push(request);
         }
     }
 
@@ -59,18 +60,19 @@ impl<'a> Drive<'a> {
         &mut self,
         state: State,
         event: Event,
-        queue: &mut Vec<Prepared<'a>>,
+        queue: &mut Vec<Request<'a>>,
     ) -> Result<State, Halt> {
         self.apply_after(Vec::new(), state, event, Some(queue))
     }
 
-    /// The same, after other records; without a queue, what the run asks next is left for later.
+    /// Moves the run by an answer, which is written down after other records; see [`apply`](Drive::apply).
+    /// Without a queue, what the run asks next is left for later.
     pub(super) fn apply_after(
         &mut self,
         mut records: Vec<Record>,
         state: State,
         event: Event,
-        mut queue: Option<&mut Vec<Prepared<'a>>>,
+        mut queue: Option<&mut Vec<Request<'a>>>,
     ) -> Result<State, Halt> {
         if self.admits(&state, &event).is_err() {
             return Ok(state);
@@ -82,7 +84,8 @@ impl<'a> Drive<'a> {
             Some(_) => Record::Answered(event.clone()),
             None => Record::Happened(event.clone()),
         });
-        let answered = self.show_event(&event, state.task.trace.len());
+        let (answered, lines) = (event.effect(), state.task.trace.len());
+        let nested = self.show_answer(&event);
         let mut step = transition(self.rules, state, event).expect("admitted above");
         let effects = std::mem::take(&mut step.effects);
         let first = queue.as_ref().map_or(0, |queue| queue.len());
@@ -93,23 +96,24 @@ impl<'a> Drive<'a> {
             true => self.conclude(records, &step.state)?,
             false => self.append(records)?,
         }
-        self.show_step(&step, &answered);
+        self.show_step(&step, answered, nested, lines);
         if let Some(queue) = queue {
             self.show_requests(&queue[first..]);
         }
         Ok(step.state)
     }
 
-    /// Writes down the last records of the run, and where it stands.
+    /// Writes down the last records of the run, and its status.
     fn conclude(&mut self, records: Vec<Record>, state: &State) -> Result<(), Halt> {
-        let standing = self.standing(state);
+        let status = self.run_status(state);
         let count = records.len() as u64;
-        self.journal.conclude(self.index, records, &standing)?;
+        self.journal.conclude(self.index, records, &status)?;
         self.index += count;
         self.is_noted = true;
         Ok(())
     }
 
+    /// Appends records to the journal.
     pub(super) fn append(&mut self, records: Vec<Record>) -> Result<(), Halt> {
         let count = records.len() as u64;
         if count > 0 {
@@ -119,23 +123,24 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
-    /// Notes where the run stands, for lists. They work it out from the records where this is missing,
-    /// so a failure is nobody's loss.
-    pub(super) fn note_standing(&mut self, ended: &Result<Followed, Halt>) {
-        let standing = match ended {
-            Ok(Followed { state, .. }) => self.standing(state),
+    /// Notes the status of the run for lists. They work it out from the records where it is missing, so a
+    /// failure loses nothing.
+    pub(super) fn note_status(&mut self, ended: &Result<Followed, Halt>) {
+        self.close_open();
+        let status = match ended {
+            Ok(Followed { state, .. }) => self.run_status(state),
             Err(Halt::Interrupted(stopped)) => match is_once(self.rules, &stopped.state, stopped.effect) {
                 Some(tool) => RunStatus::InDoubt { effect: stopped.effect, tool },
-                None => self.standing(&stopped.state),
+                None => self.run_status(&stopped.state),
             },
             Err(_) => return,
         };
         if !self.is_noted {
-            let _ = self.journal.stands(self.index, &standing);
+            let _ = self.journal.stands(self.index, &status);
         }
     }
 
-    fn standing(&self, state: &State) -> RunStatus {
+    fn run_status(&self, state: &State) -> RunStatus {
         RunStatus::at(self.rules, state, |effect| self.asked_at(effect)).leaving(&self.unknown)
     }
 }

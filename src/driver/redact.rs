@@ -1,4 +1,4 @@
-//! Redaction: keys are replaced in everything that the world says, before anything keeps it. So no
+//! Redaction: keys are replaced in everything that models, tools and people say, before anything keeps it. So no
 //! key can reach the state, and none can reach a journal, a fixture, a trace or an answer from there.
 
 mod escaped;
@@ -59,7 +59,7 @@ impl Redactor {
                 text = text.replace(value.as_str(), REDACTED);
             }
             if text.contains('\\') {
-                text = without_escaped(text, value);
+                text = without_escaped(text, value, REDACTED);
             }
         }
         text

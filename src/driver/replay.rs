@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::prepare::{Prepared, Request};
 use crate::journal::{Drift, Exchange, Fixture, Frame, Outcome, first_difference};
 use crate::machine::{EffectId, EffectKind, Event, PhaseName, State, TraceLine};
+use crate::prompt::{Message, Request, RequestBody};
 use crate::spec::{CompiledSpec, Digest};
 
 /// A fixture being played.
@@ -33,32 +33,34 @@ impl Playback {
 
     /// Where the answer to an effect is: among the unused recordings of its digest the one of the
     /// same effect, else the first. A recording of another kind of effect answers nothing, whatever
-    /// digest somebody wrote into it.
-    fn find(&self, prepared: &Prepared<'_>) -> Option<usize> {
-        let answers = |exchange: &Exchange| match prepared.request {
-            Request::Model { .. } => matches!(exchange, Exchange::Model { .. }),
-            Request::Tool { .. } => matches!(exchange, Exchange::Tool { .. }),
-            Request::Human { .. } => matches!(exchange, Exchange::Human { .. } | Exchange::Expired { .. }),
-            Request::Wait { .. } => matches!(exchange, Exchange::Waited { .. }),
+    /// digest stands in it.
+    fn find(&self, request: &Request<'_>) -> Option<usize> {
+        let answers = |exchange: &Exchange| match request.body {
+            RequestBody::Model { .. } => matches!(exchange, Exchange::Model { .. }),
+            RequestBody::Tool { .. } => matches!(exchange, Exchange::Tool { .. }),
+            RequestBody::Human { .. } => {
+                matches!(exchange, Exchange::Human { .. } | Exchange::Expired { .. })
+            }
+            RequestBody::Wait { .. } => matches!(exchange, Exchange::Waited { .. }),
         };
-        let recorded = || self.index.get(&prepared.digest).into_iter().flatten().copied();
+        let recorded = || self.index.get(&request.digest).into_iter().flatten().copied();
         let unused = || recorded().filter(|&at| !self.used[at] && answers(&self.fixture.exchanges[at]));
-        let same = |at: &usize| self.fixture.exchanges[*at].key().is_some_and(|(id, _)| id == prepared.id);
+        let same = |at: &usize| self.fixture.exchanges[*at].key().is_some_and(|(id, _)| id == request.effect);
         unused().find(same).or_else(|| unused().next())
     }
 
     /// Of several effects that wait, the one that was answered first in the recording.
-    pub fn first_recorded(&self, queue: &[Prepared<'_>]) -> Option<usize> {
-        let found = queue.iter().enumerate().filter_map(|(nth, prepared)| Some((self.find(prepared)?, nth)));
+    pub fn first_recorded(&self, queue: &[Request<'_>]) -> Option<usize> {
+        let found = queue.iter().enumerate().filter_map(|(nth, request)| Some((self.find(request)?, nth)));
         found.min().map(|(_, nth)| nth)
     }
 
     /// The recorded answer to an effect.
-    pub fn answer(&mut self, prepared: &Prepared<'_>) -> Option<Event> {
-        let at = self.find(prepared)?;
+    pub fn answer(&mut self, request: &Request<'_>) -> Option<Event> {
+        let at = self.find(request)?;
         self.used[at] = true;
         self.order.push(at);
-        Some(self.fixture.exchanges[at].event().addressed(prepared.id))
+        Some(self.fixture.exchanges[at].event().addressed(request.effect))
     }
 
     /// Whether there is nothing left to play.
@@ -78,40 +80,40 @@ impl Playback {
     }
 
     /// Why there is no recording for an effect.
-    pub fn missing(&self, state: &State, prepared: &Prepared<'_>) -> Drift {
+    pub fn missing(&self, state: &State, request: &Request<'_>) -> Drift {
         if let Some(drift) = self.trace_drift(&state.task.trace, false) {
             return drift;
         }
         let unused =
             || self.fixture.exchanges.iter().enumerate().filter(|(at, _)| !self.used[*at]).map(|(_, it)| it);
-        let effect = |exchange: &&Exchange| exchange.key().is_some_and(|(id, _)| id == prepared.id);
-        let asked = |exchange: &&Exchange| exchange.asked() == prepared.asked();
+        let effect = |exchange: &&Exchange| exchange.key().is_some_and(|(id, _)| id == request.effect);
+        let asked = |exchange: &&Exchange| exchange.asked() == request.asked;
         let nearest = unused().find(|exchange| effect(exchange) && asked(exchange));
-        if let Some(drift) = nearest.and_then(|nearest| self.request_drift(prepared, nearest)) {
+        if let Some(drift) = nearest.and_then(|nearest| self.request_drift(request, nearest)) {
             return drift;
         }
         let what = match self.used.iter().position(|used| !used) {
             Some(next) => format!(
                 "exchange {} asks {} ({}), the fixture holds {}",
                 next + 1,
-                prepared.asked(),
-                prepared.id,
+                request.asked,
+                request.effect,
                 self.fixture.exchanges[next].asked()
             ),
             None => format!(
                 "the run asks {} ({}), the fixture ends after {} exchanges",
-                prepared.asked(),
-                prepared.id,
+                request.asked,
+                request.effect,
                 self.used.len()
             ),
         };
         Drift::Transition { what, difference: None }
     }
 
-    fn request_drift(&self, prepared: &Prepared<'_>, nearest: &Exchange) -> Option<Drift> {
-        let difference = match (&prepared.request, nearest) {
+    fn request_drift(&self, request: &Request<'_>, nearest: &Exchange) -> Option<Drift> {
+        let difference = match (&request.body, nearest) {
             (
-                Request::Model { request, .. },
+                RequestBody::Model { request, .. },
                 Exchange::Model { role, request: recorded, conversation, .. },
             ) => {
                 let now = serde_json::from_str(&request.payload).ok()?;
@@ -121,7 +123,7 @@ impl Playback {
                     difference.path = difference.path.replacen('$', &format!("{role} frame"), 1);
                     difference
                 });
-                let json = |said: &[crate::prompt::Message]| serde_json::to_value(said).unwrap_or_default();
+                let json = |said: &[Message]| serde_json::to_value(said).unwrap_or_default();
                 let said = || {
                     let difference = first_difference(&json(conversation), &json(&request.conversation));
                     difference.map(|mut difference| {
@@ -131,7 +133,7 @@ impl Playback {
                 };
                 frame.or_else(|| first_difference(recorded, &now)).or_else(said)
             }
-            (Request::Tool { input, .. }, Exchange::Tool { input: recorded, .. }) => {
+            (RequestBody::Tool { input, .. }, Exchange::Tool { input: recorded, .. }) => {
                 first_difference(recorded, input)
             }
             _ => None,
@@ -143,9 +145,9 @@ impl Playback {
                 "digest {}",
                 nearest.key().map_or_else(String::new, |(_, digest)| digest.to_string())
             ),
-            now: format!("digest {}", prepared.digest),
+            now: format!("digest {}", request.digest),
         });
-        let (effect, asked) = (prepared.id, prepared.asked().to_owned());
+        let (effect, asked) = (request.effect, request.asked.clone());
         Some(Drift::Request { effect, asked, nearest: nearest.key()?.0, difference })
     }
 

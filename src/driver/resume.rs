@@ -1,26 +1,112 @@
 //! Resume: goes on with a journal from where it ends, be it after an interruption, with a person's
 //! answer, or with their word on what is in doubt.
 //!
-//! **Invariant:** what a person says is checked before it is written down. Where it does not fit, the
+//! **Invariant:** what a person says is checked before it is written down. If it does not fit, the
 //! journal is as it was.
 
 use std::sync::Arc;
 
 use super::agent::Agent;
-use super::approval::{self, Settlement, Token};
-use super::drive::{Drive, Halt};
-use super::human_input::{Said, unknown};
+use super::approval::{self, Resolution};
+use super::deadline::{CancelToken, Deadline};
+use super::drive::Drive;
+use super::human_input::{HumanInput, unknown_record};
 use super::job::conclude;
-use super::prepare::{Prepared, Request};
-use super::run::{Run, Stopped, Waiting};
-use super::stop::{CancelToken, Sitting};
+use super::run::Run;
+use super::stopped::{Interrupted, Stopped};
 use crate::journal::{
-    Folded, Header, Journal, Record, RunStatus, Unknown, altered, doubts, first_difference, fold, fold_under,
-    in_doubt, is_once,
+    Folded, Header, Journal, MemoryJournal, Record, RunStatus, Unknown, altered, doubts, first_difference,
+    fold, fold_under, in_doubt, is_once,
 };
-use crate::machine::{Effect, Effects, Event, HumanAnswer, State, admit, outstanding, transition};
+use crate::machine::{Effects, Event, HumanAnswer, State, admit, outstanding, transition};
 use crate::ports::{Nobody, Observer, Signal};
-use crate::spec::{CompiledSpec, Spec};
+use crate::spec::Spec;
+
+impl Agent {
+    /// A journal to be gone on with: who watches, what a person says, under which rules.
+    ///
+    /// ```no_run
+    /// use planwright::prelude::*;
+    /// use planwright::journal::FileJournal;
+    ///
+    /// # fn go_on(agent: &Agent, token: &str) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut journal = FileJournal::open("report.jsonl")?;
+    /// let run = agent.resuming(&mut journal).answer(HumanAnswer::respond("yes")).token(token).run()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn resuming<'a>(&'a self, journal: &'a mut dyn Journal) -> Resume<'a> {
+        Resume::new(self, journal)
+    }
+
+    /// Goes on with a journal. What was answered is not asked again.
+    ///
+    /// # Errors
+    /// [`Stopped`]; a write that may or may not have happened is [`Stopped::InDoubt`].
+    pub fn resume(&self, journal: &mut dyn Journal, observer: Option<&dyn Observer>) -> Result<Run, Stopped> {
+        self.resuming(journal).observer(observer.unwrap_or(&Nobody)).run()
+    }
+
+    /// Answers the question that a journal's run waits with, and goes on with it.
+    ///
+    /// # Errors
+    /// [`Stopped::NotWaiting`]; [`Stopped::Refused`] if the answer does not fit, with the journal left as
+    /// it is; else as [`resume`](Agent::resume).
+    pub fn answer(
+        &self,
+        journal: &mut dyn Journal,
+        answer: HumanAnswer,
+        observer: Option<&dyn Observer>,
+    ) -> Result<Run, Stopped> {
+        self.resuming(journal).answer(answer).observer(observer.unwrap_or(&Nobody)).run()
+    }
+
+    /// Ends a journal's run from outside, without going on with it.
+    ///
+    /// # Errors
+    /// [`Stopped::Ended`], and what is wrong with the journal.
+    pub fn cancel(&self, journal: &mut dyn Journal, reason: impl Into<String>) -> Result<(), Stopped> {
+        cancel(journal, self.environment.redactor.text(reason.into())).map(drop)
+    }
+}
+
+impl Run {
+    /// Goes on with a waiting run that holds its own records. This one is left as it is: a refused
+    /// answer can be given otherwise.
+    ///
+    /// # Errors
+    /// [`Stopped::NotWaiting`], [`Stopped::Refused`] if the answer does not fit, and whatever else
+    /// stops a run.
+    pub fn respond(&self, agent: &Agent, answer: HumanAnswer) -> Result<Run, Stopped> {
+        self.respond_with(agent, answer, &Nobody, CancelToken::new())
+    }
+
+    /// Goes on with a waiting run as [`respond`](Run::respond) does, watched and with a token that stops it.
+    ///
+    /// # Errors
+    /// As [`respond`](Run::respond).
+    pub fn respond_with(
+        &self,
+        agent: &Agent,
+        answer: HumanAnswer,
+        observer: &dyn Observer,
+        cancel: CancelToken,
+    ) -> Result<Run, Stopped> {
+        if !self.is_waiting() {
+            return Err(Stopped::NotWaiting);
+        }
+        let mut journal = MemoryJournal::from(self.records.clone());
+        let ended = agent.resuming(&mut journal).answer(answer).observer(observer).cancel(cancel).run();
+        let records = journal.into_records();
+        match ended {
+            Ok(run) => Ok(Run { records, ..run }),
+            Err(Stopped::Interrupted(interrupted)) => {
+                Err(Stopped::Interrupted(Box::new(Interrupted { records, ..*interrupted })))
+            }
+            Err(stopped) => Err(stopped),
+        }
+    }
+}
 
 /// Which rules a run goes on under where the agent's are not those it began with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,13 +129,13 @@ pub struct Resume<'a> {
     cancel: CancelToken,
     changed: Changed,
     token: Option<String>,
-    said: Option<Said>,
+    input: Option<HumanInput>,
 }
 
 impl<'a> Resume<'a> {
     pub(super) fn new(agent: &'a Agent, journal: &'a mut dyn Journal) -> Self {
         let (cancel, changed) = (CancelToken::new(), Changed::Refuse);
-        Resume { agent, journal, observer: &Nobody, cancel, changed, token: None, said: None }
+        Resume { agent, journal, observer: &Nobody, cancel, changed, token: None, input: None }
     }
 
     /// Who watches.
@@ -76,26 +162,26 @@ impl<'a> Resume<'a> {
     /// Answers the question that the run waits with.
     #[must_use]
     pub fn answer(mut self, answer: HumanAnswer) -> Self {
-        self.said = Some(Said::Answer(answer));
+        self.input = Some(HumanInput::Answer(answer));
         self
     }
 
-    /// Says what became of the write that is in doubt.
+    /// Resolves the write that is in doubt.
     #[must_use]
-    pub fn settle(mut self, settlement: Settlement) -> Self {
-        self.said = Some(Said::Settlement(settlement));
+    pub fn resolve(mut self, resolution: Resolution) -> Self {
+        self.input = Some(HumanInput::Resolution(resolution));
         self
     }
 
-    /// The token of the question that is answered, or of the doubt that is settled: what is said is void
-    /// for anything else.
+    /// The token of the question that is answered, or of the write that is resolved: what a person says is
+    /// void for anything else.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
-    /// Goes on to the end, or to the next question that nobody answers yet.
+    /// Goes on to the end, or to the next question without an answer yet.
     ///
     /// # Errors
     /// [`Stopped`]. What a person says is refused with the journal left as it is:
@@ -104,40 +190,41 @@ impl<'a> Resume<'a> {
     pub fn run(self) -> Result<Run, Stopped> {
         let records = self.journal.records()?;
         let (folded, mut first) = self.fold(&records)?;
-        self.fits(&folded, &records)?;
+        self.check_input(&folded, &records)?;
         if let Some(effect) = altered(&folded).filter(|_| self.changed == Changed::Refuse) {
             let difference = format!("{effect} would write something else than it was asked to");
             return Err(Stopped::Changed { difference });
         }
-        let agent = Agent { rules: Arc::new(folded.rules), world: Arc::clone(&self.agent.world) };
+        let agent = Agent { rules: Arc::new(folded.rules), environment: Arc::clone(&self.agent.environment) };
         let rules = &*agent.rules;
         if !folded.state.phase.name().is_terminal() {
-            agent.complete()?;
+            agent.check_complete()?;
         }
         let asked_at = folded.pending.iter().filter_map(|asked| Some((asked.effect, asked.at?))).collect();
         let mut drive = Drive {
             agent: &agent,
             rules,
             run: folded.run,
+            thread: folded.thread,
             journal: self.journal,
             index: folded.len,
             observer: self.observer,
-            sitting: Arc::new(Sitting::new(rules, self.cancel)),
+            deadline: Arc::new(Deadline::new(rules, self.cancel)),
             playback: None,
             may_ask: true,
-            nested_calls: Vec::new(),
+            open: Vec::new(),
             is_noted: false,
             asked_at,
             unknown: folded.unknown,
         };
         let (mut state, mut asked) = (folded.state, Vec::new());
         asked.extend(folded.pending.iter().map(|pending| pending.effect));
-        let said = match self.said {
+        let event = match self.input {
             None => None,
-            Some(said) => drive.heard(&state, said, &mut asked, &mut first)?,
+            Some(input) => drive.take_human_input(&state, input, &mut asked, &mut first)?,
         };
         drive.observer.notice(Signal::Entered(state.phase.name()));
-        let taken = match said {
+        let taken = match event {
             Some(event) => drive.apply_after(first, state, event, None),
             None => drive.append(first).map(|()| state),
         };
@@ -145,13 +232,13 @@ impl<'a> Resume<'a> {
             Ok(taken) => state = taken,
             Err(halt) => return conclude(Err(halt), Vec::new()),
         }
-        if let Some(effect) = drive.doubted(&state, &asked) {
+        if let Some(effect) = drive.find_doubted(&state, &asked) {
             let tool = is_once(rules, &state, effect).unwrap_or_default();
             return Err(Stopped::InDoubt { effect, tool });
         }
         let effects: Effects = outstanding(rules, &state).into();
         let ended = drive.follow(Vec::new(), state, effects, &asked);
-        drive.note_standing(&ended);
+        drive.note_status(&ended);
         conclude(ended, Vec::new())
     }
 
@@ -163,7 +250,7 @@ impl<'a> Resume<'a> {
         if self.changed == Changed::Keep || *began == *now {
             return Ok((folded, Vec::new()));
         }
-        self.agent.keeps_its_keys()?;
+        self.agent.check_secrets()?;
         if self.changed == Changed::Refuse {
             let value = |spec| serde_json::to_value(spec).unwrap_or_default();
             let difference = first_difference(&value(began), &value(&now));
@@ -183,30 +270,25 @@ impl<'a> Resume<'a> {
         }
     }
 
-    /// Whether what is said, and its token, fit what is open.
-    fn fits(&self, folded: &Folded, records: &[Record]) -> Result<(), Stopped> {
-        let (open, nothing) = match (&self.said, in_doubt(folded)) {
+    /// Refuses what a person says, or its token, where it does not fit what is open.
+    fn check_input(&self, folded: &Folded, records: &[Record]) -> Result<(), Stopped> {
+        let (open, nothing) = match (&self.input, in_doubt(folded)) {
             (None, None) => return Ok(()),
-            (None | Some(Said::Answer(_)), Some((effect, tool))) => {
+            (None | Some(HumanInput::Answer(_)), Some((effect, tool))) => {
                 return Err(Stopped::InDoubt { effect, tool });
             }
-            (Some(Said::Answer(_)), None) => (approval::open(folded), Stopped::NotWaiting),
-            (Some(Said::Settlement(_)), Some(_)) => (approval::open(folded), Stopped::NotInDoubt),
-            (Some(Said::Settlement(_)), None) => (None, Stopped::NotInDoubt),
+            (Some(HumanInput::Answer(_)), None) => (approval::open(folded), Stopped::NotWaiting),
+            (Some(HumanInput::Resolution(_)), Some(_)) => (approval::open(folded), Stopped::NotInDoubt),
+            (Some(HumanInput::Resolution(_)), None) => (None, Stopped::NotInDoubt),
         };
         match (open, self.token.as_deref()) {
             (Some(open), Some(token)) if open.is(token) => Ok(()),
-            (_, Some(token)) => Err(self.void(token, records)),
+            (_, Some(token)) => Err(match approval::spent(records, token) {
+                Some(effect) => Stopped::AlreadyAnswered { effect },
+                None => Stopped::WrongToken,
+            }),
             (Some(_), None) => Ok(()),
             (None, None) => Err(nothing),
-        }
-    }
-
-    /// Why a token is not that of what is open.
-    fn void(&self, token: &str, records: &[Record]) -> Stopped {
-        match approval::spent(records, token) {
-            Some(effect) => Stopped::AlreadyAnswered { effect },
-            None => Stopped::WrongToken,
         }
     }
 }
@@ -222,33 +304,10 @@ pub(super) fn cancel(journal: &mut dyn Journal, reason: String) -> Result<State,
         return Err(Stopped::Ended);
     }
     let left: Vec<Unknown> = doubts(&folded).map(|(effect, tool)| Unknown { effect, tool }).collect();
-    let mut records: Vec<Record> = left.iter().map(unknown).collect();
+    let mut records: Vec<Record> = left.iter().map(unknown_record).collect();
     records.push(Record::Happened(event.clone()));
     let step = transition(&folded.rules, folded.state, event).expect("admitted above");
-    let standing = RunStatus::at(&folded.rules, &step.state, |_| None).leaving(&left);
-    journal.conclude(folded.len, records, &standing)?;
+    let status = RunStatus::at(&folded.rules, &step.state, |_| None).leaving(&left);
+    journal.conclude(folded.len, records, &status)?;
     Ok(step.state)
-}
-
-/// The question that a run of this id waits with, where a person has to answer.
-pub fn open_question(run: &str, rules: &CompiledSpec, state: &State) -> Option<Waiting> {
-    let of = |effect: Effect| match Prepared::of(rules, state, effect) {
-        Prepared { id, request: Request::Human { step, question }, .. } => {
-            let token = approval::of_question(run, rules, state, id).map(Token::into_text)?;
-            Some(Waiting { effect: id, step, question, token, refused: None })
-        }
-        _ => None,
-    };
-    let asks = |effect: &Effect| matches!(effect, Effect::AskHuman { .. });
-    outstanding(rules, state).into_iter().find(asks).and_then(of)
-}
-
-impl From<Halt> for Stopped {
-    fn from(halt: Halt) -> Self {
-        match halt {
-            Halt::Interrupted(interrupted) => Stopped::Interrupted(interrupted),
-            Halt::Drifted(drifts) => Stopped::Drifted(drifts),
-            Halt::Journal(error) => Stopped::Journal(error),
-        }
-    }
 }

@@ -4,12 +4,13 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use super::agent::Agent;
+use super::deadline::CancelToken;
 use super::progress::{Progress, Reporter};
-use super::run::{Run, Stopped};
-use super::stop::CancelToken;
+use super::run::Run;
+use super::stopped::Stopped;
 use crate::machine::Input;
 
-/// How much may have happened that nobody has taken yet. A run that is further ahead waits.
+/// How many items may wait to be taken. A run that is further ahead waits.
 const ROOM: usize = 256;
 
 /// One item of a [`Stream`].
@@ -32,14 +33,43 @@ pub struct Stream {
     thread: Option<JoinHandle<()>>,
 }
 
+impl Agent {
+    /// Runs a question on a thread of its own and hands out what happens while it does. The last
+    /// item is what came of it; dropping the stream stops the run.
+    ///
+    /// ```
+    /// use planwright::prelude::*;
+    /// use planwright_docs::Calc;
+    /// use planwright_offline::Offline;
+    ///
+    /// let spec = planwright::agents::shipped("validated").unwrap().with_tools(|tool| tool.name == "calc");
+    /// let agent = Agent::builder(spec).model(Offline::new()).tool(Calc::new()).build()?;
+    /// for item in agent.stream("12/4+9?") {
+    ///     match item {
+    ///         Streamed::Progress(progress) => println!("{}", serde_json::to_string(&progress)?),
+    ///         Streamed::Ended(run) => assert_eq!(run?.error(), None),
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stream(&self, question: impl Into<String>) -> Stream {
+        self.stream_of(self.input(question))
+    }
+
+    /// Runs an input on a thread of its own, as [`stream`](Agent::stream) does a question.
+    pub fn stream_of(&self, input: Input) -> Stream {
+        Stream::begin(self.clone(), input)
+    }
+}
+
 impl Stream {
-    pub(super) fn begin(agent: Agent, input: Input) -> Self {
+    fn begin(agent: Agent, input: Input) -> Self {
         let (sender, receiver) = sync_channel(ROOM);
         let cancel = CancelToken::new();
         let (token, backup) = (cancel.clone(), sender.clone());
         let spawned = std::thread::Builder::new()
             .name("planwright stream".to_owned())
-            .spawn(move || follow(&agent, input, &sender, &token));
+            .spawn(move || run_and_send(&agent, input, &sender, &token));
         let thread = match spawned {
             Ok(thread) => Some(thread),
             Err(error) => {
@@ -58,14 +88,14 @@ impl Stream {
     }
 }
 
-fn follow(agent: &Agent, input: Input, sender: &SyncSender<Streamed>, token: &CancelToken) {
+fn run_and_send(agent: &Agent, input: Input, sender: &SyncSender<Streamed>, token: &CancelToken) {
     let reporter = Reporter::new(|progress| {
         if sender.send(Streamed::Progress(progress)).is_err() {
             token.cancel();
         }
     });
     let result = agent.job(input).observer(&reporter).cancel(token.clone()).run();
-    // Where nobody listens any more, nobody misses it.
+    // A receiver that is gone misses nothing.
     let _ = sender.send(Streamed::Progress(Progress::ended(&result)));
     let _ = sender.send(Streamed::Ended(result));
 }

@@ -24,7 +24,7 @@ impl fmt::Display for Difference {
 }
 
 /// One way in which a replay differs from its recording. Exchanges are counted from 1.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Drift {
     /// The words of a request changed: a prompt, a schema, a model setting, the payload.
     Request {
@@ -90,6 +90,12 @@ impl Drift {
             Drift::Transition { difference, .. } => difference.as_ref(),
             Drift::Order { .. } | Drift::Unused { .. } => None,
         }
+    }
+}
+
+impl fmt::Debug for Drift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::contract::canonical;
 use crate::machine::{EffectId, Event, HumanAnswer, ModelFailure, ModelReply, ToolOutcome};
-use crate::prompt::Message;
+use crate::prompt::{Message, human_digest, wait_digest};
 use crate::spec::Digest;
 
 /// One thing that was asked and answered, or that happened unasked.
@@ -135,34 +134,6 @@ impl Exchange {
             Exchange::Expired { effect, .. } => Event::Expired { effect: *effect },
             Exchange::Waited { effect, .. } => Event::TimePassed { effect: *effect },
             Exchange::Happened(event) => event.clone(),
-        }
-    }
-}
-
-/// The digest of a question to a person.
-pub fn human_digest(question: &str) -> Digest {
-    Digest::of([b"human".as_slice(), question.as_bytes()])
-}
-
-/// The digest of a wait.
-pub fn wait_digest(delay_ms: u64) -> Digest {
-    Digest::of([b"wait".as_slice(), &delay_ms.to_le_bytes()])
-}
-
-/// The digest of a tool call: the tool's name and the input with its keys in alphabetical order.
-///
-/// ```
-/// use planwright::journal::tool_digest;
-/// use serde_json::json;
-///
-/// assert_eq!(tool_digest("t", &json!({"a": 1, "b": 2})), tool_digest("t", &json!({"b": 2, "a": 1})));
-/// ```
-pub fn tool_digest(tool: &str, input: &Value) -> Digest {
-    match input {
-        Value::String(text) => Digest::of([b"tool".as_slice(), tool.as_bytes(), b"text", text.as_bytes()]),
-        other => {
-            let canonical = canonical(other);
-            Digest::of([b"tool".as_slice(), tool.as_bytes(), b"json", canonical.as_bytes()])
         }
     }
 }

@@ -2,6 +2,7 @@
 //! answer as it came.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -117,11 +118,17 @@ impl Frame {
 }
 
 /// Why a fixture cannot be read or written.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct FixtureError {
     path: PathBuf,
     problem: String,
+}
+
+impl fmt::Debug for FixtureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl FixtureError {

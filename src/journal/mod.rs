@@ -30,12 +30,12 @@ mod verify;
 
 pub use drift::{Difference, Drift, first_difference};
 pub use durability::Durability;
-pub use exchange::{Exchange, ModelAnswer, ToolAnswer, human_digest, tool_digest, wait_digest};
+pub use exchange::{Exchange, ModelAnswer, ToolAnswer};
 pub use file::{FileIo, FileJournal};
 pub use fixture::{Fixture, FixtureError, Frame, Outcome};
 pub use port::{Journal, JournalError, JournalErrorKind, MemoryJournal};
 pub use record::{
-    Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, Resolution, Unknown, check_format, fold,
+    Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, ResolvedAs, Unknown, check_format, fold,
     fold_under,
 };
 pub use run_status::{RunStatus, altered, asks, doubts, in_doubt, is_once};

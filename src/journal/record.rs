@@ -45,7 +45,7 @@ pub enum Record {
         /// The effect.
         effect: EffectId,
         /// What they said.
-        word: Resolution,
+        word: ResolvedAs,
     },
     /// The rules were changed on purpose: from here on the whole run, from its start, is read under
     /// these.
@@ -56,7 +56,7 @@ pub enum Record {
 /// What a person says of a write that may or may not have happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Resolution {
+pub enum ResolvedAs {
     /// It happened. What came of it is the record that follows.
     Happened,
     /// It did not; it is to be done.
@@ -224,16 +224,16 @@ pub fn fold_under(spec: Spec, header: Header, records: Vec<Record>) -> Result<Fo
                     None => pending.push(Pending { effect, index: len, digest, at }),
                 }
             }
-            Record::Settled { effect, word: Resolution::DidNotHappen } => {
+            Record::Settled { effect, word: ResolvedAs::DidNotHappen } => {
                 pending.retain(|asked| asked.effect != effect);
                 unknown.retain(|left| left.effect != effect);
             }
-            Record::Settled { effect, word: Resolution::Unknown } => {
+            Record::Settled { effect, word: ResolvedAs::Unknown } => {
                 unknown.retain(|left| left.effect != effect);
                 let tool = is_once(&rules, &state, effect);
                 unknown.extend(tool.map(|tool| Unknown { effect, tool }));
             }
-            Record::Settled { word: Resolution::Happened, .. } | Record::SpecChanged(_) => {}
+            Record::Settled { word: ResolvedAs::Happened, .. } | Record::SpecChanged(_) => {}
             Record::Answered(event) | Record::Happened(event) => {
                 if let Some(effect) = event.effect() {
                     pending.retain(|asked| asked.effect != effect);

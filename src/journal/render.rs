@@ -3,24 +3,11 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
 use super::record::{header, spec as spec_of};
-use super::{
-    Exchange, Fixture, Frame, JournalError, ModelAnswer, Outcome, Record, human_digest, tool_digest,
-    wait_digest,
-};
-use crate::machine::{Effect, EffectId, Event, State, awaited, start, transition};
-use crate::prompt::{self, Message};
+use super::{Exchange, Fixture, Frame, JournalError, ModelAnswer, Outcome, Record};
+use crate::machine::{EffectId, Event, State, awaited, start, transition};
+use crate::prompt::{Request, RequestBody};
 use crate::spec::{CompiledSpec, Digest, Spec};
-
-/// A request as it was rendered, waiting for its answer.
-enum Asked {
-    Model { role: String, digest: Digest, request: Value, conversation: Vec<Message> },
-    Tool { tool: String, digest: Digest, input: Value },
-    Human { question: String },
-    Wait { delay_ms: u64 },
-}
 
 impl Fixture {
     /// Makes a journal readable. `interrupted` says why the run is unfinished, where it is.
@@ -33,14 +20,14 @@ impl Fixture {
         let rules = spec.clone().check().map_err(|error| JournalError::at(0, error.to_string()))?;
         let mut fixture = Fixture::new(spec, header.input.clone());
         let mut state = start(&rules, header.input.clone()).state;
-        let mut asked: HashMap<EffectId, Asked> = HashMap::new();
+        let mut asked: HashMap<EffectId, Request<'_>> = HashMap::new();
         let mut occurrences: HashMap<Digest, u32> = HashMap::new();
         for (index, record) in (1..).zip(&records[1..]) {
             let fail = |problem: &str| JournalError::at(index, problem);
             let event = match record {
                 Record::Header(_) => return Err(fail("expected no second header")),
                 Record::Requested { effect, .. } => {
-                    let request = ask(&rules, &state, *effect, &mut fixture)
+                    let request = render(&rules, &state, *effect, &mut fixture)
                         .ok_or_else(|| fail("asks for something the run does not wait for"))?;
                     asked.insert(*effect, request);
                     continue;
@@ -64,63 +51,58 @@ impl Fixture {
     }
 }
 
-fn ask(rules: &CompiledSpec, state: &State, id: EffectId, fixture: &mut Fixture) -> Option<Asked> {
-    let effect = awaited(rules, state, id)?;
-    Some(match effect {
-        Effect::AskModel { .. } => {
-            let request = prompt::request(rules, state, effect)?;
-            let role = prompt::asked(rules, state, effect)?;
-            fixture.frames.entry(role.clone()).or_insert_with(|| Frame::of(&request.frame));
-            let digest = request.digest();
-            let payload = serde_json::from_str(&request.payload).ok()?;
-            Asked::Model { role, digest, request: payload, conversation: request.conversation }
-        }
-        Effect::CallTool { .. } => {
-            let (tool, input) = prompt::call(rules, state, effect)?;
-            let input = input.into_owned();
-            Asked::Tool { tool: tool.to_owned(), digest: tool_digest(tool, &input), input }
-        }
-        Effect::AskHuman { .. } => {
-            Asked::Human { question: prompt::question(rules, state, effect)?.to_owned() }
-        }
-        Effect::Wait { delay_ms, .. } => Asked::Wait { delay_ms },
-    })
+/// Renders a request, and keeps the constant part of it in the fixture.
+fn render<'r>(
+    rules: &'r CompiledSpec,
+    state: &State,
+    id: EffectId,
+    fixture: &mut Fixture,
+) -> Option<Request<'r>> {
+    let request = Request::of(rules, state, awaited(rules, state, id)?)?;
+    if let RequestBody::Model { request: model, .. } = &request.body {
+        fixture.frames.entry(request.asked.clone()).or_insert_with(|| Frame::of(&model.frame));
+    }
+    Some(request)
 }
 
-fn exchange(asked: Option<Asked>, event: &Event, occurrences: &mut HashMap<Digest, u32>) -> Option<Exchange> {
-    let mut nth = |digest: Digest| {
+/// A request with its answer; `None` where the event answers something else.
+fn exchange(
+    asked: Option<Request<'_>>,
+    event: &Event,
+    occurrences: &mut HashMap<Digest, u32>,
+) -> Option<Exchange> {
+    let Some(Request { effect, asked, digest, body, .. }) = asked else {
+        let unasked = matches!(event, Event::Cancelled { .. } | Event::DeadlinePassed);
+        return unasked.then(|| Exchange::Happened(event.clone()));
+    };
+    let mut occurrence = || {
         let count = occurrences.entry(digest).or_default();
         *count += 1;
         *count
     };
-    Some(match (asked, event.clone()) {
-        (Some(Asked::Model { role, digest, request, conversation }), event) => {
-            let effect = event.effect()?;
+    Some(match (body, event.clone()) {
+        (RequestBody::Model { request, .. }, event) => {
             let answer = match event {
                 Event::ModelReplied { reply, .. } => ModelAnswer::Reply(reply),
                 Event::ModelFailed { failure, .. } => ModelAnswer::Failure(failure),
                 _ => return None,
             };
-            let occurrence = nth(digest);
-            Exchange::Model { effect, role, digest, occurrence, request, conversation, answer }
+            let (occurrence, conversation) = (occurrence(), request.conversation);
+            let request = serde_json::from_str(&request.payload).ok()?;
+            Exchange::Model { effect, role: asked, digest, occurrence, request, conversation, answer }
         }
-        (Some(Asked::Tool { tool, digest, input }), Event::ToolReturned { effect, outcome }) => {
-            let occurrence = nth(digest);
-            Exchange::Tool { effect, tool, digest, occurrence, input, answer: outcome }
+        (RequestBody::Tool { tool, input, .. }, Event::ToolReturned { outcome, .. }) => {
+            Exchange::Tool { effect, tool, digest, occurrence: occurrence(), input, answer: outcome }
         }
-        (Some(Asked::Human { question }), Event::HumanAnswered { effect, answer }) => {
-            let occurrence = nth(human_digest(&question));
-            Exchange::Human { effect, occurrence, question, answer }
+        (RequestBody::Human { question, .. }, Event::HumanAnswered { answer, .. }) => {
+            Exchange::Human { effect, occurrence: occurrence(), question, answer }
         }
-        (Some(Asked::Human { question }), Event::Expired { effect }) => {
-            let occurrence = nth(human_digest(&question));
-            Exchange::Expired { effect, occurrence, question }
+        (RequestBody::Human { question, .. }, Event::Expired { .. }) => {
+            Exchange::Expired { effect, occurrence: occurrence(), question }
         }
-        (Some(Asked::Wait { delay_ms }), Event::TimePassed { effect }) => {
-            let occurrence = nth(wait_digest(delay_ms));
-            Exchange::Waited { effect, occurrence, delay_ms }
+        (RequestBody::Wait { delay_ms }, Event::TimePassed { .. }) => {
+            Exchange::Waited { effect, occurrence: occurrence(), delay_ms }
         }
-        (None, event @ (Event::Cancelled { .. } | Event::DeadlinePassed)) => Exchange::Happened(event),
         _ => return None,
     })
 }

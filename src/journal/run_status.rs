@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Folded, Outcome, Pending, Unknown, tool_digest};
+use super::{Folded, Outcome, Pending, Unknown};
 use crate::contract::ToolEffect;
 use crate::machine::{Effect, EffectId, State, awaited, outstanding};
-use crate::prompt;
+use crate::prompt::{self, tool_digest};
 use crate::spec::CompiledSpec;
 
 /// Where a run stands.

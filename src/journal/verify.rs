@@ -4,10 +4,10 @@
 use std::fmt;
 
 use super::record::{header, spec};
-use super::{Difference, JournalError, Record, human_digest, tool_digest, wait_digest};
-use crate::machine::{Effect, EffectId, State, awaited, outstanding, start, transition};
-use crate::prompt;
-use crate::spec::{CompiledSpec, Digest, Spec};
+use super::{Difference, JournalError, Record};
+use crate::machine::{EffectId, State, awaited, outstanding, start, transition};
+use crate::prompt::Request;
+use crate::spec::{CompiledSpec, Spec};
 
 /// The first place where a stored run would now take another path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +37,11 @@ impl fmt::Display for Divergence {
 /// ```
 /// use planwright::driver::Agent;
 /// use planwright::journal::diverges;
-/// use planwright::model::Offline;
+/// use planwright_docs::Calc;
+/// use planwright_offline::Offline;
 ///
 /// let spec = planwright::agents::shipped("validated").unwrap().with_tools(|tool| tool.name == "calc");
-/// let agent = Agent::builder(spec.clone()).model(Offline::new()).tool(planwright::tool::Calc::new()).build()?;
+/// let agent = Agent::builder(spec.clone()).model(Offline::new()).tool(Calc::new()).build()?;
 /// let run = agent.run("12/4+9?")?;
 /// assert_eq!(diverges(run.records(), None, true)?, None);
 ///
@@ -71,11 +72,12 @@ pub fn diverges(
             Record::Header(_) | Record::Settled { .. } | Record::SpecChanged(_) => continue,
             Record::Requested { effect, digest, .. } => {
                 asked.push(*effect);
-                match asks(&rules, &state, *effect) {
+                let now = awaited(&rules, &state, *effect).and_then(|it| Request::of(&rules, &state, it));
+                match now {
                     _ if at < changed => {}
-                    Some((_, now)) if now == *digest => {}
-                    Some((whom, _)) => {
-                        return here(format!("{effect} asks {whom} something else than it did"));
+                    Some(now) if now.digest == *digest => {}
+                    Some(now) => {
+                        return here(format!("{effect} asks {} something else than it did", now.asked));
                     }
                     None => return here(format!("{effect} was asked; {}", waits(&rules, &state))),
                 }
@@ -96,22 +98,6 @@ pub fn diverges(
     }
     let what = format!("the run had ended here; {}", waits(&rules, &state));
     Ok(Some(Divergence { record: records.len() as u64, what, difference: None }))
-}
-
-/// Whom an effect asks, and the digest of its request; `None` where the run does not wait for it.
-fn asks(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<(String, Digest)> {
-    let effect = awaited(rules, state, id)?;
-    let whom = prompt::asked(rules, state, effect)?;
-    let digest = match effect {
-        Effect::AskModel { .. } => prompt::request(rules, state, effect)?.digest(),
-        Effect::CallTool { .. } => {
-            let (tool, input) = prompt::call(rules, state, effect)?;
-            tool_digest(tool, &input)
-        }
-        Effect::AskHuman { .. } => human_digest(&prompt::question(rules, state, effect)?),
-        Effect::Wait { delay_ms, .. } => wait_digest(delay_ms),
-    };
-    Some((whom, digest))
 }
 
 fn waits(rules: &CompiledSpec, state: &State) -> String {

@@ -2,7 +2,7 @@
 
 use crate::machine::{EffectId, HumanAnswer, State};
 
-/// A person, or whoever answers for one. Blocking.
+/// A person, or a program that answers for one. Blocking.
 ///
 /// ```
 /// use planwright::ports::{Human, Question};
@@ -17,7 +17,7 @@ use crate::machine::{EffectId, HumanAnswer, State};
 /// }
 /// ```
 pub trait Human: Send + Sync {
-    /// Asks and waits for the answer; `None` where nobody is there, and the run is to wait.
+    /// Asks and waits for the answer; `None` if the run is to wait for it.
     fn ask(&self, question: &Question<'_>) -> Option<HumanAnswer>;
 }
 

@@ -18,7 +18,7 @@ pub use embedder::Embedder;
 pub use function::FnTool;
 pub use human::{Human, Question};
 pub use model::{Cause, Model, ModelError, TokenSink, Unanswered};
-pub use observer::{Nobody, Observer, Signal};
+pub use observer::{Answer, Nobody, Observer, Signal, Span};
 pub use scripted::ScriptedModel;
 pub use secret::Secret;
 pub use tool::{Tool, ToolCall, ToolOutput, first_chars};

@@ -29,7 +29,7 @@ pub trait Model: Send + Sync {
     /// The model's name, for people.
     fn name(&self) -> &str;
 
-    /// Asks once and waits for the answer. Where there is a sink and the model streams, the sink
+    /// Asks once and waits for the answer. If the model streams, the sink
     /// gets the text piece by piece as it comes; the reply holds the whole text either way.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl ModelError {
 
     /// No answer.
     pub fn unanswered(cause: Cause, message: impl Into<String>) -> Self {
-        ModelError::Unanswered(Unanswered { cause, message: message.into(), retry_after: None, tries: 1 })
+        ModelError::Unanswered(Unanswered::new(cause, message))
     }
 }
 
@@ -81,6 +81,13 @@ pub struct Unanswered {
     pub retry_after: Option<Duration>,
     /// How many times it was tried.
     pub tries: u32,
+}
+
+impl Unanswered {
+    /// A request that was tried once and got no answer.
+    pub fn new(cause: Cause, message: impl Into<String>) -> Self {
+        Unanswered { cause, message: message.into(), retry_after: None, tries: 1 }
+    }
 }
 
 impl fmt::Display for Unanswered {
@@ -123,9 +130,10 @@ pub enum Cause {
     Unavailable,
 }
 
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Cause {
+    /// Its name, in words.
+    pub fn as_str(self) -> &'static str {
+        match self {
             Cause::Authentication => "authentication",
             Cause::Quota => "quota",
             Cause::RateLimit => "rate limit",
@@ -135,6 +143,12 @@ impl fmt::Display for Cause {
             Cause::Server => "server",
             Cause::BadResponse => "bad response",
             Cause::Unavailable => "unavailable",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }

@@ -1,61 +1,37 @@
-//! The observer: what screens, streams and telemetry see of a run while it goes on.
+//! The port of observers: what screens, streams and telemetry see of a run while it goes on.
+//!
+//! **Invariant:** an observer cannot change a run, and times are in its signals only, never in a trace.
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::contract::Source;
-use crate::machine::{EffectId, PhaseName, TraceLine};
-use crate::spec::RoleName;
+use crate::machine::{EffectId, EffectKind, PhaseName, TraceLine, Usage};
+use crate::prompt::RequestBody;
 
-/// Something to show. What is said here is never asked for by the machine, so an observer cannot
-/// change a run.
+/// Something that an observer may show or measure.
+///
+/// Every effect comes in a pair: [`Asked`](Signal::Asked), then [`Answered`](Signal::Answered), with the
+/// same [`Span`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Signal<'a> {
     /// The run entered a phase.
     Entered(PhaseName),
-    /// A model is being asked.
-    Asking {
-        /// The effect.
-        effect: EffectId,
-        /// The role.
-        role: RoleName,
+    /// An effect is written down and about to be performed: a model is asked, a tool called, a person
+    /// asked, or time is to pass.
+    Asked {
+        /// Which effect of which run.
+        span: Span<'a>,
+        /// What is asked.
+        request: &'a RequestBody<'a>,
     },
-    /// A tool is being called.
-    Calling {
-        /// The effect.
-        effect: EffectId,
-        /// The step's position, from 0.
-        step: u32,
-        /// The tool.
-        tool: &'a str,
-        /// What it is called with.
-        input: &'a Value,
+    /// An effect was answered, or will not be.
+    Answered {
+        /// Which effect of which run.
+        span: Span<'a>,
+        /// How.
+        answer: Answer<'a>,
     },
-    /// A person is to be asked. Whether anybody is there shows later.
-    AskingHuman {
-        /// The effect.
-        effect: EffectId,
-        /// The step's position, from 0.
-        step: u32,
-        /// The question.
-        question: &'a str,
-    },
-    /// The run waits before another try.
-    Waiting {
-        /// The effect.
-        effect: EffectId,
-        /// How long.
-        delay: Duration,
-    },
-    /// A reply came out of the cache: no model was asked for it.
-    Cached {
-        /// The effect.
-        effect: EffectId,
-    },
-    /// Where the answer comes from. Comes once, as the run is done, and only where a tool said so.
-    Sources(&'a [Source]),
     /// A step has a result.
     Finished {
         /// The step's position, from 0.
@@ -71,12 +47,77 @@ pub enum Signal<'a> {
     Traced(&'a TraceLine),
     /// A piece of the answer, as the writer streams it.
     Token(&'a str),
+    /// Where the answer comes from. Comes once, as the run is done, if a tool named its sources.
+    Sources(&'a [Source]),
+}
+
+/// One effect of a run, from asking to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Span<'a> {
+    /// The run's id.
+    pub run: &'a str,
+    /// The thread that the run is a turn of; empty where it stands alone.
+    pub thread: &'a str,
+    /// The effect.
+    pub effect: EffectId,
+    /// Whom it asks, by name: a role, a tool, `human` or `wait`; see
+    /// [`Request::asked`](crate::prompt::Request::asked).
+    pub asked: &'a str,
+}
+
+impl<'a> Span<'a> {
+    pub(crate) fn new(run: &'a str, thread: &'a str, effect: EffectId, asked: &'a str) -> Self {
+        Span { run, thread, effect, asked }
+    }
+
+    /// Which try it is, from 1: a later asking of a role, or a later call of a step's tool.
+    pub fn attempt(&self) -> u32 {
+        match self.effect.kind {
+            EffectKind::Scope { ask }
+            | EffectKind::PreviousContext { ask }
+            | EffectKind::Intent { ask }
+            | EffectKind::Plan { ask, .. }
+            | EffectKind::Orchestrate { ask, .. }
+            | EffectKind::Validate { ask, .. }
+            | EffectKind::Write { ask, .. } => ask,
+            EffectKind::Step { attempt, .. } | EffectKind::Wait { attempt, .. } => attempt,
+            EffectKind::Human { .. } | EffectKind::Approve { .. } | EffectKind::Permit { .. } => 1,
+        }
+    }
+}
+
+/// What came of an effect, apart from the words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Answer<'a> {
+    /// The time since it was asked.
+    pub duration: Duration,
+    /// What a model's reply cost.
+    pub usage: Option<Usage>,
+    /// Whether the reply came out of a cache: no model was asked for it.
+    pub cached: bool,
+    /// The class of failure, in a word: of a model ([`FailureClass`](crate::machine::FailureClass)), of a
+    /// tool ([`ToolErrorKind`](super::ToolErrorKind)) or of the transport ([`Cause`](super::Cause));
+    /// `expired` where a person did not answer in time, `open` where the run stopped before an answer.
+    pub failure: Option<&'a str>,
+}
+
+impl<'a> Answer<'a> {
+    pub(crate) fn new(duration: Duration, failure: Option<&'a str>) -> Self {
+        Answer { duration, usage: None, cached: false, failure }
+    }
 }
 
 /// Sees a run go by. Called on the thread that runs the loop.
 pub trait Observer {
     /// Takes a signal.
     fn notice(&self, signal: Signal<'_>);
+
+    /// Whether signals are wanted at all: a run that is not watched measures nothing.
+    fn is_watching(&self) -> bool {
+        true
+    }
 
     /// Whether to stream the answer as [`Signal::Token`]. What is streamed may be less than the answer,
     /// or be given up for another one: the run has the answer.
@@ -85,9 +126,13 @@ pub trait Observer {
     }
 }
 
-/// Nobody looks.
+/// An observer that does nothing.
 pub struct Nobody;
 
 impl Observer for Nobody {
     fn notice(&self, _: Signal<'_>) {}
+
+    fn is_watching(&self) -> bool {
+        false
+    }
 }

@@ -12,12 +12,15 @@ mod call;
 mod conversation;
 mod payload;
 mod question;
+mod request;
 mod results;
 mod situation;
 
 pub use call::{asked, call, called, frame, request, tool_call};
 pub use payload::render;
 pub use question::{question, subject};
+pub use request::{Request, RequestBody, tool_digest};
+pub(crate) use request::{human_digest, wait_digest};
 
 use std::sync::Arc;
 

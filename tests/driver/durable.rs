@@ -5,9 +5,9 @@ use crate::stage;
 
 use std::sync::Arc;
 
-use planwright::driver::{Agent, Settlement, Stopped, Threads, token};
+use planwright::driver::{Agent, Resolution, Stopped, Threads, token};
 use planwright::journal::{
-    Claim, MemoryStore, Query, Record, Resolution, RunStatus, StoreError, ThreadId, Unknown, fold,
+    Claim, MemoryStore, Query, Record, ResolvedAs, RunStatus, StoreError, ThreadId, Unknown, fold,
 };
 use planwright::machine::{ErrorCode, Event, HumanAnswer};
 use planwright::ports::ScriptedModel;
@@ -202,12 +202,12 @@ fn write_that_happened_is_not_done_again() {
     in_doubt(&threads, &thread);
     let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
     let token = question(&threads, &thread);
-    let happened = || Settlement::Happened { output: "보냈음".to_owned() };
-    let run = threads.at(&thread).token(&token).settle(&agent, happened()).unwrap();
+    let happened = || Resolution::Happened { output: "보냈음".to_owned() };
+    let run = threads.at(&thread).token(&token).resolve(&agent, happened()).unwrap();
     assert_eq!((run.answer(), calls.count()), (Some("끝"), 0));
     let steps = &run.state().task.progress.as_ref().unwrap().steps;
     assert_eq!(steps[1].output(), Some("보냈음"));
-    let stopped = threads.at(&thread).token(&token).settle(&agent, happened()).unwrap_err();
+    let stopped = threads.at(&thread).token(&token).resolve(&agent, happened()).unwrap_err();
     assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "{stopped:?}");
 }
 
@@ -217,14 +217,14 @@ fn write_that_did_not_happen_is_done_once() {
     in_doubt(&threads, &thread);
     let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
     let token = question(&threads, &thread);
-    let run = threads.at(&thread).token(&token).settle(&agent, Settlement::DidNotHappen).unwrap();
+    let run = threads.at(&thread).token(&token).resolve(&agent, Resolution::DidNotHappen).unwrap();
     assert_eq!((run.answer(), calls.names()), (Some("끝"), vec!["send:y".to_owned()]));
     let records = threads.store().records(&thread, 0).unwrap();
     assert!(
-        records.iter().any(|record| matches!(record, Record::Settled { word: Resolution::DidNotHappen, .. }))
+        records.iter().any(|record| matches!(record, Record::Settled { word: ResolvedAs::DidNotHappen, .. }))
     );
     assert_eq!(fold(records).unwrap().state, *run.state());
-    let stopped = threads.at(&thread).token(&token).settle(&agent, Settlement::DidNotHappen).unwrap_err();
+    let stopped = threads.at(&thread).token(&token).resolve(&agent, Resolution::DidNotHappen).unwrap_err();
     assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "{stopped:?}");
     assert_eq!(calls.count(), 1);
 }
@@ -272,7 +272,7 @@ fn fork_that_would_write_next_is_in_doubt_wherever_it_is_cut() {
             );
             assert_eq!(calls.count(), 0, "{approval:?} {cut}");
             let token = question(&threads, &fork);
-            let run = threads.at(&fork).token(&token).settle(&agent, Settlement::DidNotHappen).unwrap();
+            let run = threads.at(&fork).token(&token).resolve(&agent, Resolution::DidNotHappen).unwrap();
             assert_eq!((run.answer(), calls.names()), (Some("다른 끝"), vec!["send:편지".to_owned()]));
         }
     }
@@ -283,12 +283,12 @@ fn run_in_doubt_can_be_stopped() {
     let (threads, thread) = (threads(), id("멈춤"));
     in_doubt(&threads, &thread);
     let (agent, _, calls) = agent(spec("plan-then-execute"), &[]);
-    let stop = Settlement::Stop { reason: "모르겠음".to_owned() };
+    let stop = Resolution::Stop { reason: "모르겠음".to_owned() };
     let token = question(&threads, &thread);
-    let run = threads.at(&thread).token(&token).settle(&agent, stop.clone()).unwrap();
+    let run = threads.at(&thread).token(&token).resolve(&agent, stop.clone()).unwrap();
     assert_eq!((run.error().unwrap().code, calls.count()), (ErrorCode::Cancelled, 0));
     says_unknown(&threads, &thread);
-    let stopped = threads.at(&thread).token(&token).settle(&agent, stop).unwrap_err();
+    let stopped = threads.at(&thread).token(&token).resolve(&agent, stop).unwrap_err();
     assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "{stopped:?}");
 }
 
@@ -324,7 +324,7 @@ fn word_that_was_cut_off_before_the_end_of_the_run_leaves_the_doubt() {
     let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
     assert!(matches!(threads.at(&fork).resume(&agent), Err(Stopped::InDoubt { .. })));
     let token = question(&threads, &fork);
-    let run = threads.at(&fork).token(token).settle(&agent, Settlement::DidNotHappen).unwrap();
+    let run = threads.at(&fork).token(token).resolve(&agent, Resolution::DidNotHappen).unwrap();
     assert_eq!((run.answer(), calls.names()), (Some("끝"), vec!["send:y".to_owned()]));
     assert!(threads.folded(&fork, None).unwrap().unknown.is_empty(), "now it is known");
 }

@@ -5,7 +5,7 @@ use crate::stage;
 
 use std::sync::Arc;
 
-use planwright::driver::{Agent, Changed, Settlement, Stopped, Threads, token};
+use planwright::driver::{Agent, Changed, Resolution, Stopped, Threads, token};
 use planwright::journal::{Journal, MemoryJournal, MemoryStore, Query, Record, ThreadId};
 use planwright::ports::ScriptedModel;
 use planwright::ports::Secret;
@@ -119,7 +119,7 @@ fn what_a_person_says_of_a_write_is_without_the_key_and_no_longer_than_the_tool_
     let token = token(&planwright::journal::fold(records).unwrap()).unwrap();
     let output = format!("{KEY} {}", "가".repeat(100));
     let run =
-        agent.resuming(&mut journal).token(token).settle(Settlement::Happened { output }).run().unwrap();
+        agent.resuming(&mut journal).token(token).resolve(Resolution::Happened { output }).run().unwrap();
     let steps = &run.state().task.progress.as_ref().unwrap().steps;
     assert_eq!(steps[0].output(), Some("[redacted] 가가가… [cut: 20 of 311 bytes]"));
 }

@@ -124,6 +124,25 @@ fn changed_input_of_a_tool_is_request_drift_at_the_tool() {
     is_request(&found[0], ("step.1.1.1", "calc"), "$", "345*872", "345*873");
 }
 
+#[test]
+fn unwrap_and_assert_replays_show_the_difference() {
+    let mut spec = agents::shipped("validated").unwrap();
+    spec.roles.planner.prompt.push_str("\nBe brief.");
+    let agent = bare(spec);
+    let path = "fixtures/validated/replanned_twice.json";
+    let stopped = Fixture::load(path).unwrap().replay(&agent).unwrap_err();
+    let shown = stopped.to_string();
+    assert!(shown.contains("- recorded: ") && shown.contains("Be brief."), "{shown}");
+    assert_eq!(format!("{stopped:?}"), shown);
+    let Stopped::Drifted(drifts) = &stopped else { panic!("{stopped}") };
+    assert_eq!(format!("{:?}", drifts[0]), drifts[0].to_string());
+    let replay = || planwright::assert_replays!(path, agent);
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(replay)).unwrap_err();
+    assert!(panic.downcast_ref::<String>().unwrap().ends_with(&shown));
+    let missing = Fixture::load("fixtures/validated/none.json").unwrap_err();
+    assert_eq!(format!("{missing:?}"), missing.to_string());
+}
+
 // Transition drift.
 
 #[track_caller]

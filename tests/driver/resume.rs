@@ -250,7 +250,7 @@ fn run_does_not_begin_in_a_journal_that_is_in_use() {
 fn write_that_would_be_another_now_is_not_made_under_the_key_of_the_first() {
     let mut records = cut_at_call("store");
     let Some(Record::Requested { digest, .. }) = records.last_mut() else { panic!("it was asked for") };
-    *digest = planwright::journal::tool_digest("store", &"z".into());
+    *digest = planwright::prompt::tool_digest("store", &"z".into());
     let (script, calls, mut journal) = (model([answer("끝")]), Calls::default(), journal_of(&records));
     let agent = agent(spec("plan-then-execute"), &script, &calls);
     let stopped = agent.resume(&mut journal, None).unwrap_err();

@@ -3,31 +3,29 @@
 use crate::stage;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use planwright::contract::ToolContract;
-use planwright::driver::{Agent, AgentBuilder, CancelToken, Run, Sleeper, Stopped};
+use planwright::driver::{Agent, AgentBuilder, CancelToken, Run, Stopped};
 use planwright::journal::{Journal, MemoryJournal, Record};
-use planwright::machine::{FINAL_STEP_OUTPUT, Input, PhaseName, StepRun};
+use planwright::machine::{PhaseName, StepRun};
 use planwright::ports::ScriptedModel;
-use planwright::ports::{Cause, ModelError, Observer, Signal, ToolError};
-use planwright::spec::{RoleName, Spec, StepTries};
-use serde_json::json;
+use planwright::ports::{Cause, ModelError, ToolError};
+use planwright::spec::{RoleName, Spec};
 
 use stage::{Calls, Conductor, accepted, answer, asked, echoing, model, parallel, plan, spec};
 
 const PTE: &str = "plan-then-execute";
 
 /// The results of the last plan, step by step.
-fn outputs(run: &Run) -> Vec<&str> {
+pub fn outputs(run: &Run) -> Vec<&str> {
     let progress = run.state().task.progress.as_ref().expect("a plan was accepted");
     progress.steps.iter().map(|step| step.output().expect("every step has a result")).collect()
 }
 
 /// The run's id, out of its first record.
-fn run_id(records: &[Record]) -> &str {
+pub fn run_id(records: &[Record]) -> &str {
     match records.first() {
         Some(Record::Header(header)) => &header.run,
         other => panic!("expected a header, found {other:?}"),
@@ -35,7 +33,7 @@ fn run_id(records: &[Record]) -> &str {
 }
 
 /// Runs `plan-then-execute` with this plan over tools that echo, `calc` replaced by `tool`.
-fn with_calc(
+pub fn with_calc(
     contract: ToolContract,
     steps: &[(&str, &str)],
     tool: impl Fn(&planwright::ports::ToolCall<'_>) -> Result<String, ToolError> + Send + Sync + 'static,
@@ -47,7 +45,7 @@ fn with_calc(
     agent.run("q").unwrap()
 }
 
-fn calc() -> ToolContract {
+pub fn calc() -> ToolContract {
     stage::contracts().remove(0)
 }
 
@@ -131,176 +129,6 @@ fn each_role_may_have_a_model_of_its_own() {
     assert_eq!(run.answer(), Some("답"));
     let roles: Vec<RoleName> = shared.seen().iter().map(|request| request.frame.role).collect();
     assert_eq!(roles, [RoleName::Planner, RoleName::Writer], "the validator asked elsewhere");
-}
-
-// Tools.
-
-/// A tool call that comes back only when the sender is gone.
-fn blocked(receiver: Receiver<()>) -> impl Fn() + Send + Sync {
-    let receiver = Mutex::new(receiver);
-    move || {
-        let _ = receiver.lock().unwrap().recv();
-    }
-}
-
-#[test]
-fn tool_that_does_not_come_back_is_a_recorded_failure_and_the_run_goes_on() {
-    let (sender, receiver) = channel();
-    let block = blocked(receiver);
-    let contract = ToolContract { timeout_ms: Some(20), ..calc() };
-    let run = with_calc(contract, &[("calc", "x"), ("find", "y")], move |_| {
-        block();
-        Ok("too late".to_owned())
-    });
-    let wanted = ["ERROR: timeout: no answer within 20 ms", "find of y", FINAL_STEP_OUTPUT];
-    assert_eq!(outputs(&run), wanted);
-    assert_eq!(run.answer(), Some("끝"));
-    drop(sender);
-}
-
-#[test]
-fn write_that_does_not_come_back_interrupts_the_run_and_stays_in_doubt() {
-    for (tool, doubted) in [("send", true), ("store", false)] {
-        let (sender, receiver) = channel();
-        let block = blocked(receiver);
-        let mut spec = spec(PTE);
-        let contract = spec.tools.iter_mut().find(|contract| contract.name == tool).unwrap();
-        contract.timeout_ms = Some(20);
-        let contract = contract.clone();
-        let script = model([plan(&[(tool, "x"), ("find", "y")]), answer("끝")]);
-        let (calls, mut journal) = (Calls::default(), MemoryJournal::new());
-        let late = calls.tool(contract, move |_| {
-            block();
-            Ok("too late".to_owned())
-        });
-        let agent = echoing(spec, &script, &calls).tool(late).build().unwrap();
-        let ended = agent.job(asked("q")).journal(&mut journal).run();
-        if doubted {
-            let said = ended.unwrap_err().to_string();
-            let wanted = "interrupted at step.1.1.1 (EXECUTE): timeout: send: no answer within 20 ms; the write may have happened";
-            assert_eq!(said, wanted);
-            let again = agent.resume(&mut journal, None).unwrap_err();
-            assert!(matches!(again, Stopped::InDoubt { .. }), "{again:?}");
-            assert_eq!(calls.names(), ["send:x"], "nothing ran after it, and it was not done again");
-        } else {
-            let wanted = ["ERROR: timeout: no answer within 20 ms", "find of y", FINAL_STEP_OUTPUT];
-            assert_eq!(outputs(&ended.unwrap()), wanted, "a write that may be repeated is a failed step");
-        }
-        drop(sender);
-    }
-}
-
-#[test]
-fn tool_is_told_its_time_and_its_size() {
-    let contract = ToolContract { timeout_ms: Some(30_000), max_output_bytes: 77, ..calc() };
-    let run = with_calc(contract, &[("calc", "x")], |call| {
-        Ok(format!("{} ms, {} bytes", call.timeout.unwrap().as_millis(), call.max_output_bytes))
-    });
-    assert_eq!(outputs(&run)[0], "30000 ms, 77 bytes");
-}
-
-#[test]
-fn tool_that_panics_is_a_recorded_failure_with_what_it_said() {
-    for timeout_ms in [None, Some(30_000)] {
-        let contract = ToolContract { timeout_ms, ..calc() };
-        let steps = [("calc", "text"), ("calc", "서식"), ("calc", "value"), ("find", "y")];
-        let run = with_calc(contract, &steps, |call| match call.text()? {
-            "text" => panic!("no"),
-            "value" => std::panic::panic_any(7_u8),
-            other => panic!("그럴 수 없습니다: {other}"),
-        });
-        let wanted = [
-            "ERROR: panic: no",
-            "ERROR: panic: 그럴 수 없습니다: 서식",
-            "ERROR: panic: the tool panicked",
-            "find of y",
-            FINAL_STEP_OUTPUT,
-        ];
-        assert_eq!(outputs(&run), wanted);
-    }
-}
-
-#[test]
-fn output_is_cut_between_characters_and_says_so() {
-    let most = |max_output_bytes| ToolContract { max_output_bytes, ..calc() };
-    let six = |contract| with_calc(contract, &[("calc", "x")], |_| Ok("가나".to_owned()));
-    assert_eq!(outputs(&six(most(6)))[0], "가나");
-    assert_eq!(outputs(&six(most(5)))[0], "가… [cut: 3 of 6 bytes]");
-    assert_eq!(outputs(&six(most(3)))[0], "가… [cut: 3 of 6 bytes]");
-    assert_eq!(outputs(&six(most(2)))[0], "… [cut: 0 of 6 bytes]");
-    let failed = with_calc(most(4), &[("calc", "x")], |_| Err(ToolError::new("http", "가나")));
-    assert_eq!(outputs(&failed)[0], "ERROR: http: 가… [cut: 3 of 6 bytes]");
-}
-
-#[test]
-fn tool_call_carries_run_and_effect_as_its_idempotency_key() {
-    let replies = [plan(&[("calc", "a"), ("send", "b")]), answer("끝")];
-    let (script, calls) = (model(replies), Calls::default());
-    let run = echoing(spec(PTE), &script, &calls).build().unwrap().run("q").unwrap();
-    let id = run_id(run.records());
-    let keys: Vec<String> = calls.all().into_iter().map(|called| called.key).collect();
-    assert_eq!(keys, [format!("{id}/step.1.1.1"), format!("{id}/step.1.2.1")]);
-}
-
-#[test]
-fn no_two_runs_share_an_idempotency_key() {
-    let calls = Calls::default();
-    for _ in 0..20 {
-        let script = model([plan(&[("send", "b")]), answer("끝")]);
-        echoing(spec(PTE), &script, &calls).build().unwrap().run("q").unwrap();
-    }
-    let mut keys: Vec<String> = calls.all().into_iter().map(|called| called.key).collect();
-    keys.sort();
-    keys.dedup();
-    assert_eq!(keys.len(), 20);
-}
-
-/// A plan with references, as a planner writes it.
-fn linked(steps: serde_json::Value) -> String {
-    json!({"goal": "a goal", "steps": steps}).to_string()
-}
-
-#[test]
-fn step_may_take_the_output_of_an_earlier_one_as_its_input() {
-    let steps = json!([
-        {"id": "first", "tool": "find", "input": "서울"},
-        {"tool": "calc", "input_from": "first"},
-        {"tool": "calc", "input_from": "step_2"},
-        {"tool": "final_answer", "input": "the answer"},
-    ]);
-    for spec in [spec(PTE), parallel(PTE, 3)] {
-        let (script, calls) = (model([linked(steps.clone()), answer("끝")]), Calls::default());
-        let run = echoing(spec, &script, &calls).build().unwrap().run("q").unwrap();
-        assert_eq!(calls.names(), ["find:서울", "calc:find of 서울", "calc:calc of find of 서울"]);
-        assert_eq!(outputs(&run)[2], "calc of calc of find of 서울");
-    }
-}
-
-#[test]
-fn step_that_depends_on_a_failed_one_is_recorded_as_failed_and_never_called() {
-    let steps = json!([
-        {"tool": "calc", "input": "x"},
-        {"tool": "find", "input_from": "step_1"},
-        {"tool": "store", "input": "y", "depends_on": ["step_2"]},
-        {"tool": "find", "input": "z"},
-        {"tool": "final_answer", "input": "the answer"},
-    ]);
-    for spec in [spec(PTE), parallel(PTE, 3)] {
-        let (script, calls) = (model([linked(steps.clone()), answer("끝")]), Calls::default());
-        let failing = calls.tool(calc(), |_| Err(ToolError::new("http", "503")));
-        let run = echoing(spec, &script, &calls).tool(failing).build().unwrap().run("q").unwrap();
-        let wanted = [
-            "ERROR: http: 503",
-            "ERROR: dependency: step_1 failed, so this step was not run",
-            "ERROR: dependency: step_2 failed, so this step was not run",
-            "find of z",
-            FINAL_STEP_OUTPUT,
-        ];
-        assert_eq!(outputs(&run), wanted);
-        let mut called = calls.names();
-        called.sort();
-        assert_eq!(called, ["calc:x", "find:z"]);
-    }
 }
 
 // Side by side.
@@ -476,218 +304,4 @@ fn token_that_was_used_before_stops_the_run_before_anybody_is_asked() {
         (run.error().unwrap().to_string().as_str(), script.asked()),
         ("CANCELLED: stopped by the user", 0)
     );
-}
-
-// Waiting before another try.
-
-/// Writes down how long it was to sleep; does what it is told meanwhile.
-struct Diary<F> {
-    slept: Arc<Mutex<Vec<u64>>>,
-    meanwhile: F,
-}
-
-impl<F: Fn(&dyn Fn() -> bool) + Send + Sync> Sleeper for Diary<F> {
-    fn sleep(&self, delay: Duration, stop: &dyn Fn() -> bool) {
-        self.slept.lock().unwrap().push(u64::try_from(delay.as_millis()).unwrap());
-        (self.meanwhile)(stop);
-    }
-}
-
-fn persistent(mut spec: Spec) -> Spec {
-    spec.policy.step_tries = StepTries { tries: 3, wait_ms: 1_000 };
-    spec
-}
-
-/// An agent whose `calc` fails so often, with a diary of its waits.
-fn failing(
-    spec: Spec,
-    failures: usize,
-    steps: &[(&str, &str)],
-    calls: &Calls,
-    meanwhile: impl Fn(&dyn Fn() -> bool) + Send + Sync + 'static,
-) -> (Agent, Arc<Mutex<Vec<u64>>>) {
-    let (slept, count) = (Arc::new(Mutex::default()), AtomicUsize::new(0));
-    let calc = calls.tool(calc(), move |_| match count.fetch_add(1, Ordering::SeqCst) < failures {
-        true => Err(ToolError::new("http", "503")),
-        false => Ok("드디어".to_owned()),
-    });
-    let diary = Diary { slept: Arc::clone(&slept), meanwhile };
-    let script = model([plan(steps), answer("끝")]);
-    let agent = echoing(persistent(spec), &script, calls).tool(calc).sleeper(diary).build().unwrap();
-    (agent, slept)
-}
-
-#[test]
-fn failed_step_is_tried_again_after_waits_that_double() {
-    for spec in [spec(PTE), parallel(PTE, 3)] {
-        let calls = Calls::default();
-        let (agent, slept) = failing(spec, 2, &[("calc", "x")], &calls, |_| {});
-        let run = agent.run("q").unwrap();
-        assert_eq!((outputs(&run)[0], calls.count()), ("드디어", 3));
-        assert_eq!(*slept.lock().unwrap(), [1_000, 2_000]);
-        let keys: Vec<String> = calls.all().into_iter().map(|called| called.key).collect();
-        assert_eq!(keys.iter().filter(|key| key.ends_with("step.1.1.3")).count(), 1, "{keys:?}");
-    }
-}
-
-#[test]
-fn step_whose_tries_are_used_up_has_failed() {
-    let calls = Calls::default();
-    let (agent, slept) = failing(spec(PTE), 9, &[("calc", "x"), ("find", "y")], &calls, |_| {});
-    let run = agent.run("q").unwrap();
-    assert_eq!(outputs(&run)[..2], ["ERROR: http: 503", "find of y"]);
-    assert_eq!((calls.count(), slept.lock().unwrap().len()), (4, 2));
-}
-
-#[test]
-fn in_a_replay_no_time_passes() {
-    let calls = Calls::default();
-    let (agent, slept) = failing(spec(PTE), 2, &[("calc", "x")], &calls, |_| {});
-    let run = agent.run("q").unwrap();
-    let again = agent.replay(&run.fixture().unwrap()).unwrap();
-    assert_eq!(again.state(), run.state());
-    assert_eq!((calls.count(), slept.lock().unwrap().len()), (3, 2));
-}
-
-#[test]
-fn waiting_step_holds_up_no_other() {
-    let calls = Calls::default();
-    // The wait is over only when the other steps were called, one after the other.
-    let seen = calls.clone();
-    let patient = move |stop: &dyn Fn() -> bool| {
-        let until = std::time::Instant::now() + Duration::from_secs(10);
-        while seen.count() < 3 && !stop() && std::time::Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    };
-    let steps = [("calc", "x"), ("find", "a"), ("find", "b")];
-    let (agent, slept) = failing(parallel(PTE, 2), 1, &steps, &calls, patient);
-    let run = agent.run("q").unwrap();
-    assert_eq!(outputs(&run)[..3], ["드디어", "find of a", "find of b"]);
-    assert_eq!(slept.lock().unwrap().len(), 1);
-    assert_eq!(calls.names().last().map(String::as_str), Some("calc:x"), "{:?}", calls.names());
-}
-
-#[test]
-fn wait_is_cut_short_by_whoever_stops_the_run() {
-    for spec in [spec(PTE), parallel(PTE, 2)] {
-        let (calls, token) = (Calls::default(), CancelToken::new());
-        let stop = token.clone();
-        let (agent, slept) = failing(spec, 9, &[("calc", "x")], &calls, move |stopped| {
-            stop.cancel();
-            assert!(stopped(), "a sleeper is told at once");
-        });
-        let run = agent.job(asked("q")).cancel(token).run().unwrap();
-        assert_eq!(run.error().unwrap().to_string(), "CANCELLED: stopped by the user");
-        assert_eq!((calls.count(), slept.lock().unwrap().len()), (1, 1), "not tried again");
-    }
-}
-
-#[test]
-fn wait_that_an_interruption_cuts_short_is_waited_again_on_resume() {
-    let gone = || Err(ModelError::unanswered(Cause::Server, "503"));
-    let script =
-        Arc::new(ScriptedModel::replies([plan(&[("calc", "x")])]).answer(gone()).reply(answer("끝")));
-    let (calls, count, slept) = (Calls::default(), AtomicUsize::new(0), Arc::new(Mutex::new(Vec::new())));
-    let calc = calls.tool(calc(), move |_| match count.fetch_add(1, Ordering::SeqCst) {
-        0 => Err(ToolError::new("http", "503")),
-        _ => Ok("드디어".to_owned()),
-    });
-    let diary = Diary { slept: slept.clone(), meanwhile: |_: &dyn Fn() -> bool| {} };
-    let agent = echoing(persistent(spec(PTE)), &script, &calls).tool(calc).sleeper(diary).build().unwrap();
-    let mut journal = MemoryJournal::new();
-    agent.job(asked("q")).journal(&mut journal).run().unwrap_err();
-    // The journal as it was when the wait had been asked for and not come to its end.
-    let records = journal.records().unwrap();
-    let waits = |record: &Record| matches!(record, Record::Requested { effect, .. } if effect.to_string().starts_with("wait."));
-    let cut = records.iter().position(waits).expect("the run waited");
-    let mut journal = MemoryJournal::from(records[..=cut].to_vec());
-    assert_eq!(agent.resume(&mut journal, None).unwrap().answer(), Some("끝"));
-    assert_eq!(*slept.lock().unwrap(), [1_000, 1_000]);
-}
-
-// Watching.
-
-/// Writes down what it sees.
-struct Watcher {
-    seen: Mutex<Vec<String>>,
-    tokens: bool,
-}
-
-impl Observer for Watcher {
-    fn notice(&self, signal: Signal<'_>) {
-        let line = match signal {
-            Signal::Entered(phase) => format!("entered {phase}"),
-            Signal::Asking { effect, role } => format!("asking {role} {effect}"),
-            Signal::Calling { effect, tool, input, .. } => format!("calling {tool} {input} {effect}"),
-            Signal::Finished { tool, failed, output, .. } => format!("finished {tool} {failed} {output}"),
-            Signal::Traced(line) => {
-                format!("traced {}", serde_json::to_value(line).unwrap()["phase"].as_str().unwrap())
-            }
-            Signal::Token(text) => format!("token {text:?}"),
-            _ => "something new".to_owned(),
-        };
-        self.seen.lock().unwrap().push(line);
-    }
-    fn wants_tokens(&self) -> bool {
-        self.tokens
-    }
-}
-
-fn watched(name: &str, replies: &[String], tokens: bool) -> Vec<String> {
-    let watcher = Watcher { seen: Mutex::default(), tokens };
-    let agent = echoing(spec(name), &model(replies.to_vec()), &Calls::default()).build().unwrap();
-    agent.job(Input::question("q")).observer(&watcher).run().unwrap();
-    watcher.seen.into_inner().unwrap()
-}
-
-#[test]
-fn observer_sees_the_run_go_by() {
-    let replies = [plan(&[("find", "서울")]), accepted(), "두 낱말".to_owned()];
-    let seen = watched("validated", &replies, true);
-    let wanted = [
-        "entered PLAN",
-        "asking planner plan.1.1",
-        "traced PLAN",
-        "entered EXECUTE",
-        "calling find \"서울\" step.1.1.1",
-        "finished find false find of 서울",
-        "traced EXECUTE",
-        "entered VALIDATE",
-        "asking validator validate.1.1",
-        "traced VALIDATE",
-        "entered WRITE",
-        "asking writer write.1.1",
-        "token \"두 \"",
-        "token \"낱말\"",
-        "traced WRITE",
-        "entered DONE",
-    ];
-    assert_eq!(seen, wanted);
-}
-
-#[test]
-fn answer_streams_only_as_text_and_only_to_who_wants_it() {
-    let token = |line: &String| line.starts_with("token");
-    let replies = [plan(&[]), accepted(), "두 낱말".to_owned()];
-    assert!(!watched("validated", &replies, false).iter().any(token));
-    assert!(
-        !watched(PTE, &[plan(&[]), answer("두 낱말")], true).iter().any(token),
-        "JSON is no answer to show"
-    );
-}
-
-#[test]
-fn key_that_streams_in_pieces_is_shown_in_none() {
-    let watcher = Watcher { seen: Mutex::default(), tokens: true };
-    // The scripted model streams word by word, so a key of words comes in pieces.
-    let key = "열쇠 하나 둘 셋";
-    let replies = [plan(&[]), accepted(), format!("답은 열쇠 하나 {key} 입니다 열쇠 하나")];
-    let agent = echoing(spec("validated"), &model(replies), &Calls::default());
-    let agent = agent.secret(planwright::ports::Secret::new(key)).build().unwrap();
-    agent.job(Input::question("q")).observer(&watcher).run().unwrap();
-    let seen = watcher.seen.into_inner().unwrap();
-    let tokens: Vec<&str> = seen.iter().filter_map(|line| line.strip_prefix("token ")).collect();
-    let shown: String = tokens.iter().map(|token| serde_json::from_str::<String>(token).unwrap()).collect();
-    assert_eq!(shown, "답은 열쇠 하나 [redacted] 입니다 열쇠 하나", "what only began like a key is shown");
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use planwright::driver::{Agent, Run, Settlement, Stopped, Threads, token};
+use planwright::driver::{Agent, Resolution, Run, Stopped, Threads, token};
 use planwright::journal::{Record, RunStatus, Store, StoreError, ThreadId, fold};
 use planwright::machine::{EffectId, HumanAnswer, State};
 
@@ -125,16 +125,16 @@ impl Schedule<'_> {
         let settlement = match self.world.times(&effect.to_string()) {
             0 => {
                 self.met.count("had not happened");
-                Settlement::DidNotHappen
+                Resolution::DidNotHappen
             }
             _ => {
                 self.met.count("had happened");
-                Settlement::Happened { output: self.world.straight.returned(effect) }
+                Resolution::Happened { output: self.world.straight.returned(effect) }
             }
         };
         let token = self.token();
         self.spent.push(token.clone());
-        self.threads.at(&self.thread).token(token).settle(&self.agent, settlement)
+        self.threads.at(&self.thread).token(token).resolve(&self.agent, settlement)
     }
 
     /// Says what does not fit. It is refused, and changes nothing.
@@ -146,7 +146,7 @@ impl Schedule<'_> {
         let said = match (self.dice.below(4), spent) {
             (0, Some(spent)) if !self.is_open(&spent) => at().token(spent).answer(&self.agent, yes),
             (1, Some(spent)) if !self.is_open(&spent) => {
-                at().token(spent).settle(&self.agent, Settlement::DidNotHappen)
+                at().token(spent).resolve(&self.agent, Resolution::DidNotHappen)
             }
             (2, _) => at().token("0123456789abcdef").answer(&self.agent, yes),
             _ if !standing.has_ended() => at().ask(&self.agent, "다른 질문"),

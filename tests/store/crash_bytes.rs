@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use planwright::driver::{Agent, Run, Settlement, Stopped};
+use planwright::driver::{Agent, Resolution, Run, Stopped};
 use planwright::journal::{Durability, FileJournal, Journal, Record};
 use planwright::machine::HumanAnswer;
 
@@ -46,10 +46,10 @@ fn finish(agent: &Agent, journal: &mut FileJournal, log: &Log) -> Result<(Run, b
                 doubted = true;
                 let happened = log.times("send") > 0;
                 let settlement = match happened {
-                    true => Settlement::Happened { output: "send of 보고서".to_owned() },
-                    false => Settlement::DidNotHappen,
+                    true => Resolution::Happened { output: "send of 보고서".to_owned() },
+                    false => Resolution::DidNotHappen,
                 };
-                agent.resuming(journal).settle(settlement).run()
+                agent.resuming(journal).resolve(settlement).run()
             }
             Err(stopped) => return Err(stopped),
         };

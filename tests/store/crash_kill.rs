@@ -12,7 +12,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use planwright::driver::{Settlement, Stopped, Threads, token};
+use planwright::driver::{Resolution, Stopped, Threads, token};
 use planwright::journal::{
     Claim, Durability, Lease, Listed, Query, Record, RunStatus, Store, StoreError, ThreadId, fold,
 };
@@ -152,10 +152,10 @@ fn child_goes_on_with_the_story() {
             Err(Stopped::InDoubt { .. }) => {
                 let token = token(&threads.folded(&thread, None).unwrap()).expect("a write is in doubt");
                 let settlement = match log.times("send") {
-                    0 => Settlement::DidNotHappen,
-                    _ => Settlement::Happened { output: "send of 보고서".to_owned() },
+                    0 => Resolution::DidNotHappen,
+                    _ => Resolution::Happened { output: "send of 보고서".to_owned() },
                 };
-                threads.at(&thread).token(token).settle(&agent, settlement)
+                threads.at(&thread).token(token).resolve(&agent, settlement)
             }
             Err(stopped) => panic!("{stopped}"),
         };

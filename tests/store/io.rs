@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use planwright::driver::{Agent, Run, Settlement, Stopped};
+use planwright::driver::{Agent, Resolution, Run, Stopped};
 use planwright::journal::{Durability, FileIo, FileJournal, JournalErrorKind};
 use planwright::machine::HumanAnswer;
 
@@ -101,10 +101,10 @@ enum Said {
     DidNotHappen,
 }
 
-fn settlement(said: &Said) -> Settlement {
+fn settlement(said: &Said) -> Resolution {
     match said {
-        Said::Happened => Settlement::Happened { output: "send of 보고서".to_owned() },
-        _ => Settlement::DidNotHappen,
+        Said::Happened => Resolution::Happened { output: "send of 보고서".to_owned() },
+        _ => Resolution::DidNotHappen,
     }
 }
 
@@ -115,7 +115,7 @@ fn in_file(agent: &Agent, journal: &mut FileJournal, log: &Log) -> Result<Run, S
     };
     finish(log, ended, |said| match said {
         Some(Said::Word) => agent.resuming(journal).answer(HumanAnswer::respond(WORD)).run(),
-        Some(said) => agent.resuming(journal).settle(settlement(&said)).run(),
+        Some(said) => agent.resuming(journal).resolve(settlement(&said)).run(),
         None => agent.resuming(journal).run(),
     })
 }
@@ -202,7 +202,7 @@ fn store_outlives_a_disk_that_is_full_at_any_page() {
         let begin = || threads.at(&thread).ask_with(&agent, input());
         let again = |said: Option<Said>| match said {
             Some(Said::Word) => threads.at(&thread).answer(&agent, HumanAnswer::respond(WORD)),
-            Some(said) => threads.at(&thread).settle(&agent, settlement(&said)),
+            Some(said) => threads.at(&thread).resolve(&agent, settlement(&said)),
             None => threads.at(&thread).resume(&agent),
         };
         store.limit(pages * 4_096).unwrap();

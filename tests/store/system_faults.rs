@@ -12,7 +12,7 @@ use crate::faults;
 use std::path::Path;
 use std::sync::Arc;
 
-use planwright::driver::{Agent, Run, Settlement, Stopped, Threads};
+use planwright::driver::{Agent, Resolution, Run, Stopped, Threads};
 use planwright::journal::{Store, StoreError};
 use planwright::machine::HumanAnswer;
 
@@ -30,7 +30,7 @@ fn tells(store: &Arc<dyn Store>, agent: &Agent, log: &Log) -> Result<Run, Stoppe
     for _ in 0..8 {
         ended = match ended {
             Ok(run) if run.is_waiting() => threads.at(&thread).answer(agent, HumanAnswer::respond(WORD)),
-            Err(Stopped::InDoubt { .. }) => threads.at(&thread).settle(agent, truth(log)),
+            Err(Stopped::InDoubt { .. }) => threads.at(&thread).resolve(agent, truth(log)),
             ended => return ended,
         };
     }
@@ -38,10 +38,10 @@ fn tells(store: &Arc<dyn Store>, agent: &Agent, log: &Log) -> Result<Run, Stoppe
 }
 
 /// What really became of the write.
-fn truth(log: &Log) -> Settlement {
+fn truth(log: &Log) -> Resolution {
     match log.times("send") {
-        0 => Settlement::DidNotHappen,
-        _ => Settlement::Happened { output: "send of 보고서".to_owned() },
+        0 => Resolution::DidNotHappen,
+        _ => Resolution::Happened { output: "send of 보고서".to_owned() },
     }
 }
 

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::args::{AnswerArgs, DoubtArgs};
 use planwright::contract::PlanStep;
-use planwright::driver::Settlement;
+use planwright::driver::Resolution;
 use planwright::machine::{EffectKind, HumanAnswer};
 use planwright_app::{Error, Result};
 
@@ -33,11 +33,11 @@ impl AnswerArgs {
 
 impl DoubtArgs {
     /// What the flags say of a write in doubt, if they say something.
-    pub fn resolution(&self) -> Option<Settlement> {
+    pub fn resolution(&self) -> Option<Resolution> {
         match (&self.happened, &self.stop) {
-            (Some(output), _) => Some(Settlement::Happened { output: output.clone() }),
-            (None, Some(reason)) => Some(Settlement::Stop { reason: reason.clone() }),
-            (None, None) => self.did_not_happen.then_some(Settlement::DidNotHappen),
+            (Some(output), _) => Some(Resolution::Happened { output: output.clone() }),
+            (None, Some(reason)) => Some(Resolution::Stop { reason: reason.clone() }),
+            (None, None) => self.did_not_happen.then_some(Resolution::DidNotHappen),
         }
     }
 }

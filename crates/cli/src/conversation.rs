@@ -2,7 +2,7 @@
 
 use crate::watch::Watch;
 use planwright::driver::{
-    Agent, CancelToken, Run, Settlement, Stopped, Waiting, history, open_question, time_for,
+    Agent, CancelToken, Resolution, Run, Stopped, Waiting, history, open_question, time_for,
 };
 use planwright::journal::RunStatus;
 use planwright::machine::{HumanAnswer, Input};
@@ -82,8 +82,8 @@ impl Conversation {
                 self.stored.handle().cancel("given up for another question", &[])?;
             }
             Some(RunStatus::InDoubt { .. }) if self.in_memory => {
-                let stop = Settlement::Stop { reason: "given up for another question".to_owned() };
-                self.stored.handle().settle(agent, stop)?;
+                let stop = Resolution::Stop { reason: "given up for another question".to_owned() };
+                self.stored.handle().resolve(agent, stop)?;
             }
             _ => {}
         }

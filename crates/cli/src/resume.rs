@@ -11,7 +11,7 @@ use crate::line;
 use crate::person::{at_terminal, confirm_token, read_answer, show_question};
 use crate::session::Session;
 use crate::watch::Watch;
-use planwright::driver::{Agent, CancelToken, Changed, Run, Settlement, Stopped};
+use planwright::driver::{Agent, CancelToken, Changed, Resolution, Run, Stopped};
 use planwright::journal::{FileJournal, Folded, JournalError, JournalErrorKind, ThreadId, fold};
 use planwright::machine::HumanAnswer;
 use planwright_app::{Class, Error, Pending, PreparedAgent, Result, RunLocation, StoredThread};
@@ -20,7 +20,7 @@ use planwright_app::{Class, Error, Pending, PreparedAgent, Result, RunLocation, 
 enum Reply {
     Nothing,
     Answer(HumanAnswer, String),
-    Resolution(Settlement, String),
+    Resolution(Resolution, String),
 }
 
 /// A call of one of these commands.
@@ -57,7 +57,7 @@ pub fn resume_journal(args: &ResumeArgs, color: ColorChoice) -> Result<Exit> {
     call.go_on(&folded, location, None, |agent, _, watch, cancel| {
         let mut resume = agent.resuming(&mut journal).observer(watch).cancel(cancel);
         resume = answer.into_iter().fold(resume, |resume, answer| resume.answer(answer));
-        resume = resolution.into_iter().fold(resume, |resume, resolution| resume.settle(resolution));
+        resume = resolution.into_iter().fold(resume, |resume, resolution| resume.resolve(resolution));
         token.into_iter().fold(resume, |resume, token| resume.token(token)).run()
     })
 }
@@ -145,7 +145,7 @@ impl<'a> Call<'a> {
             match reply {
                 Reply::Nothing => handle.resume(agent),
                 Reply::Answer(answer, token) => handle.token(token).answer(agent, answer),
-                Reply::Resolution(resolution, token) => handle.token(token).settle(agent, resolution),
+                Reply::Resolution(resolution, token) => handle.token(token).resolve(agent, resolution),
             }
         })
     }

@@ -14,6 +14,7 @@ use crate::{out, text};
 use planwright::contract::PlanStep;
 use planwright::machine::{HumanAnswer, PhaseName, TraceLine};
 use planwright::ports::{Observer, Signal};
+use planwright::prompt::RequestBody;
 
 /// Columns of a line where there is no terminal to measure.
 const PLAIN: usize = 100;
@@ -184,18 +185,22 @@ impl Observer for Screen {
                 };
                 self.say(look, &phase.to_string());
             }
-            Signal::Asking { role, .. } => self.spin(Waiting::Reply, &format!("asking the {role}")),
-            Signal::Calling { step, tool, input, .. } => {
+            Signal::Asked { request: RequestBody::Model { role, .. }, .. } => {
+                self.spin(Waiting::Reply, &format!("asking the {role}"));
+            }
+            Signal::Asked { span, request: RequestBody::Tool { step, tool, input, .. } } => {
+                let step = span.effect.step().unwrap_or(*step);
                 let message = format!("{} {tool}  {}", u64::from(step) + 1, value_line(input));
                 self.spin(Waiting::Step(step), &message);
             }
             Signal::Finished { step, tool, failed, output } => self.finished(step, tool, failed, output),
             Signal::Traced(line) => self.traced(line),
-            Signal::Cached { .. } => self.detail(Look::Dim, "cached", "answered before"),
-            Signal::Waiting { effect, delay } => {
-                let step = effect.step().unwrap_or_default();
-                let message =
-                    format!("{} waits {} s before another try", u64::from(step) + 1, delay.as_secs_f64());
+            Signal::Answered { answer, .. } if answer.cached => {
+                self.detail(Look::Dim, "cached", "answered before")
+            }
+            Signal::Asked { span, request: RequestBody::Wait { delay_ms } } => {
+                let (step, seconds) = (span.effect.step().unwrap_or_default(), *delay_ms as f64 / 1000.0);
+                let message = format!("{} waits {seconds} s before another try", u64::from(step) + 1);
                 match self.voice {
                     Voice::Live(_) => self.spin(Waiting::Step(step), &message),
                     _ => self.detail(Look::Dim, &message, ""),

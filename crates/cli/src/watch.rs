@@ -8,6 +8,7 @@ use crate::screen::Screen;
 use crate::{out, text};
 use planwright::driver::{Progress, Reporter, Run, Stopped};
 use planwright::ports::{Observer, Signal};
+use planwright::prompt::RequestBody;
 use planwright_app::Result;
 
 /// The watcher of a run.
@@ -89,7 +90,7 @@ impl Observer for Watch<'_> {
             return self.token(piece);
         }
         self.end_line();
-        if let Signal::Asking { .. } = signal {
+        if let Signal::Asked { request: RequestBody::Model { .. }, .. } = signal {
             self.printed.borrow_mut().clear();
         }
         self.screen.notice(signal);

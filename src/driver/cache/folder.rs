@@ -1,7 +1,7 @@
 //! The folder of a cache: one file for each entry, bounded in number and size.
 //!
 //! An entry is written aside and renamed into place, so that a reader sees the whole of one or none,
-//! whoever else reads or writes. No lock is held: two that keep the same reply write the same, and
+//! also while others read or write. No lock is held: two that keep the same reply write the same, and
 //! two that make room at once remove what is oldest twice.
 //!
 //! **Invariant:** no file is removed that does not bear an entry's name.

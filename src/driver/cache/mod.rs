@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Serialize;
 
 use self::folder::{Entry, Folder};
-use crate::driver::Redactor;
+use crate::driver::redact::Redactor;
 use crate::machine::{ModelReply, Usage};
 use crate::ports::{Model, ModelError, Secret, TokenSink};
 use crate::prompt::{Message, ModelRequest};
@@ -36,8 +36,9 @@ use crate::spec::{Digest, RequestFrame};
 /// first.
 ///
 /// ```
-/// use planwright::driver::Model;
-/// use planwright::model::{Cached, Offline};
+/// use planwright::driver::Cached;
+/// use planwright::ports::Model;
+/// use planwright_offline::Offline;
 ///
 /// let folder = std::env::temp_dir().join("planwright-replies");
 /// let model = Cached::new(Offline::new(), folder).max_entries(100).max_bytes(1 << 20);
@@ -76,7 +77,7 @@ impl Cached {
         Cached::shared(Arc::new(model), folder)
     }
 
-    /// The same, of a model that is shared with others.
+    /// A cache in front of a model that is shared with others; see [`new`](Cached::new).
     pub fn shared(model: Arc<dyn Model>, folder: impl Into<PathBuf>) -> Self {
         let keys = Redactor::new(model.secrets());
         Cached { inner: model, folder: Folder::new(folder.into()), keys, trouble: Mutex::default() }

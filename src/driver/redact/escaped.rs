@@ -1,15 +1,13 @@
 //! Keys that a text spells with JSON escapes.
 
-use super::REDACTED;
-
-/// The text without a key that is written with JSON escapes (`\u0073k-…`): whoever decodes it would
-/// have the key again.
-pub fn without_escaped(text: String, value: &str) -> String {
+/// The text without a key that is written with JSON escapes (`\u0073k-…`): decoded, it would be
+/// the key again.
+pub fn without_escaped(text: String, value: &str, replacement: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text.as_str();
     while let Some(next) = rest.chars().next() {
         if let Some(len) = escaped_prefix(rest, value) {
-            kept.push_str(REDACTED);
+            kept.push_str(replacement);
             rest = &rest[len..];
         } else {
             kept.push(next);

@@ -1,4 +1,4 @@
-//! Records without keys, for whoever hands them out.
+//! Records without keys, to be handed out.
 
 use std::sync::Arc;
 

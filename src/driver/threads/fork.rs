@@ -1,13 +1,13 @@
 //! Forks: a thread that begins with what another holds.
 
-use super::Threads;
-use super::leased_thread::Held;
+use super::leased_thread::LeasedThread;
+use super::stored::Threads;
 use crate::driver::job::run_id;
-use crate::driver::prepare::Prepared;
 use crate::journal::{
     Header, Journal, JournalError, Origin, Record, RunStatus, StoreError, ThreadId, fold, is_once,
 };
 use crate::machine::outstanding;
+use crate::prompt::Request;
 
 impl Threads {
     /// Begins a thread with what another holds up to a point: all turns before `turn`, and the first
@@ -45,9 +45,9 @@ impl Threads {
             standing = Some((folded.len, RunStatus::of(&folded)));
             copies.push(copy);
         }
-        let mut held = Held::begin(&*self.0, to, copies)?;
+        let mut held = LeasedThread::begin(&*self.0, to, copies)?;
         if let Some((len, standing)) = standing {
-            // It follows from the records: that it could not be noted is nobody's loss.
+            // It follows from the records: a failure to note it loses nothing.
             let _ = held.turn(turn).stands(len, &standing);
         }
         Ok(())
@@ -77,9 +77,9 @@ fn copied(
     let next = outstanding(&folded.rules, &folded.state).into_iter();
     let once = next.filter(|effect| folded.pending(effect.id()).is_none());
     let once = once.filter(|effect| is_once(&folded.rules, &folded.state, effect.id()).is_some());
-    records.extend(once.map(|effect| {
-        let Prepared { id, digest, .. } = Prepared::of(&folded.rules, &folded.state, effect);
-        Record::Requested { effect: id, digest, at: None }
+    records.extend(once.filter_map(|effect| {
+        let request = Request::of(&folded.rules, &folded.state, effect);
+        request.map(|Request { effect, digest, .. }| Record::Requested { effect, digest, at: None })
     }));
     if let Some(Record::Header(header)) = records.first_mut() {
         let origin = Origin { thread: from.to_string(), turn: header.turn, records: most };

@@ -1,17 +1,17 @@
-//! One thread to be gone on with: asked, resumed, answered, settled, cancelled.
+//! One thread to be gone on with: asked, resumed, answered, resolved, cancelled.
 
-use super::leased_thread::Held;
-use crate::driver::agent::{Agent, asked};
-use crate::driver::approval::{self, Settlement};
+use super::history::{history, remember};
+use super::leased_thread::LeasedThread;
+use crate::driver::agent::Agent;
+use crate::driver::approval::{self, Resolution};
+use crate::driver::deadline::CancelToken;
 use crate::driver::redact::Redactor;
 use crate::driver::resume::{self, Changed, Resume};
-use crate::driver::run::{Run, Stopped};
-use crate::driver::stop::CancelToken;
-use crate::driver::thread::{MAX_TURNS, remember, trim};
+use crate::driver::run::Run;
+use crate::driver::stopped::Stopped;
 use crate::journal::{Claim, RunStatus, Store, StoreError, ThreadId, fold};
 use crate::machine::{HumanAnswer, Input};
-use crate::ports::Secret;
-use crate::ports::{Nobody, Observer};
+use crate::ports::{Nobody, Observer, Secret};
 use crate::spec::Memory;
 
 /// A thread to be gone on with: who watches, who may stop it, and what is said.
@@ -50,20 +50,20 @@ impl<'a> ThreadHandle<'a> {
         self
     }
 
-    /// Takes the thread over from whoever has it: they can write nothing more.
+    /// Takes the thread over from the process that has it, which can write nothing more.
     pub fn take_over(mut self) -> Self {
         self.take_over = true;
         self
     }
 
-    /// The token of what is answered or settled; see [`Resume::token`].
+    /// The token of what is answered or resolved; see [`Resume::token`].
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
-    fn claim(&self, claim: Claim) -> Result<Held<'a>, StoreError> {
-        Held::claim(self.store, self.thread, if self.take_over { Claim::TakeOver } else { claim })
+    fn claim(&self, claim: Claim) -> Result<LeasedThread<'a>, StoreError> {
+        LeasedThread::claim(self.store, self.thread, if self.take_over { Claim::TakeOver } else { claim })
     }
 
     /// Asks the next question, as a new turn.
@@ -73,22 +73,22 @@ impl<'a> ThreadHandle<'a> {
     /// [`Stopped::InDoubt`] where a write of it is in doubt, [`Stopped::Unfinished`] where it can go on
     /// by itself; and whatever else stops a run.
     pub fn ask(self, agent: &Agent, question: impl Into<String>) -> Result<Run, Stopped> {
-        self.ask_with(agent, asked(agent, question))
+        self.ask_with(agent, agent.input(question))
     }
 
-    /// The same, from a whole input. Its history is the thread's.
+    /// Asks an input as a new turn, as [`ask`](ThreadHandle::ask) does a question. Its history is the thread's.
     ///
     /// # Errors
     /// As [`ask`](ThreadHandle::ask).
     pub fn ask_with(self, agent: &Agent, mut input: Input) -> Result<Run, Stopped> {
-        if agent.world.redactor.finds(self.thread.as_str()) {
+        if agent.environment.redactor.finds(self.thread.as_str()) {
             return Err(Stopped::Secret { place: "the thread's name".to_owned() });
         }
-        agent.keeps_its_keys()?;
+        agent.check_secrets()?;
         let remembers = agent.rules().policy().memory == Memory::Thread;
-        let mut held = Held::new(self.store, self.thread);
+        let mut leased = LeasedThread::new(self.store, self.thread);
         if self.take_over {
-            held = self.claim(Claim::Any)?;
+            leased = self.claim(Claim::Any)?;
         } else {
             // Most threads are new: one that is, is begun with the first records of its run. Of one that
             // is not, nothing was written or asked.
@@ -96,15 +96,15 @@ impl<'a> ThreadHandle<'a> {
             if remembers {
                 remember(&mut first, &[]);
             }
-            let ended = self.run(&mut held, 0, agent, first);
-            if let Some(refused) = held.refused() {
+            let ended = self.run(&mut leased, 0, agent, first);
+            if let Some(refused) = leased.refused() {
                 return Err(refused.into());
             }
-            if held.turns() == 0 {
+            if leased.turns() == 0 {
                 return ended;
             }
         }
-        let turns = held.turns();
+        let turns = leased.turns();
         if let Some(last) = turns.checked_sub(1) {
             let folded = fold(self.store.records(self.thread, last)?)?;
             match RunStatus::of(&folded) {
@@ -118,11 +118,17 @@ impl<'a> ThreadHandle<'a> {
         if remembers {
             remember(&mut input, &history(self.store, self.thread)?);
         }
-        self.run(&mut held, turns, agent, input)
+        self.run(&mut leased, turns, agent, input)
     }
 
-    fn run(&self, held: &mut Held<'a>, turn: u32, agent: &Agent, input: Input) -> Result<Run, Stopped> {
-        let mut journal = held.turn(turn);
+    fn run(
+        &self,
+        leased: &mut LeasedThread<'a>,
+        turn: u32,
+        agent: &Agent,
+        input: Input,
+    ) -> Result<Run, Stopped> {
+        let mut journal = leased.turn(turn);
         let job = agent.job(input).journal(&mut journal).turn(self.thread.as_str(), turn);
         job.observer(self.observer).cancel(self.cancel.clone()).run()
     }
@@ -143,29 +149,29 @@ impl<'a> ThreadHandle<'a> {
         self.go_on(agent, |resume| resume.answer(answer))
     }
 
-    /// Says what became of the write that is in doubt, and goes on with the last turn.
+    /// Resolves the write that is in doubt, and goes on with the last turn.
     ///
     /// # Errors
     /// As [`Resume::run`].
-    pub fn settle(self, agent: &Agent, settlement: Settlement) -> Result<Run, Stopped> {
-        self.go_on(agent, |resume| resume.settle(settlement))
+    pub fn resolve(self, agent: &Agent, resolution: Resolution) -> Result<Run, Stopped> {
+        self.go_on(agent, |resume| resume.resolve(resolution))
     }
 
     /// Ends the last turn without going on with it. What is in doubt is said to be unknown. No agent is at
-    /// hand that would keep `keys` out of the reason, so whoever cancels names those that there are.
+    /// hand that would keep `keys` out of the reason, so the caller names those that there are.
     ///
     /// # Errors
     /// [`Stopped::Ended`] where it has ended.
     pub fn cancel(self, reason: impl Into<String>, keys: &[Secret]) -> Result<(), Stopped> {
-        let mut held = self.claim(Claim::Known)?;
-        let mut journal = held.last()?;
+        let mut leased = self.claim(Claim::Known)?;
+        let mut journal = leased.last()?;
         let reason = Redactor::new(keys.iter().cloned()).text(reason.into());
         resume::cancel(&mut journal, reason).map(drop)
     }
 
-    /// Where the last turn has ended, whoever answered it was first: that is said without taking the
-    /// thread. What cannot be read here is said where it is taken.
-    fn was_first(&self) -> Result<(), Stopped> {
+    /// Refuses a token that was spent before, without taking the thread, if the last turn has ended. What
+    /// cannot be read here is an error where the thread is taken.
+    fn check_first(&self) -> Result<(), Stopped> {
         let (Some(token), Ok(Some(listed))) = (&self.token, self.store.find(self.thread)) else {
             return Ok(());
         };
@@ -183,9 +189,9 @@ impl<'a> ThreadHandle<'a> {
         agent: &Agent,
         says: impl for<'r> FnOnce(Resume<'r>) -> Resume<'r>,
     ) -> Result<Run, Stopped> {
-        self.was_first()?;
-        let mut held = self.claim(Claim::Known)?;
-        let mut journal = held.last()?;
+        self.check_first()?;
+        let mut leased = self.claim(Claim::Known)?;
+        let mut journal = leased.last()?;
         let resume = agent.resuming(&mut journal).changed(self.changed);
         let resume = says(resume.observer(self.observer).cancel(self.cancel));
         match self.token {
@@ -193,23 +199,4 @@ impl<'a> ThreadHandle<'a> {
             None => resume.run(),
         }
     }
-}
-
-/// What was said in the last turns of a thread: each question with its answer, oldest first.
-///
-/// # Errors
-/// Where the thread does not read.
-pub fn history(store: &dyn Store, thread: &ThreadId) -> Result<Vec<(String, String)>, StoreError> {
-    let turns = match store.turns(thread) {
-        Err(StoreError::NoThread { .. }) => 0,
-        turns => turns?,
-    };
-    let mut said = Vec::new();
-    for turn in turns.saturating_sub(MAX_TURNS as u32)..turns {
-        let folded = fold(store.records(thread, turn)?)?;
-        if let RunStatus::Done { answer } = RunStatus::of(&folded) {
-            said.push((folded.state.task.input.question, answer));
-        }
-    }
-    Ok(trim(said))
 }

@@ -6,7 +6,7 @@ use crate::journal::{
 
 /// A thread that this process has, until this is dropped; or one that it begins with what is first
 /// appended.
-pub(super) struct Held<'a> {
+pub(super) struct LeasedThread<'a> {
     store: &'a dyn Store,
     thread: &'a ThreadId,
     lease: Option<Lease>,
@@ -14,16 +14,16 @@ pub(super) struct Held<'a> {
     refused: Option<StoreError>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> LeasedThread<'a> {
     pub fn claim(store: &'a dyn Store, thread: &'a ThreadId, claim: Claim) -> Result<Self, StoreError> {
         let lease = Some(store.claim(thread, claim)?);
-        Ok(Held { store, thread, lease, refused: None })
+        Ok(LeasedThread { store, thread, lease, refused: None })
     }
 
     /// A thread that may not be there yet. It is taken with the first append, and begun with that where
     /// it is not.
     pub fn new(store: &'a dyn Store, thread: &'a ThreadId) -> Self {
-        Held { store, thread, lease: None, refused: None }
+        LeasedThread { store, thread, lease: None, refused: None }
     }
 
     /// Begins a thread with its first turns.
@@ -32,7 +32,7 @@ impl<'a> Held<'a> {
         thread: &'a ThreadId,
         turns: Vec<Vec<Record>>,
     ) -> Result<Self, StoreError> {
-        let held = Held { store, thread, lease: Some(store.begin(thread, turns)?), refused: None };
+        let held = LeasedThread { store, thread, lease: Some(store.begin(thread, turns)?), refused: None };
         match held.turns() {
             0 => Ok(held),
             _ => Err(StoreError::Exists { thread: thread.clone() }),
@@ -60,7 +60,7 @@ impl<'a> Held<'a> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for LeasedThread<'_> {
     fn drop(&mut self) {
         if let Some(lease) = self.lease.take() {
             // A lease that cannot be given back ends with the process.
@@ -71,13 +71,13 @@ impl Drop for Held<'_> {
 
 /// One turn of a thread, as the journal of its run.
 pub(super) struct TurnJournal<'h, 'a> {
-    held: &'h mut Held<'a>,
+    held: &'h mut LeasedThread<'a>,
     turn: u32,
 }
 
 impl Journal for TurnJournal<'_, '_> {
     fn append(&mut self, index: u64, records: Vec<Record>) -> Result<(), JournalError> {
-        let Held { store, thread, lease, refused } = &mut *self.held;
+        let LeasedThread { store, thread, lease, refused } = &mut *self.held;
         match lease {
             Some(lease) => store.append(lease, self.turn, index, records).map_err(as_journal),
             None => match store.begin(thread, vec![records]) {

@@ -1,107 +1,16 @@
-//! Threads that outlive their process: conversations in a [`Store`], begun, gone on with, answered,
-//! forked and ended under one lease each.
+//! Threads that outlive their process: conversations in a store, begun, gone on with, answered, forked and
+//! ended under one lease each.
 
+mod conversation;
 mod fork;
 mod handle;
+mod history;
 mod leased_thread;
+mod prune;
+mod stored;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-pub use handle::{ThreadHandle, history};
-use leased_thread::Held;
-
-use crate::journal::{
-    Claim, Folded, Journal, JournalErrorKind, Listed, Query, RunStatus, Store, StoreError, ThreadId, fold,
-};
-
-/// The threads of a store.
-///
-/// ```
-/// use std::sync::Arc;
-/// use planwright::driver::{Agent, Threads};
-/// use planwright::journal::MemoryStore;
-/// use planwright::model::Offline;
-///
-/// let spec = planwright::agents::shipped("validated").unwrap().with_tools(|tool| tool.name == "calc");
-/// let agent = Agent::builder(spec).model(Offline::new()).tool(planwright::tool::Calc::new()).build()?;
-/// let threads = Threads::new(Arc::new(MemoryStore::new()));
-/// let sums = "sums".parse()?;
-/// threads.at(&sums).ask(&agent, "12/4+9?")?;
-/// threads.at(&sums).ask(&agent, "7*6?")?;
-/// assert_eq!(threads.store().turns(&sums)?, 2);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct Threads(Arc<dyn Store>);
-
-impl Threads {
-    /// The threads of this store.
-    pub fn new(store: Arc<dyn Store>) -> Self {
-        Threads(store)
-    }
-
-    /// The store.
-    pub fn store(&self) -> &dyn Store {
-        &*self.0
-    }
-
-    /// One thread, there or to be begun.
-    pub fn at<'a>(&'a self, thread: &'a ThreadId) -> ThreadHandle<'a> {
-        ThreadHandle::new(&*self.0, thread)
-    }
-
-    /// A list of threads. Where a process was stopped before it could say where its thread stands, that
-    /// is worked out from the records first.
-    ///
-    /// # Errors
-    /// Where the store cannot be read.
-    pub fn list(&self, query: &Query) -> Result<Vec<Listed>, StoreError> {
-        let mut damaged = BTreeMap::new();
-        for thread in self.0.unnoted()? {
-            match self.note(&thread) {
-                Err(StoreError::Journal(error)) if error.kind() != JournalErrorKind::Io => {
-                    damaged.insert(thread, error.to_string());
-                }
-                // What is being written to again is no reason to list nothing.
-                _ => {}
-            }
-        }
-        let mut listed = self.0.list(query)?;
-        for one in &mut listed {
-            if let Some(problem) = damaged.remove(&one.thread) {
-                one.standing = RunStatus::Damaged { problem };
-            }
-        }
-        Ok(listed)
-    }
-
-    /// Works out where a thread stands, and notes it. The thread is taken for no longer than the note
-    /// takes: whoever wants to go on with it meanwhile would be refused.
-    fn note(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        let Some(turn) = self.0.turns(thread)?.checked_sub(1) else { return Ok(()) };
-        let folded = fold(self.0.records(thread, turn)?)?;
-        let standing = RunStatus::of(&folded);
-        let mut held = Held::claim(&*self.0, thread, Claim::Known)?;
-        // A note of fewer records than there are by now is none.
-        Ok(held.turn(turn).stands(folded.len, &standing)?)
-    }
-
-    /// A turn of a thread, folded; the last where none is named.
-    ///
-    /// # Errors
-    /// Where there is no such thread or turn, or its records do not fold.
-    pub fn folded(&self, thread: &ThreadId, turn: Option<u32>) -> Result<Folded, StoreError> {
-        let last = self.0.turns(thread)?.saturating_sub(1);
-        Ok(fold(self.0.records(thread, turn.unwrap_or(last))?)?)
-    }
-
-    /// Deletes a thread that nobody has.
-    ///
-    /// # Errors
-    /// [`StoreError::NoThread`], [`StoreError::AlreadyRunning`].
-    pub fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        let lease = self.0.claim(thread, Claim::Known)?;
-        self.0.delete(lease)
-    }
-}
+pub use conversation::Thread;
+pub use handle::ThreadHandle;
+pub use history::{MAX_HISTORY_BYTES, MAX_MESSAGE_BYTES, MAX_TURNS, history};
+pub use prune::Prune;
+pub use stored::Threads;

@@ -303,3 +303,17 @@ pub struct Counters {
     #[serde(default, skip_serializing_if = "Money::is_zero")]
     pub cost: Money,
 }
+
+/// A question without earlier turns, and without the time.
+impl From<&str> for Input {
+    fn from(question: &str) -> Self {
+        Input::question(question)
+    }
+}
+
+/// A question without earlier turns, and without the time.
+impl From<String> for Input {
+    fn from(question: String) -> Self {
+        Input::question(question)
+    }
+}

@@ -1,7 +1,7 @@
 //! The records of a turn, a line each, so that one can choose where to fork.
 
 use planwright::contract::read::excerpt;
-use planwright::journal::{Record, Resolution};
+use planwright::journal::{Record, ResolvedAs};
 use planwright::machine::{
     Effect, EffectId, Event, HumanAnswer, State, ToolOutcome, awaited, start, transition,
 };
@@ -104,10 +104,10 @@ fn answer_text(answer: &HumanAnswer) -> String {
     }
 }
 
-fn resolution_text(word: Resolution) -> &'static str {
+fn resolution_text(word: ResolvedAs) -> &'static str {
     match word {
-        Resolution::Happened => "it happened",
-        Resolution::DidNotHappen => "it did not happen",
-        Resolution::Unknown => "nobody knows whether it happened",
+        ResolvedAs::Happened => "it happened",
+        ResolvedAs::DidNotHappen => "it did not happen",
+        ResolvedAs::Unknown => "nobody knows whether it happened",
     }
 }

@@ -1,4 +1,4 @@
-//! Stopping a run: from outside, or because its time is up.
+//! What ends a run from outside: a token, or its time limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,40 +21,36 @@ impl CancelToken {
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
-
-    pub(super) fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
-/// One sitting of a run: what ends it from outside.
-pub(super) struct Sitting {
+/// The time limit of a run in this process, and the token that stops it.
+pub(super) struct Deadline {
     cancel: CancelToken,
     began: Instant,
-    deadline: Duration,
+    limit: Duration,
     /// Time that does not count, in milliseconds: a person's.
     paused: AtomicU64,
 }
 
-impl Sitting {
+impl Deadline {
     /// Begins now.
     pub fn new(rules: &CompiledSpec, cancel: CancelToken) -> Self {
-        let deadline = Duration::from_secs(u64::from(rules.spec().limits.deadline_seconds));
-        Sitting { cancel, began: Instant::now(), deadline, paused: AtomicU64::new(0) }
+        let limit = Duration::from_secs(u64::from(rules.spec().limits.deadline_seconds));
+        Deadline { cancel, began: Instant::now(), limit, paused: AtomicU64::new(0) }
     }
 
-    /// What ends the run, where something does.
-    pub fn over(&self) -> Option<Event> {
-        if self.cancel.is_cancelled() {
+    /// The event that ends the run, once it is to end.
+    pub fn ending_event(&self) -> Option<Event> {
+        if self.cancel.0.load(Ordering::Relaxed) {
             return Some(Event::Cancelled { reason: "stopped by the user".to_owned() });
         }
         let paused = Duration::from_millis(self.paused.load(Ordering::Relaxed));
-        (self.began.elapsed() > self.deadline + paused).then_some(Event::DeadlinePassed)
+        (self.began.elapsed() > self.limit + paused).then_some(Event::DeadlinePassed)
     }
 
     /// Whether the run is to end.
-    pub fn is_over(&self) -> bool {
-        self.over().is_some()
+    pub fn has_passed(&self) -> bool {
+        self.ending_event().is_some()
     }
 
     /// Leaves time out of the count. Never called while something else waits for time to pass.

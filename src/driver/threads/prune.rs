@@ -1,6 +1,6 @@
 //! Prune: deletes what has ended long ago.
 
-use super::threads::Threads;
+use super::stored::Threads;
 use crate::journal::{Claim, JournalErrorKind, Listed, Query, RunStatus, StoreError};
 
 /// Which threads are pruned.
@@ -28,7 +28,7 @@ impl Prune {
 }
 
 impl Threads {
-    /// Deletes the threads whose last turn has ended. One that somebody has is left, and so is one that
+    /// Deletes the threads whose last turn has ended. One that a process has is left, and so is one that
     /// was written to after it was listed, or whose records do not say that it has ended. Gives those
     /// deleted, as they were listed.
     ///
@@ -67,7 +67,7 @@ impl Threads {
         }
     }
 
-    /// Whether nobody has written to a thread since it was listed, and its records say that it has ended:
+    /// Whether a thread is as it was when it was listed, and its records say that it has ended:
     /// a list is old as it is read, and goes by what was noted.
     fn is_as_listed(&self, listed: &Listed, what: &Prune) -> Result<bool, StoreError> {
         let now = self.store().find(&listed.thread)?;

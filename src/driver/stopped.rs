@@ -1,0 +1,147 @@
+//! Why there is no run.
+
+use std::fmt;
+
+use super::run::Run;
+use crate::journal::{Drift, FixtureError, JournalError, Record, StoreError};
+use crate::machine::{EffectId, State};
+use crate::ports::Unanswered;
+
+/// A run that was interrupted: the environment did not answer. Nothing is lost; the journal holds all
+/// that was answered, and [`Agent::resume`](super::Agent::resume) goes on from there.
+#[derive(Debug)]
+pub struct Interrupted {
+    /// The effect that got no answer.
+    pub effect: EffectId,
+    /// Why.
+    pub cause: Unanswered,
+    /// Where the run stands.
+    pub state: Box<State>,
+    /// The run's records. Empty where they went to a journal of the caller's.
+    pub records: Vec<Record>,
+}
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "interrupted at {} ({}): {}", self.effect, self.state.phase.name(), self.cause)
+    }
+}
+
+/// Why there is no [`Run`]. Its `Debug` is its `Display`, so that `unwrap()` in a test shows the differences
+/// of a replay as the command line does.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum Stopped {
+    /// The environment did not answer.
+    #[error("{0}")]
+    Interrupted(Box<Interrupted>),
+    /// A replay differs from its recording.
+    #[error("{}", join_lines(.0))]
+    Drifted(Vec<Drift>),
+    /// A write was requested and it is not known whether it happened. It is not done again.
+    #[error(
+        "{effect} is in doubt: {tool} was asked to change something, no answer was recorded, and it may not be \
+         done twice"
+    )]
+    InDoubt {
+        /// The effect.
+        effect: EffectId,
+        /// The tool.
+        tool: String,
+    },
+    /// The agent lacks something that its spec names, or has a tool that is not what the spec takes it for.
+    #[error("{0}")]
+    Incomplete(String),
+    /// What would be written down as it is holds the value of a key. Nothing was written.
+    #[error("{place} holds the value of a key, and would be written down with it")]
+    Secret {
+        /// What holds it.
+        place: String,
+    },
+    /// The run does not wait for a person, so there is nothing to answer.
+    #[error("the run does not wait for a person")]
+    NotWaiting,
+    /// The answer does not fit. The run waits on, and its journal is as it was.
+    #[error("the answer is refused: {refusal}; the question is still: {question}")]
+    Refused {
+        /// The open question.
+        question: String,
+        /// Why.
+        refusal: String,
+    },
+    /// This was answered before. Nothing has changed.
+    #[error("{effect} was answered before; an answer is taken once")]
+    AlreadyAnswered {
+        /// The effect.
+        effect: EffectId,
+    },
+    /// The time for an answer is over. Nothing has changed; the run goes on without one when it is resumed.
+    #[error("nobody answered in time: {question}; resumed, the run goes on without an answer")]
+    Expired {
+        /// The question.
+        question: String,
+    },
+    /// The token is not that of what is open. Nothing has changed.
+    #[error("the token is of another question, of another run, or of nothing that was asked")]
+    WrongToken,
+    /// Nothing is in doubt, so there is nothing to resolve.
+    #[error("nothing is in doubt")]
+    NotInDoubt,
+    /// The run has ended, so there is nothing to stop.
+    #[error("the run has ended")]
+    Ended,
+    /// The agent's rules are not those that the run began with.
+    #[error(
+        "the run began under other rules than the agent's: {difference}\ngo on under its own (`Changed::Keep`), or \
+         ask for the agent's (`Changed::Adopt`)"
+    )]
+    Changed {
+        /// Where the two first differ.
+        difference: String,
+    },
+    /// The thread waits for a person, so it takes no new message.
+    #[error("the thread waits for an answer to: {question}")]
+    Waiting {
+        /// The open question.
+        question: String,
+    },
+    /// The run has ended, and its fixture cannot be written. Nothing that came of the run is lost.
+    #[error("{error}")]
+    Unsaved {
+        /// Why the fixture cannot be written.
+        error: FixtureError,
+        /// The run.
+        run: Box<Run>,
+    },
+    /// The thread's last run was stopped before its end: it is to be gone on with, or cancelled, first.
+    #[error("the thread's last run has not ended: go on with it or cancel it first")]
+    Unfinished,
+    /// The store does not give the thread, or has none of it.
+    #[error(transparent)]
+    Store(StoreError),
+    /// The journal cannot be read or written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The fixture cannot be read or written.
+    #[error(transparent)]
+    Fixture(#[from] FixtureError),
+}
+
+impl fmt::Debug for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn join_lines(drifts: &[Drift]) -> String {
+    drifts.iter().map(Drift::to_string).collect::<Vec<_>>().join("\n")
+}
+
+impl From<StoreError> for Stopped {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Journal(error) => Stopped::Journal(error),
+            other => Stopped::Store(other),
+        }
+    }
+}

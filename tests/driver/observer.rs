@@ -1,0 +1,169 @@
+//! Observers: what they are told of a run, in which order, and in pairs.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use planwright::driver::{Sleeper, Threads};
+use planwright::journal::MemoryStore;
+use planwright::machine::{EffectId, Input, ModelReply, Usage};
+use planwright::ports::{Cause, ModelError, Observer, ScriptedModel, Signal, ToolError};
+use planwright::prompt::RequestBody;
+use planwright::spec::StepTries;
+
+use crate::stage::{Calls, accepted, answer, echoing, model, plan, spec};
+
+const PTE: &str = "plan-then-execute";
+
+/// Writes down what it sees.
+struct Watcher {
+    seen: Mutex<Vec<String>>,
+    tokens: bool,
+}
+
+impl Observer for Watcher {
+    fn notice(&self, signal: Signal<'_>) {
+        let line = match signal {
+            Signal::Entered(phase) => format!("entered {phase}"),
+            Signal::Asked { span, request: RequestBody::Model { role, .. } } => {
+                format!("asking {role} {}", span.effect)
+            }
+            Signal::Asked { span, request: RequestBody::Tool { tool, input, .. } } => {
+                format!("calling {tool} {input} {}", span.effect)
+            }
+            Signal::Answered { span, answer } => {
+                format!("answered {} {}", span.asked, answer.failure.unwrap_or("well"))
+            }
+            Signal::Finished { tool, failed, output, .. } => format!("finished {tool} {failed} {output}"),
+            Signal::Traced(line) => {
+                format!("traced {}", serde_json::to_value(line).unwrap()["phase"].as_str().unwrap())
+            }
+            Signal::Token(text) => format!("token {text:?}"),
+            _ => "something new".to_owned(),
+        };
+        self.seen.lock().unwrap().push(line);
+    }
+    fn wants_tokens(&self) -> bool {
+        self.tokens
+    }
+}
+
+fn watched(name: &str, replies: &[String], tokens: bool) -> Vec<String> {
+    let watcher = Watcher { seen: Mutex::default(), tokens };
+    let agent = echoing(spec(name), &model(replies.to_vec()), &Calls::default()).build().unwrap();
+    agent.job(Input::question("q")).observer(&watcher).run().unwrap();
+    watcher.seen.into_inner().unwrap()
+}
+
+#[test]
+fn observer_sees_the_run_go_by() {
+    let replies = [plan(&[("find", "서울")]), accepted(), "두 낱말".to_owned()];
+    let seen = watched("validated", &replies, true);
+    let wanted = [
+        "entered PLAN",
+        "asking planner plan.1.1",
+        "answered planner well",
+        "traced PLAN",
+        "entered EXECUTE",
+        "calling find \"서울\" step.1.1.1",
+        "answered find well",
+        "finished find false find of 서울",
+        "traced EXECUTE",
+        "entered VALIDATE",
+        "asking validator validate.1.1",
+        "answered validator well",
+        "traced VALIDATE",
+        "entered WRITE",
+        "asking writer write.1.1",
+        "token \"두 \"",
+        "token \"낱말\"",
+        "answered writer well",
+        "traced WRITE",
+        "entered DONE",
+    ];
+    assert_eq!(seen, wanted);
+}
+
+#[test]
+fn answer_streams_only_as_text_and_only_to_who_wants_it() {
+    let token = |line: &String| line.starts_with("token");
+    let replies = [plan(&[]), accepted(), "두 낱말".to_owned()];
+    assert!(!watched("validated", &replies, false).iter().any(token));
+    assert!(
+        !watched(PTE, &[plan(&[]), answer("두 낱말")], true).iter().any(token),
+        "JSON is no answer to show"
+    );
+}
+
+#[test]
+fn key_that_streams_in_pieces_is_shown_in_none() {
+    let watcher = Watcher { seen: Mutex::default(), tokens: true };
+    // The scripted model streams word by word, so a key of words comes in pieces.
+    let key = "열쇠 하나 둘 셋";
+    let replies = [plan(&[]), accepted(), format!("답은 열쇠 하나 {key} 입니다 열쇠 하나")];
+    let agent = echoing(spec("validated"), &model(replies), &Calls::default());
+    let agent = agent.secret(planwright::ports::Secret::new(key)).build().unwrap();
+    agent.job(Input::question("q")).observer(&watcher).run().unwrap();
+    let seen = watcher.seen.into_inner().unwrap();
+    let tokens: Vec<&str> = seen.iter().filter_map(|line| line.strip_prefix("token ")).collect();
+    let shown: String = tokens.iter().map(|token| serde_json::from_str::<String>(token).unwrap()).collect();
+    assert_eq!(shown, "답은 열쇠 하나 [redacted] 입니다 열쇠 하나", "what only began like a key is shown");
+}
+
+/// Checks that answers follow what was asked, each once, and writes them down.
+#[derive(Default)]
+struct Pairs {
+    open: Mutex<Vec<(EffectId, String)>>,
+    closed: Mutex<Vec<String>>,
+}
+
+impl Observer for Pairs {
+    fn notice(&self, signal: Signal<'_>) {
+        let mut open = self.open.lock().unwrap();
+        match signal {
+            Signal::Asked { span, .. } => {
+                assert!(!span.run.is_empty());
+                open.push((span.effect, span.asked.to_owned()));
+            }
+            Signal::Answered { span, answer } => {
+                let known = (span.effect, span.asked.to_owned());
+                let at = open.iter().position(|asked| *asked == known).expect("it was asked");
+                open.remove(at);
+                let (asked, thread, attempt) = (span.asked, span.thread, span.attempt());
+                let tokens = answer.usage.map(|usage| usage.output_tokens);
+                let failure = answer.failure.unwrap_or("-");
+                self.closed.lock().unwrap().push(format!("{thread}/{asked}#{attempt} {tokens:?} {failure}"));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn every_effect_is_heard_of_as_asked_and_as_answered() {
+    let mut spec = spec(PTE);
+    spec.policy.step_tries = StepTries { tries: 2, wait_ms: 1 };
+    let calls = Calls::default();
+    let calc = calls.tool(crate::runs::calc(), |_| Err(ToolError::new("http", "503")));
+    let usage = Usage { output_tokens: 7, ..Usage::default() };
+    let script = ScriptedModel::says([ModelReply { usage, ..ModelReply::text(plan(&[("calc", "x")])) }]);
+    let script = Arc::new(script.answer(Err(ModelError::unanswered(Cause::RateLimit, "429"))));
+    let agent = echoing(spec, &script, &calls).tool(calc).sleeper(NoWait).build().unwrap();
+    let (threads, pairs) = (Threads::new(Arc::new(MemoryStore::new())), Pairs::default());
+    threads.at(&"대화".parse().unwrap()).observer(&pairs).ask(&agent, "q").unwrap_err();
+    let wanted = [
+        "대화/planner#1 Some(7) -",
+        "대화/calc#1 None http",
+        "대화/wait#2 None -",
+        "대화/calc#2 None http",
+        "대화/writer#1 None rate limit",
+    ];
+    assert_eq!(*pairs.closed.lock().unwrap(), wanted);
+    assert!(pairs.open.lock().unwrap().is_empty(), "what is not answered is closed too");
+}
+
+/// Lets no time pass.
+struct NoWait;
+
+impl Sleeper for NoWait {
+    fn sleep(&self, _: Duration, _: &dyn Fn() -> bool) {}
+}

@@ -1,0 +1,141 @@
+//! Waiting before another try of a step.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use planwright::driver::{Agent, CancelToken, Sleeper};
+use planwright::journal::{Journal, MemoryJournal, Record};
+use planwright::ports::{Cause, ModelError, ScriptedModel, ToolError};
+use planwright::spec::{Spec, StepTries};
+
+use crate::runs::{calc, outputs};
+use crate::stage::{Calls, answer, asked, echoing, model, parallel, plan, spec};
+
+const PTE: &str = "plan-then-execute";
+
+/// Writes down how long it was to sleep; does what it is told meanwhile.
+struct Diary<F> {
+    slept: Arc<Mutex<Vec<u64>>>,
+    meanwhile: F,
+}
+
+impl<F: Fn(&dyn Fn() -> bool) + Send + Sync> Sleeper for Diary<F> {
+    fn sleep(&self, delay: Duration, stop: &dyn Fn() -> bool) {
+        self.slept.lock().unwrap().push(u64::try_from(delay.as_millis()).unwrap());
+        (self.meanwhile)(stop);
+    }
+}
+
+fn persistent(mut spec: Spec) -> Spec {
+    spec.policy.step_tries = StepTries { tries: 3, wait_ms: 1_000 };
+    spec
+}
+
+/// An agent whose `calc` fails so often, with a diary of its waits.
+fn failing(
+    spec: Spec,
+    failures: usize,
+    steps: &[(&str, &str)],
+    calls: &Calls,
+    meanwhile: impl Fn(&dyn Fn() -> bool) + Send + Sync + 'static,
+) -> (Agent, Arc<Mutex<Vec<u64>>>) {
+    let (slept, count) = (Arc::new(Mutex::default()), AtomicUsize::new(0));
+    let calc = calls.tool(calc(), move |_| match count.fetch_add(1, Ordering::SeqCst) < failures {
+        true => Err(ToolError::new("http", "503")),
+        false => Ok("드디어".to_owned()),
+    });
+    let diary = Diary { slept: Arc::clone(&slept), meanwhile };
+    let script = model([plan(steps), answer("끝")]);
+    let agent = echoing(persistent(spec), &script, calls).tool(calc).sleeper(diary).build().unwrap();
+    (agent, slept)
+}
+
+#[test]
+fn failed_step_is_tried_again_after_waits_that_double() {
+    for spec in [spec(PTE), parallel(PTE, 3)] {
+        let calls = Calls::default();
+        let (agent, slept) = failing(spec, 2, &[("calc", "x")], &calls, |_| {});
+        let run = agent.run("q").unwrap();
+        assert_eq!((outputs(&run)[0], calls.count()), ("드디어", 3));
+        assert_eq!(*slept.lock().unwrap(), [1_000, 2_000]);
+        let keys: Vec<String> = calls.all().into_iter().map(|called| called.key).collect();
+        assert_eq!(keys.iter().filter(|key| key.ends_with("step.1.1.3")).count(), 1, "{keys:?}");
+    }
+}
+
+#[test]
+fn step_whose_tries_are_used_up_has_failed() {
+    let calls = Calls::default();
+    let (agent, slept) = failing(spec(PTE), 9, &[("calc", "x"), ("find", "y")], &calls, |_| {});
+    let run = agent.run("q").unwrap();
+    assert_eq!(outputs(&run)[..2], ["ERROR: http: 503", "find of y"]);
+    assert_eq!((calls.count(), slept.lock().unwrap().len()), (4, 2));
+}
+
+#[test]
+fn in_a_replay_no_time_passes() {
+    let calls = Calls::default();
+    let (agent, slept) = failing(spec(PTE), 2, &[("calc", "x")], &calls, |_| {});
+    let run = agent.run("q").unwrap();
+    let again = agent.replay(&run.fixture().unwrap()).unwrap();
+    assert_eq!(again.state(), run.state());
+    assert_eq!((calls.count(), slept.lock().unwrap().len()), (3, 2));
+}
+
+#[test]
+fn waiting_step_holds_up_no_other() {
+    let calls = Calls::default();
+    // The wait is over only when the other steps were called, one after the other.
+    let seen = calls.clone();
+    let patient = move |stop: &dyn Fn() -> bool| {
+        let until = std::time::Instant::now() + Duration::from_secs(10);
+        while seen.count() < 3 && !stop() && std::time::Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let steps = [("calc", "x"), ("find", "a"), ("find", "b")];
+    let (agent, slept) = failing(parallel(PTE, 2), 1, &steps, &calls, patient);
+    let run = agent.run("q").unwrap();
+    assert_eq!(outputs(&run)[..3], ["드디어", "find of a", "find of b"]);
+    assert_eq!(slept.lock().unwrap().len(), 1);
+    assert_eq!(calls.names().last().map(String::as_str), Some("calc:x"), "{:?}", calls.names());
+}
+
+#[test]
+fn wait_is_cut_short_by_whoever_stops_the_run() {
+    for spec in [spec(PTE), parallel(PTE, 2)] {
+        let (calls, token) = (Calls::default(), CancelToken::new());
+        let stop = token.clone();
+        let (agent, slept) = failing(spec, 9, &[("calc", "x")], &calls, move |stopped| {
+            stop.cancel();
+            assert!(stopped(), "a sleeper is told at once");
+        });
+        let run = agent.job(asked("q")).cancel(token).run().unwrap();
+        assert_eq!(run.error().unwrap().to_string(), "CANCELLED: stopped by the user");
+        assert_eq!((calls.count(), slept.lock().unwrap().len()), (1, 1), "not tried again");
+    }
+}
+
+#[test]
+fn wait_that_an_interruption_cuts_short_is_waited_again_on_resume() {
+    let gone = || Err(ModelError::unanswered(Cause::Server, "503"));
+    let script =
+        Arc::new(ScriptedModel::replies([plan(&[("calc", "x")])]).answer(gone()).reply(answer("끝")));
+    let (calls, count, slept) = (Calls::default(), AtomicUsize::new(0), Arc::new(Mutex::new(Vec::new())));
+    let calc = calls.tool(calc(), move |_| match count.fetch_add(1, Ordering::SeqCst) {
+        0 => Err(ToolError::new("http", "503")),
+        _ => Ok("드디어".to_owned()),
+    });
+    let diary = Diary { slept: slept.clone(), meanwhile: |_: &dyn Fn() -> bool| {} };
+    let agent = echoing(persistent(spec(PTE)), &script, &calls).tool(calc).sleeper(diary).build().unwrap();
+    let mut journal = MemoryJournal::new();
+    agent.job(asked("q")).journal(&mut journal).run().unwrap_err();
+    // The journal as it was when the wait had been asked for and not come to its end.
+    let records = journal.records().unwrap();
+    let waits = |record: &Record| matches!(record, Record::Requested { effect, .. } if effect.to_string().starts_with("wait."));
+    let cut = records.iter().position(waits).expect("the run waited");
+    let mut journal = MemoryJournal::from(records[..=cut].to_vec());
+    assert_eq!(agent.resume(&mut journal, None).unwrap().answer(), Some("끝"));
+    assert_eq!(*slept.lock().unwrap(), [1_000, 1_000]);
+}
