@@ -1,21 +1,24 @@
 //! Hierarchy: the one file that names statig. It puts the phases under their superstate (the live
-//! run, which handles what may come at any time) and composes statig's public `StateExt` into a
-//! pure step: events come in and effects go out through the [`Context`], the task's memory is the
-//! shared storage, and the state is moved in and out by value.
+//! run, which handles what may come at any time) and composes statig's public `StateExt` into a pure
+//! step: the task's memory, the event and the effects are in the [`Run`], and the state is moved in and
+//! out by value. A state read from a file steps on without an `init`, so no entry action runs twice.
 //!
-//! A state read from a file steps on without an `init`, so no entry action runs twice.
+//! Runs nested in steps are stepped here too, by the path of the effect that was answered, before
+//! EXECUTE is told what came of it: no phase calls back up.
+
+use std::collections::BTreeMap;
 
 use statig::Outcome;
 use statig::blocking::{IntoStateMachine, State as Leaf, StateExt, Superstate};
 
-use super::context::Context;
-use super::event::Event;
-use super::refusal::{Refusal, Refused};
+use super::admit::Refused;
+use super::awaits::{nest, nested_rules};
+use super::route::{Exit, Move, Next};
+use super::run::{Begin, Incoming, Run, Step, first_stage};
 use super::state::{
-    Artifacts, Asking, Counters, Draft, ErrorCode, Input, Phase, PhaseName, PlanStage, State, Task,
-    Understanding,
+    Asking, Counters, Input, NestedRun, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task,
 };
-use super::{Step, ending, execute, intake, plan, validate, write};
+use super::vocabulary::{EffectId, ErrorCode, Event, PhaseName, Place, Refusal};
 use crate::spec::CompiledSpec;
 
 /// The superstate of every phase but DONE and ERROR.
@@ -23,12 +26,12 @@ struct Live {
     phase: PhaseName,
 }
 
-/// The shared storage. A type of its own, so that statig stays out of the crate's interface.
-struct Memory(Box<Task>);
+/// The state machine, as statig knows it. Everything that moves is in the [`Run`].
+struct Machine;
 
-impl IntoStateMachine for Memory {
+impl IntoStateMachine for Machine {
     type Event<'event> = ();
-    type Context<'context> = Context<'context>;
+    type Context<'context> = Run<'context>;
     type State = Phase;
     type Superstate<'sub> = Live;
 
@@ -37,41 +40,34 @@ impl IntoStateMachine for Memory {
     }
 }
 
-impl Leaf<Memory> for Phase {
-    fn call_handler(&mut self, memory: &mut Memory, _: &(), context: &mut Context<'_>) -> Outcome<Phase> {
-        let task = &mut *memory.0;
-        let from = self.name();
+impl Leaf<Machine> for Phase {
+    fn call_handler(&mut self, _: &mut Machine, _: &(), run: &mut Run<'_>) -> Outcome<Phase> {
         // What may come at any time is the superstate's; a phase never sees it.
-        if matches!(context.event, None | Some(Event::Cancelled { .. } | Event::DeadlinePassed)) {
+        if matches!(run.event(), Some(Event::Cancelled { .. } | Event::DeadlinePassed)) {
             return Outcome::Super;
         }
         match self {
-            Phase::Plan(stage) => plan::on_event(stage, task, context),
-            Phase::Execute(stage) => execute::on_event(stage, task, context),
-            Phase::Validate(asking) => validate::on_event(asking, task, context),
-            Phase::Write(writing) => write::on_event(writing, task, context),
+            Phase::Plan(stage) => run.on_plan(stage),
+            Phase::Execute(stage) => run.on_execute(stage),
+            Phase::Validate(asking) => run.on_validate(asking),
+            Phase::Write(writing) => run.on_write(writing),
             Phase::Done | Phase::Error => return Outcome::Super,
         }
-        match context.next(task, from) {
+        match next(self.name(), run) {
             Some(phase) => Outcome::Transition(phase),
-            None if context.event.is_some() => Outcome::Super,
+            None if run.incoming.is_some() => Outcome::Super,
             None => Outcome::Handled,
         }
     }
 
-    fn call_entry_action(&mut self, memory: &mut Memory, context: &mut Context<'_>) {
-        let task = &mut *memory.0;
+    fn call_entry_action(&mut self, _: &mut Machine, run: &mut Run<'_>) {
         match self {
-            Phase::Plan(stage) => plan::enter(stage, task, context),
-            Phase::Execute(stage) => execute::enter(stage, task, context),
-            Phase::Validate(asking) => validate::enter(asking, task, context),
-            Phase::Write(writing) => write::enter(writing, task, context),
-            Phase::Done => ending::done(task),
-            Phase::Error => {
-                task.artifacts.error = context.error.take();
-                // What was not accepted is no answer.
-                task.artifacts.final_answer = None;
-            }
+            Phase::Plan(stage) => run.enter_plan(stage),
+            Phase::Execute(stage) => run.enter_execute(stage),
+            Phase::Validate(asking) => run.enter_validate(asking),
+            Phase::Write(writing) => run.enter_write(writing),
+            Phase::Done => run.enter_done(),
+            Phase::Error => run.enter_error(),
         }
     }
 
@@ -81,88 +77,182 @@ impl Leaf<Memory> for Phase {
     }
 }
 
-impl Superstate<Memory> for Live {
-    fn call_handler(&mut self, memory: &mut Memory, _: &(), context: &mut Context<'_>) -> Outcome<Phase> {
-        let task = &mut *memory.0;
-        match context.event.take() {
-            Some(Event::Cancelled { reason }) => context.fail(ErrorCode::Cancelled, reason),
+impl Superstate<Machine> for Live {
+    fn call_handler(&mut self, _: &mut Machine, _: &(), run: &mut Run<'_>) -> Outcome<Phase> {
+        match run.take_event() {
+            Some(Event::Cancelled { reason }) => run.fail(ErrorCode::Cancelled, reason),
             Some(Event::DeadlinePassed) => {
-                let seconds = context.rules.spec().limits.deadline_seconds;
-                context.fail(ErrorCode::DeadlineExceeded, format!("the run took more than {seconds} s"));
+                let seconds = run.rules.spec().limits.deadline_seconds;
+                run.fail(ErrorCode::DeadlineExceeded, format!("the run took more than {seconds} s"));
             }
-            other => {
-                context.event = other;
+            Some(other) => {
+                run.give_back(other);
                 return Outcome::Super;
             }
+            None => return Outcome::Super,
         }
-        match context.next(task, self.phase) {
+        match next(self.phase, run) {
             Some(phase) => Outcome::Transition(phase),
             None => Outcome::Handled,
         }
     }
 }
 
+/// The phase that follows, where the current one has ended.
+fn next(from: PhaseName, run: &mut Run<'_>) -> Option<Phase> {
+    let (exit, next) = run.take_exit()?;
+    if exit == Exit::Failed {
+        run.leave_failed(from);
+    }
+    if next == (Next::Error { exhausted: true }) {
+        run.leave_exhausted(from, exit);
+    }
+    let phase = first_stage(next);
+    run.moves.push(Move { from, exit, to: phase.name() });
+    Some(phase)
+}
+
+/// Begins a run.
 pub(super) fn start(rules: &CompiledSpec, input: Input, tainted: bool) -> Step {
-    let mut memory = Memory(Box::new(Task {
-        input,
-        understanding: Understanding::default(),
-        draft: 1,
-        drafts: vec![Draft { tainted, ..Draft::default() }],
-        feedback: None,
-        progress: None,
-        decisions: Vec::new(),
-        artifacts: Artifacts::default(),
-        failures: Vec::new(),
-        counters: Counters::default(),
-        usage_by_role: Default::default(),
-        usage_by_agent: Default::default(),
-        tainted,
-        trace: Vec::new(),
-    }));
-    let mut context = Context::new(rules, None);
-    let mut phase = Phase::Plan(intake::next(None, &mut memory.0, rules));
+    let mut run = Run::new(rules, Box::new(Task::new(input, tainted)), None);
+    let mut phase = Phase::Plan(run.first_plan_stage());
     let levels = phase.depth();
-    phase.enter(&mut memory, &mut context, levels);
-    settle(phase, memory, context)
+    phase.enter(&mut Machine, &mut run, levels);
+    settle(phase, run, BTreeMap::new())
 }
 
+/// Moves a run, or the one nested in it that the event is for.
 pub(super) fn step(rules: &CompiledSpec, state: State, event: Event) -> Result<Step, Box<Refused>> {
-    let State { mut phase, task } = state;
-    let mut memory = Memory(task);
-    let mut context = Context::new(rules, Some(event));
-    memory.0.counters.transitions += 1;
-    match phase.handle(&mut memory, &(), &mut context) {
-        Outcome::Handled => Ok(settle(phase, memory, context)),
+    match event.effect().and_then(EffectId::outside) {
+        Some((place, inner)) => step_nested(rules, state, event, place, inner),
+        None => {
+            let State { mut phase, task, nested } = state;
+            let before = task.counters.transitions;
+            let mut run = Run::new(rules, task, Some(Incoming::Event(event)));
+            run.task.counters.transitions = before.saturating_add(1);
+            if handle(&mut phase, &mut run) {
+                return Ok(settle(phase, run, nested));
+            }
+            // statig drops an event that no state handles; here it comes back.
+            run.task.counters.transitions = before;
+            let event = run.take_event().expect("a handler that answers Super leaves the event");
+            Err(unhandled(State { phase, task: run.task, nested }, event))
+        }
+    }
+}
+
+fn unhandled(state: State, event: Event) -> Box<Refused> {
+    Box::new(Refused { state, event, refusal: Refusal::Unhandled })
+}
+
+fn step_nested(
+    rules: &CompiledSpec,
+    mut state: State,
+    event: Event,
+    place: Place,
+    inner: EffectId,
+) -> Result<Step, Box<Refused>> {
+    let Some(inner_rules) = nested_rules(rules, &state.task, place.step) else {
+        return Err(unhandled(state, event));
+    };
+    let Some(nested) = state.nested.remove(&place.step) else { return Err(unhandled(state, event)) };
+    let before = nested.task.counters;
+    match step(inner_rules, nested, event.addressed(inner)) {
+        Ok(stepped) => {
+            let State { phase, task, mut nested } = state;
+            let mut run = Run::new(rules, task, None);
+            run.task.counters.transitions = run.task.counters.transitions.saturating_add(1);
+            absorb(&mut run, &mut nested, place, before, stepped);
+            Ok(settle(phase, run, nested))
+        }
+        Err(refused) => {
+            let Refused { state: nested, event, .. } = *refused;
+            state.nested.insert(place.step, nested);
+            Err(unhandled(state, event.addressed(inner.inside(place).unwrap_or(inner))))
+        }
+    }
+}
+
+/// Charges what a nested run has spent, lets its effects out under the step's name, and keeps it, or
+/// tells what came of it.
+fn absorb(
+    run: &mut Run<'_>,
+    nested: &mut BTreeMap<u32, State>,
+    place: Place,
+    before: Counters,
+    stepped: Step,
+) {
+    let Step { state, effects, .. } = stepped;
+    run.charge_nested(place.step, before, &state.task);
+    run.effects.extend(effects.into_iter().filter_map(|effect| nest(effect, place)));
+    let ended = state.phase.name();
+    if !ended.is_terminal() {
+        nested.insert(place.step, state);
+        return;
+    }
+    run.task.tainted |= state.task.tainted;
+    let inner = *state.task;
+    let kept = Some(Box::new(NestedRun { trace: inner.trace, counters: inner.counters }));
+    let (attempts, step) = (place.attempt, place.step);
+    let result = match (ended, inner.artifacts.final_answer) {
+        (PhaseName::Done, Some(output)) => {
+            let (output, sources) = (StepOutput::Text(output), inner.artifacts.sources);
+            StepRun::Completed { output, sources, attempts, cached: false, nested: kept }
+        }
+        _ => {
+            let error = inner.artifacts.error.map(|error| error.to_string()).unwrap_or_default();
+            StepRun::Failed { failure: StepFailure::new("agent", error), attempts, nested: kept }
+        }
+    };
+    run.incoming = Some(Incoming::NestedEnded { step, result });
+}
+
+/// Hands what happened to the phase. Returns whether it was taken.
+fn handle(phase: &mut Phase, run: &mut Run<'_>) -> bool {
+    match phase.handle(&mut Machine, &(), run) {
+        Outcome::Handled => true,
         Outcome::Transition(target) => {
-            change(&mut phase, target, &mut memory, &mut context);
-            Ok(settle(phase, memory, context))
+            change(phase, target, run);
+            true
         }
-        // statig drops an event that no state handles; here it comes back.
-        Outcome::Super => {
-            memory.0.counters.transitions -= 1;
-            let event = context.event.take().expect("a handler that answers Super leaves the event");
-            Err(Box::new(Refused {
-                state: State { phase, task: memory.0 },
-                event,
-                refusal: Refusal::Unhandled,
-            }))
-        }
+        Outcome::Super => false,
     }
 }
 
-/// Follows the phases that end as soon as they are entered: a plan of only `final_answer` passes
-/// EXECUTE without an effect. Each phase leads on to a later one, so this ends.
-fn settle(mut phase: Phase, mut memory: Memory, mut context: Context<'_>) -> Step {
-    while let Some(target) = context.next(&mut memory.0, phase.name()) {
-        change(&mut phase, target, &mut memory, &mut context);
+/// Begins the nested runs that are to begin, and follows the phases that end as soon as they are
+/// entered: a plan of only `final_answer` passes EXECUTE without an effect. Each phase leads on to a
+/// later one, and each step is begun once a try, so this ends.
+fn settle(mut phase: Phase, mut run: Run<'_>, mut nested: BTreeMap<u32, State>) -> Step {
+    loop {
+        if run.incoming.is_some() {
+            // No phase but EXECUTE has steps that could end.
+            if !handle(&mut phase, &mut run) {
+                run.incoming = None;
+            }
+        } else if let Some(target) = next(phase.name(), &mut run) {
+            change(&mut phase, target, &mut run);
+        } else if !run.begins.is_empty() && !phase.name().is_terminal() {
+            let Begin { place, input, tainted } = run.begins.remove(0);
+            if let Some(rules) = nested_rules(run.rules, &run.task, place.step) {
+                let begun = start(rules, input, tainted);
+                absorb(&mut run, &mut nested, place, Counters::default(), begun);
+                run.effects.sort_by_key(|effect| effect.id().step());
+            }
+        } else {
+            break;
+        }
     }
-    let Context { effects, moves, .. } = context;
-    Step { state: State { phase, task: memory.0 }, effects, moves }
+    if phase.name().is_terminal() {
+        nested.clear();
+        run.effects.clear();
+    }
+    let Run { task, effects, moves, .. } = run;
+    Step { state: State { phase, task, nested }, effects, moves }
 }
 
-fn change(phase: &mut Phase, mut target: Phase, memory: &mut Memory, context: &mut Context<'_>) {
+fn change(phase: &mut Phase, mut target: Phase, run: &mut Run<'_>) {
     let (exit_levels, enter_levels) = phase.transition_path(&mut target);
-    phase.exit(memory, context, exit_levels);
+    phase.exit(&mut Machine, run, exit_levels);
     *phase = target;
-    phase.enter(memory, context, enter_levels);
+    phase.enter(&mut Machine, run, enter_levels);
 }

@@ -18,76 +18,39 @@
 //! nothing in it can fail because of the world. A time-out, a refused connection and nonsense from a
 //! model are all events.
 
-mod amend;
-mod approve;
-mod budget;
-mod context;
-mod dispatch;
-mod effect_id;
-mod ending;
-mod event;
-mod execute;
+mod admit;
+mod awaits;
+mod charge;
+mod edit;
 pub mod explore;
 mod hierarchy;
-mod human;
-mod intake;
-mod nested;
-mod orchestrate;
-mod outstanding;
-mod plan;
-mod refusal;
+mod lines;
+mod need;
+mod person;
+mod phase;
 mod reply;
 mod route;
-mod schedule;
-mod spending;
+mod run;
 mod state;
-mod tool_approval;
-mod trace;
-mod validate;
-mod view;
-mod write;
+mod vocabulary;
 
-pub use effect_id::{EffectId, EffectKind, Path, Place};
-pub use event::{Effect, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, ToolOutcome, Usage};
-pub use nested::{Local, local};
-pub use outstanding::{awaited, outstanding};
-pub use refusal::{Refusal, Refused, admit};
+pub use admit::{Refused, admit};
+pub use awaits::{Local, awaited, local, outstanding};
 pub use route::{Exit, Move};
+pub use run::{Effects, Moves, Step};
 pub use state::{
-    Artifacts, Asking, Counters, Decided, Draft, ErrorCode, ExecuteStage, Failure, Feedback, Finding, Input,
-    NestedRun, Phase, PhaseName, PlanStage, Progress, Repair, RunError, Schedule, Speaker, State, StepRun,
-    Task, Turn, Understanding, WriteReason, Writing,
+    Artifacts, Asking, Counters, Decided, Draft, ExecuteStage, Feedback, Finding, Input, NestedRun, PastStep,
+    Phase, PlanStage, PlanView, Progress, Repair, Schedule, Speaker, State, StepFailure, StepOutput, StepRun,
+    StepView, Task, Turn, Understanding, Writing, collected_info, decision_log, explored, known_by,
+    past_steps, result, waits_for_a_person,
 };
-pub use trace::{Concern, NestedTrace, Steps, TraceLine};
-pub use view::{
-    PastStep, PlanView, StepView, collected_info, decision_log, explored, known_by, past_steps, result,
-    waits_for_a_person,
+pub use vocabulary::{
+    Concern, Effect, EffectId, EffectKind, ErrorCode, Event, Failure, FailureClass, HumanAnswer,
+    ModelFailure, ModelReply, NestedTrace, Path, PhaseName, Place, Refusal, RunError, Steps, ToolOutcome,
+    TraceLine, Usage, WriteReason,
 };
-
-use smallvec::SmallVec;
 
 use crate::spec::CompiledSpec;
-
-/// What the result of a `final_answer` step says: it is recorded, never called.
-pub const FINAL_STEP_OUTPUT: &str = "(final step - no tool execution)";
-
-/// The effects of one step: nearly always one.
-pub type Effects = SmallVec<[Effect; 1]>;
-
-/// The phase changes of one step: at most three (PLAN → EXECUTE → WRITE for a plan of only
-/// `final_answer`, and one more where a limit is reached on the way).
-pub type Moves = SmallVec<[Move; 3]>;
-
-/// A run after one event.
-#[derive(Debug)]
-pub struct Step {
-    /// The state now.
-    pub state: State,
-    /// What the run asks of the world now.
-    pub effects: Effects,
-    /// Which edges of the phase graph were taken.
-    pub moves: Moves,
-}
 
 /// Begins a run: PLAN, waiting for the first plan.
 ///

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{PhaseName, WriteReason};
+use super::vocabulary::{PhaseName, WriteReason};
 use crate::spec::{Horizon, OnExhausted, Policy, Validate, ValidateAt};
 
 /// How a phase ended.

@@ -30,8 +30,8 @@ fn words(rules: &CompiledSpec, state: &State, effect: Effect) -> Option<String> 
     let Effect::AskHuman { id, .. } = effect else { return None };
     let here = local(rules, state, id)?;
     match here.id.kind {
-        EffectKind::Approve { .. } => plan(here.state),
-        EffectKind::Permit { step, .. } => call(here.state, step),
+        EffectKind::ApprovePlan { .. } => plan(here.state),
+        EffectKind::ApproveCall { step, .. } => call(here.state, step),
         EffectKind::Human { step, .. } => {
             let progress = here.state.task.progress.as_ref()?;
             Some(progress.plan.steps.get(step as usize)?.question().to_owned())
@@ -48,12 +48,12 @@ pub fn subject(rules: &CompiledSpec, state: &State, effect: Effect) -> Option<St
     let Effect::AskHuman { id, .. } = effect else { return None };
     let here = local(rules, state, id)?;
     match here.id.kind {
-        EffectKind::Approve { .. } => {
+        EffectKind::ApprovePlan { .. } => {
             let task = &here.state.task;
             let steps = task.progress.as_ref()?.plan.steps.get(task.first_step()..)?;
             serde_json::to_string(steps).ok()
         }
-        EffectKind::Permit { step, .. } => {
+        EffectKind::ApproveCall { step, .. } => {
             let (tool, input) = tool_call(here.state, step)?;
             Some(format!("{tool} {}", canonical(&input)))
         }

@@ -127,7 +127,7 @@ fn stage(phase: &Phase) -> &'static str {
         Phase::Plan(PlanStage::AwaitingApproval) => "awaiting_approval",
         Phase::Execute(ExecuteStage::Running) => "running",
         Phase::Execute(ExecuteStage::AwaitingHuman { .. }) => "awaiting_human",
-        Phase::Execute(ExecuteStage::AwaitingPermit { .. }) => "awaiting_permit",
+        Phase::Execute(ExecuteStage::AwaitingCallApproval { .. }) => "awaiting_permit",
         Phase::Execute(ExecuteStage::Orchestrating(_)) => "orchestrating",
         Phase::Validate(_) | Phase::Write(_) | Phase::Done | Phase::Error => "",
     }
@@ -214,12 +214,8 @@ fn kept(
     }
     // Where the drafts after it do nothing, the last step decides whether there is an answer.
     if policy.write == Write::LastResult {
-        let steps = progress.plan.steps.iter().zip(&progress.steps).take(first);
-        let counts = |run: &StepRun| run.is_finished() && *run != StepRun::Skipped { same_as: None };
-        let last = steps.rev().find(|(planned, run)| {
-            !planned.is_final() && counts(run) && run.output() != Some(crate::machine::human::EDITED)
-        });
         let fails = |run: &StepRun| matches!(run, StepRun::Failed { .. });
+        let last = progress.last_to_answer_with(first);
         kept.extend(
             last.map(|(_, run)| ((String::new(), if fails(run) { "last failed" } else { "last done" }), 1)),
         );

@@ -1,14 +1,16 @@
 //! The steps of a plan being carried out, and which of them may start.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counters, State};
+use super::counters::Counters;
 use crate::contract::plan::Links;
 use crate::contract::{Plan, Source};
-use crate::machine::TraceLine;
+use crate::machine::vocabulary::TraceLine;
 
 /// A plan being carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,7 +34,7 @@ impl Progress {
     }
 
     /// The output of a step; of a skipped one, the output of the step it repeats.
-    pub fn output(&self, step: u32) -> Option<&str> {
+    pub fn output(&self, step: u32) -> Option<Cow<'_, str>> {
         match self.steps.get(step as usize)? {
             StepRun::Skipped { same_as: Some(same) } => self.steps.get(*same as usize)?.output(),
             run => run.output(),
@@ -45,6 +47,20 @@ impl Progress {
             self.steps.get(step),
             Some(StepRun::Completed { .. } | StepRun::Skipped { same_as: Some(_) })
         )
+    }
+
+    /// The last of the first so many steps whose result could be the answer: not the final one, not left out, not only an edit
+    /// of those behind it.
+    pub(in crate::machine) fn last_to_answer_with(&self, of: usize) -> Option<(u32, &StepRun)> {
+        let steps = self.plan.steps.iter().zip(&self.steps).take(of).enumerate();
+        let mut finished = steps.rev().filter(|(_, (planned, run))| !planned.is_final() && run.is_finished());
+        let found = finished.find(|(_, (_, run))| {
+            !matches!(
+                run,
+                StepRun::Skipped { same_as: None } | StepRun::Completed { output: StepOutput::Edited, .. }
+            )
+        });
+        found.map(|(at, (_, run))| (at as u32, run))
     }
 
     /// Up to where steps have begun: what stands after is dropped when the rest of the plan is.
@@ -60,7 +76,7 @@ pub enum StepRun {
     /// Not started.
     #[default]
     Pending,
-    /// Its tool is being called, or the role that does it is being asked.
+    /// Its tool is being called, or the agent that does it is being asked.
     Running {
         /// Which try, from 1.
         attempt: u32,
@@ -70,19 +86,17 @@ pub enum StepRun {
         /// The try that is waited for, from 2.
         attempt: u32,
     },
-    /// A person is being asked: to do it, or to allow its call.
+    /// A person is being asked: to do it, or to approve its call.
     WaitingHuman,
-    /// An agent does it: a run of its own.
+    /// An agent does it in a run of its own, which the state keeps under the step's position.
     Nested {
         /// Which try, from 1.
         attempt: u32,
-        /// That run.
-        run: Box<State>,
     },
     /// Done.
     Completed {
         /// What came of it.
-        output: String,
+        output: StepOutput,
         /// Where that comes from.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         sources: Vec<Source>,
@@ -96,10 +110,10 @@ pub enum StepRun {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         nested: Option<Box<NestedRun>>,
     },
-    /// Failed; the output is `ERROR: <kind>: <message>`.
+    /// Failed.
     Failed {
-        /// The failure as a result.
-        output: String,
+        /// How.
+        failure: StepFailure,
         /// How often it was tried; 0 where it was not.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         attempts: u32,
@@ -123,6 +137,53 @@ fn is_one(count: &u32) -> bool {
     *count == 1
 }
 
+/// What came of a step that is done. What is not text becomes text only where somebody reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepOutput {
+    /// What a tool returned, an agent wrote or a person said.
+    Text(String),
+    /// The `final_answer` step: it is recorded, never called.
+    FinalStep,
+    /// A person approved it without a word.
+    Approved,
+    /// A person put other steps in the place of those behind it.
+    Edited,
+}
+
+impl StepOutput {
+    /// The output as models and people are shown it.
+    pub fn as_str(&self) -> &str {
+        match self {
+            StepOutput::Text(text) => text,
+            StepOutput::FinalStep => "(final step - no tool execution)",
+            StepOutput::Approved => "approved",
+            StepOutput::Edited => "(the remaining steps were edited)",
+        }
+    }
+}
+
+/// How a step failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepFailure {
+    /// One word for the kind: `timeout`, `dependency`, `rejected`, ….
+    pub kind: Cow<'static, str>,
+    /// What went wrong.
+    pub message: String,
+}
+
+impl StepFailure {
+    pub(in crate::machine) fn new(kind: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        StepFailure { kind: kind.into(), message: message.into() }
+    }
+}
+
+impl fmt::Display for StepFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ERROR: {}: {}", self.kind, self.message)
+    }
+}
+
 /// What is kept of an agent's run under the step it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NestedRun {
@@ -133,26 +194,21 @@ pub struct NestedRun {
 }
 
 impl StepRun {
-    /// Done on the first try.
-    pub fn completed(output: impl Into<String>) -> Self {
-        StepRun::Completed {
-            output: output.into(),
-            sources: Vec::new(),
-            attempts: 1,
-            cached: false,
-            nested: None,
-        }
+    /// Done after so many tries.
+    pub(in crate::machine) fn completed(output: StepOutput, attempts: u32) -> Self {
+        StepRun::Completed { output, sources: Vec::new(), attempts, cached: false, nested: None }
     }
 
-    /// A person's answer in the place of a call.
-    pub(in crate::machine) fn answered(output: String) -> Self {
-        StepRun::Completed { output, sources: Vec::new(), attempts: 0, cached: false, nested: None }
+    /// Failed after so many tries.
+    pub(in crate::machine) fn failed(failure: StepFailure, attempts: u32) -> Self {
+        StepRun::Failed { failure, attempts, nested: None }
     }
 
-    /// The step's result, where it has one.
-    pub fn output(&self) -> Option<&str> {
+    /// The step's result as models and people are shown it, where it has one.
+    pub fn output(&self) -> Option<Cow<'_, str>> {
         match self {
-            StepRun::Completed { output, .. } | StepRun::Failed { output, .. } => Some(output),
+            StepRun::Completed { output, .. } => Some(Cow::Borrowed(output.as_str())),
+            StepRun::Failed { failure, .. } => Some(Cow::Owned(failure.to_string())),
             _ => None,
         }
     }
@@ -171,7 +227,7 @@ impl StepRun {
             StepRun::Pending | StepRun::Skipped { .. } => 0,
             StepRun::WaitingHuman => 1,
             StepRun::Running { attempt } | StepRun::Nested { attempt, .. } => *attempt,
-            StepRun::Waiting { attempt } => attempt - 1,
+            StepRun::Waiting { attempt } => attempt.saturating_sub(1),
             StepRun::Completed { attempts, .. } | StepRun::Failed { attempts, .. } => *attempts,
         }
     }
@@ -209,7 +265,7 @@ impl StepRun {
 pub struct Schedule {
     /// Which steps wait for which.
     pub links: Links,
-    /// For each step, the earlier one that it repeats; empty where repetitions are nobody's concern.
+    /// For each step, the earlier one that it repeats; empty where the policy does not skip repetitions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub twins: Vec<Option<u32>>,
     /// For each step, how many of those it waits for are unfinished; empty where none waits.

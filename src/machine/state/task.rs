@@ -4,89 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, Progress, RunError};
+use super::counters::Counters;
+use super::input::Input;
+use super::steps::{Progress, StepRun};
 use crate::contract::{Decision, Intent, PlanStep, PreviousContext, Scope, Source, Verdict};
-use crate::machine::TraceLine;
-use crate::machine::event::Usage;
-use crate::spec::{Money, RoleName};
-
-/// What a run starts from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Input {
-    /// The question. It is never rewritten: every role sees it as it was asked.
-    pub question: String,
-    /// The time of asking with its time zone, as the models are shown it (RFC 9557, such as
-    /// `2026-11-20T09:30:00+09:00[Asia/Seoul]`); empty where the models are not to know.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub now: String,
-    /// The earlier turns of the thread, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub history: Vec<Turn>,
-    /// The parts of the material at hand, such as the articles of a contract: what of it has been
-    /// read is told from the sources of the results.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub outline: Vec<String>,
-    /// Whose question it is, for people; no model is shown it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
-    /// For a nested run: the output of an earlier step that it works on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub material: Option<String>,
-    /// For a nested run: what the steps before it found, as far as it does not depend on chance which
-    /// of them have.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub findings: Vec<Finding>,
-    /// For a nested run: the question of the run that it works for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on_behalf_of: Option<String>,
-}
-
-impl Input {
-    /// Whether the person whose question it is asks in Korean.
-    pub fn is_korean(&self) -> bool {
-        let asked = self.on_behalf_of.as_deref().unwrap_or(&self.question);
-        asked.chars().any(|letter| ('\u{ac00}'..='\u{d7a3}').contains(&letter))
-    }
-
-    /// A question, without a time.
-    pub fn question(question: impl Into<String>) -> Self {
-        Input { question: question.into(), ..Input::default() }
-    }
-}
-
-/// What a step before found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Finding {
-    /// Who found it: an agent, a tool, or a person (`hitl`).
-    pub by: String,
-    /// What they were to do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<String>,
-    /// What came of it.
-    pub output: String,
-}
-
-/// What was said earlier in the thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Turn {
-    /// Who said it.
-    pub role: Speaker,
-    /// What they said.
-    pub content: String,
-}
-
-/// Who speaks in a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Speaker {
-    /// The person who asks.
-    User,
-    /// The agent.
-    Assistant,
-}
+use crate::machine::vocabulary::{Failure, RunError, TraceLine, Usage};
+use crate::spec::RoleName;
 
 /// The task's memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,6 +54,62 @@ pub struct Task {
 }
 
 impl Task {
+    /// The memory of a run that begins.
+    pub(in crate::machine) fn new(input: Input, tainted: bool) -> Self {
+        Task {
+            input,
+            understanding: Understanding::default(),
+            draft: 1,
+            drafts: vec![Draft { tainted, ..Draft::default() }],
+            feedback: None,
+            progress: None,
+            decisions: Vec::new(),
+            artifacts: Artifacts::default(),
+            failures: Vec::new(),
+            counters: Counters::default(),
+            usage_by_role: BTreeMap::new(),
+            usage_by_agent: BTreeMap::new(),
+            tainted,
+            trace: Vec::new(),
+        }
+    }
+
+    /// What was planned at a position.
+    pub(in crate::machine) fn planned(&self, step: u32) -> Option<&PlanStep> {
+        self.progress.as_ref()?.plan.steps.get(step as usize)
+    }
+
+    /// How far the step at a position is.
+    pub(in crate::machine) fn slot(&mut self, step: u32) -> Option<&mut StepRun> {
+        self.progress.as_mut()?.steps.get_mut(step as usize)
+    }
+
+    /// The name of a step of the plan under way.
+    pub(in crate::machine) fn step_name(&self, step: u32) -> String {
+        self.planned(step).map(|planned| planned.name(step as usize)).unwrap_or_default()
+    }
+
+    /// The steps of the current draft with how far they are, after their positions.
+    pub(in crate::machine) fn drafted(&self) -> impl Iterator<Item = (usize, &PlanStep, &StepRun)> {
+        let steps = self.progress.iter().flat_map(|progress| progress.plan.steps.iter().zip(&progress.steps));
+        steps.enumerate().skip(self.first_step()).map(|(at, (planned, run))| (at, planned, run))
+    }
+
+    /// The first failed step of the current draft: which, and how it failed.
+    pub(in crate::machine) fn first_failure(&self) -> Option<(String, String)> {
+        self.drafted().find_map(|(at, planned, run)| match run {
+            StepRun::Failed { failure, .. } => {
+                Some((format!("{} ({}) failed", planned.name(at), planned.tool), failure.to_string()))
+            }
+            _ => None,
+        })
+    }
+
+    /// How many decisions of the orchestrator the current draft has had.
+    pub(in crate::machine) fn decided(&self) -> u32 {
+        self.drafts.last().map_or(0, |draft| draft.decision_asks.len() as u32)
+    }
+
     /// The error that ended the run, where one did.
     pub fn error(&self) -> Option<&RunError> {
         self.artifacts.error.as_ref()
@@ -215,7 +194,7 @@ pub struct Draft {
     pub approval_asked: bool,
     /// The steps whose calls a person was asked about, by their positions from 0, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub permits_asked: Vec<u32>,
+    pub calls_asked: Vec<u32>,
     /// Whether it was made after untrusted output had been read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tainted: bool,
@@ -278,42 +257,4 @@ pub struct Artifacts {
     /// What ended the run without an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
-}
-
-/// What a run has spent, nested runs included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
-    /// Plans sent back so far, by rejections and step failures alike.
-    pub replans: u32,
-    /// Steps that an orchestrator added.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub added_steps: u32,
-    /// Model calls asked for.
-    pub model_calls: u32,
-    /// Of them, those that were answered out of the cache.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub cached_replies: u32,
-    /// Tool calls asked for, further tries included.
-    pub tool_calls: u32,
-    /// Transitions made.
-    pub transitions: u32,
-    /// Tokens, summed over all replies.
-    pub usage: Usage,
-    /// What they cost, as far as prices are known.
-    #[serde(default, skip_serializing_if = "Money::is_zero")]
-    pub cost: Money,
-}
-
-/// A question without earlier turns, and without the time.
-impl From<&str> for Input {
-    fn from(question: &str) -> Self {
-        Input::question(question)
-    }
-}
-
-/// A question without earlier turns, and without the time.
-impl From<String> for Input {
-    fn from(question: String) -> Self {
-        Input::question(question)
-    }
 }

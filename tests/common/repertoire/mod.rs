@@ -228,10 +228,10 @@ pub fn person(state: &State, asked: EffectKind, answer: &Answer) -> HumanAnswer 
     };
     match (asked, answer) {
         (_, Answer::Failed(_)) => HumanAnswer::reject("아니요"),
-        (EffectKind::Approve { .. }, Answer::Bad(text)) => HumanAnswer::reject(text.clone()),
+        (EffectKind::ApprovePlan { .. }, Answer::Bad(text)) => HumanAnswer::reject(text.clone()),
         (_, Answer::Bad(text)) => HumanAnswer::respond(text.clone()),
-        (EffectKind::Approve { .. }, Answer::Good(n)) if n % 3 == 0 => planned(),
-        (EffectKind::Permit { .. }, Answer::Good(n)) if n % 3 == 0 => {
+        (EffectKind::ApprovePlan { .. }, Answer::Good(n)) if n % 3 == 0 => planned(),
+        (EffectKind::ApproveCall { .. }, Answer::Good(n)) if n % 3 == 0 => {
             HumanAnswer::EditInput { input: json!(format!("고친 물음 {n}")) }
         }
         (EffectKind::Human { .. }, Answer::Good(_)) => HumanAnswer::respond("네"),

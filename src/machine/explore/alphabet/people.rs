@@ -9,8 +9,8 @@ use crate::spec::CompiledSpec;
 
 pub(super) fn answers(rules: &CompiledSpec, state: &State, effect: EffectId, letters: &mut Vec<Letter>) {
     let said = match effect.kind {
-        EffectKind::Approve { .. } => about_plans(rules, state),
-        EffectKind::Permit { step, .. } => about_calls(rules, state, step),
+        EffectKind::ApprovePlan { .. } => about_plans(rules, state),
+        EffectKind::ApproveCall { step, .. } => about_calls(rules, state, step),
         _ => about_steps(rules),
     };
     for Said { name, answer, fits, needs_room } in said {

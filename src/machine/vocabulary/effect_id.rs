@@ -32,97 +32,130 @@ pub struct EffectId {
     pub kind: EffectKind,
 }
 
-/// What an effect asks, in the run that asks it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EffectKind {
+/// What the numbers of an effect id are.
+macro_rules! number_doc {
+    (ask) => {
+        "Which asking, from 1; later ones are repairs."
+    };
+    (draft) => {
+        "The draft of the plan, from 1."
+    };
+    (step) => {
+        "The step's position in the plan, from 0 (written from 1)."
+    };
+    (attempt) => {
+        "Which try of the step, from 1."
+    };
+    (nth) => {
+        "Which decision in this draft, from 1."
+    };
+}
+
+/// How far from 0 a number starts in the machine, where it is written from 1.
+macro_rules! written_more {
+    (step) => {
+        1
+    };
+    ($other:ident) => {
+        0
+    };
+}
+
+/// The table of effect kinds: each with its name and its numbers, in the order they are written.
+macro_rules! effect_kinds {
+    ($($(#[$doc:meta])+ $kind:ident = $name:literal { $($number:ident),+ })+) => {
+        /// What an effect asks, in the run that asks it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum EffectKind {
+            $($(#[$doc])+ $kind { $(#[doc = number_doc!($number)] $number: u32),+ },)+
+        }
+
+        impl EffectKind {
+            /// Its name and its numbers, each from 1.
+            fn parts(self) -> (&'static str, SmallVec<[u64; 3]>) {
+                match self {
+                    $(EffectKind::$kind { $($number),+ } => {
+                        ($name, SmallVec::from_iter([$(u64::from($number) + written_more!($number)),+]))
+                    })+
+                }
+            }
+
+            fn from_parts(name: &str, numbers: &[u32]) -> Option<Self> {
+                match name {
+                    $($name => match *numbers {
+                        [$($number),+] => {
+                            Some(EffectKind::$kind { $($number: $number - written_more!($number)),+ })
+                        }
+                        _ => None,
+                    },)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+effect_kinds! {
     /// Asking whether the question is in scope.
-    Scope {
-        /// Which asking, from 1; later ones are repairs.
-        ask: u32,
-    },
+    Scope = "scope" { ask }
     /// Asking whether the answer needs earlier turns.
-    PreviousContext {
-        /// Which asking, from 1; later ones are repairs.
-        ask: u32,
-    },
+    PreviousContext = "previous_context" { ask }
     /// Asking what the user wants.
-    Intent {
-        /// Which asking, from 1; later ones are repairs.
-        ask: u32,
-    },
+    Intent = "intent" { ask }
     /// Asking for a plan.
-    Plan {
-        /// Which draft of the plan, from 1.
-        draft: u32,
-        /// Which asking for it, from 1; later ones are repairs.
-        ask: u32,
-    },
-    /// Calling the tool of a step, or asking the role that does it.
-    Step {
-        /// The draft the step belongs to, from 1.
-        draft: u32,
-        /// The step's position in the plan, from 0 (written from 1).
-        step: u32,
-        /// Which try, from 1.
-        attempt: u32,
-    },
-    /// Waiting before another try of a step.
-    Wait {
-        /// The draft the step belongs to, from 1.
-        draft: u32,
-        /// The step's position in the plan, from 0 (written from 1).
-        step: u32,
-        /// The try that is waited for, from 2.
-        attempt: u32,
-    },
+    Plan = "plan" { draft, ask }
+    /// Calling the tool of a step, or asking the agent that does it.
+    Step = "step" { draft, step, attempt }
+    /// Waiting before another try of a step: the try that is waited for, from 2.
+    Wait = "wait" { draft, step, attempt }
     /// Asking a person about a step.
-    Human {
-        /// The draft the step belongs to, from 1.
-        draft: u32,
-        /// The step's position in the plan, from 0 (written from 1).
-        step: u32,
-    },
-    /// Asking a person whether a plan may be carried out.
-    Approve {
-        /// The draft whose plan it is, from 1.
-        draft: u32,
-    },
-    /// Asking a person whether the tool of a step may be called.
-    Permit {
-        /// The draft the step belongs to, from 1.
-        draft: u32,
-        /// The step's position in the plan, from 0 (written from 1).
-        step: u32,
-    },
+    Human = "human" { draft, step }
+    /// Asking a person to approve a plan.
+    ApprovePlan = "approve" { draft }
+    /// Asking a person to approve the call of a step.
+    ApproveCall = "permit" { draft, step }
     /// Asking what becomes of the rest of the plan.
-    Orchestrate {
-        /// The draft, from 1.
-        draft: u32,
-        /// Which decision in this draft, from 1.
-        nth: u32,
-        /// Which asking for it, from 1; later ones are repairs.
-        ask: u32,
-    },
-    /// Asking for a verdict.
-    Validate {
-        /// The draft that is judged, from 1.
-        draft: u32,
-        /// Which asking for it, from 1; later ones are repairs.
-        ask: u32,
-    },
+    Orchestrate = "orchestrate" { draft, nth, ask }
+    /// Asking for a verdict on what the draft found.
+    Validate = "validate" { draft, ask }
     /// Asking for the answer.
-    Write {
-        /// The draft whose results are written up, from 1.
-        draft: u32,
-        /// Which asking for it, from 1; later ones are repairs.
-        ask: u32,
-    },
+    Write = "write" { draft, ask }
 }
 
 impl EffectKind {
     /// Whether a person is asked.
     pub fn asks_a_person(self) -> bool {
-        matches!(self, EffectKind::Human { .. } | EffectKind::Approve { .. } | EffectKind::Permit { .. })
+        matches!(
+            self,
+            EffectKind::Human { .. } | EffectKind::ApprovePlan { .. } | EffectKind::ApproveCall { .. }
+        )
+    }
+
+    /// Which asking this is, where a reply is asked for.
+    pub(in crate::machine) fn ask(mut self) -> Option<u32> {
+        self.ask_mut().copied()
+    }
+
+    /// Makes it the `nth` asking for the same reply.
+    pub(in crate::machine) fn asked(mut self, nth: u32) -> Self {
+        if let Some(ask) = self.ask_mut() {
+            *ask = nth;
+        }
+        self
+    }
+
+    fn ask_mut(&mut self) -> Option<&mut u32> {
+        match self {
+            EffectKind::Scope { ask }
+            | EffectKind::PreviousContext { ask }
+            | EffectKind::Intent { ask }
+            | EffectKind::Plan { ask, .. }
+            | EffectKind::Orchestrate { ask, .. }
+            | EffectKind::Validate { ask, .. }
+            | EffectKind::Write { ask, .. } => Some(ask),
+            _ => None,
+        }
     }
 }
 
@@ -143,7 +176,7 @@ pub struct Place {
     pub attempt: u32,
 }
 
-/// The steps that an effect is nested in, outermost first. As long as agents may nest deep.
+/// The steps that an effect is nested in, outermost first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path([Option<Place>; MAX_NESTING]);
 
@@ -160,8 +193,8 @@ impl Path {
 }
 
 impl EffectId {
-    /// The same id, seen from the run that the nested one hangs in; `None` where that is too deep.
-    pub(super) fn inside(self, place: Place) -> Option<Self> {
+    /// The id as the outer run knows it; `None` where that is too deep.
+    pub(in crate::machine) fn inside(self, place: Place) -> Option<Self> {
         if self.path.0[MAX_NESTING - 1].is_some() {
             return None;
         }
@@ -172,7 +205,7 @@ impl EffectId {
     }
 
     /// The outermost step it is nested in, and the id as the run there knows it.
-    pub(super) fn outside(self) -> Option<(Place, Self)> {
+    pub(in crate::machine) fn outside(self) -> Option<(Place, Self)> {
         let place = self.path.0[0]?;
         let mut path = Path::default();
         path.0[..MAX_NESTING - 1].copy_from_slice(&self.path.0[1..]);
@@ -197,44 +230,20 @@ impl EffectId {
             EffectKind::Step { step, .. }
             | EffectKind::Wait { step, .. }
             | EffectKind::Human { step, .. }
-            | EffectKind::Permit { step, .. } => Some(step),
+            | EffectKind::ApproveCall { step, .. } => Some(step),
             _ => None,
         }
     }
 }
 
 impl EffectKind {
-    /// Its name and its numbers, each from 1. They are written for every record, so this goes without
-    /// the standard library's formatting.
-    fn parts(self) -> (&'static str, [u64; 3], usize) {
-        let three = |name, first: u32, second: u64, third: u32| {
-            (name, [u64::from(first), second, u64::from(third)], 3)
-        };
-        let two = |name, first: u32, second: u64| (name, [u64::from(first), second, 0], 2);
-        let one = |name, only: u32| (name, [u64::from(only), 0, 0], 1);
-        let from_1 = |step: u32| u64::from(step) + 1;
-        match self {
-            EffectKind::Scope { ask } => one("scope", ask),
-            EffectKind::PreviousContext { ask } => one("previous_context", ask),
-            EffectKind::Intent { ask } => one("intent", ask),
-            EffectKind::Plan { draft, ask } => two("plan", draft, ask.into()),
-            EffectKind::Step { draft, step, attempt } => three("step", draft, from_1(step), attempt),
-            EffectKind::Wait { draft, step, attempt } => three("wait", draft, from_1(step), attempt),
-            EffectKind::Human { draft, step } => two("human", draft, from_1(step)),
-            EffectKind::Approve { draft } => one("approve", draft),
-            EffectKind::Permit { draft, step } => two("permit", draft, from_1(step)),
-            EffectKind::Orchestrate { draft, nth, ask } => three("orchestrate", draft, nth.into(), ask),
-            EffectKind::Validate { draft, ask } => two("validate", draft, ask.into()),
-            EffectKind::Write { draft, ask } => two("write", draft, ask.into()),
-        }
-    }
-
+    /// Writes it without the standard library's formatting, which is felt: every record has one.
     fn write(self, text: &mut Text) {
-        let (name, numbers, count) = self.parts();
+        let (name, numbers) = self.parts();
         text.extend_from_slice(name.as_bytes());
-        for number in &numbers[..count] {
+        for number in numbers {
             text.push(b'.');
-            write_number(text, *number);
+            write_number(text, number);
         }
     }
 }
@@ -274,26 +283,12 @@ impl fmt::Display for EffectKind {
     }
 }
 
-fn read_kind(text: &str) -> Option<EffectKind> {
+fn parse_kind(text: &str) -> Option<EffectKind> {
     let mut parts = text.split('.');
     let name = parts.next()?;
-    let numbers: Vec<u32> =
-        parts.map(|part| part.parse().ok().filter(|&number| number > 0)).collect::<Option<_>>()?;
-    Some(match (name, numbers.as_slice()) {
-        ("scope", &[ask]) => EffectKind::Scope { ask },
-        ("previous_context", &[ask]) => EffectKind::PreviousContext { ask },
-        ("intent", &[ask]) => EffectKind::Intent { ask },
-        ("plan", &[draft, ask]) => EffectKind::Plan { draft, ask },
-        ("step", &[draft, step, attempt]) => EffectKind::Step { draft, step: step - 1, attempt },
-        ("wait", &[draft, step, attempt]) => EffectKind::Wait { draft, step: step - 1, attempt },
-        ("human", &[draft, step]) => EffectKind::Human { draft, step: step - 1 },
-        ("approve", &[draft]) => EffectKind::Approve { draft },
-        ("permit", &[draft, step]) => EffectKind::Permit { draft, step: step - 1 },
-        ("orchestrate", &[draft, nth, ask]) => EffectKind::Orchestrate { draft, nth, ask },
-        ("validate", &[draft, ask]) => EffectKind::Validate { draft, ask },
-        ("write", &[draft, ask]) => EffectKind::Write { draft, ask },
-        _ => return None,
-    })
+    let numbers: Option<SmallVec<[u32; 3]>> =
+        parts.map(|part| part.parse().ok().filter(|&number| number > 0)).collect();
+    EffectKind::from_parts(name, &numbers?)
 }
 
 impl FromStr for EffectId {
@@ -302,10 +297,10 @@ impl FromStr for EffectId {
     fn from_str(text: &str) -> Result<Self, String> {
         let unknown = || format!("expected an effect id like \"plan.1.1\", found {text:?}");
         let mut parts: Vec<&str> = text.split('/').collect();
-        let kind = parts.pop().and_then(read_kind).ok_or_else(unknown)?;
+        let kind = parts.pop().and_then(parse_kind).ok_or_else(unknown)?;
         let mut id = EffectId::from(kind);
         for part in parts.into_iter().rev() {
-            let Some(EffectKind::Step { draft, step, attempt }) = read_kind(part) else {
+            let Some(EffectKind::Step { draft, step, attempt }) = parse_kind(part) else {
                 return Err(unknown());
             };
             id = id.inside(Place { draft, step, attempt }).ok_or_else(unknown)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeSeq};
 
 use super::event::HumanAnswer;
-use super::state::PhaseName;
+use super::phase_name::PhaseName;
 use crate::contract::{Decision, Plan, PlanStep, Verdict};
 use crate::spec::RoleName;
 
@@ -211,7 +211,7 @@ impl PartialEq for Steps {
 }
 
 impl Steps {
-    pub(super) fn of(plan: &Arc<Plan>) -> Self {
+    pub(in crate::machine) fn of(plan: &Arc<Plan>) -> Self {
         Steps(Arc::clone(plan))
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::PhaseName;
+use super::phase_name::PhaseName;
 
 /// Something that went wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,23 +74,6 @@ pub enum ErrorCode {
 
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ErrorCode::PlanError => "PLAN_ERROR",
-            ErrorCode::ExecuteError => "EXECUTE_ERROR",
-            ErrorCode::ValidateError => "VALIDATE_ERROR",
-            ErrorCode::WriteError => "WRITE_ERROR",
-            ErrorCode::ValidationFailedMaxReplans => "VALIDATION_FAILED_MAX_REPLANS",
-            ErrorCode::StepFailedMaxReplans => "STEP_FAILED_MAX_REPLANS",
-            ErrorCode::MaxStepsExceeded => "MAX_STEPS_EXCEEDED",
-            ErrorCode::MaxModelCallsExceeded => "MAX_MODEL_CALLS_EXCEEDED",
-            ErrorCode::MaxToolCallsExceeded => "MAX_TOOL_CALLS_EXCEEDED",
-            ErrorCode::MaxIterationsExceeded => "MAX_ITERATIONS_EXCEEDED",
-            ErrorCode::MaxTokensExceeded => "MAX_TOKENS_EXCEEDED",
-            ErrorCode::MaxCostExceeded => "MAX_COST_EXCEEDED",
-            ErrorCode::Rejected => "REJECTED",
-            ErrorCode::Expired => "EXPIRED",
-            ErrorCode::Cancelled => "CANCELLED",
-            ErrorCode::DeadlineExceeded => "DEADLINE_EXCEEDED",
-        })
+        self.serialize(f)
     }
 }

@@ -1,27 +1,23 @@
 //! Amend: what a decision of the orchestrator does to the steps that have not begun. What was done
 //! stays as it is.
 
-use super::budget;
-use super::state::{Progress, StepRun, Task};
 use crate::contract::plan::Before;
 use crate::contract::{Action, Collaboration, Decision, PlanStep};
+use crate::machine::need::leaves_room;
+use crate::machine::state::{Progress, StepRun, Task};
 use crate::spec::CompiledSpec;
 
-/// What became of the rest of the plan.
-pub(super) enum Amended {
-    /// It is as it was.
-    Nothing,
-    /// It is to be done by these, in this order.
-    As(Vec<String>),
-}
-
-/// Carries a decision out.
+/// Carries a decision out. Returns who does the remaining steps now, in order, where that changed.
 ///
 /// # Errors
 /// Why it cannot be carried out; then nothing has changed.
-pub(super) fn amend(decision: &Decision, task: &mut Task, rules: &CompiledSpec) -> Result<Amended, String> {
+pub(super) fn amend(
+    decision: &Decision,
+    task: &mut Task,
+    rules: &CompiledSpec,
+) -> Result<Option<Vec<String>>, String> {
     let question = task.query().to_owned();
-    let Some(progress) = task.progress.as_mut() else { return Ok(Amended::Nothing) };
+    let Some(progress) = task.progress.as_mut() else { return Ok(None) };
     let mut rest = Rest::of(progress);
     match (decision.action, &decision.next_agent, &decision.collaboration_needed) {
         (Action::AddAgent, Some(agent), _) => {
@@ -29,16 +25,12 @@ pub(super) fn amend(decision: &Decision, task: &mut Task, rules: &CompiledSpec) 
             rest.insert(0, PlanStep { task: Some(told), ..step_of(agent) });
         }
         (Action::Collaborate, _, Some(both)) => collaborate(&mut rest, both, decision, &question, progress),
-        _ => return Ok(Amended::Nothing),
+        _ => return Ok(None),
     }
-    let left = rules.spec().limits.max_added_steps
-        - task.counters.added_steps.min(rules.spec().limits.max_added_steps);
+    let most = rules.spec().limits.max_added_steps;
+    let left = most.saturating_sub(task.counters.added_steps);
     if rest.added > left {
-        return Err(format!(
-            "{} more steps were wanted, {left} of {} may be added",
-            rest.added,
-            rules.spec().limits.max_added_steps
-        ));
+        return Err(format!("{} more steps were wanted, {left} of {most} may be added", rest.added));
     }
     // What the plan refers to was there when it was planned, and may have failed since; a name that was
     // given anew means the new step.
@@ -49,12 +41,12 @@ pub(super) fn amend(decision: &Decision, task: &mut Task, rules: &CompiledSpec) 
     let done = |at: usize| progress.is_done(at) || !named(at);
     let before = Before { steps: &progress.plan.steps[..rest.base], done: &done };
     let links = rules.plan().check_steps(before, &rest.steps).map_err(|error| error.to_string())?;
-    budget::leaves_room(&task.counters, rules, &rest.steps)?;
+    leaves_room(&task.counters, rules, &rest.steps)?;
     let names = rest.steps.iter().map(|step| step.tool.clone()).collect();
     let added = rest.added;
     progress.replace_pending(rest.steps, links, rules);
     task.counters.added_steps += added;
-    Ok(Amended::As(names))
+    Ok(Some(names))
 }
 
 fn step_of(agent: &str) -> PlanStep {

@@ -4,14 +4,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::state::{Progress, Schedule, StepRun};
+use serde_json::Value;
+
+use super::steps::{Progress, Schedule, StepFailure, StepRun};
 use crate::contract::plan::Links;
 use crate::contract::{Plan, PlanStep, canonical};
 use crate::spec::{CompiledSpec, Duplicates};
 
 impl Progress {
     /// A plan of which nothing has run.
-    pub(super) fn of(draft: u32, plan: Arc<Plan>, links: Links, rules: &CompiledSpec) -> Self {
+    pub(in crate::machine) fn of(draft: u32, plan: Arc<Plan>, links: Links, rules: &CompiledSpec) -> Self {
         let steps = vec![StepRun::Pending; plan.steps.len()];
         let mut progress = Progress { draft, plan, steps, schedule: Schedule::default() };
         progress.schedule.links = links;
@@ -20,7 +22,7 @@ impl Progress {
     }
 
     /// Adds the steps of a later draft. What is there stays as it is.
-    pub(super) fn extend(&mut self, more: &Arc<Plan>, links: Links, rules: &CompiledSpec) {
+    pub(in crate::machine) fn extend(&mut self, more: &Arc<Plan>, links: Links, rules: &CompiledSpec) {
         let base = self.steps.len();
         Arc::make_mut(&mut self.plan).steps.extend(more.steps.iter().cloned());
         self.steps.resize(base + more.steps.len(), StepRun::Pending);
@@ -28,9 +30,9 @@ impl Progress {
         self.line_up(base, rules);
     }
 
-    /// Forgets the steps that have not begun, and hands them over. One with a step behind it that has begun keeps its place,
-    /// left out, so that no step changes its position.
-    pub(super) fn drop_pending(&mut self) -> Vec<PlanStep> {
+    /// Forgets the steps that have not begun, and hands them over. One with a step behind it that has
+    /// begun keeps its place, left out, so that no step changes its position.
+    pub(in crate::machine) fn drop_pending(&mut self) -> Vec<PlanStep> {
         let kept = self.begun();
         let steps = self.plan.steps.iter().zip(&self.steps);
         let dropped =
@@ -60,18 +62,22 @@ impl Progress {
     }
 
     /// Records for every step that has not begun that it will not be.
-    pub(super) fn refuse_pending(&mut self, output: &str) {
+    pub(in crate::machine) fn refuse_pending(&mut self, failure: &StepFailure) {
         for step in 0..self.steps.len() {
             if self.steps[step] == StepRun::Pending {
-                let output = output.to_owned();
-                self.finish(step as u32, StepRun::Failed { output, attempts: 0, nested: None });
+                self.finish(step as u32, StepRun::failed(failure.clone(), 0));
             }
         }
         self.schedule.ready.clear();
     }
 
     /// Puts other steps in the place of those that have not begun.
-    pub(super) fn replace_pending(&mut self, steps: Vec<PlanStep>, links: Links, rules: &CompiledSpec) {
+    pub(in crate::machine) fn replace_pending(
+        &mut self,
+        steps: Vec<PlanStep>,
+        links: Links,
+        rules: &CompiledSpec,
+    ) {
         self.drop_pending();
         let plan = Arc::new(Plan { steps, ..Plan::default() });
         self.extend(&plan, links, rules);
@@ -149,7 +155,7 @@ impl Progress {
         // What an earlier draft found is known; what this one will find is told apart by its step.
         let input = match from {
             Some(source) => match self.output(source) {
-                Some(output) => canonical(&output.into()),
+                Some(output) => canonical(&output.into_owned().into()),
                 None => format!("step {source}"),
             },
             None => step.input.as_ref().map(canonical).unwrap_or_default(),
@@ -160,7 +166,7 @@ impl Progress {
     }
 
     /// Records what became of a step and makes ready what waited for it alone.
-    pub(super) fn finish(&mut self, step: u32, run: StepRun) {
+    pub(in crate::machine) fn finish(&mut self, step: u32, run: StepRun) {
         let Some(slot) = self.steps.get_mut(step as usize) else { return };
         self.schedule.failed += u32::from(matches!(run, StepRun::Failed { .. }));
         self.schedule.finished += 1;
@@ -176,5 +182,43 @@ impl Progress {
                 self.schedule.ready.insert(dependent);
             }
         }
+    }
+
+    /// Counts a step that may start as running.
+    pub(in crate::machine) fn begin(&mut self, step: u32) {
+        self.schedule.ready.remove(&step);
+        self.schedule.running = self.schedule.running.saturating_add(1);
+    }
+
+    /// Records what became of a step that ran.
+    pub(in crate::machine) fn end(&mut self, step: u32, run: StepRun) {
+        self.schedule.running = self.schedule.running.saturating_sub(1);
+        self.schedule.alone = false;
+        self.finish(step, run);
+    }
+
+    /// Leaves out every step that has not begun, but for the one that only ends the plan.
+    pub(in crate::machine) fn skip_pending(&mut self) {
+        for step in 0..self.steps.len() {
+            if self.steps[step] == StepRun::Pending && !self.plan.steps[step].is_final() {
+                self.schedule.ready.remove(&(step as u32));
+                self.finish(step as u32, StepRun::Skipped { same_as: None });
+            }
+        }
+    }
+
+    /// Puts another input in the place of a step's own, or of the output that it was to be. What was to
+    /// repeat the call as it was planned repeats nothing now.
+    pub(in crate::machine) fn replace_input(&mut self, step: u32, input: Value) {
+        let at = step as usize;
+        if self.plan.steps.get(at).is_none_or(|planned| planned.input.as_ref() == Some(&input)) {
+            return;
+        }
+        let planned = &mut Arc::make_mut(&mut self.plan).steps[at];
+        (planned.input, planned.input_from) = (Some(input), None);
+        if let Some(from) = self.schedule.links.inputs.get_mut(at) {
+            *from = None;
+        }
+        self.schedule.twins.iter_mut().filter(|twin| **twin == Some(step)).for_each(|twin| *twin = None);
     }
 }

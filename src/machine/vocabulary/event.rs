@@ -1,5 +1,4 @@
-//! The two vocabularies: what may happen to a run (events, past tense) and what it may ask of the
-//! world (effects, imperative).
+//! Events: what may happen to a run.
 
 use std::fmt;
 
@@ -7,65 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::effect_id::EffectId;
 use crate::contract::{AskedCall, PlanStep, Source};
-use crate::spec::RoleName;
-
-/// What a run asks of the world. Small: the words of a request are rendered from the state by
-/// [`prompt::render`](crate::prompt::render), the input of a tool call is read from the plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// Ask the model in one of its roles.
-    AskModel {
-        /// The id its answer must carry.
-        id: EffectId,
-        /// The role to ask.
-        role: RoleName,
-    },
-    /// Call one tool once. Whether to try again is a rule of the machine, never of the driver.
-    CallTool {
-        /// The id its answer must carry.
-        id: EffectId,
-        /// The step's position in the plan, from 0.
-        step: u32,
-    },
-    /// Ask a person: to do a step, to allow its call, or to approve a plan. The answer may come next
-    /// week.
-    AskHuman {
-        /// The id its answer must carry.
-        id: EffectId,
-        /// The step's position in the plan, from 0; of a plan, that of its first step.
-        step: u32,
-    },
-    /// Let time pass before another try.
-    Wait {
-        /// The id its answer must carry.
-        id: EffectId,
-        /// How long, in milliseconds.
-        delay_ms: u64,
-    },
-}
-
-impl Effect {
-    /// The id that the answer must carry.
-    pub fn id(&self) -> EffectId {
-        match self {
-            Effect::AskModel { id, .. }
-            | Effect::CallTool { id, .. }
-            | Effect::AskHuman { id, .. }
-            | Effect::Wait { id, .. } => *id,
-        }
-    }
-
-    /// The same effect under another id.
-    pub(super) fn under(self, id: EffectId) -> Self {
-        match self {
-            Effect::AskModel { role, .. } => Effect::AskModel { id, role },
-            Effect::CallTool { step, .. } => Effect::CallTool { id, step },
-            Effect::AskHuman { step, .. } => Effect::AskHuman { id, step },
-            Effect::Wait { delay_ms, .. } => Effect::Wait { id, delay_ms },
-        }
-    }
-}
 
 /// What happened in the world, as it was said there. Reading it is the machine's affair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,8 +64,9 @@ impl Event {
         self.answers().copied()
     }
 
-    /// The same, where it stands: ids are looked at in every step, and copying them is felt.
-    pub(super) fn answers(&self) -> Option<&EffectId> {
+    /// Borrows the id of the effect this answers: ids are looked at in every step, and copying them is
+    /// felt.
+    pub(in crate::machine) fn answers(&self) -> Option<&EffectId> {
         match self {
             Event::ModelReplied { effect, .. }
             | Event::ModelFailed { effect, .. }
@@ -137,7 +78,7 @@ impl Event {
         }
     }
 
-    /// The same event as the answer to another effect.
+    /// Makes it the answer to another effect.
     #[must_use]
     pub fn addressed(mut self, to: EffectId) -> Self {
         match &mut self {
@@ -225,7 +166,7 @@ impl Usage {
     }
 
     /// What was spent since `before`.
-    pub(super) fn less(self, before: Usage) -> Self {
+    pub(in crate::machine) fn less(self, before: Usage) -> Self {
         Usage {
             input_tokens: self.input_tokens.saturating_sub(before.input_tokens),
             output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
@@ -302,14 +243,7 @@ impl FailureClass {
 
 impl fmt::Display for FailureClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FailureClass::Refusal => "refusal",
-            FailureClass::Length => "length",
-            FailureClass::ContentFilter => "content_filter",
-            FailureClass::ContextLength => "context_length",
-            FailureClass::BadRequest => "bad_request",
-            FailureClass::TooLarge => "too_large",
-        })
+        self.serialize(f)
     }
 }
 

@@ -1,10 +1,14 @@
 //! Views: what people ask of a run, derived from its state. Nothing here is kept anywhere.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
-use super::state::{ExecuteStage, Phase, PhaseName, PlanStage, Progress, State, StepRun, Task};
-use super::trace::TraceLine;
+use super::phase::{ExecuteStage, Phase, PlanStage, State};
+use super::steps::{Progress, StepRun};
+use super::task::Task;
 use crate::contract::{PlanStep, Source, Verdict};
+use crate::machine::vocabulary::{PhaseName, TraceLine};
 use crate::spec::{CompiledSpec, Execution};
 
 /// The plan as a to-do list, with where the run is in it.
@@ -71,7 +75,7 @@ impl PlanView {
 
 fn steps(progress: &Progress) -> Vec<StepView> {
     let view = |(step, run): (&PlanStep, &StepRun)| {
-        let output = run.output().map(str::to_owned);
+        let output = run.output().map(Cow::into_owned);
         let failed = matches!(run, StepRun::Failed { .. });
         let (error, result) = if failed { (output, None) } else { (None, output) };
         let (hitl_response, result) = if step.is_hitl() { (result, None) } else { (None, result) };
@@ -101,14 +105,11 @@ pub fn result(state: &State) -> Option<String> {
 pub fn waits_for_a_person(state: &State) -> bool {
     match state.phase {
         Phase::Plan(PlanStage::AwaitingApproval)
-        | Phase::Execute(ExecuteStage::AwaitingHuman { .. } | ExecuteStage::AwaitingPermit { .. }) => {
-            return true;
+        | Phase::Execute(ExecuteStage::AwaitingHuman { .. } | ExecuteStage::AwaitingCallApproval { .. }) => {
+            true
         }
-        Phase::Execute(_) => {}
-        _ => return false,
+        _ => state.nested.values().any(waits_for_a_person),
     }
-    let runs = state.task.progress.iter().flat_map(|progress| &progress.steps);
-    runs.into_iter().any(|run| matches!(run, StepRun::Nested { run, .. } if waits_for_a_person(run)))
 }
 
 /// One finished step of any plan of the run: the audit trail.
@@ -123,7 +124,7 @@ pub struct PastStep<'a> {
     /// How it ended.
     pub status: &'static str,
     /// What came of it.
-    pub output: &'a str,
+    pub output: Cow<'a, str>,
 }
 
 /// Everything that was done, over all plans, oldest first.

@@ -1,0 +1,192 @@
+//! Awaits: which effect which stage waits for, as one table. What a run asks, what is outstanding and
+//! which answer fits are read from it; so a run read from a journal knows what to ask for again.
+
+use super::state::{Asking, ExecuteStage, Phase, PlanStage, State, StepRun, Task, Writing};
+use super::vocabulary::{Effect, EffectId, EffectKind, Place, WriteReason};
+use crate::spec::{CompiledSpec, Doer, MAX_NESTING, RoleName};
+
+/// The stage of a phase.
+#[derive(Clone, Copy)]
+pub(super) enum Stage<'a> {
+    Plan(&'a PlanStage),
+    Execute(&'a ExecuteStage),
+    Validate(&'a Asking),
+    Write(&'a Writing),
+}
+
+pub(super) fn stage(phase: &Phase) -> Option<Stage<'_>> {
+    match phase {
+        Phase::Plan(stage) => Some(Stage::Plan(stage)),
+        Phase::Execute(stage) => Some(Stage::Execute(stage)),
+        Phase::Validate(asking) => Some(Stage::Validate(asking)),
+        Phase::Write(writing) => Some(Stage::Write(writing)),
+        Phase::Done | Phase::Error => None,
+    }
+}
+
+/// The table: the one effect that a stage waits for. While steps run, each of them waits for its own:
+/// see [`step_awaits`].
+pub(super) fn stage_awaits(stage: Stage<'_>, task: &Task, rules: &CompiledSpec) -> Option<Effect> {
+    let draft = task.draft;
+    let model = |kind: EffectKind, role| Effect::AskModel { id: kind.into(), role };
+    let person = |kind: EffectKind, step| Effect::AskHuman { id: kind.into(), step };
+    Some(match stage {
+        Stage::Plan(PlanStage::Screening(asking)) => {
+            model(EffectKind::Scope { ask: asking.ask }, RoleName::Scope)
+        }
+        Stage::Plan(PlanStage::Recalling(asking)) => {
+            model(EffectKind::PreviousContext { ask: asking.ask }, RoleName::PreviousContext)
+        }
+        Stage::Plan(PlanStage::Classifying(asking)) => {
+            model(EffectKind::Intent { ask: asking.ask }, RoleName::Intent)
+        }
+        Stage::Plan(PlanStage::Drafting(asking)) => {
+            model(EffectKind::Plan { draft, ask: asking.ask }, drafter(task, rules))
+        }
+        Stage::Plan(PlanStage::AwaitingApproval) => {
+            person(EffectKind::ApprovePlan { draft }, task.first_step() as u32)
+        }
+        Stage::Execute(ExecuteStage::AwaitingHuman { step }) => {
+            person(EffectKind::Human { draft, step: *step }, *step)
+        }
+        Stage::Execute(ExecuteStage::AwaitingCallApproval { step }) => {
+            person(EffectKind::ApproveCall { draft, step: *step }, *step)
+        }
+        Stage::Execute(ExecuteStage::Orchestrating(asking)) => {
+            let kind = EffectKind::Orchestrate { draft, nth: task.decided() + 1, ask: asking.ask };
+            model(kind, RoleName::Orchestrator)
+        }
+        Stage::Execute(ExecuteStage::Running) => return None,
+        Stage::Validate(asking) => {
+            model(EffectKind::Validate { draft, ask: asking.ask }, RoleName::Validator)
+        }
+        Stage::Write(Writing { gate, asking }) => {
+            model(EffectKind::Write { draft, ask: asking.ask }, author(*gate, rules))
+        }
+    })
+}
+
+/// The effect that a step waits for.
+pub(super) fn step_awaits(run: &StepRun, step: u32, task: &Task, rules: &CompiledSpec) -> Option<Effect> {
+    let draft = task.draft;
+    match *run {
+        StepRun::Running { attempt } => {
+            let id = EffectKind::Step { draft, step, attempt }.into();
+            let doer = task.planned(step).and_then(|planned| rules.doer(&planned.tool));
+            Some(match doer {
+                Some(Doer::Role(_)) => Effect::AskModel { id, role: RoleName::Agent },
+                _ => Effect::CallTool { id, step },
+            })
+        }
+        StepRun::Waiting { attempt } => {
+            let id = EffectKind::Wait { draft, step, attempt }.into();
+            Some(Effect::Wait { id, delay_ms: rules.policy().step_tries.wait_before(attempt) })
+        }
+        _ => None,
+    }
+}
+
+/// The effect of this kind that a run itself waits for. Costs the same however many it waits for.
+pub(super) fn awaited_here(rules: &CompiledSpec, state: &State, kind: EffectKind) -> Option<Effect> {
+    let task = &state.task;
+    let stage = stage(&state.phase)?;
+    let found = stage_awaits(stage, task, rules).or_else(|| {
+        let step = EffectId::from(kind).step().filter(|_| matches!(stage, Stage::Execute(_)))?;
+        step_awaits(task.progress.as_ref()?.steps.get(step as usize)?, step, task, rules)
+    });
+    found.filter(|effect| effect.id().kind == kind)
+}
+
+/// The effect of an id that the run waits for; `None` where it does not.
+pub fn awaited(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<Effect> {
+    let here = local(rules, state, id)?;
+    awaited_here(here.rules, here.state, here.id.kind).map(|effect| effect.under(id))
+}
+
+/// The effects whose answers the run waits for, lowest step first. Empty in DONE and ERROR only.
+///
+/// ```
+/// use planwright::machine::{Input, outstanding, start};
+///
+/// let rules = planwright::agents::shipped("validated").unwrap().check()?;
+/// let begun = start(&rules, Input::question("Why?"));
+/// assert_eq!(outstanding(&rules, &begun.state), begun.effects.to_vec());
+/// # Ok::<(), planwright::spec::SpecError>(())
+/// ```
+pub fn outstanding(rules: &CompiledSpec, state: &State) -> Vec<Effect> {
+    let Some(stage) = stage(&state.phase) else { return Vec::new() };
+    if let Some(effect) = stage_awaits(stage, &state.task, rules) {
+        return vec![effect];
+    }
+    let runs = state.task.progress.iter().flat_map(|progress| progress.steps.iter().zip(0..));
+    let mut found = Vec::new();
+    for (run, step) in runs {
+        let nested = state.nested.get(&step).zip(nested_rules(rules, &state.task, step));
+        match (run, nested) {
+            (StepRun::Nested { attempt }, Some((inner, rules))) => {
+                let place = Place { draft: state.task.draft, step, attempt: *attempt };
+                found.extend(outstanding(rules, inner).into_iter().filter_map(|effect| nest(effect, place)));
+            }
+            _ => found.extend(step_awaits(run, step, &state.task, rules)),
+        }
+    }
+    found
+}
+
+/// The effect as the outer run knows it.
+pub(super) fn nest(effect: Effect, place: Place) -> Option<Effect> {
+    Some(effect.under(effect.id().inside(place)?))
+}
+
+/// The run that an effect belongs to: its rules, its state, and the effect as that run knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Local<'r, 's> {
+    /// The rules it goes by.
+    pub rules: &'r CompiledSpec,
+    /// Where it is.
+    pub state: &'s State,
+    /// The effect's id in it.
+    pub id: EffectId,
+    /// The names of the steps that it is nested in, outermost first: whose they are.
+    pub agents: [Option<&'s str>; MAX_NESTING],
+}
+
+/// Finds the run that an effect belongs to: the run itself, or one nested in its steps. `None` where
+/// there is no such run now.
+pub fn local<'r, 's>(rules: &'r CompiledSpec, state: &'s State, id: EffectId) -> Option<Local<'r, 's>> {
+    let mut found = Local { rules, state, id, agents: [None; MAX_NESTING] };
+    let mut depth = 0;
+    while let Some((place, inner)) = found.id.outside() {
+        let task = &found.state.task;
+        let run = task.progress.as_ref()?.steps.get(place.step as usize)?;
+        if place.draft != task.draft || *run != (StepRun::Nested { attempt: place.attempt }) {
+            return None;
+        }
+        found.agents[depth] = Some(&task.planned(place.step)?.tool);
+        depth += 1;
+        found.rules = nested_rules(found.rules, task, place.step)?;
+        found.state = found.state.nested.get(&place.step)?;
+        found.id = inner;
+    }
+    Some(found)
+}
+
+/// The rules that the run of a step goes by, where a whole agent does the step.
+pub(super) fn nested_rules<'r>(rules: &'r CompiledSpec, task: &Task, step: u32) -> Option<&'r CompiledSpec> {
+    match rules.doer(&task.planned(step)?.tool)? {
+        Doer::Agent(inner) => Some(inner),
+        Doer::Role(_) => None,
+    }
+}
+
+/// The role that drafts: the re-planner only where there is a hint to follow.
+pub(super) fn drafter(task: &Task, rules: &CompiledSpec) -> RoleName {
+    let hint = task.feedback.as_ref().is_some_and(|feedback| !feedback.fix_hint.trim().is_empty());
+    if hint && rules.has(RoleName::Replanner) { RoleName::Replanner } else { RoleName::Planner }
+}
+
+/// The role that writes: another one where no tool was needed, where the spec has one for that.
+fn author(gate: WriteReason, rules: &CompiledSpec) -> RoleName {
+    let talks = gate == WriteReason::NoToolNeeded && rules.has(RoleName::Conversation);
+    if talks { RoleName::Conversation } else { RoleName::Writer }
+}

@@ -1,0 +1,73 @@
+//! Ending: what a run that ends leaves behind.
+
+use std::collections::BTreeSet;
+
+use crate::contract::Source;
+use crate::machine::route::Exit;
+use crate::machine::run::Run;
+use crate::machine::vocabulary::{ErrorCode, PhaseName, RunError, TraceLine};
+use crate::spec::RoleName;
+
+impl Run<'_> {
+    /// Leaves the line of a phase in which the run ends.
+    pub(in crate::machine) fn leave_failed(&mut self, phase: PhaseName) {
+        let error = self.error.as_ref().map(RunError::to_string);
+        if let Some(message) = error.clone() {
+            self.note_failure(phase, message);
+        }
+        let line = match phase {
+            PhaseName::Plan => {
+                let used_replan_planner = self.drafter() == RoleName::Replanner;
+                TraceLine::Plan { ok: false, used_replan_planner, steps: None, ignored: Vec::new(), error }
+            }
+            PhaseName::Execute => return self.execute_line(false, error),
+            PhaseName::Validate => TraceLine::Validate { ok: false, verdict: None, error },
+            PhaseName::Write => TraceLine::Write { ok: false, final_chars: None, error },
+            PhaseName::Done | PhaseName::Error => return,
+        };
+        self.line(line);
+    }
+
+    /// Ends a run that may not go back to PLAN. The line of the phase that would send it back says why
+    /// already, so there is no other.
+    pub(in crate::machine) fn leave_exhausted(&mut self, from: PhaseName, exit: Exit) {
+        let task = &self.task;
+        let reason = || task.feedback.as_ref().map(|feedback| feedback.reason.clone());
+        let (phase, code, message) = match exit {
+            Exit::StepFailed => {
+                let message = task.first_failure().map(|(step, output)| format!("{step}: {output}"));
+                (PhaseName::Execute, ErrorCode::StepFailedMaxReplans, message)
+            }
+            Exit::Declined => (from, ErrorCode::Rejected, reason()),
+            Exit::Executed => {
+                let message = format!("the planner was asked {} times and gave no answer", task.draft);
+                (PhaseName::Execute, ErrorCode::MaxIterationsExceeded, Some(message))
+            }
+            _ => (PhaseName::Validate, ErrorCode::ValidationFailedMaxReplans, reason()),
+        };
+        let error = RunError { code, message: message.unwrap_or_default() };
+        self.note_failure(phase, error.to_string());
+        self.error = Some(error);
+    }
+
+    /// Notes where the answer comes from.
+    pub(in crate::machine) fn enter_done(&mut self) {
+        let artifacts = &mut self.task.artifacts;
+        // An answer that was rejected for the last time is better than none, where the policy says so.
+        if artifacts.final_answer.is_none() {
+            let feedback = self.task.feedback.as_mut();
+            artifacts.final_answer = feedback.and_then(|feedback| feedback.answer.take());
+        }
+        let runs = self.task.progress.iter().flat_map(|progress| &progress.steps);
+        let mut known: BTreeSet<&Source> = BTreeSet::new();
+        let sources = runs.flat_map(|run| run.sources()).filter(|source| known.insert(source));
+        artifacts.sources = sources.cloned().collect();
+    }
+
+    /// Notes what ended the run.
+    pub(in crate::machine) fn enter_error(&mut self) {
+        self.task.artifacts.error = self.error.take();
+        // What was not accepted is no answer.
+        self.task.artifacts.final_answer = None;
+    }
+}

@@ -1,0 +1,240 @@
+//! Execute: runs the steps of an accepted plan. This phase never makes a plan; a failed step is a
+//! result, and `route.rs` decides what follows.
+//!
+//! One step's way, top to bottom in this file:
+//!
+//! ```text
+//!  advance ─▶ dispatch ─┬─ needs no call ────────────────────────────────────┐
+//!     ▲                 ├─ a person does it, or must approve its call ─┐     │
+//!     │                 └─ call: a tool · an agent · a nested run ◀──┤     │
+//!     │                        ▲          │ answered               │     │
+//!     │                        │          ▼                        ▼     ▼
+//!     │                        └─ wait ◀─ finish_try ──────────▶ its slot
+//!     └─────────────── go_on, by the orchestrator's word ◀──────────┘
+//!                         └─ nothing runs any more ─▶ leave_execute
+//! ```
+//!
+//! Steps sit in slots. Answers may come in any order; what the run looks like when EXECUTE is left
+//! does not depend on it.
+
+mod amend;
+mod dispatch;
+mod human;
+mod orchestrate;
+mod outcome;
+mod tool_approval;
+
+use self::dispatch::result_without_call;
+use self::tool_approval::CallAnswer;
+use crate::machine::need::happens_once;
+use crate::machine::person::No;
+use crate::machine::route::Exit;
+use crate::machine::run::{Incoming, Run};
+use crate::machine::state::{ExecuteStage, Feedback, StepRun};
+use crate::machine::vocabulary::{EffectKind, ErrorCode, Event};
+use crate::spec::{Execution, OnStepFailure, Orchestrate};
+
+/// What the re-planner is told after a failed step.
+const STEP_FAILED_HINT: &str = "Plan another way to what the failed step was for.";
+
+/// What becomes of a step that may start.
+enum Dispatch {
+    /// It has its result without a call.
+    Recorded(StepRun),
+    AskHuman,
+    AskCallApproval,
+    Call,
+    /// It must run alone, and others run.
+    NotYet,
+}
+
+impl Run<'_> {
+    /// Starts the first steps, if the whole plan is within the limits.
+    pub(in crate::machine) fn enter_execute(&mut self, stage: &mut ExecuteStage) {
+        if self.allows_plan(0) {
+            self.go_on(stage);
+        }
+    }
+
+    /// Asks what becomes of the rest of the plan, where the policy has it asked, or starts what may
+    /// start.
+    fn go_on(&mut self, stage: &mut ExecuteStage) {
+        if self.rules.policy().orchestrate == Orchestrate::EachStep && self.decision_is_due() {
+            return self.ask_decision(stage);
+        }
+        self.advance(stage);
+    }
+
+    /// Starts every step that may start, lowest first, and leaves the phase when none runs any more.
+    fn advance(&mut self, stage: &mut ExecuteStage) {
+        *stage = ExecuteStage::Running;
+        let width = self.rules.policy().execution.width();
+        loop {
+            let Some(progress) = self.task.progress.as_mut() else { return };
+            let schedule = &progress.schedule;
+            if schedule.running >= width || schedule.alone {
+                return;
+            }
+            let Some(&step) = schedule.ready.first() else { break };
+            // What a person looks at does not depend on which of the steps before answered first.
+            if schedule.people.first().is_some_and(|&person| person < step) {
+                break;
+            }
+            let Some(dispatch) = self.dispatch(step) else { break };
+            let Some(progress) = self.task.progress.as_mut() else { return };
+            match dispatch {
+                Dispatch::NotYet => return,
+                Dispatch::Recorded(result) => {
+                    progress.schedule.ready.remove(&step);
+                    progress.finish(step, result);
+                    continue;
+                }
+                Dispatch::AskHuman | Dispatch::AskCallApproval | Dispatch::Call => {}
+            }
+            progress.begin(step);
+            match dispatch {
+                Dispatch::AskHuman => return self.ask_human(stage, step),
+                Dispatch::AskCallApproval => return self.ask_call_approval(stage, step),
+                _ => self.call(step, 1),
+            }
+            if self.has_ended() {
+                return;
+            }
+        }
+        if self.task.progress.as_ref().is_some_and(|progress| progress.schedule.running == 0) {
+            self.leave_execute();
+        }
+    }
+
+    /// Decides what becomes of a step that may start, and whether it runs alone.
+    fn dispatch(&mut self, step: u32) -> Option<Dispatch> {
+        let rules = self.rules;
+        let progress = self.task.progress.as_mut()?;
+        let planned = progress.plan.steps.get(step as usize)?;
+        if let Some(result) = result_without_call(progress, step, planned, rules) {
+            return Some(Dispatch::Recorded(result));
+        }
+        let asks_human = rules.plan().shape().hitl && planned.is_hitl();
+        let asks = asks_human || rules.needs_permit(&planned.tool);
+        // One by one, every step runs alone.
+        let alone = asks || (rules.policy().execution.width() > 1 && happens_once(planned, rules));
+        if alone && progress.schedule.running > 0 {
+            return Some(Dispatch::NotYet);
+        }
+        progress.schedule.alone = alone;
+        Some(match (asks_human, asks) {
+            (true, _) => Dispatch::AskHuman,
+            (false, true) => Dispatch::AskCallApproval,
+            (false, false) => Dispatch::Call,
+        })
+    }
+
+    /// Takes an answer to the step that it is for.
+    pub(in crate::machine) fn on_execute(&mut self, stage: &mut ExecuteStage) {
+        let kind = match self.incoming.take() {
+            Some(Incoming::NestedEnded { step, result }) => return self.finish_try(stage, step, result),
+            Some(Incoming::Event(event)) => {
+                let id = event.effect().filter(|id| id.path.is_empty());
+                self.give_back(event);
+                match id {
+                    Some(id) => id.kind,
+                    None => return,
+                }
+            }
+            None => return,
+        };
+        match kind {
+            EffectKind::Orchestrate { .. } => {
+                if self.hear_decision(stage) {
+                    self.advance(stage);
+                }
+            }
+            EffectKind::Human { step, .. } => match self.hear_human(step) {
+                Some(Ok(result)) => self.finish_try(stage, step, result),
+                Some(Err(no)) => self.reject_step(step, no, 1),
+                None => {}
+            },
+            EffectKind::ApproveCall { step, .. } => match self.hear_call_approval(step) {
+                Some(CallAnswer::Approved) => self.call_approved(stage, step),
+                Some(CallAnswer::Instead(result)) => self.finish_try(stage, step, result),
+                Some(CallAnswer::No(no)) => self.reject_step(step, no, 0),
+                None => {}
+            },
+            EffectKind::Wait { step, attempt, .. } => {
+                if let Some(Event::TimePassed { .. }) = self.take_event() {
+                    self.call(step, attempt);
+                }
+            }
+            EffectKind::Step { step, attempt, .. } => {
+                if let Some(result) = self.take_outcome(step, attempt) {
+                    self.finish_try(stage, step, result);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Calls the tool of a step that a person approved, and starts what may run beside it.
+    fn call_approved(&mut self, stage: &mut ExecuteStage, step: u32) {
+        let rules = self.rules;
+        let Some(progress) = self.task.progress.as_mut() else { return };
+        let planned = progress.plan.steps.get(step as usize);
+        let once = planned.is_some_and(|planned| happens_once(planned, rules));
+        progress.schedule.alone = rules.policy().execution.width() > 1 && once;
+        progress.schedule.people.remove(&step);
+        *stage = ExecuteStage::Running;
+        self.call(step, 1);
+        if !self.has_ended() {
+            self.advance(stage);
+        }
+    }
+
+    /// Records a step that is not to be done, after so many tries, and leaves the plan.
+    fn reject_step(&mut self, step: u32, no: No, attempts: u32) {
+        let name = self.task.step_name(step);
+        if let Some(progress) = self.task.progress.as_mut() {
+            progress.end(step, StepRun::failed(no.failure(), attempts));
+        }
+        if let Some(code) = no.ends_the_run(self.rules.policy()) {
+            return self.fail(code, format!("{name}: {}", no.reason));
+        }
+        self.execute_line(false, None);
+        self.task.feedback = Some(no.feedback(&name));
+        self.leave(Exit::Declined);
+    }
+
+    /// Puts what came of a try into its step's slot, or tries again; then goes on.
+    fn finish_try(&mut self, stage: &mut ExecuteStage, step: u32, result: StepRun) {
+        let failed = matches!(result, StepRun::Failed { .. });
+        if failed && self.tries_again(step, result.attempts()) {
+            return;
+        }
+        let Some(progress) = self.task.progress.as_mut() else { return };
+        progress.end(step, result);
+        let policy = self.rules.policy();
+        let judged_at_once =
+            policy.execution == Execution::Sequential && policy.on_step_failure != OnStepFailure::Record;
+        if failed && judged_at_once {
+            return self.leave_execute();
+        }
+        self.go_on(stage);
+    }
+
+    /// Ends the visit: with results, or with a failed step where the policy does not take that for one.
+    fn leave_execute(&mut self) {
+        let on_step_failure = self.rules.policy().on_step_failure;
+        let failure = self.task.first_failure().filter(|_| on_step_failure != OnStepFailure::Record);
+        let Some((reason, output)) = failure else {
+            self.execute_line(true, None);
+            return self.leave(Exit::Executed);
+        };
+        if on_step_failure == OnStepFailure::Abort {
+            return self.fail(ErrorCode::ExecuteError, format!("{reason}: {output}"));
+        }
+        self.execute_line(false, None);
+        // What the tool said is data: the re-planner sees it among the results. The hint is ours.
+        let fix_hint = STEP_FAILED_HINT.to_owned();
+        self.task.feedback = Some(Feedback { reason, fix_hint, step_failed: true, ..Feedback::default() });
+        self.leave(Exit::StepFailed);
+    }
+}

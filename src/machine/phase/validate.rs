@@ -1,0 +1,43 @@
+//! Validate: asks whether the results, or the written answer, will do. This phase never mends anything
+//! itself; a rejection leaves as an exit, and `route.rs` decides what follows.
+
+use crate::contract::Verdict;
+use crate::machine::awaits::Stage;
+use crate::machine::route::Exit;
+use crate::machine::run::Run;
+use crate::machine::state::{Asking, Feedback};
+use crate::machine::vocabulary::TraceLine;
+use crate::spec::{Horizon, ValidateAt};
+
+impl Run<'_> {
+    /// Asks for a verdict.
+    pub(in crate::machine) fn enter_validate(&mut self, asking: &Asking) {
+        self.ask(Stage::Validate(asking));
+    }
+
+    pub(in crate::machine) fn on_validate(&mut self, asking: &mut Asking) {
+        let form = self.rules.policy().validate.form().unwrap_or_default();
+        let most = self.rules.spec().limits.max_reply_bytes as usize;
+        let effect = self.awaited(Stage::Validate(asking));
+        if let Some(usable) = self.read_reply(effect, asking, |_, _, reply| form.read(&reply.text, most)) {
+            self.judge(usable.value, asking.ask);
+        }
+    }
+
+    fn judge(&mut self, verdict: Verdict, verdict_asks: u32) {
+        let policy = self.rules.policy();
+        if !verdict.ok {
+            let judges_answer = policy.validate_at == ValidateAt::Answer;
+            let answer = self.task.artifacts.final_answer.take_if(|_| judges_answer);
+            let Verdict { reason, fix_hint, .. } = verdict.clone();
+            self.task.feedback = Some(Feedback { reason, fix_hint, answer, ..Feedback::default() });
+        }
+        let draft = self.task.current();
+        draft.verdict_asks = verdict_asks;
+        // A conversation that goes on is told why.
+        draft.verdict = (policy.horizon == Horizon::Next).then(|| Box::new(verdict.clone()));
+        let exit = if verdict.ok { Exit::Accepted } else { Exit::Rejected };
+        self.line(TraceLine::Validate { ok: true, verdict: Some(verdict), error: None });
+        self.leave(exit);
+    }
+}

@@ -1,0 +1,18 @@
+//! The words of a run: what may happen to it, what it asks of the world, what ties the two together,
+//! and the lines it leaves behind. Nothing here names the rest of the machine.
+
+mod effect;
+mod effect_id;
+mod error;
+mod event;
+mod phase_name;
+mod refusal;
+mod trace;
+
+pub use effect::Effect;
+pub use effect_id::{EffectId, EffectKind, Path, Place};
+pub use error::{ErrorCode, Failure, RunError};
+pub use event::{Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, ToolOutcome, Usage};
+pub use phase_name::{PhaseName, WriteReason};
+pub use refusal::Refusal;
+pub use trace::{Concern, NestedTrace, Steps, TraceLine};
