@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Fixture, JournalError};
-use crate::machine::explore::coverage::{Taken, taken};
+use crate::machine::explore::{Taken, taken};
 use crate::machine::{start, transition};
 
 impl Fixture {

@@ -33,9 +33,9 @@ fn step_lines(task: &Task) -> impl Iterator<Item = TraceLine> {
 
 /// The line of the visit: what became of the steps of the current draft.
 fn visit_line(task: &Task, ok: bool, error: Option<String>) -> TraceLine {
-    let (mut num_results, mut num_failed, mut num_retries, mut nested) = (0, 0, 0, Vec::new());
+    let (mut num_results, mut num_failed, mut num_retries, mut nested) = (0, 0, 0_u32, Vec::new());
     for (at, planned, run) in task.drafted() {
-        num_retries += run.attempts().saturating_sub(1);
+        num_retries = run.attempts().saturating_sub(1).saturating_add(num_retries);
         let (StepRun::Completed { nested: kept, .. } | StepRun::Failed { nested: kept, .. }) = run else {
             continue;
         };

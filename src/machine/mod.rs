@@ -1,18 +1,44 @@
 //! The machine: the rules by which a run moves.
 //!
 //! ```text
-//!          ┌──────────────────────── replan ───────────────────────┐
-//!          ▼                                                       │
-//! start ─▶ PLAN ─ planned ─▶ EXECUTE ─ executed ─▶ VALIDATE ─ rejected
-//!          │ ▲                 │    └─ validation off ─┐   │ accepted
-//!          │ └─ step failed ───┤                       ▼   ▼
-//!          └────── failed ─────┴──── failed ──────────▶ WRITE ─ written ─▶ DONE
-//!                     └▶ ERROR ◀── failed, limit reached, cancelled ──┘
+//! GRAPH
 //! ```
 //!
-//! Three functions, all pure and by value: [`start`] begins a run, [`admit`] says whether an event
+//! Three functions, all pure and by value: [`start`] begins a run, [`admit`](admit()) says whether an event
 //! fits, [`transition`] moves a run by one event. Each phase has a file and ends in an exit; the
 //! file `route.rs` alone says which phase follows. [`explore`] walks all of it.
+//!
+//! A whole run by hand: answer what is asked until nothing is.
+//!
+//! ```
+//! use planwright::machine::{Effect, Event, Input, ModelReply, ToolOutcome, start, transition};
+//! use planwright::spec::RoleName;
+//!
+//! let rules = planwright::agents::shipped("validated").unwrap().check()?;
+//! let begun = start(&rules, Input::question("12/4+9?"));
+//! let (mut state, mut effects) = (begun.state, begun.effects);
+//! while let Some(effect) = effects.pop() {
+//!     let id = effect.id();
+//!     let replied = |text: &str| Event::ModelReplied { effect: id, reply: ModelReply::text(text) };
+//!     let event = match effect {
+//!         Effect::AskModel { role: RoleName::Planner, .. } => replied(
+//!             r#"{"goal": "a number", "steps": [
+//!                 {"tool": "calc", "input": "12/4+9"},
+//!                 {"tool": "final_answer", "input": "say it"}]}"#,
+//!         ),
+//!         Effect::AskModel { role: RoleName::Validator, .. } => {
+//!             replied(r#"{"ok": true, "reason": "it is the number", "fix_hint": ""}"#)
+//!         }
+//!         Effect::AskModel { .. } => replied(r#"{"final": "It is 12."}"#),
+//!         _ => Event::ToolReturned { effect: id, outcome: ToolOutcome::returned("12") },
+//!     };
+//!     let step = transition(&rules, state, event)?;
+//!     state = step.state;
+//!     effects.extend(step.effects);
+//! }
+//! assert_eq!(planwright::machine::result(&state).as_deref(), Some("It is 12."));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! **Invariant:** nothing in this folder does I/O, reads a clock or draws a random number, and
 //! nothing in it can fail because of the world. A time-out, a refused connection and nonsense from a

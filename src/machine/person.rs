@@ -33,7 +33,7 @@ impl No {
 
     /// What a step is recorded as that is not to be done.
     pub fn failure(&self) -> StepFailure {
-        StepFailure::new("rejected", self.reason.clone())
+        StepFailure::new("rejected", &self.reason)
     }
 
     /// What the planner is told.

@@ -82,7 +82,7 @@ impl<'a> Span<'a> {
             | EffectKind::Validate { ask, .. }
             | EffectKind::Write { ask, .. } => ask,
             EffectKind::Step { attempt, .. } | EffectKind::Wait { attempt, .. } => attempt,
-            EffectKind::Human { .. } | EffectKind::Approve { .. } | EffectKind::Permit { .. } => 1,
+            EffectKind::Human { .. } | EffectKind::ApprovePlan { .. } | EffectKind::ApproveCall { .. } => 1,
         }
     }
 }

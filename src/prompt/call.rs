@@ -31,8 +31,7 @@ fn member(rules: &CompiledSpec, state: &State, step: u32) -> Option<ModelRequest
     let source = progress.schedule.links.inputs.get(step as usize).copied().flatten();
     let mut payload = common(rules, &state.task, RoleName::Agent);
     payload.task = Some(planned.told()).filter(|told| !told.is_empty());
-    let input = source.and_then(|source| progress.output(source));
-    payload.input = input.as_deref().or(planned.given());
+    payload.input = source.and_then(|source| progress.output(source)).or(planned.given());
     payload.tool = planned.with.as_deref();
     let known = known_by(rules, &state.task, step);
     if !known.is_empty() {
@@ -106,7 +105,7 @@ pub fn tool_call(state: &State, step: u32) -> Option<(&str, Cow<'_, Value>)> {
         (Some(input), _) => Cow::Borrowed(input),
         (None, Some(_)) => {
             let source = (*progress.schedule.links.inputs.get(step as usize)?)?;
-            Cow::Owned(Value::String(progress.output(source)?.into_owned()))
+            Cow::Owned(Value::String(progress.output(source)?.to_owned()))
         }
         (None, None) => return None,
     };

@@ -105,7 +105,7 @@ pub(super) fn output<'a>(progress: &Progress, run: &'a StepRun) -> Option<std::b
         let name = progress.plan.steps.get(*same as usize)?.name(*same as usize);
         return Some(format!("(skipped: the same call as {name})").into());
     }
-    run.output()
+    run.output().map(std::borrow::Cow::Borrowed)
 }
 
 /// The parts of the outline that the results come from, and those that none comes from; nothing where

@@ -13,8 +13,8 @@ pub(super) struct Situation<'a> {
     status: &'static str,
     /// How many results, insights or documents it gave.
     results: usize,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    output_begins: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    output_begins: &'a str,
 }
 
 /// How much of an output is shown, in characters.
@@ -28,14 +28,14 @@ impl<'a> Situation<'a> {
         let situation = finished.map(|(planned, run)| {
             let output = run.output().unwrap_or_default();
             let results = match run {
-                StepRun::Completed { .. } => count(&output, run.sources().len()),
+                StepRun::Completed { .. } => count(output, run.sources().len()),
                 _ => 0,
             };
             Situation {
                 agent: &planned.tool,
                 status: run.status(),
                 results,
-                output_begins: beginning(&output).to_owned(),
+                output_begins: beginning(output),
             }
         });
         situation.collect()

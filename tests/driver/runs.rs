@@ -9,12 +9,15 @@ use std::time::Duration;
 use planwright::contract::ToolContract;
 use planwright::driver::{Agent, AgentBuilder, CancelToken, Run, Stopped};
 use planwright::journal::{Journal, MemoryJournal, Record};
-use planwright::machine::{PhaseName, StepRun};
+use planwright::machine::PhaseName;
 use planwright::ports::ScriptedModel;
 use planwright::ports::{Cause, ModelError, ToolError};
 use planwright::spec::{RoleName, Spec};
 
 use stage::{Calls, Conductor, accepted, answer, asked, echoing, model, parallel, plan, spec};
+
+/// What a model is shown of the step that only ends a plan.
+const FINAL_STEP_OUTPUT: &str = "(final step - no tool execution)";
 
 const PTE: &str = "plan-then-execute";
 
@@ -247,7 +250,7 @@ fn token_stops_the_run_at_its_next_answer() {
     assert_eq!(run.error().unwrap().to_string(), "CANCELLED: stopped by the user");
     assert_eq!(calls.names(), ["calc:a"], "the second tool is not called");
     let steps = &run.state().task.progress.as_ref().unwrap().steps;
-    assert_eq!(steps[0], StepRun::completed("일을 마쳤습니다"));
+    assert_eq!(steps[0].output(), Some("일을 마쳤습니다"));
     assert_eq!(run.fixture().unwrap().replay_as_recorded().unwrap().state(), run.state());
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use planwright::agents;
-use planwright::machine::explore::diagram::mermaid;
+use planwright::machine::explore::mermaid;
 use planwright::machine::explore::sketch;
 use planwright::spec::Spec;
 

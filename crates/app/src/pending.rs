@@ -124,8 +124,8 @@ struct DoubtedCall<'a> {
 /// The flags that answer what a person is asked, the usual one first.
 pub fn answer_flags(effect: EffectId) -> &'static [&'static str] {
     match effect.kind {
-        EffectKind::Approve { .. } => &["--approve", "--reject REASON", "--edit FILE"],
-        EffectKind::Permit { .. } => &["--approve", "--reject REASON", "--edit-input FILE", "--respond TEXT"],
+        EffectKind::ApprovePlan { .. } => &["--approve", "--reject REASON", "--edit FILE"],
+        EffectKind::ApproveCall { .. } => &["--approve", "--reject REASON", "--edit-input FILE", "--respond TEXT"],
         _ => &["--respond TEXT", "--reject REASON", "--edit FILE"],
     }
 }

@@ -72,7 +72,7 @@ pub fn parse_answer(line: &str, asked: EffectKind) -> Result<HumanAnswer, String
         return Ok(HumanAnswer::reject(reason));
     }
     let (plan, call) =
-        (matches!(asked, EffectKind::Approve { .. }), matches!(asked, EffectKind::Permit { .. }));
+        (matches!(asked, EffectKind::ApprovePlan { .. }), matches!(asked, EffectKind::ApproveCall { .. }));
     if !plan && !call {
         return Ok(HumanAnswer::respond(line));
     }
@@ -99,8 +99,8 @@ pub fn parse_answer(line: &str, asked: EffectKind) -> Result<HumanAnswer, String
 /// The answers that a question takes, for a prompt.
 pub fn choices(asked: EffectKind) -> &'static str {
     match asked {
-        EffectKind::Approve { .. } => "yes, reject: REASON or edit: STEPS",
-        EffectKind::Permit { .. } => "yes, reject: REASON, edit: INPUT, or the answer itself",
+        EffectKind::ApprovePlan { .. } => "yes, reject: REASON or edit: STEPS",
+        EffectKind::ApproveCall { .. } => "yes, reject: REASON, edit: INPUT, or the answer itself",
         _ => "reject: REASON says no",
     }
 }
@@ -118,8 +118,8 @@ mod tests {
     use serde_json::json;
 
     const STEP: EffectKind = EffectKind::Human { draft: 1, step: 0 };
-    const PLAN: EffectKind = EffectKind::Approve { draft: 1 };
-    const CALL: EffectKind = EffectKind::Permit { draft: 1, step: 0 };
+    const PLAN: EffectKind = EffectKind::ApprovePlan { draft: 1 };
+    const CALL: EffectKind = EffectKind::ApproveCall { draft: 1, step: 0 };
 
     #[test]
     fn reject_at_the_beginning_of_a_line_is_a_no() {

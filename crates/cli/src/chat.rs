@@ -121,7 +121,7 @@ impl Chat<'_> {
             let result = self.talk.ask(self.talk.input(line), &watch, cancel);
             return self.finish(line, &watch, Ok(result));
         };
-        if matches!(kind, EffectKind::Approve { .. } | EffectKind::Permit { .. })
+        if matches!(kind, EffectKind::ApprovePlan { .. } | EffectKind::ApproveCall { .. })
             && !line::is_typed()
             && let Some(pending) = self.talk.location().pending()
         {

@@ -13,7 +13,7 @@ use crate::screen::while_waiting;
 use crate::{out, text};
 use planwright::agents;
 use planwright::journal::Fixture;
-use planwright::machine::explore::coverage::{Taken, reachable};
+use planwright::machine::explore::{Taken, reachable};
 use planwright::spec::Spec;
 use planwright_app::{Class, Error, Result, compile_spec};
 

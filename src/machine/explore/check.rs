@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::Machine;
 use super::abstraction::Key;
 use super::alphabet::Letter;
-use super::walk::{Done, Edge, Spent};
+use super::feed::{Done, Spent};
+use super::machine::Machine;
+use super::report::{self, Check, Edge};
 use crate::machine::{
     Effect, ErrorCode, Exit, Move, Phase, PhaseName, State, Step, WriteReason, outstanding,
 };
@@ -13,26 +14,6 @@ use crate::spec::{Bounds, CompiledSpec, Horizon, OnExhausted, Validate, Validate
 
 /// Violations kept of one invariant; more would only repeat them.
 const KEPT: usize = 10;
-
-/// One invariant, and how it fared.
-#[derive(Clone, Debug)]
-pub struct Check {
-    /// Its name.
-    pub invariant: &'static str,
-    /// What was claimed.
-    pub claim: &'static str,
-    /// How many cases were tried.
-    pub cases: usize,
-    /// The cases in which it does not hold; the first ten.
-    pub violations: Vec<String>,
-}
-
-impl Check {
-    /// Whether it is about the walk's own means, and not about the agent.
-    pub fn is_about_the_walk(&self) -> bool {
-        self.invariant == CLAIMS[ABSTRACTION].0
-    }
-}
 
 const TOTAL: usize = 0;
 const BOUNDED: usize = 1;
@@ -54,7 +35,7 @@ const CLAIMS: [(&str, &str); 8] = [
     ("answered once", "an answer fits exactly once; unknown, repeated and late ones change nothing"),
     ("terminal", "DONE and ERROR ask for nothing and take nothing"),
     ("faithful", "written, read and stepped is the same as stepped"),
-    ("abstraction", "states that are told to be the same do the same"),
+    (report::ABSTRACTION, "states that are told to be the same do the same"),
 ];
 
 pub(super) struct Checks(Vec<Check>);

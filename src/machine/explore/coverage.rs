@@ -1,14 +1,11 @@
 //! Coverage: which edges a run takes, coarse enough to be listed: the edges of the phase graph, and
 //! what happens inside a phase.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Serialize;
 
-use super::{Machine, Real, reduced, walk};
 use crate::machine::{Concern, Effect, HumanAnswer, Move, PhaseName, Step, TraceLine};
-use crate::spec::{CompiledSpec, Orchestrate};
 
 /// One edge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -84,7 +81,7 @@ fn inside(line: &TraceLine) -> Option<Taken> {
     Some(Taken::Inside(phase, what))
 }
 
-const EXPIRED: &str = "nobody answered in time";
+pub(super) const EXPIRED: &str = "nobody answered in time";
 
 /// Where a person is asked, and what it is called where it is no step of theirs.
 fn asked_about(about: Concern) -> (PhaseName, &'static str) {
@@ -93,46 +90,4 @@ fn asked_about(about: Concern) -> (PhaseName, &'static str) {
         Concern::Plan => (PhaseName::Plan, " the plan"),
         Concern::Call => (PhaseName::Execute, " a call"),
     }
-}
-
-/// Every edge that a run under these rules can take. The walk is small: which edges there are does not
-/// depend on how many steps or replans there may be.
-pub fn reachable(rules: &CompiledSpec) -> BTreeSet<Taken> {
-    let mut taken = small(&Real, rules).taken;
-    // The machine takes an expiry whenever it comes; a driver gives one only where there is a time.
-    if rules.spec().limits.answer_seconds.is_none() {
-        taken.retain(|edge| !matches!(edge, Taken::Inside(_, what) if what.starts_with(EXPIRED)));
-    }
-    taken
-}
-
-/// A walk of the rules with the smallest numbers that have every edge.
-pub(super) fn small(machine: &dyn Machine, rules: &CompiledSpec) -> super::Report {
-    let mut said = Vec::new();
-    let mut spec = reduced(rules.spec().clone(), &mut said);
-    let plan = &mut spec.policy.plan;
-    plan.max_steps =
-        plan.max_steps.min(2 + u32::from(plan.final_step == crate::contract::FinalStep::Required));
-    plan.min_steps = plan.min_steps.min(plan.max_steps);
-    let limits = &mut spec.limits;
-    // What nothing reads stays as it is: a number of its own would contradict the policy.
-    if spec.policy.can_replan() {
-        limits.max_replans = limits.max_replans.min(1);
-    }
-    if spec.policy.orchestrate == Orchestrate::EachStep {
-        limits.max_added_steps = limits.max_added_steps.min(1);
-    }
-    limits.max_repairs = limits.max_repairs.min(1);
-    limits.max_iterations = limits.max_iterations.map(|most| most.min(2));
-    // A budget of the spec's own was made for larger numbers.
-    (limits.max_model_calls, limits.max_tool_calls, limits.max_transitions) = (None, None, None);
-    super::fit_required_calls(&mut spec, &mut said);
-    let small = spec.check().expect("a spec that checks still does with smaller numbers");
-    walk::walk(
-        machine,
-        &small,
-        rules.bounds(),
-        said,
-        walk::Extent { care: walk::Care::Edges, most_states: usize::MAX },
-    )
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::Report;
+use super::report::Report;
 use crate::machine::PhaseName;
 
 /// The phase graph as a Mermaid state diagram.
@@ -31,6 +31,20 @@ pub fn dot(report: &Report) -> String {
         let _ = writeln!(text, "    {from} -> {to} [label=\"{}\"];", labels.join("\\n"));
     }
     text.push_str("}\n");
+    text
+}
+
+/// The phase graph as text, an arrow a line.
+pub fn arrows(reports: &[Report]) -> String {
+    let mut exits: BTreeMap<(PhaseName, PhaseName), BTreeSet<String>> = BTreeMap::new();
+    for taken in reports.iter().flat_map(|report| &report.moves) {
+        exits.entry((taken.from, taken.to)).or_default().insert(taken.exit.to_string());
+    }
+    let mut text = String::from("start ─▶ PLAN\n");
+    for ((from, to), exits) in exits {
+        let exits = exits.into_iter().collect::<Vec<_>>().join(", ");
+        let _ = writeln!(text, "{:<8} ─ {exits} ─▶ {to}", from.to_string());
+    }
     text
 }
 

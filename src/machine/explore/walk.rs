@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::Machine;
 use super::abstraction::{Key, key, line_key};
 use super::alphabet::{Letter, letters};
-use super::check::{Check, Checks};
+use super::check::Checks;
 use super::coverage::{Taken, taken};
+use super::feed::{Done, Spent};
+use super::machine::Machine;
+use super::report::{Edge, Report};
 use crate::machine::{
     Effect, Effects, Event, Input, Move, PhaseName, Refused, Speaker, State, Step, TraceLine, Turn,
 };
@@ -15,79 +17,6 @@ use crate::spec::{Bounds, CompiledSpec, Memory};
 /// How many concrete states stand for one abstract state. More than one, so that an abstraction
 /// that drops an input of a branch is caught: what they do next must be the same.
 const REPRESENTATIVES: usize = 2;
-
-/// What a walk found.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// How many abstract states are reachable.
-    pub states: usize,
-    /// The edges between them, refusals left out.
-    pub edges: Vec<Edge>,
-    /// The most that any run of the spec can do, worked out from the spec alone.
-    pub bounds: Bounds,
-    /// The longest paths of the graph that was walked.
-    pub longest: Bounds,
-    /// What was checked, invariant by invariant.
-    pub checks: Vec<Check>,
-    /// Whether every reachable state was walked; if not, the walk was given up.
-    pub whole: bool,
-    /// Which numbers of the spec were made smaller for the walk.
-    pub explored_as: Vec<String>,
-    /// The abstract states.
-    pub keys: BTreeSet<Key>,
-    /// The edges of the phase graph that were taken.
-    pub moves: BTreeSet<Move>,
-    /// The phases in which a reply is asked for again.
-    pub repairs: BTreeSet<PhaseName>,
-    /// The edges that runs can take, those inside phases included.
-    pub taken: BTreeSet<Taken>,
-}
-
-impl Report {
-    /// Whether every check holds.
-    pub fn holds(&self) -> bool {
-        self.whole && self.checks.iter().all(|check| check.violations.is_empty())
-    }
-
-    /// Why the walk shows neither that every invariant holds nor that one does not: it was given up, or
-    /// it took states for the same that are not, and may have passed some over. Neither says anything
-    /// against the agent. What is violated for certain is decided.
-    pub fn undecided(&self) -> Option<String> {
-        let violated = |check: &&Check| !check.violations.is_empty();
-        if self.checks.iter().filter(violated).any(|check| !check.is_about_the_walk()) {
-            return None;
-        }
-        if !self.whole {
-            return Some(format!("the walk was given up after {} states", self.states));
-        }
-        let merged = self.checks.iter().find(violated)?;
-        Some(format!("the walk took states for the same that are not: {}", merged.violations[0]))
-    }
-}
-
-/// One step from one abstract state to another.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Edge {
-    /// The state it leaves, by number.
-    pub from: usize,
-    /// The kind of event.
-    pub on: String,
-    /// The state it reaches, by number.
-    pub to: usize,
-    /// Model calls it asks for.
-    pub model_calls: u32,
-    /// Tool calls it asks for.
-    pub tool_calls: u32,
-    /// The trace lines it leaves, without their words.
-    pub lines: Vec<String>,
-}
-
-/// What one letter does to one concrete state.
-pub(super) enum Done {
-    Refused,
-    Stepped { step: Step, lines_before: usize },
-    Panicked,
-}
 
 /// How thorough a walk is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -327,39 +256,6 @@ fn by_number(numbers: &BTreeMap<Key, usize>) -> Vec<Key> {
     let mut keys: Vec<(usize, Key)> = numbers.iter().map(|(key, number)| (*number, key.clone())).collect();
     keys.sort_by_key(|(number, _)| *number);
     keys.into_iter().map(|(_, key)| key).collect()
-}
-
-/// A budget that is used up before the event comes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spent {
-    Nothing,
-    ModelCalls,
-    ToolCalls,
-    Transitions,
-}
-
-impl Spent {
-    fn of(self, rules: &CompiledSpec, state: &State) -> Option<State> {
-        let mut state = state.clone();
-        let counters = &mut state.task.counters;
-        match self {
-            Spent::Nothing => {}
-            Spent::ModelCalls => counters.model_calls = rules.bounds().model_calls,
-            Spent::ToolCalls => counters.tool_calls = rules.bounds().tool_calls,
-            // The event itself is the last transition.
-            Spent::Transitions => counters.transitions = rules.bounds().transitions.checked_sub(1)?,
-        }
-        Some(state)
-    }
-
-    pub(super) fn said(self) -> &'static str {
-        match self {
-            Spent::Nothing => "",
-            Spent::ModelCalls => ", no model call left",
-            Spent::ToolCalls => ", no tool call left",
-            Spent::Transitions => ", no transition left",
-        }
-    }
 }
 
 fn count(effects: &Effects) -> (u32, u32) {

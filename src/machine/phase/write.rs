@@ -80,7 +80,7 @@ fn no_answer(gate: WriteReason, task: &Task) -> String {
 fn last_result(progress: &Progress) -> Option<String> {
     match progress.last_to_answer_with(progress.steps.len())? {
         (_, StepRun::Failed { .. }) => None,
-        (at, _) => progress.output(at).map(|output| output.into_owned()),
+        (at, _) => progress.output(at).map(str::to_owned),
     }
 }
 

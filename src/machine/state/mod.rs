@@ -4,6 +4,7 @@
 mod counters;
 mod input;
 mod phase;
+mod run_state;
 mod schedule;
 mod steps;
 mod task;
@@ -11,7 +12,8 @@ mod view;
 
 pub use counters::Counters;
 pub use input::{Finding, Input, Speaker, Turn};
-pub use phase::{Asking, ExecuteStage, Phase, PlanStage, Repair, State, Writing};
+pub use phase::{Asking, ExecuteStage, Phase, PlanStage, Repair, Writing};
+pub use run_state::State;
 pub use steps::{NestedRun, Progress, Schedule, StepFailure, StepOutput, StepRun};
 pub use task::{Artifacts, Decided, Draft, Feedback, Task, Understanding};
 pub use view::{

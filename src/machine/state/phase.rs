@@ -1,24 +1,9 @@
-//! The state of a run: the phase with its stage, the task's memory, and the runs nested in its steps.
-
-use std::collections::BTreeMap;
+//! The phases, and what each is doing at the moment.
 
 use serde::{Deserialize, Serialize};
 
-use super::task::Task;
 use crate::contract::ContractError;
 use crate::machine::vocabulary::{PhaseName, WriteReason};
-
-/// A run at one moment. It serialises whole: written, read and stepped is the same as stepped.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct State {
-    /// What the run is doing.
-    pub phase: Phase,
-    /// What the run knows.
-    pub task: Box<Task>,
-    /// The runs of the agents that do steps, by the steps' positions in the plan.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub nested: BTreeMap<u32, State>,
-}
 
 /// The six phases. What a phase is doing at the moment is data inside it: its stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -155,7 +155,7 @@ impl Progress {
         // What an earlier draft found is known; what this one will find is told apart by its step.
         let input = match from {
             Some(source) => match self.output(source) {
-                Some(output) => canonical(&output.into_owned().into()),
+                Some(output) => canonical(&output.into()),
                 None => format!("step {source}"),
             },
             None => step.input.as_ref().map(canonical).unwrap_or_default(),

@@ -34,7 +34,7 @@ impl Progress {
     }
 
     /// The output of a step; of a skipped one, the output of the step it repeats.
-    pub fn output(&self, step: u32) -> Option<Cow<'_, str>> {
+    pub fn output(&self, step: u32) -> Option<&str> {
         match self.steps.get(step as usize)? {
             StepRun::Skipped { same_as: Some(same) } => self.steps.get(*same as usize)?.output(),
             run => run.output(),
@@ -61,6 +61,49 @@ impl Progress {
             )
         });
         found.map(|(at, (_, run))| (at as u32, run))
+    }
+
+    /// What contradicts itself in a plan under way, where something does: lengths and positions that do
+    /// not fit the steps, and counts that are not theirs.
+    pub(in crate::machine) fn contradiction(&self) -> Option<&'static str> {
+        let (count, schedule, links) = (self.steps.len(), &self.schedule, &self.schedule.links);
+        let within = |at: &u32| (*at as usize) < count;
+        let earlier = |(at, needs): (usize, &Vec<u32>)| needs.iter().all(|need| (*need as usize) < at);
+        let before = |(at, source): (usize, &Option<u32>)| source.is_none_or(|source| (source as usize) < at);
+        let counted =
+            |counts: fn(&StepRun) -> bool| self.steps.iter().filter(|run| counts(run)).count() as u32;
+        let pending = |at: &u32| self.steps.get(*at as usize) == Some(&StepRun::Pending);
+        let possible = |run: &StepRun| match run {
+            StepRun::Running { attempt } | StepRun::Nested { attempt } => *attempt > 0,
+            StepRun::Waiting { attempt } => *attempt > 1,
+            StepRun::Skipped { same_as } => same_as.is_none_or(|same| within(&same)),
+            _ => true,
+        };
+        let lengths = [
+            links.needs.len(),
+            links.dependents.len(),
+            links.inputs.len(),
+            schedule.twins.len(),
+            schedule.missing.len(),
+        ];
+        let claims = [
+            (self.plan.steps.len() == count, "there are not as many slots as steps"),
+            (lengths.iter().all(|length| *length <= count), "there are more links than steps"),
+            (links.needs.iter().enumerate().all(earlier), "a step waits for a later one"),
+            (links.inputs.iter().enumerate().all(before), "a step takes the output of a later one"),
+            (schedule.twins.iter().enumerate().all(before), "a step repeats a later one"),
+            (links.dependents.iter().flatten().all(within), "a step is waited for that is not there"),
+            (schedule.ready.iter().all(pending), "a step is ready that is not pending"),
+            (schedule.people.iter().all(within), "a person is asked about a step that is not there"),
+            (self.steps.iter().all(possible), "a step was tried as often as none can be"),
+            (schedule.running == counted(StepRun::is_running), "the running steps are miscounted"),
+            (schedule.finished == counted(StepRun::is_finished), "the finished steps are miscounted"),
+            (
+                schedule.failed == counted(|run| matches!(run, StepRun::Failed { .. })),
+                "the failed steps are miscounted",
+            ),
+        ];
+        claims.into_iter().find(|(holds, _)| !holds).map(|(_, problem)| problem)
     }
 
     /// Up to where steps have begun: what stands after is dropped when the rest of the plan is.
@@ -168,19 +211,15 @@ impl StepOutput {
 pub struct StepFailure {
     /// One word for the kind: `timeout`, `dependency`, `rejected`, ….
     pub kind: Cow<'static, str>,
-    /// What went wrong.
-    pub message: String,
+    /// The failure as models and people are shown it. Nothing is read out of it again.
+    pub shown: String,
 }
 
 impl StepFailure {
-    pub(in crate::machine) fn new(kind: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        StepFailure { kind: kind.into(), message: message.into() }
-    }
-}
-
-impl fmt::Display for StepFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ERROR: {}: {}", self.kind, self.message)
+    pub(in crate::machine) fn new(kind: impl Into<Cow<'static, str>>, message: impl fmt::Display) -> Self {
+        let kind = kind.into();
+        let shown = format!("ERROR: {kind}: {message}");
+        StepFailure { kind, shown }
     }
 }
 
@@ -205,10 +244,10 @@ impl StepRun {
     }
 
     /// The step's result as models and people are shown it, where it has one.
-    pub fn output(&self) -> Option<Cow<'_, str>> {
+    pub fn output(&self) -> Option<&str> {
         match self {
-            StepRun::Completed { output, .. } => Some(Cow::Borrowed(output.as_str())),
-            StepRun::Failed { failure, .. } => Some(Cow::Owned(failure.to_string())),
+            StepRun::Completed { output, .. } => Some(output.as_str()),
+            StepRun::Failed { failure, .. } => Some(&failure.shown),
             _ => None,
         }
     }
@@ -252,6 +291,17 @@ impl StepRun {
             StepRun::Failed { .. } => "failed",
             StepRun::Skipped { .. } => "skipped",
         }
+    }
+
+    /// Whether something is awaited for it.
+    pub(in crate::machine) fn is_running(&self) -> bool {
+        matches!(
+            self,
+            StepRun::Running { .. }
+                | StepRun::Waiting { .. }
+                | StepRun::Nested { .. }
+                | StepRun::WaitingHuman
+        )
     }
 
     /// Whether nothing more will happen to it.

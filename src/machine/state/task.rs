@@ -99,7 +99,7 @@ impl Task {
     pub(in crate::machine) fn first_failure(&self) -> Option<(String, String)> {
         self.drafted().find_map(|(at, planned, run)| match run {
             StepRun::Failed { failure, .. } => {
-                Some((format!("{} ({}) failed", planned.name(at), planned.tool), failure.to_string()))
+                Some((format!("{} ({}) failed", planned.name(at), planned.tool), failure.shown.clone()))
             }
             _ => None,
         })

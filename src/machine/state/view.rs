@@ -1,10 +1,9 @@
 //! Views: what people ask of a run, derived from its state. Nothing here is kept anywhere.
 
-use std::borrow::Cow;
-
 use serde::Serialize;
 
-use super::phase::{ExecuteStage, Phase, PlanStage, State};
+use super::phase::{ExecuteStage, Phase, PlanStage};
+use super::run_state::State;
 use super::steps::{Progress, StepRun};
 use super::task::Task;
 use crate::contract::{PlanStep, Source, Verdict};
@@ -75,7 +74,7 @@ impl PlanView {
 
 fn steps(progress: &Progress) -> Vec<StepView> {
     let view = |(step, run): (&PlanStep, &StepRun)| {
-        let output = run.output().map(Cow::into_owned);
+        let output = run.output().map(str::to_owned);
         let failed = matches!(run, StepRun::Failed { .. });
         let (error, result) = if failed { (output, None) } else { (None, output) };
         let (hitl_response, result) = if step.is_hitl() { (result, None) } else { (None, result) };
@@ -124,7 +123,7 @@ pub struct PastStep<'a> {
     /// How it ended.
     pub status: &'static str,
     /// What came of it.
-    pub output: Cow<'a, str>,
+    pub output: &'a str,
 }
 
 /// Everything that was done, over all plans, oldest first.

@@ -1,27 +1,20 @@
 //! The alphabet: every kind of event a state can be fed, fitting or not.
 
+mod letter;
 mod people;
 mod plans;
 mod replies;
 
 use std::collections::BTreeSet;
 
+pub(super) use letter::Letter;
+use letter::letter;
+
 use crate::machine::{
     Effect, EffectId, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State,
     ToolOutcome, outstanding,
 };
 use crate::spec::CompiledSpec;
-
-/// One kind of event, by name.
-#[derive(Clone, Debug)]
-pub(super) struct Letter {
-    pub name: String,
-    pub event: Event,
-    /// Whether it answers something outstanding, or may come at any time.
-    pub fits: bool,
-    /// Whether it fits only where the budgets leave room for it.
-    pub needs_room: bool,
-}
 
 /// Every kind of event for a state.
 pub(super) fn letters(rules: &CompiledSpec, state: &State) -> Vec<Letter> {
@@ -35,10 +28,6 @@ pub(super) fn letters(rules: &CompiledSpec, state: &State) -> Vec<Letter> {
     letters.push(letter("deadline passed", Event::DeadlinePassed, live));
     strays(state, &waiting, &mut letters);
     letters
-}
-
-fn letter(name: impl Into<String>, event: Event, fits: bool) -> Letter {
-    Letter { name: name.into(), event, fits, needs_room: false }
 }
 
 /// Every kind of answer to one effect.
@@ -96,7 +85,7 @@ fn strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
     for id in ids.into_iter().map(EffectId::from) {
         let asked = waiting.iter().find(|effect| effect.id() == id);
         for (name, event) in of_every_kind(id) {
-            let answers = asked.is_some_and(|effect| answers_kind(effect, &event));
+            let answers = asked.is_some_and(|effect| effect.is_answered_by(&event));
             // What was not asked for is refused before anybody looks at the kind of the answer.
             let telling =
                 asked.is_some() || matches!(event, Event::ModelReplied { .. } | Event::ToolReturned { .. });
@@ -117,14 +106,4 @@ fn of_every_kind(effect: EffectId) -> [(&'static str, Event); 6] {
         ("stray time", Event::TimePassed { effect }),
         ("stray expiry", Event::Expired { effect }),
     ]
-}
-
-fn answers_kind(effect: &Effect, event: &Event) -> bool {
-    match event {
-        Event::ModelReplied { .. } | Event::ModelFailed { .. } => matches!(effect, Effect::AskModel { .. }),
-        Event::ToolReturned { .. } => matches!(effect, Effect::CallTool { .. }),
-        Event::HumanAnswered { .. } | Event::Expired { .. } => matches!(effect, Effect::AskHuman { .. }),
-        Event::TimePassed { .. } => matches!(effect, Effect::Wait { .. }),
-        Event::Cancelled { .. } | Event::DeadlinePassed => true,
-    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Letter, letter};
+use super::letter::{Letter, letter};
 use crate::contract::{FINAL_ANSWER, FinalStep, HITL, PlanStep, schema};
 use crate::machine::{EffectId, EffectKind, Event, HumanAnswer, State};
 use crate::spec::CompiledSpec;

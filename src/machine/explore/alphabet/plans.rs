@@ -3,16 +3,15 @@
 
 use serde_json::{Value, json};
 
-use super::replies::text;
+use super::letter::{Replies, text};
 use crate::contract::{FINAL_ANSWER, FinalStep, HITL, ToolContract, ToolEffect, Trust, schema};
 use crate::machine::explore::abstraction::{MOST_LINES, may_be_called_again};
 use crate::machine::{ModelReply, State, StepRun};
 use crate::spec::{CompiledSpec, Duplicates, Execution, Write};
 
-type Replies = Vec<(String, ModelReply)>;
 type Kind<'a> = (ToolEffect, bool, Trust, bool, bool, Option<&'a str>);
 
-/// One doer of each kind that a branch can tell apart: its effect, whether it may happen twice, whether
+/// One tool or agent of each kind that a branch can tell apart: its effect, whether it may happen twice, whether
 /// its output is trusted, whether a model does it, whether a person must allow it, and whether it must be
 /// called.
 fn kinds(rules: &CompiledSpec) -> Vec<&ToolContract> {
@@ -20,9 +19,15 @@ fn kinds(rules: &CompiledSpec) -> Vec<&ToolContract> {
     for tool in rules.plan().all() {
         let required = rules.policy().required_calls.iter().find(|required| required.tool == tool.name);
         let required = required.map(|required| required.tool.as_str());
-        let does = rules.doer(&tool.name).is_some();
-        let kind =
-            (tool.effect, tool.is_idempotent(), tool.trust, does, rules.needs_permit(&tool.name), required);
+        let is_agent = rules.doer(&tool.name).is_some();
+        let kind = (
+            tool.effect,
+            tool.is_idempotent(),
+            tool.trust,
+            is_agent,
+            rules.needs_permit(&tool.name),
+            required,
+        );
         if !kinds.iter().any(|(known, _)| *known == kind) {
             kinds.push((kind, tool));
         }

@@ -2,12 +2,11 @@
 
 use serde_json::json;
 
+use super::letter::{Replies, text};
 use super::plans;
 use crate::contract::{AnswerForm, IntentForm, VerdictForm};
 use crate::machine::{ModelReply, State};
 use crate::spec::{CompiledSpec, Planner, RoleName};
-
-type Replies = Vec<(String, ModelReply)>;
 
 /// Every kind of reply of a role.
 pub(super) fn of(rules: &CompiledSpec, state: &State, role: RoleName) -> Replies {
@@ -29,10 +28,6 @@ pub(super) fn of(rules: &CompiledSpec, state: &State, role: RoleName) -> Replies
     replies.push(("empty reply".into(), ModelReply::text("")));
     replies.push(("reply too large".into(), ModelReply::text(too_large)));
     replies
-}
-
-pub(super) fn text(name: &str, reply: impl Into<String>) -> (String, ModelReply) {
-    (name.into(), ModelReply::text(reply))
 }
 
 fn scopes() -> Replies {

@@ -97,7 +97,7 @@ fn nested_input(rules: &CompiledSpec, task: &Task, step: u32) -> Option<(Input, 
     let progress = task.progress.as_ref()?;
     let planned = task.planned(step)?;
     let source = progress.schedule.links.inputs.get(step as usize).copied().flatten();
-    let found = source.and_then(|source| progress.output(source)).map(|output| output.into_owned());
+    let found = source.and_then(|source| progress.output(source)).map(str::to_owned);
     let question = match planned.told() {
         "" => task.query(),
         told => told,
@@ -125,7 +125,7 @@ fn nested_input(rules: &CompiledSpec, task: &Task, step: u32) -> Option<(Input, 
 /// What a finished step found, for a run that follows it.
 fn finding(progress: &Progress, at: u32) -> Option<Finding> {
     let planned = progress.plan.steps.get(at as usize).filter(|planned| !planned.is_final())?;
-    let output = progress.steps.get(at as usize)?.output()?.into_owned();
+    let output = progress.steps.get(at as usize)?.output()?.to_owned();
     let told = if planned.is_hitl() { planned.question() } else { planned.told() };
     let task = Some(told).filter(|told| !told.is_empty()).map(str::to_owned);
     Some(Finding { by: planned.tool.clone(), task, output })

@@ -23,9 +23,7 @@ impl Run<'_> {
                         cached: reply.cached,
                         nested: None,
                     },
-                    Err(error) => {
-                        self.fall_back_on(step, attempt, StepFailure::new("reply", error.to_string()))
-                    }
+                    Err(error) => self.fall_back_on(step, attempt, StepFailure::new("reply", error)),
                 })
             }
             Event::ModelFailed { failure, .. } => {
