@@ -1,7 +1,24 @@
 //! The machine: the rules by which a run moves.
 //!
 //! ```text
-//! GRAPH
+//! start ─▶ PLAN
+//! PLAN     ─ declined ─▶ PLAN
+//! PLAN     ─ planned ─▶ EXECUTE
+//! PLAN     ─ nothing to do ─▶ WRITE
+//! PLAN     ─ answered, out of scope ─▶ DONE
+//! PLAN     ─ declined, failed ─▶ ERROR
+//! EXECUTE  ─ declined, executed, step failed ─▶ PLAN
+//! EXECUTE  ─ executed ─▶ VALIDATE
+//! EXECUTE  ─ executed, step failed ─▶ WRITE
+//! EXECUTE  ─ declined, executed, failed, step failed ─▶ ERROR
+//! VALIDATE ─ rejected ─▶ PLAN
+//! VALIDATE ─ accepted, rejected ─▶ WRITE
+//! VALIDATE ─ accepted ─▶ DONE
+//! VALIDATE ─ failed, rejected ─▶ ERROR
+//! WRITE    ─ step failed ─▶ PLAN
+//! WRITE    ─ written ─▶ VALIDATE
+//! WRITE    ─ written ─▶ DONE
+//! WRITE    ─ failed, step failed ─▶ ERROR
 //! ```
 //!
 //! Three functions, all pure and by value: [`start`] begins a run, [`admit`](admit()) says whether an event

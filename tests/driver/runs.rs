@@ -16,9 +16,6 @@ use planwright::spec::{RoleName, Spec};
 
 use stage::{Calls, Conductor, accepted, answer, asked, echoing, model, parallel, plan, spec};
 
-/// What a model is shown of the step that only ends a plan.
-const FINAL_STEP_OUTPUT: &str = "(final step - no tool execution)";
-
 const PTE: &str = "plan-then-execute";
 
 /// The results of the last plan, step by step.

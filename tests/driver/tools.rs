@@ -6,12 +6,14 @@ use std::sync::mpsc::{Receiver, channel};
 use planwright::contract::ToolContract;
 use planwright::driver::{Agent, Stopped};
 use planwright::journal::MemoryJournal;
-use planwright::machine::FINAL_STEP_OUTPUT;
 use planwright::ports::ToolError;
 use serde_json::json;
 
 use crate::runs::{calc, outputs, run_id, with_calc};
 use crate::stage::{Calls, answer, asked, echoing, model, parallel, plan, spec};
+
+/// What a model is shown of the step that only ends a plan.
+const FINAL_STEP_OUTPUT: &str = "(final step - no tool execution)";
 
 const PTE: &str = "plan-then-execute";
 

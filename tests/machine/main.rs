@@ -30,5 +30,6 @@ mod replans_keep;
 mod required_calls;
 mod rolling_horizon;
 mod spec_contradictions;
+mod states;
 mod step_tries;
 mod validate_answer;

@@ -24,7 +24,7 @@ use repertoire::{Answer, PLANS, VERDICTS, event};
 
 /// Shipped agents that differ in every policy that all of them may have otherwise. A choice that an
 /// agent's own contradict is left out.
-fn specs() -> impl Strategy<Value = Spec> {
+pub fn specs() -> impl Strategy<Value = Spec> {
     let names: Vec<&str> = agents::names().collect();
     (
         proptest::sample::select(names),
@@ -66,7 +66,7 @@ fn specs() -> impl Strategy<Value = Spec> {
 
 /// What comes next: which outstanding effect is answered and how, or something that does not fit.
 #[derive(Clone, Debug)]
-enum Move {
+pub enum Move {
     Answer(Index, Answer),
     Again(Index),
     Foreign(u32, u32),
@@ -75,7 +75,7 @@ enum Move {
     Deadline,
 }
 
-fn moves() -> impl Strategy<Value = Vec<Move>> {
+pub fn moves() -> impl Strategy<Value = Vec<Move>> {
     let answer = prop_oneof![
         8 => any::<u8>().prop_map(Answer::Good),
         1 => ".{0,60}".prop_map(Answer::Bad),
@@ -106,14 +106,14 @@ fn refused(rules: &CompiledSpec, state: State, event: Event) -> State {
     refused.state
 }
 
-struct Played {
+pub struct Played {
     records: Vec<Record>,
-    states: Vec<State>,
+    pub states: Vec<State>,
     answered: Vec<Event>,
 }
 
 /// Plays random moves and checks at every step what must hold at every step.
-fn play(rules: &CompiledSpec, spec: &Spec, moves: &[Move], plans: &[&str]) -> Played {
+pub fn play(rules: &CompiledSpec, spec: &Spec, moves: &[Move], plans: &[&str]) -> Played {
     let mut input = Input::question("질문?");
     if rules.policy().memory == Memory::Thread {
         input.history = vec![Turn { role: Speaker::User, content: "앞선 질문".into() }];
