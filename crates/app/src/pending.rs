@@ -125,7 +125,9 @@ struct DoubtedCall<'a> {
 pub fn answer_flags(effect: EffectId) -> &'static [&'static str] {
     match effect.kind {
         EffectKind::ApprovePlan { .. } => &["--approve", "--reject REASON", "--edit FILE"],
-        EffectKind::ApproveCall { .. } => &["--approve", "--reject REASON", "--edit-input FILE", "--respond TEXT"],
+        EffectKind::ApproveCall { .. } => {
+            &["--approve", "--reject REASON", "--edit-input FILE", "--respond TEXT"]
+        }
         _ => &["--respond TEXT", "--reject REASON", "--edit FILE"],
     }
 }

@@ -7,8 +7,8 @@ use crate::exit::Exit;
 use crate::screen::while_waiting;
 use crate::{out, text};
 use planwright::agents;
-use planwright::machine::explore::{dot, mermaid};
 use planwright::machine::explore::{Check, Report, explore_within, sketch};
+use planwright::machine::explore::{dot, mermaid};
 use planwright::spec::Bounds;
 use planwright_app::{Class, Result, compile_agent};
 
