@@ -147,7 +147,7 @@ impl<'a> Draft<'a> {
     /// The work that is asked for, by those who do it.
     fn work(&self) -> Vec<Step> {
         let mut asked = Duty::asked(&self.question().text);
-        // Who cannot compare analyses; what nobody writes is put into a document.
+        // Who cannot compare analyses; without a writer the report is a document.
         for (duty, other) in [(Duty::Comparison, Duty::Analysis), (Duty::Writing, Duty::Document)] {
             if asked.contains(&duty) && self.agent(duty).is_none() {
                 asked.push(other);

@@ -38,8 +38,7 @@ pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Value {
     json!({"sufficient": verdict.ok, "missing_info": missing, "reason": verdict.reason})
 }
 
-/// The part of the material that nobody has read and that the question names, else the words that
-/// were not found.
+/// The unread part of the material that the question names, else the words that were not found.
 fn missing_info(question: &Question, verdict: &Verdict, payload: &Payload<'_>) -> String {
     let asked = question.terms();
     let unexplored = payload.labels("unexplored");

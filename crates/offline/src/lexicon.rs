@@ -169,7 +169,7 @@ pub(super) const OPENERS: &str =
 pub(super) const CLARIFY: &str =
     "무슨_말 무슨_뜻 무슨_의미 예시 예를_들 다시_설명 쉽게 이해가 what_do_you_mean example explain_again
     in_other_words clarify simpler";
-/// Words of whoever writes about themselves.
+/// Words by which users speak of themselves.
 pub(super) static SPEAKER: Words =
     Words::new("i my me mine i'm am 나 내 내가 나는 난 나의 제 제가 저는 전 저의");
 /// Words that restrict what an answer may be.
