@@ -31,7 +31,7 @@ impl Rows {
         let synchronous = if durability == Durability::Full { "FULL" } else { "NORMAL" };
         conn.execute_batch(&format!(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous}; PRAGMA secure_delete = ON;
-             PRAGMA cell_size_check = ON; PRAGMA cache_spill = OFF; PRAGMA journal_size_limit = 0;
+             PRAGMA cell_size_check = ON;
              CREATE TABLE step (thread TEXT NOT NULL, at INTEGER NOT NULL, delta TEXT NOT NULL,
              PRIMARY KEY (thread, at)) WITHOUT ROWID"
         ))

@@ -7,16 +7,13 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
     /// It survives a loss of power: the system was told to put it on the disk, and said it did. What
-    /// the disk itself holds back is out of reach. Of what was being appended at that moment, and was never
-    /// confirmed, a disk may keep what looks like damage: then a store says so, and does not guess.
+    /// the disk itself holds back is out of reach.
     #[default]
     Full,
     /// It survives the death of the process, but perhaps not of the machine: the last records may be
     /// missing after a loss of power. What is missing is then missing from the end, so the run goes on
     /// from before them, and what had been performed since is performed again or is in doubt. Of a
-    /// write whose *request* is lost nobody knows any more: it can happen twice. And what a disk keeps of
-    /// writes that nobody waited for can look like damage: then the store says so, and to where the file
-    /// can be cut, and does not guess.
+    /// write whose *request* is lost nobody knows any more: it can happen twice.
     Normal,
 }
 
