@@ -46,5 +46,8 @@ all_conform!(memory, sqlite; {
 
 #[test]
 fn database_passes_the_conformance_suite() {
-    planwright::journal::conformance::check(|| sqlite().open);
+    planwright::journal::conformance::check(|| {
+        let place = sqlite();
+        move || place.store()
+    });
 }

@@ -6,6 +6,7 @@
 #![cfg(unix)]
 
 use crate::crash_support;
+use crate::hooked::{Hooked, When};
 
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -13,9 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use planwright::driver::{Resolution, Stopped, Threads, token};
-use planwright::journal::{
-    Claim, Durability, Lease, Listed, Query, Record, RunStatus, Store, StoreError, ThreadId, fold,
-};
+use planwright::journal::{Durability, RunStatus, Store, StoreError, ThreadId, fold};
 use planwright::machine::HumanAnswer;
 use planwright_sqlite::SqliteStore;
 
@@ -50,73 +49,14 @@ impl Reaper {
     }
 }
 
-/// A store whose process may die before and after each append.
-struct Mortal(Arc<dyn Store>, Arc<Reaper>);
-
-impl std::fmt::Debug for Mortal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Store for Mortal {
-    fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
-        self.0.claim(thread, claim)
-    }
-    fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
-        self.1.passes();
-        let begun = self.0.begin(thread, turns)?;
-        self.1.passes();
-        Ok(begun)
-    }
-    fn conclude(
-        &self,
-        lease: &Lease,
-        turn: u32,
-        index: u64,
-        records: Vec<Record>,
-        standing: &RunStatus,
-    ) -> Result<(), StoreError> {
-        self.1.passes();
-        self.0.conclude(lease, turn, index, records, standing)?;
-        self.1.passes();
-        Ok(())
-    }
-    fn release(&self, lease: Lease) -> Result<(), StoreError> {
-        self.1.passes();
-        self.0.release(lease)
-    }
-    fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
-        self.1.passes();
-        self.0.append(lease, turn, index, records)?;
-        self.1.passes();
-        Ok(())
-    }
-    fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &RunStatus) -> Result<(), StoreError> {
-        self.1.passes();
-        self.0.stands(lease, turn, index, standing)
-    }
-    fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {
-        self.0.turns(thread)
-    }
-    fn records(&self, thread: &ThreadId, turn: u32) -> Result<Vec<Record>, StoreError> {
-        self.0.records(thread, turn)
-    }
-    fn list(&self, query: &Query) -> Result<Vec<Listed>, StoreError> {
-        self.0.list(query)
-    }
-    fn unnoted(&self) -> Result<Vec<ThreadId>, StoreError> {
-        self.0.unnoted()
-    }
-    fn delete(&self, lease: Lease) -> Result<(), StoreError> {
-        self.0.delete(lease)
-    }
-    fn vacuum(&self) -> Result<(), StoreError> {
-        self.0.vacuum()
-    }
-    fn check(&self) -> Result<Vec<String>, StoreError> {
-        self.0.check()
-    }
+/// A store whose process may die before and after each write.
+fn mortal(store: Arc<dyn Store>, reaper: Arc<Reaper>) -> Arc<dyn Store> {
+    let hook = move |method: &str, when| match method {
+        "begin" | "conclude" | "append" => reaper.passes(),
+        "release" | "stands" if when == When::Before => reaper.passes(),
+        _ => {}
+    };
+    Arc::new(Hooked(store, Box::new(hook)))
 }
 
 /// The child: goes on with the story as far as it comes. Does nothing where it is run as a test.
@@ -126,7 +66,7 @@ fn child_goes_on_with_the_story() {
     let folder = Path::new(&folder);
     let dies_at = std::env::var(DIES_AT).expect("a place is named").parse().expect("a number");
     let reaper = Arc::new(Reaper { passed: AtomicUsize::new(0), dies_at });
-    let threads = Threads::new(Arc::new(Mortal(open(folder), reaper.clone())));
+    let threads = Threads::new(mortal(open(folder), reaper.clone()));
     let log = Log::file(&folder.join("log"));
     let story = Story::told();
     let dying = reaper.clone();

@@ -1,6 +1,7 @@
 //! What durable runs take up grows with their steps and with nothing else, and a list reads no journal:
 //! counted, not timed.
 
+use crate::hooked::{Hooked, When};
 use crate::stage;
 
 use std::path::Path;
@@ -9,9 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use planwright::contract::{ToolContract, ToolEffect};
 use planwright::driver::{Agent, Threads, token};
-use planwright::journal::{
-    Claim, Durability, Lease, Listed, Order, Query, Record, RunStatus, Store, StoreError, ThreadId, fold,
-};
+use planwright::journal::{Claim, Durability, Order, Query, Record, RunStatus, Store, ThreadId, fold};
 use planwright::machine::HumanAnswer;
 use planwright::ports::FnTool;
 use planwright::ports::ScriptedModel;
@@ -25,78 +24,33 @@ fn id(name: &str) -> ThreadId {
     name.parse().unwrap()
 }
 
-/// A store that counts how it is used.
-#[derive(Debug)]
+/// A store, and how often it was appended to and read.
 struct Counted {
     store: Arc<dyn Store>,
-    appends: AtomicUsize,
-    reads: AtomicUsize,
+    counts: Arc<[AtomicUsize; 2]>,
 }
 
 impl Counted {
-    fn new(store: impl Store + 'static) -> Arc<Self> {
-        Arc::new(Counted { store: Arc::new(store), appends: AtomicUsize::new(0), reads: AtomicUsize::new(0) })
+    fn new(store: impl Store + 'static) -> Self {
+        let counts = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let counting = counts.clone();
+        let hook = move |method: &str, when| {
+            let at = match method {
+                "begin" | "conclude" | "append" => 0,
+                "records" => 1,
+                _ => return,
+            };
+            counting[at].fetch_add(usize::from(when == When::Before), Ordering::SeqCst);
+        };
+        Counted { store: Arc::new(Hooked(Arc::new(store), Box::new(hook))), counts }
     }
 
     fn appends(&self) -> usize {
-        self.appends.load(Ordering::SeqCst)
+        self.counts[0].load(Ordering::SeqCst)
     }
 
     fn reads(&self) -> usize {
-        self.reads.load(Ordering::SeqCst)
-    }
-}
-
-impl Store for Counted {
-    fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
-        self.store.claim(thread, claim)
-    }
-    fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
-        self.appends.fetch_add(1, Ordering::SeqCst);
-        self.store.begin(thread, turns)
-    }
-    fn conclude(
-        &self,
-        lease: &Lease,
-        turn: u32,
-        index: u64,
-        records: Vec<Record>,
-        standing: &RunStatus,
-    ) -> Result<(), StoreError> {
-        self.appends.fetch_add(1, Ordering::SeqCst);
-        self.store.conclude(lease, turn, index, records, standing)
-    }
-    fn release(&self, lease: Lease) -> Result<(), StoreError> {
-        self.store.release(lease)
-    }
-    fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
-        self.appends.fetch_add(1, Ordering::SeqCst);
-        self.store.append(lease, turn, index, records)
-    }
-    fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &RunStatus) -> Result<(), StoreError> {
-        self.store.stands(lease, turn, index, standing)
-    }
-    fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {
-        self.store.turns(thread)
-    }
-    fn records(&self, thread: &ThreadId, turn: u32) -> Result<Vec<Record>, StoreError> {
-        self.reads.fetch_add(1, Ordering::SeqCst);
-        self.store.records(thread, turn)
-    }
-    fn list(&self, query: &Query) -> Result<Vec<Listed>, StoreError> {
-        self.store.list(query)
-    }
-    fn unnoted(&self) -> Result<Vec<ThreadId>, StoreError> {
-        self.store.unnoted()
-    }
-    fn delete(&self, lease: Lease) -> Result<(), StoreError> {
-        self.store.delete(lease)
-    }
-    fn vacuum(&self) -> Result<(), StoreError> {
-        self.store.vacuum()
-    }
-    fn check(&self) -> Result<Vec<String>, StoreError> {
-        self.store.check()
+        self.counts[1].load(Ordering::SeqCst)
     }
 }
 
@@ -113,7 +67,7 @@ fn stepping(steps: usize) -> Agent {
     Agent::builder(spec).model(model).tool(docs).build().unwrap()
 }
 
-fn open(folder: &Path) -> Arc<Counted> {
+fn open(folder: &Path) -> Counted {
     Counted::new(SqliteStore::open(folder.join("threads.db"), Durability::Normal).unwrap())
 }
 
@@ -131,7 +85,7 @@ fn size(folder: &Path) -> u64 {
 /// Runs so many steps in a new store; gives the bytes that are left when it is closed.
 fn bytes_of(steps: usize) -> u64 {
     let folder = tempfile::tempdir().unwrap();
-    let threads = Threads::new(open(folder.path()));
+    let threads = Threads::new(open(folder.path()).store);
     let run = threads.at(&id("many")).ask(&stepping(steps), "Which?").unwrap();
     assert_eq!(run.answer(), Some("all of them"));
     drop(threads);
@@ -156,9 +110,9 @@ fn every_transition_is_one_append() {
     for steps in [1, 10, 1_000] {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path());
-        let threads = Threads::new(store.clone());
+        let threads = Threads::new(store.store.clone());
         threads.at(&id("many")).ask(&stepping(steps), "Which?").unwrap();
-        let records = store.records(&id("many"), 0).unwrap();
+        let records = store.store.records(&id("many"), 0).unwrap();
         let events = records.iter().filter(|record| matches!(record, Record::Answered(_))).count();
         assert_eq!(events, steps + 2, "the plan, its steps and the answer");
         assert_eq!(store.appends(), events + 1, "and the header with the first request");
@@ -207,11 +161,11 @@ fn ten_thousand_threads_that_wait_are_small_and_listed_without_their_journals() 
     let (folder, agent) = (tempfile::tempdir().unwrap(), asking());
     let store = open(folder.path());
     waiting(&*store.store, &agent, COUNT);
-    store.vacuum().unwrap();
+    store.store.vacuum().unwrap();
     let bytes = size(folder.path());
     assert!(bytes <= COUNT * 3_072, "{} bytes a thread", bytes / COUNT);
 
-    let threads = Threads::new(store.clone());
+    let threads = Threads::new(store.store.clone());
     let statuses = vec!["waiting".to_owned()];
     let query = Query { statuses, order: Order::LongestWaiting, ..Query::default() };
     let page = threads.list(&query).unwrap();

@@ -21,6 +21,7 @@ mod durable_growth;
 mod faults_threads;
 mod files;
 mod golden;
+mod hooked;
 mod io;
 mod processes;
 mod prune;

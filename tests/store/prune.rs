@@ -2,81 +2,16 @@
 //! whatever the list said.
 
 use crate::crash_support;
+use crate::hooked::{Hook, Hooked, When};
 
 use std::sync::{Arc, Mutex};
 
 use crash_support::{Log, Story, WORD, input};
 use planwright::driver::{Agent, Prune, Threads};
-use planwright::journal::{
-    Claim, Lease, Listed, MemoryStore, Query, Record, RunStatus, Store, StoreError, ThreadId,
-};
+use planwright::journal::{MemoryStore, Store, ThreadId};
 use planwright::machine::HumanAnswer;
 
 type Act = Box<dyn FnOnce() + Send>;
-
-/// A store in which something happens after it was listed.
-struct Meanwhile(Arc<dyn Store>, Mutex<Option<Act>>);
-
-impl std::fmt::Debug for Meanwhile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Store for Meanwhile {
-    fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
-        self.0.claim(thread, claim)
-    }
-    fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
-        self.0.begin(thread, turns)
-    }
-    fn conclude(
-        &self,
-        lease: &Lease,
-        turn: u32,
-        index: u64,
-        records: Vec<Record>,
-        standing: &RunStatus,
-    ) -> Result<(), StoreError> {
-        self.0.conclude(lease, turn, index, records, standing)
-    }
-    fn release(&self, lease: Lease) -> Result<(), StoreError> {
-        self.0.release(lease)
-    }
-    fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
-        self.0.append(lease, turn, index, records)
-    }
-    fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &RunStatus) -> Result<(), StoreError> {
-        self.0.stands(lease, turn, index, standing)
-    }
-    fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {
-        self.0.turns(thread)
-    }
-    fn records(&self, thread: &ThreadId, turn: u32) -> Result<Vec<Record>, StoreError> {
-        self.0.records(thread, turn)
-    }
-    fn list(&self, query: &Query) -> Result<Vec<Listed>, StoreError> {
-        let listed = self.0.list(query);
-        let act = self.1.lock().unwrap().take();
-        act.into_iter().for_each(|act| act());
-        listed
-    }
-    fn find(&self, thread: &ThreadId) -> Result<Option<Listed>, StoreError> {
-        self.0.find(thread)
-    }
-    fn unnoted(&self) -> Result<Vec<ThreadId>, StoreError> {
-        self.0.unnoted()
-    }
-    fn delete(&self, lease: Lease) -> Result<(), StoreError> {
-        self.0.delete(lease)
-    }
-    fn vacuum(&self) -> Result<(), StoreError> {
-        self.0.vacuum()
-    }
-    fn check(&self) -> Result<Vec<String>, StoreError> {
-        self.0.check()
-    }
-}
 
 fn agent() -> Agent {
     Story::told().agent(&Log::in_memory(), Arc::new(|_| {}))
@@ -106,7 +41,15 @@ fn left_of(meanwhile: impl FnOnce(&Threads, &ThreadId) + Send + 'static, dry_run
             meanwhile(&threads, &thread);
         }
     });
-    let pruning = Threads::new(Arc::new(Meanwhile(Arc::clone(&store), Mutex::new(Some(act)))));
+    let act = Mutex::new(Some(act));
+    let hook: Hook = Box::new(move |method, when| {
+        if (method, when) == ("list", When::After)
+            && let Some(act) = { act.lock().unwrap().take() }
+        {
+            act();
+        }
+    });
+    let pruning = Threads::new(Arc::new(Hooked(Arc::clone(&store), hook)));
     let gone = pruning.prune(&Prune { dry_run, ..Prune::before(u64::MAX >> 1) }).unwrap();
     assert_eq!(gone, [], "it is as good as new");
     store.turns(&thread).ok()

@@ -48,19 +48,19 @@ pub(crate) const WAITS_FOR_PERSON: &str = "status IN ('waiting', 'in_doubt')";
 pub(crate) fn open(path: &Path, durability: Durability) -> Result<(Connection, String), Fault> {
     // SQLite gives its log the mode of the database. If this fails, opening says why.
     let _ = disk::private_options().write(true).create_new(true).open(path);
-    let mut conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-    let mut writable = !conn.is_readonly("main")?;
-    if !writable && !is_read_only(path) {
-        // SQLite falls back to reading, whatever the reason was.
-        let problem = "cannot be opened to write, only to read";
-        return Err(JournalError::new(JournalErrorKind::Io, "the store", problem).into());
-    }
-    if let Err(fault) = pragma(&conn, "application_id") {
-        if !fault.cannot_open() || !is_read_only(&beside(path, "-try")) {
-            return Err(fault);
+    let conn = match connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE) {
+        Err(fault) if fault.cannot_open() && is_read_only(&beside(path, "-try")) => open_immutable(path)?,
+        conn => {
+            let conn = conn?;
+            if conn.is_readonly("main")? && !is_read_only(path) {
+                // SQLite falls back to reading, whatever the reason was.
+                let problem = "cannot be opened to write, only to read";
+                return Err(JournalError::new(JournalErrorKind::Io, "the store", problem).into());
+            }
+            conn
         }
-        (conn, writable) = (open_immutable(path)?, false);
-    }
+    };
+    let writable = !conn.is_readonly("main")?;
     let name = find_or_make(&conn, writable)?;
     if writable {
         set_write_ahead(&conn)?;
@@ -80,6 +80,8 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Fault> {
         "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA cell_size_check = ON; \
          PRAGMA trusted_schema = OFF",
     )?;
+    // Only a read shows whether the file can be used.
+    pragma(&conn, "application_id")?;
     Ok(conn)
 }
 
