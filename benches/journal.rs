@@ -65,7 +65,7 @@ fn fixture(steps: usize) -> Fixture {
 #[divan::bench]
 fn fold_10_000_events(bencher: Bencher<'_, '_>) {
     let records = records(STEPS);
-    let events = records.iter().filter(|record| matches!(record, Record::Answered(_))).count();
+    let events = records.iter().filter(|record| matches!(record, Record::Answered { .. })).count();
     assert_eq!(events, 10_000);
     bencher
         .counter(ItemsCount::new(events))

@@ -98,9 +98,8 @@ pub fn open_question(run: &str, rules: &CompiledSpec, state: &State) -> Option<W
 /// The effect that a token was of, if its question was answered before.
 pub(super) fn spent(records: &[Record], given: &str) -> Option<EffectId> {
     let ends = records.iter().enumerate().filter_map(|(at, record)| match record {
-        Record::Answered(Event::HumanAnswered { effect, .. }) | Record::Settled { effect, .. } => {
-            Some((at, *effect))
-        }
+        Record::Answered { event: Event::HumanAnswered { effect, .. }, .. }
+        | Record::Resolved { effect, .. } => Some((at, *effect)),
         _ => None,
     });
     for (at, effect) in ends {

@@ -146,7 +146,7 @@ impl<'a> Drive<'a> {
             && let Some(awaited) = awaited(self.rules, state, effect)
             && let Some(Request { digest, .. }) = Request::of(self.rules, state, awaited)
         {
-            records.push(Record::Requested { effect, digest, at: None });
+            records.push(Record::Requested { effect, digest, at: Some(self.agent.environment.now_ms()) });
         }
         Ok(event)
     }
@@ -163,12 +163,12 @@ impl<'a> Drive<'a> {
         self.unknown.retain(|left| left.effect != effect);
         Ok(match resolution {
             Resolution::Happened { output } => {
-                records.push(Record::Settled { effect, word: ResolvedAs::Happened });
+                records.push(Record::Resolved { effect, resolution: ResolvedAs::Happened });
                 let output = self.limit_output(state, effect, redactor.text(output));
                 Some(Event::ToolReturned { effect, outcome: ToolOutcome::returned(output) })
             }
             Resolution::DidNotHappen => {
-                records.push(Record::Settled { effect, word: ResolvedAs::DidNotHappen });
+                records.push(Record::Resolved { effect, resolution: ResolvedAs::DidNotHappen });
                 asked.retain(|id| *id != effect);
                 None
             }
@@ -201,5 +201,5 @@ impl<'a> Drive<'a> {
 
 /// The record that says of a write in doubt that it is unknown whether it happened.
 pub(super) fn unknown_record(left: &Unknown) -> Record {
-    Record::Settled { effect: left.effect, word: ResolvedAs::Unknown }
+    Record::Resolved { effect: left.effect, resolution: ResolvedAs::Unknown }
 }

@@ -41,9 +41,12 @@ impl<'a> Drive<'a> {
             let request = Request::of(self.rules, state, effect)
                 .expect("the machine asks only for what the state holds");
             if !asked.contains(&request.effect) {
-                let at = request.is_human().then(|| self.agent.environment.now_ms());
-                self.asked_at.extend(at.map(|at| (request.effect, at)));
-                records.push(Record::Requested { effect: request.effect, digest: request.digest, at });
+                let at = self.agent.environment.now_ms();
+                if request.is_human() {
+                    self.asked_at.push((request.effect, at));
+                }
+                let (effect, digest) = (request.effect, request.digest);
+                records.push(Record::Requested { effect, digest, at: Some(at) });
             }
             queue.push(request);
         }
@@ -80,10 +83,7 @@ impl<'a> Drive<'a> {
         if let Some(effect) = event.effect().filter(|_| !self.asked_at.is_empty()) {
             self.asked_at.retain(|(asked, _)| *asked != effect);
         }
-        records.push(match event.effect() {
-            Some(_) => Record::Answered(event.clone()),
-            None => Record::Happened(event.clone()),
-        });
+        records.push(Record::of_event(event.clone(), Some(self.agent.environment.now_ms())));
         let (answered, lines) = (event.effect(), state.task.trace.len());
         let nested = self.show_answer(&event);
         let mut step = transition(self.rules, state, event).expect("admitted above");

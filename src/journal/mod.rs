@@ -11,15 +11,18 @@
 //!
 //! **Invariant:** a record, once appended, is never changed.
 
+mod answered;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod coverage;
 pub mod disk;
 mod drift;
 mod durability;
+mod error;
 mod exchange;
 mod file;
 mod fixture;
+mod fold;
 mod port;
 mod record;
 mod render;
@@ -27,18 +30,18 @@ mod run_status;
 pub mod seal;
 pub mod store;
 mod verify;
+mod walk;
 
 pub use drift::{Difference, Drift, first_difference};
 pub use durability::Durability;
+pub use error::{JournalError, JournalErrorKind, check_format};
 pub use exchange::{Exchange, ModelAnswer, ToolAnswer};
 pub use file::{FileIo, FileJournal};
 pub use fixture::{Fixture, FixtureError, Frame, Outcome};
-pub use port::{Journal, JournalError, JournalErrorKind, MemoryJournal};
-pub use record::{
-    Folded, Header, JOURNAL_FORMAT, Origin, Pending, Record, ResolvedAs, Unknown, check_format, fold,
-    fold_under,
-};
-pub use run_status::{RunStatus, altered, asks, doubts, in_doubt, is_once};
+pub use fold::{Folded, Pending, fold, fold_under, is_once};
+pub use port::{Journal, MemoryJournal};
+pub use record::{Header, JOURNAL_FORMAT, Origin, Record, ResolvedAs, Unknown};
+pub use run_status::{RunStatus, altered, asks, doubts, in_doubt};
 
 pub use store::{Claim, Cursor, Lease, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId};
 pub use verify::{Divergence, diverges};

@@ -1,12 +1,11 @@
-//! Records, and what a sequence of them means.
+//! Records: what a journal holds.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{JournalError, is_once};
-use crate::machine::{EffectId, Event, Input, State, start, transition};
-use crate::spec::{CompiledSpec, Digest, Spec};
+use crate::machine::{EffectId, Event, Input};
+use crate::spec::{Digest, Spec};
 
 /// The version of the record format that this crate writes.
 ///
@@ -14,11 +13,13 @@ use crate::spec::{CompiledSpec, Digest, Spec};
 /// number is refused by that number, unless this version can read it: either because a record of the older
 /// format means the same in this one, or through a function that turns its records into those of the next.
 ///
+/// - 4: an answer says when it was written ([`Record::Answered`]). A record of format 3 reads as one of format 4
+///   without a time, so journals of format 3 are read, and continued, as they are.
 /// - 3: the first that was released.
-pub const JOURNAL_FORMAT: u32 = 3;
+pub const JOURNAL_FORMAT: u32 = 4;
 
 /// The oldest format that is read.
-const OLDEST_FORMAT: u32 = 3;
+pub(super) const OLDEST_FORMAT: u32 = 3;
 
 /// One record of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,25 +33,62 @@ pub enum Record {
         effect: EffectId,
         /// The digest of the request.
         digest: Digest,
-        /// When it was asked, in milliseconds since 1970: of what a person is asked alone.
+        /// When it was written, in milliseconds since 1970.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<u64>,
     },
     /// An effect was answered. Written before the machine moves on.
-    Answered(Event),
+    #[serde(with = "super::answered")]
+    Answered {
+        /// The answer.
+        event: Event,
+        /// When it was written, in milliseconds since 1970.
+        at: Option<u64>,
+    },
     /// Something happened that answers no effect.
     Happened(Event),
     /// A person said what became of an effect that was in doubt.
-    Settled {
+    #[serde(rename = "settled")]
+    Resolved {
         /// The effect.
         effect: EffectId,
         /// What they said.
-        word: ResolvedAs,
+        #[serde(rename = "word")]
+        resolution: ResolvedAs,
     },
     /// The rules were changed on purpose: from here on the whole run, from its start, is read under
     /// these.
     #[serde(rename = "rules")]
     SpecChanged(Arc<Spec>),
+}
+
+impl Record {
+    /// The record of an event: what answers an effect was [`Answered`](Record::Answered), anything else
+    /// [`Happened`](Record::Happened). `at` is when it is written, in milliseconds since 1970.
+    pub fn of_event(event: Event, at: Option<u64>) -> Self {
+        match event.effect() {
+            Some(_) => Record::Answered { event, at },
+            None => Record::Happened(event),
+        }
+    }
+
+    /// When it was written, in milliseconds since 1970, where it says so. No state, digest, trace or fixture
+    /// depends on it.
+    pub fn time(&self) -> Option<u64> {
+        match self {
+            Record::Requested { at, .. } | Record::Answered { at, .. } => *at,
+            _ => None,
+        }
+    }
+
+    /// The record without its time, to compare what happened and not when.
+    #[must_use]
+    pub fn without_time(mut self) -> Self {
+        if let Record::Requested { at, .. } | Record::Answered { at, .. } = &mut self {
+            *at = None;
+        }
+        self
+    }
 }
 
 /// What a person says of a write that may or may not have happened.
@@ -116,137 +154,4 @@ pub struct Origin {
 
 fn is_zero(number: &u32) -> bool {
     *number == 0
-}
-
-/// What was requested and is not answered yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pending {
-    /// The effect.
-    pub effect: EffectId,
-    /// The index of the record that last requested it.
-    pub index: u64,
-    /// The digest of what was last asked.
-    pub digest: Digest,
-    /// When it was first asked, where that was written down.
-    pub at: Option<u64>,
-}
-
-/// A journal, folded.
-#[derive(Debug)]
-pub struct Folded {
-    /// The run's id.
-    pub run: String,
-    /// The thread that it is a turn of; empty where it stands alone.
-    pub thread: String,
-    /// Which turn of the thread it is, from 0.
-    pub turn: u32,
-    /// The name of the model that it began with.
-    pub model: String,
-    /// The rules it runs under.
-    pub rules: CompiledSpec,
-    /// Where it is.
-    pub state: State,
-    /// What was requested and not answered, in the order of asking.
-    pub pending: Vec<Pending>,
-    /// The writes of which a person has said that nobody knows whether they happened.
-    pub unknown: Vec<Unknown>,
-    /// How many records there are: the index of the next.
-    pub len: u64,
-}
-
-impl Folded {
-    /// What was requested and not answered, by its effect.
-    pub fn pending(&self, effect: EffectId) -> Option<&Pending> {
-        self.pending.iter().find(|pending| pending.effect == effect)
-    }
-}
-
-/// Folds a journal: the state is what [`start`] and [`transition`] make of its events.
-///
-/// # Errors
-/// Names the record that does not fit, by its index.
-pub fn fold(records: impl IntoIterator<Item = Record>) -> Result<Folded, JournalError> {
-    let records: Vec<Record> = records.into_iter().collect();
-    let header = header(&records)?.clone();
-    let spec = Spec::clone(spec(&header, &records));
-    fold_under(spec, header, records)
-}
-
-/// The spec that a journal is read under: the last that it names.
-pub fn spec<'r>(header: &'r Header, records: &'r [Record]) -> &'r Arc<Spec> {
-    let changed = records.iter().rev().find_map(|record| match record {
-        Record::SpecChanged(spec) => Some(spec),
-        _ => None,
-    });
-    changed.unwrap_or(&header.spec)
-}
-
-/// The header of a journal in the format of this version.
-///
-/// # Errors
-/// Where there is none, or another format's.
-pub fn header(records: &[Record]) -> Result<&Header, JournalError> {
-    let header = match records.first() {
-        Some(Record::Header(header)) => header,
-        Some(_) => return Err(JournalError::at(0, "expected a header, found another record")),
-        None => return Err(JournalError::at(0, "expected a header, found an empty journal")),
-    };
-    check_format(header.format)?;
-    Ok(header)
-}
-
-/// Whether this version reads journals of a format: of [`JOURNAL_FORMAT`], and of those before it that it can
-/// read.
-///
-/// # Errors
-/// [`Format`](super::JournalErrorKind::Format) where it does not.
-pub fn check_format(found: u32) -> Result<(), JournalError> {
-    if (OLDEST_FORMAT..=JOURNAL_FORMAT).contains(&found) { Ok(()) } else { Err(JournalError::format(found)) }
-}
-
-/// Folds a journal under a spec that may be another than its own.
-///
-/// # Errors
-/// Names the record that does not fit, by its index.
-pub fn fold_under(spec: Spec, header: Header, records: Vec<Record>) -> Result<Folded, JournalError> {
-    let rules = spec.check().map_err(|error| JournalError::at(0, format!("spec: {error}")))?;
-    let mut state = start(&rules, header.input).state;
-    let mut pending: Vec<Pending> = Vec::new();
-    let mut unknown: Vec<Unknown> = Vec::new();
-    let mut len = 1;
-    for record in records.into_iter().skip(1) {
-        match record {
-            Record::Header(_) => return Err(JournalError::at(len, "expected no second header")),
-            // Asked again after a crash, it is still the one effect.
-            Record::Requested { effect, digest, at } => {
-                match pending.iter_mut().find(|asked| asked.effect == effect) {
-                    Some(asked) => (asked.index, asked.digest) = (len, digest),
-                    None => pending.push(Pending { effect, index: len, digest, at }),
-                }
-            }
-            Record::Settled { effect, word: ResolvedAs::DidNotHappen } => {
-                pending.retain(|asked| asked.effect != effect);
-                unknown.retain(|left| left.effect != effect);
-            }
-            Record::Settled { effect, word: ResolvedAs::Unknown } => {
-                unknown.retain(|left| left.effect != effect);
-                let tool = is_once(&rules, &state, effect);
-                unknown.extend(tool.map(|tool| Unknown { effect, tool }));
-            }
-            Record::Settled { word: ResolvedAs::Happened, .. } | Record::SpecChanged(_) => {}
-            Record::Answered(event) | Record::Happened(event) => {
-                if let Some(effect) = event.effect() {
-                    pending.retain(|asked| asked.effect != effect);
-                    unknown.retain(|left| left.effect != effect);
-                }
-                state = match transition(&rules, state, event) {
-                    Ok(step) => step.state,
-                    Err(refused) => return Err(JournalError::at(len, refused.to_string())),
-                };
-            }
-        }
-        len += 1;
-    }
-    let Header { run, thread, turn, model, .. } = header;
-    Ok(Folded { run, thread, turn, model, rules, state, pending, unknown, len })
 }

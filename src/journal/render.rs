@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::record::{header, spec as spec_of};
+use super::fold::{header, spec as spec_of};
+use super::walk::walk;
 use super::{Exchange, Fixture, Frame, JournalError, ModelAnswer, Outcome, Record};
-use crate::machine::{EffectId, Event, State, awaited, start, transition};
+use crate::machine::{EffectId, Event, State, awaited};
 use crate::prompt::{Request, RequestBody};
 use crate::spec::{CompiledSpec, Digest, Spec};
 
@@ -19,31 +20,26 @@ impl Fixture {
         let spec = Spec::clone(spec_of(header, records));
         let rules = spec.clone().check().map_err(|error| JournalError::at(0, error.to_string()))?;
         let mut fixture = Fixture::new(spec, header.input.clone());
-        let mut state = start(&rules, header.input.clone()).state;
         let mut asked: HashMap<EffectId, Request<'_>> = HashMap::new();
         let mut occurrences: HashMap<Digest, u32> = HashMap::new();
-        for (index, record) in (1..).zip(&records[1..]) {
-            let fail = |problem: &str| JournalError::at(index, problem);
-            let event = match record {
-                Record::Header(_) => return Err(fail("expected no second header")),
+        let walked = walk(&rules, header.input.clone(), records.iter().cloned(), |_, state, record| {
+            match record {
                 Record::Requested { effect, .. } => {
-                    let request = render(&rules, &state, *effect, &mut fixture)
-                        .ok_or_else(|| fail("asks for something the run does not wait for"))?;
+                    let request = render(&rules, state, *effect, &mut fixture)
+                        .ok_or("asks for something the run does not wait for")?;
                     asked.insert(*effect, request);
-                    continue;
                 }
-                Record::Settled { .. } | Record::SpecChanged(_) => continue,
-                Record::Answered(event) | Record::Happened(event) => event,
-            };
-            let request = event.effect().and_then(|effect| asked.remove(&effect));
-            let exchange = exchange(request, event, &mut occurrences)
-                .ok_or_else(|| fail("answers something that was not requested"))?;
-            fixture.exchanges.push(exchange);
-            state = match transition(&rules, state, event.clone()) {
-                Ok(step) => step.state,
-                Err(refused) => return Err(fail(&refused.to_string())),
-            };
-        }
+                Record::Answered { event, .. } | Record::Happened(event) => {
+                    let request = event.effect().and_then(|effect| asked.remove(&effect));
+                    let exchange = exchange(request, event, &mut occurrences)
+                        .ok_or("answers something that was not requested")?;
+                    fixture.exchanges.push(exchange);
+                }
+                Record::Header(_) | Record::Resolved { .. } | Record::SpecChanged(_) => {}
+            }
+            Ok(())
+        });
+        let (state, _) = walked.map_err(|halted| JournalError::at(halted.record, halted.problem))?;
         let unfinished = || Outcome::Interrupted(interrupted.unwrap_or_else(|| "unfinished".to_owned()));
         fixture.outcome = Outcome::of(&rules, &state).unwrap_or_else(unfinished);
         fixture.trace = state.task.trace;

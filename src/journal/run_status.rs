@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Folded, Outcome, Pending, Unknown};
+use super::{Folded, Outcome, Pending, Unknown, is_once};
 use crate::contract::ToolEffect;
 use crate::machine::{Effect, EffectId, State, awaited, outstanding};
 use crate::prompt::{self, tool_digest};
@@ -129,13 +129,6 @@ pub fn in_doubt(folded: &Folded) -> Option<(EffectId, String)> {
 pub fn doubts(folded: &Folded) -> impl Iterator<Item = (EffectId, String)> {
     let pending = folded.pending.iter().map(|pending| pending.effect);
     pending.filter_map(|id| Some((id, is_once(&folded.rules, &folded.state, id)?)))
-}
-
-/// The tool of an effect that the run waits for, where calling it twice would change something twice.
-pub fn is_once(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
-    let effect @ Effect::CallTool { .. } = awaited(rules, state, id)? else { return None };
-    let contract = prompt::called(rules, state, effect)?;
-    contract.happens_once().then(|| contract.name.clone())
 }
 
 /// A write that was requested and not answered, would be asked for again unasked, and now otherwise than

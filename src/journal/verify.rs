@@ -3,9 +3,10 @@
 
 use std::fmt;
 
-use super::record::{header, spec};
+use super::fold::{header, spec};
+use super::walk::walk;
 use super::{Difference, JournalError, Record};
-use crate::machine::{EffectId, State, awaited, outstanding, start, transition};
+use crate::machine::{State, awaited, outstanding};
 use crate::prompt::Request;
 use crate::spec::{CompiledSpec, Spec};
 
@@ -64,40 +65,21 @@ pub fn diverges(
     let rules = rules.map_err(|error| JournalError::at(0, format!("spec: {error}")))?;
     // What was asked under rules that were changed later says nothing of these.
     let changed = records.iter().rposition(|record| matches!(record, Record::SpecChanged(_))).unwrap_or(0);
-    let mut state = start(&rules, header.input.clone()).state;
-    let mut asked: Vec<EffectId> = Vec::new();
-    for (at, record) in records.iter().enumerate().skip(1) {
-        let here = |what: String| Ok(Some(Divergence { record: at as u64, what, difference: None }));
-        let event = match record {
-            Record::Header(_) | Record::Settled { .. } | Record::SpecChanged(_) => continue,
-            Record::Requested { effect, digest, .. } => {
-                asked.push(*effect);
-                let now = awaited(&rules, &state, *effect).and_then(|it| Request::of(&rules, &state, it));
-                match now {
-                    _ if at < changed => {}
-                    Some(now) if now.digest == *digest => {}
-                    Some(now) => {
-                        return here(format!("{effect} asks {} something else than it did", now.asked));
-                    }
-                    None => return here(format!("{effect} was asked; {}", waits(&rules, &state))),
-                }
-                continue;
-            }
-            Record::Answered(event) | Record::Happened(event) => event,
-        };
-        if let Some(effect) = event.effect() {
-            asked.retain(|id| *id != effect);
+    let walked = walk(&rules, header.input.clone(), records.iter().cloned(), |index, state, record| {
+        let Record::Requested { effect, digest, .. } = record else { return Ok(()) };
+        match awaited(&rules, state, *effect).and_then(|effect| Request::of(&rules, state, effect)) {
+            _ if index < changed as u64 => Ok(()),
+            Some(now) if now.digest == *digest => Ok(()),
+            Some(now) => Err(format!("{effect} asks {} something else than it did", now.asked)),
+            None => Err(format!("{effect} was asked; {}", waits(&rules, state))),
         }
-        state = match transition(&rules, state, event.clone()) {
-            Ok(step) => step.state,
-            Err(refused) => return here(refused.to_string()),
-        };
-    }
-    if !ended || state.phase.name().is_terminal() {
-        return Ok(None);
-    }
-    let what = format!("the run had ended here; {}", waits(&rules, &state));
-    Ok(Some(Divergence { record: records.len() as u64, what, difference: None }))
+    });
+    let (record, what) = match walked {
+        Err(halted) => (halted.record, halted.problem),
+        Ok((state, _)) if !ended || state.phase.name().is_terminal() => return Ok(None),
+        Ok((state, len)) => (len, format!("the run had ended here; {}", waits(&rules, &state))),
+    };
+    Ok(Some(Divergence { record, what, difference: None }))
 }
 
 fn waits(rules: &CompiledSpec, state: &State) -> String {

@@ -56,7 +56,7 @@ fn question(threads: &Threads, thread: &ThreadId) -> String {
 
 fn events(threads: &Threads, thread: &ThreadId) -> usize {
     let records = threads.store().records(thread, 0).unwrap();
-    records.iter().filter(|record| matches!(record, Record::Answered(_))).count()
+    records.iter().filter(|record| matches!(record, Record::Answered { .. })).count()
 }
 
 #[test]
@@ -139,7 +139,8 @@ fn fork_goes_on_with_another_answer_and_leaves_the_original_alone() {
     let open = question(&threads, &thread);
     threads.at(&thread).token(&open).answer(&agent, HumanAnswer::respond("네")).unwrap();
     let before = threads.store().records(&thread, 0).unwrap();
-    let asked = |record: &Record| matches!(record, Record::Answered(Event::HumanAnswered { .. }));
+    let asked =
+        |record: &Record| matches!(record, Record::Answered { event: Event::HumanAnswered { .. }, .. });
     let cut = before.iter().position(asked).unwrap() as u64;
 
     threads.fork(&thread, None, Some(cut), &fork).unwrap();
@@ -221,7 +222,9 @@ fn write_that_did_not_happen_is_done_once() {
     assert_eq!((run.answer(), calls.names()), (Some("끝"), vec!["send:y".to_owned()]));
     let records = threads.store().records(&thread, 0).unwrap();
     assert!(
-        records.iter().any(|record| matches!(record, Record::Settled { word: ResolvedAs::DidNotHappen, .. }))
+        records
+            .iter()
+            .any(|record| matches!(record, Record::Resolved { resolution: ResolvedAs::DidNotHappen, .. }))
     );
     assert_eq!(fold(records).unwrap().state, *run.state());
     let stopped = threads.at(&thread).token(&token).resolve(&agent, Resolution::DidNotHappen).unwrap_err();

@@ -43,7 +43,7 @@ fn journal_of(records: &[Record]) -> MemoryJournal {
 fn answers(records: &[Record]) -> (usize, usize) {
     let of = |tools: bool| {
         let kind = |record: &&Record| match record {
-            Record::Answered(event) => matches!(event, Event::ToolReturned { .. }) == tools,
+            Record::Answered { event, .. } => matches!(event, Event::ToolReturned { .. }) == tools,
             _ => false,
         };
         records.iter().filter(kind).count()
@@ -361,7 +361,7 @@ fn record_that_does_not_fit_is_an_error_that_names_it() {
     assert_eq!(fail(Vec::new()), "journal record 0: expected a header, found an empty journal");
     assert_eq!(fail(whole[1..].to_vec()), "journal record 0: expected a header, found another record");
     assert_eq!(fail(vec![whole[0].clone(), whole[0].clone()]), "journal record 1: expected no second header");
-    let answered = whole.iter().position(|record| matches!(record, Record::Answered(_))).unwrap();
+    let answered = whole.iter().position(|record| matches!(record, Record::Answered { .. })).unwrap();
     let mut twice = whole[..=answered].to_vec();
     twice.push(whole[answered].clone());
     let wanted = format!(
@@ -377,7 +377,7 @@ fn journal_of_another_format_is_refused() {
     let Record::Header(header) = &mut records[0] else { panic!("a journal begins with a header") };
     header.format += 1;
     let said = fold(records.clone()).unwrap_err().to_string();
-    assert_eq!(said, "journal record 0: expected journal format 3, found 4");
+    assert_eq!(said, "journal record 0: expected journal format 4, found 5");
     let (script, calls, mut journal) = (model(replies()), Calls::default(), journal_of(&records[..2]));
     let stopped = agent(spec("validated"), &script, &calls).resume(&mut journal, None).unwrap_err();
     assert!(matches!(stopped, Stopped::Journal(_)), "{stopped:?}");

@@ -166,11 +166,11 @@ fn outstanding(records: &[Record]) -> Vec<Vec<String>> {
     for record in records {
         match record {
             Record::Requested { effect, .. } => open.push(effect.to_string()),
-            Record::Answered(event) => {
+            Record::Answered { event, .. } => {
                 let answered = event.effect().map(|id| id.to_string());
                 open.retain(|id| Some(id) != answered.as_ref());
             }
-            Record::Header(_) | Record::Happened(_) | Record::Settled { .. } | Record::SpecChanged(_) => {}
+            Record::Header(_) | Record::Happened(_) | Record::Resolved { .. } | Record::SpecChanged(_) => {}
         }
         at_each.push(open.clone());
     }

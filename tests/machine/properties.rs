@@ -193,10 +193,7 @@ fn one_step(
     let read: State = serde_json::from_str(&written(&state)).expect("a state reads back");
     let from_read = transition(rules, read, event.clone()).expect("fits");
     played.states.push(state.clone());
-    played.records.push(match event.effect() {
-        Some(_) => Record::Answered(event.clone()),
-        None => Record::Happened(event.clone()),
-    });
+    played.records.push(Record::of_event(event.clone(), None));
     let tainted = state.task.tainted;
     let Step { state, effects, .. } = transition(rules, state, event.clone()).expect("fits");
     assert_eq!(

@@ -113,7 +113,7 @@ fn every_transition_is_one_append() {
         let threads = Threads::new(store.store.clone());
         threads.at(&id("many")).ask(&stepping(steps), "Which?").unwrap();
         let records = store.store.records(&id("many"), 0).unwrap();
-        let events = records.iter().filter(|record| matches!(record, Record::Answered(_))).count();
+        let events = records.iter().filter(|record| matches!(record, Record::Answered { .. })).count();
         assert_eq!(events, steps + 2, "the plan, its steps and the answer");
         assert_eq!(store.appends(), events + 1, "and the header with the first request");
         assert_eq!(store.reads(), 1, "a new thread has nothing to be read");

@@ -2,7 +2,7 @@
 
 use planwright::journal::seal::{Seal, header_format};
 use planwright::journal::store::check_place;
-use planwright::journal::{JOURNAL_FORMAT, JournalError, Record, StoreError, ThreadId};
+use planwright::journal::{JournalError, Record, StoreError, ThreadId, check_format};
 use rusqlite::Connection;
 
 use crate::database::Database;
@@ -52,10 +52,8 @@ fn read_turn(
         if seal.as_bytes() != written || end.as_ref().is_some_and(is_spoilt) {
             return Err(JournalError::at(index, UNSEALED).into());
         }
-        if index == 0
-            && let Some(other) = header_format(body).filter(|format| *format != JOURNAL_FORMAT)
-        {
-            return Err(JournalError::format(other).into());
+        if index == 0 {
+            header_format(body).map_or(Ok(()), check_format)?;
         }
         let record = specs.decode(conn, index, body)?;
         check_place(&record, &row.name, turn, index)?;

@@ -21,11 +21,11 @@ impl Redactor {
                     self.spec(&mut header.spec);
                 }
                 Record::SpecChanged(spec) => self.spec(spec),
-                Record::Answered(event) | Record::Happened(event) => {
+                Record::Answered { event, .. } | Record::Happened(event) => {
                     let clean = self.event(event.clone());
                     *event = self.returned(clean);
                 }
-                Record::Requested { .. } | Record::Settled { .. } => {}
+                Record::Requested { .. } | Record::Resolved { .. } => {}
             }
         }
         records

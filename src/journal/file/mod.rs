@@ -24,7 +24,7 @@ use contents::{Contents, is_torn_header, parse};
 /// its [`Durability`] says.
 ///
 /// ```text
-/// 3c5a…(32 digits) {"header":{"format":3,…}}
+/// 3c5a…(32 digits) {"header":{"format":4,…}}
 /// 9b01…            {"requested":{"effect":"plan.1.1","digest":"…"}}
 /// ```
 #[derive(Debug)]

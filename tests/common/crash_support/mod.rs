@@ -201,7 +201,7 @@ pub fn trace(run: &Run) -> String {
 /// The effects that records say were answered.
 pub fn answered(records: &[Record]) -> BTreeSet<String> {
     let effect = |record: &Record| match record {
-        Record::Answered(event) => event.effect().map(|effect| effect.to_string()),
+        Record::Answered { event, .. } => event.effect().map(|effect| effect.to_string()),
         _ => None,
     };
     records.iter().filter_map(effect).collect()
@@ -210,7 +210,7 @@ pub fn answered(records: &[Record]) -> BTreeSet<String> {
 /// The events that records hold, for a look at what was kept.
 pub fn events(records: &[Record]) -> Vec<&Event> {
     let event = |record| match record {
-        &Record::Answered(ref event) | &Record::Happened(ref event) => Some(event),
+        &Record::Answered { ref event, .. } | &Record::Happened(ref event) => Some(event),
         _ => None,
     };
     records.iter().filter_map(event).collect()

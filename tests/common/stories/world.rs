@@ -198,9 +198,12 @@ impl Journal for Noticing {
         let answers = |record: &&Record| {
             matches!(
                 record,
-                Record::Answered(
-                    Event::ModelReplied { .. } | Event::ModelFailed { .. } | Event::ToolReturned { .. },
-                )
+                Record::Answered {
+                    event: Event::ModelReplied { .. }
+                        | Event::ModelFailed { .. }
+                        | Event::ToolReturned { .. },
+                    ..
+                }
             )
         };
         let taken = records.iter().filter(answers).count();

@@ -46,8 +46,8 @@ pub fn fork(store: &StoreArgs, args: &ForkArgs) -> Result<Exit> {
 fn records_before(stored: &StoredThread, turn: u32, effect: EffectId) -> Result<u64> {
     let records = stored.threads.store().records(&stored.thread, turn)?;
     let answers = |record: &Record| match record {
-        Record::Answered(event) => event.effect() == Some(effect),
-        Record::Settled { effect: settled, .. } => *settled == effect,
+        Record::Answered { event, .. } => event.effect() == Some(effect),
+        Record::Resolved { effect: resolved, .. } => *resolved == effect,
         _ => false,
     };
     let asks =

@@ -47,12 +47,14 @@ fn line(number: usize, record: &Record, at: &mut Option<(CompiledSpec, State)>) 
             let asked = at.as_ref().and_then(|(rules, state)| request_text(rules, state, *effect));
             ("requested", Some(*effect), asked.unwrap_or_default())
         }
-        Record::Answered(event) => ("answered", event.effect(), event_text(event)),
+        Record::Answered { event, .. } => ("answered", event.effect(), event_text(event)),
         Record::Happened(event) => ("happened", None, event_text(event)),
-        Record::Settled { effect, word } => ("settled", Some(*effect), resolution_text(*word).to_owned()),
+        Record::Resolved { effect, resolution } => {
+            ("settled", Some(*effect), resolution_text(*resolution).to_owned())
+        }
         Record::SpecChanged(spec) => ("rules", None, spec.name.clone()),
     };
-    if let Record::Answered(event) | Record::Happened(event) = record {
+    if let Record::Answered { event, .. } | Record::Happened(event) = record {
         *at = at.take().and_then(|(rules, state)| {
             let step = transition(&rules, state, event.clone()).ok()?;
             Some((rules, step.state))
