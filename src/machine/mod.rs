@@ -46,7 +46,7 @@
 //!         Effect::AskModel { role: RoleName::Validator, .. } => {
 //!             replied(r#"{"ok": true, "reason": "it is the number", "fix_hint": ""}"#)
 //!         }
-//!         Effect::AskModel { .. } => replied(r#"{"final": "It is 12."}"#),
+//!         Effect::AskModel { .. } => replied("It is 12."),
 //!         _ => Event::ToolReturned { effect: id, outcome: ToolOutcome::returned("12") },
 //!     };
 //!     let step = transition(&rules, state, event)?;

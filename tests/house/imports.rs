@@ -236,6 +236,9 @@ impl<'ast> Visit<'ast> for Reader {
         }
     }
 
+    /// `pub(in crate::machine)` says who may see an item; it imports nothing.
+    fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
+
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let names: Names = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         if names.len() > 1
