@@ -38,7 +38,7 @@ pub fn records(thread: &ThreadId, turn: u32, count: usize) -> Vec<Record> {
         thread: thread.to_string(),
         turn,
         origin: None,
-        spec: Arc::new(agents::shipped("plan-then-execute").expect("a shipped agent")),
+        spec: Arc::new(agents::shipped(agents::DEFAULT).expect("a shipped agent")),
         input: Input::question(question),
         model: "모델".to_owned(),
     };

@@ -5,7 +5,6 @@
 //! that leaves a doubt, the lines around it decide: [`Sure`].
 
 use super::number::{ArticleNumber, Scan, folded};
-use super::{english, korean};
 
 /// What a heading opens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,9 +58,6 @@ pub(super) struct Line {
 /// heading on the same line, so this is long.
 const MAX_LINE_CHARS: usize = 20_000;
 
-/// Most characters of a heading that is none of an article.
-const MAX_OTHER_CHARS: usize = 120;
-
 impl Line {
     pub fn of(line: &str) -> Option<Self> {
         let line = line.trim();
@@ -80,19 +76,6 @@ impl Line {
         let text: Vec<char> = line.chars().collect();
         let folded = text.iter().copied().map(folded).collect();
         Some(Line { text, folded, level, marked: heading || whole, listed })
-    }
-
-    /// The line as a heading, where it may be one.
-    pub fn heading(&self) -> Option<Heading> {
-        let (opens, title, sure) = korean::article(self)
-            .or_else(|| english::article(self))
-            .or_else(|| korean::section(self))
-            .or_else(|| english::section(self))
-            .or_else(|| {
-                let title: String = self.text.iter().take(MAX_OTHER_CHARS).collect();
-                self.level.map(|_| (Opens::Other, Some(title), Sure::Yes))
-            })?;
-        Some(Heading { opens, title, sure, level: self.level, listed: self.listed })
     }
 
     /// What stands from a place on.

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::Article;
+use super::article::Article;
 use super::heading::{Heading, Opens};
 use super::number::ArticleNumber;
-use super::parse::Section;
+use super::section::Section;
 
 /// Gives every part a label of its own.
 #[derive(Default)]

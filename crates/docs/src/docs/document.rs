@@ -39,7 +39,7 @@ impl Document {
     pub fn text(&self) -> Result<Cow<'_, str>, String> {
         match &self.content {
             Content::Text(text) => Ok(Cow::Borrowed(text)),
-            Content::File(path) => super::folder::read_text(path).map(Cow::Owned),
+            Content::File(path) => super::read::read_text(path).map(Cow::Owned),
         }
     }
 

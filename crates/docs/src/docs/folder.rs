@@ -1,7 +1,6 @@
 //! Finds the documents of a folder. Only reads; never leaves the folder, never follows a link.
 
-use std::fs::{File, Metadata};
-use std::io::Read;
+use std::fs::Metadata;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -11,14 +10,12 @@ use unicode_normalization::UnicodeNormalization;
 use planwright::ports::ToolError;
 
 use super::document::{Content, Document, ENDINGS, ending};
-use super::{Skipped, grouped};
-use crate::decode::decode;
+use super::read::MAX_FILE_BYTES;
+use super::skipped::{Skipped, grouped};
 use crate::index::Stamp;
 
 /// Most documents of one folder.
 const MAX_FILES: usize = 10_000;
-/// Largest document, in bytes.
-const MAX_FILE_BYTES: u64 = 2 << 20;
 /// Most bytes of the documents of one folder.
 const MAX_TOTAL_BYTES: u64 = 128 << 20;
 /// Most files and folders that are looked at, documents or not.
@@ -109,16 +106,4 @@ fn name_within(root: &Path, path: &Path) -> String {
     let parts = path.strip_prefix(root).unwrap_or(path).components();
     let parts: Vec<String> = parts.map(|part| part.as_os_str().to_string_lossy().nfc().collect()).collect();
     parts.join("/")
-}
-
-/// The text of a file; what is neither UTF-8 nor marked as UTF-16 is decoded as far as it goes.
-pub(super) fn read_text(path: &Path) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(format!("larger than {MAX_FILE_BYTES} bytes"));
-    }
-    Ok(decode(&bytes).0)
 }

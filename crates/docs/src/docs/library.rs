@@ -8,8 +8,11 @@ use rusqlite::Result;
 use twox_hash::XxHash3_128;
 
 use super::document::Document;
-use super::{Progress, Skipped};
+use super::skipped::Skipped;
 use crate::index::{Index, is_damage};
+
+/// Hears how many documents have been read, of how many.
+pub(super) type Progress = dyn Fn(usize, usize) + Send + Sync;
 
 /// Changes become visible whenever this many bytes of documents were read.
 const BATCH_BYTES: u64 = 16 << 20;

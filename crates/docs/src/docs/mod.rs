@@ -9,6 +9,8 @@ mod folder;
 mod html;
 mod library;
 mod passages;
+mod read;
+mod skipped;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -21,13 +23,11 @@ use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput};
 
 use crate::index::{Hit, Index, Stamp, is_damage};
 use document::{Content, Document};
-use library::Library;
+use library::{Library, Progress};
+pub use skipped::Skipped;
 
 /// Most passages that the tool returns.
 const MAX_RESULTS: usize = 5;
-
-/// Hears how many documents have been read, of how many.
-type Progress = dyn Fn(usize, usize) + Send + Sync;
 
 /// Full-text search over documents, best passages first.
 ///
@@ -92,30 +92,6 @@ impl Passage {
 impl From<Hit> for Passage {
     fn from(Hit { document, position, headings, text, score }: Hit) -> Self {
         Passage { path: document, headings, position, text, score }
-    }
-}
-
-/// A document that is not searched, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
-    /// The document's path from the folder; empty if the reason speaks of several documents.
-    pub path: String,
-    /// Why it was left out.
-    pub reason: String,
-}
-
-impl Skipped {
-    fn new(path: impl Into<String>, reason: impl Into<String>) -> Self {
-        Skipped { path: path.into(), reason: reason.into() }
-    }
-}
-
-impl fmt::Display for Skipped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.path.as_str() {
-            "" => f.write_str(&self.reason),
-            path => write!(f, "not searched: {path}: {}", self.reason),
-        }
     }
 }
 
@@ -206,13 +182,6 @@ impl Docs {
         }
         answer.map_err(|error| ToolError::new("index", format!("the documents cannot be searched: {error}")))
     }
-}
-
-/// A number with commas between groups of three digits: `14,646`.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
-    groups.iter().map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
 }
 
 /// One record of the tool's answer, its fields in this order.
