@@ -11,7 +11,7 @@ fn golden(file: &str) -> PathBuf {
 
 #[test]
 fn journals_of_every_format_are_read() {
-    for file in ["journal-3.jsonl"] {
+    for file in ["journal-3.jsonl", "journal-4.jsonl"] {
         let records = FileJournal::parse(&std::fs::read(golden(file)).unwrap()).unwrap();
         let folded = fold(records.clone()).unwrap();
         assert_eq!(folded.state.phase.name(), PhaseName::Done, "{file}");

@@ -42,7 +42,7 @@ pub fn resume_journal(args: &ResumeArgs, color: ColorChoice) -> Result<Exit> {
     let call = Call::new(&args.show, &args.world, color);
     let (answer, resolution) = (args.answer.answer()?, args.doubt.resolution());
     let mut journal = FileJournal::open(&args.journal).map_err(journal_error)?;
-    let records = planwright::journal::Journal::records(&mut journal).map_err(Error::unusable)?;
+    let records = planwright::journal::Journal::records(&journal).map_err(Error::unusable)?;
     let unusable = |error| Error::unusable(format!("{}: {error}", args.journal.display()));
     let folded = fold(records).map_err(unusable)?;
     let location = RunLocation::Journal(&args.journal);

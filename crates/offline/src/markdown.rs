@@ -74,7 +74,8 @@ impl Reader {
         match event {
             Event::Start(Tag::Emphasis) | Event::End(TagEnd::Emphasis) => {
                 // `a*b*c` is no emphasis.
-                if source[..place.start].ends_with(char::is_alphanumeric) {
+                let inside_a_word = source[..place.start].ends_with(char::is_alphanumeric);
+                if inside_a_word {
                     self.block.push('*');
                 }
             }

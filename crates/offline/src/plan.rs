@@ -38,7 +38,8 @@ pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<Strin
     let mut drafts = if by_tools { planner.drafts(rejected) } else { agents::drafts(&planner) };
     // A new plan that does nothing is none, nor is the one that was sent back.
     let new = |steps: &Vec<Step>| {
-        rejected.is_none_or(|rejected| !is_plan(rejected, steps) && !(by_tools && steps.is_empty()))
+        let does_nothing = by_tools && steps.is_empty();
+        rejected.is_none_or(|rejected| !(does_nothing || is_plan(rejected, steps)))
     };
     let chosen = drafts.iter().position(new).unwrap_or(0);
     if drafts.is_empty() {

@@ -138,7 +138,7 @@ impl OpenAi {
         if (200..300).contains(&response.status) {
             stream::read_reply(&self.client, &mut response.body, sink)?.finish()
         } else {
-            Err(ReplyError::Server(self.client.read_error(response)))
+            Err(ReplyError::Server(Box::new(self.client.read_error(response))))
         }
     }
 

@@ -14,7 +14,7 @@ use planwright::ports::{Cause, TokenSink};
 #[derive(Debug)]
 pub(super) enum ReplyError {
     /// The server answered with an error, which may be about how the request was put.
-    Server(ServerError),
+    Server(Box<ServerError>),
     /// The answer is no reply.
     Failure(ModelFailure),
     /// There was no answer.
@@ -48,7 +48,7 @@ impl Draft {
     /// Adds a completion or a chunk of one; text goes to the sink as it comes.
     pub(super) fn add(&mut self, value: &Value, sink: &mut Option<TokenSink<'_>>) -> Result<(), ReplyError> {
         if is_error(&value["error"]) {
-            return Err(ReplyError::Server(ServerError::without_status(value)));
+            return Err(ReplyError::Server(Box::new(ServerError::without_status(value))));
         }
         for usage in [&value["usage"], &value["x_groq"]["usage"]] {
             if usage.is_object() {
@@ -58,7 +58,7 @@ impl Draft {
         let Some(choice) = first_choice(value) else { return Ok(()) };
         self.has_choice = true;
         if is_error(&choice["error"]) {
-            return Err(ReplyError::Server(ServerError::without_status(choice)));
+            return Err(ReplyError::Server(Box::new(ServerError::without_status(choice))));
         }
         if let Some(finish) = choice["finish_reason"].as_str().filter(|finish| !finish.is_empty()) {
             self.finish = Some(finish.to_owned());

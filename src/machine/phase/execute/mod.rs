@@ -145,7 +145,8 @@ impl Run<'_> {
         };
         match kind {
             EffectKind::Orchestrate { .. } => {
-                if self.hear_decision(stage) {
+                let goes_on = self.hear_decision(stage);
+                if goes_on {
                     self.advance(stage);
                 }
             }
