@@ -38,7 +38,7 @@ pub trait Tool: Send + Sync {
     /// [did not happen](ToolError::did_not_happen).
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError>;
 
-    /// The keys this tool is configured with; see [`Model::secrets`].
+    /// The keys this tool is configured with; see [`Model::secrets`](super::Model::secrets).
     fn secrets(&self) -> Vec<Secret> {
         Vec::new()
     }

@@ -3,7 +3,7 @@
 //!
 //! States are told apart by an abstraction ([`Key`]) that keeps every input of a branch and
 //! drops the words and the call counters. From the walk come the proof of the invariants
-//! ([`Check`]), the longest run ([`Report::longest`]) and the picture ([`diagram`]), so that
+//! ([`Check`]), the longest run ([`Report::longest`]) and the picture (`diagram`), so that
 //! picture, proof and code cannot disagree.
 //!
 //! The walk is over the [`Machine`] trait, so that a test can hand it a broken machine and see it
