@@ -35,10 +35,15 @@ impl Holder {
             let id = format!("{}-{:016x}", std::process::id(), random_id());
             let path = folder.join(&id);
             let lock = disk::private_options().write(true).create_new(true).open(&path).map_err(fail)?;
-            match lock.try_lock() {
-                Ok(()) if path.exists() => return Ok(Holder { id, path, _lock: lock }),
-                Ok(()) | Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) => {
+            let is_ours = match lock.try_lock() {
+                Ok(()) => path.try_exists(),
+                Err(TryLockError::WouldBlock) => Ok(false),
+                Err(TryLockError::Error(error)) => Err(error),
+            };
+            match is_ours {
+                Ok(true) => return Ok(Holder { id, path, _lock: lock }),
+                Ok(false) => {}
+                Err(error) => {
                     let _ = std::fs::remove_file(&path);
                     return Err(fail(error));
                 }
