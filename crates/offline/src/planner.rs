@@ -223,7 +223,7 @@ impl<'a> Planner<'a> {
         own.terms().into_iter().cloned().collect()
     }
 
-    /// The same steps, the last of them written differently.
+    /// These steps with the last one written differently.
     fn varied(&self, mut steps: Vec<Step>) -> Vec<Step> {
         let vary = |last: &Step| {
             let text =

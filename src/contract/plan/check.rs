@@ -129,7 +129,7 @@ impl PlanContract {
         self.read_after(Before::NOTHING, text, max_bytes)
     }
 
-    /// The same for a plan that follows steps that are kept.
+    /// Checks a plan that follows steps that are kept.
     ///
     /// # Errors
     /// The first thing that does not fit, with its JSON path.

@@ -46,7 +46,7 @@ pub(super) struct Heading {
 pub(super) struct Line {
     /// The line as it is, marks of emphasis left out where it begins with one.
     pub text: Vec<char>,
-    /// The same, full-width forms folded; equally long.
+    /// The text with full-width forms folded; as long as `text`.
     pub folded: Vec<char>,
     pub level: Option<usize>,
     /// Whether Markdown marks all of it: as a heading, or in bold from end to end.

@@ -4,7 +4,7 @@
 const HTML_WIDTH: usize = 4000;
 /// Deeper nesting is no document. Rendering it takes time that grows with the square of the depth.
 const MAX_HTML_DEPTH: usize = 200;
-/// The same holds for parsing, so tags are counted before.
+/// Parsing time grows with the square of unclosed tags as well, so they are counted before.
 const MAX_UNCLOSED: usize = 1000;
 
 /// The text of a page, its headings marked as in Markdown.
