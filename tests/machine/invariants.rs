@@ -7,14 +7,14 @@ use std::sync::{LazyLock, OnceLock};
 use planwright::agents;
 use planwright::contract::{FinalStep, StepField, ToolContract, ToolEffect};
 use planwright::machine::explore::{self, Machine};
-use planwright::machine::{
-    Effect, EffectKind, ErrorCode, Event, Phase, PhaseName, Refusal, Refused, RunError, State, Step,
-    WriteReason,
-};
+use planwright::machine::{Effect, EffectKind, Event, PhaseName, Refusal, Refused, State, Step};
 use planwright::spec::{
     Approval, Bounds, CompiledSpec, Execution, OnExhausted, OnExpiry, OnRejection, OnStepFailure,
     Orchestrate, Spec, Write,
 };
+use serde_json::json;
+
+use crate::promise::altered;
 
 fn rules(name: &str) -> CompiledSpec {
     agents::shipped(name).expect("a shipped agent").check().expect("which checks")
@@ -354,9 +354,11 @@ fn a_machine_that_forgets_to_count_replans_is_not_bounded() {
     caught_by(
         "bounded",
         &Bent(|_: &State, _: &CompiledSpec, step: &mut Step| {
-            step.state.task.counters.replans = 0;
-            step.state.task.draft = 1;
-            step.state.task.artifacts.past.clear();
+            step.state = altered(&step.state, |state| {
+                let task = &mut state["task"];
+                (task["counters"]["replans"], task["draft"]) = (json!(0), json!(1));
+                (task["drafts"], task["artifacts"]["past"]) = (json!([task["drafts"][0]]), json!([]));
+            });
         }),
     );
 }
@@ -397,8 +399,8 @@ fn a_machine_that_writes_after_a_rejection_is_not_gated() {
                 && last.to == PhaseName::Plan
             {
                 last.to = PhaseName::Write;
-                let (gate, asking) = (WriteReason::Exhausted, planwright::machine::Asking::first());
-                step.state.phase = Phase::Write(planwright::machine::Writing { gate, asking });
+                let writing = json!({"WRITE": {"gate": "exhausted", "ask": 1}});
+                step.state = altered(&step.state, |state| state["phase"] = writing);
             }
         }),
     );
@@ -459,7 +461,10 @@ fn a_machine_that_remembers_outside_its_state_is_not_faithful() {
         fn transition(&self, rules: &CompiledSpec, state: State, event: Event) -> Result<Step, Box<Refused>> {
             let mut step = planwright::machine::transition(rules, state, event)?;
             self.0.set(self.0.get() + 1);
-            step.state.task.counters.usage.cached_tokens = u64::from(self.0.get());
+            let calls = self.0.get();
+            step.state = altered(&step.state, |state| {
+                state["task"]["counters"]["usage"]["cached_tokens"] = json!(calls);
+            });
             Ok(step)
         }
     }
@@ -475,9 +480,10 @@ fn a_branch_on_something_the_abstraction_drops_is_caught() {
         &Bent(|before: &State, _: &CompiledSpec, step: &mut Step| {
             let failures = before.task.failures.len();
             if step.state.phase.name() == PhaseName::Execute && failures > 0 && before.task.draft > 1 {
-                step.state.phase = Phase::Error;
-                let message = "…".to_owned();
-                step.state.task.artifacts.error = Some(RunError { code: ErrorCode::Cancelled, message });
+                step.state = altered(&step.state, |state| {
+                    state["phase"] = json!("ERROR");
+                    state["task"]["artifacts"]["error"] = json!({"code": "CANCELLED", "message": "…"});
+                });
                 step.effects.clear();
                 step.moves.clear();
             }

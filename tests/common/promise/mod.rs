@@ -229,6 +229,14 @@ impl Say {
     }
 }
 
+/// A copy of a state with some of what is written changed: fields that no caller may set.
+#[track_caller]
+pub fn altered(state: &State, alter: impl FnOnce(&mut Value)) -> State {
+    let mut written = serde_json::to_value(state).expect("a state is written");
+    alter(&mut written);
+    serde_json::from_value(written).expect("a state that a run can be in")
+}
+
 #[track_caller]
 pub fn id(text: &str) -> EffectId {
     text.parse().expect("an effect id")
