@@ -82,8 +82,8 @@ fn every_shipped_tool_declares_its_contract() {
     let mut tools = ToolBox::new()
         .with(Docs::of(Vec::new()))
         .with(Calc::new())
-        .with(Wiki::new())
-        .with(Lookup::new())
+        .with(Wiki::default())
+        .with(Lookup::default())
         .with(Search::new(Secret::new("key")).unwrap());
     let embedder: Arc<dyn Embedder> = Arc::new(Silent);
     let contracts =

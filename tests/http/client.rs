@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use planwright::ports::{Secret, Tool, ToolCall, ToolError};
-use planwright_http::{Retry, Search, Wiki};
+use planwright_http::{MediaWiki, Retry, Search, Wiki};
 use serde_json::{Value, json};
 
 use super::support::{Answer, DeadPort, Server};
@@ -208,7 +208,7 @@ fn redirect_never_takes_the_key_along() {
 fn redirects_of_a_request_without_a_key_stay_on_its_host() {
     let pages = r#"{"query":{"pages":[{"title":"T","extract":"E","index":1}]}}"#;
     let other = Server::answering([answer(200, pages)]);
-    let wiki = |server: &Server| Wiki::at(&server.url()).unwrap().retry(noting().0);
+    let wiki = |server: &Server| Wiki(MediaWiki::at(&server.url()).unwrap().retry(noting().0));
     let minute = Duration::from_secs(60);
 
     let server =

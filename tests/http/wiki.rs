@@ -2,7 +2,7 @@
 
 use planwright::contract::Source;
 use planwright::ports::{Tool, ToolError, ToolOutput};
-use planwright_http::{Lookup, Retry, Wiki};
+use planwright_http::{Lookup, MediaWiki, Retry, Wiki};
 use serde_json::{Value, json};
 
 use super::call;
@@ -19,13 +19,13 @@ fn ask_whole(tool: &dyn Tool, text: &str) -> Result<ToolOutput, ToolError> {
 /// Asks `wiki` where the service answers so.
 fn wiki(answer: Value) -> Result<String, ToolError> {
     let server = Server::answering([Answer::json(200, &answer)]);
-    ask(&Wiki::at(&server.origin()).unwrap(), "state machine")
+    ask(&Wiki(MediaWiki::at(&server.origin()).unwrap()), "state machine")
 }
 
 /// Asks `lookup` where the service answers so, one after the other.
 fn lookup(title: &str, answers: &[Value]) -> Result<String, ToolError> {
     let server = Server::answering(answers.iter().map(|answer| Answer::json(200, answer)));
-    let said = ask(&Lookup::at(&server.origin()).unwrap().retry(Retry::default().tries(1)), title);
+    let said = ask(&Lookup(MediaWiki::at(&server.origin()).unwrap().retry(Retry::default().tries(1))), title);
     assert_eq!(server.count(), answers.len());
     said
 }
@@ -65,13 +65,13 @@ fn each_article_that_is_shown_is_a_source_with_its_address() {
         let url = Some(format!("{}/w/index.php?title={name}", &server.origin()));
         Source { title: title.to_owned(), document: host.clone(), part: None, url }
     };
-    let output = ask_whole(&Wiki::at(&server.origin()).unwrap(), "state").unwrap();
+    let output = ask_whole(&Wiki(MediaWiki::at(&server.origin()).unwrap()), "state").unwrap();
     assert_eq!(output.sources, [source("A b?", "A_b%3F"), source("유한", "%EC%9C%A0%ED%95%9C")]);
     assert!(!output.text.contains("Page: C"));
 
     let page = json!({"query": {"pages": [{"title": "Finite-state machine", "extract": "E"}]}});
     let lookups = Server::answering([Answer::json(200, &page)]);
-    let output = ask_whole(&Lookup::at(&lookups.origin()).unwrap(), "FSM").unwrap();
+    let output = ask_whole(&Lookup(MediaWiki::at(&lookups.origin()).unwrap()), "FSM").unwrap();
     let url = Some(format!("{}/w/index.php?title=Finite-state_machine", &lookups.origin()));
     let title = "Finite-state machine".to_owned();
     assert_eq!(output.sources, [Source { title, document: host, part: None, url }]);
@@ -96,7 +96,7 @@ fn what_the_service_refuses_is_told() {
 #[test]
 fn words_and_titles_are_sent_whole() {
     let server = Server::answering([Answer::json(200, &json!({}))]);
-    let tool = Wiki::at(&format!("{}/w/api.php", &server.origin())).unwrap();
+    let tool = Wiki(MediaWiki::at(&format!("{}/w/api.php", &server.origin())).unwrap());
     ask(&tool, " 상태 a&b=c#d ").unwrap();
     let seen = &server.seen()[0];
     let words = "%EC%83%81%ED%83%9C%20a%26b%3Dc%23d";
@@ -112,12 +112,12 @@ fn address_may_leave_out_the_end() {
     for (end, target) in
         [("", "/w/api.php?"), ("/", "/w/api.php?"), ("/w/", "/w/api.php?"), ("/api.php", "/api.php?")]
     {
-        ask(&Wiki::at(&format!("{}{end}", server.origin())).unwrap(), "a").unwrap();
+        ask(&Wiki(MediaWiki::at(&format!("{}{end}", server.origin())).unwrap()), "a").unwrap();
         let seen = server.seen().pop().unwrap();
         assert!(seen.target.starts_with(target), "{end:?}: {}", seen.target);
     }
     for wrong in ["", "a.org", "ftp://a.org", "https://", "http://me:secret@a.org"] {
-        let error = Wiki::at(wrong).unwrap_err();
+        let error = MediaWiki::at(wrong).unwrap_err();
         assert!(error.kind.as_str() == "input" && !error.message.contains("secret"), "{error}");
     }
 }
@@ -125,7 +125,7 @@ fn address_may_leave_out_the_end() {
 #[test]
 fn the_script_of_the_words_chooses_the_language() {
     let server = Server::answering([Answer::json(200, &json!({}))]);
-    let tool = Wiki::at(&format!("{}/{{lang}}/w/api.php", &server.origin())).unwrap();
+    let tool = Wiki(MediaWiki::at(&format!("{}/{{lang}}/w/api.php", &server.origin())).unwrap());
     ask(&tool, "state machine").unwrap();
     ask(&tool, "유한 상태 기계").unwrap();
     let targets: Vec<String> = server.seen().into_iter().map(|seen| seen.target).collect();
@@ -161,7 +161,7 @@ fn a_missing_title_proposes_what_is_near() {
 #[test]
 fn what_cannot_be_a_title_is_refused_unasked() {
     let server = Server::answering([Answer::json(200, &json!({}))]);
-    let tool = Lookup::at(&server.origin()).unwrap();
+    let tool = Lookup(MediaWiki::at(&server.origin()).unwrap());
     for title in ["A|B", "A#B", "{{x}}", "[x]", "<b>", ""] {
         assert_eq!(ask(&tool, title).unwrap_err().kind.as_str(), "input", "{title:?}");
     }

@@ -11,7 +11,7 @@ use planwright::driver::{Agent, AgentBuilder, Cached};
 use planwright::ports::{Human, Model, Tool, ToolError};
 use planwright::spec::Spec;
 use planwright_docs::{Calc, Docs};
-use planwright_http::{Lookup, OpenAi, OpenAiConfig, Retry, Search, Wiki};
+use planwright_http::{Lookup, MediaWiki, OpenAi, OpenAiConfig, Retry, Search, Wiki};
 use planwright_offline::Offline;
 
 /// The model that answers, and what the screen calls it.
@@ -66,13 +66,15 @@ fn open_tools(
         tools.extend(contracts.tools().into_iter().filter(|tool| wanted(&tool.contract().name)));
     }
     let wiki_url = settings.wiki_url.as_deref();
+    let open_wiki = || {
+        let opened = wiki_url.map_or_else(|| Ok(MediaWiki::default()), MediaWiki::at);
+        opened.map_err(bad_setting("wiki_url"))
+    };
     if wanted("wiki") {
-        let wiki = wiki_url.map_or_else(|| Ok(Wiki::new()), Wiki::at).map_err(bad_setting("wiki_url"))?;
-        tools.push(Arc::new(wiki));
+        tools.push(Arc::new(Wiki(open_wiki()?)));
     }
     if wanted("lookup") {
-        let lookup = wiki_url.map_or_else(|| Ok(Lookup::new()), Lookup::at);
-        tools.push(Arc::new(lookup.map_err(bad_setting("wiki_url"))?));
+        tools.push(Arc::new(Lookup(open_wiki()?)));
     }
     if let (true, Some(key)) = (wanted("search"), &settings.search_key) {
         let search = Search::new(key.clone()).map_err(bad_setting("search_key_env"))?;

@@ -19,14 +19,10 @@ const MAX_TEXTS: usize = 10_000;
 const MAX_TEXT_BYTES: usize = 128 << 10;
 /// Most bytes of text in one request.
 const MAX_BATCH_BYTES: usize = 256 << 10;
-/// Most texts in one request, unless set.
-const BATCH: usize = 32;
 /// Longest vector.
 const MAX_DIMENSIONS: usize = 16_384;
 /// Largest response: a batch of the longest vectors in use, with all their digits.
 const MAX_RESPONSE_BYTES: usize = 8 << 20;
-/// How long one request may take, its further tries included, unless set.
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A client of an OpenAI-compatible embeddings endpoint.
 ///
@@ -61,7 +57,8 @@ impl Embeddings {
         let endpoint = parse_endpoint(base_url, "/embeddings").map_err(ToolError::input)?;
         let mut client = Client::new();
         client.max_response_bytes = MAX_RESPONSE_BYTES;
-        Ok(Embeddings { endpoint, model: model.into(), client, timeout: TIMEOUT, batch: BATCH })
+        let timeout = Duration::from_secs(60);
+        Ok(Embeddings { endpoint, model: model.into(), client, timeout, batch: 32 })
     }
 
     /// Sets the key to send as `Authorization: Bearer …`. With an empty one the header is left out.
@@ -93,13 +90,6 @@ impl Embeddings {
         self.batch = texts.max(1);
         self
     }
-
-    /// Asks for the vectors of one batch, which begins with text number `first` of the call.
-    fn ask(&self, texts: &[String], first: usize) -> Result<Vec<Vec<f32>>, ToolError> {
-        let body = json!({"model": self.model, "input": texts}).to_string();
-        let request = Request { uri: &self.endpoint.0, body: Some(body.as_bytes()), idempotency_key: None };
-        parse_vectors(&self.client.ask_json(request, self.timeout, false)?, texts.len(), first)
-    }
 }
 
 impl Embedder for Embeddings {
@@ -107,18 +97,15 @@ impl Embedder for Embeddings {
         check_texts(texts)?;
         let mut vectors: Vec<Vec<f32>> = Vec::with_capacity(texts.len());
         for batch in split_batches(texts, self.batch) {
-            let first = batch.start;
-            vectors.extend(self.ask(&texts[batch], first)?);
+            let body = json!({"model": self.model, "input": texts[batch.clone()]}).to_string();
+            let body = Some(body.as_bytes());
+            let request = Request { uri: &self.endpoint.0, body, idempotency_key: None };
+            vectors.extend(parse_vectors(&self.client.ask_json(request, self.timeout, false)?, &batch)?);
         }
         let length = vectors.first().map_or(0, Vec::len);
-        match vectors.iter().position(|vector| vector.len() != length) {
-            None => Ok(vectors),
-            Some(at) => unfit(format!(
-                "expected vectors of one length, found {length} numbers for text 1 and {} for text {}",
-                vectors[at].len(),
-                at + 1
-            )),
-        }
+        let Some(at) = vectors.iter().position(|vector| vector.len() != length) else { return Ok(vectors) };
+        let other = format!("{} for text {}", vectors[at].len(), at + 1);
+        unfit(format!("expected vectors of one length, found {length} numbers for text 1 and {other}"))
     }
 
     fn secrets(&self) -> Vec<Secret> {
@@ -132,21 +119,17 @@ fn unfit<T>(problem: String) -> Result<T, ToolError> {
 
 /// Checks what servers refuse, each in its own way, and names the text.
 fn check_texts(texts: &[String]) -> Result<(), ToolError> {
-    let refuse = |problem: String| Err(ToolError::input(problem));
-    if texts.len() > MAX_TEXTS {
-        return refuse(format!("expected at most {MAX_TEXTS} texts, found {}", texts.len()));
-    }
-    for (at, text) in texts.iter().enumerate() {
-        let nth = at + 1;
-        if text.trim().is_empty() {
-            return refuse(format!("expected words in text {nth}, found none"));
+    let count = texts.len();
+    let too_many = (count > MAX_TEXTS).then(|| format!("expected at most {MAX_TEXTS} texts, found {count}"));
+    let find_unfit = |(text, nth): (&String, usize)| match text.len() {
+        _ if text.trim().is_empty() => Some(format!("expected words in text {nth}, found none")),
+        bytes if bytes > MAX_TEXT_BYTES => {
+            Some(format!("expected at most {MAX_TEXT_BYTES} bytes in text {nth}, found {bytes}"))
         }
-        if text.len() > MAX_TEXT_BYTES {
-            let found = text.len();
-            return refuse(format!("expected at most {MAX_TEXT_BYTES} bytes in text {nth}, found {found}"));
-        }
-    }
-    Ok(())
+        _ => None,
+    };
+    let problem = too_many.or_else(|| texts.iter().zip(1..).find_map(find_unfit));
+    problem.map_or(Ok(()), |problem| Err(ToolError::input(problem)))
 }
 
 /// Splits texts into batches of at most so many texts and not too many bytes.
@@ -168,8 +151,9 @@ fn split_batches(texts: &[String], most: usize) -> Vec<Range<usize>> {
     batches
 }
 
-/// The vectors of an answer, in the order of the texts that were asked for.
-fn parse_vectors(answer: &Value, count: usize, first: usize) -> Result<Vec<Vec<f32>>, ToolError> {
+/// The vectors of an answer, in the order of the texts of the batch.
+fn parse_vectors(answer: &Value, batch: &Range<usize>) -> Result<Vec<Vec<f32>>, ToolError> {
+    let (count, first) = (batch.len(), batch.start);
     let Some(data) = answer["data"].as_array() else {
         return unfit("expected a list \"data\" of embeddings, found none".to_owned());
     };
@@ -178,12 +162,10 @@ fn parse_vectors(answer: &Value, count: usize, first: usize) -> Result<Vec<Vec<f
     }
     let mut vectors: Vec<Option<Vec<f32>>> = vec![None; count];
     for (nth, entry) in data.iter().enumerate() {
-        let at = match &entry["index"] {
-            Value::Null => nth,
-            index => index.as_u64().and_then(|at| usize::try_from(at).ok()).unwrap_or(count),
-        };
+        let index = &entry["index"];
+        let asked = || index.as_u64().and_then(|at| usize::try_from(at).ok()).unwrap_or(count);
+        let at = if index.is_null() { nth } else { asked() };
         let Some(place) = vectors.get_mut(at).filter(|place| place.is_none()) else {
-            let index = &entry["index"];
             return unfit(format!("expected each index below {count} once, found {index} in data[{nth}]"));
         };
         *place = Some(parse_vector(&entry["embedding"], first + at + 1)?);
@@ -194,12 +176,11 @@ fn parse_vectors(answer: &Value, count: usize, first: usize) -> Result<Vec<Vec<f
 /// The vector of text number `nth`.
 fn parse_vector(value: &Value, nth: usize) -> Result<Vec<f32>, ToolError> {
     let numbers = value.as_array().map(Vec::as_slice).unwrap_or_default();
-    if numbers.is_empty() || numbers.len() > MAX_DIMENSIONS {
+    if !(1..=MAX_DIMENSIONS).contains(&numbers.len()) {
         let found = numbers.len();
         return unfit(format!("expected 1 to {MAX_DIMENSIONS} numbers for text {nth}, found {found}"));
     }
-    let number =
-        |value: &Value| value.as_f64().map(|number| number as f32).filter(|number| number.is_finite());
-    let vector: Option<Vec<f32>> = numbers.iter().map(number).collect();
+    let finite = |value: &Value| value.as_f64().map(|number| number as f32).filter(|n| n.is_finite());
+    let vector: Option<Vec<f32>> = numbers.iter().map(finite).collect();
     vector.map_or_else(|| unfit(format!("expected finite numbers for text {nth}, found something else")), Ok)
 }

@@ -2,12 +2,12 @@
 
 mod client;
 mod embeddings;
-pub mod openai;
+mod openai;
 mod search;
 mod wiki;
 
-pub use client::Retry;
+pub use client::{Retry, show_address};
 pub use embeddings::Embeddings;
 pub use openai::{OpenAi, OpenAiConfig, StructuredOutput};
 pub use search::Search;
-pub use wiki::{Lookup, Wiki};
+pub use wiki::{Lookup, MediaWiki, Wiki};

@@ -52,9 +52,8 @@ impl Search {
     ///
     /// # Errors
     /// If that is not an HTTP address.
-    pub fn at(mut self, base: &str) -> Result<Self, ToolError> {
-        self.endpoint = parse_search(base)?;
-        Ok(self)
+    pub fn at(self, base: &str) -> Result<Self, ToolError> {
+        Ok(Search { endpoint: parse_search(base)?, ..self })
     }
 
     /// Sets how often and how patiently a failed request is made again.
@@ -75,14 +74,6 @@ struct Found {
     title: String,
     url: String,
     content: String,
-}
-
-impl Found {
-    /// The page as an answer names it; one with neither title nor address cannot be named.
-    fn into_source(self) -> Option<Source> {
-        let title = [&self.title, &self.url].into_iter().find(|name| !name.is_empty())?.clone();
-        Some(Source { title, url: Some(self.url).filter(|url| !url.is_empty()), ..Source::default() })
-    }
 }
 
 impl Tool for Search {
@@ -107,17 +98,20 @@ impl Tool for Search {
             let text = self.client.redact(result[name].as_str().unwrap_or_default()).into_owned();
             first_chars(text.trim(), most).to_owned()
         };
-        let mut results: Vec<Found> = results
-            .iter()
-            .take(MAX_RESULTS)
-            .map(|result| Found {
-                title: field(result, "title", MAX_NAME_CHARS),
-                url: field(result, "url", MAX_NAME_CHARS),
-                content: field(result, "content", MAX_CONTENT_CHARS),
-            })
-            .collect();
+        let results = results.iter().take(MAX_RESULTS).map(|result| Found {
+            title: field(result, "title", MAX_NAME_CHARS),
+            url: field(result, "url", MAX_NAME_CHARS),
+            content: field(result, "content", MAX_CONTENT_CHARS),
+        });
+        let mut results: Vec<Found> = results.collect();
         let text = call.fit_json(&mut results)?;
-        Ok(ToolOutput::from_sources(text, results.into_iter().filter_map(Found::into_source).collect()))
+        // A page with neither title nor address cannot be named.
+        let sources = results.into_iter().filter_map(|Found { title, url, .. }| {
+            let title = if title.is_empty() { url.clone() } else { title };
+            let url = Some(url).filter(|url| !url.is_empty());
+            (!title.is_empty()).then(|| Source { title, url, ..Source::default() })
+        });
+        Ok(ToolOutput::from_sources(text, sources.collect()))
     }
 
     fn secrets(&self) -> Vec<Secret> {

@@ -9,12 +9,20 @@ use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput, first_chars};
 
 use crate::client::{Client, DEFAULT_TIMEOUT, Retry, parse_address};
 
-/// Where the articles are, unless it is said otherwise; `{lang}` is `ko` or `en`.
+/// Where the articles are unless set; `{lang}` is `ko` or `en`.
 const DEFAULT_BASE: &str = "https://{lang}.wikipedia.org/w/api.php";
 /// Most characters of a search's summaries.
 const MAX_SUMMARY_CHARS: usize = 2000;
 /// Most characters of one article.
 const MAX_ARTICLE_CHARS: usize = 4000;
+
+/// An encyclopedia that runs on MediaWiki: Wikipedia, unless it is opened [`at`](MediaWiki::at) another
+/// address.
+#[derive(Clone, Debug)]
+pub struct MediaWiki {
+    base: String,
+    client: Client,
+}
 
 /// Searches an encyclopedia: the summaries of the best three articles.
 ///
@@ -25,92 +33,59 @@ const MAX_ARTICLE_CHARS: usize = 4000;
 ///
 /// let input = json!("finite-state machine");
 /// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 16_000, once: false };
-/// println!("{}", Wiki::new().call(&call)?.text);
+/// println!("{}", Wiki::default().call(&call)?.text);
 /// # Ok::<(), planwright::ports::ToolError>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct Wiki(MediaWiki);
+#[derive(Clone, Debug, Default)]
+pub struct Wiki(pub MediaWiki);
 
 /// Returns one article of an encyclopedia by its title.
-#[derive(Clone, Debug)]
-pub struct Lookup(MediaWiki);
+#[derive(Clone, Debug, Default)]
+pub struct Lookup(pub MediaWiki);
 
-macro_rules! configured {
-    ($tool:ident) => {
-        impl $tool {
-            /// Opens the tool for Wikipedia: Korean if the input has Hangul, else English.
-            pub fn new() -> Self {
-                $tool(MediaWiki { base: DEFAULT_BASE.to_owned(), client: Client::new() })
-            }
-
-            /// Opens the tool for another MediaWiki, with or without `/w/api.php`. `{lang}` in the
-            /// address becomes `ko` if the input has Hangul, else `en`.
-            ///
-            /// # Errors
-            /// If that is not an HTTP address.
-            pub fn at(base: &str) -> Result<Self, ToolError> {
-                Ok($tool(MediaWiki { base: parse_base(base)?, client: Client::new() }))
-            }
-
-            /// Sets how often and how patiently a failed request is made again.
-            #[must_use]
-            pub fn retry(mut self, retry: Retry) -> Self {
-                self.0.client.retry = retry;
-                self
-            }
-        }
-
-        impl Default for $tool {
-            fn default() -> Self {
-                $tool::new()
-            }
-        }
-    };
-}
-
-configured!(Wiki);
-configured!(Lookup);
-
-#[derive(Clone, Debug)]
-struct MediaWiki {
-    base: String,
-    client: Client,
-}
-
-/// The address of the API, `{lang}` left as it is.
-fn parse_base(base: &str) -> Result<String, ToolError> {
-    let base = base.trim().trim_end_matches('/');
-    parse_address(&base.replace("{lang}", "en")).map_err(ToolError::input)?;
-    Ok(match base {
-        base if base.ends_with("/api.php") => base.to_owned(),
-        base if base.ends_with("/w") => format!("{base}/api.php"),
-        base => format!("{base}/w/api.php"),
-    })
-}
-
-/// Whether the text holds Hangul, composed or not.
-fn is_korean(text: &str) -> bool {
-    text.chars()
-        .any(|c| matches!(c, '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7a3}'))
+/// Wikipedia: in Korean if the input of a call has Hangul, else in English.
+impl Default for MediaWiki {
+    fn default() -> Self {
+        MediaWiki { base: DEFAULT_BASE.to_owned(), client: Client::new() }
+    }
 }
 
 impl MediaWiki {
-    /// The address of the API in the language of `asked`.
-    fn address_for(&self, asked: &str) -> String {
-        self.base.replace("{lang}", if is_korean(asked) { "ko" } else { "en" })
+    /// Opens another MediaWiki, with or without `/w/api.php`. `{lang}` in the address becomes `ko` if the
+    /// input has Hangul, else `en`.
+    ///
+    /// # Errors
+    /// If that is not an HTTP address.
+    pub fn at(base: &str) -> Result<Self, ToolError> {
+        let base = base.trim().trim_end_matches('/');
+        parse_address(&base.replace("{lang}", "en")).map_err(ToolError::input)?;
+        let end = match base {
+            base if base.ends_with("/api.php") => "",
+            base if base.ends_with("/w") => "/api.php",
+            _ => "/w/api.php",
+        };
+        Ok(MediaWiki { base: format!("{base}{end}"), client: Client::new() })
     }
 
-    /// Asks the API; `asked` decides the language.
-    fn query(
-        &self,
-        call: &ToolCall<'_>,
-        asked: &str,
-        parameters: &[(&str, &str)],
-    ) -> Result<Value, ToolError> {
-        let mut url = self.address_for(asked) + "?action=query&format=json&formatversion=2&utf8=1";
-        for (name, value) in parameters {
-            url.push_str(&format!("&{name}={}", escape(value)));
-        }
+    /// Sets how often and how patiently a failed request is made again.
+    #[must_use]
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.client.retry = retry;
+        self
+    }
+
+    /// The address of the API in the language of `asked`.
+    fn address_for(&self, asked: &str) -> String {
+        let is_hangul =
+            |c| matches!(c, '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7a3}');
+        self.base.replace("{lang}", if asked.contains(is_hangul) { "ko" } else { "en" })
+    }
+
+    /// Asks the API; `asked` decides the language, `fixed` are parameters that need no escaping.
+    fn query(&self, call: &ToolCall<'_>, fixed: &str, name: &str, asked: &str) -> Result<Value, ToolError> {
+        let api = self.address_for(asked);
+        let asked = escape(asked);
+        let url = format!("{api}?action=query&format=json&formatversion=2&utf8=1&{name}={asked}&{fixed}");
         let uri = parse_address(&url).map_err(ToolError::input)?;
         let answer = self.client.ask_for_call(&uri, None, call)?;
         if let Some(error) = answer.get("error") {
@@ -141,19 +116,28 @@ impl MediaWiki {
         };
         Source { title: title.to_owned(), document: Some(document), part: None, url: Some(url) }
     }
+
+    /// Says which titles are near, where the API knows.
+    fn explain_missing(&self, call: &ToolCall<'_>, title: &str) -> ToolError {
+        // The titles are a courtesy: without them the answer is the same.
+        let fixed = "list=search&srlimit=5&srnamespace=0&srprop=";
+        let near = self.query(call, fixed, "srsearch", title).unwrap_or_default();
+        let near = near.pointer("/query/search").and_then(Value::as_array).into_iter().flatten();
+        let titles = near.map(|found| text_of(found, "title")).filter(|title| !title.is_empty()).take(5);
+        let titles: Vec<String> = titles.map(|title| format!("{:?}", first_chars(title, 100))).collect();
+        let hint =
+            if titles.is_empty() { String::new() } else { format!("; near it are {}", titles.join(", ")) };
+        ToolError::new("not_found", format!("no article has the title {title:?}{hint}"))
+    }
 }
 
 /// The text as it may stand in the path or the query of an address.
 fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~(),:".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    escaped
+    let escape_byte = |byte: u8| match char::from(byte) {
+        c if c.is_ascii_alphanumeric() || "-._~(),:".contains(c) => c.to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(escape_byte).collect()
 }
 
 /// The pages of an answer, best first; older installations send them by number.
@@ -163,12 +147,12 @@ fn list_pages(answer: &Value) -> Vec<&Value> {
         Some(Value::Object(pages)) => pages.values().collect(),
         _ => Vec::new(),
     };
-    pages.sort_by_key(|page| page.get("index").and_then(Value::as_i64).unwrap_or(i64::MAX));
+    pages.sort_by_key(|page| page["index"].as_i64().unwrap_or(i64::MAX));
     pages
 }
 
 fn text_of<'a>(page: &'a Value, field: &str) -> &'a str {
-    page.get(field).and_then(Value::as_str).unwrap_or_default().trim()
+    page[field].as_str().unwrap_or_default().trim()
 }
 
 impl Tool for Wiki {
@@ -179,41 +163,27 @@ impl Tool for Wiki {
     /// `Page: <title>` and `Summary: <text>` for each article, a blank line between them.
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let words = call.nonempty_text("words to look for")?;
-        let answer = self.0.query(
-            call,
-            words,
-            &[
-                ("generator", "search"),
-                ("gsrsearch", words),
-                ("gsrlimit", "3"),
-                ("gsrnamespace", "0"),
-                ("prop", "extracts"),
-                ("exintro", "1"),
-                ("explaintext", "1"),
-                ("exlimit", "3"),
-                ("redirects", "1"),
-            ],
-        )?;
-        let mut said = String::new();
-        let mut sources = Vec::new();
-        for page in list_pages(&answer).into_iter().take(3).filter(|page| !text_of(page, "title").is_empty())
-        {
-            if !said.is_empty() {
-                said.push_str("\n\n");
+        let fixed = "generator=search&gsrlimit=3&gsrnamespace=0&prop=extracts&exintro=1&explaintext=1\
+                     &exlimit=3&redirects=1";
+        let answer = self.0.query(call, fixed, "gsrsearch", words)?;
+        let (mut shown, mut sources) = (String::new(), Vec::new());
+        let pages = list_pages(&answer).into_iter().take(3);
+        for page in pages.filter(|page| !text_of(page, "title").is_empty()) {
+            if !shown.is_empty() {
+                shown.push_str("\n\n");
             }
-            said.push_str(&format!("Page: {}\nSummary: ", text_of(page, "title")));
+            shown.push_str(&format!("Page: {}\nSummary: ", text_of(page, "title")));
             // Nobody can have read what begins behind the cut.
-            if said.chars().count() <= MAX_SUMMARY_CHARS {
+            if shown.chars().count() <= MAX_SUMMARY_CHARS {
                 sources.push(self.0.cite(words, text_of(page, "title")));
             }
-            let lines: Vec<&str> =
-                text_of(page, "extract").lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-            said.push_str(&lines.join("\n"));
+            let lines = text_of(page, "extract").lines().map(str::trim).filter(|line| !line.is_empty());
+            shown.push_str(&lines.collect::<Vec<_>>().join("\n"));
         }
-        if said.is_empty() {
+        if shown.is_empty() {
             return Ok("No article was found.".into());
         }
-        Ok(ToolOutput::from_sources(first_chars(&said, MAX_SUMMARY_CHARS), sources))
+        Ok(ToolOutput::from_sources(first_chars(&shown, MAX_SUMMARY_CHARS), sources))
     }
 }
 
@@ -230,19 +200,13 @@ impl Tool for Lookup {
             return Err(ToolError::input(format!("expected a title, found {c:?} in {title:?}")));
         }
         let begun = Instant::now();
-        let parameters = [
-            ("titles", title),
-            ("prop", "extracts"),
-            ("explaintext", "1"),
-            ("exlimit", "1"),
-            ("redirects", "1"),
-        ];
-        let answer = self.0.query(call, title, &parameters)?;
+        let fixed = "prop=extracts&explaintext=1&exlimit=1&redirects=1";
+        let answer = self.0.query(call, fixed, "titles", title)?;
         let pages = list_pages(&answer);
         let Some(page) = pages.first().filter(|page| page.get("missing").is_none()) else {
             // Both questions share the call's time.
             let left = call.timeout.unwrap_or(DEFAULT_TIMEOUT).saturating_sub(begun.elapsed());
-            return Err(self.not_found(&ToolCall { timeout: Some(left), ..*call }, title));
+            return Err(self.0.explain_missing(&ToolCall { timeout: Some(left), ..*call }, title));
         };
         if page.get("invalid").is_some() {
             let reason = first_chars(text_of(page, "invalidreason"), 200);
@@ -254,48 +218,20 @@ impl Tool for Lookup {
             return Err(ToolError::new("response", problem));
         }
         let source = self.0.cite(title, text_of(page, "title"));
-        let said = format!("Page: {}\n{article}", source.title);
-        Ok(ToolOutput::from_sources(first_chars(&said, MAX_ARTICLE_CHARS), vec![source]))
-    }
-}
-
-impl Lookup {
-    /// Says which titles are near, where the API knows.
-    fn not_found(&self, call: &ToolCall<'_>, title: &str) -> ToolError {
-        let parameters =
-            [("list", "search"), ("srsearch", title), ("srlimit", "5"), ("srnamespace", "0"), ("srprop", "")];
-        // The titles are a courtesy: without them the answer is the same.
-        let near = self.0.query(call, title, &parameters).unwrap_or_default();
-        let near = near.pointer("/query/search").and_then(Value::as_array);
-        let titles: Vec<String> = near
-            .into_iter()
-            .flatten()
-            .map(|found| text_of(found, "title"))
-            .filter(|title| !title.is_empty())
-            .take(5)
-            .map(|title| format!("{:?}", first_chars(title, 100)))
-            .collect();
-        let hint =
-            if titles.is_empty() { String::new() } else { format!("; near it are {}", titles.join(", ")) };
-        ToolError::new("not_found", format!("no article has the title {title:?}{hint}"))
+        let shown = format!("Page: {}\n{article}", source.title);
+        Ok(ToolOutput::from_sources(first_chars(&shown, MAX_ARTICLE_CHARS), vec![source]))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn articles_of_wikipedia_have_their_usual_addresses() {
-        let Wiki(wiki) = Wiki::new();
-        let source = wiki.cite("유한 상태", "유한 상태 기계");
-        assert_eq!(
-            (source.title.as_str(), source.document.as_deref()),
-            ("유한 상태 기계", Some("Wikipedia"))
-        );
+        let source = super::MediaWiki::default().cite("유한 상태", "유한 상태 기계");
+        assert_eq!((&*source.title, source.document.as_deref()), ("유한 상태 기계", Some("Wikipedia")));
         let name = "%EC%9C%A0%ED%95%9C_%EC%83%81%ED%83%9C_%EA%B8%B0%EA%B3%84";
         assert_eq!(source.url, Some(format!("https://ko.wikipedia.org/wiki/{name}")));
-        let url = wiki.cite("C++ (language)", "C++ (language)").url;
+        let url = super::MediaWiki::default().cite("C++ (language)", "C++ (language)").url;
         assert_eq!(url.as_deref(), Some("https://en.wikipedia.org/wiki/C%2B%2B_(language)"));
     }
 }

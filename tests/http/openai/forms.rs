@@ -4,7 +4,7 @@ use planwright::machine::FailureClass;
 use planwright::ports::Model;
 use planwright::prompt::ModelRequest;
 use planwright::spec::RequestFrame;
-use planwright_http::{OpenAi, OpenAiConfig, StructuredOutput};
+use planwright_http::{OpenAi, StructuredOutput};
 use serde_json::{Value, json};
 
 use super::support::{Answer, Seen, Server};
@@ -141,14 +141,6 @@ fn form_may_be_fixed_and_then_never_gives_way() {
         failed(asker.ask_with(&with_schema()), FailureClass::BadRequest);
         assert_eq!(forms(&server), [expected]);
     }
-}
-
-#[test]
-fn form_may_be_fixed_for_one_model() {
-    let server = Server::answering([Answer::reply("{}")]);
-    let own = |config: OpenAiConfig| config.structured_output_of("m", StructuredOutput::Prompt);
-    Asker::new(own(config(&server))).ask_with(&with_schema()).unwrap();
-    assert_eq!(forms(&server), ["none+prompt"]);
 }
 
 fn sampled() -> ModelRequest {

@@ -8,22 +8,18 @@ use ureq::http::Uri;
 /// Parses the address of a service. An error shows neither password nor query.
 pub(crate) fn parse_address(text: &str) -> Result<Uri, String> {
     let text = text.trim();
-    let expected = |found: String| {
-        Err(format!("expected an address such as \"http://localhost:8080/v1\", found {found}"))
-    };
-    if text.is_empty() {
-        return expected("nothing".to_owned());
-    }
     let uri = text.parse::<Uri>().ok().filter(|uri| {
         matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some_and(|host| !host.is_empty())
     });
-    match uri {
-        None => expected(format!("{:?}", show_address(text))),
-        Some(uri) if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) => {
-            expected("one with a user name; give the key as a key".to_owned())
+    let found = match uri {
+        Some(uri) if !uri.authority().is_some_and(|authority| authority.as_str().contains('@')) => {
+            return Ok(uri);
         }
-        Some(uri) => Ok(uri),
-    }
+        Some(_) => "one with a user name; give the key as a key".to_owned(),
+        None if text.is_empty() => "nothing".to_owned(),
+        None => format!("{:?}", show_address(text)),
+    };
+    Err(format!("expected an address such as \"http://localhost:8080/v1\", found {found}"))
 }
 
 /// The address that requests go to. Its `Debug` shows no query, which may hold a key.
@@ -36,25 +32,25 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// Parses a base address and adds a path, unless the address ends with it. A query
-/// (`?api-version=…`) is kept.
+/// Parses a base address and adds a path unless the address ends with it. A query (`?api-version=…`) is kept.
 pub(crate) fn parse_endpoint(base: &str, path: &str) -> Result<Endpoint, String> {
     let base = parse_address(base)?;
-    let mut target = base.path().trim_end_matches('/').to_owned();
-    if !target.ends_with(path) {
-        target.push_str(path);
-    }
-    if let Some(query) = base.query() {
-        target = format!("{target}?{query}");
-    }
-    let mut parts = base.into_parts();
-    let unfit = |_| format!("expected a path and a query, found {:?}", show_address(&target));
-    parts.path_and_query = Some(target.parse().map_err(unfit)?);
-    Uri::from_parts(parts).map(Endpoint).map_err(|error| error.to_string())
+    let stem = base.path().trim_end_matches('/');
+    let stem = stem.strip_suffix(path).unwrap_or(stem);
+    let query = base.query().map_or_else(String::new, |query| format!("?{query}"));
+    join_origin(&base, &format!("{stem}{path}{query}")).map(Endpoint).ok_or_else(|| {
+        let shown = show_address(&base.to_string());
+        format!("expected an address that takes the path {path}, found {shown:?}")
+    })
 }
 
-/// An address without user name, password, query and fragment, any of which may hold a key.
-pub(crate) fn show_address(address: &str) -> String {
+/// Another path and query on the host of an address.
+fn join_origin(uri: &Uri, target: &str) -> Option<Uri> {
+    format!("{}://{}{target}", uri.scheme_str()?, uri.authority()?).parse().ok()
+}
+
+/// Strips user name, password, query and fragment, any of which may hold a key, from an address.
+pub fn show_address(address: &str) -> String {
     let address = address.split(['?', '#']).next().unwrap_or_default();
     let (scheme, rest) = address.split_at(address.find("://").map_or(0, |at| at + 3));
     let host_end = rest.find('/').unwrap_or(rest.len());
@@ -70,12 +66,11 @@ pub(super) fn is_loopback(uri: &Uri) -> bool {
 
 /// The target of a redirect that stays on its host. From http to https is allowed, back is not.
 pub(super) fn resolve_redirect(from: &Uri, location: &str) -> Option<Uri> {
-    let authority = from.authority()?;
     if location.starts_with('/') && !location.starts_with("//") {
-        return format!("{}://{authority}{location}", from.scheme_str()?).parse().ok();
+        return join_origin(from, location);
     }
     let to = parse_address(location).ok()?;
-    let same = to.scheme() == from.scheme() && to.authority() == Some(authority);
+    let same = to.scheme() == from.scheme() && to.authority() == from.authority();
     let upgraded = (from.scheme_str(), to.scheme_str()) == (Some("http"), Some("https"))
         && to.host() == from.host()
         && (to.port(), from.port()) == (None, None);
@@ -84,11 +79,9 @@ pub(super) fn resolve_redirect(from: &Uri, location: &str) -> Option<Uri> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[track_caller]
     fn check(from: &str, location: &str, expected: Option<&str>) {
-        let next = resolve_redirect(&from.parse().unwrap(), location);
+        let next = super::resolve_redirect(&from.parse().unwrap(), location);
         assert_eq!(next.map(|next| next.to_string()).as_deref(), expected, "{from} -> {location}");
     }
 

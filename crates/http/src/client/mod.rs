@@ -5,18 +5,15 @@
 //! key, whatever a server echoes, and nothing is read beyond its limit, compressed or not.
 
 mod address;
-mod attempt_error;
-mod body;
-mod events;
+mod error;
+mod response;
 mod retry;
-mod server_error;
 
-pub(crate) use address::{Endpoint, parse_address, parse_endpoint, show_address};
-pub(crate) use attempt_error::AttemptError;
-pub(crate) use body::{CappedBody, Response};
-pub(crate) use events::{Event, Events};
+pub use address::show_address;
+pub(crate) use address::{Endpoint, parse_address, parse_endpoint};
+pub(crate) use error::{AttemptError, ServerError};
+pub(crate) use response::{Event, Events, Response};
 pub use retry::Retry;
-pub(crate) use server_error::ServerError;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,10 +21,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
-use ureq::http::{Request as HttpRequest, Uri};
+use ureq::http::request::Builder;
+use ureq::http::{Request as HttpRequest, Response as HttpResponse, Uri};
 use ureq::{Agent, AsSendBody, Body};
 
-use self::attempt_error::AttemptTime;
+use self::error::AttemptTime;
 use planwright::contract::read::excerpt;
 use planwright::driver::redact;
 use planwright::ports::{Secret, ToolCall, ToolError};
@@ -85,12 +83,11 @@ impl Client {
     /// from a file often ends in a line break; with an empty key there is no header.
     pub(crate) fn set_key(&mut self, key: &Secret) -> Result<(), String> {
         let key = key.expose().trim();
-        if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let header = HeaderValue::from_str(&format!("Bearer {key}")).ok();
+        let Some(mut header) = header.filter(|_| key.bytes().all(|byte| byte.is_ascii_graphic())) else {
             let found = "found a character that no header can carry";
             return Err(format!("expected a key of visible ASCII characters, {found}"));
-        }
-        let mut header =
-            HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| "expected a key for a header")?;
+        };
         header.set_sensitive(true);
         self.authorization = Some(header).filter(|_| !key.is_empty());
         self.key = Some(Secret::new(key)).filter(|_| !key.is_empty());
@@ -127,15 +124,13 @@ impl Client {
             let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             let carries = self.key.is_some() || request.body.is_some();
             let next = location.and_then(|location| address::resolve_redirect(&here, location));
-            match next.filter(|_| !carries) {
-                Some(next) => here = Cow::Owned(next),
-                None => {
-                    let place = location.map_or_else(|| "nowhere".to_owned(), show_address);
-                    let message =
-                        format!("expected an answer, found a redirect to {place}, which is not followed");
-                    return Err(AttemptError::bad_response(self.redact(&message), false));
-                }
-            }
+            let Some(next) = next.filter(|_| !carries) else {
+                let place = location.map_or_else(|| "nowhere".to_owned(), show_address);
+                let message =
+                    format!("expected an answer, found a redirect to {place}, which is not followed");
+                return Err(AttemptError::bad_response(self.redact(&message), false));
+            };
+            here = Cow::Owned(next);
         }
         let message = format!("expected at most {MAX_REDIRECTS} redirects, found more");
         Err(AttemptError::bad_response(message, false))
@@ -146,7 +141,7 @@ impl Client {
         to: &Uri,
         request: Request<'_>,
         time: AttemptTime,
-    ) -> Result<ureq::http::Response<Body>, ureq::Error> {
+    ) -> Result<HttpResponse<Body>, ureq::Error> {
         let mut head = HttpRequest::builder().uri(to);
         if let Some(authorization) = &self.authorization {
             head = head.header(AUTHORIZATION, authorization);
@@ -155,34 +150,27 @@ impl Client {
             head = head.header("idempotency-key", key);
         }
         match request.body {
-            None => self.run(head.method("GET").body(())?, time),
-            Some(body) => {
-                self.run(head.method("POST").header(CONTENT_TYPE, "application/json").body(body)?, time)
-            }
+            None => self.run(head.method("GET"), (), time),
+            Some(body) => self.run(head.method("POST").header(CONTENT_TYPE, "application/json"), body, time),
         }
     }
 
-    fn run<B: AsSendBody>(
+    fn run(
         &self,
-        request: HttpRequest<B>,
+        head: Builder,
+        body: impl AsSendBody,
         time: AttemptTime,
-    ) -> Result<ureq::http::Response<Body>, ureq::Error> {
+    ) -> Result<HttpResponse<Body>, ureq::Error> {
+        let request = head.body(body)?;
         let is_loopback = address::is_loopback(request.uri());
-        let mut config = self
-            .agent
-            .configure_request(request)
-            .timeout_resolve(Some(time.connect))
-            .timeout_connect(Some(time.connect))
-            .timeout_global(Some(time.left));
-        if is_loopback {
-            config = config.proxy(None);
-        }
-        self.agent.run(config.build())
+        let config = self.agent.configure_request(request).timeout_global(Some(time.left));
+        let config = config.timeout_resolve(Some(time.connect)).timeout_connect(Some(time.connect));
+        self.agent.run(if is_loopback { config.proxy(None).build() } else { config.build() })
     }
 
     /// Reads what a server says about an error, without the key.
     pub(crate) fn read_error(&self, mut response: Response) -> ServerError {
-        let text = response.body.read_some(MAX_ERROR_BYTES);
+        let text = response.read_some(MAX_ERROR_BYTES);
         let retry_after = retry::parse_retry_after(&response.headers, SystemTime::now());
         ServerError::parse(response.status, &text, retry_after).redact(self.secrets())
     }
@@ -195,10 +183,8 @@ impl Client {
             text if text.is_empty() => "an empty body".to_owned(),
             text => format!("{:?}", excerpt(&text, MAX_SHOWN_CHARS)),
         };
-        AttemptError::bad_response(
-            format!("expected {expected}, found {found}; is the base URL right?"),
-            true,
-        )
+        let message = format!("expected {expected}, found {found}; is the base URL right?");
+        AttemptError::bad_response(message, true)
     }
 
     /// Asks for JSON within `budget`, all tries included. What may happen only `once` is tried once.
@@ -211,16 +197,13 @@ impl Client {
         let retry = if once { self.retry.clone().tries(1) } else { self.retry.clone() };
         let answer = retry.run(budget, |left| {
             let mut response = self.send(request, left, budget)?;
-            if !(200..300).contains(&response.status) {
+            if !response.is_success() {
                 return Err(self.read_error(response).into_attempt_error());
             }
-            let Some(bytes) = response.body.read_all()? else {
-                let most = self.max_response_bytes;
-                return Err(AttemptError::bad_response(
-                    format!("expected at most {most} bytes, found more"),
-                    false,
-                ));
-            };
+            let bytes = response.read_all()?.ok_or_else(|| {
+                let message = format!("expected at most {} bytes, found more", self.max_response_bytes);
+                AttemptError::bad_response(message, false)
+            })?;
             serde_json::from_slice(&bytes).map_err(|_| self.explain_unreadable("JSON", &bytes))
         });
         answer.map_err(|mut error| {

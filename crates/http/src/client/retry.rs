@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use ureq::http::HeaderMap;
 
-use super::attempt_error::AttemptError;
+use super::error::AttemptError;
 use planwright::ports::Cause;
 
 /// Answers that cannot be read are mostly a wrong address, so they get one more try and no more.
@@ -37,12 +37,8 @@ pub struct Retry {
 impl Default for Retry {
     /// Six tries, waits from half a second to twenty seconds.
     fn default() -> Self {
-        Retry {
-            tries: 6,
-            first: Duration::from_millis(500),
-            longest: Duration::from_secs(20),
-            sleep: Arc::new(std::thread::sleep),
-        }
+        let (first, longest) = (Duration::from_millis(500), Duration::from_secs(20));
+        Retry { tries: 6, first, longest, sleep: Arc::new(std::thread::sleep) }
     }
 }
 
@@ -57,8 +53,7 @@ impl Retry {
     /// Sets the first wait and the longest.
     #[must_use]
     pub fn waits(mut self, first: Duration, longest: Duration) -> Self {
-        self.first = first;
-        self.longest = longest;
+        (self.first, self.longest) = (first, longest);
         self
     }
 
@@ -80,17 +75,16 @@ impl Retry {
         let begun = Instant::now();
         let (mut tries, mut bad_responses) = (0, 0);
         loop {
-            let error = match attempt(budget.saturating_sub(begun.elapsed())) {
-                Ok(value) => return Ok(value),
-                Err(error) => error,
-            };
+            let outcome = attempt(budget.saturating_sub(begun.elapsed()));
+            let Err(mut error) = outcome else { return outcome };
             tries += 1;
+            error.tries = tries;
             bad_responses += u32::from(error.cause == Cause::BadResponse);
             let left = budget.saturating_sub(begun.elapsed());
             let wait = self.delay(tries, error.retry_after, left);
             match wait.filter(|_| error.transient && bad_responses < MAX_BAD_RESPONSES) {
                 Some(wait) => (self.sleep)(wait),
-                None => return Err(AttemptError { tries, ..error }),
+                None => return Err(error),
             }
         }
     }

@@ -1,111 +1,79 @@
-//! The body of a request.
+//! The body of a request: instructions, payload and the conversation since, in a server's dialect.
 
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use super::dialect::{Dialect, Output};
-use super::messages::{self, Message};
+use super::config::StructuredOutput;
+use super::dialect::Dialect;
 use planwright::contract::ToolContract;
-use planwright::prompt::ModelRequest;
+use planwright::prompt::{Call, Message, ModelRequest};
 
 const FORM_INSTRUCTION: &str =
     "Reply with one JSON object and nothing else. It must conform to this JSON schema:";
-
-#[derive(Serialize)]
-struct Body<'a> {
-    model: &'a str,
-    messages: Vec<Message<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    temperature: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_completion_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    response_format: Option<ResponseFormat<'a>>,
-    stream: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stream_options: Option<StreamOptions>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum ResponseFormat<'a> {
-    JsonSchema { json_schema: NamedSchema<'a> },
-    JsonObject,
-}
-
-#[derive(Serialize)]
-struct NamedSchema<'a> {
-    name: &'static str,
-    strict: bool,
-    schema: &'a Value,
-}
-
-/// A tool as it is offered.
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Tool<'a> {
-    Function { function: Function<'a> },
-}
-
-#[derive(Serialize)]
-struct Function<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: Value,
-}
-
-impl<'a> Tool<'a> {
-    fn of(contract: &'a ToolContract) -> Self {
-        let (name, description) = (contract.name.as_str(), contract.description.trim());
-        Tool::Function { function: Function { name, description, parameters: contract.parameters() } }
-    }
-}
-
-#[derive(Serialize)]
-struct StreamOptions {
-    include_usage: bool,
-}
 
 /// Writes a request in a server's dialect. Where tools are offered natively, no form is asked for:
 /// a reply is calls or plain words then.
 pub(super) fn render(request: &ModelRequest, model: &str, dialect: Dialect, streams: bool) -> Vec<u8> {
     let frame = &*request.frame;
     let schema = frame.schema.as_ref().filter(|_| !frame.native_calls);
-    let told;
-    let system = match schema {
-        Some(schema) if dialect.output != Output::JsonSchema => {
-            told = format!("{}\n\n{FORM_INSTRUCTION}\n{schema}", frame.system);
-            &told
-        }
-        _ => &frame.system,
+    let told = schema.filter(|_| dialect.output != StructuredOutput::JsonSchema);
+    let system = match told {
+        Some(schema) => format!("{}\n\n{FORM_INSTRUCTION}\n{schema}", frame.system),
+        None => frame.system.clone(),
     };
     let response_format = schema.and_then(|schema| match dialect.output {
-        Output::JsonSchema => {
-            let json_schema = NamedSchema { name: frame.role.as_str(), strict: true, schema };
-            Some(ResponseFormat::JsonSchema { json_schema })
-        }
-        Output::JsonObject => Some(ResponseFormat::JsonObject),
-        Output::Prompt => None,
+        StructuredOutput::JsonSchema => Some(json!({"type": "json_schema", "json_schema": {
+            "name": frame.role.as_str(), "strict": true, "schema": schema,
+        }})),
+        StructuredOutput::JsonObject => Some(json!({"type": "json_object"})),
+        StructuredOutput::Auto | StructuredOutput::Prompt => None,
     });
-    let offered = frame.tools.iter().filter(|_| frame.native_calls);
-    let tools: Vec<Tool<'_>> = offered.map(Tool::of).collect();
-    let body = Body {
-        model,
-        messages: messages::of(system, request),
-        tool_choice: (!tools.is_empty()).then_some("auto"),
-        tools,
-        temperature: frame.temperature.filter(|_| dialect.sends_temperature),
-        max_tokens: frame.max_tokens.filter(|_| !dialect.completion_tokens),
-        max_completion_tokens: frame.max_tokens.filter(|_| dialect.completion_tokens),
-        response_format,
-        stream: streams,
-        stream_options: (streams && dialect.stream_options).then_some(StreamOptions { include_usage: true }),
-    };
-    serde_json::to_vec(&body).expect("a request has text keys only")
+    let mut messages = vec![
+        json!({"role": "system", "content": system}),
+        json!({"role": "user", "content": request.payload}),
+    ];
+    messages.extend(request.conversation.iter().map(render_message));
+    let offers = frame.native_calls && !frame.tools.is_empty();
+    let limit = if dialect.completion_tokens { "max_completion_tokens" } else { "max_tokens" };
+    let usage = (streams && dialect.stream_options).then(|| json!({"include_usage": true}));
+    let fields = [
+        ("model", Some(json!(model))),
+        ("messages", Some(json!(messages))),
+        ("tools", offers.then(|| frame.tools.iter().map(render_tool).collect())),
+        ("tool_choice", offers.then(|| json!("auto"))),
+        ("temperature", frame.temperature.filter(|_| dialect.sends_temperature).map(Value::from)),
+        (limit, frame.max_tokens.map(Value::from)),
+        ("response_format", response_format),
+        ("stream", Some(json!(streams))),
+        ("stream_options", usage),
+    ];
+    let fields = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    Value::Object(fields.collect::<Map<_, _>>()).to_string().into_bytes()
+}
+
+fn render_tool(contract: &ToolContract) -> Value {
+    let (name, description) = (contract.name.as_str(), contract.description.trim());
+    let function = json!({"name": name, "description": description, "parameters": contract.parameters()});
+    json!({"type": "function", "function": function})
+}
+
+fn render_message(message: &Message) -> Value {
+    match message {
+        Message::Assistant { text, calls } if calls.is_empty() => {
+            json!({"role": "assistant", "content": text})
+        }
+        // Some servers refuse an empty text beside calls.
+        Message::Assistant { text, calls } => json!({
+            "role": "assistant",
+            "content": Some(text).filter(|text| !text.is_empty()),
+            "tool_calls": calls.iter().map(render_call).collect::<Value>(),
+        }),
+        Message::Tool { id, content, .. } => json!({"role": "tool", "tool_call_id": id, "content": content}),
+        Message::User { content } => json!({"role": "user", "content": content}),
+    }
+}
+
+fn render_call(call: &Call) -> Value {
+    // The arguments are JSON in a text.
+    let function = json!({"name": call.name, "arguments": call.arguments.to_string()});
+    json!({"id": call.id, "type": "function", "function": function})
 }

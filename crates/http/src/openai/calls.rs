@@ -43,7 +43,7 @@ impl Calls {
     pub(super) fn add(&mut self, message: &Value, is_piece: bool) -> Result<(), String> {
         let entries = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
         if !entries.is_empty() && self.legacy {
-            // Some servers say it in both ways; the newer one is the fuller.
+            // Of servers that say it in both ways; the newer one is the fuller.
             *self = Calls::default();
         }
         for (nth, entry) in entries.iter().enumerate() {
@@ -61,8 +61,7 @@ impl Calls {
     }
 
     fn add_piece(&mut self, piece: &Piece<'_>, may_go_on: bool) -> Result<(), String> {
-        let begun = if may_go_on { self.begun(piece) } else { None };
-        let at = match begun {
+        let at = match self.find_begun(piece).filter(|_| may_go_on) {
             Some(at) => at,
             None => self.begin(piece.index)?,
         };
@@ -70,18 +69,24 @@ impl Calls {
         if !piece.id.is_empty() {
             piece.id.clone_into(&mut call.id);
         }
-        call.add_name(piece.name);
-        call.add_arguments(&piece.arguments);
+        // The whole name again, the name so far with a little more, or another piece of it.
+        call.name.push_str(piece.name.strip_prefix(call.name.as_str()).unwrap_or(piece.name));
+        // Some servers end with the whole of the arguments once more.
+        if !call.nesting.is_closed() || piece.arguments != call.arguments {
+            call.arguments.push_str(&piece.arguments);
+            call.nesting.add(&piece.arguments);
+        }
         Ok(())
     }
 
     /// The call that a piece goes on with; `None` where it begins another.
-    fn begun(&self, piece: &Piece<'_>) -> Option<usize> {
+    fn find_begun(&self, piece: &Piece<'_>) -> Option<usize> {
         let last = self.calls.len().checked_sub(1)?;
         let at = match piece.index {
             // The last of them: where every call has index 0, the earlier ones are at their end.
             Some(index) => self.calls.iter().rposition(|call| call.index == index)?,
-            None => self.calls.iter().rposition(|call| call.has_id(piece.id)).unwrap_or(last),
+            None if piece.id.is_empty() => last,
+            None => self.calls.iter().rposition(|call| call.id == piece.id).unwrap_or(last),
         };
         (!self.calls[at].is_another(piece)).then_some(at)
     }
@@ -99,7 +104,11 @@ impl Calls {
     /// The calls in their order.
     pub(super) fn finish(mut self) -> Vec<AskedCall> {
         self.calls.sort_by_key(|call| call.index);
-        self.calls.into_iter().map(Begun::finish).collect()
+        let finish = |Begun { name, arguments, .. }: Begun| {
+            let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
+            AskedCall { name, arguments }
+        };
+        self.calls.into_iter().map(finish).collect()
     }
 }
 
@@ -128,10 +137,6 @@ impl<'a> Piece<'a> {
 }
 
 impl Begun {
-    fn has_id(&self, id: &str) -> bool {
-        !id.is_empty() && self.id == id
-    }
-
     /// Whether a piece is the beginning of another call. An id alone tells nothing, for some servers
     /// make up a new one for every piece; a name alone neither, for some repeat it.
     fn is_another(&self, piece: &Piece<'_>) -> bool {
@@ -146,31 +151,6 @@ impl Begun {
         let says_more = !piece.arguments.trim().is_empty() && piece.arguments != self.arguments;
         other_name || (self.nesting.is_closed() && (other_id || says_more))
     }
-
-    fn add_name(&mut self, name: &str) {
-        match name.strip_prefix(self.name.as_str()) {
-            // The whole name again, or the name so far with a little more.
-            Some(more) => self.name.push_str(more),
-            None => self.name.push_str(name),
-        }
-    }
-
-    fn add_arguments(&mut self, arguments: &str) {
-        // Some servers end with the whole of it once more.
-        if self.nesting.is_closed() && arguments == self.arguments {
-            return;
-        }
-        self.arguments.push_str(arguments);
-        self.nesting.read(arguments);
-    }
-
-    fn finish(self) -> AskedCall {
-        let Begun { name, mut arguments, .. } = self;
-        if arguments.trim().is_empty() {
-            "{}".clone_into(&mut arguments);
-        }
-        AskedCall { name, arguments }
-    }
 }
 
 /// How deep in brackets a JSON text stands, kept as its pieces come so that each is read once.
@@ -183,7 +163,7 @@ struct Nesting {
 }
 
 impl Nesting {
-    fn read(&mut self, piece: &str) {
+    fn add(&mut self, piece: &str) {
         for byte in piece.bytes() {
             match byte {
                 _ if self.escaped => self.escaped = false,

@@ -9,7 +9,7 @@ use crate::client::{Retry, show_address};
 use planwright::ports::Secret;
 
 /// How a reply's form is asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StructuredOutput {
     /// The strictest way that the server takes, found out at the first request and kept.
@@ -41,8 +41,7 @@ pub struct OpenAiConfig {
     pub(super) call_timeout: Duration,
     pub(super) retry: Retry,
     pub(super) max_response_bytes: usize,
-    structured_output: StructuredOutput,
-    per_model: Vec<(String, StructuredOutput)>,
+    pub(super) structured_output: StructuredOutput,
 }
 
 /// An address as it was configured. Its `Debug` shows no password and no query.
@@ -67,12 +66,10 @@ impl OpenAiConfig {
             retry: Retry::default(),
             max_response_bytes: 16 << 20,
             structured_output: StructuredOutput::Auto,
-            per_model: Vec::new(),
         }
     }
 
-    /// Sets the key to send as `Authorization: Bearer …`. Without one, or with an empty one, the header
-    /// is left out.
+    /// Sets the key to send as `Authorization: Bearer …`. With an empty one the header is left out.
     #[must_use]
     pub fn api_key(mut self, key: Secret) -> Self {
         self.api_key = key;
@@ -86,8 +83,7 @@ impl OpenAiConfig {
         self
     }
 
-    /// Sets how long one try may take as a whole, from looking up the name to the last byte. 300 s
-    /// unless set.
+    /// Sets how long one try may take, from looking up the name to the last byte. 300 s unless set.
     #[must_use]
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = timeout;
@@ -113,18 +109,5 @@ impl OpenAiConfig {
     pub fn structured_output(mut self, setting: StructuredOutput) -> Self {
         self.structured_output = setting;
         self
-    }
-
-    /// Sets how the form is asked for of one model that a role may name.
-    #[must_use]
-    pub fn structured_output_of(mut self, model: impl Into<String>, setting: StructuredOutput) -> Self {
-        self.per_model.push((model.into(), setting));
-        self
-    }
-
-    /// The setting for a model; the one that was set last holds.
-    pub(super) fn setting_for(&self, model: &str) -> StructuredOutput {
-        let own = self.per_model.iter().rfind(|(known, _)| known == model);
-        own.map_or(self.structured_output, |(_, setting)| *setting)
     }
 }

@@ -1,17 +1,21 @@
-//! What a server takes of what it may be asked, found out as it refuses things.
+//! What a server takes of what it may be asked, found out as it refuses things, and what its other errors mean.
 //!
 //! A dialect only ever gets simpler, by one of finitely many things at a time. So one request is
 //! put differently at most a handful of times.
 
 use super::config::StructuredOutput;
-use super::server_error::{is_final, refuses_form, refuses_parameter};
-use crate::client::ServerError;
+use crate::client::{AttemptError, ServerError};
+use planwright::machine::{FailureClass, ModelFailure, ModelReply};
 use planwright::spec::RequestFrame;
 
+/// An answer to a request: a reply, or a failure that the machine decides about.
+pub(super) type Answer = Result<ModelReply, ModelFailure>;
+
 /// How requests to one model are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Dialect {
-    pub(super) output: Output,
+    /// Never `Auto`.
+    pub(super) output: StructuredOutput,
     /// Whether `output` was set by the user and stays.
     fixed: bool,
     pub(super) sends_temperature: bool,
@@ -20,24 +24,11 @@ pub(super) struct Dialect {
     pub(super) stream_options: bool,
 }
 
-/// The ways to ask for a form, strictest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Output {
-    JsonSchema,
-    JsonObject,
-    Prompt,
-}
-
 impl Dialect {
     /// The dialect that a server is first asked in.
     pub(super) fn first(setting: StructuredOutput) -> Self {
-        let output = match setting {
-            StructuredOutput::Auto | StructuredOutput::JsonSchema => Output::JsonSchema,
-            StructuredOutput::JsonObject => Output::JsonObject,
-            StructuredOutput::Prompt => Output::Prompt,
-        };
         Dialect {
-            output,
+            output: setting.max(StructuredOutput::JsonSchema),
             fixed: setting != StructuredOutput::Auto,
             sends_temperature: true,
             completion_tokens: false,
@@ -60,23 +51,23 @@ impl Dialect {
         {
             return Some(Dialect { completion_tokens: true, ..self });
         }
-        if frame.temperature.is_some() && self.sends_temperature && refuses_parameter(error, "temperature") {
+        if frame.temperature.is_some() && self.sends_temperature && refuses_temperature(error) {
             return Some(Dialect { sends_temperature: false, ..self });
         }
         if streams && self.stream_options && error.mentions(&["stream_options", "include_usage"]) {
             return Some(Dialect { stream_options: false, ..self });
         }
-        let next = match self.output {
-            Output::JsonSchema => Output::JsonObject,
-            Output::JsonObject => Output::Prompt,
-            Output::Prompt => return None,
+        let output = match self.output {
+            StructuredOutput::Auto | StructuredOutput::JsonSchema => StructuredOutput::JsonObject,
+            StructuredOutput::JsonObject => StructuredOutput::Prompt,
+            StructuredOutput::Prompt => return None,
         };
         let may_give_way = frame.schema.is_some() && !frame.native_calls && !self.fixed;
-        (may_give_way && refuses_form(error)).then_some(Dialect { output: next, ..self })
+        (may_give_way && refuses_form(error)).then_some(Dialect { output, ..self })
     }
 
     /// What two requests found out, taken together.
-    pub(super) fn with(self, other: Self) -> Self {
+    pub(super) fn merge(self, other: Self) -> Self {
         Dialect {
             output: self.output.max(other.output),
             fixed: self.fixed,
@@ -85,4 +76,77 @@ impl Dialect {
             stream_options: self.stream_options && other.stream_options,
         }
     }
+}
+
+/// Whether the server does not take a temperature at all. A value out of range is another matter.
+fn refuses_temperature(error: &ServerError) -> bool {
+    let untaken = "support,deprecated,unrecognized,unknown,not permitted,not allowed,not accept,unexpected";
+    matches!(error.status, 400 | 422) && error.mentions(&["temperature"]) && mentions_any(error, untaken)
+}
+
+/// Whether the server does not take the form that was asked for.
+fn refuses_form(error: &ServerError) -> bool {
+    let form = "response_format,response format,json_schema,json_object,schema,grammar,structured output,\
+                json mode,requested parameters";
+    match error.status {
+        501 => true,
+        400 | 422 if error.message.is_empty() => true,
+        400 | 422 if mentions_any(error, "support,not implemented,unrecognized") => true,
+        400 | 404 | 405 | 415 | 422 | 500 => mentions_any(error, form),
+        _ => false,
+    }
+}
+
+/// Whether the server or the model takes no tools, which is said under many a status. It is an answer
+/// all the same, for without its tools a request would be another one.
+fn refuses_tools(error: &ServerError) -> bool {
+    let tools = "tool_choice,tool choice,tools param,tool use,support tools,function calling";
+    matches!(error.status, 404 | 405 | 500 | 501) && mentions_any(error, tools)
+}
+
+/// Whether the same request in another form would fare no better.
+fn is_final(error: &ServerError) -> bool {
+    generated_text(error).is_some()
+        || is_context_length(error)
+        || is_content_filter(error)
+        || matches!(error.status, 401..=403 | 407 | 408 | 429)
+}
+
+fn is_context_length(error: &ServerError) -> bool {
+    let marks = "context_length_exceeded,exceed_context_size,maximum context length,context length,\
+                 context window,context size,too many tokens,prompt is too long,input is too long";
+    // "Too many tokens" under 429 is about tokens a minute.
+    !matches!(error.status, 401..=403 | 429) && mentions_any(error, marks)
+}
+
+fn is_content_filter(error: &ServerError) -> bool {
+    error.has_mark(&["content_filter", "content_policy_violation", "responsibleaipolicyviolation"])
+}
+
+/// Whether the server's words or codes hold one of these, separated by commas.
+fn mentions_any(error: &ServerError, words: &str) -> bool {
+    error.mentions(&words.split(',').collect::<Vec<_>>())
+}
+
+/// The text that the server itself found not to fit the schema, where it tells it.
+fn generated_text(error: &ServerError) -> Option<&str> {
+    let text = error.details["failed_generation"].as_str().filter(|text| !text.is_empty());
+    text.filter(|_| error.has_mark(&["json_validate_failed"]))
+}
+
+/// Says what an error means for a request that no other form mends.
+pub(super) fn conclude(error: ServerError, offers_tools: bool) -> Result<Answer, AttemptError> {
+    if let Some(text) = generated_text(&error) {
+        // The model did answer; that its answer does not fit is for the contract's reader to say.
+        return Ok(Ok(ModelReply::text(text)));
+    }
+    let class = match error.status {
+        _ if is_context_length(&error) => FailureClass::ContextLength,
+        _ if is_content_filter(&error) => FailureClass::ContentFilter,
+        _ if offers_tools && refuses_tools(&error) => FailureClass::BadRequest,
+        401 | 402 | 403 | 404 | 405 | 407 | 408 | 410 | 425 | 429 => return Err(error.into_attempt_error()),
+        400..=499 => FailureClass::BadRequest,
+        _ => return Err(error.into_attempt_error()),
+    };
+    Ok(Err(ModelFailure::new(class, error.describe())))
 }

@@ -3,7 +3,7 @@
 //!
 //! A request asks for the reply's form as strictly as the server takes it, and what a server was
 //! found not to take is not asked again (`dialect`). Failures that may pass are tried again after a
-//! wait; everything else is reported at once, in the server's own words (`server_error`).
+//! wait; everything else is reported at once, in the server's own words.
 //!
 //! **Invariant:** a request that has given text to a token sink is not tried again, so no text is
 //! streamed twice. The number of requests for one question is bounded.
@@ -12,21 +12,18 @@ mod body;
 mod calls;
 mod config;
 mod dialect;
-mod messages;
 mod reply;
-mod server_error;
-mod stream;
 
 pub use config::{OpenAiConfig, StructuredOutput};
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use self::dialect::Dialect;
-use self::reply::ReplyError;
-use self::server_error::Answer;
+use self::dialect::{Answer, Dialect, conclude};
+use self::reply::{ReplyError, read_reply};
 use crate::client::{AttemptError, Client, Endpoint, Request, parse_endpoint, show_address};
 use planwright::machine::{ModelFailure, ModelReply};
 use planwright::ports::{Cause, Model, ModelError, Secret, TokenSink};
@@ -61,24 +58,17 @@ impl OpenAi {
         let endpoint = parse_endpoint(&config.base_url.0, "/chat/completions")
             .map_err(|message| ModelError::unanswered(Cause::NotFound, message))?;
         let mut client = Client::new();
-        client
-            .set_key(&config.api_key)
-            .map_err(|message| ModelError::unanswered(Cause::Authentication, message))?;
         client.retry = config.retry.clone();
         client.connect_timeout = config.connect_timeout;
         client.max_response_bytes = config.max_response_bytes;
+        client
+            .set_key(&config.api_key)
+            .map_err(|message| ModelError::unanswered(Cause::Authentication, message))?;
         Ok(OpenAi { config, endpoint, client, learned: Mutex::default() })
     }
 
-    fn dialect_of(&self, model: &str) -> Dialect {
-        let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        learned.get(model).copied().unwrap_or_else(|| Dialect::first(self.config.setting_for(model)))
-    }
-
-    /// Keeps a dialect that the server has answered in.
-    fn learn(&self, model: &str, dialect: Dialect) {
-        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        learned.entry(model.to_owned()).and_modify(|known| *known = known.with(dialect)).or_insert(dialect);
+    fn learned(&self) -> MutexGuard<'_, BTreeMap<String, Dialect>> {
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks until the server takes the form of the request, which gets simpler each time.
@@ -87,42 +77,31 @@ impl OpenAi {
         request: &ModelRequest,
         model: &str,
         dialect: &mut Dialect,
-        sink: &mut Option<TokenSink<'_>>,
+        sink: &mut Option<impl FnMut(&str)>,
+        has_streamed: &Cell<bool>,
         left: Duration,
     ) -> Result<Answer, AttemptError> {
         let streams = sink.is_some();
-        let mut has_streamed = false;
         loop {
             let body = body::render(request, model, *dialect, streams);
-            let mut noting = sink.as_deref_mut().map(|sink| {
-                |text: &str| {
-                    has_streamed = true;
-                    sink(text);
-                }
-            });
-            let outcome = self.exchange(&body, noting.as_mut().map(|sink| sink as TokenSink<'_>), left);
-            let answer = match outcome {
-                Ok(reply) => Ok(Ok(reply)),
-                Err(ReplyError::Failure(failure)) => Ok(Err(failure)),
-                Err(ReplyError::Attempt(error)) => Err(error),
+            let answer = match self.exchange(&body, sink.as_mut().map(|sink| sink as _), left) {
+                Ok(reply) => Ok(reply),
+                Err(ReplyError::Failure(failure)) => Err(failure),
+                Err(ReplyError::Attempt(error)) => return Err(error),
                 Err(ReplyError::Server(error)) => {
                     let simpler = dialect.without_refused(&error, &request.frame, streams);
-                    if let Some(simpler) = simpler.filter(|_| !has_streamed) {
-                        *dialect = simpler;
-                        continue;
-                    }
-                    let error = error.redact(self.client.secrets());
-                    match server_error::conclude(error, request.frame.native_calls) {
-                        Ok(answer) => return Ok(answer),
-                        Err(error) => Err(error),
-                    }
+                    let Some(simpler) = simpler.filter(|_| !has_streamed.get()) else {
+                        return conclude(error.redact(self.client.secrets()), request.frame.native_calls);
+                    };
+                    *dialect = simpler;
+                    continue;
                 }
             };
-            if answer.is_ok() {
-                self.learn(model, *dialect);
-            }
-            return answer
-                .map_err(|error| AttemptError { transient: error.transient && !has_streamed, ..error });
+            // What the server has answered in is kept.
+            let mut learned = self.learned();
+            let known = learned.entry(model.to_owned()).or_insert(*dialect);
+            *known = known.merge(*dialect);
+            return Ok(answer);
         }
     }
 
@@ -135,17 +114,10 @@ impl OpenAi {
     ) -> Result<ModelReply, ReplyError> {
         let request = Request { uri: &self.endpoint.0, body: Some(body), idempotency_key: None };
         let mut response = self.client.send(request, left, self.config.call_timeout)?;
-        if (200..300).contains(&response.status) {
-            stream::read_reply(&self.client, &mut response.body, sink)?.finish()
-        } else {
-            Err(ReplyError::Server(Box::new(self.client.read_error(response))))
+        match response.is_success() {
+            true => read_reply(&self.client, &mut response, sink),
+            false => Err(ReplyError::Server(Box::new(self.client.read_error(response)))),
         }
-    }
-
-    /// The error as it may leave this client: it names the server and holds no key.
-    fn finish_error(&self, error: AttemptError) -> ModelError {
-        let message = format!("{}: {}", show_address(&self.config.base_url.0), error.message);
-        AttemptError { message: self.client.redact(&message).into_owned(), ..error }.into()
     }
 }
 
@@ -154,27 +126,39 @@ impl Model for OpenAi {
         &self.config.model
     }
 
-    fn ask(
-        &self,
-        request: &ModelRequest,
-        mut tokens: Option<TokenSink<'_>>,
-    ) -> Result<ModelReply, ModelError> {
-        let model = request.frame.model.as_deref().unwrap_or(&self.config.model);
-        let mut dialect = self.dialect_of(model);
-        let answer = self.client.retry.run(Duration::MAX, |left| {
-            let left = left.min(self.config.call_timeout);
-            self.attempt(request, model, &mut dialect, &mut tokens, left)
-        });
+    fn ask(&self, request: &ModelRequest, tokens: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
         // The name that was asked is the one that a price goes by: servers name the dated or the
         // local file behind it.
-        let model = model.to_owned();
+        let model = request.frame.model.as_deref().unwrap_or(&self.config.model);
+        let known = self.learned().get(model).copied();
+        let mut dialect = known.unwrap_or_else(|| Dialect::first(self.config.structured_output));
+        let has_streamed = Cell::new(false);
+        let mut sink = tokens.map(|sink| {
+            |text: &str| {
+                has_streamed.set(true);
+                sink(text);
+            }
+        });
+        let answer = self.client.retry.run(Duration::MAX, |left| {
+            let left = left.min(self.config.call_timeout);
+            let asked = self.attempt(request, model, &mut dialect, &mut sink, &has_streamed, left);
+            asked.map_err(|mut error| {
+                error.transient &= !has_streamed.get();
+                error
+            })
+        });
+        let redact = |text: &str| self.client.redact(text).into_owned();
         match answer {
-            Ok(Ok(reply)) => Ok(ModelReply { model, ..reply }),
+            Ok(Ok(reply)) => Ok(ModelReply { model: model.to_owned(), ..reply }),
             Ok(Err(failure)) => {
-                let message = self.client.redact(&failure.message).into_owned();
+                let (model, message) = (model.to_owned(), redact(&failure.message));
                 Err(ModelError::Failed(ModelFailure { model, message, ..failure }))
             }
-            Err(error) => Err(self.finish_error(error)),
+            Err(mut error) => {
+                let server = show_address(&self.config.base_url.0);
+                error.message = redact(&format!("{server}: {}", error.message));
+                Err(error.into())
+            }
         }
     }
 

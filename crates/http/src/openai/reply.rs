@@ -1,14 +1,19 @@
 //! An answer as it builds up: from one completion, or from the chunks of a stream.
 //!
-//! What is taken is the content of the first choice, and the tool calls beside it. Reasoning is
-//! neither.
+//! What is taken is the content of the first choice, and the tool calls beside it; reasoning is neither.
+//! Whether an answer is a stream is seen from its first byte and not from what was asked for or what the
+//! headers say; servers differ there.
+
+use std::io::ErrorKind;
 
 use serde_json::Value;
 
 use super::calls::Calls;
-use crate::client::{AttemptError, ServerError};
+use crate::client::{AttemptError, Client, Event, Events, Response, ServerError};
 use planwright::machine::{FailureClass, ModelFailure, ModelReply, Usage};
 use planwright::ports::{Cause, TokenSink};
+
+const EXPECTED: &str = "a chat completion";
 
 /// Why one attempt gave no reply.
 #[derive(Debug)]
@@ -22,8 +27,13 @@ pub(super) enum ReplyError {
 }
 
 impl ReplyError {
-    pub(super) fn failure(class: FailureClass, message: impl Into<String>) -> Self {
+    fn failure(class: FailureClass, message: impl Into<String>) -> Self {
         ReplyError::Failure(ModelFailure::new(class, message))
+    }
+
+    fn too_large() -> Self {
+        let message = "the response is over the size limit and was not read to its end";
+        ReplyError::failure(FailureClass::TooLarge, message)
     }
 }
 
@@ -33,35 +43,93 @@ impl From<AttemptError> for ReplyError {
     }
 }
 
+/// Reads an answer to its end. Text of a stream goes to the sink as it comes.
+pub(super) fn read_reply(
+    client: &Client,
+    response: &mut Response,
+    mut sink: Option<TokenSink<'_>>,
+) -> Result<ModelReply, ReplyError> {
+    let mut draft = Draft::default();
+    let start = response.peek().map_err(|error| explain_read(response, error))?;
+    // `data:`, `event:`, `id:`, `retry:`, a comment, or a byte-order mark before them.
+    if let Some(b'd' | b'e' | b'i' | b'r' | b':' | 0xEF) = start.first() {
+        draft.read_events(client, response, &mut sink, &start)?;
+        return draft.finish();
+    }
+    let bytes = response.read_all()?.ok_or_else(ReplyError::too_large)?;
+    let unreadable = || client.explain_unreadable(EXPECTED, &bytes);
+    let value: Value = serde_json::from_slice(&bytes).map_err(|_| unreadable())?;
+    draft.add(&value, &mut sink)?;
+    if draft.has_choice { draft.finish() } else { Err(unreadable().into()) }
+}
+
+fn explain_read(response: &Response, error: std::io::Error) -> ReplyError {
+    match error.kind() {
+        ErrorKind::FileTooLarge => ReplyError::too_large(),
+        _ => response.explain(error).into(),
+    }
+}
+
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+struct Draft {
     text: String,
     calls: Calls,
     refusal: String,
+    /// How the server said that the reply ended, after which nothing of it is missing.
     finish: Option<String>,
     usage: Usage,
+    /// Whether there is any reply at all.
     has_choice: bool,
 }
 
 impl Draft {
-    /// Adds a completion or a chunk of one; text goes to the sink as it comes.
-    pub(super) fn add(&mut self, value: &Value, sink: &mut Option<TokenSink<'_>>) -> Result<(), ReplyError> {
-        if is_error(&value["error"]) {
-            return Err(ReplyError::Server(Box::new(ServerError::without_status(value))));
+    fn read_events(
+        &mut self,
+        client: &Client,
+        response: &mut Response,
+        sink: &mut Option<TokenSink<'_>>,
+        start: &[u8],
+    ) -> Result<(), ReplyError> {
+        let mut events = Events::new(response);
+        let is_whole = loop {
+            match events.next() {
+                Ok(Some(Event::Json(value))) => self.add(&value, sink)?,
+                Ok(Some(Event::Done)) => break true,
+                // What is missing then is the farewell, not the reply.
+                _ if self.finish.is_some() => break true,
+                Ok(Some(Event::Unreadable(data))) => {
+                    return Err(client.explain_unreadable(EXPECTED, &data).into());
+                }
+                Ok(None) => break false,
+                Err(error) => return Err(explain_read(response, error)),
+            }
+        };
+        match is_whole {
+            true if self.has_choice => Ok(()),
+            false if start.starts_with(b"data") => {
+                Err(AttemptError::bad_response("the stream ended before the reply did", true).into())
+            }
+            _ => Err(client.explain_unreadable(EXPECTED, start).into()),
         }
+    }
+
+    /// Adds a completion or a chunk of one; text goes to the sink as it comes.
+    fn add(&mut self, value: &Value, sink: &mut Option<TokenSink<'_>>) -> Result<(), ReplyError> {
+        check_error(value)?;
         for usage in [&value["usage"], &value["x_groq"]["usage"]] {
             if usage.is_object() {
-                self.usage = read_usage(usage);
+                self.usage = parse_usage(usage);
             }
         }
-        let Some(choice) = first_choice(value) else { return Ok(()) };
+        // A request asks for one choice, whatever else is sent.
+        let mut choices = value["choices"].as_array().into_iter().flatten();
+        let is_first = |choice: &&Value| choice["index"].as_u64().unwrap_or_default() == 0;
+        let Some(choice) = choices.find(is_first) else { return Ok(()) };
         self.has_choice = true;
-        if is_error(&choice["error"]) {
-            return Err(ReplyError::Server(Box::new(ServerError::without_status(choice))));
-        }
+        check_error(choice)?;
         if let Some(finish) = choice["finish_reason"].as_str().filter(|finish| !finish.is_empty()) {
-            self.finish = Some(finish.to_owned());
+            self.finish = Some(finish.to_lowercase());
         }
         // Some servers repeat the whole message beside each delta.
         let (message, is_piece) = match &choice["delta"] {
@@ -69,112 +137,79 @@ impl Draft {
             _ if self.text.is_empty() && self.calls.is_empty() => (&choice["message"], false),
             _ => return Ok(()),
         };
-        if let Some(refusal) = message["refusal"].as_str() {
-            self.refusal.push_str(refusal);
-        }
-        match &message["content"] {
-            Value::String(text) => self.add_text(text, sink),
-            Value::Array(parts) => parts.iter().for_each(|part| self.add_part(part, sink)),
-            _ => {}
+        self.add_part(message, &message["content"], sink);
+        for part in message["content"].as_array().into_iter().flatten() {
+            if let None | Some("text" | "output_text") = part["type"].as_str() {
+                self.add_part(part, if part.is_string() { part } else { &part["text"] }, sink);
+            } else {
+                self.add_part(part, &Value::Null, sink);
+            }
         }
         let added = self.calls.add(message, is_piece);
         added.map_err(|message| ReplyError::failure(FailureClass::TooLarge, message))
     }
 
-    fn add_part(&mut self, part: &Value, sink: &mut Option<TokenSink<'_>>) {
-        if let Some(refusal) = part["refusal"].as_str() {
-            self.refusal.push_str(refusal);
-        }
-        if let (None | Some("text" | "output_text"), Some(text)) =
-            (part["type"].as_str(), part["text"].as_str().or(part.as_str()))
-        {
-            self.add_text(text, sink);
-        }
-    }
-
-    fn add_text(&mut self, text: &str, sink: &mut Option<TokenSink<'_>>) {
-        if text.is_empty() {
-            return;
-        }
+    /// Adds the refusal and the text of a message or of a part of one.
+    fn add_part(&mut self, part: &Value, text: &Value, sink: &mut Option<TokenSink<'_>>) {
+        self.refusal.push_str(part["refusal"].as_str().unwrap_or_default());
+        let Some(text) = text.as_str().filter(|text| !text.is_empty()) else { return };
         self.text.push_str(text);
         if let Some(sink) = sink {
             sink(text);
         }
     }
 
-    /// Whether the server said how the reply ended, after which nothing of it is missing.
-    pub(super) fn is_finished(&self) -> bool {
-        self.finish.is_some()
-    }
-
-    /// Whether there is any reply at all.
-    pub(super) fn has_choice(&self) -> bool {
-        self.has_choice
-    }
-
     /// The reply, or what came in place of one. Either costs what the server says.
-    pub(super) fn finish(self) -> Result<ModelReply, ReplyError> {
+    fn finish(self) -> Result<ModelReply, ReplyError> {
         let usage = self.usage;
-        let failed = |class, message: &str| {
-            Err(ReplyError::Failure(ModelFailure { usage, ..ModelFailure::new(class, message) }))
-        };
-        let finish = self.finish.unwrap_or_default().to_lowercase();
-        let refusal = Some(self.refusal.as_str()).filter(|refusal| !refusal.is_empty());
-        if ["content_filter", "content-filter", "safety"].iter().any(|word| finish.contains(word)) {
-            let message = refusal.unwrap_or("the reply was withheld by a filter");
-            return failed(FailureClass::ContentFilter, message);
-        }
-        if let Some(refusal) = refusal {
-            return failed(FailureClass::Refusal, refusal);
-        }
-        match finish.as_str() {
-            "refusal" => failed(FailureClass::Refusal, "the model refused and did not say why"),
+        let finish = self.finish.unwrap_or_default();
+        let refusal = Some(self.refusal).filter(|refusal| !refusal.is_empty());
+        let (class, message) = match finish.as_str() {
+            finish if ["content_filter", "content-filter", "safety"].iter().any(|it| finish.contains(it)) => {
+                let withheld = || "the reply was withheld by a filter".to_owned();
+                (FailureClass::ContentFilter, refusal.unwrap_or_else(withheld))
+            }
+            _ if refusal.is_some() => (FailureClass::Refusal, refusal.unwrap_or_default()),
+            "refusal" => (FailureClass::Refusal, "the model refused and did not say why".to_owned()),
             "length" | "max_tokens" | "model_length" => {
                 let tokens = usage.output_tokens;
-                failed(
-                    FailureClass::Length,
-                    &format!("the reply was cut at its token limit, after {tokens} tokens"),
-                )
+                let message = format!("the reply was cut at its token limit, after {tokens} tokens");
+                (FailureClass::Length, message)
             }
             "error" => {
                 let message = "the server broke the reply off with an error";
-                let error = AttemptError::bad_response(message, true);
-                Err(AttemptError { cause: Cause::Server, ..error }.into())
+                let mut error = AttemptError::bad_response(message, true);
+                error.cause = Cause::Server;
+                return Err(error.into());
             }
             _ => {
                 let tool_calls = self.calls.finish();
-                Ok(ModelReply { text: self.text, tool_calls, usage, ..ModelReply::default() })
+                return Ok(ModelReply { text: self.text, tool_calls, usage, ..ModelReply::default() });
             }
-        }
+        };
+        Err(ReplyError::Failure(ModelFailure { usage, ..ModelFailure::new(class, message) }))
     }
 }
 
-fn is_error(value: &Value) -> bool {
-    match value {
+/// An error under status 200.
+fn check_error(value: &Value) -> Result<(), ReplyError> {
+    let is_error = match &value["error"] {
         Value::Object(_) => true,
-        Value::String(text) => !text.is_empty(),
-        _ => false,
-    }
-}
-
-/// Choice 0; a request asks for one, whatever else is sent.
-fn first_choice(value: &Value) -> Option<&Value> {
-    value["choices"].as_array()?.iter().find(|choice| choice["index"].as_u64().unwrap_or_default() == 0)
-}
-
-fn read_usage(usage: &Value) -> Usage {
-    let count = |value: &Value| {
-        // A float beyond the range of an integer saturates, a negative one becomes zero.
-        value.as_u64().unwrap_or_else(|| value.as_f64().unwrap_or_default() as u64)
+        error => error.as_str().is_some_and(|text| !text.is_empty()),
     };
-    let cached = [
-        &usage["prompt_tokens_details"]["cached_tokens"],
-        &usage["prompt_cache_hit_tokens"],
-        &usage["cached_tokens"],
-    ];
+    let error = || ReplyError::Server(Box::new(ServerError::from_json(value, None)));
+    if is_error { Err(error()) } else { Ok(()) }
+}
+
+fn parse_usage(usage: &Value) -> Usage {
+    // A float beyond the range of an integer saturates, a negative one becomes zero.
+    let count = |value: &Value| value.as_u64().unwrap_or(value.as_f64().unwrap_or_default() as u64);
+    let details = &usage["prompt_tokens_details"];
+    let cached =
+        [&details["cached_tokens"], &usage["prompt_cache_hit_tokens"], &usage["cached_tokens"]].map(count);
     Usage {
         input_tokens: count(&usage["prompt_tokens"]),
         output_tokens: count(&usage["completion_tokens"]),
-        cached_tokens: cached.into_iter().map(count).max().unwrap_or_default(),
+        cached_tokens: cached.into_iter().max().unwrap_or_default(),
     }
 }

@@ -1,0 +1,272 @@
+//! Why one attempt got no usable answer: the one table of transport errors, statuses and servers' own words.
+//!
+//! Servers word their errors in many ways: `{"error": {"message", "type", "code", "param"}}`,
+//! `{"error": "…"}`, `{"message": "…"}`, `{"detail": "…"}`, `{"detail": [{"loc", "msg"}]}`, plain
+//! text, and any of these under status 200 or inside a stream.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use serde_json::Value;
+use ureq::Error;
+
+use planwright::contract::read::excerpt;
+use planwright::driver::redact;
+use planwright::ports::{Cause, ModelError, Secret, ToolError, Unanswered};
+
+/// Most characters of a server's message that are passed on.
+const MAX_MESSAGE_CHARS: usize = 1_000;
+
+/// Why one attempt got no usable answer.
+#[derive(Debug)]
+pub(crate) struct AttemptError {
+    pub(crate) cause: Cause,
+    pub(crate) message: String,
+    stage: Stage,
+    /// Whether the same request may fare better later.
+    pub(crate) transient: bool,
+    /// How long the server asks to wait.
+    pub(super) retry_after: Option<Duration>,
+    /// How many attempts there were, this one included.
+    pub(super) tries: u32,
+}
+
+/// How far an attempt came.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// The request did not reach the server.
+    NotSent,
+    /// The request may have reached the server, and no whole answer came back.
+    Sent,
+    /// The server answered with an error.
+    Answered,
+}
+
+/// The time that an attempt has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AttemptTime {
+    pub(super) left: Duration,
+    /// What there was in all, for error texts.
+    pub(super) whole: Duration,
+    /// The longest wait for a connection.
+    pub(super) connect: Duration,
+}
+
+impl AttemptError {
+    fn new(cause: Cause, transient: bool, stage: Stage, message: String) -> Self {
+        AttemptError { cause, message, stage, transient, retry_after: None, tries: 1 }
+    }
+
+    /// An answer that cannot be read.
+    pub(crate) fn bad_response(message: impl Into<String>, transient: bool) -> Self {
+        AttemptError::new(Cause::BadResponse, transient, Stage::Sent, message.into())
+    }
+
+    /// Says what an error of the transport means.
+    pub(super) fn from_transport(error: Error, time: AttemptTime) -> Self {
+        use ureq::Timeout::{Connect, Resolve};
+        let (cause, transient, stage) = match &error {
+            Error::Timeout(Connect | Resolve) => (Cause::Timeout, true, Stage::NotSent),
+            Error::Timeout(_) => (Cause::Timeout, true, Stage::Sent),
+            Error::Io(error) => match error.kind() {
+                ErrorKind::TimedOut => (Cause::Timeout, true, Stage::Sent),
+                ErrorKind::ConnectionRefused => (Cause::Connection, true, Stage::NotSent),
+                _ => (Cause::Connection, true, Stage::Sent),
+            },
+            Error::HostNotFound | Error::ConnectProxyFailed(_) => (Cause::Connection, true, Stage::NotSent),
+            Error::ConnectionFailed => (Cause::Connection, true, Stage::Sent),
+            Error::Http(_) | Error::BadUri(_) => (Cause::NotFound, false, Stage::NotSent),
+            Error::Protocol(_)
+            | Error::LargeResponseHeader(..)
+            | Error::Decompress(..)
+            | Error::BodyStalled => (Cause::BadResponse, true, Stage::Sent),
+            // What is left is a matter of set-up: certificates, TLS, proxy settings.
+            _ => (Cause::Connection, false, Stage::NotSent),
+        };
+        let message = match error {
+            Error::Timeout(Connect | Resolve) => format!("no connection within {:?}", time.connect),
+            Error::Timeout(_) => format!("no whole answer within {:?}", time.whole),
+            Error::Io(error) => error.to_string(),
+            other => other.to_string(),
+        };
+        AttemptError::new(cause, transient, stage, message)
+    }
+
+    /// The failure of a tool call to the service at `place`. A call that the server did not get or
+    /// refused for good did not happen.
+    pub(super) fn into_tool_error(self, place: &str) -> ToolError {
+        let kind = match (self.stage, self.cause) {
+            (Stage::Answered, _) => "http",
+            (_, Cause::Timeout) => "timeout",
+            (_, Cause::BadResponse) => "response",
+            _ => "connection",
+        };
+        let did_not_happen = match self.stage {
+            Stage::NotSent => true,
+            Stage::Sent => false,
+            Stage::Answered => !self.transient,
+        };
+        let mut message = format!("{place}: {}", self.message);
+        if let Some(delay) = self.retry_after {
+            message.push_str(&format!(" (the server asks to wait {} s)", delay.as_secs_f64().ceil()));
+        }
+        if self.tries > 1 {
+            message.push_str(&format!(" (tried {} times)", self.tries));
+        }
+        let error = ToolError::new(kind, message);
+        if did_not_happen { error.did_not_happen() } else { error }
+    }
+}
+
+impl From<AttemptError> for ModelError {
+    fn from(error: AttemptError) -> Self {
+        let AttemptError { cause, message, retry_after, tries, .. } = error;
+        ModelError::Unanswered(Unanswered { cause, message, retry_after, tries })
+    }
+}
+
+/// An error in a server's words.
+#[derive(Debug)]
+pub(crate) struct ServerError {
+    /// The HTTP status, or the one that an error under status 200 stands for.
+    pub(crate) status: u16,
+    pub(crate) message: String,
+    /// The error as it came; null where it is no JSON.
+    pub(crate) details: Value,
+    /// Codes, types and parameter names, lowercase.
+    marks: String,
+    retry_after: Option<Duration>,
+}
+
+impl ServerError {
+    /// Reads the body of a response with an error status.
+    pub(super) fn parse(status: u16, text: &str, retry_after: Option<Duration>) -> Self {
+        let error = serde_json::from_str(text).map(|value| ServerError::from_json(&value, Some(status)));
+        let error = error.unwrap_or_else(|_| {
+            // A page for people says nothing to a program.
+            let message = Some(text.trim()).filter(|text| !text.starts_with('<')).unwrap_or_default();
+            let (message, details, marks) = (message.to_owned(), Value::Null, String::new());
+            ServerError { status, message, details, marks, retry_after }
+        });
+        ServerError { retry_after, ..error }
+    }
+
+    /// Reads an error; one without a status came under status 200.
+    pub(crate) fn from_json(value: &Value, status: Option<u16>) -> Self {
+        let error = value.get("error").filter(|error| error.is_object()).unwrap_or(value);
+        let places = [error, &error["innererror"]].into_iter();
+        let marks = places.flat_map(|place| ["code", "type", "param"].map(|key| &place[key]));
+        let marks: Vec<String> = marks.filter_map(Value::as_str).map(str::to_lowercase).collect();
+        let marks = marks.join(" ");
+        let status = status.or_else(|| find_status(error)).unwrap_or_else(|| guess_status(&marks));
+        let message = find_message(value, error);
+        ServerError { status, message, details: error.clone(), marks, retry_after: None }
+    }
+
+    /// The error without the values of these keys.
+    pub(crate) fn redact(mut self, secrets: &[Secret]) -> Self {
+        self.message = redact(&self.message, secrets).into_owned();
+        self
+    }
+
+    /// Whether the server's codes hold one of these.
+    pub(crate) fn has_mark(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.marks.contains(word))
+    }
+
+    /// Whether the server's message or codes hold one of these.
+    pub(crate) fn mentions(&self, words: &[&str]) -> bool {
+        let message = self.message.to_lowercase();
+        self.has_mark(words) || words.iter().any(|word| message.contains(word))
+    }
+
+    /// The server's message with its status.
+    pub(crate) fn describe(&self) -> String {
+        match excerpt(&self.message, MAX_MESSAGE_CHARS) {
+            message if message.is_empty() => format!("status {} without a message", self.status),
+            message => format!("{message} (status {})", self.status),
+        }
+    }
+
+    /// What this means for the request, and whether it may pass.
+    pub(crate) fn into_attempt_error(self) -> AttemptError {
+        let used_up = self.status == 429 && self.has_mark(&["insufficient_quota", "billing_hard_limit"]);
+        let (cause, transient) = match self.status {
+            401 | 403 | 407 => (Cause::Authentication, false),
+            402 => (Cause::Quota, false),
+            404 | 405 | 410 => (Cause::NotFound, false),
+            408 => (Cause::Timeout, true),
+            425 => (Cause::Server, true),
+            429 if used_up => (Cause::Quota, false),
+            429 => (Cause::RateLimit, true),
+            501 | 505 => (Cause::Server, false),
+            500..=599 => (Cause::Server, true),
+            _ => (Cause::BadResponse, false),
+        };
+        let error = AttemptError::new(cause, transient, Stage::Answered, self.describe());
+        AttemptError { retry_after: self.retry_after, ..error }
+    }
+}
+
+/// A status that stands in the error itself: `"code": 429`, `"status": 400`.
+fn find_status(error: &Value) -> Option<u16> {
+    ["status", "code", "status_code"].into_iter().find_map(|key| {
+        let value = &error[key];
+        let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
+        u16::try_from(number).ok().filter(|status| (400..=599).contains(status))
+    })
+}
+
+/// The status that an error without one stands for.
+fn guess_status(marks: &str) -> u16 {
+    const KNOWN: [(&str, u16); 8] = [
+        ("insufficient_quota", 402),
+        ("rate_limit", 429),
+        ("invalid_api_key", 401),
+        ("authentication", 401),
+        ("not_found", 404),
+        ("context", 400),
+        ("content", 400),
+        ("invalid", 400),
+    ];
+    KNOWN.iter().find(|(mark, _)| marks.contains(mark)).map_or(500, |(_, status)| *status)
+}
+
+fn find_message(value: &Value, error: &Value) -> String {
+    let message = value["error"].as_str().map(str::to_owned).or_else(|| {
+        let keys = ["message", "msg", "detail", "error_description", "info"];
+        keys.into_iter().find_map(|key| join_texts(&error[key])).or_else(|| join_texts(&value["errors"]))
+    });
+    let mut message = message.unwrap_or_else(|| value.to_string());
+    // A router passes on what the server behind it said.
+    if let Some(raw) = error["metadata"]["raw"].as_str() {
+        message = format!("{message}: {raw}");
+    }
+    message.trim().to_owned()
+}
+
+/// A message: a text, an object that holds one, or a list of texts or of
+/// `{loc: ["body", "response_format"], msg}`.
+fn join_texts(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(entries) => {
+            let texts: Vec<String> = entries.iter().map(describe_entry).collect();
+            Some(texts.join("; ")).filter(|text| !text.is_empty())
+        }
+        Value::Object(fields) => {
+            ["detail", "message", "error"].iter().find_map(|key| join_texts(fields.get(*key)?))
+        }
+        _ => None,
+    }
+}
+
+fn describe_entry(value: &Value) -> String {
+    let text = value.as_str().or_else(|| value["msg"].as_str()).or_else(|| value["message"].as_str());
+    let place: Vec<&str> = value["loc"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    match text {
+        Some(text) if place.is_empty() => text.to_owned(),
+        Some(text) => format!("{}: {text}", place.join(".")),
+        None => value.to_string(),
+    }
+}
