@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::run::Waiting;
 use crate::contract::canonical;
-use crate::journal::{Folded, Record, asks, fold, in_doubt};
+use crate::journal::{Folded, Record, find_question, fold};
 use crate::machine::{Effect, EffectId, Event, State, awaited, outstanding};
 use crate::prompt::{self, Request, RequestBody};
 use crate::spec::CompiledSpec;
@@ -74,9 +74,9 @@ pub(super) fn of_doubt(folded: &Folded, id: EffectId) -> Option<Token> {
 /// The token of what a run waits with: of its doubt, or of its question.
 pub(super) fn open(folded: &Folded) -> Option<Token> {
     let Folded { run, rules, state, .. } = folded;
-    match in_doubt(folded) {
+    match folded.doubts().next() {
         Some((effect, _)) => of_doubt(folded, effect),
-        None => of_question(run, rules, state, asks(rules, state)?.0),
+        None => of_question(run, rules, state, find_question(rules, state)?.0),
     }
 }
 

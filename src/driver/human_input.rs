@@ -8,7 +8,7 @@ use super::drive::{Drive, Next};
 use super::environment::shorten;
 use super::run::Waiting;
 use super::stopped::Stopped;
-use crate::journal::{Record, ResolvedAs, Unknown, asks, is_once};
+use crate::journal::{Record, ResolvedAs, Unknown, find_question, find_unrepeatable};
 use crate::machine::{Effect, EffectId, Event, HumanAnswer, State, ToolOutcome, awaited, local, outstanding};
 use crate::ports::Question;
 use crate::prompt::{self, Request, RequestBody};
@@ -62,7 +62,7 @@ impl<'a> Drive<'a> {
     /// The end of a question whose time for an answer is over.
     pub(super) fn expired_question(&self, state: &State) -> Option<Event> {
         // Most runs ask no person: what is outstanding is worked out only if one was asked.
-        let (effect, _) = if self.asked_at.is_empty() { None } else { asks(self.rules, state) }?;
+        let (effect, _) = if self.asked_at.is_empty() { None } else { find_question(self.rules, state) }?;
         self.has_expired(state, effect).then_some(Event::Expired { effect })
     }
 
@@ -175,7 +175,7 @@ impl<'a> Drive<'a> {
             // That it is unknown is written down before the end of the run.
             Resolution::Stop { reason } => {
                 let left = asked.iter().filter_map(|&effect| {
-                    Some(Unknown { effect, tool: is_once(self.rules, state, effect)? })
+                    Some(Unknown { effect, tool: find_unrepeatable(self.rules, state, effect)? })
                 });
                 self.unknown = left.collect();
                 records.extend(self.unknown.iter().map(unknown_record));
@@ -195,7 +195,7 @@ impl<'a> Drive<'a> {
 
     /// The effect among those asked that may not be done twice.
     pub(super) fn find_doubted(&self, state: &State, asked: &[EffectId]) -> Option<EffectId> {
-        asked.iter().copied().find(|id| is_once(self.rules, state, *id).is_some())
+        asked.iter().copied().find(|id| find_unrepeatable(self.rules, state, *id).is_some())
     }
 }
 

@@ -13,7 +13,7 @@ use super::record::{RecordMode, save};
 use super::replay::Playback;
 use super::run::Run;
 use super::stopped::{Interrupted, Stopped};
-use crate::journal::store::random_id;
+use crate::journal::system::random_id;
 use crate::journal::{Fixture, Header, JOURNAL_FORMAT, Journal, MemoryJournal, Record};
 use crate::machine::{Input, Step, start};
 use crate::ports::{Nobody, Observer};

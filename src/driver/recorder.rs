@@ -3,7 +3,7 @@
 //! **Invariant:** a request is on record before it is performed, an answer before anything follows from it.
 
 use super::drive::{Drive, Followed, Halt};
-use crate::journal::{Record, RunStatus, is_once};
+use crate::journal::{Record, RunStatus, find_unrepeatable};
 use crate::machine::{EffectId, Effects, Event, Refusal, State, admit, transition};
 use crate::ports::Signal;
 use crate::prompt::Request;
@@ -129,18 +129,20 @@ impl<'a> Drive<'a> {
         self.close_open();
         let status = match ended {
             Ok(Followed { state, .. }) => self.run_status(state),
-            Err(Halt::Interrupted(stopped)) => match is_once(self.rules, &stopped.state, stopped.effect) {
-                Some(tool) => RunStatus::InDoubt { effect: stopped.effect, tool },
-                None => self.run_status(&stopped.state),
-            },
+            Err(Halt::Interrupted(stopped)) => {
+                match find_unrepeatable(self.rules, &stopped.state, stopped.effect) {
+                    Some(tool) => RunStatus::InDoubt { effect: stopped.effect, tool },
+                    None => self.run_status(&stopped.state),
+                }
+            }
             Err(_) => return,
         };
         if !self.is_noted {
-            let _ = self.journal.stands(self.index, &status);
+            let _ = self.journal.set_status(self.index, &status);
         }
     }
 
     fn run_status(&self, state: &State) -> RunStatus {
-        RunStatus::at(self.rules, state, |effect| self.asked_at(effect)).leaving(&self.unknown)
+        RunStatus::without_doubts(self.rules, state, &self.unknown, |effect| self.asked_at(effect))
     }
 }

@@ -15,8 +15,8 @@ use super::job::conclude;
 use super::run::Run;
 use super::stopped::{Interrupted, Stopped};
 use crate::journal::{
-    Folded, Header, Journal, MemoryJournal, Record, RunStatus, Unknown, altered, doubts, first_difference,
-    fold, fold_under, in_doubt, is_once,
+    Folded, Journal, MemoryJournal, Record, RunStatus, Unknown, find_unrepeatable, first_difference, fold,
+    fold_under,
 };
 use crate::machine::{Effects, Event, HumanAnswer, State, admit, outstanding, transition};
 use crate::ports::{Nobody, Observer, Signal};
@@ -191,7 +191,7 @@ impl<'a> Resume<'a> {
         let records = self.journal.records()?;
         let (folded, mut first) = self.fold(&records)?;
         self.check_input(&folded, &records)?;
-        if let Some(effect) = altered(&folded).filter(|_| self.changed == Changed::Refuse) {
+        if let Some(effect) = folded.altered_write().filter(|_| self.changed == Changed::Refuse) {
             let difference = format!("{effect} would write something else than it was asked to");
             return Err(Stopped::Changed { difference });
         }
@@ -233,7 +233,7 @@ impl<'a> Resume<'a> {
             Err(halt) => return conclude(Err(halt), Vec::new()),
         }
         if let Some(effect) = drive.find_doubted(&state, &asked) {
-            let tool = is_once(rules, &state, effect).unwrap_or_default();
+            let tool = find_unrepeatable(rules, &state, effect).unwrap_or_default();
             return Err(Stopped::InDoubt { effect, tool });
         }
         let effects: Effects = outstanding(rules, &state).into();
@@ -260,11 +260,10 @@ impl<'a> Resume<'a> {
         if folded.state.phase.name().is_terminal() {
             return Err(Stopped::Ended);
         }
-        let Some(Record::Header(header)) = records.first() else { return Ok((folded, Vec::new())) };
-        let adopted = fold_under(Spec::clone(&now), Header::clone(header), records.to_vec())?;
+        let adopted = fold_under(Spec::clone(&now), records.to_vec())?;
         // It was asked for under the old rules: that the new ones would let it be repeated does not say
         // that this one may be.
-        match in_doubt(&folded).filter(|_| in_doubt(&adopted).is_none()) {
+        match folded.doubts().next().filter(|_| adopted.doubts().next().is_none()) {
             Some((effect, tool)) => Err(Stopped::InDoubt { effect, tool }),
             None => Ok((adopted, vec![Record::SpecChanged(now)])),
         }
@@ -272,7 +271,7 @@ impl<'a> Resume<'a> {
 
     /// Refuses what a person says, or its token, where it does not fit what is open.
     fn check_input(&self, folded: &Folded, records: &[Record]) -> Result<(), Stopped> {
-        let (open, nothing) = match (&self.input, in_doubt(folded)) {
+        let (open, nothing) = match (&self.input, folded.doubts().next()) {
             (None, None) => return Ok(()),
             (None | Some(HumanInput::Answer(_)), Some((effect, tool))) => {
                 return Err(Stopped::InDoubt { effect, tool });
@@ -303,11 +302,11 @@ pub(super) fn cancel(journal: &mut dyn Journal, reason: String) -> Result<State,
     if admit(&folded.rules, &folded.state, &event).is_err() {
         return Err(Stopped::Ended);
     }
-    let left: Vec<Unknown> = doubts(&folded).map(|(effect, tool)| Unknown { effect, tool }).collect();
+    let left: Vec<Unknown> = folded.doubts().map(|(effect, tool)| Unknown { effect, tool }).collect();
     let mut records: Vec<Record> = left.iter().map(unknown_record).collect();
     records.push(Record::Happened(event.clone()));
     let step = transition(&folded.rules, folded.state, event).expect("admitted above");
-    let status = RunStatus::at(&folded.rules, &step.state, |_| None).leaving(&left);
+    let status = RunStatus::without_doubts(&folded.rules, &step.state, &left, |_| None);
     journal.conclude(folded.len, records, &status)?;
     Ok(step.state)
 }

@@ -1,78 +1,75 @@
-//! Drift: how a replay differs from its recording, told apart by what a person would do about it.
+//! How a replay differs from its recording, and a stored run from what the present machine would do.
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::machine::EffectId;
-
-/// Where two texts or JSON values first differ.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// The JSON path of the difference.
-    pub path: String,
-    /// What was recorded there, around the first differing character.
-    pub recorded: String,
-    /// What is there now.
-    pub now: String,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at {}\n  - recorded: {}\n  + now:      {}", self.path, self.recorded, self.now)
-    }
-}
+use super::fold::{compile, split, walk};
+use super::{JournalError, Record};
+use crate::contract::read::excerpt;
+use crate::machine::{EffectId, State, awaited, outstanding};
+use crate::prompt::Request;
+use crate::spec::{CompiledSpec, Spec};
 
 /// One way in which a replay differs from its recording. Exchanges are counted from 1.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Drift {
     /// The words of a request changed: a prompt, a schema, a model setting, the payload.
+    #[error(
+        "request drift: {effect} asks {asked} something that was not recorded; nearest is {nearest}, {difference}"
+    )]
     Request {
-        /// The effect whose request is new.
+        /// The effect of the new request.
         effect: EffectId,
         /// The role or tool that is asked.
         asked: String,
-        /// The recording nearest to it.
+        /// The effect of the nearest recording.
         nearest: EffectId,
         /// Where the two first differ.
         difference: Difference,
     },
-    /// The machine took another path: it asks somebody else, or leaves another trace line.
+    /// The machine took another path: it asks another role or tool, or leaves another trace line.
+    #[error("transition drift: {what}{}", .difference.as_ref().map_or_else(String::new, |it| format!(", {it}")))]
     Transition {
         /// What it did, against what the recording says.
         what: String,
-        /// The trace lines, where these tell.
+        /// Where the trace lines differ, if they do.
         difference: Option<Difference>,
     },
-    /// A recorded reply is now read differently: it does not fit its contract any more, or does.
+    /// A recorded reply is now read differently: it no longer fits its contract, or only now does.
+    #[error("contract drift: a recorded reply is read differently now: trace line {line}, {difference}")]
     Contract {
-        /// The position of the trace line, from 1.
+        /// The trace line, from 1.
         line: usize,
         /// The difference.
         difference: Difference,
     },
-    /// The same was asked in another order.
+    /// The requests came in another order.
+    #[error("order drift: exchange {exchange} is {recorded} in the recording and {now} in the replay")]
     Order {
-        /// The position of the exchange, from 1.
+        /// The exchange, from 1.
         exchange: usize,
-        /// What the recording has there.
+        /// The effect in the recording.
         recorded: EffectId,
-        /// What was asked there.
+        /// The effect in the replay.
         now: EffectId,
     },
     /// Recordings at the end were never asked for.
+    #[error(
+        "unused drift: {count} recorded exchanges were never asked for, the first is exchange {exchange} ({asked})"
+    )]
     Unused {
         /// How many.
         count: usize,
-        /// The position of the first, from 1.
+        /// The first of them, from 1.
         exchange: usize,
-        /// Who is asked there.
+        /// The role or tool that it asks.
         asked: String,
     },
 }
 
 impl Drift {
-    /// The kind, in one word: `request`, `transition`, `contract`, `order` or `unused`.
+    /// The kind: `request`, `transition`, `contract`, `order` or `unused`.
     pub fn kind(&self) -> &'static str {
         match self {
             Drift::Request { .. } => "request",
@@ -83,7 +80,7 @@ impl Drift {
         }
     }
 
-    /// Where recording and replay first differ, where that can be shown.
+    /// Where recording and replay first differ, if that can be shown.
     pub fn difference(&self) -> Option<&Difference> {
         match self {
             Drift::Request { difference, .. } | Drift::Contract { difference, .. } => Some(difference),
@@ -99,37 +96,25 @@ impl fmt::Debug for Drift {
     }
 }
 
-impl fmt::Display for Drift {
+/// Where two JSON values first differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The JSON path.
+    pub path: String,
+    /// What was recorded there; of a text, the part around the first differing character.
+    pub recorded: String,
+    /// What is there now.
+    pub now: String,
+}
+
+impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} drift: ", self.kind())?;
-        match self {
-            Drift::Request { effect, asked, nearest, difference } => {
-                write!(
-                    f,
-                    "{effect} asks {asked} something that was not recorded; nearest is {nearest}, {difference}"
-                )
-            }
-            Drift::Transition { what, difference: Some(difference) } => write!(f, "{what}, {difference}"),
-            Drift::Transition { what, difference: None } => f.write_str(what),
-            Drift::Contract { line, difference } => {
-                write!(f, "a recorded reply is read differently now: trace line {line}, {difference}")
-            }
-            Drift::Order { exchange, recorded, now } => {
-                write!(f, "exchange {exchange} is {recorded} in the recording and {now} in the replay")
-            }
-            Drift::Unused { count, exchange, asked } => {
-                write!(
-                    f,
-                    "{count} recorded exchanges were never asked for, the first is exchange {exchange} ({asked})"
-                )
-            }
-        }
+        write!(f, "at {}\n  - recorded: {}\n  + now:      {}", self.path, self.recorded, self.now)
     }
 }
 
-impl std::error::Error for Drift {}
-
-/// The first place where two JSON values differ; `None` where they are equal.
+/// Finds the first place where two JSON values differ; `None` if they are equal, in the order of their keys
+/// too: another order is another request.
 ///
 /// ```
 /// use planwright::journal::first_difference;
@@ -139,69 +124,40 @@ impl std::error::Error for Drift {}
 /// assert_eq!(difference.path, "$.a[1]");
 /// ```
 pub fn first_difference(recorded: &Value, now: &Value) -> Option<Difference> {
-    differ(recorded, now, "$")
+    differ(Some(recorded), Some(now), "$".to_owned())
 }
 
-fn differ(recorded: &Value, now: &Value, path: &str) -> Option<Difference> {
-    match (recorded, now) {
-        _ if recorded == now && !reordered(recorded, now) => None,
-        (Value::Object(old), Value::Object(new)) => {
-            let mut names: Vec<&String> = old.keys().collect();
-            names.extend(new.keys().filter(|name| !old.contains_key(*name)));
-            let inner = names.into_iter().find_map(|name| {
-                let here = format!("{path}.{name}");
-                match (old.get(name), new.get(name)) {
-                    (Some(old), Some(new)) => differ(old, new, &here),
-                    (old, new) => Some(Difference { path: here, recorded: shown(old), now: shown(new) }),
-                }
-            });
-            let order = |value: &serde_json::Map<String, Value>| {
-                let names: Vec<&str> = value.keys().map(String::as_str).collect();
-                format!("keys {}", names.join(", "))
+fn differ(recorded: Option<&Value>, now: Option<&Value>, path: String) -> Option<Difference> {
+    let show = |value: Option<&Value>| match value {
+        Some(value) => excerpt(&value.to_string(), 120),
+        None => "(nothing)".to_owned(),
+    };
+    let (recorded, now) = match (recorded, now) {
+        (Some(Value::Object(old)), Some(Value::Object(new))) => {
+            let added = new.keys().filter(|name| !old.contains_key(*name));
+            let mut names = old.keys().chain(added);
+            let inner = names.find_map(|name| differ(old.get(name), new.get(name), format!("{path}.{name}")));
+            if inner.is_some() || old.keys().eq(new.keys()) {
+                return inner;
+            }
+            let list = |value: &Map<String, Value>| {
+                format!("keys {}", value.keys().map(String::as_str).collect::<Vec<_>>().join(", "))
             };
-            inner
-                .or_else(|| Some(Difference { path: path.to_owned(), recorded: order(old), now: order(new) }))
+            (list(old), list(new))
         }
-        (Value::Array(old), Value::Array(new)) => {
-            let longest = old.len().max(new.len());
-            (0..longest).find_map(|at| {
-                let here = format!("{path}[{at}]");
-                match (old.get(at), new.get(at)) {
-                    (Some(old), Some(new)) => differ(old, new, &here),
-                    (old, new) => Some(Difference { path: here, recorded: shown(old), now: shown(new) }),
-                }
-            })
+        (Some(Value::Array(old)), Some(Value::Array(new))) => {
+            let mut places = 0..old.len().max(new.len());
+            return places.find_map(|at| differ(old.get(at), new.get(at), format!("{path}[{at}]")));
         }
-        (Value::String(old), Value::String(new)) => {
-            let (recorded, now) = around(old, new);
-            Some(Difference { path: path.to_owned(), recorded, now })
-        }
-        _ => {
-            Some(Difference { path: path.to_owned(), recorded: shown(Some(recorded)), now: shown(Some(now)) })
-        }
-    }
-}
-
-/// Equal values may still be written in another key order, which is another request.
-fn reordered(recorded: &Value, now: &Value) -> bool {
-    match (recorded, now) {
-        (Value::Object(old), Value::Object(new)) => {
-            old.keys().ne(new.keys()) || old.values().zip(new.values()).any(|(old, new)| reordered(old, new))
-        }
-        (Value::Array(old), Value::Array(new)) => old.iter().zip(new).any(|(old, new)| reordered(old, new)),
-        _ => false,
-    }
-}
-
-fn shown(value: Option<&Value>) -> String {
-    value.map_or_else(
-        || "(nothing)".to_owned(),
-        |value| crate::contract::read::excerpt(&value.to_string(), 120),
-    )
+        (old, new) if old == new => return None,
+        (Some(Value::String(old)), Some(Value::String(new))) => excerpt_around(old, new),
+        (old, new) => (show(old), show(new)),
+    };
+    Some(Difference { path, recorded, now })
 }
 
 /// Two texts, cut to the neighbourhood of the first character in which they differ.
-fn around(old: &str, new: &str) -> (String, String) {
+fn excerpt_around(old: &str, new: &str) -> (String, String) {
     const BEFORE: usize = 30;
     const SHOWN: usize = 90;
     let same = old.chars().zip(new.chars()).take_while(|(left, right)| left == right).count();
@@ -209,7 +165,83 @@ fn around(old: &str, new: &str) -> (String, String) {
     let cut = |text: &str| {
         let ellipsis = if skip > 0 { "…" } else { "" };
         let rest: String = text.chars().skip(skip).collect();
-        format!("{:?}", format!("{ellipsis}{}", crate::contract::read::excerpt(&rest, SHOWN)))
+        format!("{:?}", format!("{ellipsis}{}", excerpt(&rest, SHOWN)))
     };
     (cut(old), cut(new))
+}
+
+/// The first place where a stored run would now take another path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// The index of the record that no longer fits; the number of records if it is their end.
+    pub record: u64,
+    /// What is different.
+    pub what: String,
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "record {}: {}", self.record, self.what)
+    }
+}
+
+impl Divergence {
+    /// Takes a journal through the present machine, under its own spec or another, and finds the first place
+    /// where the run would now take another path. If the run has `ended`, the machine may not go on after the
+    /// last record.
+    ///
+    /// ```
+    /// use planwright::driver::Agent;
+    /// use planwright::journal::Divergence;
+    /// use planwright_docs::Calc;
+    /// use planwright_offline::Offline;
+    ///
+    /// let spec = planwright::agents::shipped("validated").unwrap().with_tools(|tool| tool.name == "calc");
+    /// let agent = Agent::builder(spec.clone()).model(Offline::new()).tool(Calc::new()).build()?;
+    /// let run = agent.run("12/4+9?")?;
+    /// assert_eq!(Divergence::find(run.records(), None, true)?, None);
+    ///
+    /// let mut other = spec;
+    /// other.roles.planner.prompt.push_str("\nBe brief.");
+    /// let divergence = Divergence::find(run.records(), Some(&other), true)?.unwrap();
+    /// assert_eq!(divergence.to_string(), "record 1: plan.1.1 asks planner something else than it did");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the journal has no header of this version, or the spec does not check.
+    pub fn find(
+        records: &[Record],
+        under: Option<&Spec>,
+        ended: bool,
+    ) -> Result<Option<Divergence>, JournalError> {
+        let (header, spec) = split(records)?;
+        let rules = compile(under.unwrap_or(spec).clone())?;
+        // Requests under a spec that was changed later say nothing of this one.
+        let changed = records.iter().rposition(|record| matches!(record, Record::SpecChanged(_)));
+        let changed = changed.unwrap_or(0) as u64;
+        let walked = walk(&rules, header.input.clone(), records.iter().cloned(), |index, state, record| {
+            let Record::Requested { effect, digest, .. } = record else { return Ok(()) };
+            match awaited(&rules, state, *effect).and_then(|effect| Request::of(&rules, state, effect)) {
+                _ if index < changed => Ok(()),
+                Some(now) if now.digest == *digest => Ok(()),
+                Some(now) => Err(format!("{effect} asks {} something else than it did", now.asked)),
+                None => Err(format!("{effect} was asked; {}", describe_waits(&rules, state))),
+            }
+        });
+        let (record, what) = match walked {
+            Err(halted) => halted,
+            Ok((state, _)) if !ended || state.phase.name().is_terminal() => return Ok(None),
+            Ok((state, len)) => (len, format!("the run had ended here; {}", describe_waits(&rules, &state))),
+        };
+        Ok(Some(Divergence { record, what }))
+    }
+}
+
+fn describe_waits(rules: &CompiledSpec, state: &State) -> String {
+    let now: Vec<String> = outstanding(rules, state).iter().map(|effect| effect.id().to_string()).collect();
+    match now.is_empty() {
+        true => format!("now it has ended in {}", state.phase.name()),
+        false => format!("now it waits for {}", now.join(", ")),
+    }
 }

@@ -1,13 +1,15 @@
-//! Exchanges: what was asked and what was answered, one by one, as a fixture keeps them.
+//! Exchanges: requests with their answers, as a fixture keeps them.
+
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::machine::{EffectId, Event, HumanAnswer, ModelFailure, ModelReply, ToolOutcome};
-use crate::prompt::{Message, human_digest, wait_digest};
+use crate::prompt::{Message, Request, RequestBody, human_digest, wait_digest};
 use crate::spec::Digest;
 
-/// One thing that was asked and answered, or that happened unasked.
+/// One request with its answer, or something that happened unasked. Occurrences are counted from 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exchange {
@@ -15,19 +17,19 @@ pub enum Exchange {
     Model {
         /// The effect.
         effect: EffectId,
-        /// The role that was asked: its name, or `agent:…` for one that does a step; after the names of
-        /// the agents it is nested in, where it is.
+        /// The role: its name, or `agent:…` for an agent that does a step, after the names of the agents that
+        /// it is nested in.
         role: String,
         /// The digest of frame and payload.
         digest: Digest,
-        /// Which answer to a request of this digest it is, from 1.
+        /// Which answer to this digest it is.
         occurrence: u32,
         /// The payload: the user message.
         request: Value,
-        /// What was said after it.
+        /// The messages after it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conversation: Vec<Message>,
-        /// What came.
+        /// The answer.
         answer: ModelAnswer,
     },
     /// A tool call.
@@ -38,29 +40,29 @@ pub enum Exchange {
         tool: String,
         /// The digest of tool and canonical input.
         digest: Digest,
-        /// Which call of this digest it is, from 1.
+        /// Which call of this digest it is.
         occurrence: u32,
-        /// What it was called with.
+        /// The input.
         input: Value,
-        /// What came.
-        answer: ToolAnswer,
+        /// The answer.
+        answer: ToolOutcome,
     },
-    /// A person was asked.
+    /// A person answered a question.
     Human {
         /// The effect.
         effect: EffectId,
-        /// Which answer to this question it is, from 1.
+        /// Which answer to this question it is.
         occurrence: u32,
         /// The question.
         question: String,
         /// What they said.
         answer: HumanAnswer,
     },
-    /// A person was asked, and nobody answered in time.
+    /// A question was not answered in time.
     Expired {
         /// The effect.
         effect: EffectId,
-        /// Which end of this question it is, from 1.
+        /// Which end of this question it is.
         occurrence: u32,
         /// The question.
         question: String,
@@ -69,7 +71,7 @@ pub enum Exchange {
     Waited {
         /// The effect.
         effect: EffectId,
-        /// Which wait of this length it is, from 1.
+        /// Which wait of this length it is.
         occurrence: u32,
         /// How long, in milliseconds.
         delay_ms: u64,
@@ -78,20 +80,59 @@ pub enum Exchange {
     Happened(Event),
 }
 
-/// What a model answered.
+/// The answer of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelAnswer {
     /// A reply.
     Reply(ModelReply),
-    /// No reply, for this reason.
+    /// The reason why there is none.
     Failure(ModelFailure),
 }
 
-/// What a tool answered.
-pub type ToolAnswer = ToolOutcome;
-
 impl Exchange {
+    /// The exchange of a request with the event that answers it; `None` if the event answers something else.
+    /// `occurrences` counts the answers to each digest.
+    pub(super) fn new(
+        request: Option<Request<'_>>,
+        event: Event,
+        occurrences: &mut HashMap<Digest, u32>,
+    ) -> Option<Self> {
+        let Some(Request { effect, asked, digest, body, .. }) = request else {
+            let unasked = matches!(event, Event::Cancelled { .. } | Event::DeadlinePassed);
+            return unasked.then_some(Exchange::Happened(event));
+        };
+        let count = occurrences.entry(digest).or_default();
+        let occurrence = *count + 1;
+        let exchange = match (body, event) {
+            (RequestBody::Model { request, .. }, event) => {
+                let answer = match event {
+                    Event::ModelReplied { reply, .. } => ModelAnswer::Reply(reply),
+                    Event::ModelFailed { failure, .. } => ModelAnswer::Failure(failure),
+                    _ => return None,
+                };
+                let conversation = request.conversation;
+                let request = serde_json::from_str(&request.payload).ok()?;
+                Exchange::Model { effect, role: asked, digest, occurrence, request, conversation, answer }
+            }
+            (RequestBody::Tool { tool, input, .. }, Event::ToolReturned { outcome: answer, .. }) => {
+                Exchange::Tool { effect, tool, digest, occurrence, input, answer }
+            }
+            (RequestBody::Human { question, .. }, Event::HumanAnswered { answer, .. }) => {
+                Exchange::Human { effect, occurrence, question, answer }
+            }
+            (RequestBody::Human { question, .. }, Event::Expired { .. }) => {
+                Exchange::Expired { effect, occurrence, question }
+            }
+            (RequestBody::Wait { delay_ms }, Event::TimePassed { .. }) => {
+                Exchange::Waited { effect, occurrence, delay_ms }
+            }
+            _ => return None,
+        };
+        *count = occurrence;
+        Some(exchange)
+    }
+
     /// The effect and the digest; `None` for what happened unasked.
     pub fn key(&self) -> Option<(EffectId, Digest)> {
         match self {
@@ -106,7 +147,7 @@ impl Exchange {
         }
     }
 
-    /// Who was asked: a role or a tool.
+    /// The role or tool that was asked.
     pub fn asked(&self) -> &str {
         match self {
             Exchange::Model { role: asked, .. } | Exchange::Tool { tool: asked, .. } => asked,

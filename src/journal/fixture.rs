@@ -1,22 +1,27 @@
-//! Fixtures: one readable JSON file for one run, with each request as it was rendered and each
-//! answer as it came.
+//! Fixtures: one readable JSON file for one run, with each request as it was rendered and each answer as it
+//! came.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Exchange;
-use crate::machine::{Input, PhaseName, RunError, State, TraceLine, outstanding, waits_for_a_person};
-use crate::spec::{CompiledSpec, RequestFrame, Spec};
+use super::fold::{compile, split, walk};
+use super::{Exchange, JournalError, Record, system::random_id};
+use crate::machine::explore::{Taken, taken};
+use crate::machine::{
+    EffectId, Input, PhaseName, RunError, State, TraceLine, awaited, outstanding, start, transition,
+    waits_for_a_person,
+};
+use crate::prompt::{self, Request, RequestBody};
+use crate::spec::{CompiledSpec, Digest, RequestFrame, Spec};
 
 /// Largest fixture that is read, in bytes.
 const MAX_BYTES: u64 = 256 << 20;
-/// What the first field of a fixture says.
+/// The first field of a fixture.
 const FORMAT: &str = "planwright-fixture/1";
 
 /// A recorded run.
@@ -34,7 +39,7 @@ pub struct Fixture {
     pub outcome: Outcome,
     /// The trace it left.
     pub trace: Vec<TraceLine>,
-    /// Everything that was asked and answered, in the order of the answers.
+    /// All requests with their answers, in the order of the answers.
     pub exchanges: Vec<Exchange>,
     /// What was the same in every request of a role, by the role's name.
     pub frames: BTreeMap<String, Frame>,
@@ -50,31 +55,26 @@ pub enum Outcome {
     Answer(String),
     /// ERROR, with this error.
     Error(RunError),
-    /// Neither: a person is asked this, and nobody has answered yet.
+    /// It has not: a person is asked this.
     Waiting {
         /// The question.
         question: String,
     },
-    /// Neither: the world did not answer, for this reason. Recording can go on under
-    /// `new_episodes`.
+    /// It has not: the world did not answer, for this reason. Recording can go on under `new_episodes`.
     Interrupted(String),
 }
 
 impl Outcome {
-    /// How a state has ended, or for whom it waits; `None` where it goes on by itself.
+    /// How a state has ended, or the question that it waits with; `None` if it goes on by itself.
     pub fn of(rules: &CompiledSpec, state: &State) -> Option<Self> {
-        if let Some(ended) = Outcome::ended(state) {
-            return Some(ended);
-        }
-        if !waits_for_a_person(state) {
-            return None;
-        }
-        let waits = outstanding(rules, state);
-        let question = waits.first().and_then(|effect| crate::prompt::question(rules, state, *effect))?;
-        (waits.len() == 1).then(|| Outcome::Waiting { question: question.to_owned() })
+        Outcome::ended(state).or_else(|| {
+            let waits = if waits_for_a_person(state) { outstanding(rules, state) } else { return None };
+            let [effect] = waits[..] else { return None };
+            Some(Outcome::Waiting { question: prompt::question(rules, state, effect)? })
+        })
     }
 
-    /// How a state has ended; `None` where it has not.
+    /// How a state has ended; `None` if it has not.
     pub fn ended(state: &State) -> Option<Self> {
         let artifacts = &state.task.artifacts;
         match state.phase.name() {
@@ -88,18 +88,18 @@ impl Outcome {
 /// The constant part of a role's requests, as it was recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
-    /// The model the spec named.
+    /// The model that the spec named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Sampling temperature.
+    /// The sampling temperature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Most tokens of the reply.
+    /// The most tokens of the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
     /// The system message, line by line.
     pub system: Vec<String>,
-    /// JSON schema of the reply.
+    /// The JSON schema of the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
 }
@@ -107,13 +107,9 @@ pub struct Frame {
 impl Frame {
     /// The frame of a request, as it is recorded.
     pub fn of(frame: &RequestFrame) -> Self {
-        Frame {
-            model: frame.model.clone(),
-            temperature: frame.temperature,
-            max_tokens: frame.max_tokens,
-            system: frame.system.split('\n').map(str::to_owned).collect(),
-            schema: frame.schema.clone(),
-        }
+        let RequestFrame { model, temperature, max_tokens, system, schema, .. } = frame.clone();
+        let system = system.split('\n').map(str::to_owned).collect();
+        Frame { model, temperature, max_tokens, system, schema }
     }
 }
 
@@ -153,11 +149,70 @@ impl Fixture {
         }
     }
 
-    /// Reads a fixture.
+    /// Makes a journal readable: folds it, and renders every request as it was made. `interrupted` says why
+    /// the run is unfinished.
     ///
     /// # Errors
-    /// Where the file cannot be read, is not JSON, is of another format, or does not fit; names
-    /// the place.
+    /// If the journal does not fold; names the record.
+    pub fn of_records(records: &[Record], interrupted: Option<String>) -> Result<Self, JournalError> {
+        let (header, spec) = split(records)?;
+        let rules = compile(Spec::clone(spec))?;
+        let mut fixture = Fixture::new(Spec::clone(spec), header.input.clone());
+        let mut requests: HashMap<EffectId, Request<'_>> = HashMap::new();
+        let mut occurrences: HashMap<Digest, u32> = HashMap::new();
+        let walked = walk(&rules, header.input.clone(), records.iter().cloned(), |_, state, record| {
+            match record {
+                Record::Requested { effect, .. } => {
+                    let request = awaited(&rules, state, *effect)
+                        .and_then(|awaited| Request::of(&rules, state, awaited))
+                        .ok_or("asks for something the run does not wait for")?;
+                    if let RequestBody::Model { request: model, .. } = &request.body {
+                        let frame = fixture.frames.entry(request.asked.clone());
+                        frame.or_insert_with(|| Frame::of(&model.frame));
+                    }
+                    requests.insert(*effect, request);
+                }
+                Record::Answered { event, .. } | Record::Happened(event) => {
+                    let request = event.effect().and_then(|effect| requests.remove(&effect));
+                    let exchange = Exchange::new(request, event.clone(), &mut occurrences)
+                        .ok_or("answers something that was not requested")?;
+                    fixture.exchanges.push(exchange);
+                }
+                Record::Header(_) | Record::Resolved { .. } | Record::SpecChanged(_) => {}
+            }
+            Ok(())
+        });
+        let (state, _) = walked.map_err(|(index, problem)| JournalError::at(index, problem))?;
+        let unfinished = || Outcome::Interrupted(interrupted.unwrap_or_else(|| "unfinished".to_owned()));
+        fixture.outcome = Outcome::of(&rules, &state).unwrap_or_else(unfinished);
+        fixture.trace = state.task.trace;
+        Ok(fixture)
+    }
+
+    /// The edges of the machine that the recorded run took.
+    ///
+    /// # Errors
+    /// If its spec does not check, or its answers no longer fit the machine; names the exchange.
+    pub fn taken(&self) -> Result<BTreeSet<Taken>, JournalError> {
+        let rules = compile(self.spec.clone())?;
+        let begun = start(&rules, self.input.clone());
+        let mut edges: BTreeSet<Taken> = taken(&begun, 0).collect();
+        let mut state = begun.state;
+        for (number, exchange) in (1..).zip(&self.exchanges) {
+            let before = state.task.trace.len();
+            let step = transition(&rules, state, exchange.event()).map_err(|refused| {
+                JournalError::damaged(format!("exchange {number}"), refused.to_string())
+            })?;
+            edges.extend(taken(&step, before));
+            state = step.state;
+        }
+        Ok(edges)
+    }
+
+    /// Reads a fixture from a file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not JSON, is of another format, or does not fit; names the place.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, FixtureError> {
         let path = path.as_ref();
         let fail = |error: std::io::Error| FixtureError::at(path, format!("cannot be read: {error}"));
@@ -179,97 +234,87 @@ impl Fixture {
     /// What does not fit, with its JSON path.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut source = serde_json::Deserializer::from_str(text);
-        let fixture: Fixture = match serde_path_to_error::deserialize(&mut source) {
-            Ok(fixture) => fixture,
-            Err(error) => {
-                let format = serde_json::from_str::<Value>(text).ok();
-                let format = format.as_ref().map(|value| value.get("format").and_then(Value::as_str));
-                return Err(match format {
-                    None => format!("is not JSON: {}", error.into_inner()),
-                    Some(None) => format!("is no fixture: expected a field \"format\" that says {FORMAT:?}"),
-                    Some(Some(FORMAT)) => match error.path().to_string() {
-                        path if path == "." => format!("$: {}", error.inner()),
-                        path => format!("$.{path}: {}", error.inner()),
-                    },
-                    Some(Some(other)) => format!("expected the format {FORMAT:?}, found {other:?}"),
-                });
+        let fixture: Fixture = serde_path_to_error::deserialize(&mut source).map_err(|error| {
+            let Ok(value) = serde_json::from_str::<Value>(text) else {
+                return format!("is not JSON: {}", error.into_inner());
+            };
+            match value.get("format").and_then(Value::as_str) {
+                None => format!("is no fixture: expected a field \"format\" that says {FORMAT:?}"),
+                Some(FORMAT) => {
+                    let path = error.path().to_string();
+                    let path = if path == "." { String::new() } else { format!(".{path}") };
+                    format!("${path}: {}", error.inner())
+                }
+                Some(other) => format!("expected the format {FORMAT:?}, found {other:?}"),
             }
-        };
+        })?;
         source.end().map_err(|error| format!("is not one JSON value: {error}"))?;
         if fixture.format != FORMAT {
             return Err(format!("expected the format {FORMAT:?}, found {:?}", fixture.format));
         }
-        for (at, exchange) in fixture.exchanges.iter().enumerate() {
-            if let Exchange::Model { role, .. } = exchange
-                && !fixture.frames.contains_key(role)
-            {
-                let known: Vec<&str> = fixture.frames.keys().map(String::as_str).collect();
-                return Err(format!(
-                    "$.exchanges[{at}].model.role: expected one of `frames` ({}), found {role:?}",
-                    known.join(", ")
-                ));
-            }
-            if let Exchange::Happened(event) = exchange
-                && event.effect().is_some()
-            {
-                let kind = event.kind();
-                return Err(format!(
-                    "$.exchanges[{at}].happened: expected what answers no effect, found {kind:?}"
-                ));
-            }
-        }
+        fixture.check_exchanges()?;
         Ok(fixture)
     }
 
-    /// The fixture as it is written: pretty-printed JSON with a line end.
-    pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("a fixture has text keys only");
-        text.push('\n');
-        text
+    fn check_exchanges(&self) -> Result<(), String> {
+        for (at, exchange) in self.exchanges.iter().enumerate() {
+            let (place, problem) = match exchange {
+                Exchange::Model { role, .. } if !self.frames.contains_key(role) => {
+                    let known: Vec<&str> = self.frames.keys().map(String::as_str).collect();
+                    let known = known.join(", ");
+                    ("model.role", format!("expected one of `frames` ({known}), found {role:?}"))
+                }
+                Exchange::Happened(event) if event.effect().is_some() => {
+                    ("happened", format!("expected what answers no effect, found {:?}", event.kind()))
+                }
+                _ => continue,
+            };
+            return Err(format!("$.exchanges[{at}].{place}: {problem}"));
+        }
+        Ok(())
     }
 
-    /// Whether a fixture could be written there. Asked before a run that is to be recorded, so that
-    /// no model is asked for nothing.
+    /// The fixture as it is written: pretty-printed JSON with a line break at the end.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a fixture has text keys only") + "\n"
+    }
+
+    /// Checks that a fixture could be written there, before a run that is to be recorded.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn check_writable(path: impl AsRef<Path>) -> Result<(), FixtureError> {
         let path = path.as_ref();
-        let fail = |error: std::io::Error| FixtureError::at(path, format!("cannot be written: {error}"));
         if path.exists() && !path.is_file() {
             return Err(FixtureError::at(path, "cannot be written: there is something that is not a file"));
         }
-        let beside = beside(path).map_err(fail)?;
-        std::fs::File::create(&beside).and_then(|_| std::fs::remove_file(&beside)).map_err(fail)
+        write_aside(path, |aside| std::fs::File::create(aside).and_then(|_| std::fs::remove_file(aside)))
     }
 
-    /// Writes the fixture, whole or not at all: into a file beside the target that then takes its
-    /// place. Folders on the way are made.
+    /// Writes the fixture, whole or not at all: into a file beside the target that then takes its place.
+    /// Missing folders are made.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FixtureError> {
         let path = path.as_ref();
-        let fail = |error: std::io::Error| FixtureError::at(path, format!("cannot be written: {error}"));
-        let beside = beside(path).map_err(fail)?;
-        let written = std::fs::File::create(&beside)
-            .and_then(|mut file| file.write_all(self.to_json().as_bytes()).and_then(|()| file.sync_all()))
-            .and_then(|()| std::fs::rename(&beside, path));
-        written.map_err(|error| {
-            let _ = std::fs::remove_file(&beside);
-            fail(error)
+        write_aside(path, |aside| {
+            let mut file = std::fs::File::create(aside)?;
+            file.write_all(self.to_json().as_bytes())?;
+            file.sync_all()?;
+            std::fs::rename(aside, path)
         })
     }
 }
 
-/// A file beside the target, with a name of its own, so that two who save at the same time do not
-/// write into one file. Folders on the way are made.
-fn beside(path: &Path) -> std::io::Result<PathBuf> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder)?;
-    }
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-    Ok(PathBuf::from(beside))
+/// Has a file written beside the target, under a name of its own: two writers do not write into one file.
+fn write_aside(path: &Path, write: impl Fn(&Path) -> std::io::Result<()>) -> Result<(), FixtureError> {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".{:016x}.tmp", random_id()));
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let written = std::fs::create_dir_all(folder).and_then(|()| write(aside.as_ref()));
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(&aside);
+        FixtureError::at(path, format!("cannot be written: {error}"))
+    })
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::walk::walk;
-use super::{Header, JournalError, Record, ResolvedAs, Unknown, check_format};
-use crate::machine::{Effect, EffectId, State, awaited};
-use crate::prompt;
+use super::error::check_format;
+use super::{Header, JournalError, Record, ResolvedAs, Unknown};
+use crate::contract::ToolEffect;
+use crate::machine::{Effect, EffectId, Input, State, awaited, start, transition};
+use crate::prompt::{self, tool_digest};
 use crate::spec::{CompiledSpec, Digest, Spec};
 
 /// What was requested and is not answered yet.
@@ -15,9 +16,9 @@ pub struct Pending {
     pub effect: EffectId,
     /// The index of the record that last requested it.
     pub index: u64,
-    /// The digest of what was last asked.
+    /// The digest of the last request.
     pub digest: Digest,
-    /// When it was first asked, where that was written down.
+    /// When it was first requested, in milliseconds since 1970, if that is known.
     pub at: Option<u64>,
 }
 
@@ -26,79 +27,74 @@ pub struct Pending {
 pub struct Folded {
     /// The run's id.
     pub run: String,
-    /// The thread that it is a turn of; empty where it stands alone.
+    /// The thread that it is a turn of; empty if it stands alone.
     pub thread: String,
     /// Which turn of the thread it is, from 0.
     pub turn: u32,
     /// The name of the model that it began with.
     pub model: String,
-    /// The rules it runs under.
+    /// The spec that it runs under.
     pub rules: CompiledSpec,
-    /// Where it is.
+    /// The state after the last record.
     pub state: State,
-    /// What was requested and not answered, in the order of asking.
+    /// What was requested and not answered, in the order of the requests.
     pub pending: Vec<Pending>,
-    /// The writes of which a person has said that nobody knows whether they happened.
+    /// The writes that a person has said to be unknown.
     pub unknown: Vec<Unknown>,
-    /// How many records there are: the index of the next.
+    /// The number of records, which is the index of the next.
     pub len: u64,
 }
 
 impl Folded {
-    /// What was requested and not answered, by its effect.
+    /// The unanswered request of an effect.
     pub fn pending(&self, effect: EffectId) -> Option<&Pending> {
         self.pending.iter().find(|pending| pending.effect == effect)
     }
+
+    /// The writes in doubt, each with its tool: requested, not answered, and not to be done twice.
+    pub fn doubts(&self) -> impl Iterator<Item = (EffectId, String)> {
+        let pending = self.pending.iter().map(|pending| pending.effect);
+        pending.filter_map(|id| Some((id, find_unrepeatable(&self.rules, &self.state, id)?)))
+    }
+
+    /// An unanswered write that would be repeated with another input than before. Its receiver would take the
+    /// two for one, as they have the same idempotency key.
+    pub(crate) fn altered_write(&self) -> Option<EffectId> {
+        let (rules, state) = (&self.rules, &self.state);
+        let is_altered = |pending: &&Pending| {
+            let Some(effect @ Effect::CallTool { .. }) = awaited(rules, state, pending.effect) else {
+                return false;
+            };
+            let writes =
+                prompt::called(rules, state, effect).is_some_and(|it| it.effect == ToolEffect::Write);
+            let now = prompt::call(rules, state, effect).map(|(tool, input)| tool_digest(tool, &input));
+            writes && now != Some(pending.digest) && find_unrepeatable(rules, state, pending.effect).is_none()
+        };
+        self.pending.iter().find(is_altered).map(|pending| pending.effect)
+    }
 }
 
-/// Folds a journal: the state is what [`start`](crate::machine::start) and [`transition`](crate::machine::transition) make of its events.
+/// Folds a journal: its state is what [`start`] and [`transition`] make of its events.
 ///
 /// # Errors
 /// Names the record that does not fit, by its index.
 pub fn fold(records: impl IntoIterator<Item = Record>) -> Result<Folded, JournalError> {
     let records: Vec<Record> = records.into_iter().collect();
-    let header = header(&records)?.clone();
-    let spec = Spec::clone(spec(&header, &records));
-    fold_under(spec, header, records)
-}
-
-/// The spec that a journal is read under: the last that it names.
-pub fn spec<'r>(header: &'r Header, records: &'r [Record]) -> &'r Arc<Spec> {
-    let changed = records.iter().rev().find_map(|record| match record {
-        Record::SpecChanged(spec) => Some(spec),
-        _ => None,
-    });
-    changed.unwrap_or(&header.spec)
-}
-
-/// The header of a journal in the format of this version.
-///
-/// # Errors
-/// Where there is none, or another format's.
-pub fn header(records: &[Record]) -> Result<&Header, JournalError> {
-    let header = match records.first() {
-        Some(Record::Header(header)) => header,
-        Some(_) => return Err(JournalError::at(0, "expected a header, found another record")),
-        None => return Err(JournalError::at(0, "expected a header, found an empty journal")),
-    };
-    check_format(header.format)?;
-    Ok(header)
+    let spec = Spec::clone(split(&records)?.1);
+    fold_under(spec, records)
 }
 
 /// Folds a journal under a spec that may be another than its own.
-///
-/// # Errors
-/// Names the record that does not fit, by its index.
-pub fn fold_under(spec: Spec, header: Header, records: Vec<Record>) -> Result<Folded, JournalError> {
-    let rules = spec.check().map_err(|error| JournalError::at(0, format!("spec: {error}")))?;
+pub(crate) fn fold_under(spec: Spec, records: Vec<Record>) -> Result<Folded, JournalError> {
+    let Header { run, thread, turn, model, input, .. } = split(&records)?.0.clone();
+    let rules = compile(spec)?;
     let mut pending: Vec<Pending> = Vec::new();
     let mut unknown: Vec<Unknown> = Vec::new();
-    let Header { run, thread, turn, model, input, .. } = header;
     let walked = walk(&rules, input, records, |index, state, record| {
         let ended = match record {
             Record::Requested { effect, digest, at } => {
                 match pending.iter_mut().find(|asked| asked.effect == *effect) {
-                    // Asked again after a crash, it is still the one effect.
+                    // Requested again after a crash, it is still the one effect.
                     Some(asked) => (asked.index, asked.digest) = (index, *digest),
                     None => pending.push(Pending { effect: *effect, index, digest: *digest, at: *at }),
                 }
@@ -106,7 +102,7 @@ pub fn fold_under(spec: Spec, header: Header, records: Vec<Record>) -> Result<Fo
             }
             Record::Resolved { effect, resolution: ResolvedAs::Unknown } => {
                 unknown.retain(|left| left.effect != *effect);
-                let tool = is_once(&rules, state, *effect);
+                let tool = find_unrepeatable(&rules, state, *effect);
                 unknown.extend(tool.map(|tool| Unknown { effect: *effect, tool }));
                 return Ok(());
             }
@@ -118,13 +114,58 @@ pub fn fold_under(spec: Spec, header: Header, records: Vec<Record>) -> Result<Fo
         unknown.retain(|left| Some(left.effect) != ended);
         Ok(())
     });
-    let (state, len) = walked.map_err(|halted| JournalError::at(halted.record, halted.problem))?;
+    let (state, len) = walked.map_err(|(index, problem)| JournalError::at(index, problem))?;
     Ok(Folded { run, thread, turn, model, rules, state, pending, unknown, len })
 }
 
-/// The tool of an effect that the run waits for, where calling it twice would change something twice.
-pub fn is_once(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
+/// The tool of an effect that the run waits for, if calling it twice would change something twice.
+pub fn find_unrepeatable(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
     let effect @ Effect::CallTool { .. } = awaited(rules, state, id)? else { return None };
     let contract = prompt::called(rules, state, effect)?;
     contract.happens_once().then(|| contract.name.clone())
+}
+
+/// The header of a journal, and the spec that it is read under: the last that it names.
+pub(super) fn split(records: &[Record]) -> Result<(&Header, &Arc<Spec>), JournalError> {
+    let header = match records.first() {
+        Some(Record::Header(header)) => header,
+        Some(_) => return Err(JournalError::at(0, "expected a header, found another record")),
+        None => return Err(JournalError::at(0, "expected a header, found an empty journal")),
+    };
+    check_format(header.format)?;
+    let changed = records.iter().rev().find_map(|record| match record {
+        Record::SpecChanged(spec) => Some(spec),
+        _ => None,
+    });
+    Ok((header, changed.unwrap_or(&header.spec)))
+}
+
+/// Checks the spec of a journal.
+pub(super) fn compile(spec: Spec) -> Result<CompiledSpec, JournalError> {
+    spec.check().map_err(|error| JournalError::at(0, format!("spec: {error}")))
+}
+
+/// Walks a journal from its start. `visit` sees every record behind the header with its index and the state
+/// before it. Gives the last state and the number of records, or the index that the walk stopped at and why.
+pub(super) fn walk(
+    rules: &CompiledSpec,
+    input: Input,
+    records: impl IntoIterator<Item = Record>,
+    mut visit: impl FnMut(u64, &State, &Record) -> Result<(), String>,
+) -> Result<(State, u64), (u64, String)> {
+    let mut state = start(rules, input).state;
+    let mut index = 1;
+    for record in records.into_iter().skip(1) {
+        let halt = |problem| (index, problem);
+        visit(index, &state, &record).map_err(halt)?;
+        match record {
+            Record::Header(_) => return Err(halt("expected no second header".to_owned())),
+            Record::Answered { event, .. } | Record::Happened(event) => {
+                state = transition(rules, state, event).map_err(|refused| halt(refused.to_string()))?.state;
+            }
+            Record::Requested { .. } | Record::Resolved { .. } | Record::SpecChanged(_) => {}
+        }
+        index += 1;
+    }
+    Ok((state, index))
 }

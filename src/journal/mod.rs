@@ -6,42 +6,42 @@
 //! - [`Store`]: where threads are kept, each a sequence of journals; [`MemoryStore`] and
 //!   `SqliteStore` (in `planwright-sqlite`) keep them.
 //! - [`Fixture`]: a journal made readable, with each request as it was rendered.
-//! - [`Drift`]: how a replay differs from its recording; [`diverges`]: where a stored run would now take
+//! - [`Drift`]: how a replay differs from its recording; [`Divergence`]: where a stored run would now take
 //!   another path.
 //!
 //! **Invariant:** a record, once appended, is never changed.
 
-mod answered;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-mod coverage;
-pub mod disk;
 mod drift;
-mod durability;
 mod error;
 mod exchange;
 mod file;
 mod fixture;
 mod fold;
+mod list;
+mod memory;
 mod port;
 mod record;
-mod render;
 mod run_status;
-pub mod seal;
-pub mod store;
-mod verify;
-mod walk;
+mod seal;
+mod store;
+pub mod system;
+mod thread_id;
 
-pub use drift::{Difference, Drift, first_difference};
-pub use durability::Durability;
-pub use error::{JournalError, JournalErrorKind, check_format};
-pub use exchange::{Exchange, ModelAnswer, ToolAnswer};
+pub use drift::{Difference, Divergence, Drift, first_difference};
+pub use error::{JournalError, JournalErrorKind};
+pub use exchange::{Exchange, ModelAnswer};
 pub use file::{FileIo, FileJournal};
 pub use fixture::{Fixture, FixtureError, Frame, Outcome};
-pub use fold::{Folded, Pending, fold, fold_under, is_once};
-pub use port::{Journal, MemoryJournal};
+pub(crate) use fold::fold_under;
+pub use fold::{Folded, Pending, find_unrepeatable, fold};
+pub use list::{Cursor, Listed, Order, Query};
+pub use memory::MemoryStore;
+pub use port::{Durability, Journal, MemoryJournal};
 pub use record::{Header, JOURNAL_FORMAT, Origin, Record, ResolvedAs, Unknown};
-pub use run_status::{RunStatus, altered, asks, doubts, in_doubt};
-
-pub use store::{Claim, Cursor, Lease, Listed, MemoryStore, Order, Query, Store, StoreError, ThreadId};
-pub use verify::{Divergence, diverges};
+pub use run_status::RunStatus;
+pub(crate) use run_status::find_question;
+pub use seal::Seal;
+pub use store::{Claim, Lease, Store, StoreError, drop_empty_turns};
+pub use thread_id::ThreadId;

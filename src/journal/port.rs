@@ -1,49 +1,43 @@
 //! Where the records of one run go.
 
-use super::run_status::RunStatus;
-use super::{JournalError, Record};
+use serde::{Deserialize, Serialize};
 
-/// A journal that one run is written to. Appending costs the same for the thousandth record as for
-/// the first.
+use super::{JournalError, Record, RunStatus};
+
+/// The journal of one run. An append costs the same for the thousandth record as for the first.
 pub trait Journal {
-    /// Appends records, the first of them at the index it names. They are durable together, or where
-    /// the writer is stopped meanwhile, the first few of them are. A writer that has missed a record is
-    /// refused.
+    /// Appends records, the first of them at `index`. If the writer is stopped meanwhile, the first few of
+    /// them may be there.
     ///
     /// # Errors
-    /// Where the journal is longer or shorter than `index`; then nothing was appended. And where it cannot be
-    /// written: then the records are taken away again as far as the system lets it, and where it does
-    /// not, they may be there when the journal is next opened. Nothing was performed on their word.
+    /// [`Stale`](super::JournalErrorKind::Stale) if the journal does not have `index` records; nothing was
+    /// appended then. If it cannot be written, the records are removed again, as far as the system allows:
+    /// they may be there when the journal is next opened.
     fn append(&mut self, index: u64, records: Vec<Record>) -> Result<(), JournalError>;
 
     /// All records, from the first.
     ///
     /// # Errors
-    /// Where the journal cannot be read; names the place.
+    /// If the journal cannot be read; names the place.
     fn records(&self) -> Result<Vec<Record>, JournalError>;
 
-    /// Where the run stands after so many records, for lists. It follows from the records alone: a
-    /// journal may keep it or not.
+    /// Sets the status after `index` records, for lists. It follows from the records: a journal need not keep
+    /// it.
     ///
     /// # Errors
-    /// Where it cannot be written.
-    fn stands(&mut self, _index: u64, _standing: &RunStatus) -> Result<(), JournalError> {
+    /// If it cannot be written.
+    fn set_status(&mut self, _index: u64, _status: &RunStatus) -> Result<(), JournalError> {
         Ok(())
     }
 
-    /// Appends the last records of a run, and notes where it stands after them.
+    /// Appends the last records of a run, and sets the status after them.
     ///
     /// # Errors
-    /// As [`append`](Journal::append). That the note could not be written is none.
-    fn conclude(
-        &mut self,
-        index: u64,
-        records: Vec<Record>,
-        standing: &RunStatus,
-    ) -> Result<(), JournalError> {
+    /// Those of [`append`](Journal::append); a status that could not be set is none.
+    fn conclude(&mut self, index: u64, records: Vec<Record>, status: &RunStatus) -> Result<(), JournalError> {
         let after = index + records.len() as u64;
         self.append(index, records)?;
-        let _ = self.stands(after, standing);
+        let _ = self.set_status(after, status);
         Ok(())
     }
 }
@@ -58,7 +52,7 @@ impl MemoryJournal {
         MemoryJournal::default()
     }
 
-    /// The records, handed over.
+    /// The records.
     pub fn into_records(self) -> Vec<Record> {
         self.0
     }
@@ -82,5 +76,30 @@ impl Journal for MemoryJournal {
 
     fn records(&self) -> Result<Vec<Record>, JournalError> {
         Ok(self.0.clone())
+    }
+}
+
+/// What an appended record survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// A loss of power, as far as the disk says the truth when it says that it has written.
+    #[default]
+    Full,
+    /// The death of the process. A loss of power may take the last records: the run goes on from before them,
+    /// and what was performed since is performed again or is in doubt. A write whose *request* is lost can
+    /// happen twice.
+    Normal,
+}
+
+impl std::str::FromStr for Durability {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "full" => Ok(Durability::Full),
+            "normal" => Ok(Durability::Normal),
+            other => Err(format!("expected full or normal, found {other:?}")),
+        }
     }
 }

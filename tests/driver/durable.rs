@@ -72,7 +72,7 @@ fn turns_of_a_thread_remember_what_was_said_before() {
     assert_eq!((threads.store().turns(&thread).unwrap(), script.asked()), (2, 4));
     let listed = &threads.list(&Query::default()).unwrap()[0];
     assert_eq!((listed.title.as_str(), listed.turns, listed.running), ("첫 질문?", 2, false));
-    assert_eq!(listed.standing, RunStatus::Done { answer: "둘째".to_owned() });
+    assert_eq!(listed.status, RunStatus::Done { answer: "둘째".to_owned() });
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn says_unknown(threads: &Threads, thread: &ThreadId) {
     assert!(send(&folded.unknown), "{:?}", folded.unknown);
     let standing = RunStatus::of(&folded);
     assert!(matches!(&standing, RunStatus::Failed { unknown, .. } if send(unknown)), "{standing:?}");
-    assert_eq!(threads.store().find(thread).unwrap().unwrap().standing, standing, "the note says it too");
+    assert_eq!(threads.store().find(thread).unwrap().unwrap().status, standing, "the note says it too");
     let fork = id("갈래");
     threads.fork(thread, None, None, &fork).unwrap();
     assert_eq!(RunStatus::of(&threads.folded(&fork, None).unwrap()), standing);
@@ -361,7 +361,7 @@ fn cancelled_thread_has_ended() {
     let stopped = threads.at(&thread).token(token).answer(&agent, HumanAnswer::respond("네")).unwrap_err();
     assert!(matches!(stopped, Stopped::WrongToken | Stopped::NotWaiting), "{stopped:?}");
     let listed = threads.list(&Query::default()).unwrap();
-    assert_eq!(listed[0].standing.status(), "failed");
+    assert_eq!(listed[0].status.name(), "failed");
     threads.delete(&thread).unwrap();
     assert!(matches!(threads.delete(&thread), Err(StoreError::NoThread { .. })));
 }

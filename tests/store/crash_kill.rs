@@ -53,7 +53,7 @@ impl Reaper {
 fn mortal(store: Arc<dyn Store>, reaper: Arc<Reaper>) -> Arc<dyn Store> {
     let hook = move |method: &str, when| match method {
         "begin" | "conclude" | "append" => reaper.passes(),
-        "release" | "stands" if when == When::Before => reaper.passes(),
+        "release" | "set_status" if when == When::Before => reaper.passes(),
         _ => {}
     };
     Arc::new(Hooked(store, Box::new(hook)))
@@ -135,8 +135,8 @@ fn story_survives_a_kill_at_every_place_on_sqlite() {
         let store = open(folder.path());
         assert_eq!(store.check().unwrap(), Vec::<String>::new());
         let records = store.records(&thread(), 0).unwrap();
-        let standing = RunStatus::of(&fold(records.clone()).unwrap());
-        assert_eq!(standing, RunStatus::Done { answer: answer.clone() }, "killed at {place}");
+        let status = RunStatus::of(&fold(records.clone()).unwrap());
+        assert_eq!(status, RunStatus::Done { answer: answer.clone() }, "killed at {place}");
         let done = crash_support::answered(&records);
         assert_eq!(crash_support::events(&records).len(), done.len(), "no effect is answered twice");
     }

@@ -149,8 +149,8 @@ fn waiting(store: &dyn Store, agent: &Agent, count: u64) {
         store.append(&lease, 0, 0, records.clone()).unwrap();
         // The later its name, the longer it has waited.
         let since = 1_000_000 - nth;
-        let standing = RunStatus::Waiting { effect, question: question.clone(), since };
-        store.stands(&lease, 0, len, &standing).unwrap();
+        let status = RunStatus::Waiting { effect, question: question.clone(), since };
+        store.set_status(&lease, 0, len, &status).unwrap();
         store.release(lease).unwrap();
     }
 }

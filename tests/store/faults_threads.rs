@@ -79,7 +79,7 @@ fn begin(store: &dyn Store, lease: &Lease, records: &[Record]) -> Result<(), Sto
     for (index, record) in (0..).zip(records).skip(there) {
         store.append(lease, 0, index, vec![record.clone()])?;
     }
-    store.stands(lease, 0, records.len() as u64, &RunStatus::Unfinished)
+    store.set_status(lease, 0, records.len() as u64, &RunStatus::Unfinished)
 }
 
 fn deeds_are_done(before: &Place, strike: Strike, folder: &Path) -> bool {

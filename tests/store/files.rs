@@ -114,10 +114,10 @@ fn killed_process_has_lost_its_threads_at_once_and_nothing_it_wrote() {
     let holder = format!("process {}", process.id());
     assert_eq!(error, StoreError::AlreadyRunning { thread: id("demo"), holder, can_take_over: true });
     assert!(store.list(&Query::default()).unwrap()[0].running);
-    assert_eq!(store.unnoted().unwrap(), []);
+    assert_eq!(store.list_stale().unwrap(), []);
     process.kill().unwrap();
     process.wait().unwrap();
-    assert_eq!(store.unnoted().unwrap(), [id("demo")]);
+    assert_eq!(store.list_stale().unwrap(), [id("demo")]);
     assert!(!store.list(&Query::default()).unwrap()[0].running);
     let lease = store.claim(&id("demo"), Claim::Known).unwrap();
     store.append(&lease, 0, 5, records(&id("demo"), 0, 6)[5..].to_vec()).unwrap();

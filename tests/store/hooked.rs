@@ -55,8 +55,8 @@ impl Store for Hooked {
     fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
         self.around("append", |store| store.append(lease, turn, index, records))
     }
-    fn stands(&self, lease: &Lease, turn: u32, index: u64, status: &RunStatus) -> Result<(), StoreError> {
-        self.around("stands", |store| store.stands(lease, turn, index, status))
+    fn set_status(&self, lease: &Lease, turn: u32, index: u64, status: &RunStatus) -> Result<(), StoreError> {
+        self.around("set_status", |store| store.set_status(lease, turn, index, status))
     }
     fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {
         self.around("turns", |store| store.turns(thread))
@@ -70,8 +70,8 @@ impl Store for Hooked {
     fn find(&self, thread: &ThreadId) -> Result<Option<Listed>, StoreError> {
         self.around("find", |store| store.find(thread))
     }
-    fn unnoted(&self) -> Result<Vec<ThreadId>, StoreError> {
-        self.around("unnoted", |store| store.unnoted())
+    fn list_stale(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.around("list_stale", |store| store.list_stale())
     }
     fn delete(&self, lease: Lease) -> Result<(), StoreError> {
         self.around("delete", |store| store.delete(lease))

@@ -5,7 +5,7 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 use crate::faults::{self, Fault, Span};
-use crate::store_conformance::{claim, done, id, names, records, write_standing};
+use crate::store_conformance::{claim, done, id, names, records, write_with_status};
 
 use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ impl Place {
 #[test]
 fn store_opens_beside_an_idle_process_after_writers_were_killed_inside_an_append() {
     let place = Place::new();
-    write_standing(&open(&place.database()), &id("told"), 0, &done("답"));
+    write_with_status(&open(&place.database()), &id("told"), 0, &done("답"));
     let (mut idle, _said) = place.start("idle");
     for kth in 1..5 {
         let (mut writer, _said) = place.start(&kth.to_string());
@@ -129,11 +129,11 @@ fn database_on_a_medium_that_cannot_be_written_is_listed_and_read() {
     }
     let folder = tempfile::tempdir_in(faults::root()).unwrap();
     let path = folder.path().join("50% der #1?.db");
-    write_standing(&open(&path), &id("told"), 0, &done("답"));
+    write_with_status(&open(&path), &id("told"), 0, &done("답"));
     faults::READ_ONLY.strikes(1, Span::ForGood);
     let store = open(&path);
     assert_eq!(names(&store, &Query::default()), ["told"]);
-    assert_eq!(store.find(&id("told")).unwrap().unwrap().standing, done("답"));
+    assert_eq!(store.find(&id("told")).unwrap().unwrap().status, done("답"));
     assert_eq!(store.records(&id("told"), 0).unwrap(), records(&id("told"), 0, 3));
     assert_eq!(store.check().unwrap(), [""; 0]);
     let StoreError::Journal(error) = store.claim(&id("told"), Claim::Known).unwrap_err() else { panic!() };

@@ -119,12 +119,12 @@ fn handles_that_append_in_turns_under_one_lease_lose_and_overwrite_nothing() {
     refused(append(&other, 3, 4), JournalErrorKind::Stale);
     append(&other, 5, 6).unwrap();
     append(&other, 6, 7).unwrap();
-    one.stands(&lease, 0, 7, &done("of the first turn")).unwrap();
+    one.set_status(&lease, 0, 7, &done("of the first turn")).unwrap();
     let next = records(&thread, 1, 2);
     other.append(&lease, 1, 0, next.clone()).unwrap();
     assert_eq!((one.records(&thread, 0).unwrap(), one.records(&thread, 1).unwrap()), (whole, next));
     one.release(lease).unwrap();
     let listed = &other.list(&Query::default()).unwrap()[0];
-    assert_eq!((listed.turns, listed.running, &listed.standing), (2, false, &RunStatus::Unfinished));
-    assert_eq!((other.unnoted().unwrap(), other.check().unwrap()), (vec![thread], Vec::new()));
+    assert_eq!((listed.turns, listed.running, &listed.status), (2, false, &RunStatus::Unfinished));
+    assert_eq!((other.list_stale().unwrap(), other.check().unwrap()), (vec![thread], Vec::new()));
 }

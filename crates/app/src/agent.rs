@@ -9,7 +9,7 @@ use crate::settings::Settings;
 use crate::toolbox::{build_agent, open_model};
 use planwright::agents;
 use planwright::driver::{Agent, Changed};
-use planwright::journal::{Fixture, Folded, in_doubt};
+use planwright::journal::{Fixture, Folded};
 use planwright::ports::Human;
 use planwright::spec::{Money, Spec};
 
@@ -151,7 +151,7 @@ impl PreparedAgent {
         let (model, name) = open_model(settings)?;
         let began = &folded.model;
         let is_other = !began.is_empty() && *began != model.name();
-        if is_other && !settings.model_is_chosen && in_doubt(folded).is_none() {
+        if is_other && !settings.model_is_chosen && folded.doubts().next().is_none() {
             let problem =
                 format!("the run began with the model {began:?}, and now {:?} would answer", model.name());
             let hint = "give the same --base-url and --model as before, or choose with --model or --offline";

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 
 use planwright::driver::{open_question, token};
-use planwright::journal::{Folded, RunStatus, in_doubt};
+use planwright::journal::{Folded, RunStatus};
 use planwright::machine::{EffectId, EffectKind, awaited, local};
 use planwright::prompt;
 
@@ -43,7 +43,7 @@ impl Pending {
     /// What a run waits for.
     pub fn of(folded: &Folded) -> Option<Self> {
         let token = token(folded)?;
-        if let Some((effect, tool)) = in_doubt(folded) {
+        if let Some((effect, tool)) = folded.doubts().next() {
             let asked = awaited(&folded.rules, &folded.state, effect);
             let input = asked.and_then(|asked| prompt::call(&folded.rules, &folded.state, asked));
             let input = input.map_or_else(String::new, |(_, input)| input.to_string());

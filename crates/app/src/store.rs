@@ -7,10 +7,8 @@ use crate::error::{Error, Result};
 use crate::pending::{Pending, shell_word};
 use crate::settings::{ConfigFile, Mode, user_data_folder, variable};
 use planwright::driver::{ThreadHandle, Threads};
-use planwright::journal::store::random_id;
-use planwright::journal::{
-    Durability, Folded, Listed, MemoryStore, Order, Query, StoreError, ThreadId, disk,
-};
+use planwright::journal::system::{create_private_folder, random_id};
+use planwright::journal::{Durability, Folded, Listed, MemoryStore, Order, Query, StoreError, ThreadId};
 use planwright_sqlite::SqliteStore;
 
 /// The store of this call.
@@ -97,7 +95,7 @@ impl StorePlace {
         }
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder {
-            disk::create_private_folder(folder)
+            create_private_folder(folder)
                 .map_err(|error| Error::caused(format!("{}: cannot be made", folder.display()), error))?;
         }
         let thread = named.cloned().unwrap_or_else(new_thread_id);

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use crate::style::{Look, Style};
 use crate::text;
 use planwright::driver::Threads;
-use planwright::journal::{Divergence, Record, RunStatus, ThreadId, diverges, fold};
+use planwright::journal::{Divergence, Record, RunStatus, ThreadId, fold};
 use planwright::spec::Spec;
-use planwright_app::{DifferenceJson, Result, visit_threads, with_tools_of};
+use planwright_app::{Result, visit_threads, with_tools_of};
 
 /// What came of one recording, and how it is shown.
 pub struct Checked {
@@ -50,7 +50,7 @@ fn compare(records: &[Record], under: Option<&Spec>) -> Result<Option<Divergence
     };
     // What does not fold any more is found where it diverges.
     let has_ended = fold(records.iter().cloned()).is_ok_and(|folded| RunStatus::of(&folded).has_ended());
-    diverges(records, under.as_ref(), has_ended).map_err(|error| error.to_string())
+    Divergence::find(records, under.as_ref(), has_ended).map_err(|error| error.to_string())
 }
 
 fn show(thread: &ThreadId, turn: u32, result: Result<Option<Divergence>, String>, style: Style) -> Checked {
@@ -66,12 +66,11 @@ fn show(thread: &ThreadId, turn: u32, result: Result<Option<Divergence>, String>
     let why = divergence.as_ref().map(Divergence::to_string).or(problem.clone()).unwrap_or_default();
     let place = text::line(&format!("{thread}, turn {turn}"));
     let lines = vec![format!("{}  {place}: {}", style.paint(look, word), text::line(&why))];
-    let difference = divergence.as_ref().and_then(|divergence| divergence.difference.as_ref());
     let json = json!({
         "thread": thread, "turn": turn,
         "record": divergence.as_ref().map(|divergence| divergence.record),
         "what": divergence.as_ref().map(|divergence| &divergence.what),
-        "difference": difference.map(DifferenceJson::from), "problem": problem,
+        "difference": null, "problem": problem,
     });
     Checked { verdict, lines, json }
 }

@@ -99,7 +99,7 @@ impl Waiting {
         WaitingJson {
             thread: &self.stored.thread,
             turn: self.listed.turns,
-            status: self.listed.standing.status(),
+            status: self.listed.status.name(),
             waited_seconds: self.waited() / 1000,
             command: commands.first().cloned(),
             pending: self.pending.to_json(commands),

@@ -1,6 +1,6 @@
 //! Claiming a thread and giving it back.
 
-use planwright::journal::store::random_id;
+use planwright::journal::system::random_id;
 use planwright::journal::{Claim, Lease, Record, StoreError, ThreadId};
 use rusqlite::Connection;
 

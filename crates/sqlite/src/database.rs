@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use planwright::journal::seal::Seal;
-use planwright::journal::{Durability, Lease, RunStatus, ThreadId};
+use planwright::journal::{Durability, Lease, RunStatus, Seal, ThreadId};
 use rusqlite::Connection;
 
 use crate::fault::Fault;

@@ -1,9 +1,7 @@
 //! The end of a turn, where records are appended. A handle remembers the head of each thread that it writes
 //! to, and appends there without looking again.
 
-use planwright::journal::seal::{self, Seal};
-use planwright::journal::store::check_place;
-use planwright::journal::{JournalError, Lease, Record, ThreadId};
+use planwright::journal::{JournalError, Lease, Record, Seal, ThreadId};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, params};
 
@@ -65,7 +63,7 @@ impl Head {
 
     /// Moves behind one more record, sealed with all before it. Gives the record's place.
     fn advance(&mut self, thread: &ThreadId, record: &Record, body: &[u8]) -> Result<i64, JournalError> {
-        check_place(record, thread, self.turn, self.len)?;
+        record.check_place(thread, self.turn, self.len)?;
         let index = u32::try_from(self.len).ok().filter(|_| self.len < MOST_RECORDS);
         let problem = || format!("a turn has no more than {MOST_RECORDS} records");
         let index = index.ok_or_else(|| JournalError::at(self.len, problem()))?;
@@ -113,7 +111,7 @@ impl Head {
         insert.raw_bind_parameter(2, self.epoch)?;
         insert.raw_bind_parameter(3, i64::from(self.turn) + 1)?;
         for (nth, record) in new.iter().enumerate() {
-            let body = seal::encode(self.len, record)?;
+            let body = record.encode(self.len)?;
             let at = self.advance(lease.thread(), record, &body)?;
             // SQLite copies what is bound: one body at a time is in memory twice.
             let body = ToSqlOutput::Borrowed(ValueRef::Text(&body));

@@ -5,8 +5,8 @@ use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use planwright::journal::store::random_id;
-use planwright::journal::{JournalError, disk};
+use planwright::journal::system::random_id;
+use planwright::journal::{JournalError, system};
 
 /// The holders of threads of one database.
 #[derive(Debug)]
@@ -29,12 +29,12 @@ struct Holder {
 impl Holder {
     fn new(folder: &Path) -> Result<Self, JournalError> {
         let fail = |error: std::io::Error| JournalError::io(folder.display(), "cannot be locked", &error);
-        disk::create_private_folder(folder).map_err(fail)?;
+        system::create_private_folder(folder).map_err(fail)?;
         // A sweep of another process may take the file for a dead holder's before it is locked.
         for _ in 0..100 {
             let id = format!("{}-{:016x}", std::process::id(), random_id());
             let path = folder.join(&id);
-            let lock = disk::private_options().write(true).create_new(true).open(&path).map_err(fail)?;
+            let lock = system::private_options().write(true).create_new(true).open(&path).map_err(fail)?;
             let is_ours = match lock.try_lock() {
                 Ok(()) => path.try_exists(),
                 Err(TryLockError::WouldBlock) => Ok(false),

@@ -87,7 +87,7 @@ impl Database {
             let (status, waits): (String, u64) = (found.get("status")?, found.get("waits")?);
             let listed = row.list(false);
             let name = &listed.thread;
-            let is = listed.standing.status();
+            let is = listed.status.name();
             if status != is {
                 lines.push(format!("thread {name}: a list shows it as {status}, and it is {is}"));
             } else if waits != listed.key(Order::LongestWaiting) {

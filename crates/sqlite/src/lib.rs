@@ -28,9 +28,8 @@ use std::sync::{Mutex, PoisonError};
 
 use database::Database;
 use fault::Fault;
-use planwright::journal::store::drop_empty_turns;
 use planwright::journal::{Claim, Durability, Lease, Listed, Query, Record, RunStatus};
-use planwright::journal::{Store, StoreError, ThreadId};
+use planwright::journal::{Store, StoreError, ThreadId, drop_empty_turns};
 use row::Row;
 
 /// A store of threads in an SQLite database. While it is in use, SQLite's log (`-wal`, `-shm`) and a folder
@@ -129,7 +128,7 @@ impl Store for SqliteStore {
         self.with(|database| database.append(lease, turn, index, &records))
     }
 
-    fn stands(&self, lease: &Lease, turn: u32, index: u64, status: &RunStatus) -> Result<(), StoreError> {
+    fn set_status(&self, lease: &Lease, turn: u32, index: u64, status: &RunStatus) -> Result<(), StoreError> {
         self.with(|database| database.set_status(lease, turn, index, status))
     }
 
@@ -149,8 +148,8 @@ impl Store for SqliteStore {
         self.with(|database| database.find(thread))
     }
 
-    fn unnoted(&self) -> Result<Vec<ThreadId>, StoreError> {
-        self.with(Database::list_unnoted)
+    fn list_stale(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.with(Database::list_stale)
     }
 
     fn delete(&self, lease: Lease) -> Result<(), StoreError> {

@@ -41,7 +41,7 @@ impl Database {
     }
 
     /// Threads that nobody holds, and whose writers were stopped before they noted a status.
-    pub fn list_unnoted(&mut self) -> Result<Vec<ThreadId>, Fault> {
+    pub fn list_stale(&mut self) -> Result<Vec<ThreadId>, Fault> {
         self.write_statuses()?;
         let sql = format!("SELECT {COLUMNS} FROM thread WHERE turns > 0 AND noted = 0 ORDER BY name");
         let mut select = self.conn.prepare_cached(&sql)?;

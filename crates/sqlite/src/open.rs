@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planwright::journal::store::random_id;
-use planwright::journal::{Durability, JournalError, JournalErrorKind, disk};
+use planwright::journal::system::random_id;
+use planwright::journal::{Durability, JournalError, JournalErrorKind, system};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::fault::Fault;
@@ -47,7 +47,7 @@ pub(crate) const WAITS_FOR_PERSON: &str = "status IN ('waiting', 'in_doubt')";
 /// Opens a store, or makes one of an empty database. Gives its connection and its name.
 pub(crate) fn open(path: &Path, durability: Durability) -> Result<(Connection, String), Fault> {
     // SQLite gives its log the mode of the database. If this fails, opening says why.
-    let _ = disk::private_options().write(true).create_new(true).open(path);
+    let _ = system::private_options().write(true).create_new(true).open(path);
     let conn = match connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE) {
         Err(fault) if fault.cannot_open() && is_read_only(&beside(path, "-try")) => open_immutable(path)?,
         conn => {

@@ -1,8 +1,6 @@
 //! Reading the records of a turn, in one sweep.
 
-use planwright::journal::seal::{Seal, header_format};
-use planwright::journal::store::check_place;
-use planwright::journal::{JournalError, Record, StoreError, ThreadId, check_format};
+use planwright::journal::{JournalError, Record, Seal, StoreError, ThreadId};
 use rusqlite::Connection;
 
 use crate::database::Database;
@@ -53,10 +51,10 @@ fn read_turn(
             return Err(JournalError::at(index, UNSEALED).into());
         }
         if index == 0 {
-            header_format(body).map_or(Ok(()), check_format)?;
+            Record::check_format(body)?;
         }
         let record = specs.decode(conn, index, body)?;
-        check_place(&record, &row.name, turn, index)?;
+        record.check_place(&row.name, turn, index)?;
         records.push(record);
         index += 1;
     }

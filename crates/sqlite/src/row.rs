@@ -1,6 +1,6 @@
 //! What a thread has besides its records: one row, sealed like a record, and the ends of its turns.
 
-use planwright::journal::store::{make_title, now_ms, waiting_since};
+use planwright::journal::system::now_ms;
 use planwright::journal::{JournalError, Lease, Listed, Record, RunStatus, StoreError, ThreadId};
 use planwright::spec::Digest;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -151,14 +151,14 @@ impl Row {
         let problem = fault.at("the store").to_string();
         let (title, turns) = (row.get(2).unwrap_or_default(), row.get(3).unwrap_or_default());
         let (created, updated) = (row.get(4).unwrap_or_default(), row.get(5).unwrap_or_default());
-        let standing = RunStatus::Damaged { problem };
-        Ok(Listed { thread, title, turns, created, updated, running: false, standing })
+        let status = RunStatus::Damaged { problem };
+        Ok(Listed { thread, title, turns, created, updated, running: false, status })
     }
 
     /// The row in a list.
     pub fn list(self, running: bool) -> Listed {
-        let Row { name: thread, title, turns, created, updated, status: standing, .. } = self;
-        Listed { thread, title, turns, created, updated, running, standing }
+        let Row { name: thread, title, turns, created, updated, status, .. } = self;
+        Listed { thread, title, turns, created, updated, running, status }
     }
 
     /// Digest of everything in the row.
@@ -217,7 +217,7 @@ impl Row {
         if self.created == 0 {
             self.created = self.updated;
             if let Record::Header(header) = first {
-                self.title = make_title(&header.input.question);
+                self.title = Listed::make_title(&header.input.question);
             }
         }
         self.holder = self.holder.take().or_else(|| holder.map(str::to_owned));
@@ -262,8 +262,8 @@ impl Row {
             records,
             last,
             seal.bytes(),
-            self.status.status(),
-            waiting_since(&self.status, self.updated),
+            self.status.name(),
+            self.status.waiting_since(self.updated),
         ])?;
         self.id = conn.last_insert_rowid();
         if self.id < MOST_THREADS {

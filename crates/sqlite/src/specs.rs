@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use planwright::journal::seal;
 use planwright::journal::{Header, JournalError, Origin, Record};
 use planwright::machine::Input;
 use planwright::spec::{Digest, Spec};
@@ -47,9 +46,9 @@ impl Specs {
         let spec = match record {
             Record::Header(header) => &header.spec,
             Record::SpecChanged(spec) => spec,
-            _ => return Ok(seal::encode(index, record)?),
+            _ => return Ok(record.encode(index)?),
         };
-        let Some(spec) = self.store(conn, index, spec)? else { return Ok(seal::encode(index, record)?) };
+        let Some(spec) = self.store(conn, index, spec)? else { return Ok(record.encode(index)?) };
         let stored = match record {
             Record::Header(header) => {
                 let Header { format, run, thread, turn, origin, input, model, .. } = Header::clone(header);
@@ -102,7 +101,7 @@ impl Specs {
                 let spec = self.find(conn, index, spec)?;
                 Record::Header(Box::new(Header { format, run, thread, turn, origin, spec, input, model }))
             }
-            None => seal::decode(text).map_err(|problem| JournalError::at(index, problem))?,
+            None => Record::decode(text).map_err(|problem| JournalError::at(index, problem))?,
         })
     }
 
@@ -145,7 +144,7 @@ pub(crate) fn sweep(conn: &Connection) -> Result<(), Fault> {
         match parse_stored(body) {
             Some(Stored::Header(header)) => drop(used.insert(header.spec)),
             Some(Stored::SpecChanged(digest)) => drop(used.insert(digest)),
-            None if seal::decode(body).is_ok() => {}
+            None if Record::decode(body).is_ok() => {}
             None => return Ok(()),
         }
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::journal::disk;
+use crate::journal::system;
 use crate::machine::ModelReply;
 use crate::spec::Digest;
 
@@ -130,7 +130,7 @@ impl Folder {
         if self.max_entries == 0 || bytes > self.max_bytes.min(MAX_ENTRY_BYTES) {
             return Ok(());
         }
-        disk::create_private_folder(&self.path)?;
+        system::create_private_folder(&self.path)?;
         let (aside, mut file) = self.aside(key)?;
         let written = file
             .write_all(entry)
@@ -145,7 +145,7 @@ impl Folder {
     /// A new file beside the entries, which no one else writes.
     fn aside(&self, key: Digest) -> io::Result<(PathBuf, File)> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let mut options = disk::private_options();
+        let mut options = system::private_options();
         options.write(true).create_new(true);
         let mut last = io::Error::from(ErrorKind::AlreadyExists);
         for _ in 0..MAX_NAMES {

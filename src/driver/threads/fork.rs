@@ -4,7 +4,7 @@ use super::leased_thread::LeasedThread;
 use super::stored::Threads;
 use crate::driver::job::run_id;
 use crate::journal::{
-    Header, Journal, JournalError, Origin, Record, RunStatus, StoreError, ThreadId, fold, is_once,
+    Header, Journal, JournalError, Origin, Record, RunStatus, StoreError, ThreadId, find_unrepeatable, fold,
 };
 use crate::machine::outstanding;
 use crate::prompt::Request;
@@ -30,25 +30,25 @@ impl Threads {
             Some(turn) => turn,
             None => self.0.turns(from)?.saturating_sub(1),
         };
-        let (mut copies, mut standing) = (Vec::new(), None);
+        let (mut copies, mut status) = (Vec::new(), None);
         for at in 0..=turn {
             let whole = self.0.records(from, at)?;
             let len = whole.len() as u64;
             let most = if at == turn { records.unwrap_or(len) } else { len };
             if most == 0 || most > len {
                 let problem = format!("expected 1 to {len} records to copy, found {most}");
-                return Err(JournalError::named(format!("thread {from}, turn {}", at + 1), problem).into());
+                return Err(JournalError::damaged(format!("thread {from}, turn {}", at + 1), problem).into());
             }
             let copy = copied(whole, most, from, to)?;
             // It must mean something before anybody goes on with it.
             let folded = fold(copy.iter().cloned())?;
-            standing = Some((folded.len, RunStatus::of(&folded)));
+            status = Some((folded.len, RunStatus::of(&folded)));
             copies.push(copy);
         }
         let mut held = LeasedThread::begin(&*self.0, to, copies)?;
-        if let Some((len, standing)) = standing {
+        if let Some((len, status)) = status {
             // It follows from the records: a failure to note it loses nothing.
-            let _ = held.turn(turn).stands(len, &standing);
+            let _ = held.turn(turn).set_status(len, &status);
         }
         Ok(())
     }
@@ -68,7 +68,8 @@ fn copied(
     // is as much in doubt here as it would be there.
     let asked_anew = |record: &Record| match record {
         Record::Requested { effect, .. } => {
-            folded.pending(*effect).is_some() && is_once(&folded.rules, &folded.state, *effect).is_none()
+            folded.pending(*effect).is_some()
+                && find_unrepeatable(&folded.rules, &folded.state, *effect).is_none()
         }
         _ => false,
     };
@@ -76,7 +77,7 @@ fn copied(
     // What comes next and may not be done twice: the original has done it since, or was allowed to once.
     let next = outstanding(&folded.rules, &folded.state).into_iter();
     let once = next.filter(|effect| folded.pending(effect.id()).is_none());
-    let once = once.filter(|effect| is_once(&folded.rules, &folded.state, effect.id()).is_some());
+    let once = once.filter(|effect| find_unrepeatable(&folded.rules, &folded.state, effect.id()).is_some());
     records.extend(once.filter_map(|effect| {
         let request = Request::of(&folded.rules, &folded.state, effect);
         request.map(|Request { effect, digest, .. }| Record::Requested { effect, digest, at: None })

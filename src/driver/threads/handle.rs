@@ -175,7 +175,7 @@ impl<'a> ThreadHandle<'a> {
         let (Some(token), Ok(Some(listed))) = (&self.token, self.store.find(self.thread)) else {
             return Ok(());
         };
-        let ended = matches!(listed.standing, RunStatus::Done { .. } | RunStatus::Failed { .. });
+        let ended = matches!(listed.status, RunStatus::Done { .. } | RunStatus::Failed { .. });
         let last = listed.turns.checked_sub(1).filter(|_| ended && !listed.running);
         let records = last.and_then(|last| self.store.records(self.thread, last).ok());
         match records.and_then(|records| approval::spent(&records, token)) {

@@ -99,20 +99,15 @@ impl Journal for TurnJournal<'_, '_> {
         self.held.store.records(self.held.thread, self.turn).map_err(as_journal)
     }
 
-    fn stands(&mut self, index: u64, standing: &RunStatus) -> Result<(), JournalError> {
+    fn set_status(&mut self, index: u64, status: &RunStatus) -> Result<(), JournalError> {
         let Some(lease) = &self.held.lease else { return Ok(()) };
-        self.held.store.stands(lease, self.turn, index, standing).map_err(as_journal)
+        self.held.store.set_status(lease, self.turn, index, status).map_err(as_journal)
     }
 
-    fn conclude(
-        &mut self,
-        index: u64,
-        records: Vec<Record>,
-        standing: &RunStatus,
-    ) -> Result<(), JournalError> {
+    fn conclude(&mut self, index: u64, records: Vec<Record>, status: &RunStatus) -> Result<(), JournalError> {
         match &self.held.lease {
             Some(lease) => {
-                self.held.store.conclude(lease, self.turn, index, records, standing).map_err(as_journal)
+                self.held.store.conclude(lease, self.turn, index, records, status).map_err(as_journal)
             }
             None => self.append(index, records),
         }
@@ -122,6 +117,6 @@ impl Journal for TurnJournal<'_, '_> {
 fn as_journal(error: StoreError) -> JournalError {
     match error {
         StoreError::Journal(error) => error,
-        other => JournalError::named("store", other.to_string()).of(JournalErrorKind::Stale),
+        other => JournalError::new(JournalErrorKind::Stale, "store", other.to_string()),
     }
 }

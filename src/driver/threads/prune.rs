@@ -8,7 +8,7 @@ use crate::journal::{Claim, JournalErrorKind, Listed, Query, RunStatus, StoreErr
 pub struct Prune {
     /// Those last written to before this, in milliseconds since 1970.
     pub before: u64,
-    /// How they have ended: words of [`RunStatus::status`]. What has not ended is never pruned.
+    /// How they have ended: words of [`RunStatus::name`]. What has not ended is never pruned.
     pub statuses: Vec<String>,
     /// Whether they are looked at only, and none is deleted.
     pub dry_run: bool,
@@ -21,9 +21,9 @@ impl Prune {
         Prune { before, statuses, dry_run: false }
     }
 
-    /// Whether this is how a thread stands that is meant.
-    fn means(&self, standing: &RunStatus) -> bool {
-        standing.has_ended() && self.statuses.iter().any(|status| status == standing.status())
+    /// Whether a thread of this status is meant.
+    fn means(&self, status: &RunStatus) -> bool {
+        status.has_ended() && self.statuses.iter().any(|name| name == status.name())
     }
 }
 
@@ -42,7 +42,7 @@ impl Threads {
             let Some(last) = page.last() else { return Ok(gone) };
             query.after = Some(last.cursor(query.order));
             for listed in page {
-                if what.means(&listed.standing)
+                if what.means(&listed.status)
                     && listed.updated < what.before
                     && self.prune_one(&listed, what)?
                 {

@@ -53,7 +53,7 @@ impl Threads {
     /// Where the store cannot be read.
     pub fn list(&self, query: &Query) -> Result<Vec<Listed>, StoreError> {
         let mut damaged = BTreeMap::new();
-        for thread in self.0.unnoted()? {
+        for thread in self.0.list_stale()? {
             match self.note_status(&thread) {
                 Err(StoreError::Journal(error)) if error.kind() != JournalErrorKind::Io => {
                     damaged.insert(thread, error.to_string());
@@ -65,7 +65,7 @@ impl Threads {
         let mut listed = self.0.list(query)?;
         for one in &mut listed {
             if let Some(problem) = damaged.remove(&one.thread) {
-                one.standing = RunStatus::Damaged { problem };
+                one.status = RunStatus::Damaged { problem };
             }
         }
         Ok(listed)
@@ -79,7 +79,7 @@ impl Threads {
         let status = RunStatus::of(&folded);
         let mut leased = LeasedThread::claim(&*self.0, thread, Claim::Known)?;
         // A note of fewer records than there are by now is none.
-        Ok(leased.turn(turn).stands(folded.len, &status)?)
+        Ok(leased.turn(turn).set_status(folded.len, &status)?)
     }
 
     /// A turn of a thread, folded; the last where none is named.

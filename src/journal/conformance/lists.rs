@@ -20,55 +20,55 @@ fn listed_thread_says_what_is_known_of_it(place: &Place<'_>) {
     let listed = |store: &dyn Store| store.list(&Query::default()).unwrap().pop().unwrap();
     let one = listed(&*store);
     assert_eq!((one.title.as_str(), one.turns, one.running), ("요약의 질문 0?", 1, true));
-    assert_eq!((one.standing.clone(), one.created > 0), (RunStatus::Unfinished, true));
+    assert_eq!((one.status.clone(), one.created > 0), (RunStatus::Unfinished, true));
     assert!(one.updated >= one.created);
     let left = Unknown { effect: "step.1.2.1".parse().unwrap(), tool: "send".to_owned() };
     let failed = |unknown| RunStatus::Failed { error: "왜냐하면".to_owned(), unknown };
-    for standing in [waiting(7), done("답"), failed(Vec::new()), failed(vec![left])] {
-        store.stands(&lease, 0, 2, &standing).unwrap();
-        assert_eq!(listed(&*store).standing, standing);
+    for status in [waiting(7), done("답"), failed(Vec::new()), failed(vec![left])] {
+        store.set_status(&lease, 0, 2, &status).unwrap();
+        assert_eq!(listed(&*store).status, status);
     }
     store.append(&lease, 1, 0, records(&thread, 1, 1)).unwrap();
     let two = listed(&*store);
-    assert_eq!((two.turns, two.standing), (2, RunStatus::Unfinished), "what was noted is no more");
+    assert_eq!((two.turns, two.status), (2, RunStatus::Unfinished), "what was noted is no more");
     assert_eq!((two.title, two.created), (one.title, one.created));
-    store.stands(&lease, 0, 2, &done("낡은 답")).unwrap();
-    assert_eq!(listed(&*store).standing, RunStatus::Unfinished, "an earlier turn is not the last");
+    store.set_status(&lease, 0, 2, &done("낡은 답")).unwrap();
+    assert_eq!(listed(&*store).status, RunStatus::Unfinished, "an earlier turn is not the last");
     store.release(lease).unwrap();
     assert_eq!((listed(&*store).running, listed(&*place.store()).running), (false, false));
 }
 
 fn claim_and_release_alone_change_nothing_in_a_list(place: &Place<'_>) {
     let (store, thread) = (place.store(), id("demo"));
-    write_standing(&*store, &thread, 0, &done("답"));
-    write_standing(&*store, &id("later"), 0, &done("답"));
+    write_with_status(&*store, &thread, 0, &done("답"));
+    write_with_status(&*store, &id("later"), 0, &done("답"));
     let before = store.list(&Query::default()).unwrap();
     store.release(claim(&*store, &thread)).unwrap();
     assert_eq!(store.list(&Query::default()).unwrap(), before);
-    assert_eq!(store.unnoted().unwrap(), []);
+    assert_eq!(store.list_stale().unwrap(), []);
 }
 
 fn thread_whose_writer_noted_nothing_is_unnoted_until_somebody_does(place: &Place<'_>) {
     let (store, thread) = (place.store(), id("stopped"));
-    write_standing(&*store, &id("fine"), 0, &done("답"));
+    write_with_status(&*store, &id("fine"), 0, &done("답"));
     let lease = claim(&*store, &thread);
     store.append(&lease, 0, 0, records(&thread, 0, 2)).unwrap();
-    assert_eq!(store.unnoted().unwrap(), [], "somebody has it");
+    assert_eq!(store.list_stale().unwrap(), [], "somebody has it");
     store.release(lease).unwrap();
-    assert_eq!(store.unnoted().unwrap(), std::slice::from_ref(&thread));
+    assert_eq!(store.list_stale().unwrap(), std::slice::from_ref(&thread));
     let lease = claim(&*store, &thread);
-    store.stands(&lease, 0, 1, &done("너무 이르다")).unwrap();
+    store.set_status(&lease, 0, 1, &done("너무 이르다")).unwrap();
     store.release(lease).unwrap();
-    assert_eq!(store.unnoted().unwrap(), std::slice::from_ref(&thread), "not of all records");
+    assert_eq!(store.list_stale().unwrap(), std::slice::from_ref(&thread), "not of all records");
     let lease = claim(&*store, &thread);
-    store.stands(&lease, 0, 2, &waiting(3)).unwrap();
+    store.set_status(&lease, 0, 2, &waiting(3)).unwrap();
     store.append(&lease, 0, 2, records(&thread, 0, 3)[2..].to_vec()).unwrap();
     store.release(lease).unwrap();
-    assert_eq!(place.store().unnoted().unwrap(), std::slice::from_ref(&thread), "written to since");
+    assert_eq!(place.store().list_stale().unwrap(), std::slice::from_ref(&thread), "written to since");
     let lease = claim(&*store, &thread);
-    store.stands(&lease, 0, 3, &RunStatus::Unfinished).unwrap();
+    store.set_status(&lease, 0, 3, &RunStatus::Unfinished).unwrap();
     store.release(lease).unwrap();
-    assert_eq!(place.store().unnoted().unwrap(), [], "that it is unfinished is known now");
+    assert_eq!(place.store().list_stale().unwrap(), [], "that it is unfinished is known now");
 }
 
 fn list_holds_what_is_asked_for(place: &Place<'_>) {
@@ -80,8 +80,8 @@ fn list_holds_what_is_asked_for(place: &Place<'_>) {
         ("보고-1", waiting(9)),
         ("보고-2", done("2")),
     ];
-    for (name, standing) in &all {
-        write_standing(&*store, &id(name), 0, standing);
+    for (name, status) in &all {
+        write_with_status(&*store, &id(name), 0, status);
     }
     write(&*store, &id("boring"), 0, 1);
     let ask = |statuses: &[&str], prefix: &str| {
@@ -108,8 +108,8 @@ fn pages_of_a_list_are_the_list_in_both_orders(place: &Place<'_>) {
     let store = place.store();
     for at in 0..23_u64 {
         // Some wait equally long: the name decides.
-        let standing = if at % 3 == 0 { done("답") } else { waiting(1 + at / 4) };
-        write_standing(&*store, &id(&format!("t{at:02}")), 0, &standing);
+        let status = if at % 3 == 0 { done("답") } else { waiting(1 + at / 4) };
+        write_with_status(&*store, &id(&format!("t{at:02}")), 0, &status);
     }
     for order in [Order::Newest, Order::LongestWaiting] {
         for statuses in

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use super::Store;
 use place::Place;
-pub use place::{claim, done, id, names, records, refused, waiting, write, write_standing};
+pub use place::{claim, done, id, names, records, refused, waiting, write, write_with_status};
 
 /// Puts a store through all checks. `new_place` makes an empty place for a store, and gives what opens the
 /// store there. It is called once for each check; what it gives is called more than once, also while an earlier

@@ -59,11 +59,11 @@ pub fn write(store: &dyn Store, thread: &ThreadId, turn: u32, count: usize) -> V
     records
 }
 
-/// Appends a turn of three records, and notes its status.
-pub fn write_standing(store: &dyn Store, thread: &ThreadId, turn: u32, standing: &RunStatus) {
+/// Appends a turn of three records, and sets its status.
+pub fn write_with_status(store: &dyn Store, thread: &ThreadId, turn: u32, status: &RunStatus) {
     let lease = store.claim(thread, Claim::Any).unwrap();
     store.append(&lease, turn, 0, records(thread, turn, 3)).unwrap();
-    store.stands(&lease, turn, 3, standing).unwrap();
+    store.set_status(&lease, turn, 3, status).unwrap();
     store.release(lease).unwrap();
 }
 

@@ -135,7 +135,7 @@ fn thread_in_which_nothing_was_written_is_none(place: &Place<'_>) {
     let lease = claim(&*store, &thread);
     assert_eq!(store.turns(&thread), Err(StoreError::NoThread { thread: thread.clone() }));
     assert_eq!(names(&*store, &Query::default()), [""; 0]);
-    assert_eq!(store.unnoted().unwrap(), []);
+    assert_eq!(store.list_stale().unwrap(), []);
     store.release(lease).unwrap();
     let missing = StoreError::NoThread { thread: thread.clone() };
     assert_eq!(store.claim(&thread, Claim::Known).unwrap_err(), missing);

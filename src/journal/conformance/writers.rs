@@ -81,7 +81,7 @@ fn two_threads_are_written_side_by_side(place: &Place<'_>) {
                 for (at, record) in (0..).zip(&whole) {
                     store.append(&lease, 0, at, vec![record.clone()]).unwrap();
                 }
-                store.stands(&lease, 0, 30, &done(thread.as_str())).unwrap();
+                store.set_status(&lease, 0, 30, &done(thread.as_str())).unwrap();
                 store.release(lease).unwrap();
             });
         }
@@ -113,7 +113,7 @@ fn writer_who_was_taken_over_writes_nothing_more(place: &Place<'_>) {
     }
     let new = other.claim(&thread, Claim::TakeOver).unwrap();
     refused(one.append(&old, 0, 2, whole[2..3].to_vec()), Fenced);
-    refused(one.stands(&old, 0, 2, &done("낡은 답")), Fenced);
+    refused(one.set_status(&old, 0, 2, &done("낡은 답")), Fenced);
     other.append(&new, 0, 2, whole[2..].to_vec()).unwrap();
     refused(one.append(&old, 0, 4, records(&thread, 0, 9)[4..5].to_vec()), Fenced);
     one.release(old).unwrap();
@@ -195,8 +195,8 @@ fn what_is_concluded_is_kept_noted_and_given_back(place: &Place<'_>) {
     one.conclude(&lease, 0, 2, whole[2..4].to_vec(), &done("답")).unwrap();
     one.release(lease).unwrap();
     let listed = other.list(&Query::default()).unwrap().pop().unwrap();
-    assert_eq!((listed.turns, listed.running, listed.standing), (1, false, done("답")));
-    assert_eq!(other.unnoted().unwrap(), []);
+    assert_eq!((listed.turns, listed.running, listed.status), (1, false, done("답")));
+    assert_eq!(other.list_stale().unwrap(), []);
     assert_eq!(other.records(&thread, 0).unwrap(), whole[..4]);
     // Whoever goes on under the same lease after all is written down, and what was noted is no more.
     let lease = claim(&*other, &thread);
@@ -206,7 +206,7 @@ fn what_is_concluded_is_kept_noted_and_given_back(place: &Place<'_>) {
     let taken = one.claim(&thread, Claim::Known).unwrap_err();
     assert!(matches!(taken, StoreError::AlreadyRunning { .. }), "they have it again: {taken}");
     other.release(lease).unwrap();
-    assert_eq!(one.unnoted().unwrap(), std::slice::from_ref(&thread));
+    assert_eq!(one.list_stale().unwrap(), std::slice::from_ref(&thread));
     one.release(claim(&*one, &thread)).unwrap();
     assert_eq!((one.turns(&thread).unwrap(), one.check().unwrap()), (3, Vec::new()));
 }
@@ -226,5 +226,5 @@ fn who_was_taken_over_concludes_nothing(place: &Place<'_>) {
     assert!(matches!(error, StoreError::AlreadyRunning { .. }), "{error}");
     other.conclude(&new, 0, 2, whole[2..].to_vec(), &done("답")).unwrap();
     other.release(new).unwrap();
-    assert_eq!(one.list(&Query::default()).unwrap()[0].standing, done("답"));
+    assert_eq!(one.list(&Query::default()).unwrap()[0].status, done("답"));
 }

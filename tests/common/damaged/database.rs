@@ -29,7 +29,7 @@ fn write(path: &Path) {
         let lease = store.claim(thread, Claim::New).unwrap();
         store.append(&lease, 0, 0, records).unwrap();
         if thread == &waits {
-            store.stands(&lease, 0, len as u64, &waiting(1)).unwrap();
+            store.set_status(&lease, 0, len as u64, &waiting(1)).unwrap();
             store.release(lease).unwrap();
         }
     }

@@ -144,12 +144,12 @@ impl Store for Faulty {
         Err(lost("no space left"))
     }
 
-    fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &RunStatus) -> Result<(), StoreError> {
+    fn set_status(&self, lease: &Lease, turn: u32, index: u64, status: &RunStatus) -> Result<(), StoreError> {
         self.alive()?;
         if self.breaks(12) {
             return Err(lost("no space left"));
         }
-        self.kept.stands(lease, turn, index, standing)
+        self.kept.set_status(lease, turn, index, status)
     }
 
     fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {
@@ -168,8 +168,8 @@ impl Store for Faulty {
         self.kept.list(query)
     }
 
-    fn unnoted(&self) -> Result<Vec<ThreadId>, StoreError> {
-        self.kept.unnoted()
+    fn list_stale(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.kept.list_stale()
     }
 
     fn delete(&self, lease: Lease) -> Result<(), StoreError> {

@@ -19,13 +19,13 @@ pub fn story_waits_for_a_person_and_is_told_to_its_end_after_reopening(place: &P
     assert!(threads.at(&thread).ask_with(&agent, input()).unwrap().is_waiting());
     let listed = threads.list(&Query { statuses: vec!["waiting".to_owned()], ..Query::default() }).unwrap();
     assert_eq!(listed.len(), 1);
-    assert!(matches!(&listed[0].standing, RunStatus::Waiting { since, .. } if *since > 0));
+    assert!(matches!(&listed[0].status, RunStatus::Waiting { since, .. } if *since > 0));
     drop(threads);
     let threads = Threads::new(place.store());
     let run = threads.at(&thread).answer(&agent, HumanAnswer::respond(WORD)).unwrap();
     assert!(story.is_told_by(&run));
     let listed = threads.list(&Query::default()).unwrap();
-    assert_eq!(listed[0].standing, done(&story.answer));
+    assert_eq!(listed[0].status, done(&story.answer));
     assert_eq!(threads.folded(&thread, None).unwrap().state, *run.state());
 }
 
@@ -43,12 +43,12 @@ pub fn list_says_where_a_thread_stands_whose_writer_was_stopped(place: &Place) {
         let lease = claim(&*store, &copy);
         store.append(&lease, 0, 0, records.clone()).unwrap();
         store.release(lease).unwrap();
-        let standing = RunStatus::of(&fold(records).unwrap());
+        let status = RunStatus::of(&fold(records).unwrap());
         let listed =
             Threads::new(store).list(&Query { prefix: copy.to_string(), ..Query::default() }).unwrap();
-        assert_eq!(listed[0].standing, standing, "after {len} records");
+        assert_eq!(listed[0].status, status, "after {len} records");
     }
-    assert_eq!(place.store().unnoted().unwrap(), []);
+    assert_eq!(place.store().list_stale().unwrap(), []);
 }
 
 pub fn fork_copies_up_to_a_point_and_leaves_what_it_came_from(place: &Place) {
@@ -86,7 +86,7 @@ pub fn prune_deletes_what_has_ended_before_a_time_and_nothing_else(place: &Place
         }
     }
     // A note says that these have ended, and their records do not.
-    write_standing(&*store, &id("noted"), 0, &done("1"));
+    write_with_status(&*store, &id("noted"), 0, &done("1"));
     write(&*store, &id("stopped"), 0, 1);
     let prune = |what: &Prune| {
         let mut gone: Vec<String> =

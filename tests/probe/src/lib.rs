@@ -7,7 +7,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use planwright::contract::{ToolContract, ToolEffect};
-use planwright::journal::seal::{decode, encode};
 use planwright::journal::{Journal, JournalError, JournalErrorKind, Record};
 use planwright::machine::{HumanAnswer, ModelReply};
 use planwright::ports::{
@@ -28,14 +27,14 @@ impl Journal for Notebook {
         if index != len {
             return Err(JournalError::stale(index, len));
         }
-        let texts = (index..).zip(&records).map(|(index, record)| encode(index, record));
+        let texts = (index..).zip(&records).map(|(index, record)| record.encode(index));
         self.0.extend(texts.collect::<Result<Vec<_>, _>>()?);
         Ok(())
     }
 
     fn records(&self) -> Result<Vec<Record>, JournalError> {
         let damaged = |problem| JournalError::new(JournalErrorKind::Damaged, "the notebook", problem);
-        self.0.iter().map(|text| decode(text).map_err(damaged)).collect()
+        self.0.iter().map(|text| Record::decode(text).map_err(damaged)).collect()
     }
 }
 

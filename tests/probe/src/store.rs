@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use planwright::journal::seal::{Seal, decode, encode};
-use planwright::journal::store::{check_place, make_title, now_ms};
+use planwright::journal::system::now_ms;
 use planwright::journal::{
-    Claim, JournalError, Lease, Listed, Query, Record, RunStatus, Store, StoreError, ThreadId,
+    Claim, JournalError, Lease, Listed, Query, Record, RunStatus, Seal, Store, StoreError, ThreadId,
 };
 
 /// Threads on a shelf.
@@ -98,8 +97,8 @@ impl Store for Shelf {
         let mut seal = last.map_or_else(Seal::new, |(_, seal)| *seal);
         let mut sealed = Vec::new();
         for (index, record) in (index..).zip(&records) {
-            check_place(record, lease.thread(), turn, index)?;
-            let text = encode(index, record)?;
+            record.check_place(lease.thread(), turn, index)?;
+            let text = record.encode(index)?;
             seal = seal.with(&text);
             sealed.push((text, seal));
         }
@@ -110,7 +109,7 @@ impl Store for Shelf {
         if thread.turns.is_empty() {
             thread.created = thread.updated;
             if let Some(Record::Header(header)) = records.first() {
-                thread.title = make_title(&header.input.question);
+                thread.title = Listed::make_title(&header.input.question);
             }
         }
         if at == thread.turns.len() {
@@ -120,11 +119,11 @@ impl Store for Shelf {
         Ok(())
     }
 
-    fn stands(&self, lease: &Lease, turn: u32, index: u64, standing: &RunStatus) -> Result<(), StoreError> {
+    fn set_status(&self, lease: &Lease, turn: u32, index: u64, status: &RunStatus) -> Result<(), StoreError> {
         let mut shelf = self.lock();
         let thread = shelf.leased(lease)?;
         if turn as usize + 1 == thread.turns.len() {
-            thread.noted = Some((index as usize, standing.clone()));
+            thread.noted = Some((index as usize, status.clone()));
         }
         Ok(())
     }
@@ -145,7 +144,7 @@ impl Store for Shelf {
             if seal != *written {
                 return Err(JournalError::at(index, "the seal does not fit").within("the shelf").into());
             }
-            records.push(decode(text).map_err(|problem| JournalError::at(index, problem))?);
+            records.push(Record::decode(text).map_err(|problem| JournalError::at(index, problem))?);
         }
         Ok(records)
     }
@@ -160,11 +159,11 @@ impl Store for Shelf {
             created: thread.created,
             updated: thread.updated,
             running: thread.leased.is_some(),
-            standing: thread.status().cloned().unwrap_or(RunStatus::Unfinished),
+            status: thread.status().cloned().unwrap_or(RunStatus::Unfinished),
         })))
     }
 
-    fn unnoted(&self) -> Result<Vec<ThreadId>, StoreError> {
+    fn list_stale(&self) -> Result<Vec<ThreadId>, StoreError> {
         let shelf = self.lock();
         let unnoted = shelf.threads.iter().filter(|(_, thread)| thread.leased.is_none());
         Ok(unnoted.filter(|(_, thread)| thread.status().is_none()).map(|(id, _)| id.clone()).collect())

@@ -42,10 +42,10 @@ fn table(listed: &[Listed]) -> Vec<String> {
     let row = |listed: &Listed| {
         let name = text::line(listed.thread.as_str());
         let name = if most.is_some() { text::cut(&name, NAME) } else { name };
-        let status = match &listed.standing {
+        let status = match &listed.status {
             _ if listed.running => "running",
             RunStatus::Failed { unknown, .. } if !unknown.is_empty() => "failed, in doubt",
-            standing => standing.status(),
+            standing => standing.name(),
         };
         let turns = listed.turns.to_string();
         vec![name, status.to_owned(), turns, text::time(listed.updated), text::line(&listed.title)]

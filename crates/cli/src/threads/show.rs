@@ -31,7 +31,7 @@ impl Shown {
     fn status(&self) -> &'static str {
         match &self.standing {
             Ok(standing) if self.running && !standing.has_ended() => "running",
-            Ok(standing) => standing.status(),
+            Ok(standing) => standing.name(),
             Err(_) => "unreadable",
         }
     }

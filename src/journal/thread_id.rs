@@ -3,11 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::contract::is_sanitized;
 
-/// The name of a thread: what its user calls it. 1 to 120 bytes, all of them [plain](is_sanitized), no white
+/// The name of a thread, as its user calls it: 1 to 120 bytes, all of them [plain](is_sanitized), no white
 /// space at either end, no dash at the beginning.
 ///
 /// ```
@@ -18,26 +18,26 @@ use crate::contract::is_sanitized;
 /// assert!(" x".parse::<ThreadId>().is_err());
 /// # Ok::<(), String>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct ThreadId(String);
 
-impl ThreadId {
-    /// Most bytes of a name.
-    pub const MOST_BYTES: usize = 120;
+const MOST_BYTES: usize = 120;
 
+impl ThreadId {
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl FromStr for ThreadId {
-    type Err = String;
+impl TryFrom<String> for ThreadId {
+    type Error = String;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, String> {
         let fail = |problem: &str| Err(format!("a thread's name {problem}, found {text:?}"));
-        if text.is_empty() || text.len() > ThreadId::MOST_BYTES {
-            return fail(&format!("has 1 to {} bytes", ThreadId::MOST_BYTES));
+        if text.is_empty() || text.len() > MOST_BYTES {
+            return fail(&format!("has 1 to {MOST_BYTES} bytes"));
         }
         if !text.chars().all(is_sanitized) {
             return fail("has no control characters, and none that turn the direction of writing");
@@ -48,18 +48,20 @@ impl FromStr for ThreadId {
         if text.starts_with('-') {
             return fail("does not begin with a dash, which a command line takes for a flag");
         }
-        Ok(ThreadId(text.to_owned()))
+        Ok(ThreadId(text))
+    }
+}
+
+impl FromStr for ThreadId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.to_owned().try_into()
     }
 }
 
 impl fmt::Display for ThreadId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for ThreadId {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        String::deserialize(source)?.parse().map_err(serde::de::Error::custom)
     }
 }

@@ -1,0 +1,310 @@
+//! A journal in a file: one record a line, as its seal, a space and the record as JSON.
+//!
+//! Only the end of the file may be incomplete: a last line that breaks off, and zeros in space that was
+//! reserved and never written. Both are of an append that was not confirmed, so nothing was performed because
+//! of them, and they are dropped. Anything else that does not read is an error that names the line, and the
+//! command that keeps what is before it.
+
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::JournalErrorKind::{Locked, Stale};
+use super::{Durability, Journal, JournalError, Record, Seal, system};
+
+/// A journal in a JSON-lines file. What an append survives is its [`Durability`].
+///
+/// ```text
+/// 3c5a…(32 digits) {"header":{"format":4,…}}
+/// 9b01…            {"requested":{"effect":"plan.1.1","digest":"…"}}
+/// ```
+#[derive(Debug)]
+pub struct FileJournal {
+    path: PathBuf,
+    file: Box<dyn FileIo>,
+    durability: Durability,
+    end: End,
+}
+
+/// Where the records of a file end.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    /// How many records there are.
+    len: u64,
+    /// The seal of them all.
+    seal: Seal,
+    /// The byte after the last whole line: where the next record goes.
+    at: u64,
+    /// How long the file was when it was last read or written, with its incomplete end.
+    size: u64,
+    /// Whether the last line lacks nothing but its line break.
+    is_unbroken: bool,
+}
+
+impl FileJournal {
+    /// Starts a journal in a new file that only its owner can read, and locks it for as long as this handle
+    /// lives. A file whose writer was stopped before it held a record is taken over.
+    ///
+    /// # Errors
+    /// If the file holds a record already, or cannot be made; [`Locked`] if another writer has it.
+    pub fn create(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
+        let path = path.into();
+        check_is_file(&path)?;
+        let journal = if std::fs::read(&path).is_ok_and(|bytes| is_torn_header(&bytes)) {
+            FileJournal::open(path)?
+        } else {
+            let file = system::private_options().read(true).write(true).create_new(true).open(&path);
+            let file = file.map_err(|error| match error.kind() {
+                ErrorKind::AlreadyExists => {
+                    JournalError::new(Stale, path.display().to_string(), "there is a file already")
+                }
+                _ => io_error(&path, "cannot be created", &error),
+            })?;
+            FileJournal::over(path.clone(), Box::new(lock(&path, file)?))?
+        };
+        system::sync_folder(&journal.path)
+            .map_err(|error| io_error(&journal.path, "cannot be created", &error))?;
+        Ok(journal)
+    }
+
+    /// Opens a journal, and locks it for as long as this handle lives. What an earlier writer left is made
+    /// durable before anything follows from it.
+    ///
+    /// # Errors
+    /// If the file cannot be opened, or a line of it does not read; [`Locked`] if another writer has it.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
+        let path = path.into();
+        check_is_file(&path)?;
+        let file = OpenOptions::new().read(true).write(true).open(&path);
+        let file = lock(&path, file.map_err(|error| io_error(&path, "cannot be opened", &error))?)?;
+        file.sync_data().map_err(|error| io_error(&path, "cannot be written", &error))?;
+        FileJournal::over(path, Box::new(file))
+    }
+
+    /// Opens a journal over any [`FileIo`], empty or not. Errors name it by the path.
+    ///
+    /// # Errors
+    /// If the bytes cannot be read, or a line of them does not read.
+    pub fn over(path: impl Into<PathBuf>, file: Box<dyn FileIo>) -> Result<Self, JournalError> {
+        let path = path.into();
+        let (_, end) = read(&path, &*file)?;
+        Ok(FileJournal { path, file, durability: Durability::Full, end })
+    }
+
+    /// Reads the records from the bytes of a journal file, which another process may be writing to.
+    ///
+    /// # Errors
+    /// Names the line that does not read.
+    pub fn parse(bytes: &[u8]) -> Result<Vec<Record>, JournalError> {
+        Ok(parse(bytes)?.0)
+    }
+
+    /// Sets what an append survives; [`Durability::Full`] by default.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Writes lines after the last whole one.
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        if self.end.size != self.end.at {
+            self.file.cut(self.end.at)?;
+        }
+        self.file.write(self.end.at, lines)?;
+        if self.durability == Durability::Full { self.file.sync() } else { Ok(()) }
+    }
+}
+
+impl Journal for FileJournal {
+    fn append(&mut self, index: u64, records: Vec<Record>) -> Result<(), JournalError> {
+        let End { len, mut seal, at, size: expected, is_unbroken } = self.end;
+        if index != len {
+            return Err(JournalError::stale(index, len));
+        }
+        let mut lines = if is_unbroken { vec![b'\n'] } else { Vec::new() };
+        for (index, record) in (index..).zip(&records) {
+            let text = record.encode(index)?;
+            seal = seal.with(&text);
+            lines.extend_from_slice(seal.to_string().as_bytes());
+            lines.push(b' ');
+            lines.extend_from_slice(&text);
+            lines.push(b'\n');
+        }
+        let size = self.file.size().map_err(|error| io_error(&self.path, "cannot be read", &error))?;
+        if size != expected {
+            let problem = format!("another writer was here: expected {expected} bytes, found {size}");
+            return Err(JournalError::new(Stale, self.path.display().to_string(), problem));
+        }
+        if let Err(error) = self.write(&lines) {
+            // Some of the new lines may be there. If they cannot be cut off, the next append tries again.
+            let _ = self.file.cut(at);
+            self.end.size = self.file.size().unwrap_or(size);
+            return Err(io_error(&self.path, "cannot be written", &error));
+        }
+        let (len, at) = (len + records.len() as u64, at + lines.len() as u64);
+        self.end = End { len, seal, at, size: at, is_unbroken: false };
+        Ok(())
+    }
+
+    fn records(&self) -> Result<Vec<Record>, JournalError> {
+        Ok(read(&self.path, &*self.file)?.0)
+    }
+}
+
+/// Locks a file until its handle is dropped or the process ends.
+fn lock(path: &Path, file: File) -> Result<File, JournalError> {
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(JournalError::new(Locked, path.display().to_string(), "another process is writing to it"))
+        }
+        Err(TryLockError::Error(error)) => Err(io_error(path, "cannot be locked", &error)),
+    }
+}
+
+/// Refuses what is not a file: a pipe would wait for a writer, a device may have no end.
+fn check_is_file(path: &Path) -> Result<(), JournalError> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            Err(io_error(path, "cannot be opened", &io::Error::other("it is no file")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn io_error(path: &Path, what: &str, error: &io::Error) -> JournalError {
+    JournalError::io(path.display(), what, error)
+}
+
+fn read(path: &Path, file: &dyn FileIo) -> Result<(Vec<Record>, End), JournalError> {
+    let bytes = file.read().map_err(|error| io_error(path, "cannot be read", &error))?;
+    parse(&bytes).map_err(|error| error.within(path.display()))
+}
+
+/// Reads the lines of a file. An error names the line.
+fn parse(bytes: &[u8]) -> Result<(Vec<Record>, End), JournalError> {
+    let (mut records, size) = (Vec::new(), bytes.len() as u64);
+    let mut end = End { len: 0, seal: Seal::new(), at: 0, size, is_unbroken: false };
+    // JSON has no zero bytes: at the end they are space that was reserved and never written.
+    let written = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    for (nth, line) in bytes[..written].split_inclusive(|&byte| byte == b'\n').enumerate() {
+        let whole = line.strip_suffix(b"\n");
+        let text = whole.unwrap_or(line);
+        // A spoilt line break at the end spoils no record.
+        let cut = || text.split_last().filter(|_| whole.is_none()).map(|(_, text)| text);
+        let Some((text, seal)) = unseal(end.seal, text).or_else(|| unseal(end.seal, cut()?)) else {
+            if whole.is_none() && is_torn(text, nth) {
+                break;
+            }
+            return Err(describe_unsealed(nth, text));
+        };
+        if nth == 0 {
+            Record::check_format(text)?;
+        }
+        let damaged = |problem: String| JournalError::damaged(format!("line {}", nth + 1), problem);
+        records.push(Record::decode(text).map_err(damaged)?);
+        end.at += (Seal::WIDTH + 1 + text.len() + usize::from(whole.is_some())) as u64;
+        (end.len, end.seal, end.is_unbroken) = (end.len + 1, seal, whole.is_none());
+    }
+    Ok((records, end))
+}
+
+/// The record's text and the seal after it, if the line begins with that seal.
+fn unseal(before: Seal, line: &[u8]) -> Option<(&[u8], Seal)> {
+    let (written, rest) = line.split_at_checked(Seal::WIDTH)?;
+    let text = rest.strip_prefix(b" ")?;
+    let seal = before.with(text);
+    (seal.to_string().as_bytes() == written).then_some((text, seal))
+}
+
+/// Whether a last line can be the beginning of one whose writer was stopped. If its record reads, it is not.
+fn is_torn(line: &[u8], nth: usize) -> bool {
+    let (seal, rest) = line.split_at(line.len().min(Seal::WIDTH));
+    let begun: &[u8] = if nth == 0 { b" {\"header\":{" } else { b" {\"" };
+    let common = rest.len().min(begun.len());
+    let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(&rest[1..]).is_ok();
+    seal.iter().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte))
+        && rest[..common] == begun[..common]
+        && !rest.contains(&0)
+        && !(rest.len() > begun.len() && is_json())
+}
+
+/// Whether a file holds no record yet: nothing, or the beginning of a journal's first line.
+fn is_torn_header(bytes: &[u8]) -> bool {
+    !bytes.contains(&b'\n') && parse(bytes).is_ok_and(|(records, _)| records.is_empty())
+}
+
+/// Describes a line whose seal does not fit. Another version's first line is named by its format.
+fn describe_unsealed(nth: usize, line: &[u8]) -> JournalError {
+    let sealed = line.get(Seal::WIDTH + 1..).unwrap_or_default();
+    if let (0, Err(error)) = (nth, Record::check_format(sealed).and(Record::check_format(line))) {
+        return error;
+    }
+    let mut problem =
+        "the seal does not fit: this line, or one before it, is not as it was written".to_owned();
+    if nth > 0 {
+        problem.push_str(&format!("; `head -n {nth} FILE > NEW` keeps the {nth} lines before it"));
+    }
+    JournalError::damaged(format!("line {}", nth + 1), problem)
+}
+
+/// The bytes of a [`FileJournal`]: a file, or what stands in for one.
+pub trait FileIo: fmt::Debug + Send {
+    /// The number of bytes.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn size(&self) -> io::Result<u64>;
+
+    /// All bytes.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn read(&self) -> io::Result<Vec<u8>>;
+
+    /// Writes bytes from a place on.
+    ///
+    /// # Errors
+    /// Those of the system. Some of the bytes may have been written.
+    fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Removes all bytes from a place on.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn cut(&mut self, at: u64) -> io::Result<()>;
+
+    /// Waits until what was written survives a loss of power.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+impl FileIo for File {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read(&self) -> io::Result<Vec<u8>> {
+        let (mut file, mut bytes) = (self, Vec::new());
+        file.seek(SeekFrom::Start(0))?;
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.seek(SeekFrom::Start(at))?;
+        self.write_all(bytes)
+    }
+
+    fn cut(&mut self, at: u64) -> io::Result<()> {
+        self.set_len(at)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+}

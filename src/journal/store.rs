@@ -1,0 +1,257 @@
+//! Threads: conversations that outlive their process. A thread is a sequence of runs (turns), each of them a
+//! journal.
+
+use std::any::Any;
+use std::fmt;
+
+use super::{JournalError, Listed, Query, Record, RunStatus, ThreadId};
+
+/// Keeps threads. Every method may be called from any thread of execution at any time.
+///
+/// Turns and the records of a turn are numbered from 0. The first append to a turn begins it; turns begin one
+/// after the other.
+///
+/// A store of your own finds here what every store needs: [`Lease::new`], [`Record::check_place`],
+/// [`Listed::make_title`], [`Query::page`], [`JournalError`]'s constructors and the functions of
+/// [`system`](super::system). If it keeps records as bytes, it seals them with a [`Seal`](super::Seal). The
+/// suite `journal::conformance` (feature `conformance`) checks it.
+///
+/// **Invariant:** a thread is written to under its lease alone. Under a lease that was taken over, nothing is
+/// written any more.
+pub trait Store: Send + Sync + fmt::Debug {
+    /// Claims a thread, to write to it. The writer keeps it until it releases it, or its process ends.
+    ///
+    /// # Errors
+    /// [`StoreError::AlreadyRunning`] if another writer has it; [`StoreError::NoThread`] or
+    /// [`StoreError::Exists`], as `claim` says.
+    fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError>;
+
+    /// Gives a thread back, unless it was taken over. A thread without records is deleted.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    fn release(&self, lease: Lease) -> Result<(), StoreError>;
+
+    /// Claims a thread. If there is none of this name, it is begun with its first turns: all of them or, if
+    /// the store can, none. If there is one, nothing is written; the lease says how many turns it has.
+    ///
+    /// # Errors
+    /// [`StoreError::AlreadyRunning`] if another writer has it, and those of [`append`](Store::append).
+    fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
+        let turns = drop_empty_turns(thread, turns)?;
+        let lease = match self.claim(thread, Claim::New) {
+            Err(StoreError::Exists { .. }) => {
+                let lease = self.claim(thread, Claim::Any)?;
+                if lease.turns() > 0 {
+                    return Ok(lease);
+                }
+                // The name is taken, but its turns are lost: nothing may be put in their place.
+                self.release(lease)?;
+                self.turns(thread)?;
+                return Err(StoreError::Exists { thread: thread.clone() });
+            }
+            lease => lease?,
+        };
+        match (0..).zip(turns).try_for_each(|(turn, records)| self.append(&lease, turn, 0, records)) {
+            Ok(()) => Ok(lease),
+            Err(error) => {
+                // Half of a thread would look like a whole one.
+                let _ = self.delete(lease);
+                Err(error)
+            }
+        }
+    }
+
+    /// Appends records to a turn, the first at `index`: all of them or, if the writer is stopped meanwhile,
+    /// the first few. An append costs the same for the thousandth record as for the first.
+    ///
+    /// # Errors
+    /// A [`JournalError`]: [`Fenced`](super::JournalErrorKind::Fenced) if the lease was taken over,
+    /// [`Stale`](super::JournalErrorKind::Stale) if the turn does not have `index` records.
+    fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError>;
+
+    /// Sets the status of a turn after `index` records, for lists. Other processes may see it only when the
+    /// thread is released. It is ignored unless these are all records of the last turn.
+    ///
+    /// # Errors
+    /// Those of [`append`](Store::append).
+    fn set_status(&self, lease: &Lease, turn: u32, index: u64, status: &RunStatus) -> Result<(), StoreError>;
+
+    /// Appends the last records of a turn, and sets its status. A store may release the thread with that; the
+    /// lease is to be released in any case.
+    ///
+    /// # Errors
+    /// Those of [`append`](Store::append); a status that could not be set is none.
+    fn conclude(
+        &self,
+        lease: &Lease,
+        turn: u32,
+        index: u64,
+        records: Vec<Record>,
+        status: &RunStatus,
+    ) -> Result<(), StoreError> {
+        let after = index + records.len() as u64;
+        self.append(lease, turn, index, records)?;
+        let _ = self.set_status(lease, turn, after, status);
+        Ok(())
+    }
+
+    /// The number of turns of a thread.
+    ///
+    /// # Errors
+    /// [`StoreError::NoThread`].
+    fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError>;
+
+    /// The records of a turn, from the first.
+    ///
+    /// # Errors
+    /// [`StoreError::NoThread`], [`StoreError::NoTurn`], and a [`JournalError`] that names what does not read.
+    fn records(&self, thread: &ThreadId, turn: u32) -> Result<Vec<Record>, StoreError>;
+
+    /// Lists threads, with the statuses that were set last.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn list(&self, query: &Query) -> Result<Vec<Listed>, StoreError>;
+
+    /// Finds one thread as a list shows it.
+    ///
+    /// # Errors
+    /// Those of [`list`](Store::list).
+    fn find(&self, thread: &ThreadId) -> Result<Option<Listed>, StoreError> {
+        let query = Query { prefix: thread.to_string(), limit: usize::MAX, ..Query::default() };
+        Ok(self.list(&query)?.into_iter().find(|listed| listed.thread == *thread))
+    }
+
+    /// Lists the threads with stale statuses: no writer has them, and the last one was stopped before it set
+    /// a status.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn list_stale(&self) -> Result<Vec<ThreadId>, StoreError>;
+
+    /// Deletes a thread with all its turns.
+    ///
+    /// # Errors
+    /// If the store cannot be written. The thread is then released, and is there as it was or gone.
+    fn delete(&self, lease: Lease) -> Result<(), StoreError>;
+
+    /// Gives back the space of what was deleted.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    fn vacuum(&self) -> Result<(), StoreError>;
+
+    /// Checks everything that is stored. Gives what is damaged, a line each.
+    ///
+    /// # Errors
+    /// If the store cannot be read at all.
+    fn check(&self) -> Result<Vec<String>, StoreError>;
+}
+
+/// Drops empty turns at the end of those that a thread begins with, for [`Store::begin`].
+///
+/// # Errors
+/// If an empty turn has another behind it.
+pub fn drop_empty_turns(
+    thread: &ThreadId,
+    mut turns: Vec<Vec<Record>>,
+) -> Result<Vec<Vec<Record>>, JournalError> {
+    turns.truncate(turns.iter().rposition(|turn| !turn.is_empty()).map_or(0, |last| last + 1));
+    match turns.iter().any(Vec::is_empty) {
+        true => Err(JournalError::damaged(format!("thread {thread}"), "a turn has no records")),
+        false => Ok(turns),
+    }
+}
+
+/// What a thread is claimed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// To begin it: it must not exist.
+    New,
+    /// To continue it: it must exist.
+    Known,
+    /// Either.
+    Any,
+    /// To continue it even if another writer has it, who can append nothing more then.
+    TakeOver,
+}
+
+/// The right to write to a thread. Only a store makes one, in [`Store::claim`].
+#[derive(Debug)]
+pub struct Lease {
+    thread: ThreadId,
+    epoch: u64,
+    turns: u32,
+    _lock: Option<Box<dyn Any + Send + Sync>>,
+}
+
+impl Lease {
+    /// Makes a lease for a thread that has this many turns. The epoch has to grow with every claim of the
+    /// thread, so that a lease that was taken over can be told from the one in force.
+    pub fn new(thread: ThreadId, epoch: u64, turns: u32) -> Self {
+        Lease { thread, epoch, turns, _lock: None }
+    }
+
+    /// Adds a guard that is dropped with the lease, such as a locked file.
+    #[must_use]
+    pub fn with_lock(self, lock: impl Any + Send + Sync) -> Self {
+        Lease { _lock: Some(Box::new(lock)), ..self }
+    }
+
+    /// The thread.
+    pub fn thread(&self) -> &ThreadId {
+        &self.thread
+    }
+
+    /// The number of this claim among those of the thread.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// How many turns the thread had when it was claimed.
+    pub fn turns(&self) -> u32 {
+        self.turns
+    }
+}
+
+/// What is wrong with a store, or with what is asked of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Another writer has the thread.
+    #[error("the thread {thread} is being run already{}{holder}", if .holder.is_empty() { "" } else { ", by " })]
+    AlreadyRunning {
+        /// The thread.
+        thread: ThreadId,
+        /// The process that has it; empty if it is unknown.
+        holder: String,
+        /// Whether [`Claim::TakeOver`] would take it from them.
+        can_take_over: bool,
+    },
+    /// The thread does not exist.
+    #[error("there is no thread {thread}")]
+    NoThread {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// The thread exists.
+    #[error("there is a thread {thread} already")]
+    Exists {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// The thread has no such turn.
+    #[error("the thread {thread} has {turns} turns, and none of the number {}", .turn + 1)]
+    NoTurn {
+        /// The thread.
+        thread: ThreadId,
+        /// The turn, from 0.
+        turn: u32,
+        /// How many turns there are.
+        turns: u32,
+    },
+    /// A journal cannot be read or written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
