@@ -1,13 +1,13 @@
 //! Questions that nobody answers in time: that counts as a no, or ends the run, as the policy says.
 
-use crate::promise;
-
 use planwright::machine::{ErrorCode, Event};
 use planwright::spec::Spec;
-use promise::{
-    Say, Told, approve, asks, checked, found, id, plan, spec, text, whole_agent, with_agents, with_risky,
-};
 use serde_json::json;
+
+use crate::promise::{
+    Say, Told, approve, asks, checked, found, id, plan, reject, respond, spec, text, whole_agent,
+    with_agents, with_risky,
+};
 
 fn asking(policy: &str) -> Spec {
     with_risky(spec(policy), "send")
@@ -16,14 +16,13 @@ fn asking(policy: &str) -> Spec {
 /// A spec and a plan of which somebody is asked at once, for each kind of question, with its effect and
 /// what it is called.
 fn questions(policy: &str) -> [(Told, &'static str, &'static str, &'static str); 3] {
-    let send = || plan(json!([{"tool": "send", "input": "편지"}]));
-    let hitl = plan(json!([{"tool": "hitl", "hitl_question": "보낼까요?"}]));
-    let of =
-        |approval: &str, plan: Say| Told::run(asking(&format!("approval = '{approval}'\n{policy}")), [plan]);
+    let of = |approval: &str, steps: &str| {
+        Told::run(asking(&format!("approval = '{approval}'\n{policy}")), [plan(steps)])
+    };
     [
-        (of("plan", send()), "approve.1", "plan", "the plan"),
-        (of("risky", send()), "permit.1.1", "step_1", "step_1"),
-        (of("steps", hitl), "human.1.1", "step_1", "step_1"),
+        (of("plan", "send 편지"), "approve.1", "plan", "the plan"),
+        (of("risky", "send 편지"), "permit.1.1", "step_1", "step_1"),
+        (of("steps", "? 보낼까요?"), "human.1.1", "step_1", "step_1"),
     ]
 }
 
@@ -34,8 +33,7 @@ fn silence_counts_as_a_no() {
         told.tell([Say::Expired]);
         assert_eq!(told.error(), format!("REJECTED: {name}: nobody answered in time"));
         assert_eq!(told.line("EXPIRED")["step"], json!(name));
-        assert_eq!(told.state.task.counters.tool_calls, 0);
-        assert_eq!(told.state, told.folded());
+        assert_eq!(told.spent().tool_calls, 0);
     }
 }
 
@@ -46,7 +44,7 @@ fn silence_sends_back_to_plan_where_a_no_does() {
         assert_eq!(told.waits(), ["plan.2.1"], "{effect}");
         assert_eq!(told.payload()["fix_hint"], json!("nobody answered in time"));
         assert_eq!(told.payload()["rejected_because"], json!(format!("{what}: nobody answered in time")));
-        assert_eq!(told.state.task.counters.replans, 1);
+        assert_eq!(told.spent().replans, 1);
     }
 }
 
@@ -64,7 +62,7 @@ fn silence_ends_the_run_where_the_policy_says_so_whatever_follows_from_a_no() {
 #[test]
 fn a_no_in_words_is_no_silence() {
     for (mut told, ..) in questions("on_expiry = 'stop'") {
-        told.tell([promise::reject("아니요")]);
+        told.tell([reject("아니요")]);
         assert_eq!(told.state.task.error().map(|error| error.code), Some(ErrorCode::Rejected));
     }
 }
@@ -73,7 +71,7 @@ fn a_no_in_words_is_no_silence() {
 fn only_questions_to_people_expire_and_only_while_they_are_asked() {
     for (mut told, effect, ..) in questions("") {
         assert_eq!(told.refusal("plan.1.1", Say::Expired).to_string(), "plan.1.1 was answered before");
-        let answer = if effect == "human.1.1" { promise::respond("네") } else { approve() };
+        let answer = if effect == "human.1.1" { respond("네") } else { approve() };
         told.tell([answer]);
         let said = told.refusal(effect, Say::Expired).to_string();
         assert_eq!(said, format!("{effect} was answered before"), "a late one changes nothing");
@@ -92,19 +90,16 @@ fn silence_before_a_call_is_the_result_of_the_call() {
     let said = serde_json::to_value(told.conversation()).expect("JSON");
     let result = r#"{"status":"failed","output":"ERROR: rejected: nobody answered in time"}"#;
     assert_eq!(said[1]["content"], json!(result));
-    told.tell([text("답")]);
-    assert_eq!(told.said(), "답");
+    told.ends([text("답")], "답");
 }
 
 #[test]
 fn a_question_of_a_nested_agent_expires_by_its_own_policy() {
     let inner = asking("write = 'last_result'\napproval = 'risky'\non_expiry = 'stop'");
     let outer = with_agents(spec(""), [whole_agent("team", inner)]);
-    let steps = plan(json!([{"agent": "team", "task": "t"}]));
-    let mut told = Told::run(outer, [steps, plan(json!([{"tool": "send", "input": "x"}])), Say::Expired]);
+    let mut told = Told::run(outer, [plan("@team t"), plan("send x"), Say::Expired]);
     assert_eq!(told.results(), ["step_1: failed: ERROR: agent: EXPIRED: step_1: nobody answered in time"]);
-    told.tell([text("답")]);
-    assert_eq!(told.said(), "답");
+    told.ends([text("답")], "답");
 }
 
 #[test]
@@ -121,11 +116,8 @@ fn what_is_about_answers_of_people_is_refused_where_nobody_is_asked() {
         ("on_rejection = 'replan'", "policy.on_rejection"),
         ("[limits]\nanswer_seconds = 60", "limits.answer_seconds"),
     ] {
-        let error = checked(policy).expect_err("refused");
-        assert_eq!(
-            error.to_string(),
-            format!("{field}: never read: nobody is asked under `approval = \"never\"`")
-        );
+        let error = checked(policy).expect_err("refused").to_string();
+        assert_eq!(error, format!("{field}: never read: nobody is asked under `approval = \"never\"`"));
         for approval in ["plan", "risky", "steps"] {
             assert!(checked(&format!("approval = '{approval}'\n{policy}")).is_ok(), "{approval} {policy}");
         }
@@ -138,15 +130,8 @@ fn what_is_about_answers_of_people_is_refused_where_nobody_is_asked() {
 fn limits_without_a_time_for_answers_are_written_as_before() {
     let written = serde_json::to_value(&spec("").limits).expect("written");
     assert_eq!(written.get("answer_seconds"), None);
-    let told = Told::run(
-        asking("approval = 'plan'\n[limits]\nanswer_seconds = 60"),
-        [plan(json!([{"tool": "calc", "input": "1"}]))],
-    );
+    let limited = asking("approval = 'plan'\n[limits]\nanswer_seconds = 60");
+    let mut told = Told::run(limited, [plan("calc 1")]);
     assert_eq!(told.rules.spec().limits.answer_seconds, Some(60));
-    let done = {
-        let mut told = told;
-        told.tell([approve(), found("1"), text("답")]);
-        told.said().to_owned()
-    };
-    assert_eq!(done, "답", "the machine does not read it");
+    told.ends([approve(), found("1"), text("답")], "답");
 }

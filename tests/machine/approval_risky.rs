@@ -1,35 +1,29 @@
 //! Calls that a person must allow: the tool is called with exactly what they saw, or with what they wrote
 //! in its place, or not at all.
 
-use crate::promise;
-
 use planwright::machine::{Input, PhaseName, PlanView, explore, waits_for_a_person};
 use planwright::spec::Spec;
-use promise::{
-    Say, Told, approve, asks, broken, edit, edit_input, found, id, plan, reject, respond, role_agent, spec,
-    text, whole_agent, with_agents, with_risky,
+use serde_json::json;
+
+use crate::promise::{
+    PARALLEL, Say, Told, approve, asks, broken, edit, edit_input, found, id, plan, reject, respond,
+    role_agent, spec, text, whole_agent, with_agents, with_risky,
 };
-use serde_json::{Value, json};
 
 /// A spec in which a person must allow every `send` and every `book`.
 fn risky(policy: &str) -> Spec {
     with_risky(with_risky(spec(&format!("approval = 'risky'\n{policy}")), "send"), "book")
 }
 
-fn calc(input: &str) -> Value {
-    json!({"tool": "calc", "input": input})
-}
-
-fn send(input: &str) -> Value {
-    json!({"tool": "send", "input": input})
-}
-
 /// A call, one that needs a person's word, another call.
 fn around() -> Say {
-    plan(json!([calc("1"), send("편지"), calc("2")]))
+    plan("calc 1; send 편지; calc 2")
 }
 
-const PARALLEL: &str = "execution = { mode = 'parallel', width = 3 }";
+/// One call that needs it.
+fn booking() -> Say {
+    plan(r#"book {"day": "월", "people": 2}"#)
+}
 
 #[test]
 fn the_tool_is_called_when_a_person_has_allowed_it_and_nothing_moves_before() {
@@ -40,90 +34,73 @@ fn the_tool_is_called_when_a_person_has_allowed_it_and_nothing_moves_before() {
         assert_eq!(told.waits(), ["permit.1.2"], "{policy}: and what stands behind does not start beside it");
         assert!(waits_for_a_person(&told.state));
         let view = PlanView::of(&told.state);
-        assert_eq!(
-            (view.status, view.plan[1].status, view.current_step),
-            ("waiting_human", "waiting_human", 1)
-        );
-        assert_eq!(told.state.task.counters.tool_calls, 1, "{policy}: not called");
+        let statuses = (view.status, view.plan[1].status, view.current_step);
+        assert_eq!(statuses, ("waiting_human", "waiting_human", 1));
+        assert_eq!(told.spent().tool_calls, 1, "{policy}: not called");
         told.tell([approve()]);
         assert_eq!(told.waits(), ["step.1.2.1"], "{policy}: a write that may not happen twice runs alone");
         assert_eq!(told.input("step.1.2.1"), json!("편지"));
-        told.tell([found("보냄"), found("2"), text("답")]);
-        assert_eq!(
-            told.results(),
-            ["step_1: completed: 1", "step_2: completed: 보냄", "step_3: completed: 2"]
-        );
+        told.ends([found("보냄"), found("2"), text("답")], "답");
+        let results = ["step_1: completed: 1", "step_2: completed: 보냄", "step_3: completed: 2"];
+        assert_eq!(told.results(), results);
         let line = json!({"phase": "HUMAN", "step": "step_2", "about": "call", "answer": "approve"});
         assert_eq!(told.line("HUMAN"), line);
         assert_eq!(told.phases(), ["PLAN", "HUMAN", "EXECUTE", "WRITE"]);
-        assert_eq!(told.state, told.folded());
     }
 }
 
 #[test]
 fn what_is_allowed_may_run_beside_others_from_then_on() {
-    let book = json!({"tool": "book", "input": {"day": "월", "people": 2}});
-    let mut told = Told::run(risky(PARALLEL), [plan(json!([book, calc("1"), calc("2")]))]);
+    let mut told = Told::run(risky(PARALLEL), [plan(r#"book {"day": "월", "people": 2}; calc 1; calc 2"#)]);
     assert_eq!(told.waits(), ["permit.1.1"]);
-    told.tell([approve()]);
-    assert_eq!(told.waits(), ["step.1.1.1", "step.1.2.1", "step.1.3.1"]);
+    assert_eq!(told.tell([approve()]).waits(), ["step.1.1.1", "step.1.2.1", "step.1.3.1"]);
 }
 
 #[test]
 fn calls_that_need_it_are_asked_about_one_by_one() {
-    let mut told = Told::run(risky(PARALLEL), [plan(json!([send("a"), send("b")]))]);
+    let mut told = Told::run(risky(PARALLEL), [plan("send a; send b")]);
     assert_eq!(told.waits(), ["permit.1.1"]);
-    told.tell([approve()]);
-    assert_eq!(told.waits(), ["step.1.1.1"]);
-    told.tell([found("A")]);
-    assert_eq!(told.waits(), ["permit.1.2"]);
-    told.tell([approve(), found("B"), text("답")]);
+    assert_eq!(told.tell([approve()]).waits(), ["step.1.1.1"]);
+    assert_eq!(told.tell([found("A")]).waits(), ["permit.1.2"]);
+    told.ends([approve(), found("B"), text("답")], "답");
     assert_eq!(told.results(), ["step_1: completed: A", "step_2: completed: B"]);
 }
 
 #[test]
 fn nobody_is_asked_about_other_tools_or_under_another_policy() {
-    assert_eq!(Told::run(risky(""), [plan(json!([calc("1")]))]).waits(), ["step.1.1.1"]);
-    let unasked = with_risky(spec(""), "send");
-    assert_eq!(Told::run(unasked, [plan(json!([send("a")]))]).waits(), ["step.1.1.1"]);
+    assert_eq!(Told::run(risky(""), [plan("calc 1")]).waits(), ["step.1.1.1"]);
+    assert_eq!(Told::run(with_risky(spec(""), "send"), [plan("send a")]).waits(), ["step.1.1.1"]);
     let for_steps = with_risky(spec("approval = ['plan', 'steps']"), "send");
-    assert_eq!(Told::run(for_steps, [plan(json!([send("a")])), approve()]).waits(), ["step.1.1.1"]);
-}
-
-#[test]
-fn a_spec_may_say_risky_before_it_has_a_tool_that_is() {
+    assert_eq!(Told::run(for_steps, [plan("send a"), approve()]).waits(), ["step.1.1.1"]);
     let rules = spec("approval = 'risky'").check().expect("tools may be added later");
     assert!(!rules.needs_permit("send"));
 }
 
 #[test]
 fn the_question_names_the_tool_and_shows_the_input_that_will_be_sent() {
-    let steps = json!([calc("1+1"), {"tool": "send", "input_from": "step_1"}]);
-    let told = Told::run(risky(""), [plan(steps), found("둘\n2")]);
+    let told = Told::run(risky(""), [plan("calc 1+1; send < step_1"), found("둘\n2")]);
     assert_eq!(told.question(), "이 호출을 승인해주세요: send\n입력: 둘\n2", "the reference is resolved");
     let mut told = Told::begin_with(risky(""), Input::question("Why?"));
-    told.tell([plan(json!([{"tool": "book", "input": {"people": 2, "day": "Mon"}}]))]);
+    told.tell([plan(r#"book {"people": 2, "day": "Mon"}"#)]);
     let asked = "Please approve this call: book\ninput: {\"day\":\"Mon\",\"people\":2}";
     assert_eq!(told.question(), asked, "canonical JSON");
 }
 
 #[test]
 fn the_tool_is_called_with_the_input_that_a_person_wrote() {
-    let steps = json!([calc("1"), {"id": "mail", "tool": "send", "input_from": "step_1"}]);
-    let mut told = Told::run(risky(""), [plan(steps), found("1"), edit_input(json!("고친 편지"))]);
+    let steps = plan("calc 1; mail = send < step_1");
+    let mut told = Told::run(risky(""), [steps, found("1"), edit_input(json!("고친 편지"))]);
     assert_eq!((told.waits(), told.input("step.1.2.1")), (vec!["step.1.2.1".into()], json!("고친 편지")));
     told.tell([found("보냄")]);
     let shown = told.payload()["tool_results"][1].clone();
     assert_eq!((&shown["input"], &shown["output"]), (&json!("고친 편지"), &json!("보냄")));
     assert_eq!(told.line("HUMAN")["answer"], json!({"edit_input": {"input": "고친 편지"}}));
     assert_eq!(told.line("PLAN")["steps"][1]["input_from"], json!("step_1"), "what was planned stays told");
-    assert_eq!(told.state, told.folded());
 }
 
 #[test]
 fn an_input_that_the_tool_does_not_take_is_refused() {
-    let booking = json!([{"tool": "book", "input": {"day": "월", "people": 2}}]);
-    let told = Told::run(risky("[limits]\nmax_input_bytes = 40"), [plan(booking)]);
+    let told = Told::run(risky("[limits]\nmax_input_bytes = 40"), [booking()]);
     for (input, said) in [
         (json!({"day": "월"}), "$: expected a field \"people\", found none"),
         (json!({"day": "월", "people": "둘"}), "$.people: expected integer, found \"둘\""),
@@ -135,20 +112,15 @@ fn an_input_that_the_tool_does_not_take_is_refused() {
 }
 
 #[test]
-fn an_answer_that_is_no_word_on_the_call_is_refused() {
-    let told = Told::run(risky(""), [plan(json!([send("a")]))]);
+fn an_answer_that_is_no_word_on_the_call_or_the_question_is_refused() {
+    let told = Told::run(risky(""), [plan("send a")]);
     let said = "permit.1.1 is answered by `approve`, `reject`, `edit_input` or `respond`, not by `edit`";
-    assert_eq!(told.refuses(edit(json!([]))), said);
+    assert_eq!(told.refuses(edit("")), said);
     assert_eq!(told.refuses(found("3")), "this kind of event does not answer permit.1.1");
-}
-
-#[test]
-fn a_question_of_the_plan_takes_a_yes_and_no_input() {
-    let hitl = plan(json!([{"tool": "hitl", "hitl_question": "보낼까요?"}]));
-    let told = Told::run(spec("approval = 'steps'"), [hitl.clone()]);
+    let mut told = Told::run(spec("approval = 'steps'"), [plan("? 보낼까요?")]);
     let said = "human.1.1 is answered by `respond`, `approve`, `reject` or `edit`, not by `edit_input`";
     assert_eq!(told.refuses(edit_input(json!("x"))), said);
-    let told = Told::run(spec("approval = 'steps'"), [hitl, approve(), text("답")]);
+    told.ends([approve(), text("답")], "답");
     assert_eq!(told.results(), ["step_1: completed: approved"]);
 }
 
@@ -156,11 +128,10 @@ fn a_question_of_the_plan_takes_a_yes_and_no_input() {
 fn an_answer_in_its_place_completes_the_step_and_nothing_is_called() {
     let mut told = Told::run(risky(""), [around(), found("1"), respond("제가 보냈어요")]);
     assert_eq!(told.waits(), ["step.1.3.1"]);
-    told.tell([found("2"), text("답")]);
+    told.check_refusals(&[("step.1.2.1", "NeverAsked")]);
+    told.ends([found("2"), text("답")], "답");
     assert_eq!(told.results()[1], "step_2: completed: 제가 보냈어요");
-    assert_eq!(told.state.task.counters.tool_calls, 2);
-    assert_eq!(told.refusal("step.1.2.1", found("x")).to_string(), "the run has ended");
-    assert_eq!(told.state, told.folded());
+    assert_eq!(told.spent().tool_calls, 2);
 }
 
 #[test]
@@ -176,8 +147,7 @@ fn a_no_stops_the_run_or_sends_it_back_with_the_reason() {
     assert_eq!(told.payload()["fix_hint"], json!("찾기만 하세요"));
     assert_eq!(told.payload()["rejected_because"], json!("a person rejected step_2: 찾기만 하세요"));
     assert_eq!(told.phases(), ["PLAN", "HUMAN", "EXECUTE", "REPLAN_TRIGGER"]);
-    told.tell([plan(json!([send("b")]))]);
-    assert_eq!(told.waits(), ["permit.2.1"]);
+    assert_eq!(told.tell([plan("send b")]).waits(), ["permit.2.1"]);
     told.tell([reject("안 돼요")]);
     assert_eq!(told.error(), "REJECTED: a person rejected step_1: 안 돼요");
 }
@@ -185,45 +155,40 @@ fn a_no_stops_the_run_or_sends_it_back_with_the_reason() {
 #[test]
 fn another_try_of_the_same_call_needs_no_second_permit() {
     let policy = "step_tries = { tries = 3, wait_ms = 10 }";
-    let booking = plan(json!([{"tool": "book", "input": {"day": "월", "people": 2}}]));
-    let mut told = Told::run(risky(policy), [booking, approve(), broken()]);
+    let mut told = Told::run(risky(policy), [booking(), approve(), broken()]);
     assert_eq!(told.waits(), ["wait.1.1.2"]);
-    told.tell([Say::Passed]);
-    assert_eq!(told.waits(), ["step.1.1.2"]);
-    told.tell([broken(), Say::Passed, found("예약"), text("답")]);
+    assert_eq!(told.tell([Say::Passed]).waits(), ["step.1.1.2"]);
+    told.ends([broken(), Say::Passed, found("예약"), text("답")], "답");
     assert_eq!(told.results(), ["step_1: completed: 예약"]);
     assert_eq!(told.asked.iter().filter(|asked| *asked == "human").count(), 1);
 }
 
 #[test]
 fn a_step_that_is_not_called_is_not_asked_about() {
-    let policy = "duplicates = 'skip'";
-    let steps = json!([{"tool": "store", "input": "x"}, {"tool": "store", "input": "x"}]);
-    let storing = || with_risky(spec(&format!("approval = 'risky'\n{policy}")), "store");
-    let mut told = Told::run(storing(), [plan(steps.clone()), approve(), found("S"), text("답")]);
+    let storing = || with_risky(spec("approval = 'risky'\nduplicates = 'skip'"), "store");
+    let steps = || plan("store x; store x");
+    let mut told = Told::run(storing(), [steps()]);
+    told.ends([approve(), found("S"), text("답")], "답");
     assert_eq!(told.results(), ["step_1: completed: S", "step_2: skipped: -"]);
     // With another input it is no repetition any more.
-    told = Told::run(storing(), [plan(steps), edit_input(json!("y")), found("Y")]);
-    assert_eq!(
-        (told.waits(), told.question()),
-        (vec!["permit.1.2".into()], "이 호출을 승인해주세요: store\n입력: x".into())
-    );
-    told.tell([approve(), found("X"), text("답")]);
+    let mut told = Told::run(storing(), [steps(), edit_input(json!("y")), found("Y")]);
+    assert_eq!(told.waits(), ["permit.1.2"]);
+    assert_eq!(told.question(), "이 호출을 승인해주세요: store\n입력: x");
+    told.ends([approve(), found("X"), text("답")], "답");
     assert_eq!(told.results(), ["step_1: completed: Y", "step_2: completed: X"]);
 
-    let failing = json!([calc("1"), {"tool": "send", "input_from": "step_1"}]);
-    let told = Told::run(risky(""), [plan(failing), broken()]);
+    let told = Told::run(risky(""), [plan("calc 1; send < step_1"), broken()]);
     assert_eq!(told.waits(), ["write.1.1"], "its input never came");
 }
 
 #[test]
 fn an_answer_fits_once() {
     let told = Told::run(risky(""), [around(), found("1"), approve()]);
-    assert_eq!(told.refusal("permit.1.2", approve()).to_string(), "permit.1.2 was answered before");
-    assert_eq!(told.refusal("permit.1.1", approve()).to_string(), "the run has not asked for permit.1.1");
-    assert_eq!(told.refusal("human.1.2", approve()).to_string(), "the run has not asked for human.1.2");
-    let told = Told::run(risky(""), [around(), found("1"), respond("x")]);
-    assert_eq!(told.refusal("step.1.2.1", found("x")).to_string(), "the run has not asked for step.1.2.1");
+    told.check_refusals(&[
+        ("permit.1.2", "AlreadyAnswered"),
+        ("permit.1.1", "NeverAsked"),
+        ("human.1.2", "NeverAsked"),
+    ]);
     for text in ["permit.1.2", "step.1.2.1/permit.1.1"] {
         assert_eq!(id(text).to_string(), text);
     }
@@ -232,10 +197,9 @@ fn an_answer_fits_once() {
 
 #[test]
 fn a_plan_that_leaves_no_room_for_the_answers_does_not_begin() {
-    let told =
-        Told::run(risky("[limits]\nmax_transitions = 4"), [plan(json!([calc("1"), send("a"), calc("2")]))]);
-    assert_eq!(told.error(), "MAX_STEPS_EXCEEDED: the run needs 5 transitions so far, 4 are allowed");
-    assert_eq!(told.state.phase.name(), PhaseName::Error);
+    let error = "MAX_STEPS_EXCEEDED: the run needs 5 transitions so far, 4 are allowed";
+    let told = Told::fails(risky("[limits]\nmax_transitions = 4"), [around()], error);
+    assert_eq!(told.phase(), PhaseName::Error);
 }
 
 #[test]
@@ -250,14 +214,12 @@ fn native_calls_and_actions_in_words_are_asked_about_too() {
     assert_eq!(said[0]["calls"][0]["arguments"], json!({"input": "b"}), "the planner sees what was called");
     let last = said.as_array().and_then(|said| said.last()).expect("a message");
     assert_eq!(last["content"], json!(r#"{"status":"failed","output":"ERROR: rejected: 그만"}"#));
-    told.tell([text("답")]);
-    assert_eq!(told.said(), "답");
+    told.ends([text("답")], "답");
 
     let react = format!("planner = 'react_text'\n{next}{limits}");
     let mut told = Told::run(risky(&react), [text("Thought: t\nAction: send\nAction Input: a"), approve()]);
     assert_eq!(told.input("step.1.1.1"), json!("a"));
-    told.tell([found("보냄"), text("Thought: t\nFinal Answer: 답")]);
-    assert_eq!(told.said(), "답");
+    told.ends([found("보냄"), text("Thought: t\nFinal Answer: 답")], "답");
 }
 
 #[test]
@@ -266,37 +228,32 @@ fn a_required_call_is_made_by_a_tool_or_answered_by_a_person_and_not_by_a_no() {
                   required_calls = [{ tool = 'send', least = 1 }]\n[limits]\nmax_iterations = 3";
     let mut told = Told::run(risky(policy), [asks(&[("send", "a")]), reject("아직"), text("답")]);
     assert_eq!(told.waits(), ["plan.2.2"], "a no is no call");
-    told.tell([asks(&[("send", "b")]), respond("제가 보냄"), text("답")]);
-    assert_eq!(told.said(), "답");
+    told.ends([asks(&[("send", "b")]), respond("제가 보냄"), text("답")], "답");
 }
 
 #[test]
 fn a_nested_agent_asks_about_its_own_calls() {
     let inner = with_risky(spec("write = 'last_result'\napproval = 'risky'"), "send");
-    let steps = plan(json!([{"agent": "team", "task": "t"}]));
     let outer = with_agents(spec(""), [whole_agent("team", inner)]);
-    let mut told = Told::run(outer, [steps, plan(json!([send("편지")]))]);
+    let mut told = Told::run(outer, [plan("@team t"), plan("send 편지")]);
     assert_eq!(told.waits(), ["step.1.1.1/permit.1.1"]);
     assert!(waits_for_a_person(&told.state));
     assert_eq!(told.question(), "이 호출을 승인해주세요: send\n입력: 편지");
-    let said = told.refuses(edit(json!([])));
+    let said = told.refuses(edit(""));
     assert!(said.starts_with("step.1.1.1/permit.1.1 is answered by"), "{said}");
     told.tell([edit_input(json!("새 편지"))]);
     assert_eq!(told.input("step.1.1.1/step.1.1.1"), json!("새 편지"));
-    told.tell([found("보냄"), text("답")]);
-    assert_eq!((told.said(), told.state == told.folded()), ("답", true));
+    told.ends([found("보냄"), text("답")], "답");
 }
 
 #[test]
 fn a_person_is_asked_about_the_plan_the_step_and_the_call_where_all_are_wanted() {
     let all = with_risky(spec("approval = ['plan', 'risky', 'steps']"), "send");
-    let steps =
-        json!([{"tool": "hitl", "hitl_question": "무엇을?"}, {"tool": "send", "input_from": "step_1"}]);
-    let mut told = Told::run(all, [plan(steps), approve()]);
+    let mut told = Told::run(all, [plan("? 무엇을?; send < step_1"), approve()]);
     assert_eq!(told.waits(), ["human.1.1"]);
     told.tell([respond("편지")]);
     assert_eq!(told.question(), "이 호출을 승인해주세요: send\n입력: 편지");
-    told.tell([approve(), found("보냄"), text("답")]);
+    told.ends([approve(), found("보냄"), text("답")], "답");
     assert_eq!(told.results(), ["step_1: completed: 편지", "step_2: completed: 보냄"]);
 }
 

@@ -7,11 +7,33 @@ mod repertoire;
 #[path = "../common/stage/mod.rs"]
 mod stage;
 
+/// One test for each shipped agent, so that they run side by side.
+macro_rules! for_every_agent {
+    ($claim:ident, $check:path) => {
+        mod $claim {
+            for_every_agent!(@each $check:
+                plan_then_execute "plan-then-execute", validated "validated", intent_first "intent-first",
+                evaluate_loop "evaluate-loop", orchestrated "orchestrated", supervised "supervised",
+                react "react", conversational "conversational", self_ask "self-ask", docstore "docstore",
+                research_team "research-team");
+        }
+    };
+    (@each $check:path: $($test:ident $name:literal),*) => {
+        $(#[test] fn $test() { $check($name); })*
+
+        #[test]
+        fn all_that_ship() {
+            assert_eq!(planwright::agents::names().collect::<Vec<_>>(), [$($name),*]);
+        }
+    };
+}
+
 mod agents_table;
 mod allocations;
 mod approval_expiry;
 mod approval_plan;
 mod approval_risky;
+mod broken_machines;
 mod contracts;
 mod diagrams;
 mod duplicates;

@@ -1,9 +1,6 @@
 //! Random runs: whatever comes, in whatever order, no invariant breaks.
 
-use crate::repertoire;
-
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{LazyLock, OnceLock};
+use std::collections::BTreeSet;
 
 use planwright::agents;
 use planwright::journal::{Header, JOURNAL_FORMAT, Record, fold};
@@ -20,46 +17,47 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::TestRunner;
 
-use repertoire::{Answer, PLANS, VERDICTS, event};
+use crate::repertoire::{Answer, PLANS, VERDICTS, event};
 
 /// Shipped agents that differ in every policy that all of them may have otherwise. A choice that an
 /// agent's own contradict is left out.
 pub fn specs() -> impl Strategy<Value = Spec> {
-    let names: Vec<&str> = agents::names().collect();
+    use proptest::sample::select;
+    let approvals = vec![Approval::NEVER, Approval::PLAN, Approval::RISKY, Approval::ALL];
     (
-        proptest::sample::select(names),
-        proptest::sample::select(vec![OnStepFailure::Record, OnStepFailure::Replan, OnStepFailure::Abort]),
-        proptest::sample::select(vec![Execution::Sequential, Execution::Parallel { width: 3 }]),
-        proptest::sample::select(vec![OnBadReply::Fail, OnBadReply::Repair]),
-        proptest::sample::select(vec![OnExhausted::Fail, OnExhausted::Write]),
+        select(agents::names().collect::<Vec<_>>()),
+        select(vec![OnStepFailure::Record, OnStepFailure::Replan, OnStepFailure::Abort]),
+        select(vec![Execution::Sequential, Execution::Parallel { width: 3 }]),
+        select(vec![OnBadReply::Fail, OnBadReply::Repair]),
+        select(vec![OnExhausted::Fail, OnExhausted::Write]),
         (0u32..3, proptest::option::of(1u32..8)),
-        (
-            proptest::sample::select(vec![Approval::NEVER, Approval::PLAN, Approval::RISKY, Approval::ALL]),
-            proptest::sample::select(vec![OnRejection::Stop, OnRejection::Replan]),
-            proptest::sample::select(vec![OnExpiry::Reject, OnExpiry::Stop]),
-        ),
+        select(approvals),
+        select(vec![OnRejection::Stop, OnRejection::Replan]),
+        select(vec![OnExpiry::Reject, OnExpiry::Stop]),
     )
         .prop_map(|parts| {
-            let (name, on_step_failure, execution, on_bad_reply, on_exhausted, limits, people) = parts;
-            let ((max_replans, calls), (approval, on_rejection, on_expiry)) = (limits, people);
+            let (name, on_step_failure, execution, on_bad_reply, on_exhausted, limits, ..) = parts;
+            let (.., approval, on_rejection, on_expiry) = parts;
             let mut spec = agents::shipped(name).expect("a shipped agent");
-            let mut choose = |choice: &dyn Fn(&mut Spec)| {
+            let choices: [&dyn Fn(&mut Spec); 10] = [
+                &|spec| spec.policy.on_step_failure = on_step_failure,
+                &|spec| spec.policy.execution = execution,
+                &|spec| spec.policy.on_bad_reply = on_bad_reply,
+                &|spec| spec.policy.on_exhausted = on_exhausted,
+                &|spec| spec.limits.max_replans = limits.0,
+                &|spec| spec.limits.max_model_calls = limits.1,
+                &|spec| spec.policy.approval = approval,
+                &|spec| spec.policy.on_rejection = on_rejection,
+                &|spec| spec.policy.on_expiry = on_expiry,
+                &|spec| spec.tools.iter_mut().take(2).for_each(|tool| tool.needs_approval = true),
+            ];
+            for choose in choices {
                 let mut changed = spec.clone();
-                choice(&mut changed);
+                choose(&mut changed);
                 if changed.clone().check().is_ok() {
                     spec = changed;
                 }
-            };
-            choose(&|spec| spec.policy.on_step_failure = on_step_failure);
-            choose(&|spec| spec.policy.execution = execution);
-            choose(&|spec| spec.policy.on_bad_reply = on_bad_reply);
-            choose(&|spec| spec.policy.on_exhausted = on_exhausted);
-            choose(&|spec| spec.limits.max_replans = max_replans);
-            choose(&|spec| spec.limits.max_model_calls = calls);
-            choose(&|spec| spec.policy.approval = approval);
-            choose(&|spec| spec.policy.on_rejection = on_rejection);
-            choose(&|spec| spec.policy.on_expiry = on_expiry);
-            choose(&|spec| spec.tools.iter_mut().take(2).for_each(|tool| tool.needs_approval = true));
+            }
             spec
         })
 }
@@ -160,13 +158,10 @@ pub fn play(rules: &CompiledSpec, spec: &Spec, moves: &[Move], plans: &[&str]) -
             }
             Move::WrongKind(which) if !waiting.is_empty() => {
                 let effect = waiting[which.index(waiting.len())];
-                let event = match effect {
-                    Effect::AskModel { id, .. } | Effect::AskHuman { id, .. } | Effect::Wait { id, .. } => {
-                        Event::ToolReturned { effect: id, outcome: ToolOutcome::returned("x") }
-                    }
-                    Effect::CallTool { id, .. } => {
-                        Event::ModelReplied { effect: id, reply: ModelReply::text("{}") }
-                    }
+                let (id, is_call) = (effect.id(), matches!(effect, Effect::CallTool { .. }));
+                let event = match is_call {
+                    true => Event::ModelReplied { effect: id, reply: ModelReply::text("{}") },
+                    false => Event::ToolReturned { effect: id, outcome: ToolOutcome::returned("x") },
                 };
                 state = refused(rules, state, event);
                 continue;
@@ -219,13 +214,6 @@ fn one_step(
 }
 
 /// The rules of a shipped agent with small numbers, and every abstract state that they reach.
-fn explored(name: &str) -> &'static (CompiledSpec, BTreeSet<Key>) {
-    type Explored = OnceLock<(CompiledSpec, BTreeSet<Key>)>;
-    static EXPLORED: LazyLock<BTreeMap<&'static str, Explored>> =
-        LazyLock::new(|| agents::names().map(|name| (name, OnceLock::new())).collect());
-    EXPLORED[name].get_or_init(|| walked(name, |_| {}))
-}
-
 fn walked(name: &str, change: impl FnOnce(&mut Spec)) -> (CompiledSpec, BTreeSet<Key>) {
     let mut spec = agents::shipped(name).expect("shipped");
     spec.policy.plan.max_steps = spec.policy.plan.max_steps.min(5);
@@ -261,33 +249,11 @@ fn config() -> ProptestConfig {
     ProptestConfig { cases: 400, ..ProptestConfig::default() }
 }
 
-/// One test for each shipped agent, so that they run side by side.
-macro_rules! for_every_agent {
-    ($($test:ident: $name:literal,)*) => {
-        mod every_state_a_random_run_visits_was_explored_for {
-            $(#[test] fn $test() { super::visits_only_what_was_explored($name, super::explored($name)); })*
-        }
-
-        #[test]
-        fn every_shipped_agent_is_run() {
-            assert_eq!(agents::names().collect::<Vec<_>>(), [$($name),*]);
-        }
-    };
+fn visits_only_explored_states(name: &str) {
+    visits_only_what_was_explored(name, &walked(name, |_| {}));
 }
 
-for_every_agent! {
-    plan_then_execute: "plan-then-execute",
-    validated: "validated",
-    intent_first: "intent-first",
-    evaluate_loop: "evaluate-loop",
-    orchestrated: "orchestrated",
-    supervised: "supervised",
-    react: "react",
-    conversational: "conversational",
-    self_ask: "self-ask",
-    docstore: "docstore",
-    research_team: "research-team",
-}
+for_every_agent!(every_state_a_random_run_visits_was_explored_for, super::visits_only_explored_states);
 
 #[test]
 fn every_state_a_random_run_visits_was_explored_where_people_are_asked() {
@@ -322,12 +288,9 @@ proptest! {
         let live = played.states.last().expect("the last state");
         prop_assert_eq!(written(&folded.state), written(live));
         prop_assert_eq!(folded.len, played.records.len() as u64);
-        let mut waiting: Vec<EffectId> = outstanding(&rules, live).iter().map(Effect::id).collect();
-        if live.phase.name().is_terminal() { waiting.clear(); }
         if !live.phase.name().is_terminal() {
-            let mut unanswered: Vec<_> = folded.pending.iter().map(|pending| pending.effect).collect();
-            unanswered.sort();
-            waiting.sort();
+            let waiting: BTreeSet<EffectId> = outstanding(&rules, live).iter().map(Effect::id).collect();
+            let unanswered: BTreeSet<EffectId> = folded.pending.iter().map(|pending| pending.effect).collect();
             prop_assert_eq!(unanswered, waiting);
         }
     }

@@ -1,18 +1,20 @@
 //! What the promises are held to with: small specs written as TOML, and runs that are told their
-//! answers by hand. Every event that a run takes is checked on the way: the state that was written
-//! and read again moves to the same state, what it asks for is what it waits for, and the same answer
-//! does not fit twice.
+//! answers by hand.
 #![allow(dead_code)]
 
-use planwright::contract::{PlanStep, ToolContract, ToolEffect, Trust};
+mod told;
+
+use planwright::contract::{HITL, PlanStep, ToolContract, ToolEffect, Trust};
 use planwright::machine::{
-    Effect, EffectId, Event, FailureClass, HumanAnswer, Input, ModelFailure, ModelReply, Refusal, State,
-    ToolOutcome, admit, outstanding, start, transition,
+    EffectId, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State, ToolOutcome,
 };
-use planwright::prompt::{self, Message};
 use planwright::spec::{CompiledSpec, Member, Role, Spec, SpecError};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toml::{Table, Value as Toml};
+
+pub use told::Told;
+
+pub const PARALLEL: &str = "execution = { mode = 'parallel', width = 3 }";
 
 /// The tools of every spec here: `calc` (pure, trusted), `find` (reads, untrusted), `send` (a write
 /// that may not happen twice), `store` (a write that may), `book` (takes an object).
@@ -32,44 +34,47 @@ pub fn tools() -> Vec<ToolContract> {
     ]
 }
 
-const NOT_POLICY: [&str; 6] = ["name", "limits", "roles", "prices", "tools", "agents"];
-
 /// A spec from the fields of its policy, as TOML; `[limits]`, `[roles.…]`, `[prices.…]` and
 /// `[[agents]]` may follow. Roles that the policy needs and the text leaves out are filled in. Unless
-/// it says otherwise nobody judges, a plan needs no last step, and says nothing but its steps.
+/// it says otherwise no validator is asked, and a plan is its steps alone, without a last one.
 #[track_caller]
 pub fn spec(text: &str) -> Spec {
     written(text).expect("a spec")
 }
 
-/// The same, checked.
+/// The spec of a policy, checked.
 pub fn checked(text: &str) -> Result<CompiledSpec, SpecError> {
     written(text).expect("a spec").check()
 }
 
 fn written(text: &str) -> Result<Spec, toml::de::Error> {
-    let mut given: Table = text.parse()?;
+    let mut policy: Table = text.parse()?;
     let mut whole = Table::new();
-    for key in NOT_POLICY {
-        if let Some(value) = given.remove(key) {
-            whole.insert(key.into(), value);
-        }
+    for key in ["name", "limits", "roles", "prices", "tools", "agents"] {
+        whole.extend(policy.remove(key).map(|value| (key.to_owned(), value)));
     }
-    let mut policy = given;
+    let table = |from: &mut Table, key: &str| match from.remove(key) {
+        Some(Toml::Table(table)) => table,
+        _ => Table::new(),
+    };
     let default = |table: &mut Table, key: &str, value: Toml| {
         table.entry(key.to_owned()).or_insert(value);
     };
     default(&mut policy, "validate", "off".into());
-    let mut plan = policy.remove("plan").and_then(|plan| plan.try_into::<Table>().ok()).unwrap_or_default();
+    let mut plan = table(&mut policy, "plan");
     default(&mut plan, "final_step", "none".into());
     default(&mut plan, "max_steps", 12.into());
     default(&mut plan, "says", Toml::Table([("goal".to_owned(), false.into())].into_iter().collect()));
-    let roles = whole.remove("roles").and_then(|roles| roles.try_into::<Table>().ok()).unwrap_or_default();
-    let roles = filled(&policy, roles);
     policy.insert("plan".into(), plan.into());
+    let mut roles = table(&mut whole, "roles");
+    for role in needed(&policy) {
+        if let Toml::Table(role) = roles.entry(role).or_insert_with(|| Table::new().into()) {
+            default(role, "prompt", "Do your duty.".into());
+        }
+    }
+    whole.insert("roles".into(), roles.into());
     default(&mut whole, "name", "promise".into());
     whole.insert("policy".into(), policy.into());
-    whole.insert("roles".into(), roles.into());
     let mut spec: Spec = whole.try_into()?;
     if spec.tools.is_empty() {
         spec.tools = tools();
@@ -77,28 +82,18 @@ fn written(text: &str) -> Result<Spec, toml::de::Error> {
     Ok(spec)
 }
 
-/// The roles that a policy asks for, with those that are given.
-fn filled(policy: &Table, mut roles: Table) -> Table {
+/// The roles that a policy asks.
+fn needed(policy: &Table) -> Vec<String> {
     let says = |key: &str, value: &str| policy.get(key).and_then(Toml::as_str) == Some(value);
-    let mut needed = vec!["planner"];
-    if !says("validate", "off") {
-        needed.push("validator");
-    }
-    if policy.get("write").is_none() || says("write", "model") {
-        needed.push("writer");
-    }
-    if says("orchestrate", "each_step") {
-        needed.push("orchestrator");
-    }
-    let intake = policy.get("intake").and_then(Toml::as_array);
-    needed.extend(intake.into_iter().flatten().filter_map(Toml::as_str));
-    for role in needed {
-        let entry = roles.entry(role.to_owned()).or_insert_with(|| Table::new().into());
-        if let Toml::Table(role) = entry {
-            role.entry("prompt".to_owned()).or_insert("Do your duty.".into());
-        }
-    }
-    roles
+    let asked = [
+        ("planner", true),
+        ("validator", !says("validate", "off")),
+        ("writer", !policy.contains_key("write") || says("write", "model")),
+        ("orchestrator", says("orchestrate", "each_step")),
+    ];
+    let asked = asked.iter().filter(|(_, asked)| *asked).map(|(role, _)| *role);
+    let intake = policy.get("intake").and_then(Toml::as_array).into_iter().flatten();
+    asked.chain(intake.filter_map(Toml::as_str)).map(str::to_owned).collect()
 }
 
 /// A role that does steps.
@@ -118,26 +113,84 @@ pub fn team(name: &str) -> Member {
     team_with(name, |tool| tool.effect != ToolEffect::Write)
 }
 
-/// The same with other tools.
+/// A team with the tools that are kept.
 pub fn team_with(name: &str, keep: impl Fn(&ToolContract) -> bool) -> Member {
     let policy = "planner = 'tool_calls'\nwrite = 'last_result'\nplan = { min_steps = 0, max_steps = 1 }";
     whole_agent(name, spec(policy).with_tools(keep))
 }
 
-/// The same spec with agents.
+/// A team with one more field in its spec.
+pub fn team_that(change: impl FnOnce(&mut Spec)) -> Member {
+    let mut team = team("team");
+    change(team.spec.as_mut().expect("a team is a whole agent"));
+    team
+}
+
+/// A spec with agents.
 pub fn with_agents(mut spec: Spec, agents: impl IntoIterator<Item = Member>) -> Spec {
     spec.agents.extend(agents);
     spec
 }
 
-/// A plan of these steps.
-pub fn plan(steps: Value) -> Say {
-    text(json!({"steps": steps}).to_string())
+/// A spec in which a person must approve the calls of this tool.
+pub fn with_risky(mut spec: Spec, tool: &str) -> Spec {
+    spec.tools.iter_mut().filter(|known| known.name == tool).for_each(|known| known.needs_approval = true);
+    spec
 }
 
-/// The steps of a person's edit.
-pub fn steps(steps: Value) -> Vec<PlanStep> {
-    serde_json::from_value(steps).expect("steps")
+/// The steps of a plan.
+pub struct Steps(Value);
+
+impl From<Value> for Steps {
+    fn from(steps: Value) -> Self {
+        Steps(steps)
+    }
+}
+
+/// Steps as text, between semicolons: `tool input`, `@agent task`, `? question`. Before it may stand
+/// `id = `, after it `< step` for the output it takes and `after step, step` for what it waits for.
+impl From<&str> for Steps {
+    fn from(text: &str) -> Self {
+        Steps(text.split(';').map(str::trim).filter(|step| !step.is_empty()).map(step).collect())
+    }
+}
+
+/// One step of such a text.
+pub fn step(text: &str) -> Value {
+    let mut step = Map::new();
+    let mut put = |key: &str, value: &str| step.insert(key.to_owned(), json!(value));
+    let mut text = text.trim();
+    if let Some((id, rest)) = text.split_once(" = ") {
+        put("id", id);
+        text = rest;
+    }
+    let mut waits = None;
+    if let Some((rest, names)) = text.split_once(" after ") {
+        (text, waits) = (rest, Some(names.split(", ").collect::<Vec<_>>()));
+    }
+    if let Some((rest, from)) = text.split_once(" < ") {
+        put("input_from", from);
+        text = rest;
+    }
+    let (name, words) = text.split_once(' ').unwrap_or((text, ""));
+    let (name, kind) = match name.strip_prefix('@') {
+        Some(agent) => (agent, ("agent", "task")),
+        None if name == "?" => (HITL, ("tool", "hitl_question")),
+        None => (name, ("tool", "input")),
+    };
+    put(kind.0, name);
+    match serde_json::from_str::<Value>(words) {
+        Ok(input @ Value::Object(_)) => drop(step.insert(kind.1.to_owned(), input)),
+        _ if words.is_empty() => {}
+        _ => drop(put(kind.1, words)),
+    }
+    step.extend(waits.map(|names| ("depends_on".to_owned(), json!(names))));
+    Value::Object(step)
+}
+
+/// A plan of these steps.
+pub fn plan(steps: impl Into<Steps>) -> Say {
+    text(json!({"steps": steps.into().0}).to_string())
 }
 
 /// An answer of the world.
@@ -162,9 +215,8 @@ pub fn calls(calls: &[(&str, Value)]) -> Say {
 
 /// Native calls of tools that take a text.
 pub fn asks(wanted: &[(&str, &str)]) -> Say {
-    let wanted: Vec<(&str, Value)> =
-        wanted.iter().map(|&(tool, input)| (tool, json!({"input": input}))).collect();
-    calls(&wanted)
+    let wanted = wanted.iter().map(|&(tool, input)| (tool, json!({"input": input})));
+    calls(&wanted.collect::<Vec<_>>())
 }
 
 pub fn found(output: &str) -> Say {
@@ -174,6 +226,9 @@ pub fn found(output: &str) -> Say {
 pub fn broken() -> Say {
     Say::Found(ToolOutcome::Failed { kind: "http".into(), message: "status 500".into() })
 }
+
+/// What a failed call of [`broken`] is shown as.
+pub const BROKEN: &str = "ERROR: http: status 500";
 
 pub fn respond(text: &str) -> Say {
     Say::Human(HumanAnswer::respond(text))
@@ -191,18 +246,27 @@ pub fn edit_input(input: Value) -> Say {
     Say::Human(HumanAnswer::EditInput { input })
 }
 
-/// The same spec, with a person who must allow the calls of this tool.
-pub fn with_risky(mut spec: Spec, tool: &str) -> Spec {
-    spec.tools.iter_mut().filter(|known| known.name == tool).for_each(|known| known.needs_approval = true);
-    spec
+pub fn edit(edited: impl Into<Steps>) -> Say {
+    Say::Human(HumanAnswer::Edit { steps: steps(edited) })
 }
 
-pub fn edit(edited: Value) -> Say {
-    Say::Human(HumanAnswer::Edit { steps: steps(edited) })
+/// The steps of a person's edit.
+pub fn steps(steps: impl Into<Steps>) -> Vec<PlanStep> {
+    serde_json::from_value(steps.into().0).expect("steps")
 }
 
 pub fn verdict(ok: bool, reason: &str, fix_hint: &str) -> Say {
     text(json!({"ok": ok, "reason": reason, "fix_hint": fix_hint}).to_string())
+}
+
+/// A verdict on whether enough was found.
+pub fn enough(sufficient: bool) -> Say {
+    text(json!({"sufficient": sufficient, "missing_info": "m", "reason": "r"}).to_string())
+}
+
+/// An intent that needs no tool.
+pub fn small_talk() -> Say {
+    text(json!({"intent": "chitchat", "rewritten_query": "q", "needs_tool": false}).to_string())
 }
 
 pub fn decision(decision: Value) -> Say {
@@ -213,18 +277,28 @@ pub fn go_on() -> Say {
     decision(json!({"action": "continue"}))
 }
 
+pub fn refuses_to_say() -> Say {
+    Say::Class(FailureClass::Refusal)
+}
+
 impl Say {
     pub fn event(&self, effect: EffectId) -> Event {
         match self.clone() {
             Say::Reply(reply) => Event::ModelReplied { effect, reply },
-            Say::Class(class) => {
-                let failure = ModelFailure::new(class, "said so");
-                Event::ModelFailed { effect, failure }
-            }
+            Say::Class(class) => Event::ModelFailed { effect, failure: ModelFailure::new(class, "said so") },
             Say::Found(outcome) => Event::ToolReturned { effect, outcome },
             Say::Human(answer) => Event::HumanAnswered { effect, answer },
             Say::Expired => Event::Expired { effect },
             Say::Passed => Event::TimePassed { effect },
+        }
+    }
+
+    /// The reply that it is.
+    #[track_caller]
+    pub fn reply(self) -> ModelReply {
+        match self {
+            Say::Reply(reply) => reply,
+            other => panic!("{other:?} is no reply of a model"),
         }
     }
 }
@@ -240,197 +314,4 @@ pub fn altered(state: &State, alter: impl FnOnce(&mut Value)) -> State {
 #[track_caller]
 pub fn id(text: &str) -> EffectId {
     text.parse().expect("an effect id")
-}
-
-/// A run that is told its answers.
-pub struct Told {
-    pub rules: CompiledSpec,
-    pub state: State,
-    pub input: Input,
-    /// Everything it took.
-    pub events: Vec<Event>,
-    /// Whom it asked, in the order in which that was answered: roles, `agent:…`, tools, `human`,
-    /// `wait`.
-    pub asked: Vec<String>,
-}
-
-impl Told {
-    #[track_caller]
-    pub fn begin(spec: Spec) -> Self {
-        Told::begin_with(spec, Input::question("왜?"))
-    }
-
-    #[track_caller]
-    pub fn begin_with(spec: Spec, input: Input) -> Self {
-        let rules = spec.check().expect("checks");
-        let begun = start(&rules, input.clone());
-        assert_eq!(begun.effects.to_vec(), outstanding(&rules, &begun.state), "it waits for what it asked");
-        Told { rules, state: begun.state, input, events: Vec::new(), asked: Vec::new() }
-    }
-
-    /// Begins and tells.
-    #[track_caller]
-    pub fn run(spec: Spec, answers: impl IntoIterator<Item = Say>) -> Self {
-        let mut told = Told::begin(spec);
-        told.tell(answers);
-        told
-    }
-
-    /// The ids of what it waits for.
-    pub fn waits(&self) -> Vec<String> {
-        self.outstanding().iter().map(|effect| effect.id().to_string()).collect()
-    }
-
-    pub fn outstanding(&self) -> Vec<Effect> {
-        outstanding(&self.rules, &self.state)
-    }
-
-    fn effect(&self, wanted: EffectId) -> Option<Effect> {
-        self.outstanding().into_iter().find(|effect| effect.id() == wanted)
-    }
-
-    /// Answers each time what it waits for first.
-    #[track_caller]
-    pub fn tell(&mut self, answers: impl IntoIterator<Item = Say>) -> &mut Self {
-        for answer in answers {
-            let waits = self.outstanding();
-            let first = waits.first().unwrap_or_else(|| {
-                panic!("the run waits for nothing, and there is {answer:?}; {}", self.error())
-            });
-            let first = first.id().to_string();
-            self.answer(&first, answer);
-        }
-        self
-    }
-
-    /// Answers one effect.
-    #[track_caller]
-    pub fn answer(&mut self, to: &str, answer: Say) -> &mut Self {
-        let effect = id(to);
-        let asked = self.effect(effect).unwrap_or_else(|| panic!("{to} is not asked: {:?}", self.waits()));
-        self.asked.push(prompt::asked(&self.rules, &self.state, asked).expect("somebody is asked"));
-        self.take(answer.event(effect))
-    }
-
-    /// Takes an event.
-    #[track_caller]
-    pub fn take(&mut self, event: Event) -> &mut Self {
-        let waited = self.outstanding();
-        let written = serde_json::to_string(&self.state).expect("a state is written");
-        let read: State = serde_json::from_str(&written).expect("and read");
-        let step = transition(&self.rules, self.state.clone(), event.clone())
-            .unwrap_or_else(|refused| panic!("{refused}"));
-        let again = transition(&self.rules, read, event.clone()).expect("the state that was read, too");
-        assert_eq!(
-            serde_json::to_string(&again.state).expect("written"),
-            serde_json::to_string(&step.state).expect("written"),
-            "written, read and stepped is the same as stepped"
-        );
-        self.state = step.state;
-        let waits = self.outstanding();
-        let asked: Vec<Effect> = waits.iter().filter(|effect| !waited.contains(effect)).copied().collect();
-        let mut effects = step.effects.to_vec();
-        effects.sort_by_key(|effect| effect.id().to_string());
-        let mut expected = asked;
-        expected.sort_by_key(|effect| effect.id().to_string());
-        assert_eq!(effects, expected, "it waits for what it asked");
-        let ended = self.state.phase.name().is_terminal();
-        assert_eq!(waits.is_empty(), ended, "a run that goes on waits for something: {:?}", self.state.phase);
-        assert!(admit(&self.rules, &self.state, &event).is_err() || event.effect().is_none(), "fits twice");
-        self.events.push(event);
-        self
-    }
-
-    /// Why an answer does not fit.
-    #[track_caller]
-    pub fn refusal(&self, to: &str, answer: Say) -> Refusal {
-        admit(&self.rules, &self.state, &answer.event(id(to))).expect_err("it is refused")
-    }
-
-    /// The same run, folded again from its events.
-    pub fn folded(&self) -> State {
-        let mut state = start(&self.rules, self.input.clone()).state;
-        for event in self.events.clone() {
-            state = transition(&self.rules, state, event).expect("it fitted before").state;
-        }
-        state
-    }
-
-    pub fn trace(&self) -> Vec<Value> {
-        self.state.task.trace.iter().map(|line| serde_json::to_value(line).expect("serialises")).collect()
-    }
-
-    pub fn phases(&self) -> Vec<String> {
-        self.trace().iter().map(|line| line["phase"].as_str().expect("a phase").to_owned()).collect()
-    }
-
-    /// The first line of the trace with this name.
-    #[track_caller]
-    pub fn line(&self, phase: &str) -> Value {
-        self.trace().into_iter().find(|line| line["phase"] == phase).expect("such a line")
-    }
-
-    pub fn error(&self) -> String {
-        self.state.task.error().map(ToString::to_string).unwrap_or_default()
-    }
-
-    pub fn said(&self) -> &str {
-        self.state.task.artifacts.final_answer.as_deref().unwrap_or_default()
-    }
-
-    /// `name: status: output` of the steps that count.
-    pub fn results(&self) -> Vec<String> {
-        let progress = self.state.task.progress.iter();
-        let steps = progress.flat_map(|progress| progress.plan.steps.iter().zip(&progress.steps).enumerate());
-        steps
-            .map(|(at, (step, run))| {
-                format!("{}: {}: {}", step.name(at), run.status(), run.output().unwrap_or("-"))
-            })
-            .collect()
-    }
-
-    /// What a person is asked by what it waits for first.
-    #[track_caller]
-    pub fn question(&self) -> String {
-        let first = self.outstanding().first().copied().expect("it waits for something");
-        prompt::question(&self.rules, &self.state, first).expect("a person is asked")
-    }
-
-    /// Why what it waits for first is not answered so; and nothing changes by it.
-    #[track_caller]
-    pub fn refuses(&self, answer: Say) -> String {
-        let first = self.waits().first().cloned().expect("it waits for something");
-        let event = answer.event(id(&first));
-        let refused = transition(&self.rules, self.state.clone(), event.clone()).expect_err("it is refused");
-        assert_eq!((&refused.state, &refused.event), (&self.state, &event), "nothing changes");
-        refused.refusal.to_string()
-    }
-
-    /// What one effect asks a model with.
-    #[track_caller]
-    pub fn request(&self, of: &str) -> prompt::ModelRequest {
-        let effect = self.effect(id(of)).unwrap_or_else(|| panic!("{of} is not asked: {:?}", self.waits()));
-        prompt::request(&self.rules, &self.state, effect).expect("a model is asked")
-    }
-
-    /// The payload of what it waits for first.
-    #[track_caller]
-    pub fn payload(&self) -> Value {
-        let first = self.waits().first().cloned().expect("it waits for something");
-        serde_json::from_str(&self.request(&first).payload).expect("JSON")
-    }
-
-    /// The conversation of what it waits for first.
-    #[track_caller]
-    pub fn conversation(&self) -> Vec<Message> {
-        let first = self.waits().first().cloned().expect("it waits for something");
-        self.request(&first).conversation
-    }
-
-    /// What the tool of a step is called with.
-    #[track_caller]
-    pub fn input(&self, of: &str) -> Value {
-        let effect = self.effect(id(of)).unwrap_or_else(|| panic!("{of} is not asked: {:?}", self.waits()));
-        prompt::call(&self.rules, &self.state, effect).expect("a tool is called").1.into_owned()
-    }
 }

@@ -1,0 +1,268 @@
+//! A run that is told its answers. Every event it takes is checked on the way: the state that was
+//! written and read again moves to the same state, the events so far fold to the state they led to,
+//! what it asks for is what it waits for, and the same answer does not fit twice.
+
+use planwright::machine::{
+    Counters, Effect, Event, Input, PhaseName, Progress, Refusal, State, admit, outstanding, start,
+    transition,
+};
+use planwright::prompt::{self, Message};
+use planwright::spec::{CompiledSpec, Spec};
+use serde_json::Value;
+
+use super::{Say, approve, found, id, text};
+
+pub struct Told {
+    pub rules: CompiledSpec,
+    pub state: State,
+    pub input: Input,
+    /// Everything it took.
+    pub events: Vec<Event>,
+    /// Whom it asked, in the order in which that was answered: roles, `agent:…`, tools, `human`,
+    /// `wait`.
+    pub asked: Vec<String>,
+}
+
+impl Told {
+    #[track_caller]
+    pub fn begin(spec: Spec) -> Self {
+        Told::begin_with(spec, Input::question("왜?"))
+    }
+
+    #[track_caller]
+    pub fn begin_with(spec: Spec, input: Input) -> Self {
+        let rules = spec.check().expect("checks");
+        let begun = start(&rules, input.clone());
+        assert_eq!(begun.effects.to_vec(), outstanding(&rules, &begun.state), "it waits for what it asked");
+        Told { rules, state: begun.state, input, events: Vec::new(), asked: Vec::new() }
+    }
+
+    /// Begins and tells.
+    #[track_caller]
+    pub fn run(spec: Spec, answers: impl IntoIterator<Item = Say>) -> Self {
+        let mut told = Told::begin(spec);
+        told.tell(answers);
+        told
+    }
+
+    /// A run that its answers lead to an error that begins so.
+    #[track_caller]
+    pub fn fails(spec: Spec, answers: impl IntoIterator<Item = Say>, error: &str) -> Self {
+        let told = Told::run(spec, answers);
+        told.failed(error);
+        told
+    }
+
+    /// Tells the run its last answers; this is what it says then.
+    #[track_caller]
+    pub fn ends(&mut self, answers: impl IntoIterator<Item = Say>, said: &str) -> &mut Self {
+        self.tell(answers);
+        assert_eq!((self.phase(), self.said(), self.error().as_str()), (PhaseName::Done, said, ""));
+        self
+    }
+
+    /// The run ended with an error that begins so.
+    #[track_caller]
+    pub fn failed(&self, error: &str) {
+        assert!(self.error().starts_with(error), "expected {error:?}, found {:?}", self.error());
+    }
+
+    /// The ids of what it waits for.
+    pub fn waits(&self) -> Vec<String> {
+        self.outstanding().iter().map(|effect| effect.id().to_string()).collect()
+    }
+
+    pub fn outstanding(&self) -> Vec<Effect> {
+        outstanding(&self.rules, &self.state)
+    }
+
+    #[track_caller]
+    fn effect(&self, wanted: &str) -> Effect {
+        let effect = self.outstanding().into_iter().find(|effect| effect.id() == id(wanted));
+        effect.unwrap_or_else(|| panic!("{wanted} is not asked: {:?}; {}", self.waits(), self.error()))
+    }
+
+    /// What it waits for first.
+    #[track_caller]
+    pub fn first(&self) -> String {
+        self.waits().into_iter().next().expect("it waits for something")
+    }
+
+    /// Answers each time what it waits for first.
+    #[track_caller]
+    pub fn tell(&mut self, answers: impl IntoIterator<Item = Say>) -> &mut Self {
+        for answer in answers {
+            let first = self.waits().into_iter().next();
+            let first = first.unwrap_or_else(|| {
+                panic!("the run waits for nothing, and there is {answer:?}; {}", self.error())
+            });
+            self.answer(&first, answer);
+        }
+        self
+    }
+
+    /// Answers one effect.
+    #[track_caller]
+    pub fn answer(&mut self, to: &str, answer: Say) -> &mut Self {
+        let asked = prompt::asked(&self.rules, &self.state, self.effect(to));
+        self.asked.push(asked.expect("somebody is asked"));
+        self.take(answer.event(id(to)))
+    }
+
+    /// Takes an event.
+    #[track_caller]
+    pub fn take(&mut self, event: Event) -> &mut Self {
+        let waited = self.outstanding();
+        let written = |state: &State| serde_json::to_string(state).expect("a state is written");
+        let read: State = serde_json::from_str(&written(&self.state)).expect("and read");
+        let step = transition(&self.rules, self.state.clone(), event.clone())
+            .unwrap_or_else(|refused| panic!("{refused}"));
+        let again = transition(&self.rules, read, event.clone()).expect("the state that was read, too");
+        assert_eq!(written(&again.state), written(&step.state), "a state that was read steps otherwise");
+        self.state = step.state;
+        let sorted = |effects: &mut dyn Iterator<Item = Effect>| {
+            let mut effects: Vec<Effect> = effects.collect();
+            effects.sort_by_key(|effect| effect.id().to_string());
+            effects
+        };
+        let waits = self.outstanding();
+        let new = sorted(&mut waits.iter().copied().filter(|effect| !waited.contains(effect)));
+        assert_eq!(sorted(&mut step.effects.iter().copied()), new, "it waits for what it asked");
+        let ended = self.phase().is_terminal();
+        assert_eq!(waits.is_empty(), ended, "a run that goes on waits for something: {:?}", self.phase());
+        assert!(admit(&self.rules, &self.state, &event).is_err() || event.effect().is_none(), "fits twice");
+        self.events.push(event);
+        assert_eq!(self.folded(), self.state, "the events fold to the state they led to");
+        self
+    }
+
+    /// Why an answer does not fit.
+    #[track_caller]
+    pub fn refusal(&self, to: &str, answer: Say) -> Refusal {
+        admit(&self.rules, &self.state, &answer.event(id(to))).expect_err(to)
+    }
+
+    /// Why answers of the right kind to these effects do not fit: the names of the refusals.
+    #[track_caller]
+    pub fn check_refusals(&self, expected: &[(&str, &str)]) {
+        for (to, name) in expected {
+            let last = to.rsplit('/').next().and_then(|last| last.split('.').next());
+            let answer = match last {
+                Some("step") => found("late"),
+                Some("wait") => Say::Passed,
+                Some("human" | "permit" | "approve") => approve(),
+                _ => text("late"),
+            };
+            let refusal = format!("{:?}", self.refusal(to, answer));
+            assert_eq!(refusal.split('(').next(), Some(*name), "{to}");
+        }
+    }
+
+    /// Why what it waits for first is not answered so; and nothing changes by it.
+    #[track_caller]
+    pub fn refuses(&self, answer: Say) -> String {
+        let event = answer.event(id(&self.first()));
+        let refused = transition(&self.rules, self.state.clone(), event.clone()).expect_err("it is refused");
+        assert_eq!((&refused.state, &refused.event), (&self.state, &event), "nothing changes");
+        refused.refusal.to_string()
+    }
+
+    /// The same run, folded again from its events.
+    pub fn folded(&self) -> State {
+        let begun = start(&self.rules, self.input.clone()).state;
+        self.events.iter().cloned().fold(begun, |state, event| {
+            transition(&self.rules, state, event).expect("it fitted before").state
+        })
+    }
+
+    pub fn phase(&self) -> PhaseName {
+        self.state.phase.name()
+    }
+
+    pub fn spent(&self) -> Counters {
+        self.state.task.counters
+    }
+
+    pub fn tainted(&self) -> bool {
+        self.state.task.tainted
+    }
+
+    #[track_caller]
+    pub fn progress(&self) -> &Progress {
+        self.state.task.progress.as_ref().expect("a plan")
+    }
+
+    pub fn trace(&self) -> Vec<Value> {
+        self.state.task.trace.iter().map(|line| serde_json::to_value(line).expect("serialises")).collect()
+    }
+
+    pub fn phases(&self) -> Vec<String> {
+        self.trace().iter().map(|line| line["phase"].as_str().expect("a phase").to_owned()).collect()
+    }
+
+    /// The lines of the trace with this name.
+    pub fn lines(&self, phase: &str) -> Vec<Value> {
+        self.trace().into_iter().filter(|line| line["phase"] == phase).collect()
+    }
+
+    /// The first of them.
+    #[track_caller]
+    pub fn line(&self, phase: &str) -> Value {
+        self.lines(phase).into_iter().next().expect("such a line")
+    }
+
+    pub fn error(&self) -> String {
+        self.state.task.error().map(ToString::to_string).unwrap_or_default()
+    }
+
+    pub fn said(&self) -> &str {
+        self.state.task.artifacts.final_answer.as_deref().unwrap_or_default()
+    }
+
+    /// `name: status: output` of the steps that count.
+    pub fn results(&self) -> Vec<String> {
+        let progress = self.state.task.progress.iter();
+        let steps = progress.flat_map(|progress| progress.plan.steps.iter().zip(&progress.steps).enumerate());
+        steps
+            .map(|(at, (step, run))| {
+                format!("{}: {}: {}", step.name(at), run.status(), run.output().unwrap_or("-"))
+            })
+            .collect()
+    }
+
+    /// What a person is asked by what it waits for first.
+    #[track_caller]
+    pub fn question(&self) -> String {
+        prompt::question(&self.rules, &self.state, self.effect(&self.first())).expect("a person is asked")
+    }
+
+    /// What one effect asks a model with.
+    #[track_caller]
+    pub fn request(&self, of: &str) -> prompt::ModelRequest {
+        prompt::request(&self.rules, &self.state, self.effect(of)).expect("a model is asked")
+    }
+
+    /// The payload of one effect.
+    #[track_caller]
+    pub fn payload_of(&self, of: &str) -> Value {
+        serde_json::from_str(&self.request(of).payload).expect("JSON")
+    }
+
+    /// The payload of what it waits for first.
+    #[track_caller]
+    pub fn payload(&self) -> Value {
+        self.payload_of(&self.first())
+    }
+
+    /// The conversation of what it waits for first.
+    #[track_caller]
+    pub fn conversation(&self) -> Vec<Message> {
+        self.request(&self.first()).conversation
+    }
+
+    /// What the tool of a step is called with.
+    #[track_caller]
+    pub fn input(&self, of: &str) -> Value {
+        prompt::call(&self.rules, &self.state, self.effect(of)).expect("a tool is called").1.into_owned()
+    }
+}

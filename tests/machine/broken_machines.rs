@@ -1,0 +1,162 @@
+//! Each check of the walk is able to fail: a machine broken on purpose is caught by the check that is
+//! about it.
+
+use planwright::agents;
+use planwright::machine::explore::{self, Machine};
+use planwright::machine::{
+    Effect, EffectKind, Event, PhaseName, Refusal, Refused, State, Step, outstanding, transition,
+};
+use planwright::spec::{CompiledSpec, RoleName};
+use serde_json::json;
+
+use crate::promise::altered;
+
+type Stepped = Result<Step, Box<Refused>>;
+
+/// A machine that steps otherwise than the real one.
+struct Broken<F>(F);
+
+impl<F: Fn(&CompiledSpec, State, Event) -> Stepped> Machine for Broken<F> {
+    fn transition(&self, rules: &CompiledSpec, state: State, event: Event) -> Stepped {
+        (self.0)(rules, state, event)
+    }
+}
+
+/// A machine that changes every step of the real one, knowing the state before it.
+fn bent(bend: impl Fn(&State, &mut Step)) -> impl Machine {
+    Broken(move |rules: &CompiledSpec, state: State, event| {
+        let before = state.clone();
+        let mut step = transition(rules, state, event)?;
+        bend(&before, &mut step);
+        Ok(step)
+    })
+}
+
+/// Walks a broken machine and expects the check of this name to catch it.
+#[track_caller]
+fn caught_by(invariant: &str, machine: &dyn Machine) {
+    let mut spec = agents::shipped("validated").expect("shipped");
+    spec.policy.plan.max_steps = 2;
+    spec.limits.max_replans = 1;
+    let report = explore::explore_with(machine, &spec.check().expect("checks"));
+    let check = report.checks.iter().find(|check| check.invariant == invariant);
+    assert!(!check.expect("a check of this name").violations.is_empty(), "{invariant} did not catch it");
+}
+
+#[test]
+fn a_machine_that_panics_or_starts_a_step_without_asking_is_not_total() {
+    let panics = |rules: &CompiledSpec, state, event: Event| {
+        assert!(!matches!(event, Event::DeadlinePassed), "a deadline is not thought of");
+        transition(rules, state, event)
+    };
+    caught_by("total", &Broken(panics));
+    let asks_nothing = |_: &State, step: &mut Step| {
+        step.effects.retain(|effect| !matches!(effect, Effect::CallTool { .. }));
+    };
+    caught_by("total", &bent(asks_nothing));
+}
+
+#[test]
+fn a_machine_that_forgets_to_count_replans_or_asks_twice_is_not_bounded() {
+    let forgets = |_: &State, step: &mut Step| {
+        step.state = altered(&step.state, |state| {
+            let task = &mut state["task"];
+            (task["counters"]["replans"], task["draft"]) = (json!(0), json!(1));
+            (task["drafts"], task["artifacts"]["past"]) = (json!([task["drafts"][0]]), json!([]));
+        });
+    };
+    caught_by("bounded", &bent(forgets));
+    caught_by("bounded", &bent(|_, step| step.effects.extend(step.effects.clone())));
+}
+
+#[test]
+fn a_machine_that_allows_one_replan_too_many_is_caught() {
+    let lax = std::cell::OnceCell::new();
+    let one_more = |rules: &CompiledSpec, state, event| {
+        let lax = lax.get_or_init(|| {
+            let mut spec = rules.spec().clone();
+            spec.limits.max_replans += 1;
+            spec.check().expect("checks")
+        });
+        transition(lax, state, event)
+    };
+    caught_by("replans", &Broken(one_more));
+}
+
+#[test]
+fn a_machine_that_writes_after_a_rejection_is_not_gated() {
+    let writes = |_: &State, step: &mut Step| {
+        if let Some(last) = step.moves.last_mut()
+            && last.to == PhaseName::Plan
+        {
+            last.to = PhaseName::Write;
+            let writing = json!({"WRITE": {"gate": "exhausted", "ask": 1}});
+            step.state = altered(&step.state, |state| state["phase"] = writing);
+        }
+    };
+    caught_by("gated", &bent(writes));
+}
+
+#[test]
+fn a_machine_that_takes_an_answer_twice_or_under_any_id_is_caught() {
+    struct Forgetful;
+    impl Machine for Forgetful {
+        fn admit(&self, rules: &CompiledSpec, state: &State, event: &Event) -> Result<(), Refusal> {
+            match planwright::machine::admit(rules, state, event) {
+                Err(Refusal::AlreadyAnswered(_)) => Ok(()),
+                other => other,
+            }
+        }
+    }
+    caught_by("answered once", &Forgetful);
+    let trusting = |rules: &CompiledSpec, state, mut event| {
+        if let Some(Effect::AskModel { id, .. }) = outstanding(rules, &state).first()
+            && let Event::ModelReplied { effect, .. } = &mut event
+        {
+            *effect = *id;
+        }
+        transition(rules, state, event)
+    };
+    caught_by("answered once", &Broken(trusting));
+}
+
+#[test]
+fn a_machine_that_goes_on_after_the_end_is_not_terminal() {
+    let goes_on = |_: &State, step: &mut Step| {
+        if step.state.phase.name() == PhaseName::Done {
+            let id = EffectKind::Write { draft: 1, ask: 1 }.into();
+            step.effects.push(Effect::AskModel { id, role: RoleName::Writer });
+        }
+    };
+    caught_by("terminal", &bent(goes_on));
+}
+
+#[test]
+fn a_machine_that_remembers_outside_its_state_is_not_faithful() {
+    let calls = std::cell::Cell::new(0);
+    let counts = |_: &State, step: &mut Step| {
+        calls.set(calls.get() + 1);
+        step.state = altered(&step.state, |state| {
+            state["task"]["counters"]["usage"]["cached_tokens"] = json!(calls.get());
+        });
+    };
+    caught_by("faithful", &bent(counts));
+}
+
+/// The reason of a rejection is dropped; a machine that reads it acts differently in states that are
+/// told to be the same.
+#[test]
+fn a_branch_on_something_the_abstraction_drops_is_caught() {
+    let branches = |before: &State, step: &mut Step| {
+        let failures = before.task.failures.len();
+        if step.state.phase.name() == PhaseName::Execute && failures > 0 && before.task.draft > 1 {
+            step.state = altered(&step.state, |state| {
+                state["phase"] = json!("ERROR");
+                state["task"]["artifacts"]["error"] = json!({"code": "CANCELLED", "message": "…"});
+            });
+            step.effects.clear();
+            step.moves.clear();
+        }
+    };
+    caught_by("abstraction", &bent(branches));
+}
