@@ -3,29 +3,39 @@
 use std::sync::Arc;
 
 use crate::catalog::{choose_tools, load_spec, replaying_agent, spec_for_fixture, tool_names};
-use crate::contract;
 use crate::error::{Error, Result};
 use crate::settings::Settings;
-use crate::toolbox::{build_agent, open_model};
+use crate::toolbox::{Toolbox, cache_replies, open_model};
 use planwright::agents;
-use planwright::driver::{Agent, Changed};
+use planwright::driver::{Agent, AgentBuilder, Changed};
 use planwright::journal::{Fixture, Folded};
 use planwright::ports::Human;
 use planwright::spec::{Money, Spec};
 
 /// Which agent, and its limits.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct AgentChoice {
-    /// A shipped agent or a spec file.
+    /// A shipped agent, or a spec file (with a `/` or ending in .toml) [default: validated]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME|FILE"))]
     pub agent: Option<String>,
-    /// The tools a plan may name, separated by commas.
+    /// The tools a plan may name, out of those in the agent's spec
+    #[cfg_attr(feature = "clap", arg(long, value_name = "A,B,…"))]
     pub tools: Option<String>,
-    /// How many new plans a run may try.
+    /// How many new plans a run may try, instead of what the spec says
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub max_replans: Option<u32>,
-    /// Most tokens of a run.
+    /// Most tokens of a run, read and written together
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub max_tokens: Option<u64>,
-    /// Most money of a run.
+    /// Most money of a run, by the prices in the configuration file or the spec
+    #[cfg_attr(feature = "clap", arg(long, value_name = "AMOUNT", value_parser = parse_money))]
     pub max_cost: Option<Money>,
+}
+
+#[cfg(feature = "clap")]
+fn parse_money(text: &str) -> Result<Money, String> {
+    serde_json::from_value(text.into()).map_err(|error| error.to_string())
 }
 
 /// An agent that can run, and what people are told about it.
@@ -45,7 +55,7 @@ pub struct PreparedAgent {
 }
 
 impl AgentChoice {
-    /// The spec with the limits that are chosen.
+    /// Sets the limits that are chosen.
     #[must_use]
     pub fn limit(&self, mut spec: Spec) -> Spec {
         let limits = &mut spec.limits;
@@ -66,15 +76,16 @@ impl AgentChoice {
         recorded: Option<&Fixture>,
         human: Option<Arc<dyn Human>>,
     ) -> Result<PreparedAgent> {
+        let agent = self.agent.as_deref();
         let spec = match recorded {
-            Some(fixture) if self.tools.is_none() => spec_for_fixture(fixture, self.agent.as_deref(), false)?,
+            Some(fixture) if self.tools.is_none() => spec_for_fixture(fixture, agent, false)?,
             _ => {
-                let name = self.agent.as_deref().or(settings.agent.as_deref()).unwrap_or(agents::DEFAULT);
+                let name = agent.or(settings.file.agent.as_deref()).unwrap_or(agents::DEFAULT);
                 choose_tools(load_spec(name)?, self.tools.as_deref(), settings)?
             }
         };
         let mut spec = self.limit(spec);
-        for (model, price) in &settings.prices {
+        for (model, price) in &settings.file.prices {
             spec.prices.entry(model.clone()).or_insert(*price);
         }
         if self.max_cost.is_some() && spec.prices.is_empty() {
@@ -82,11 +93,11 @@ impl AgentChoice {
                         million tokens each";
             return Err(Error::unusable("--max-cost: no model has a price").hint(hint));
         }
-        let mut warnings = waived_calls(&spec);
-        let (model, name) = open_model(settings)?;
-        let agent = build_agent(spec, settings, model, human, &mut warnings)?;
-        let mut prepared = PreparedAgent::new(agent, name, settings, warnings)?;
-        if settings.docs.is_none() && tool_names(prepared.agent.rules().spec()).contains(&"docs") {
+        let waived = waived_calls(&spec);
+        let reads_handbook = settings.file.docs.is_none() && tool_names(&spec).contains(&"docs");
+        let mut prepared = PreparedAgent::build(spec, settings, human)?;
+        prepared.warnings.splice(0..0, waived);
+        if reads_handbook {
             let note = "searching the built-in handbook; --docs DIR searches your own folder";
             prepared.notes.push(note.to_owned());
         }
@@ -95,7 +106,28 @@ impl AgentChoice {
 }
 
 impl PreparedAgent {
-    /// An agent that only replays a recording, which the screen calls `model`.
+    /// Builds the agent of a spec.
+    fn build(spec: Spec, settings: &Settings, human: Option<Arc<dyn Human>>) -> Result<Self> {
+        let (model, shown) = open_model(settings)?;
+        let name = spec.name.clone();
+        let toolbox = Toolbox::open(&tool_names(&spec), &name, settings)?;
+        let model = if spec.policy.enable_cache { cache_replies(model, settings) } else { model };
+        let builder = Agent::builder(spec).shared_model(model);
+        let builder = toolbox.tools.into_iter().fold(builder, AgentBuilder::shared_tool);
+        let builder = human.into_iter().fold(builder, AgentBuilder::shared_human);
+        let builder = settings.secrets.iter().cloned().fold(builder, AgentBuilder::secret);
+        let agent = builder.build().map_err(|error| Error::unusable(format!("{name}: {error}")))?;
+        Ok(PreparedAgent {
+            agent,
+            notes: vec![format!("{shown} answers, agent {name}")],
+            model: shown,
+            currency: settings.file.currency.clone(),
+            outline: toolbox.outline,
+            warnings: toolbox.warnings,
+        })
+    }
+
+    /// Builds an agent that only replays a recording, which the screen calls `model`.
     ///
     /// # Errors
     /// Where the spec cannot be used.
@@ -103,12 +135,6 @@ impl PreparedAgent {
         let (agent, model) = (replaying_agent(spec)?, model.to_owned());
         let (outline, warnings, notes) = (Vec::new(), Vec::new(), Vec::new());
         Ok(PreparedAgent { agent, model, currency: None, outline, warnings, notes })
-    }
-
-    fn new(agent: Agent, model: String, settings: &Settings, warnings: Vec<String>) -> Result<Self> {
-        let notes = vec![format!("{model} answers, agent {}", agent.rules().spec().name)];
-        let outline = contract::outline(&agent, settings)?;
-        Ok(PreparedAgent { agent, model, currency: settings.currency.clone(), outline, warnings, notes })
     }
 
     /// Builds the agent that goes on with a run, with the model the run began with. `spec` is the agent that
@@ -123,16 +149,16 @@ impl PreparedAgent {
         changed: Changed,
         human: Option<Arc<dyn Human>>,
     ) -> Result<Self> {
-        let own = folded.rules.spec().clone();
+        let began = folded.rules.spec().clone();
         if folded.state.phase.name().is_terminal() {
-            let mut prepared = PreparedAgent::replaying(own, "journal")?;
+            let mut prepared = PreparedAgent::replaying(began, "journal")?;
             prepared.notes.push("the run has ended; nothing is asked again".to_owned());
             return Ok(prepared);
         }
         let settings = settings()?;
         let spec = match spec {
             Some(name) if changed != Changed::Keep => choose_tools(load_spec(name)?, None, &settings)?,
-            _ => own,
+            _ => began,
         };
         PreparedAgent::resume_under(spec, folded, &settings, human)
     }
@@ -148,18 +174,14 @@ impl PreparedAgent {
         settings: &Settings,
         human: Option<Arc<dyn Human>>,
     ) -> Result<Self> {
-        let (model, name) = open_model(settings)?;
-        let began = &folded.model;
-        let is_other = !began.is_empty() && *began != model.name();
-        if is_other && !settings.model_is_chosen && folded.doubts().next().is_none() {
-            let problem =
-                format!("the run began with the model {began:?}, and now {:?} would answer", model.name());
+        let model = open_model(settings)?.0;
+        if !is_model_of(folded, settings, model.name()) && folded.doubts().next().is_none() {
+            let (began, now) = (&folded.model, model.name());
+            let problem = format!("the run began with the model {began:?}, and now {now:?} would answer");
             let hint = "give the same --base-url and --model as before, or choose with --model or --offline";
             return Err(Error::unusable(problem).hint(hint));
         }
-        let mut warnings = Vec::new();
-        let agent = build_agent(spec, settings, model, human, &mut warnings)?;
-        let prepared = PreparedAgent::new(agent, name, settings, warnings)?;
+        let prepared = PreparedAgent::build(spec, settings, human)?;
         if folded.state.task.input.outline != prepared.outline {
             let problem = "the run began with another contract than the one at hand";
             return Err(Error::unusable(problem).hint("name the same --contract as before"));
@@ -168,20 +190,26 @@ impl PreparedAgent {
     }
 
     /// Whether this agent can go on with a run as it is.
+    ///
+    /// # Errors
+    /// Where the model of the settings cannot be opened.
     pub fn fits(&self, folded: &Folded, settings: &Settings) -> Result<bool> {
-        let began = &folded.model;
-        let same_model =
-            settings.model_is_chosen || began.is_empty() || began == open_model(settings)?.0.name();
         let same_spec = folded.rules.spec() == self.agent.rules().spec();
-        Ok(same_model && same_spec && folded.state.task.input.outline == self.outline)
+        let same_outline = folded.state.task.input.outline == self.outline;
+        Ok(same_spec && same_outline && is_model_of(folded, settings, open_model(settings)?.0.name()))
     }
+}
+
+/// Whether the model of this name may go on with a run.
+fn is_model_of(folded: &Folded, settings: &Settings, model: &str) -> bool {
+    settings.model_is_chosen || folded.model.is_empty() || folded.model == model
 }
 
 /// The calls that a shipped agent demands and that cannot be demanded here, because their tool is missing.
 fn waived_calls(spec: &Spec) -> Vec<String> {
-    let Some(shipped) = agents::shipped(&spec.name) else { return Vec::new() };
+    let shipped = agents::shipped(&spec.name).map(|shipped| shipped.policy.required_calls);
     let demands = |tool: &str| spec.policy.required_calls.iter().any(|required| required.tool == tool);
-    let missing = shipped.policy.required_calls.into_iter().filter(|required| !demands(&required.tool));
+    let missing = shipped.unwrap_or_default().into_iter().filter(|required| !demands(&required.tool));
     let warning = |tool: &str| {
         format!("the tool `{tool}` is not at hand, so the agent {} is not held to call it", spec.name)
     };

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use crate::config_file::is_spec_file;
 use crate::error::{Error, Result};
-use crate::settings::{Settings, is_spec_file};
+use crate::settings::Settings;
 use planwright::agents;
 use planwright::driver::Agent;
 use planwright::journal::Fixture;
@@ -14,14 +15,10 @@ use planwright::spec::{CompiledSpec, Spec};
 /// # Errors
 /// Where there is no such agent, or the file holds no spec.
 pub fn load_spec(agent: &str) -> Result<Spec> {
-    if is_spec_file(agent) {
-        let text = spec_source(agent)?;
-        return agents::load(&text).map_err(|error| Error::unusable(format!("{agent}: {error}")));
-    }
-    agents::shipped(agent).ok_or_else(|| unknown_agent(agent))
+    agents::load(&spec_source(agent)?).map_err(|error| Error::unusable(format!("{agent}: {error}")))
 }
 
-/// The text of an agent's spec.
+/// Reads the text of an agent's spec.
 ///
 /// # Errors
 /// Where there is no such agent or file.
@@ -30,16 +27,14 @@ pub fn spec_source(agent: &str) -> Result<String> {
         return std::fs::read_to_string(agent)
             .map_err(|error| Error::caused(format!("{agent}: cannot be read"), error));
     }
-    agents::source(agent).map(str::to_owned).ok_or_else(|| unknown_agent(agent))
-}
-
-fn unknown_agent(agent: &str) -> Error {
-    let known = agents::names().collect::<Vec<_>>().join(", ");
-    let mut problem = format!("no agent is called {agent:?}; the shipped ones are {known}");
-    if Path::new(agent).exists() {
-        problem.push_str(&format!(" (for the file, write ./{agent})"));
-    }
-    Error::unusable(problem).hint("a file is named by a path with a `/` or the ending .toml")
+    agents::source(agent).map(str::to_owned).ok_or_else(|| {
+        let known = agents::names().collect::<Vec<_>>().join(", ");
+        let mut problem = format!("no agent is called {agent:?}; the shipped ones are {known}");
+        if Path::new(agent).exists() {
+            problem.push_str(&format!(" (for the file, write ./{agent})"));
+        }
+        Error::unusable(problem).hint("a file is named by a path with a `/` or the ending .toml")
+    })
 }
 
 /// Compiles the spec of the agent of this name or file.
@@ -64,28 +59,25 @@ pub fn compile_spec(agent: &str, spec: Spec) -> Result<CompiledSpec> {
 /// # Errors
 /// As [`load_spec`].
 pub fn spec_for_fixture(fixture: &Fixture, asked_for: Option<&str>, as_recorded: bool) -> Result<Spec> {
-    if let Some(agent) = asked_for {
-        let found = load_spec(agent)?;
-        let names = tool_names(&fixture.spec);
-        let has = |name: &str| names.contains(&name);
-        return Ok(match is_spec_file(agent) {
-            true => with_tools(found, &has),
-            false => with_tools_of(found, &fixture.spec),
-        });
-    }
-    match agents::shipped(&fixture.spec.name).filter(|_| !as_recorded) {
-        Some(shipped) => Ok(with_tools_of(shipped, &fixture.spec)),
-        None => Ok(fixture.spec.clone()),
+    let shipped = agents::shipped(&fixture.spec.name).filter(|_| !as_recorded);
+    match (asked_for, shipped) {
+        (Some(agent), _) if is_spec_file(agent) => {
+            let names = tool_names(&fixture.spec);
+            Ok(with_tools(load_spec(agent)?, &|name| names.contains(&name)))
+        }
+        (Some(agent), _) => Ok(with_tools_of(load_spec(agent)?, &fixture.spec)),
+        (None, Some(shipped)) => Ok(with_tools_of(shipped, &fixture.spec)),
+        (None, None) => Ok(fixture.spec.clone()),
     }
 }
 
 /// A spec with those of its tools that the recorded spec has, and with the tools that only that one has.
-pub fn with_tools_of(shipped: Spec, recorded: &Spec) -> Spec {
+pub fn with_tools_of(spec: Spec, recorded: &Spec) -> Spec {
     let has = |spec: &Spec, name: &str| spec.tools.iter().any(|tool| tool.name == name);
-    let own = recorded.tools.iter().filter(|tool| !has(&shipped, &tool.name)).cloned().collect::<Vec<_>>();
+    let missing = recorded.tools.iter().filter(|tool| !has(&spec, &tool.name)).cloned().collect::<Vec<_>>();
     let names = tool_names(recorded);
-    let mut spec = with_tools(shipped, &|tool| names.contains(&tool));
-    spec.tools.extend(own);
+    let mut spec = with_tools(spec, &|tool| names.contains(&tool));
+    spec.tools.extend(missing);
     spec
 }
 
@@ -101,17 +93,17 @@ pub fn replaying_agent(spec: Spec) -> Result<Agent> {
 /// Leaves in a spec the tools that a run may use: those of `--tools`, else all that work with these settings. A
 /// tool that the program does not know stays, to be reported.
 pub(crate) fn choose_tools(spec: Spec, asked_for: Option<&str>, settings: &Settings) -> Result<Spec> {
+    let has = tool_names(&spec);
     if let Some(list) = asked_for {
         let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-        let has = tool_names(&spec);
         if let Some(unknown) = names.iter().find(|name| !has.contains(name)) {
-            let has = has.join(", ");
-            let problem = format!("--tools: the agent {} has no tool {unknown:?}; it has {has}", spec.name);
+            let (agent, has) = (&spec.name, has.join(", "));
+            let problem = format!("--tools: the agent {agent} has no tool {unknown:?}; it has {has}");
             return Err(Error::unusable(problem));
         }
         if names.contains(&"search") && settings.search_key.is_none() {
-            let problem =
-                format!("--tools: `search` needs a key, and {} is not set", settings.search_key_env);
+            let variable = settings.file.search_key_env();
+            let problem = format!("--tools: `search` needs a key, and {variable} is not set");
             return Err(Error::unusable(problem).hint("set it, or leave `search` out"));
         }
         return Ok(with_tools(spec, &|tool| names.contains(&tool)));
@@ -119,9 +111,9 @@ pub(crate) fn choose_tools(spec: Spec, asked_for: Option<&str>, settings: &Setti
     let online = settings.server.is_some();
     // A language model would take the handbook for the user's own documents. With nothing else to
     // plan with, it is still better than nothing.
-    let handbook = !online || tool_names(&spec).iter().all(|tool| *tool == "docs");
+    let docs = !online || settings.file.docs.is_some() || has.iter().all(|tool| *tool == "docs");
     Ok(with_tools(spec, &|tool| match tool {
-        "docs" => handbook || settings.docs.is_some(),
+        "docs" => docs,
         "wiki" | "lookup" => online,
         "search" => online && settings.search_key.is_some(),
         _ => true,

@@ -1,10 +1,8 @@
 //! What a run that gave no answer is as an error: its class, and what to do about it.
 
-use std::path::Path;
-
 use crate::error::{Class, Error};
-use crate::pending::shell_word;
 use crate::report::RunInfo;
+use crate::store::shell_word;
 use planwright::driver::{Interrupted, Run, Stopped};
 use planwright::journal::{Drift, Fixture, Outcome};
 use planwright::machine::{ErrorCode, RunError};
@@ -19,55 +17,52 @@ pub fn run_error(info: &RunInfo<'_>, result: &Result<Run, Stopped>) -> Option<Er
     };
     let stored_command = |command: &str| location.stored().map(|stored| stored.command(command));
     let shows = || stored_command("show").map(|command| format!("{command}  says how it stands"));
-    Some(match stopped {
-        Stopped::Interrupted(interrupted) => interruption(info, interrupted),
-        Stopped::Refused { .. } => {
-            Error::new(Class::Waiting, stopped).hint("the run waits on; give another answer")
+    let (class, hint) = match stopped {
+        Stopped::Interrupted(interrupted) => return Some(interruption(info, interrupted)),
+        Stopped::Unsaved { run, .. } if run.error().is_some() => {
+            return run.error().map(|error| ended_without_answer(info, error));
         }
-        Stopped::AlreadyAnswered { .. } | Stopped::WrongToken => {
-            Error::new(Class::Conflict, stopped).maybe_hint(shows())
-        }
-        Stopped::Expired { .. } => {
-            let resume = location.resume_command();
-            let hint = resume.map(|command| format!("{command}  goes on without an answer"));
-            Error::new(Class::Conflict, stopped).maybe_hint(hint)
-        }
-        Stopped::Waiting { .. } => {
-            let hint = location.pending().map(|pending| location.command_lines(&pending));
-            Error::new(Class::Waiting, stopped).maybe_hint(hint)
-        }
-        Stopped::Unfinished => {
-            let hint = stored_command("resume").zip(stored_command("cancel"));
-            let hint = hint.map(|(resume, cancel)| format!("{resume}  goes on with it; {cancel}  ends it"));
-            Error::new(Class::Interrupted, stopped).maybe_hint(hint)
-        }
+        Stopped::Unsaved { error, .. } => return Some(Error::unusable(error)),
+        Stopped::Store(error) => return Some(error.clone().into()),
+        Stopped::Journal(error) => return Some(error.clone().into()),
         Stopped::Changed { difference } => {
             let problem = format!("the run began under other rules than those of --spec: {difference}");
             let hint = "--adopt goes on under those of --spec, --keep under those it began with";
-            Error::unusable(problem).hint(hint)
+            return Some(Error::unusable(problem).hint(hint));
         }
-        Stopped::NotWaiting | Stopped::NotInDoubt | Stopped::Ended => {
-            Error::unusable(stopped).maybe_hint(shows())
+        Stopped::Drifted(drifts) => {
+            let lines: Vec<String> = drifts.iter().map(Drift::to_string).collect();
+            let problem = format!("the replay differs from its recording\n{}", lines.join("\n"));
+            let hint = "if the change is meant, record anew with --record FILE --record-mode all";
+            return Some(Error::new(Class::Failed, problem).hint(hint));
         }
-        Stopped::Drifted(drifts) => drifted(drifts),
+        Stopped::Refused { .. } => (Class::Waiting, Some("the run waits on; give another answer".to_owned())),
+        Stopped::AlreadyAnswered { .. } | Stopped::WrongToken => (Class::Conflict, shows()),
+        Stopped::Expired { .. } => {
+            let resume = location.resume_command();
+            (Class::Conflict, resume.map(|command| format!("{command}  goes on without an answer")))
+        }
+        Stopped::Waiting { .. } => {
+            (Class::Waiting, location.pending().map(|pending| location.command_lines(&pending)))
+        }
+        Stopped::Unfinished => {
+            let commands = stored_command("resume").zip(stored_command("cancel"));
+            let hint = |(resume, cancel)| format!("{resume}  goes on with it; {cancel}  ends it");
+            (Class::Interrupted, commands.map(hint))
+        }
         Stopped::InDoubt { .. } => {
-            let hint = match location.pending() {
-                Some(pending) => doubt_hint(&location.command_lines(&pending)),
-                None => "look whether it happened; the journal is left as it is".to_owned(),
-            };
-            Error::new(Class::InDoubt, stopped).hint(hint)
+            let lines = location.pending().map(|pending| doubt_hint(&location.command_lines(&pending)));
+            let hint = || "look whether it happened; the journal is left as it is".to_owned();
+            (Class::InDoubt, Some(lines.unwrap_or_else(hint)))
         }
         Stopped::Secret { .. } => {
-            Error::unusable(stopped).hint("a key goes into an environment variable and nowhere else")
+            let hint = "a key goes into an environment variable and nowhere else".to_owned();
+            (Class::Unusable, Some(hint))
         }
-        Stopped::Unsaved { error, run } => match run.error() {
-            Some(error) => ended_without_answer(info, error),
-            None => Error::unusable(error),
-        },
-        Stopped::Store(error) => Error::from(error.clone()),
-        Stopped::Journal(error) => Error::from(error.clone()),
-        stopped => Error::unusable(stopped),
-    })
+        Stopped::NotWaiting | Stopped::NotInDoubt | Stopped::Ended => (Class::Unusable, shows()),
+        _ => (Class::Unusable, None),
+    };
+    Some(Error::new(class, stopped).maybe_hint(hint))
 }
 
 fn ended_without_answer(info: &RunInfo<'_>, error: &RunError) -> Error {
@@ -93,15 +88,18 @@ fn interruption(info: &RunInfo<'_>, interrupted: &Interrupted) -> Error {
         let hint = doubt_hint(&info.location.command_lines(&pending));
         return Error::new(Class::InDoubt, interrupted).hint(hint);
     }
+    // Whether a fixture holds a run that was interrupted.
+    let is_unfinished =
+        |path| Fixture::load(path).is_ok_and(|fixture| matches!(fixture.outcome, Outcome::Interrupted(_)));
     let hint = match (info.location.resume_command(), info.fixture) {
         (Some(resume), _) => format!("{resume}  goes on where it stopped"),
-        (None, Some(fixture)) if !is_unfinished(fixture) => {
-            format!("{} holds a whole run and is left as it was", shell_word(fixture.display()))
-        }
-        (None, Some(fixture)) => format!(
+        (None, Some(path)) if is_unfinished(path) => format!(
             "what was answered is kept in {}; the same command with --record-mode new_episodes goes on",
-            shell_word(fixture.display())
+            shell_word(path.display())
         ),
+        (None, Some(path)) => {
+            format!("{} holds a whole run and is left as it was", shell_word(path.display()))
+        }
         (None, None) => "with --thread NAME or --journal FILE the run could have been resumed".to_owned(),
     };
     let hint = match advice(interrupted.cause.cause) {
@@ -122,18 +120,6 @@ fn advice(cause: Cause) -> Option<&'static str> {
         Cause::BadResponse => "check that --base-url is an OpenAI-compatible server",
         _ => return None,
     })
-}
-
-/// Whether a fixture holds a run that was interrupted.
-fn is_unfinished(fixture: &Path) -> bool {
-    Fixture::load(fixture).is_ok_and(|fixture| matches!(fixture.outcome, Outcome::Interrupted(_)))
-}
-
-fn drifted(drifts: &[Drift]) -> Error {
-    let lines: Vec<String> = drifts.iter().map(Drift::to_string).collect();
-    let problem = format!("the replay differs from its recording\n{}", lines.join("\n"));
-    let hint = "if the change is meant, record anew with --record FILE --record-mode all";
-    Error::new(Class::Failed, problem).hint(hint)
 }
 
 fn doubt_hint(commands: &str) -> String {

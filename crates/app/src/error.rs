@@ -110,12 +110,12 @@ impl std::error::Error for Error {}
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        let (class, hint) = match &error {
-            StoreError::Journal(error) => return Error::from(error.clone()),
+        let (class, hint) = match error {
+            StoreError::Journal(error) => return Error::from(error),
             StoreError::AlreadyRunning { can_take_over: false, .. } => {
                 (Class::Conflict, "wait for it, or end that process: this store has no take-over")
             }
-            StoreError::AlreadyRunning { can_take_over: true, .. } => (
+            StoreError::AlreadyRunning { .. } => (
                 Class::Conflict,
                 "wait for it, or stop that process; `--take-over` of `threads resume` fences it off",
             ),

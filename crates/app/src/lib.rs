@@ -6,14 +6,11 @@
 mod agent;
 mod catalog;
 mod conclusion;
-mod contract;
+mod config_file;
 mod error;
-mod handbook;
-mod location;
 mod pending;
 mod report;
 mod settings;
-mod spent;
 mod store;
 mod toolbox;
 
@@ -24,9 +21,7 @@ pub use catalog::{
 };
 pub use conclusion::run_error;
 pub use error::{Class, Error, Result};
-pub use location::RunLocation;
-pub use pending::{Pending, PendingJson, Subject, now, shell_word};
-pub use report::{DifferenceJson, DriftJson, RunInfo, RunReport};
+pub use pending::{Pending, PendingJson, now};
+pub use report::{DriftJson, RunInfo, RunReport, Spent};
 pub use settings::{IndexProgress, Overrides, Settings, configured_keys};
-pub use spent::Spent;
-pub use store::{StorePlace, StoredThread, visit_threads};
+pub use store::{RunLocation, StorePlace, StoredThread, shell_word, visit_threads};

@@ -1,6 +1,5 @@
-//! What a run waits for that a person has to say something about, and the commands that say it.
+//! What a run waits for that a person has to say something about.
 
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
@@ -15,8 +14,7 @@ use planwright::prompt;
 pub struct Pending {
     /// The effect.
     pub effect: EffectId,
-    /// The question or the doubt.
-    pub subject: Subject,
+    pub(crate) subject: Subject,
     /// The token that an answer names.
     pub token: String,
     /// Since when, in milliseconds since 1970.
@@ -27,16 +25,20 @@ pub struct Pending {
 
 /// What a person is asked about.
 #[derive(Clone, Debug)]
-pub enum Subject {
+pub(crate) enum Subject {
     /// A question.
     Question(String),
     /// A write that may or may not have happened.
-    Doubt {
-        /// The tool that writes.
-        tool: String,
-        /// What it was called with.
-        input: String,
-    },
+    Doubt(DoubtedCall),
+}
+
+/// A call that may or may not have happened.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct DoubtedCall {
+    /// The tool that writes.
+    pub tool: String,
+    /// What it was called with.
+    pub input: String,
 }
 
 impl Pending {
@@ -47,7 +49,7 @@ impl Pending {
             let asked = awaited(&folded.rules, &folded.state, effect);
             let input = asked.and_then(|asked| prompt::call(&folded.rules, &folded.state, asked));
             let input = input.map_or_else(String::new, |(_, input)| input.to_string());
-            let subject = Subject::Doubt { tool, input };
+            let subject = Subject::Doubt(DoubtedCall { tool, input });
             return Some(Pending { effect, subject, token, since: None, expires: None });
         }
         let RunStatus::Waiting { since, .. } = RunStatus::of(folded) else { return None };
@@ -63,7 +65,7 @@ impl Pending {
 
     /// Whether this is a write in doubt.
     pub fn is_doubt(&self) -> bool {
-        matches!(self.subject, Subject::Doubt { .. })
+        matches!(self.subject, Subject::Doubt(_))
     }
 
     /// Whether the time for an answer is over: the run goes on without one.
@@ -75,17 +77,17 @@ impl Pending {
     pub fn text(&self) -> String {
         match &self.subject {
             Subject::Question(question) => question.clone(),
-            Subject::Doubt { tool, input } => {
+            Subject::Doubt(DoubtedCall { tool, input }) => {
                 format!("in doubt: {tool} {input} was asked to change something, and no answer was recorded")
             }
         }
     }
 
     /// The flags that answer or resolve it, the usual one first.
-    pub fn flags(&self) -> &'static [&'static str] {
+    pub(crate) fn flags(&self) -> &'static [&'static str] {
         match &self.subject {
             Subject::Question(_) => answer_flags(self.effect),
-            Subject::Doubt { .. } => &["--happened OUTPUT", "--did-not-happen", "--stop REASON"],
+            Subject::Doubt(_) => &["--happened OUTPUT", "--did-not-happen", "--stop REASON"],
         }
     }
 
@@ -93,7 +95,7 @@ impl Pending {
     pub fn to_json(&self, commands: Vec<String>) -> PendingJson<'_> {
         let (question, in_doubt) = match &self.subject {
             Subject::Question(question) => (Some(&**question), None),
-            Subject::Doubt { tool, input } => (None, Some(DoubtedCall { tool, input })),
+            Subject::Doubt(call) => (None, Some(call)),
         };
         let (expires, expired) = (self.expires, self.has_expired());
         let (effect, token, since) = (self.effect, &*self.token, self.since);
@@ -110,19 +112,13 @@ pub struct PendingJson<'a> {
     expires: Option<u64>,
     expired: bool,
     question: Option<&'a str>,
-    in_doubt: Option<DoubtedCall<'a>>,
+    in_doubt: Option<&'a DoubtedCall>,
     /// The commands that answer or resolve it, the usual one first.
-    pub commands: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct DoubtedCall<'a> {
-    tool: &'a str,
-    input: &'a str,
+    commands: Vec<String>,
 }
 
 /// The flags that answer what a person is asked, the usual one first.
-pub fn answer_flags(effect: EffectId) -> &'static [&'static str] {
+pub(crate) fn answer_flags(effect: EffectId) -> &'static [&'static str] {
     match effect.kind {
         EffectKind::ApprovePlan { .. } => &["--approve", "--reject REASON", "--edit FILE"],
         EffectKind::ApproveCall { .. } => {
@@ -144,22 +140,4 @@ fn expiry(folded: &Folded, effect: EffectId) -> Option<u64> {
 pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The command that goes on with a journal.
-pub(crate) fn resume_command(journal: &Path) -> String {
-    format!("planwright resume {}", shell_word(journal.display()))
-}
-
-/// A word as it can be typed in a shell.
-pub fn shell_word(word: impl std::fmt::Display) -> String {
-    let word = word.to_string();
-    let plain = |c: char| c.is_alphanumeric() || "-_./:,@%+=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word;
-    }
-    match cfg!(windows) {
-        true => format!("\"{}\"", word.replace('"', "\\\"")),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
 }

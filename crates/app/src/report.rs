@@ -1,18 +1,16 @@
-//! A run as `--json` prints it.
+//! A run as `--json` prints it, and what it has spent.
 
 use std::path::Path;
 
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 
-use crate::location::RunLocation;
 use crate::pending::Subject;
-use crate::spent::Spent;
-use planwright::contract::Source;
-use planwright::driver::{Run, Stopped, Waiting};
+use crate::store::RunLocation;
+use planwright::contract::{PlanStep, Source, sanitize};
+use planwright::driver::{Run, Stopped};
 use planwright::journal::{Difference, Drift, ThreadId};
-use planwright::machine::{Counters, Decided, EffectId, PhaseName, RunError, State, TraceLine};
-use planwright::spec::Prices;
+use planwright::machine::{Counters, Decided, EffectId, PhaseName, RunError, State, TraceLine, Usage};
+use planwright::spec::{Money, Prices};
 
 /// A run as it was asked for.
 #[derive(Clone, Copy)]
@@ -57,7 +55,7 @@ pub struct RunReport<'a> {
     sources: &'a [Source],
     orchestration_decisions: &'a [Decided],
     tainted: Option<bool>,
-    steps: Vec<Value>,
+    steps: Vec<StepJson<'a>>,
     trace: &'a [TraceLine],
 }
 
@@ -86,6 +84,20 @@ struct WaitingJson<'a> {
     refused: Option<&'a str>,
 }
 
+/// A step of any plan, with what came of it.
+#[derive(Debug, Serialize)]
+struct StepJson<'a> {
+    draft: usize,
+    step: usize,
+    /// The name of a step that has none of its own in its plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(flatten)]
+    planned: &'a PlanStep,
+    status: &'static str,
+    output: Option<&'a str>,
+}
+
 /// A drift of a replay in `--json`.
 #[derive(Debug, Serialize)]
 pub struct DriftJson<'a> {
@@ -97,7 +109,7 @@ pub struct DriftJson<'a> {
 
 /// Where two values first differ, in `--json`.
 #[derive(Debug, Serialize)]
-pub struct DifferenceJson<'a> {
+struct DifferenceJson<'a> {
     path: &'a str,
     recorded: &'a str,
     now: &'a str,
@@ -123,22 +135,23 @@ impl<'a> RunReport<'a> {
             Ok(run) => RunReport::of_run(info, run),
             Err(Stopped::Unsaved { run, .. }) => RunReport::of_run(info, run),
             Err(Stopped::Interrupted(stopped)) => {
+                let mut report = RunReport::new(info, Some(&stopped.state));
                 let cause = &stopped.cause;
-                // A write whose time ran out may have happened.
-                let in_doubt = info.location.pending().and_then(|pending| match pending.subject {
-                    Subject::Question(_) => None,
-                    Subject::Doubt { tool, .. } => {
-                        Some(DoubtJson { effect: pending.effect, tool, token: Some(pending.token) })
-                    }
-                });
-                let interrupted = Some(InterruptionJson {
+                report.interrupted = Some(InterruptionJson {
                     effect: stopped.effect,
                     cause: cause.cause.to_string(),
                     message: cause.message.clone(),
                     tries: cause.tries,
                     retry_after_seconds: cause.retry_after.map(|delay| delay.as_secs_f64()),
                 });
-                RunReport { interrupted, in_doubt, ..RunReport::new(info, Some(&stopped.state)) }
+                // A write whose time ran out may have happened.
+                if let Some(pending) = info.location.pending()
+                    && let Subject::Doubt(call) = pending.subject
+                {
+                    let (effect, token) = (pending.effect, Some(pending.token));
+                    report.in_doubt = Some(DoubtJson { effect, tool: call.tool, token });
+                }
+                report
             }
             Err(Stopped::InDoubt { effect, tool }) => {
                 let token = info.location.pending().map(|pending| pending.token);
@@ -154,7 +167,14 @@ impl<'a> RunReport<'a> {
     }
 
     fn of_run(info: &RunInfo<'a>, run: &'a Run) -> Self {
-        RunReport { waiting: run.waiting().map(waiting_json), ..RunReport::new(info, Some(run.state())) }
+        let waiting = run.waiting().map(|waiting| WaitingJson {
+            effect: waiting.effect,
+            step: u64::from(waiting.step) + 1,
+            question: &waiting.question,
+            token: &waiting.token,
+            refused: waiting.refused.as_deref(),
+        });
+        RunReport { waiting, ..RunReport::new(info, Some(run.state())) }
     }
 
     fn new(info: &RunInfo<'a>, state: Option<&'a State>) -> Self {
@@ -173,44 +193,72 @@ impl<'a> RunReport<'a> {
             agent: info.agent,
             model: info.model,
             journal: info.location.journal().map(|path| path.display().to_string()),
-            thread: info.location.thread(),
+            thread: info.location.stored().map(|stored| &stored.thread),
             fixture: info.fixture.map(|path| path.display().to_string()),
             counters: task.map(|task| &task.counters),
             spent: state.map(|state| Spent::of(state, info.prices, info.currency)),
             sources: task.map_or(&[], |task| &task.artifacts.sources),
             orchestration_decisions: task.map_or(&[], |task| &task.decisions),
             tainted: task.map(|task| task.tainted),
-            steps: state.map_or_else(Vec::new, steps_json),
+            steps: state.map_or_else(Vec::new, list_steps),
             trace: task.map_or(&[], |task| &task.trace),
         }
     }
 }
 
-fn waiting_json(waiting: &Waiting) -> WaitingJson<'_> {
-    WaitingJson {
-        effect: waiting.effect,
-        step: u64::from(waiting.step) + 1,
-        question: &waiting.question,
-        token: &waiting.token,
-        refused: waiting.refused.as_deref(),
-    }
+/// Every step of every plan, in order.
+fn list_steps(state: &State) -> Vec<StepJson<'_>> {
+    let drafts = state.task.artifacts.past.iter().chain(&state.task.progress);
+    let steps = drafts.zip(1..).flat_map(|(progress, draft)| {
+        progress.plan.steps.iter().zip(&progress.steps).enumerate().map(move |(at, (planned, run))| {
+            let id = planned.id.is_none().then(|| planned.name(at));
+            StepJson { draft, step: at + 1, id, planned, status: run.status(), output: run.output() }
+        })
+    });
+    steps.collect()
 }
 
-/// Every step of every plan, in order, with what came of it.
-fn steps_json(state: &State) -> Vec<Value> {
-    let mut steps = Vec::new();
-    for (nth, progress) in state.task.artifacts.past.iter().chain(&state.task.progress).enumerate() {
-        for (at, (planned, run)) in progress.plan.steps.iter().zip(&progress.steps).enumerate() {
-            let mut step = json!({"draft": nth + 1, "step": at + 1, "id": planned.name(at)});
-            if let (Some(step), Ok(Value::Object(planned))) =
-                (step.as_object_mut(), serde_json::to_value(planned))
-            {
-                step.extend(planned);
-            }
-            step["status"] = json!(run.status());
-            step["output"] = json!(run.output());
-            steps.push(step);
-        }
+/// What a run has spent, as `--json` prints it. Every field is always there.
+#[derive(Debug, Default, Serialize)]
+pub struct Spent<'a> {
+    tokens: Usage,
+    #[serde(serialize_with = "serialize_map")]
+    by_role: Vec<(String, Usage)>,
+    /// `None` where no price is known.
+    cost: Option<Money>,
+    currency: Option<&'a str>,
+}
+
+fn serialize_map<S: Serializer>(by_role: &[(String, Usage)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(by_role.iter().map(|(role, usage)| (role, usage)))
+}
+
+impl<'a> Spent<'a> {
+    /// What a run has spent so far: tokens by role and agent, and money where prices are known.
+    pub fn of(state: &State, prices: &Prices, currency: Option<&'a str>) -> Self {
+        let cost = (!prices.is_empty()).then_some(state.task.counters.cost);
+        let by_role = state.task.usage_by_name().collect();
+        Spent { tokens: state.task.counters.usage, by_role, cost, currency }
     }
-    steps
+
+    /// One line for people; `None` where nothing was spent.
+    pub fn line(&self) -> Option<String> {
+        let Usage { input_tokens, output_tokens, cached_tokens } = self.tokens;
+        if self.tokens.is_zero() {
+            return None;
+        }
+        let mut line = format!("{input_tokens} tokens read, {output_tokens} written");
+        if cached_tokens > 0 {
+            line.push_str(&format!(" ({cached_tokens} of those read were cached)"));
+        }
+        for (nth, (role, usage)) in self.by_role.iter().enumerate() {
+            let separator = if nth == 0 { "; " } else { ", " };
+            line.push_str(&format!("{separator}{role} {}+{}", usage.input_tokens, usage.output_tokens));
+        }
+        if let Some(cost) = self.cost {
+            let currency = self.currency.map_or_else(String::new, |text| format!(" {}", sanitize(text)));
+            line.push_str(&format!("; cost {cost}{currency}"));
+        }
+        Some(line)
+    }
 }

@@ -1,14 +1,18 @@
-//! Where threads are stored, and the threads there. Nothing is made before something is written.
+//! Where runs are kept: threads in a store, journal files; and the commands that go on with them. Nothing is made
+//! before something is written.
 
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
-use crate::pending::{Pending, shell_word};
-use crate::settings::{ConfigFile, Mode, user_data_folder, variable};
-use planwright::driver::{ThreadHandle, Threads};
+use crate::config_file::{ConfigFile, Mode, user_data_folder};
+use crate::error::{Class, Error, Result};
+use crate::pending::{Pending, answer_flags};
+use crate::settings::variable;
+use planwright::driver::{Stopped, ThreadHandle, Threads, Waiting};
 use planwright::journal::system::{create_private_folder, random_id};
-use planwright::journal::{Durability, Folded, Listed, MemoryStore, Order, Query, StoreError, ThreadId};
+use planwright::journal::{
+    Durability, FileJournal, Folded, Listed, MemoryStore, Order, Query, StoreError, ThreadId, fold,
+};
 use planwright_sqlite::SqliteStore;
 
 /// The store of this call.
@@ -19,8 +23,8 @@ pub struct StorePlace {
     /// Whether somebody named it.
     named: bool,
     keeps_all: bool,
-    /// The path that the caller named: commands that are shown repeat it.
-    flag: Option<PathBuf>,
+    /// The flag that names the store in a command, with a blank before it; empty for the usual store.
+    flag: String,
 }
 
 impl StorePlace {
@@ -38,22 +42,22 @@ impl StorePlace {
             })?,
             (None, None) => file.durability.unwrap_or_default(),
         };
-        let flag = store.map(Path::to_owned);
-        let given = flag.clone().or(variable("PLANWRIGHT_STORE")?.map(PathBuf::from)).or(file.path);
-        let named = given.is_some();
+        let flag = store.map(|path| format!(" --store {}", shell_word(path.display()))).unwrap_or_default();
+        let given = store.map(Path::to_owned).or(variable("PLANWRIGHT_STORE")?.map(PathBuf::from));
+        let given = given.or(file.path);
+        let (named, keeps_all) = (given.is_some(), file.mode == Mode::Sqlite);
         let usual = || user_data_folder().map(|folder| folder.join("threads.db"));
-        let missing =
-            || Error::unusable("there is no home folder to keep threads in").hint("name --store PATH");
-        let path = given.or_else(usual).ok_or_else(missing)?;
+        let path = given.or_else(usual).ok_or_else(|| {
+            Error::unusable("there is no home folder to keep threads in").hint("name --store PATH")
+        })?;
         if path.is_dir() || path.to_string_lossy().ends_with(['/', MAIN_SEPARATOR]) {
             let problem = format!("{}: expected an SQLite file, found a folder", path.display());
             return Err(Error::unusable(problem).hint("name a file, such as --store threads.db"));
         }
-        let keeps_all = file.mode.unwrap_or_default() != Mode::Memory;
         Ok(StorePlace { path, durability, named, keeps_all, flag })
     }
 
-    /// The threads there, to be read and gone on with. The usual store may be missing: it has no threads.
+    /// Opens the threads there, to be read and gone on with. The usual store may be missing: it has no threads.
     ///
     /// # Errors
     /// Where the store cannot be opened, or a store that somebody named does not exist.
@@ -69,7 +73,7 @@ impl StorePlace {
         Ok(Threads::new(Arc::new(MemoryStore::new())))
     }
 
-    /// A thread to be read or gone on with.
+    /// Opens a thread to be read or gone on with.
     ///
     /// # Errors
     /// Where there is no such thread.
@@ -81,10 +85,10 @@ impl StorePlace {
 
     /// A thread of threads that were opened here.
     pub fn thread_of(&self, threads: &Threads, thread: ThreadId) -> StoredThread {
-        StoredThread { threads: threads.clone(), thread, flag: self.flag() }
+        StoredThread { threads: threads.clone(), thread, flag: self.flag.clone() }
     }
 
-    /// The thread for a new run: the named one, or a new one where every run is stored. A store is made if
+    /// Opens the thread for a new run: the named one, or a new one where every run is stored. A store is made if
     /// there is none.
     ///
     /// # Errors
@@ -93,8 +97,7 @@ impl StorePlace {
         if named.is_none() && !self.keeps_all {
             return Ok(None);
         }
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        if let Some(folder) = folder {
+        if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             create_private_folder(folder)
                 .map_err(|error| Error::caused(format!("{}: cannot be made", folder.display()), error))?;
         }
@@ -114,8 +117,8 @@ impl StorePlace {
     }
 
     /// The flag that names the store in a command, with a blank before it; empty for the usual store.
-    pub fn flag(&self) -> String {
-        self.flag.as_ref().map_or_else(String::new, |path| format!(" --store {}", shell_word(path.display())))
+    pub fn flag(&self) -> &str {
+        &self.flag
     }
 }
 
@@ -136,7 +139,7 @@ pub struct StoredThread {
 }
 
 impl StoredThread {
-    /// A new thread that ends with this process.
+    /// Begins a thread that ends with this process.
     pub fn in_memory() -> Self {
         let threads = Threads::new(Arc::new(MemoryStore::new()));
         StoredThread { threads, thread: new_thread_id(), flag: String::new() }
@@ -153,7 +156,7 @@ impl StoredThread {
         self.threads.at(&self.thread)
     }
 
-    /// How many turns it has.
+    /// Counts its turns.
     ///
     /// # Errors
     /// Where there is no such thread.
@@ -166,13 +169,10 @@ impl StoredThread {
     /// # Errors
     /// Where there is no such thread.
     pub fn turn_index(&self, turn: Option<u32>) -> Result<u32> {
-        match turn {
-            Some(turn) => Ok(turn - 1),
-            None => Ok(self.turns()?.saturating_sub(1)),
-        }
+        turn.map_or_else(|| Ok(self.turns()?.saturating_sub(1)), |turn| Ok(turn - 1))
     }
 
-    /// A turn that people count from 1, folded; without one, the last.
+    /// Folds a turn that people count from 1; without one, the last.
     ///
     /// # Errors
     /// Where it cannot be read.
@@ -180,7 +180,7 @@ impl StoredThread {
         Ok(self.threads.folded(&self.thread, turn.map(|turn| turn - 1))?)
     }
 
-    /// The last turn, folded, if the thread exists.
+    /// Folds the last turn, if the thread exists.
     ///
     /// # Errors
     /// Where it cannot be read.
@@ -224,5 +224,117 @@ pub fn visit_threads(threads: &Threads, mut visit: impl FnMut(&Listed)) -> Resul
             Some(last) if page.len() == PAGE => query.after = Some(last.cursor(Order::Newest)),
             _ => return Ok(()),
         }
+    }
+}
+
+/// Where the records of a run are.
+#[derive(Clone, Copy)]
+pub enum RunLocation<'a> {
+    /// In this process alone.
+    Nowhere,
+    /// In a journal file.
+    Journal(&'a Path),
+    /// In a thread of a store.
+    Thread(&'a StoredThread),
+}
+
+impl<'a> RunLocation<'a> {
+    /// The journal file.
+    pub(crate) fn journal(self) -> Option<&'a Path> {
+        if let RunLocation::Journal(path) = self { Some(path) } else { None }
+    }
+
+    /// The thread in its store.
+    pub(crate) fn stored(self) -> Option<&'a StoredThread> {
+        if let RunLocation::Thread(stored) = self { Some(stored) } else { None }
+    }
+
+    /// The command that goes on with the run.
+    pub fn resume_command(self) -> Option<String> {
+        match self {
+            RunLocation::Nowhere => None,
+            RunLocation::Journal(path) => Some(format!("planwright resume {}", shell_word(path.display()))),
+            RunLocation::Thread(stored) => Some(stored.command("resume")),
+        }
+    }
+
+    /// The command that answers what the run waits with, and the other flags it takes.
+    pub fn answer_hint(self, waiting: &Waiting) -> String {
+        let flags = answer_flags(waiting.effect);
+        let (token, flag, others) = (&waiting.token, flags[0], flags[1..].join(", "));
+        let command = match self {
+            RunLocation::Nowhere => {
+                return "with --thread NAME or --journal FILE the run could be answered later".to_owned();
+            }
+            RunLocation::Journal(path) => {
+                format!("planwright resume --token {token} {flag} {}", shell_word(path.display()))
+            }
+            RunLocation::Thread(stored) => format!("{} --token {token} {flag}", stored.command("answer")),
+        };
+        format!("{command}  answers; or {others}")
+    }
+
+    /// What the run waits for, as its records say it.
+    pub fn pending(self) -> Option<Pending> {
+        match self {
+            RunLocation::Nowhere => None,
+            RunLocation::Thread(stored) => stored.pending().ok().flatten(),
+            RunLocation::Journal(path) => {
+                let records = FileJournal::parse(&std::fs::read(path).ok()?).ok()?;
+                Pending::of(&fold(records).ok()?)
+            }
+        }
+    }
+
+    /// The commands that answer or resolve what is pending, the usual one first. What has expired cannot be
+    /// answered; the run goes on.
+    pub fn commands(self, pending: &Pending) -> Vec<String> {
+        let expired = pending.has_expired();
+        let answers = if pending.is_doubt() { "resolve" } else { "answer" };
+        let command = match self {
+            RunLocation::Thread(stored) if !expired => Some(stored.command(answers)),
+            _ => self.resume_command(),
+        };
+        let Some(command) = command else { return Vec::new() };
+        if expired {
+            return vec![command];
+        }
+        pending.flags().iter().map(|flag| format!("{command} --token {} {flag}", pending.token)).collect()
+    }
+
+    /// The commands, a line each, as a hint.
+    pub fn command_lines(self, pending: &Pending) -> String {
+        self.commands(pending).join("\n        ")
+    }
+
+    /// The error of an answer without a token: what it would be for, and how it is given.
+    pub fn missing_token(self, pending: &Pending) -> Error {
+        if pending.has_expired() {
+            let hint = self.resume_command().map(|command| format!("{command}  goes on without an answer"));
+            let expired = Stopped::Expired { question: pending.text() };
+            return Error::new(Class::Conflict, expired).maybe_hint(hint);
+        }
+        let run = match self {
+            RunLocation::Nowhere => "the run".to_owned(),
+            RunLocation::Journal(path) => path.display().to_string(),
+            RunLocation::Thread(stored) => stored.thread.to_string(),
+        };
+        let question = pending.text();
+        let problem =
+            format!("expected the token of what is answered, found none; {run} waits with: {question}");
+        Error::unusable(problem).hint(self.command_lines(pending))
+    }
+}
+
+/// A word as it can be typed in a shell.
+pub fn shell_word(word: impl std::fmt::Display) -> String {
+    let word = word.to_string();
+    let plain = |c: char| c.is_alphanumeric() || "-_./:,@%+=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word;
+    }
+    match cfg!(windows) {
+        true => format!("\"{}\"", word.replace('"', "\\\"")),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }

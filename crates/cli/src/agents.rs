@@ -1,18 +1,19 @@
-//! `agents`: lists the shipped agents, or shows one.
+//! `agents`, `verify` and `diagram`: lists or shows agents, walks every reachable state of one, or draws it.
 
 use serde_json::{Value, json};
 
-use crate::args::{AgentsArgs, AgentsCommand};
-use crate::exit::Exit;
-use crate::style::stdout_columns;
+use crate::args::{AgentsArgs, AgentsCommand, DiagramArgs, Format, VerifyArgs};
+use crate::out::{Exit, stdout_columns};
+use crate::screen::while_waiting;
 use crate::{out, text};
 use planwright::agents;
-use planwright::spec::{Horizon, Orchestrate, Spec, Validate, ValidateAt, Write};
-use planwright_app::{Result, compile_agent, spec_source, tool_names};
+use planwright::machine::explore::{Check, Report, dot, explore_within, mermaid, sketch};
+use planwright::spec::{Bounds, Horizon, Orchestrate, Spec, Validate, ValidateAt, Write};
+use planwright_app::{Class, Result, compile_agent, spec_source, tool_names};
 
 pub fn agents(args: &AgentsArgs) -> Result<Exit> {
     match &args.command {
-        None => list(args.json)?,
+        None => list_agents(args.json)?,
         Some(AgentsCommand::Show { agent, json }) if *json || args.json => {
             out::print_json(compile_agent(agent)?.spec())?;
         }
@@ -25,51 +26,46 @@ pub fn agents(args: &AgentsArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn list(as_json: bool) -> Result<()> {
+fn list_agents(as_json: bool) -> Result<()> {
     let specs: Vec<Spec> = agents::names().filter_map(agents::shipped).collect();
     if as_json {
-        let objects: Vec<Value> = specs.iter().map(object).collect();
-        return out::print_json(&objects);
+        let object = |spec: &Spec| {
+            json!({
+                "name": spec.name, "default": spec.name == agents::DEFAULT, "flow": describe_flow(spec),
+                "description": spec.description, "tools": tool_names(spec),
+            })
+        };
+        return out::print_json(&specs.iter().map(object).collect::<Value>());
     }
-    let mut rows = vec![["name", "flow", "description"].map(str::to_owned).to_vec()];
-    rows.extend(specs.iter().map(|spec| {
+    let rows = specs.iter().map(|spec| {
         let default = if spec.name == agents::DEFAULT { " (default)" } else { "" };
-        vec![format!("{}{default}", spec.name), flow(spec), text::line(&spec.description)]
-    }));
-    out::print_lines(&text::table(&rows, stdout_columns()))
+        [format!("{}{default}", spec.name), describe_flow(spec), text::line(&spec.description)]
+    });
+    out::print_lines(&text::table(["name", "flow", "description"], rows, stdout_columns()))
 }
 
 /// The phases of an agent in one line, out of its policy.
-fn flow(spec: &Spec) -> String {
+fn describe_flow(spec: &Spec) -> String {
     let (policy, limits) = (&spec.policy, &spec.limits);
-    let mut phases = vec![match policy.intake.as_slice() {
-        [] => "PLAN".to_owned(),
-        intake => {
-            let asked: Vec<String> =
-                intake.iter().map(|intake| text::variant(intake).replace('_', " ")).collect();
-            format!("PLAN ({})", asked.join(", "))
-        }
-    }];
-    phases.push(match policy.orchestrate {
-        Orchestrate::Never => "EXECUTE".to_owned(),
-        Orchestrate::EachStep => "EXECUTE (orchestrated)".to_owned(),
-    });
-    let validate = (policy.validate != Validate::Off).then(|| "VALIDATE".to_owned());
+    let intake: Vec<String> =
+        policy.intake.iter().map(|intake| text::variant(intake).replace('_', " ")).collect();
+    let plan = if intake.is_empty() { "PLAN".to_owned() } else { format!("PLAN ({})", intake.join(", ")) };
+    let execute = match policy.orchestrate {
+        Orchestrate::Never => "EXECUTE",
+        Orchestrate::EachStep => "EXECUTE (orchestrated)",
+    };
+    let validate = (policy.validate != Validate::Off).then_some("VALIDATE");
     let write = match policy.write {
         Write::Model => Some("WRITE"),
         Write::LastResult => Some("WRITE (last result)"),
         Write::Summary => Some("WRITE (summary)"),
         Write::Planner => None,
     };
-    let write = write.map(str::to_owned);
-    phases.extend(
-        match policy.validate_at {
-            ValidateAt::Results => [validate, write],
-            ValidateAt::Answer => [write, validate],
-        }
-        .into_iter()
-        .flatten(),
-    );
+    let judged = match policy.validate_at {
+        ValidateAt::Results => [validate, write],
+        ValidateAt::Answer => [write, validate],
+    };
+    let phases: Vec<&str> = [&*plan, execute].into_iter().chain(judged.into_iter().flatten()).collect();
     let phases = phases.join(" ");
     match (policy.horizon, limits.max_iterations) {
         (Horizon::Next, Some(most)) => format!("{phases}, at most {most} rounds"),
@@ -78,10 +74,76 @@ fn flow(spec: &Spec) -> String {
     }
 }
 
-fn object(spec: &Spec) -> Value {
-    let tools = tool_names(spec);
+pub fn draw_diagram(args: &DiagramArgs) -> Result<Exit> {
+    let rules = compile_agent(args.agent.as_deref().unwrap_or(agents::DEFAULT))?;
+    let report = while_waiting("exploring every edge", || sketch(&rules));
+    let drawing = match args.format {
+        Format::Mermaid => mermaid(&report),
+        Format::Dot => dot(&report),
+    };
+    out::print_text(drawing.trim_end())?;
+    Ok(Exit::Done)
+}
+
+pub fn verify(args: &VerifyArgs) -> Result<Exit> {
+    let rules = compile_agent(args.agent.as_deref().unwrap_or(agents::DEFAULT))?;
+    let report = while_waiting("exploring every reachable state", || explore_within(&rules, args.max_states));
+    let agent = &rules.spec().name;
+    match args.json {
+        true => out::print_json(&report_json(agent, &report))?,
+        false => out::print_lines(&report_lines(agent, &report))?,
+    }
+    Ok(match report.undecided() {
+        Some(_) => Exit::Of(Class::Undecided),
+        None if report.holds() => Exit::Done,
+        None => Exit::Of(Class::Failed),
+    })
+}
+
+fn report_lines(agent: &str, report: &Report) -> Vec<String> {
+    let mut lines = vec![format!("{agent}: {} states, {} edges explored", report.states, report.edges.len())];
+    lines.extend(report.explored_as.iter().map(|how| format!("  {}", text::line(how))));
+    lines.push(String::new());
+    let row = |name: &str, of: fn(&Bounds) -> u32| {
+        [name.to_owned(), of(&report.bounds).to_string(), of(&report.longest).to_string()]
+    };
+    let bounds = [
+        row("model calls", |bounds| bounds.model_calls),
+        row("tool calls", |bounds| bounds.tool_calls),
+        row("transitions", |bounds| bounds.transitions),
+    ];
+    lines.extend(text::table(["bounds", "of the spec", "longest path explored"], bounds, None));
+    lines.push(String::new());
+    let checks = report.checks.iter().map(|check| {
+        let holds = match (check.violations.is_empty(), check.is_about_the_walk()) {
+            (true, _) if report.whole => "holds",
+            (true, _) => "not all tried",
+            (false, true) => "undecided",
+            (false, false) => "VIOLATED",
+        };
+        let claim = text::line(check.claim);
+        [check.invariant.to_owned(), holds.to_owned(), check.cases.to_string(), claim]
+    });
+    lines.extend(text::table(["invariant", "result", "cases", "claim"], checks, None));
+    lines.extend(report.undecided().map(|why| format!("undecided: {}", text::clean(&why))));
+    for check in report.checks.iter().filter(|check| !check.is_about_the_walk()) {
+        let line = |found: &String| format!("violated: {}: {}", check.invariant, text::clean(found));
+        lines.extend(check.violations.iter().map(line));
+    }
+    lines
+}
+
+fn report_json(agent: &str, report: &Report) -> Value {
+    let check = |check: &Check| {
+        json!({
+            "invariant": check.invariant, "claim": check.claim, "cases": check.cases,
+            "holds": report.whole && check.violations.is_empty(), "violations": check.violations,
+        })
+    };
     json!({
-        "name": spec.name, "default": spec.name == agents::DEFAULT, "flow": flow(spec),
-        "description": spec.description, "tools": tools,
+        "agent": agent, "states": report.states, "edges": report.edges.len(),
+        "bounds": report.bounds, "longest": report.longest, "explored_as": report.explored_as,
+        "whole": report.whole, "undecided": report.undecided(),
+        "checks": report.checks.iter().map(check).collect::<Value>(),
     })
 }

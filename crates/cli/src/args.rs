@@ -1,47 +1,31 @@
-//! What may be typed. Every option is explained here and nowhere else.
+//! What may be typed. Every option is explained here, or in `planwright-app` where it holds the options, and nowhere
+//! else; the longer texts are in `help/`.
 
-use clap::{ColorChoice, Parser, Subcommand};
+use std::path::PathBuf;
 
-use crate::exit::exit_codes;
+use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
+use clap::{Args, ColorChoice, Parser, Subcommand};
+
+use planwright::driver::RecordMode;
+use planwright::journal::{Durability, ThreadId};
+use planwright_app::{AgentChoice, Overrides, Result, StorePlace};
 
 mod checking;
-mod running;
-mod store;
-mod thread;
 mod threads;
 
 pub use checking::{
     AgentsArgs, AgentsCommand, CoverageArgs, DiagramArgs, FixtureArgs, FixtureCommand, Format, FromArgs,
     ReplayArgs, TraceArgs, VerifyArgs,
 };
-use checking::{COVERAGE_EXAMPLES, FROM_EXAMPLES, REPLAY_EXAMPLES, TRACE_EXAMPLES};
-pub use running::{AnswerArgs, ChatArgs, DoubtArgs, ResumeArgs, RunArgs, ShowArgs, WorldArgs};
-pub use store::{ConfigArgs, StoreArgs};
-pub use thread::{
-    AnswerThreadArgs, CancelArgs, ForkArgs, ResolveArgs, ResumeThreadArgs, RulesArgs, ShowThreadArgs,
-};
 pub use threads::{
-    CheckArgs, DeleteArgs, ListArgs, PageArgs, PruneArgs, ThreadsArgs, ThreadsCommand, WaitingArgs,
+    AnswerThreadArgs, ForkArgs, ListArgs, PageArgs, PruneArgs, ResolveArgs, ResumeThreadArgs, RulesArgs,
+    ShowThreadArgs, ThreadsArgs, ThreadsCommand, WaitingArgs,
 };
-use threads::{THREADS_EXAMPLES, WAITING_EXAMPLES};
-
-const EXAMPLES: &str = "\
-Examples:
-  planwright run \"How long is 5 km in miles?\"
-  planwright run --docs ./notes \"What did we agree on about refunds?\"
-  planwright run --base-url http://localhost:11434/v1 --model qwen3 \"상태기계란?\"
-  echo \"12/4+9?\" | planwright run --json -
-  planwright run --record fixtures/sum.json \"12/4+9?\"
-  planwright replay fixtures/
-  planwright trace fixtures/sum.json
-  planwright chat --thread 보고서 --docs ./notes
-  planwright waiting
-
-Without a model, a key and a base URL, an offline model answers with words out of your documents.";
 
 /// Runs an LLM agent on a finite state machine, and replays what it did.
 #[derive(Parser)]
-#[command(name = "planwright", version, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit_codes()))]
+#[command(name = "planwright", version, after_help = include_str!("help/planwright.txt"))]
+#[command(after_long_help = concat!(include_str!("help/planwright.txt"), "\n", include_str!("help/exit_codes.txt")))]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -53,28 +37,28 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     /// Answer a question
-    #[command(after_help = RUN_EXAMPLES, after_long_help = settings_help(RUN_EXAMPLES))]
+    #[command(after_help = include_str!("help/run.txt"), after_long_help = settings_help(include_str!("help/run.txt")))]
     Run(Box<RunArgs>),
     /// Ask one question after another
-    #[command(after_help = CHAT_EXAMPLES, after_long_help = settings_help(CHAT_EXAMPLES))]
+    #[command(after_help = include_str!("help/chat.txt"), after_long_help = settings_help(include_str!("help/chat.txt")))]
     Chat(Box<ChatArgs>),
     /// Go on with an interrupted or waiting run from its journal
-    #[command(after_help = RESUME_EXAMPLES)]
+    #[command(after_help = include_str!("help/resume.txt"))]
     Resume(Box<ResumeArgs>),
     /// List, show, answer, fork and delete the threads that are kept
-    #[command(after_help = THREADS_EXAMPLES)]
+    #[command(after_help = include_str!("help/threads.txt"))]
     Threads(Box<ThreadsArgs>),
     /// List the runs that wait for people, the longest waiting first
-    #[command(after_help = WAITING_EXAMPLES)]
+    #[command(after_help = include_str!("help/waiting.txt"))]
     Waiting(WaitingArgs),
     /// Check fixtures: does each replay the same under the present rules?
-    #[command(after_help = REPLAY_EXAMPLES)]
+    #[command(after_help = include_str!("help/replay.txt"))]
     Replay(ReplayArgs),
     /// Make a fixture out of a stored run
-    #[command(after_help = FROM_EXAMPLES)]
+    #[command(after_help = include_str!("help/fixture_from.txt"))]
     Fixture(FixtureArgs),
     /// Show the transitions of a recorded run as a table
-    #[command(after_help = TRACE_EXAMPLES)]
+    #[command(after_help = include_str!("help/trace.txt"))]
     Trace(TraceArgs),
     /// Draw an agent's phases
     Diagram(DiagramArgs),
@@ -83,8 +67,13 @@ pub enum Command {
     /// Explore every reachable state of an agent and check the invariants
     Verify(VerifyArgs),
     /// List the edges of each agent's machine that no fixture takes
-    #[command(after_help = COVERAGE_EXAMPLES)]
+    #[command(after_help = include_str!("help/coverage.txt"))]
     Coverage(CoverageArgs),
+}
+
+fn settings_help(examples: &str) -> String {
+    let (settings, codes) = (include_str!("help/settings.txt"), include_str!("help/exit_codes.txt"));
+    format!("{examples}\n{settings}\n{codes}")
 }
 
 impl Command {
@@ -104,56 +93,179 @@ impl Command {
     }
 }
 
-const RUN_EXAMPLES: &str = "\
-Examples:
-  planwright run \"How long is 5 km in miles?\"
-  planwright run --docs ./notes --agent plan-then-execute \"환불 규정은?\"
-  planwright run --journal run.jsonl \"...\"        then, after an interruption:  planwright resume run.jsonl
-  planwright run --thread 보고서 \"...\"             kept with the thread's earlier turns; see planwright threads
-  planwright run --record sum.json \"12/4+9?\"      later, with no network:  planwright run --replay sum.json
-  planwright run --json \"12/4+9?\" | jq .answer
-  planwright run --events \"12/4+9?\" | jq -r .type
-
-The answer alone goes to stdout, everything else to stderr. Where a person is asked and nobody sits at the
-terminal, the run ends waiting (exit code 5); `planwright resume --token TOKEN
---respond TEXT FILE` answers and goes on.";
-
-const CHAT_EXAMPLES: &str = "\
-Examples:
-  planwright chat --docs ./notes
-  planwright chat --thread 보고서        goes on where the thread stands, also in another process
-  printf '%s\\n' \"12/4+9?\" \"7*6?\" | planwright chat
-
-A line is a question, or the answer to the question that the agent has asked a person (`reject: REASON`
-says no). /trace shows the transitions of the last run, /history what is remembered, /help the commands,
-/quit ends; so does the end of the input. In a thread whose last question was stopped before its answer,
-/resume goes on with it and /cancel ends it. The exit code is that of the last question.";
-
-const SETTINGS: &str = "\
-Settings come from flags, else from the environment (OPENAI_API_KEY, OPENAI_BASE_URL, PLANWRIGHT_MODEL),
-else from the configuration file: --config FILE, else $PLANWRIGHT_CONFIG, else
-$XDG_CONFIG_HOME/planwright/config.toml or ~/.config/planwright/config.toml (%APPDATA% on Windows).
-Its keys: base_url, model, api_key_env (the name of a variable, never the key), agent, docs,
-structured_output, call_timeout_seconds, connect_timeout_seconds, max_tries, wiki_url, search_url,
-search_key_env, currency; tables: [prices.\"MODEL\"] with input, output and cached, for a million tokens each;
-[cache] with folder, entries and bytes, for agents whose policy says `enable_cache`; [embeddings] with model,
-base_url and api_key_env, for `hybrid_search`; contract and standard, the files that the contract tools read;
-[persistence] with mode (memory or sqlite), path and durability (full or normal), where threads are kept.
-Under sqlite every run is kept, under memory only one with --thread.";
-
-fn settings_help(examples: &str) -> String {
-    format!("{examples}\n\n{SETTINGS}\n\n{}", exit_codes())
+/// How a run is shown.
+#[derive(Args)]
+pub struct ShowArgs {
+    /// Print one JSON object instead of the answer
+    #[arg(long)]
+    pub json: bool,
+    /// Print what happens, as it happens: one JSON object a line, the answer in the last
+    #[arg(long, conflicts_with = "json")]
+    pub events: bool,
+    /// Print the transitions as a table on stderr at the end
+    #[arg(long)]
+    pub trace: bool,
+    /// Say nothing on stderr but errors, and what a person is asked
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
-const RESUME_EXAMPLES: &str = "\
-Examples:
-  planwright resume run.jsonl
-  planwright resume --token TOKEN --respond \"좋습니다\" run.jsonl
-  planwright resume --token TOKEN --approve run.jsonl
-  planwright resume --token TOKEN --reject \"too expensive\" run.jsonl
-  planwright resume --base-url http://localhost:8080/v1 --model qwen3 run.jsonl
+/// Where threads are kept.
+#[derive(Args)]
+pub struct StoreArgs {
+    /// Where threads are kept: an SQLite file [env: PLANWRIGHT_STORE]
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Where threads are kept")]
+    store: Option<PathBuf>,
+    /// What a record that is kept survives [env: PLANWRIGHT_DURABILITY] [default: full]
+    #[arg(long, global = true, value_name = "HOW", help_heading = "Where threads are kept")]
+    #[arg(value_parser = durability())]
+    durability: Option<Durability>,
+    /// The configuration file [env: PLANWRIGHT_CONFIG]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
 
-The run goes on under the rules in its journal. What was answered is not asked again; a write that may
-have happened is not repeated (exit code 4). --respond, --approve, --reject, --edit and --edit-input answer
-the question that a waiting run has asked a person; an answer that does not fit is refused, and the run
-waits on (exit code 5).";
+impl StoreArgs {
+    pub fn place(&self) -> Result<StorePlace> {
+        StorePlace::find(self.store.as_deref(), self.durability, self.config.as_deref())
+    }
+}
+
+fn durability() -> impl TypedValueParser<Value = Durability> {
+    let full = PossibleValue::new("full").help("A loss of power");
+    let normal =
+        PossibleValue::new("normal").help("The death of the process, but perhaps not of the machine");
+    PossibleValuesParser::new([full, normal]).try_map(|text| text.parse::<Durability>())
+}
+
+/// A turn of a thread, from 1.
+fn turn() -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..)
+}
+
+#[derive(Args)]
+pub struct RunArgs {
+    /// The question; - reads it from stdin
+    #[arg(required_unless_present = "replay")]
+    pub question: Option<String>,
+    #[command(flatten)]
+    pub choice: AgentChoice,
+    #[command(flatten)]
+    pub settings: Overrides,
+    /// The time the models are told, for runs that repeat
+    #[arg(long, value_name = "TEXT", conflicts_with = "replay")]
+    pub now: Option<String>,
+    /// The earlier turns, as a JSON list of {"role": "user" or "assistant", "content": TEXT}
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub history: Option<PathBuf>,
+    /// Whose question it is, for whoever reads the journal; no model is told
+    #[arg(long, value_name = "NAME", conflicts_with = "replay")]
+    pub session: Option<String>,
+    /// Record the run to a fixture
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub record: Option<PathBuf>,
+    /// What to do with the fixture of --record
+    #[arg(long, value_parser = record_mode(), default_value = "once", value_name = "MODE", requires = "record")]
+    pub record_mode: RecordMode,
+    /// Take every answer out of a fixture; ask nobody
+    #[arg(long, value_name = "FILE")]
+    pub replay: Option<PathBuf>,
+    /// Write a journal, so that the run can be resumed
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub journal: Option<PathBuf>,
+    /// Keep the run as the next turn of this thread, which its agent may remember
+    #[arg(long, conflicts_with_all = ["replay", "record", "journal", "history"])]
+    pub thread: Option<ThreadId>,
+    #[command(flatten)]
+    pub store: StoreArgs,
+    #[command(flatten)]
+    pub show: ShowArgs,
+}
+
+fn record_mode() -> impl TypedValueParser<Value = RecordMode> {
+    const MODES: [(&str, RecordMode, &str); 4] = [
+        ("none", RecordMode::None, "Replay only; what was not recorded is an error"),
+        ("once", RecordMode::Once, "Record where there is no fixture yet, else replay it"),
+        ("new_episodes", RecordMode::NewEpisodes, "Replay what was recorded, record what is new"),
+        ("all", RecordMode::All, "Record everything anew"),
+    ];
+    PossibleValuesParser::new(MODES.map(|(name, _, help)| PossibleValue::new(name).help(help))).map(|text| {
+        let mode = MODES.into_iter().find(|(name, ..)| *name == text);
+        mode.map_or(RecordMode::Once, |(_, mode, _)| mode)
+    })
+}
+
+#[derive(Args)]
+pub struct ChatArgs {
+    #[command(flatten)]
+    pub choice: AgentChoice,
+    #[command(flatten)]
+    pub settings: Overrides,
+    /// Keep the conversation in this thread, and go on where it stands
+    #[arg(long)]
+    pub thread: Option<ThreadId>,
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Print the transitions of every run as a table on stderr
+    #[arg(long)]
+    pub trace: bool,
+    /// Say nothing on stderr but errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+pub struct ResumeArgs {
+    /// The journal
+    #[arg(value_name = "FILE")]
+    pub journal: PathBuf,
+    #[command(flatten)]
+    pub answer: AnswerArgs,
+    #[command(flatten)]
+    pub doubt: DoubtArgs,
+    #[command(flatten)]
+    pub settings: Overrides,
+    /// The configuration file [env: PLANWRIGHT_CONFIG]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    #[command(flatten)]
+    pub show: ShowArgs,
+}
+
+/// An answer, and to which question.
+#[derive(Args)]
+pub struct AnswerArgs {
+    /// Answer the question that a waiting run has asked a person
+    #[arg(long, value_name = "TEXT", group = "answer")]
+    pub respond: Option<String>,
+    /// Say yes to a plan or a call that the run has asked a person to approve
+    #[arg(long, group = "answer")]
+    pub approve: bool,
+    /// Say yes to a call, with this input instead: a JSON value
+    #[arg(long, value_name = "FILE", group = "answer")]
+    pub edit_input: Option<PathBuf>,
+    /// Say no to it, and why; the agent's policy says what follows
+    #[arg(long, value_name = "REASON", group = "answer")]
+    pub reject: Option<String>,
+    /// Say yes, with these steps in place of the remaining ones, or of the plan: a JSON list of plan
+    /// steps
+    #[arg(long, value_name = "FILE", group = "answer")]
+    pub edit: Option<PathBuf>,
+    /// The token of what is answered; the answer is void for anything else
+    #[arg(long, value_name = "TOKEN", requires = "answer")]
+    pub token: Option<String>,
+}
+
+/// What became of a write that is in doubt.
+#[derive(Args)]
+pub struct DoubtArgs {
+    /// Of a write in doubt: it happened, and the tool would have returned this
+    #[arg(long, value_name = "OUTPUT", group = "answer")]
+    pub happened: Option<String>,
+    /// Of a write in doubt: it did not happen, and is done now
+    #[arg(long, group = "answer")]
+    pub did_not_happen: bool,
+    /// Of a write in doubt: whatever happened, the run ends here
+    #[arg(long, value_name = "REASON", group = "answer")]
+    pub stop: Option<String>,
+}

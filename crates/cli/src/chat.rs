@@ -2,14 +2,13 @@
 
 use clap::ColorChoice;
 
-use crate::answer::parse_answer;
 use crate::args::{ChatArgs, ShowArgs};
-use crate::conversation::Conversation;
-use crate::exit::Exit;
-use crate::person::show_question;
-use crate::session::Session;
+use crate::conversation::{Conversation, open_thread};
+use crate::out::Exit;
+use crate::person::{is_typed, parse_answer, read_line, show_question};
+use crate::session::{Session, resolve_settings};
 use crate::watch::Watch;
-use crate::{line, out, text, trace};
+use crate::{out, text};
 use planwright::driver::{Run, Stopped};
 use planwright::machine::EffectKind;
 use planwright_app::{Class, Result, RunLocation};
@@ -40,35 +39,31 @@ struct Chat<'a> {
 pub fn chat(args: &ChatArgs, color: ColorChoice) -> Result<Exit> {
     let show = ShowArgs { json: false, events: false, trace: args.trace, quiet: args.quiet };
     let session = Session::new(&show, color);
-    let settings = args.world.settings()?;
-    let prepared = args.of.choice().prepare(&settings, None, None)?;
+    let settings = resolve_settings(&args.settings, args.store.config.as_deref())?;
+    let prepared = args.choice.prepare(&settings, None, None)?;
     session.introduce(&prepared);
-    if line::is_typed() {
+    if is_typed() {
         session.screen.note("/help shows the commands, /quit ends");
     }
     session.begin(RunLocation::Nowhere);
     session.end();
-    let place = args.store.place(&args.world.config)?;
-    let stored = place.thread_for_run(args.thread.as_ref())?;
-    if let (None, Some(stored)) = (&args.thread, &stored) {
-        session.screen.note(&format!("kept as the thread {} in {}", stored.thread, place.path().display()));
-    }
+    let stored = open_thread(&args.store, args.thread.as_ref(), &session)?;
     let talk = Conversation::open(stored, prepared, settings)?;
     let mut chat = Chat { session: &session, talk, last: None, exit: Exit::Done, shown: None };
     chat.welcome();
     loop {
-        let prompt = if chat.talk.waiting().is_some() { "answer> " } else { "> " };
-        match line::read_line(prompt)? {
+        let prompt = if chat.talk.waiting.is_some() { "answer> " } else { "> " };
+        match read_line(prompt)? {
             Some(line) if line != "/quit" && line != "/exit" => chat.take(&line)?,
-            Some(_) => break,
-            None if line::is_typed() => {
-                out::complain("");
+            end => {
+                if end.is_none() && is_typed() {
+                    out::complain("");
+                }
                 break;
             }
-            None => break,
         }
     }
-    Ok(if chat.talk.waiting().is_some() { WAITS } else { chat.exit })
+    Ok(if chat.talk.waiting.is_some() { WAITS } else { chat.exit })
 }
 
 impl Chat<'_> {
@@ -84,7 +79,7 @@ impl Chat<'_> {
 
     /// Shows the pending question unless it was shown last: another process may have answered that one.
     fn show_new_question(&mut self) {
-        let pending = self.talk.waiting().map(|waiting| waiting.token.clone());
+        let pending = self.talk.waiting.as_ref().map(|waiting| waiting.token.clone());
         if pending != self.shown {
             self.show_pending(None);
         }
@@ -92,7 +87,7 @@ impl Chat<'_> {
     }
 
     fn show_pending(&self, refused: Option<&str>) {
-        if let Some(waiting) = self.talk.waiting() {
+        if let Some(waiting) = &self.talk.waiting {
             show_question(&waiting.question, refused, self.session.style);
         }
     }
@@ -101,7 +96,10 @@ impl Chat<'_> {
         match line {
             "" => self.show_pending(None),
             "/help" => out::complain(HELP),
-            "/trace" => self.show_trace(),
+            "/trace" => match &self.last {
+                Some(run) => self.session.show_trace(run.trace()),
+                None => out::complain("nothing was asked yet"),
+            },
             "/history" => self.show_history()?,
             "/resume" => self.resume()?,
             "/cancel" => self.cancel()?,
@@ -116,13 +114,13 @@ impl Chat<'_> {
     /// Asks a question, or answers the pending one.
     fn answer(&mut self, line: &str) -> Result<Exit> {
         let watch = Watch::answer(&self.session.screen);
-        let Some(kind) = self.talk.waiting().map(|waiting| waiting.effect.kind) else {
+        let Some(kind) = self.talk.waiting.as_ref().map(|waiting| waiting.effect.kind) else {
             let cancel = self.session.begin(RunLocation::Nowhere);
             let result = self.talk.ask(self.talk.input(line), &watch, cancel);
             return self.finish(line, &watch, Ok(result));
         };
         if matches!(kind, EffectKind::ApprovePlan { .. } | EffectKind::ApproveCall { .. })
-            && !line::is_typed()
+            && !is_typed()
             && let Some(pending) = self.talk.location().pending()
         {
             // Lines from a file that are played again would allow what comes next.
@@ -143,7 +141,7 @@ impl Chat<'_> {
 
     /// Goes on with the last question.
     fn resume(&mut self) -> Result<()> {
-        if self.talk.is_in_memory() && !self.talk.is_unfinished() {
+        if self.talk.in_memory && !self.talk.is_unfinished() {
             out::complain("nothing was stopped: a question goes on from another process with --thread NAME");
             return Ok(());
         }
@@ -157,7 +155,7 @@ impl Chat<'_> {
     fn cancel(&mut self) -> Result<()> {
         match self.talk.cancel() {
             Ok(()) => out::complain("ended"),
-            Err(_) if self.talk.is_in_memory() => out::complain("there is nothing to end"),
+            Err(_) if self.talk.in_memory => out::complain("there is nothing to end"),
             Err(stopped) => out::complain(&text::clean(&stopped.to_string())),
         }
         self.talk.refresh()?;
@@ -178,7 +176,7 @@ impl Chat<'_> {
         }
         let exit = result.and_then(|result| self.conclude(line, watch, &result)).unwrap_or_else(|error| {
             // The hints for a single run (a journal, other flags) do not help here.
-            let hint = error.advice().filter(|_| !self.talk.is_in_memory()).map(str::to_owned);
+            let hint = error.advice().filter(|_| !self.talk.in_memory).map(str::to_owned);
             let error = error.maybe_hint(hint);
             out::complain_of(&error, self.session.style);
             Exit::Of(error.class())
@@ -204,16 +202,6 @@ impl Chat<'_> {
         self.session.conclude(&info, watch, result)
     }
 
-    fn show_trace(&self) {
-        match &self.last {
-            Some(run) => {
-                let lines = trace::table(run.trace(), None, Some(self.session.screen.columns()));
-                lines.iter().for_each(|line| out::complain(line));
-            }
-            None => out::complain("nothing was asked yet"),
-        }
-    }
-
     fn show_history(&self) -> Result<()> {
         let history = self.talk.history()?;
         if history.is_empty() {
@@ -222,7 +210,7 @@ impl Chat<'_> {
         for (question, answer) in &history {
             for (speaker, words) in [("you", question), ("agent", answer)] {
                 let line = format!("{}  {}", text::pad(speaker, 5), text::line(words));
-                out::complain(&text::cut(&line, self.session.screen.columns()));
+                out::complain(&text::cut(&line, self.session.screen.columns));
             }
         }
         Ok(())

@@ -1,12 +1,28 @@
 //! A conversation in a thread: in a store, or in memory for this process alone.
 
+use crate::args::StoreArgs;
+use crate::session::Session;
 use crate::watch::Watch;
 use planwright::driver::{
     Agent, CancelToken, Resolution, Run, Stopped, Waiting, history, open_question, time_for,
 };
-use planwright::journal::RunStatus;
+use planwright::journal::{RunStatus, ThreadId};
 use planwright::machine::{HumanAnswer, Input};
 use planwright_app::{PreparedAgent, Result, RunLocation, Settings, StoredThread};
+
+/// Opens the thread that a new run is a turn of: the named one, or a new one where every run is stored.
+pub fn open_thread(
+    store: &StoreArgs,
+    thread: Option<&ThreadId>,
+    session: &Session<'_>,
+) -> Result<Option<StoredThread>> {
+    let place = store.place()?;
+    let stored = place.thread_for_run(thread)?;
+    if let (None, Some(stored)) = (thread, &stored) {
+        session.screen.note(&format!("kept as the thread {} in {}", stored.thread, place.path().display()));
+    }
+    Ok(stored)
+}
 
 /// A conversation in a thread.
 pub struct Conversation {
@@ -15,9 +31,11 @@ pub struct Conversation {
     /// What its last turn was asked.
     pub question: String,
     settings: Settings,
-    in_memory: bool,
+    /// Whether it ends with this process.
+    pub in_memory: bool,
     status: Option<RunStatus>,
-    waiting: Option<Waiting>,
+    /// The question that the last turn waits with.
+    pub waiting: Option<Waiting>,
 }
 
 impl Conversation {
@@ -43,11 +61,6 @@ impl Conversation {
         Ok(())
     }
 
-    /// Whether it ends with this process.
-    pub fn is_in_memory(&self) -> bool {
-        self.in_memory
-    }
-
     pub fn location(&self) -> RunLocation<'_> {
         if self.in_memory { RunLocation::Nowhere } else { RunLocation::Thread(&self.stored) }
     }
@@ -55,11 +68,6 @@ impl Conversation {
     /// Whether the last turn was stopped, and can go on by itself.
     pub fn is_unfinished(&self) -> bool {
         matches!(self.status, Some(RunStatus::Unfinished))
-    }
-
-    /// The question that the last turn waits with.
-    pub fn waiting(&self) -> Option<&Waiting> {
-        self.waiting.as_ref()
     }
 
     /// Each question that is remembered, with its answer.

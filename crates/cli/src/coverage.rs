@@ -7,14 +7,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::args::CoverageArgs;
-use crate::exit::Exit;
+use crate::out::Exit;
 use crate::replay::find_fixtures;
 use crate::screen::while_waiting;
 use crate::{out, text};
 use planwright::agents;
 use planwright::journal::Fixture;
-use planwright::machine::explore::{Taken, reachable};
-use planwright::spec::Spec;
+use planwright::machine::explore::reachable;
 use planwright_app::{Class, Error, Result, compile_spec};
 
 /// The file beside the fixtures that says why an edge is not taken.
@@ -26,88 +25,7 @@ struct Covered {
     fixtures: usize,
     reachable: usize,
     /// Edges that no fixture takes, with the reason where one is stated.
-    missing: Vec<(Taken, Option<String>)>,
-}
-
-pub fn coverage(args: &CoverageArgs) -> Result<Exit> {
-    let reasons = load_reasons(&args.paths)?;
-    let mut fixtures: BTreeMap<String, Vec<Fixture>> = BTreeMap::new();
-    for path in find_fixtures(&args.paths)? {
-        let fixture = Fixture::load(&path).map_err(Error::unusable)?;
-        fixtures.entry(fixture.spec.name.clone()).or_default().push(fixture);
-    }
-    if args.all {
-        for name in agents::names() {
-            fixtures.entry(name.to_owned()).or_default();
-        }
-    }
-    let mut report = Vec::new();
-    let mut stale = reasons.clone();
-    for (name, fixtures) in &fixtures {
-        let covered = while_waiting("exploring every reachable edge", || cover(name, fixtures, &reasons))?;
-        let used = |reason: &Reason| covered.missing.iter().any(|(edge, _)| reason.is_for(name, edge));
-        stale.retain(|reason| !used(reason));
-        report.push(covered);
-    }
-    match args.json {
-        true => out::print_json(&object(&report, &stale))?,
-        false => out::print_lines(&lines(&report, &stale))?,
-    }
-    let unexplained = report.iter().flat_map(|covered| &covered.missing).any(|(_, why)| why.is_none());
-    Ok(if unexplained || !stale.is_empty() { Exit::Of(Class::Failed) } else { Exit::Done })
-}
-
-fn cover(name: &str, fixtures: &[Fixture], reasons: &[Reason]) -> Result<Covered> {
-    let mut taken = BTreeSet::new();
-    for fixture in fixtures {
-        let problem = |error| Error::unusable(format!("a fixture of {name}: {error}"));
-        taken.extend(fixture.taken().map_err(problem)?);
-    }
-    let recorded = fixtures.first().map(|fixture| fixture.spec.clone());
-    let Some(spec): Option<Spec> = agents::shipped(name).or(recorded) else {
-        return Err(Error::unusable(format!("no agent is called {name:?}")));
-    };
-    let reachable = reachable(&compile_spec(name, spec)?);
-    let missing = reachable.difference(&taken).map(|edge| {
-        let reason = reasons.iter().find(|reason| reason.is_for(name, edge));
-        (edge.clone(), reason.map(|reason| reason.reason.clone()))
-    });
-    let (agent, missing) = (name.to_owned(), missing.collect());
-    Ok(Covered { agent, fixtures: fixtures.len(), reachable: reachable.len(), missing })
-}
-
-fn lines(report: &[Covered], stale: &[Reason]) -> Vec<String> {
-    let mut lines = Vec::new();
-    for covered in report {
-        let Covered { agent, fixtures, reachable, missing } = covered;
-        let taken = reachable - missing.len();
-        lines.push(format!("{agent}: {taken} of {reachable} edges taken by {fixtures} fixtures"));
-        for (edge, why) in missing {
-            let why = why.as_ref().map_or_else(|| "not taken".to_owned(), |why| format!("({why})"));
-            lines.push(format!("  {}", text::line(&format!("{edge}  {why}"))));
-        }
-    }
-    for reason in stale {
-        let said = format!("{REASONS}: stale: {} {:?} is taken, or cannot be", reason.agent, reason.edge);
-        lines.push(text::line(&said));
-    }
-    lines
-}
-
-fn object(report: &[Covered], stale: &[Reason]) -> Value {
-    let edge = |(edge, why): &(Taken, Option<String>)| json!({"edge": edge.to_string(), "reason": why});
-    let agents: Vec<Value> = report
-        .iter()
-        .map(|covered| {
-            json!({
-                "agent": covered.agent, "fixtures": covered.fixtures, "reachable": covered.reachable,
-                "missing": covered.missing.iter().map(edge).collect::<Vec<Value>>(),
-            })
-        })
-        .collect();
-    let stale: Vec<Value> =
-        stale.iter().map(|reason| json!({"agent": reason.agent, "edge": reason.edge})).collect();
-    json!({"agents": agents, "stale_reasons": stale})
+    missing: Vec<(String, Option<String>)>,
 }
 
 /// Why an edge is not taken.
@@ -128,9 +46,85 @@ struct ReasonsFile {
     missing: Vec<Reason>,
 }
 
+pub fn coverage(args: &CoverageArgs) -> Result<Exit> {
+    let reasons = load_reasons(&args.paths)?;
+    let mut fixtures: BTreeMap<String, Vec<Fixture>> = BTreeMap::new();
+    for path in find_fixtures(&args.paths)? {
+        let fixture = Fixture::load(&path).map_err(Error::unusable)?;
+        fixtures.entry(fixture.spec.name.clone()).or_default().push(fixture);
+    }
+    if args.all {
+        for name in agents::names() {
+            fixtures.entry(name.to_owned()).or_default();
+        }
+    }
+    let mut report = Vec::new();
+    let mut stale = reasons.clone();
+    for (name, fixtures) in &fixtures {
+        let covered = while_waiting("exploring every reachable edge", || cover(name, fixtures, &reasons))?;
+        stale.retain(|reason| !covered.missing.iter().any(|(edge, _)| reason.is_for(name, edge)));
+        report.push(covered);
+    }
+    match args.json {
+        true => out::print_json(&report_json(&report, &stale))?,
+        false => out::print_lines(&report_lines(&report, &stale))?,
+    }
+    let unexplained = report.iter().flat_map(|covered| &covered.missing).any(|(_, why)| why.is_none());
+    Ok(if unexplained || !stale.is_empty() { Exit::Of(Class::Failed) } else { Exit::Done })
+}
+
+fn cover(name: &str, fixtures: &[Fixture], reasons: &[Reason]) -> Result<Covered> {
+    let mut taken = BTreeSet::new();
+    for fixture in fixtures {
+        let problem = |error| Error::unusable(format!("a fixture of {name}: {error}"));
+        taken.extend(fixture.taken().map_err(problem)?);
+    }
+    let recorded = || fixtures.first().map(|fixture| fixture.spec.clone());
+    let Some(spec) = agents::shipped(name).or_else(recorded) else {
+        return Err(Error::unusable(format!("no agent is called {name:?}")));
+    };
+    let reachable = reachable(&compile_spec(name, spec)?);
+    let missing = reachable.difference(&taken).map(|edge| {
+        let edge = edge.to_string();
+        let reason = reasons.iter().find(|reason| reason.is_for(name, &edge));
+        (edge, reason.map(|reason| reason.reason.clone()))
+    });
+    let (agent, missing) = (name.to_owned(), missing.collect());
+    Ok(Covered { agent, fixtures: fixtures.len(), reachable: reachable.len(), missing })
+}
+
+fn report_lines(report: &[Covered], stale: &[Reason]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for Covered { agent, fixtures, reachable, missing } in report {
+        let taken = reachable - missing.len();
+        lines.push(format!("{agent}: {taken} of {reachable} edges taken by {fixtures} fixtures"));
+        for (edge, why) in missing {
+            let why = why.as_ref().map_or_else(|| "not taken".to_owned(), |why| format!("({why})"));
+            lines.push(format!("  {}", text::line(&format!("{edge}  {why}"))));
+        }
+    }
+    lines.extend(stale.iter().map(|Reason { agent, edge, .. }| {
+        text::line(&format!("{REASONS}: stale: {agent} {edge:?} is taken, or cannot be"))
+    }));
+    lines
+}
+
+fn report_json(report: &[Covered], stale: &[Reason]) -> Value {
+    let agent = |Covered { agent, fixtures, reachable, missing }: &Covered| {
+        let missing = missing.iter().map(|(edge, why)| json!({"edge": edge, "reason": why}));
+        let missing: Value = missing.collect();
+        json!({"agent": agent, "fixtures": fixtures, "reachable": reachable, "missing": missing})
+    };
+    let stale = stale.iter().map(|reason| json!({"agent": reason.agent, "edge": reason.edge}));
+    json!({
+        "agents": report.iter().map(agent).collect::<Value>(),
+        "stale_reasons": stale.collect::<Value>(),
+    })
+}
+
 impl Reason {
-    fn is_for(&self, agent: &str, edge: &Taken) -> bool {
-        (self.agent == "*" || self.agent == agent) && self.edge == edge.to_string()
+    fn is_for(&self, agent: &str, edge: &str) -> bool {
+        (self.agent == "*" || self.agent == agent) && self.edge == edge
     }
 }
 
@@ -144,9 +138,8 @@ fn load_reasons(paths: &[PathBuf]) -> Result<Vec<Reason>> {
             .map_err(|error| Error::caused(format!("{shown}: cannot be read"), error))?;
         let loaded: ReasonsFile =
             toml::from_str(&text).map_err(|error| Error::unusable(format!("{shown}: {error}")))?;
-        if let Some(Reason { agent, edge, .. }) =
-            loaded.missing.iter().find(|missing| missing.reason.trim().is_empty())
-        {
+        if let Some(empty) = loaded.missing.iter().find(|missing| missing.reason.trim().is_empty()) {
+            let Reason { agent, edge, .. } = empty;
             let problem = format!("{shown}: {agent} {edge:?}: expected a reason, found none");
             return Err(Error::unusable(problem));
         }

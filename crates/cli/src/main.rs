@@ -1,24 +1,17 @@
 //! The command-line program.
 //!
 //! stdout holds results alone: the answer, a table, one JSON object, or events as JSON lines. Progress and errors
-//! go to stderr. `exit.rs` holds the exit codes.
+//! go to stderr. `out.rs` holds the exit codes.
 //!
 //! **Invariant:** nothing here decides anything about a run; a run of the program is a run of the
 //! library. No key is ever printed, and no text of a model, a tool or a file reaches a terminal with
 //! anything that the terminal would act on.
 
 mod agents;
-mod answer;
 mod args;
 mod chat;
 mod conversation;
 mod coverage;
-mod exit;
-mod explore;
-mod fixture;
-mod indexing;
-mod interrupt;
-mod line;
 mod out;
 mod person;
 mod replay;
@@ -26,26 +19,22 @@ mod resume;
 mod run;
 mod screen;
 mod session;
-mod stored;
-mod style;
 mod text;
 mod threads;
 mod trace;
-mod waiting;
 mod watch;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command};
-use exit::Exit;
+use args::{Cli, Command, FixtureCommand};
+use out::{Exit, Style};
 use planwright_app::{Class, Result};
-use style::Style;
 
 /// The program: reads the command line, does what it says, and reports how that ended.
 pub fn main() -> ExitCode {
-    interrupt::outlive_file_limits();
+    outlive_file_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -73,13 +62,23 @@ fn dispatch(cli: Cli) -> Result<Exit> {
         Command::Chat(args) => chat::chat(&args, cli.color),
         Command::Resume(args) => resume::resume_journal(&args, cli.color),
         Command::Threads(args) => threads::threads(&args, cli.color),
-        Command::Waiting(args) => waiting::list_waiting(&args),
+        Command::Waiting(args) => threads::list_waiting(&args),
         Command::Replay(args) => replay::replay(&args, cli.color),
-        Command::Fixture(args) => fixture::fixture(&args),
+        Command::Fixture(args) => {
+            let FixtureCommand::From(from) = &args.command;
+            threads::make_fixture(&args.store, from)
+        }
         Command::Trace(args) => trace::trace(&args),
-        Command::Diagram(args) => explore::draw_diagram(&args),
+        Command::Diagram(args) => agents::draw_diagram(&args),
         Command::Agents(args) => agents::agents(&args),
-        Command::Verify(args) => explore::verify(&args),
+        Command::Verify(args) => agents::verify(&args),
         Command::Coverage(args) => coverage::coverage(&args),
     }
+}
+
+/// Has the system answer a write beyond the largest size of a file (`ulimit -f`) with an error. Left alone,
+/// it would end the program amid what it does, without a word: a process that handles the signal outlives it.
+fn outlive_file_limits() {
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
 }

@@ -1,11 +1,106 @@
-//! Writing to stdout and stderr. A reader that has gone away is no error and never a panic.
+//! Exit codes, and writing to stdout and stderr, in colour where it is wanted. A reader that has gone away is no
+//! error and never a panic.
 
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::style::{Look, Style};
+use clap::ColorChoice;
+use clap::builder::styling::{AnsiColor, Style as Ansi};
+use terminal_size::{Height, Width, terminal_size_of};
+
 use crate::text;
-use planwright_app::{Error, Result};
+use planwright_app::{Class, Error, Result};
+
+/// How the program ends: well, or in one of the classes of errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Done,
+    Of(Class),
+}
+
+impl Exit {
+    /// The code, which `help/exit_codes.txt` explains. Scripts rely on them: a code is never given another meaning.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::Of(Class::Failed) => 1,
+            Exit::Of(Class::Interrupted) => 3,
+            Exit::Of(Class::InDoubt) => 4,
+            Exit::Of(Class::Waiting) => 5,
+            Exit::Of(Class::Conflict) => 6,
+            Exit::Of(Class::Undecided) => 7,
+            Exit::Of(Class::Cancelled) => 130,
+            Exit::Of(_) => 2,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// How a text stands out.
+#[derive(Clone, Copy, Debug)]
+pub enum Look {
+    Heading,
+    Good,
+    Bad,
+    Warn,
+    Dim,
+}
+
+/// Whether texts stand out at all.
+#[derive(Clone, Copy, Debug)]
+pub struct Style(bool);
+
+impl Style {
+    /// By `--color`, `NO_COLOR`, and whether a terminal is there.
+    pub fn of(color: ColorChoice, stream: &impl IsTerminal) -> Self {
+        let refused = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Style(match color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => !refused() && is_screen(stream),
+        })
+    }
+
+    pub fn paint(self, look: Look, text: &str) -> String {
+        if !self.0 || text.is_empty() {
+            return text.to_owned();
+        }
+        let ansi = match look {
+            Look::Heading => Ansi::new().bold(),
+            Look::Good => AnsiColor::Green.on_default(),
+            Look::Bad => AnsiColor::Red.on_default(),
+            Look::Warn => AnsiColor::Yellow.on_default(),
+            Look::Dim => Ansi::new().dimmed(),
+        };
+        format!("{ansi}{text}{ansi:#}")
+    }
+}
+
+/// Whether a person looks at the stream through a terminal that can move its cursor.
+pub fn is_screen(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// The columns of stdout: the terminal's, else those of `COLUMNS`, else unknown.
+pub fn stdout_columns() -> Option<usize> {
+    columns(terminal_size_of(std::io::stdout()))
+}
+
+/// The columns of stderr, likewise.
+pub fn stderr_columns() -> Option<usize> {
+    columns(terminal_size_of(std::io::stderr()))
+}
+
+fn columns(terminal: Option<(Width, Height)>) -> Option<usize> {
+    let variable = || std::env::var("COLUMNS").ok()?.parse().ok();
+    terminal.map(|(width, _)| usize::from(width.0)).or_else(variable).filter(|&columns| columns > 0)
+}
 
 /// Whether anything was printed.
 static PRINTED: AtomicBool = AtomicBool::new(false);
@@ -35,20 +130,15 @@ pub fn print_lines(lines: &[String]) -> Result<()> {
 /// Writes lines to stdout. On a terminal control characters are shown by their numbers, so `lines` must
 /// not hold any that are meant.
 pub fn print_text(lines: &str) -> Result<()> {
-    let mut text = match std::io::stdout().is_terminal() {
-        true => text::clean(lines),
-        false => lines.to_owned(),
-    };
-    text.push('\n');
-    print(&text)
+    let text = if std::io::stdout().is_terminal() { text::clean(lines) } else { lines.to_owned() };
+    print(&(text + "\n"))
 }
 
 /// Writes a JSON value to stdout, readable.
 pub fn print_json(value: &impl serde::Serialize) -> Result<()> {
-    let mut text = serde_json::to_string_pretty(value)
+    let text = serde_json::to_string_pretty(value)
         .map_err(|error| Error::caused("the result cannot be written as JSON", error))?;
-    text.push('\n');
-    print(&text)
+    print(&(text + "\n"))
 }
 
 /// Writes a line to stderr. A stderr that cannot be written is ignored.

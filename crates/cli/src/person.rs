@@ -1,18 +1,25 @@
-//! The person at the terminal: is asked on stderr, answers on stdin.
+//! The person at the terminal: is asked on stderr, answers on stdin; and what they say by flags.
 
+use std::io::{BufRead, IsTerminal, Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::ColorChoice;
+use serde::de::DeserializeOwned;
 
-use crate::answer::{choices, parse_answer};
-use crate::style::{Look, Style};
-use crate::{line, out, text};
+use crate::args::{AnswerArgs, DoubtArgs};
+use crate::out::{Look, Style};
+use crate::{out, text};
+use planwright::contract::PlanStep;
+use planwright::driver::Resolution;
 use planwright::machine::{EffectKind, HumanAnswer};
 use planwright::ports::{Human, Question};
 use planwright_app::{Class, Error, Pending, Result, RunLocation};
 
 /// How often a line that says nothing is asked again before the run is left waiting.
 const MOST_UNREAD: u32 = 5;
+/// Longest line, question or JSON file that is read, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
 
 struct Person {
     style: Style,
@@ -21,7 +28,23 @@ struct Person {
 /// The person at the terminal, if there is one.
 pub fn at_terminal(color: ColorChoice) -> Option<Arc<dyn Human>> {
     let style = Style::of(color, &std::io::stderr());
-    line::is_typed().then(|| Arc::new(Person { style }) as Arc<dyn Human>)
+    is_typed().then(|| Arc::new(Person { style }) as Arc<dyn Human>)
+}
+
+impl Human for Person {
+    fn ask(&self, question: &Question<'_>) -> Option<HumanAnswer> {
+        show_question(question.text, question.refused, self.style);
+        for _ in 0..MOST_UNREAD {
+            // If stdin cannot be read the run waits, and its journal can be resumed.
+            let line = read_line(&prompt_for(question.effect.kind)).ok().flatten()?;
+            match parse_answer(&line, question.effect.kind) {
+                _ if line.is_empty() => {}
+                Ok(answer) => return Some(answer),
+                Err(problem) => show_refusal(&problem, self.style),
+            }
+        }
+        None
+    }
 }
 
 /// Shows what a person is asked, and why their last answer was refused.
@@ -34,43 +57,209 @@ fn show_refusal(problem: &str, style: Style) {
     out::complain(&style.paint(Look::Warn, &format!("  refused  {}", text::line(problem))));
 }
 
+fn prompt_for(asked: EffectKind) -> String {
+    let choices = match asked {
+        EffectKind::ApprovePlan { .. } => "yes, reject: REASON or edit: STEPS",
+        EffectKind::ApproveCall { .. } => "yes, reject: REASON, edit: INPUT, or the answer itself",
+        _ => "reject: REASON says no",
+    };
+    format!("answer ({choices})> ")
+}
+
 /// Asks for a line that answers; nothing where the person says nothing.
 pub fn read_answer(asked: EffectKind) -> Result<Option<HumanAnswer>> {
-    let line = line::read_line(&format!("answer ({})> ", choices(asked)))?.unwrap_or_default();
-    if line.is_empty() {
-        return Ok(None);
+    let line = read_line(&prompt_for(asked))?.filter(|line| !line.is_empty());
+    line.map(|line| parse_answer(&line, asked).map_err(Error::unusable)).transpose()
+}
+
+/// Whether a person types on stdin and sees what is asked on stderr.
+pub fn is_typed() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Reads the next line of stdin without its end; `None` at the end. Only a person who types sees the prompt.
+pub fn read_line(prompt: &str) -> Result<Option<String>> {
+    if is_typed() {
+        let mut stderr = std::io::stderr().lock();
+        // Where the prompt cannot be written, the line can still be read.
+        let _ = write!(stderr, "{prompt}").and_then(|()| stderr.flush());
     }
-    parse_answer(&line, asked).map(Some).map_err(Error::unusable)
+    let mut line = String::new();
+    let count = std::io::stdin().lock().take(MAX_BYTES + 1).read_line(&mut line);
+    let count = count.map_err(|error| Error::caused("stdin cannot be read", error))?;
+    if count as u64 > MAX_BYTES {
+        return Err(Error::unusable(format!("a line on stdin is longer than {MAX_BYTES} bytes")));
+    }
+    Ok((count > 0).then(|| line.trim().to_owned()))
+}
+
+/// Reads the question of a run: the argument, or stdin for `-`.
+pub fn read_question(argument: &str) -> Result<String> {
+    let mut text = argument.to_owned();
+    if argument == "-" {
+        text.clear();
+        let count = std::io::stdin().lock().take(MAX_BYTES + 1).read_to_string(&mut text);
+        count.map_err(|error| Error::caused("the question cannot be read from stdin", error))?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err(Error::unusable(format!("the question on stdin is longer than {MAX_BYTES} bytes")));
+        }
+    }
+    if text.trim().is_empty() {
+        let hint = "planwright run \"your question\", or: echo \"your question\" | planwright run -";
+        return Err(Error::unusable("the question is empty").hint(hint));
+    }
+    Ok(text.trim().to_owned())
+}
+
+/// Asks the person at the terminal a question of the program's own.
+pub fn confirm(question: &str) -> Result<bool> {
+    let line = read_line(&format!("{question} (yes or no)? "))?.unwrap_or_default();
+    Ok(["yes", "y", "예", "네"].contains(&line.to_lowercase().as_str()))
 }
 
 /// The token for an answer that names none: a person at the terminal is shown what is pending and says yes to it.
 /// Without a person the answer is refused: it may be an old one, given again.
 pub fn confirm_token(pending: &Pending, location: RunLocation<'_>, style: Style) -> Result<String> {
-    if !line::is_typed() || pending.has_expired() {
+    if !is_typed() || pending.has_expired() {
         return Err(location.missing_token(pending));
     }
     show_question(&pending.text(), None, style);
-    if line::confirm("is this what is meant")? {
+    if confirm("is this what is meant")? {
         return Ok(pending.token.clone());
     }
     let class = if pending.is_doubt() { Class::InDoubt } else { Class::Waiting };
     Err(Error::new(class, "nothing was said, and the run waits on"))
 }
 
-impl Human for Person {
-    fn ask(&self, question: &Question<'_>) -> Option<HumanAnswer> {
-        show_question(question.text, question.refused, self.style);
-        let asked = question.effect.kind;
-        let prompt = format!("answer ({})> ", choices(asked));
-        for _ in 0..MOST_UNREAD {
-            // If stdin cannot be read the run waits, and its journal can be resumed.
-            let line = line::read_line(&prompt).ok().flatten()?;
-            match parse_answer(&line, asked) {
-                _ if line.is_empty() => {}
-                Ok(answer) => return Some(answer),
-                Err(problem) => show_refusal(&problem, self.style),
+impl AnswerArgs {
+    /// The answer that the flags give, if they give one.
+    pub fn answer(&self) -> Result<Option<HumanAnswer>> {
+        if let Some(path) = &self.edit_input {
+            let input = read_json("--edit-input: ", path, "a JSON value", Some("such as \"a text\""))?;
+            return Ok(Some(HumanAnswer::EditInput { input }));
+        }
+        if let Some(path) = &self.edit {
+            let hint = "such as [{\"tool\": \"calc\", \"input\": \"1+1\"}]";
+            let steps: Vec<PlanStep> = read_json("--edit: ", path, "a JSON list of plan steps", Some(hint))?;
+            return Ok(Some(HumanAnswer::Edit { steps }));
+        }
+        let approved = self.approve.then_some(HumanAnswer::Approve);
+        let rejected = self.reject.as_ref().map(HumanAnswer::reject);
+        Ok(self.respond.as_ref().map(HumanAnswer::respond).or(rejected).or(approved))
+    }
+}
+
+impl DoubtArgs {
+    /// What the flags say of a write in doubt, if they say something.
+    pub fn resolution(&self) -> Option<Resolution> {
+        match (&self.happened, &self.stop) {
+            (Some(output), _) => Some(Resolution::Happened { output: output.clone() }),
+            (None, Some(reason)) => Some(Resolution::Stop { reason: reason.clone() }),
+            (None, None) => self.did_not_happen.then_some(Resolution::DidNotHappen),
+        }
+    }
+}
+
+/// Reads a JSON file of bounded size. Errors begin with `prefix`.
+pub fn read_json<T: DeserializeOwned>(
+    prefix: &str,
+    path: &Path,
+    expected: &str,
+    hint: Option<&str>,
+) -> Result<T> {
+    let place = format!("{prefix}{}", path.display());
+    let unreadable = |error| Error::caused(format!("{place}: cannot be read"), error);
+    let length = std::fs::metadata(path).map_err(unreadable)?.len();
+    if length > MAX_BYTES {
+        return Err(Error::unusable(format!("{place}: expected at most {MAX_BYTES} bytes, found {length}")));
+    }
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    serde_json::from_str(&text).map_err(|error| {
+        Error::unusable(format!("{place}: expected {expected}: {error}")).maybe_hint(hint.map(str::to_owned))
+    })
+}
+
+/// Parses a line that answers a person's question. For a step, `reject: REASON` is a no and everything else an
+/// answer. For a plan or a call, `yes` approves, `edit: JSON` approves with other steps or another input, `no` and
+/// `reject: REASON` say no; any other line is an answer in the place of the call.
+///
+/// # Errors
+/// What follows `edit:` is no JSON, or none of the steps of a plan.
+pub fn parse_answer(line: &str, asked: EffectKind) -> Result<HumanAnswer, String> {
+    if let Some(reason) = argument_of("reject", line) {
+        return Ok(HumanAnswer::reject(reason));
+    }
+    let is_plan = matches!(asked, EffectKind::ApprovePlan { .. });
+    if !is_plan && !matches!(asked, EffectKind::ApproveCall { .. }) {
+        return Ok(HumanAnswer::respond(line));
+    }
+    let word = line.trim_end_matches(['.', '!']).to_lowercase();
+    match (word.as_str(), argument_of("edit", line)) {
+        ("yes" | "y" | "approve" | "approved" | "예" | "네" | "승인", _) => Ok(HumanAnswer::Approve),
+        ("no" | "n" | "아니요" | "아니오" | "거절", _) => Ok(HumanAnswer::reject("")),
+        (_, Some(json)) if is_plan => serde_json::from_str(json)
+            .map(|steps| HumanAnswer::Edit { steps })
+            .map_err(|error| format!("edit: expected a JSON list of plan steps: {error}")),
+        (_, Some(json)) => serde_json::from_str(json)
+            .map(|input| HumanAnswer::EditInput { input })
+            .map_err(|error| format!("edit: expected an input as JSON, such as \"a text\": {error}")),
+        (_, None) => Ok(HumanAnswer::respond(line)),
+    }
+}
+
+/// What follows a command at the beginning of a line: `reject`, `reject: too dear`.
+fn argument_of<'l>(command: &str, line: &'l str) -> Option<&'l str> {
+    let word = line.get(..command.len()).filter(|word| word.eq_ignore_ascii_case(command))?;
+    let rest = line[word.len()..].trim_start();
+    if rest.is_empty() { Some("") } else { rest.strip_prefix(':').map(str::trim) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: EffectKind = EffectKind::Human { draft: 1, step: 0 };
+    const PLAN: EffectKind = EffectKind::ApprovePlan { draft: 1 };
+    const CALL: EffectKind = EffectKind::ApproveCall { draft: 1, step: 0 };
+
+    #[test]
+    fn line_means_what_the_question_asks_for() {
+        for (line, reason) in [
+            ("reject: 너무 비쌉니다", "너무 비쌉니다"),
+            ("Reject:no", "no"),
+            ("reject", ""),
+            ("REJECT : x", "x"),
+        ] {
+            for asked in [STEP, PLAN, CALL] {
+                assert_eq!(parse_answer(line, asked), Ok(HumanAnswer::reject(reason)), "{line}");
             }
         }
-        None
+        for line in ["좋습니다", "rejected", "reject it", "나는 reject: 라고 하지 않는다"] {
+            for asked in [STEP, PLAN, CALL] {
+                assert_eq!(parse_answer(line, asked), Ok(HumanAnswer::respond(line)), "{line}");
+            }
+        }
+        for (line, meant) in ["yes", "Y", "approve", "예", "네.", "승인"]
+            .map(|line| (line, HumanAnswer::Approve))
+            .into_iter()
+            .chain(["no", "아니요"].map(|line| (line, HumanAnswer::reject(""))))
+        {
+            assert_eq!(parse_answer(line, PLAN), Ok(meant.clone()), "{line}");
+            assert_eq!(parse_answer(line, CALL), Ok(meant), "{line}");
+            assert_eq!(parse_answer(line, STEP), Ok(HumanAnswer::respond(line)), "{line}");
+        }
+    }
+
+    #[test]
+    fn edit_gives_a_plan_other_steps_and_a_call_another_input() {
+        let json = r#"[{"tool": "calc", "input": "1+1"}]"#;
+        let edited = |kind| parse_answer(&format!("edit: {json}"), kind);
+        assert_eq!(edited(PLAN), Ok(HumanAnswer::Edit { steps: serde_json::from_str(json).unwrap() }));
+        assert_eq!(edited(CALL), Ok(HumanAnswer::EditInput { input: serde_json::from_str(json).unwrap() }));
+        for (line, asked) in [("edit: x", PLAN), ("edit: {}", PLAN), ("edit: 1+", CALL), ("edit", CALL)] {
+            let problem = parse_answer(line, asked).unwrap_err();
+            assert!(problem.starts_with("edit: expected"), "{line}: {problem}");
+        }
+        assert_eq!(parse_answer("edit: x", STEP), Ok(HumanAnswer::respond("edit: x")));
     }
 }

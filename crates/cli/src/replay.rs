@@ -1,5 +1,5 @@
 //! `replay`: checks that fixtures, or stored turns, replay the same under the present rules. Nothing is asked of the
-//! world, and no fixture is changed.
+//! world, and no fixture and nothing that is stored is changed.
 
 use std::path::{Path, PathBuf};
 
@@ -8,42 +8,52 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 
 use crate::args::ReplayArgs;
-use crate::exit::Exit;
-use crate::stored::{Checked, Verdict, check_turns};
-use crate::style::{Look, Style};
+use crate::out::{Exit, Look, Style};
 use crate::{out, text};
 use planwright::driver::Stopped;
-use planwright::journal::{self, Drift, Fixture, Frame};
+use planwright::journal::{
+    Divergence, Drift, Fixture, Frame, Outcome, Record, RunStatus, ThreadId, first_difference, fold,
+};
 use planwright::prompt;
 use planwright::spec::{CompiledSpec, Spec};
-use planwright_app::{Class, DriftJson, Error, Result, load_spec, replaying_agent, spec_for_fixture};
+use planwright_app::{
+    Class, DriftJson, Error, Result, load_spec, replaying_agent, spec_for_fixture, visit_threads,
+    with_tools_of,
+};
 
 /// Most lines of a diff that are shown.
 const MOST_LINES: usize = 60;
 
+/// What came of one recording, and how it is shown.
+struct Checked {
+    verdict: Verdict,
+    lines: Vec<String>,
+    /// Null for one that is not listed.
+    json: Value,
+}
+
+#[derive(Clone, Copy)]
+enum Verdict {
+    Same,
+    Differs,
+    Unreadable,
+}
+
 pub fn replay(args: &ReplayArgs, color: ColorChoice) -> Result<Exit> {
     let style = Style::of(color, &std::io::stdout());
     let (mut counts, mut listed) = ([0; 3], Vec::new());
-    let mut take = |checked: Checked| -> Result<()> {
+    let mut take = |checked: Checked| {
         counts[checked.verdict as usize] += 1;
-        match args.json {
-            true if checked.json.is_null() => Ok(()),
-            true => {
-                listed.push(checked.json);
-                Ok(())
-            }
-            false if checked.lines.is_empty() => Ok(()),
-            false => out::print_lines(&checked.lines),
+        if !checked.json.is_null() && args.json {
+            listed.push(checked.json);
         }
+        let shows = !args.json && !checked.lines.is_empty();
+        if shows { out::print_lines(&checked.lines) } else { Ok(()) }
     };
     if args.all_stored {
-        let under = args.agent.as_deref().map(load_spec).transpose()?;
-        let threads = args.store.place(&args.config)?.threads()?;
-        check_turns(&threads, under.as_ref(), style)?.into_iter().try_for_each(&mut take)?;
+        check_turns(args, style)?.into_iter().try_for_each(&mut take)?;
     } else {
-        for path in find_fixtures(&args.paths)? {
-            take(check_fixture(&path, args, style))?;
-        }
+        find_fixtures(&args.paths)?.iter().try_for_each(|path| take(check_fixture(path, args, style)))?;
     }
     let [same, different, unreadable] = counts;
     let (differ, list) = if args.all_stored { ("diverge", "turns") } else { ("drift", "files") };
@@ -75,13 +85,11 @@ pub fn find_fixtures(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
             continue;
         }
         let before = found.len();
+        let place = path.display();
         search(path, &mut found)
-            .map_err(|error| Error::caused(format!("{}: cannot be searched", path.display()), error))?;
+            .map_err(|error| Error::caused(format!("{place}: cannot be searched"), error))?;
         if found.len() == before {
-            return Err(Error::unusable(format!(
-                "{}: expected fixtures (*.json), found none",
-                path.display()
-            )));
+            return Err(Error::unusable(format!("{place}: expected fixtures (*.json), found none")));
         }
         found[before..].sort();
     }
@@ -105,81 +113,71 @@ fn search(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
 }
 
 fn check_fixture(path: &Path, args: &ReplayArgs, style: Style) -> Checked {
+    let file = path.display().to_string();
+    let object = |status: &str, agent: Option<&str>| {
+        json!({
+            "file": file, "status": status, "agent": agent,
+            "drift": [], "frames": "", "notes": [], "problem": null,
+        })
+    };
+    let unreadable = |agent: Option<&str>, problem: &str| {
+        let word = style.paint(Look::Bad, "unreadable");
+        let lines = vec![format!("{word}  {}", text::clean(problem).replace('\n', "\n    "))];
+        let mut json = object("unreadable", agent);
+        json["problem"] = json!(problem);
+        Checked { verdict: Verdict::Unreadable, lines, json }
+    };
     let fixture = match Fixture::load(path) {
         Ok(fixture) => fixture,
-        Err(error) => return unreadable(path, None, &error.to_string(), style),
+        Err(error) => return unreadable(None, &error.to_string()),
     };
     let spec = spec_for_fixture(&fixture, args.agent.as_deref(), args.as_recorded);
     let agent = match spec.and_then(replaying_agent) {
         Ok(agent) => agent,
-        Err(error) => return unreadable(path, Some(&fixture.spec.name), error.message(), style),
+        Err(error) => return unreadable(Some(&fixture.spec.name), error.message()),
     };
-    let (rules, name) = (agent.rules(), &agent.rules().spec().name);
+    let (rules, name) = (agent.rules(), Some(&*agent.rules().spec().name));
     match agent.replay(&fixture) {
-        Ok(_) => Checked {
-            verdict: Verdict::Same,
-            lines: vec![format!("{}  {}", style.paint(Look::Good, "ok        "), shown_path(path))],
-            json: object(path, Some(name), "ok"),
-        },
+        Ok(_) => {
+            let lines = vec![format!("{}  {}", style.paint(Look::Good, "ok        "), text::line(&file))];
+            Checked { verdict: Verdict::Same, lines, json: object("ok", name) }
+        }
         Err(Stopped::Drifted(drifts)) => {
-            let (frames, notes) = (frames(&fixture, rules), notes(&fixture, rules));
-            let mut json = object(path, Some(name), "drift");
+            let (frames, notes) = (diff_frames(&fixture, rules), explain_drift(&fixture, rules));
+            let mut json = object("drift", name);
             json["drift"] = json!(drifts.iter().map(DriftJson::from).collect::<Vec<_>>());
             (json["frames"], json["notes"]) = (json!(frames), json!(notes));
-            Checked { verdict: Verdict::Differs, lines: lines(path, &drifts, &frames, &notes, style), json }
+            let mut lines = vec![format!("{}  {}", style.paint(Look::Warn, "drift     "), text::line(&file))];
+            lines.extend(drift_lines(&drifts, &frames, style));
+            lines.extend(notes.iter().map(|note| format!("    note: {}", text::line(note))));
+            Checked { verdict: Verdict::Differs, lines, json }
         }
-        Err(stopped) => unreadable(path, Some(name), &format!("{}: {stopped}", path.display()), style),
+        Err(stopped) => unreadable(name, &format!("{file}: {stopped}")),
     }
-}
-
-fn unreadable(path: &Path, agent: Option<&str>, problem: &str, style: Style) -> Checked {
-    let word = style.paint(Look::Bad, "unreadable");
-    let lines = vec![format!("{word}  {}", text::clean(problem).replace('\n', "\n    "))];
-    let mut json = object(path, agent, "unreadable");
-    json["problem"] = json!(problem);
-    Checked { verdict: Verdict::Unreadable, lines, json }
-}
-
-fn object(path: &Path, agent: Option<&str>, status: &str) -> Value {
-    json!({
-        "file": path.display().to_string(), "status": status, "agent": agent,
-        "drift": [], "frames": "", "notes": [], "problem": null,
-    })
-}
-
-fn shown_path(path: &Path) -> String {
-    text::line(&path.display().to_string())
 }
 
 /// What may explain a drift.
-fn notes(fixture: &Fixture, rules: &CompiledSpec) -> Vec<String> {
-    let mut notes = Vec::new();
+fn explain_drift(fixture: &Fixture, rules: &CompiledSpec) -> Vec<String> {
     let settings = |spec: &Spec| json!({"policy": spec.policy, "limits": spec.limits});
-    let difference = journal::first_difference(&settings(&fixture.spec), &settings(rules.spec()));
-    if let Some(difference) = difference {
-        notes.push(format!(
-            "recorded under another {}: {}, now {}; --as-recorded replays under the recorded spec",
-            difference.path.trim_start_matches("$."),
-            difference.recorded,
-            difference.now
-        ));
-    }
-    if let journal::Outcome::Interrupted(why) = &fixture.outcome {
-        notes.push(format!("the recording is unfinished: {why}"));
-    }
-    notes
+    let difference = first_difference(&settings(&fixture.spec), &settings(rules.spec()));
+    let other_rules = difference.map(|difference| {
+        let path = difference.path.trim_start_matches("$.");
+        let change = format!("{path}: {}, now {}", difference.recorded, difference.now);
+        format!("recorded under another {change}; --as-recorded replays under the recorded spec")
+    });
+    let unfinished = match &fixture.outcome {
+        Outcome::Interrupted(why) => Some(format!("the recording is unfinished: {why}")),
+        _ => None,
+    };
+    other_rules.into_iter().chain(unfinished).collect()
 }
 
 /// How the instructions and schemas of the recorded roles differ from the present ones.
-fn frames(fixture: &Fixture, rules: &CompiledSpec) -> String {
+fn diff_frames(fixture: &Fixture, rules: &CompiledSpec) -> String {
     let mut diff = String::new();
     for (role, recorded) in &fixture.frames {
-        let Some(now) = prompt::frame(rules, role).map(|frame| Frame::of(frame)) else {
-            continue;
-        };
-        if *recorded == now {
-            continue;
-        }
+        let now = prompt::frame(rules, role).map(|frame| Frame::of(frame));
+        let Some(now) = now.filter(|now| now != recorded) else { continue };
         let (old, new) = (frame_text(recorded), frame_text(&now));
         let names = (format!("{role}, recorded"), format!("{role}, now"));
         let lines = TextDiff::from_lines(&old, &new);
@@ -189,33 +187,75 @@ fn frames(fixture: &Fixture, rules: &CompiledSpec) -> String {
 }
 
 fn frame_text(frame: &Frame) -> String {
-    let mut text = frame.system.join("\n") + "\n";
     let settings = json!({
         "model": frame.model, "temperature": frame.temperature, "max_tokens": frame.max_tokens,
         "schema": frame.schema,
     });
-    text.push_str(&serde_json::to_string_pretty(&settings).unwrap_or_default());
-    text + "\n"
+    let settings = serde_json::to_string_pretty(&settings).unwrap_or_default();
+    format!("{}\n{settings}\n", frame.system.join("\n"))
 }
 
-fn lines(path: &Path, drifts: &[Drift], frames: &str, notes: &[String], style: Style) -> Vec<String> {
-    let mut lines = vec![format!("{}  {}", style.paint(Look::Warn, "drift     "), shown_path(path))];
-    let said = drifts
-        .iter()
-        .flat_map(|drift| text::clean(&drift.to_string()).lines().map(str::to_owned).collect::<Vec<_>>());
-    let diff: Vec<String> = text::clean(frames).lines().map(str::to_owned).collect();
-    let more = diff.len().saturating_sub(MOST_LINES);
+fn drift_lines(drifts: &[Drift], frames: &str, style: Style) -> Vec<String> {
+    let told: Vec<String> = drifts.iter().map(|drift| text::clean(&drift.to_string())).collect();
+    let diff = text::clean(frames);
+    let more = diff.lines().count().saturating_sub(MOST_LINES);
     let rest = (more > 0).then(|| format!("… {more} more lines"));
-    let all = said.chain(diff.into_iter().take(MOST_LINES)).chain(rest);
-    lines.extend(all.map(|line| format!("    {}", paint(&line, style))));
-    lines.extend(notes.iter().map(|note| format!("    note: {}", text::line(note))));
-    lines
-}
-
-fn paint(line: &str, style: Style) -> String {
-    match line.trim_start().chars().next() {
+    let lines = told.iter().flat_map(|told| told.lines()).chain(diff.lines().take(MOST_LINES));
+    let paint = |line: &str| match line.trim_start().chars().next() {
         Some('-') => style.paint(Look::Bad, line),
         Some('+') => style.paint(Look::Good, line),
         _ => line.to_owned(),
-    }
+    };
+    lines.chain(rest.as_deref()).map(|line| format!("    {}", paint(line))).collect()
+}
+
+/// Takes every turn of every thread through the present machine, under another spec than its own if one is named.
+fn check_turns(args: &ReplayArgs, style: Style) -> Result<Vec<Checked>> {
+    let under = args.agent.as_deref().map(load_spec).transpose()?;
+    let threads = args.store.place()?.threads()?;
+    let mut checked = Vec::new();
+    visit_threads(&threads, |listed| {
+        for turn in 0..listed.turns {
+            let records = threads.store().records(&listed.thread, turn).map_err(|error| error.to_string());
+            let result = records.and_then(|records| find_divergence(&records, under.as_ref()));
+            checked.push(check_turn(&listed.thread, turn + 1, result, style));
+        }
+    })?;
+    Ok(checked)
+}
+
+/// Where the present machine takes another path than the records; or why they cannot be read.
+fn find_divergence(records: &[Record], under: Option<&Spec>) -> Result<Option<Divergence>, String> {
+    let under = match (under, records.first()) {
+        // Another agent gets the tools that the run had: they are part of every request.
+        (Some(under), Some(Record::Header(header))) => Some(with_tools_of(under.clone(), &header.spec)),
+        _ => None,
+    };
+    // What does not fold any more is found where it diverges.
+    let has_ended = fold(records.iter().cloned()).is_ok_and(|folded| RunStatus::of(&folded).has_ended());
+    Divergence::find(records, under.as_ref(), has_ended).map_err(|error| error.to_string())
+}
+
+fn check_turn(
+    thread: &ThreadId,
+    turn: u32,
+    result: Result<Option<Divergence>, String>,
+    style: Style,
+) -> Checked {
+    let (verdict, look, word) = match &result {
+        Ok(None) => return Checked { verdict: Verdict::Same, lines: Vec::new(), json: Value::Null },
+        Ok(Some(_)) => (Verdict::Differs, Look::Warn, "diverges  "),
+        Err(_) => (Verdict::Unreadable, Look::Bad, "unreadable"),
+    };
+    let (divergence, problem) = (result.as_ref().ok().and_then(Option::as_ref), result.as_ref().err());
+    let why = divergence.map(Divergence::to_string).or(problem.cloned()).unwrap_or_default();
+    let place = text::line(&format!("{thread}, turn {turn}"));
+    let lines = vec![format!("{}  {place}: {}", style.paint(look, word), text::line(&why))];
+    let json = json!({
+        "thread": thread, "turn": turn,
+        "record": divergence.map(|divergence| divergence.record),
+        "what": divergence.map(|divergence| &divergence.what),
+        "difference": null, "problem": problem,
+    });
+    Checked { verdict, lines, json }
 }

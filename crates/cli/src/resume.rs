@@ -1,20 +1,21 @@
 //! Going on with a run that was begun before: `resume` for a journal, `threads resume`, `answer` and `resolve` for
 //! a thread.
 
+use std::path::Path;
+
 use clap::ColorChoice;
 
 use crate::args::{
-    AnswerThreadArgs, ResolveArgs, ResumeArgs, ResumeThreadArgs, RulesArgs, ShowArgs, StoreArgs, WorldArgs,
+    AnswerThreadArgs, ResolveArgs, ResumeArgs, ResumeThreadArgs, RulesArgs, ShowArgs, StoreArgs,
 };
-use crate::exit::Exit;
-use crate::line;
-use crate::person::{at_terminal, confirm_token, read_answer, show_question};
-use crate::session::Session;
+use crate::out::Exit;
+use crate::person::{at_terminal, confirm_token, is_typed, read_answer, show_question};
+use crate::session::{Session, resolve_settings};
 use crate::watch::Watch;
 use planwright::driver::{Agent, CancelToken, Changed, Resolution, Run, Stopped};
-use planwright::journal::{FileJournal, Folded, JournalError, JournalErrorKind, ThreadId, fold};
+use planwright::journal::{FileJournal, Folded, Journal, JournalError, JournalErrorKind, fold};
 use planwright::machine::HumanAnswer;
-use planwright_app::{Class, Error, Pending, PreparedAgent, Result, RunLocation, StoredThread};
+use planwright_app::{Class, Error, Overrides, Pending, PreparedAgent, Result, RunLocation, StoredThread};
 
 /// What a person says as a run goes on, and the token of what they mean.
 enum Reply {
@@ -26,7 +27,8 @@ enum Reply {
 /// A call of one of these commands.
 struct Call<'a> {
     session: Session<'a>,
-    world: &'a WorldArgs,
+    overrides: &'a Overrides,
+    config: Option<&'a Path>,
     color: ColorChoice,
 }
 
@@ -39,10 +41,10 @@ pub fn journal_error(error: JournalError) -> Error {
 }
 
 pub fn resume_journal(args: &ResumeArgs, color: ColorChoice) -> Result<Exit> {
-    let call = Call::new(&args.show, &args.world, color);
+    let call = Call::new(&args.show, &args.settings, args.config.as_deref(), color);
     let (answer, resolution) = (args.answer.answer()?, args.doubt.resolution());
     let mut journal = FileJournal::open(&args.journal).map_err(journal_error)?;
-    let records = planwright::journal::Journal::records(&journal).map_err(Error::unusable)?;
+    let records = journal.records().map_err(Error::unusable)?;
     let unusable = |error| Error::unusable(format!("{}: {error}", args.journal.display()));
     let folded = fold(records).map_err(unusable)?;
     let location = RunLocation::Journal(&args.journal);
@@ -63,33 +65,36 @@ pub fn resume_journal(args: &ResumeArgs, color: ColorChoice) -> Result<Exit> {
 }
 
 pub fn resume_thread(store: &StoreArgs, args: &ResumeThreadArgs, color: ColorChoice) -> Result<Exit> {
-    let call = Call::new(&args.show, &args.world, color);
-    let stored = call.open_thread(store, &args.thread)?;
+    let (call, stored) = Call::on_thread(store, args, color)?;
     call.go_on_with_thread(&stored, &args.rules, Reply::Nothing)
 }
 
 pub fn answer_thread(store: &StoreArgs, args: &AnswerThreadArgs, color: ColorChoice) -> Result<Exit> {
-    let call = Call::new(&args.show, &args.world, color);
     let given = args.answer.answer()?;
-    let stored = call.open_thread(store, &args.thread)?;
+    let (call, stored) = Call::on_thread(store, &args.thread, color)?;
     let reply = match (given, &args.answer.token) {
         (Some(answer), Some(token)) => Reply::Answer(answer, token.clone()),
         (given, _) => {
             let pending = pending_question(&stored)?;
-            let location = RunLocation::Thread(&stored);
+            let (location, style) = (RunLocation::Thread(&stored), call.session.style);
             match given {
-                Some(answer) => Reply::Answer(answer, confirm_token(&pending, location, call.session.style)?),
-                None if line::is_typed() => call.ask(pending)?,
-                None => return Err(location.missing_token(&pending)),
+                Some(answer) => Reply::Answer(answer, confirm_token(&pending, location, style)?),
+                None if !is_typed() => return Err(location.missing_token(&pending)),
+                None => {
+                    show_question(&pending.text(), None, style);
+                    let answer = read_answer(pending.effect.kind)?.ok_or_else(|| {
+                        Error::new(Class::Waiting, "nothing was said, and the run waits on")
+                    })?;
+                    Reply::Answer(answer, pending.token)
+                }
             }
         }
     };
-    call.go_on_with_thread(&stored, &args.rules, reply)
+    call.go_on_with_thread(&stored, &args.thread.rules, reply)
 }
 
 pub fn resolve_thread(store: &StoreArgs, args: &ResolveArgs, color: ColorChoice) -> Result<Exit> {
-    let call = Call::new(&args.show, &args.world, color);
-    let stored = call.open_thread(store, &args.thread)?;
+    let (call, stored) = Call::on_thread(store, &args.thread, color)?;
     let resolution = args.resolution.resolution().expect("clap asks for one of the flags");
     let location = RunLocation::Thread(&stored);
     let token = match (&args.token, stored.pending()?) {
@@ -98,7 +103,7 @@ pub fn resolve_thread(store: &StoreArgs, args: &ResolveArgs, color: ColorChoice)
         (None, Some(pending)) => return Err(location.missing_token(&pending)),
         (None, None) => return Err(nothing_pending(&stored)),
     };
-    call.go_on_with_thread(&stored, &args.rules, Reply::Resolution(resolution, token))
+    call.go_on_with_thread(&stored, &args.thread.rules, Reply::Resolution(resolution, token))
 }
 
 /// The question that a thread waits with.
@@ -117,21 +122,22 @@ fn nothing_pending(stored: &StoredThread) -> Error {
 }
 
 impl<'a> Call<'a> {
-    fn new(show: &'a ShowArgs, world: &'a WorldArgs, color: ColorChoice) -> Self {
-        Call { session: Session::new(show, color), world, color }
+    fn new(
+        show: &'a ShowArgs,
+        overrides: &'a Overrides,
+        config: Option<&'a Path>,
+        color: ColorChoice,
+    ) -> Self {
+        Call { session: Session::new(show, color), overrides, config, color }
     }
 
-    fn open_thread(&self, store: &StoreArgs, thread: &ThreadId) -> Result<StoredThread> {
-        store.place(&self.world.config)?.thread(thread)
-    }
-
-    /// Puts the question to the person at the terminal.
-    fn ask(&self, pending: Pending) -> Result<Reply> {
-        show_question(&pending.text(), None, self.session.style);
-        let answer = read_answer(pending.effect.kind)?;
-        let answer =
-            answer.ok_or_else(|| Error::new(Class::Waiting, "nothing was said, and the run waits on"))?;
-        Ok(Reply::Answer(answer, pending.token))
+    fn on_thread(
+        store: &'a StoreArgs,
+        args: &'a ResumeThreadArgs,
+        color: ColorChoice,
+    ) -> Result<(Self, StoredThread)> {
+        let call = Call::new(&args.show, &args.settings, store.config.as_deref(), color);
+        Ok((call, store.place()?.thread(&args.thread)?))
     }
 
     fn go_on_with_thread(&self, stored: &StoredThread, rules: &RulesArgs, reply: Reply) -> Result<Exit> {
@@ -163,7 +169,7 @@ impl<'a> Call<'a> {
             Some(rules) if !folded.state.phase.name().is_terminal() => rules.changed(),
             _ => Changed::Keep,
         };
-        let settings = || self.world.settings();
+        let settings = || resolve_settings(self.overrides, self.config);
         let prepared = PreparedAgent::resume(folded, settings, spec, changed, at_terminal(self.color))?;
         self.session.introduce(&prepared);
         let info = self.session.info(&prepared, &folded.state.task.input.question, location);

@@ -1,27 +1,22 @@
 //! `run`: answers a question, out of the world or out of a fixture.
 
-use std::io::Read;
 use std::path::Path;
 
 use clap::ColorChoice;
 
-use crate::answer::read_json;
 use crate::args::RunArgs;
-use crate::conversation::Conversation;
-use crate::exit::Exit;
-use crate::person::{at_terminal, read_answer, show_question};
+use crate::conversation::{Conversation, open_thread};
+use crate::out::Exit;
+use crate::person::{at_terminal, confirm, is_typed, read_answer, read_json, read_question, show_question};
 use crate::resume::journal_error;
-use crate::session::Session;
+use crate::session::{Session, resolve_settings};
 use crate::watch::Watch;
-use crate::{line, out, text};
+use crate::{out, text};
 use planwright::driver::{RecordMode, Run, Stopped, time_for};
 use planwright::journal::{FileJournal, Fixture, Journal, JournalErrorKind};
 use planwright::machine::{Input, Turn};
 use planwright::spec::Memory;
-use planwright_app::{Error, PreparedAgent, Result, RunInfo, RunLocation, StoredThread, spec_for_fixture};
-
-/// Longest question that is read from stdin, in bytes.
-const MAX_QUESTION_BYTES: u64 = 1 << 20;
+use planwright_app::{Error, PreparedAgent, Result, RunInfo, RunLocation, spec_for_fixture};
 
 pub fn run(args: &RunArgs, color: ColorChoice) -> Result<Exit> {
     let session = Session::new(&args.show, color);
@@ -39,26 +34,6 @@ pub fn run(args: &RunArgs, color: ColorChoice) -> Result<Exit> {
             ask(args, &session, color, &question.unwrap_or_default(), recorded)
         }
     }
-}
-
-/// The question, from the argument or from stdin.
-fn read_question(argument: &str) -> Result<String> {
-    let mut text = argument.to_owned();
-    if argument == "-" {
-        text.clear();
-        let read = std::io::stdin().lock().take(MAX_QUESTION_BYTES + 1).read_to_string(&mut text);
-        read.map_err(|error| Error::caused("the question cannot be read from stdin", error))?;
-        if text.len() as u64 > MAX_QUESTION_BYTES {
-            let problem = format!("the question on stdin is longer than {MAX_QUESTION_BYTES} bytes");
-            return Err(Error::unusable(problem));
-        }
-    }
-    let question = text.trim();
-    if question.is_empty() {
-        let hint = "planwright run \"your question\", or: echo \"your question\" | planwright run -";
-        return Err(Error::unusable("the question is empty").hint(hint));
-    }
-    Ok(question.to_owned())
 }
 
 /// The fixture that answers come from, if there is one. It must be of the same question: recording another over it
@@ -86,8 +61,8 @@ fn load_recording<'a>(args: &'a RunArgs, question: Option<&str>) -> Result<Optio
 }
 
 fn replay(args: &RunArgs, session: &Session<'_>, path: &Path, fixture: Fixture) -> Result<Exit> {
-    let spec = spec_for_fixture(&fixture, args.of.agent.as_deref(), false)?;
-    let prepared = PreparedAgent::replaying(args.of.choice().limit(spec), "replay")?;
+    let spec = spec_for_fixture(&fixture, args.choice.agent.as_deref(), false)?;
+    let prepared = PreparedAgent::replaying(args.choice.limit(spec), "replay")?;
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
     let input = fixture.input.clone();
     let info = session.info(&prepared, &input.question, location(args));
@@ -111,12 +86,17 @@ fn ask(
     if args.record.is_some() && args.record == args.journal {
         return Err(Error::unusable("--record and --journal name the same file; expected two"));
     }
-    let settings = args.world.settings()?;
-    let prepared = args.of.choice().prepare(&settings, recorded.as_ref(), at_terminal(color))?;
+    let settings = resolve_settings(&args.settings, args.store.config.as_deref())?;
+    let prepared = args.choice.prepare(&settings, recorded.as_ref(), at_terminal(color))?;
     session.introduce(&prepared);
     let input = input(args, &prepared, question)?;
-    if let Some(stored) = open_thread(args, session)? {
-        return ask_in_thread(session, Conversation::open(Some(stored), prepared, settings)?, input);
+    let has_place = args.journal.is_some() || args.record.is_some() || args.history.is_some();
+    let stored = match args.thread.is_none() && has_place {
+        true => None,
+        false => open_thread(&args.store, args.thread.as_ref(), session)?,
+    };
+    if stored.is_some() {
+        return ask_in_thread(session, Conversation::open(stored, prepared, settings)?, input);
     }
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
     let fixture = args.record.as_deref();
@@ -149,24 +129,10 @@ fn input(args: &RunArgs, prepared: &PreparedAgent, question: &str) -> Result<Inp
     Ok(Input { now, history, session, outline, ..Input::question(question) })
 }
 
-/// The thread that the run is a turn of: the named one, or, where every run is stored and this one has no place of
-/// its own, a new one.
-fn open_thread(args: &RunArgs, session: &Session<'_>) -> Result<Option<StoredThread>> {
-    if args.thread.is_none() && (args.journal.is_some() || args.record.is_some() || args.history.is_some()) {
-        return Ok(None);
-    }
-    let place = args.store.place(&args.world.config)?;
-    let stored = place.thread_for_run(args.thread.as_ref())?;
-    if let (None, Some(stored)) = (&args.thread, &stored) {
-        session.screen.note(&format!("kept as the thread {} in {}", stored.thread, place.path().display()));
-    }
-    Ok(stored)
-}
-
 /// Asks as the next turn of a thread. What is pending in it is put to the person at the terminal first.
 fn ask_in_thread(session: &Session<'_>, mut talk: Conversation, input: Input) -> Result<Exit> {
     let before = Watch::quietly(&session.screen);
-    while line::is_typed() {
+    while is_typed() {
         match catch_up(&talk, session, &before)? {
             None => break,
             Some(Ok(run)) => {
@@ -192,7 +158,7 @@ fn catch_up(
     session: &Session<'_>,
     watch: &Watch<'_>,
 ) -> Result<Option<Result<Run, Stopped>>> {
-    if let Some(waiting) = talk.waiting() {
+    if let Some(waiting) = &talk.waiting {
         show_question(&waiting.question, waiting.refused.as_deref(), session.style);
         let Some(answer) = read_answer(waiting.effect.kind)? else { return Ok(None) };
         return talk.answer(answer, watch, session.begin(talk.location())).map(Some);
@@ -200,7 +166,7 @@ fn catch_up(
     if talk.is_unfinished() {
         let question = text::line(&talk.question);
         out::complain(&format!("the last question was stopped before its answer: {question}"));
-        if line::confirm("go on with it first")? {
+        if confirm("go on with it first")? {
             return talk.resume(watch, session.begin(talk.location())).map(Some);
         }
     }

@@ -3,21 +3,26 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::time::Duration;
+use std::io::{IsTerminal, stderr};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use clap::ColorChoice;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
-use crate::style::{Look, Style, is_screen, stderr_columns};
+use crate::out::{Look, Style, is_screen, stderr_columns};
 use crate::{out, text};
 use planwright::contract::PlanStep;
 use planwright::machine::{HumanAnswer, PhaseName, TraceLine};
 use planwright::ports::{Observer, Signal};
 use planwright::prompt::RequestBody;
+use planwright_app::IndexProgress;
 
 /// Columns of a line where there is no terminal to measure.
 const PLAIN: usize = 100;
+/// An index that is built faster than this is not worth a word.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Where lines about a run go.
 #[derive(Clone)]
@@ -29,12 +34,10 @@ pub enum Voice {
 }
 
 impl Voice {
-    pub fn of(quiet: bool) -> Self {
-        match quiet {
-            true => Voice::Silent,
-            false if is_screen(&std::io::stderr()) => {
-                Voice::Live(MultiProgress::with_draw_target(ProgressDrawTarget::stderr()))
-            }
+    fn of(quiet: bool) -> Self {
+        match is_screen(&stderr()) {
+            _ if quiet => Voice::Silent,
+            true => Voice::Live(MultiProgress::with_draw_target(ProgressDrawTarget::stderr())),
             false => Voice::Lines,
         }
     }
@@ -52,7 +55,8 @@ impl Voice {
 pub struct Screen {
     pub voice: Voice,
     style: Style,
-    columns: usize,
+    /// How wide a line may be.
+    pub columns: usize,
     spinners: RefCell<HashMap<Waiting, ProgressBar>>,
 }
 
@@ -67,15 +71,10 @@ impl Screen {
     pub fn new(quiet: bool, color: ColorChoice) -> Self {
         Screen {
             voice: Voice::of(quiet),
-            style: Style::of(color, &std::io::stderr()),
+            style: Style::of(color, &stderr()),
             columns: stderr_columns().unwrap_or(PLAIN).max(20),
             spinners: RefCell::default(),
         }
-    }
-
-    /// How wide a line may be.
-    pub fn columns(&self) -> usize {
-        self.columns
     }
 
     /// A remark about the run as a whole.
@@ -214,11 +213,37 @@ impl Observer for Screen {
 
 /// Does something that takes a while, with a spinner on a terminal.
 pub fn while_waiting<T>(message: &str, work: impl FnOnce() -> T) -> T {
-    let screen = Screen::new(!is_screen(&std::io::stderr()), ColorChoice::Never);
+    let screen = Screen::new(!is_screen(&stderr()), ColorChoice::Never);
     screen.spin(Waiting::Reply, message);
     let done = work();
     screen.clear();
     done
+}
+
+/// Shows how far the index of a folder of documents is: a bar on a terminal, one line elsewhere.
+pub fn show_index_progress() -> IndexProgress {
+    let begun: Mutex<(Option<Instant>, Option<ProgressBar>)> = Mutex::default();
+    Arc::new(move |folder, done, total| {
+        let Ok(mut begun) = begun.lock() else { return };
+        let (since, shown) = &mut *begun;
+        if since.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
+            return;
+        }
+        let bar = shown.get_or_insert_with(|| {
+            let folder = text::line(&folder.display().to_string());
+            if !stderr().is_terminal() {
+                out::complain(&format!("planwright: indexing {total} documents of {folder}"));
+                return ProgressBar::hidden();
+            }
+            let style = ProgressStyle::with_template("  indexing {msg}  {bar:30} {pos}/{len}");
+            let bar = ProgressBar::new(total as u64).with_message(folder);
+            bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        });
+        bar.set_position(done as u64);
+        if done == total {
+            bar.finish_and_clear();
+        }
+    })
 }
 
 /// What a step is called with, on one line.

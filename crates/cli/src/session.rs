@@ -2,19 +2,26 @@
 //! that runs an agent goes through here.
 
 use std::cell::OnceCell;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::ColorChoice;
 
 use crate::args::ShowArgs;
-use crate::exit::Exit;
-use crate::interrupt::{self, Stopper};
-use crate::screen::Screen;
-use crate::style::Style;
+use crate::out::{Exit, Style};
+use crate::screen::{Screen, Voice, show_index_progress};
 use crate::watch::Watch;
 use crate::{out, text, trace};
 use planwright::driver::{CancelToken, Run, Stopped};
-use planwright::machine::State;
-use planwright_app::{Class, PreparedAgent, Result, RunInfo, RunLocation, RunReport, Spent, run_error};
+use planwright::machine::TraceLine;
+use planwright_app::{
+    Class, Overrides, PreparedAgent, Result, RunInfo, RunLocation, RunReport, Settings, Spent, run_error,
+};
+
+/// Resolves the settings of a command that runs an agent.
+pub fn resolve_settings(overrides: &Overrides, config: Option<&Path>) -> Result<Settings> {
+    Ok(Settings::resolve(overrides, config)?.on_index_progress(show_index_progress()))
+}
 
 /// The screen of a call that runs an agent, and what stops it.
 pub struct Session<'a> {
@@ -68,13 +75,13 @@ impl<'a> Session<'a> {
     /// What stops the run that begins now. Ctrl-C is listened for from the first call on.
     pub fn begin(&self, location: RunLocation<'_>) -> CancelToken {
         let farewell = || location.resume_command().map(|command| format!("; `{command}` goes on"));
-        let listen = || interrupt::listen(self.screen.voice.clone(), farewell().unwrap_or_default());
+        let listen = || Stopper::listen(self.screen.voice.clone(), farewell().unwrap_or_default());
         self.stopper.get_or_init(listen).begin()
     }
 
     /// Nothing runs any more.
     pub fn end(&self) {
-        self.stopper.get().into_iter().for_each(Stopper::end);
+        self.stopper.get().map(Stopper::take);
         self.screen.clear();
     }
 
@@ -103,11 +110,12 @@ impl<'a> Session<'a> {
             Err(Stopped::Unsaved { run, .. }) => Some(&**run),
             Err(_) => None,
         };
-        match (run, result) {
-            (Some(run), _) => self.show_trace(run.state()),
-            (None, Err(Stopped::Interrupted(interrupted))) => self.show_trace(&interrupted.state),
-            _ => {}
-        }
+        let interrupted = match result {
+            Err(Stopped::Interrupted(interrupted)) => Some(&*interrupted.state),
+            _ => None,
+        };
+        let state = run.map(Run::state).or(interrupted).filter(|_| self.show.trace);
+        state.into_iter().for_each(|state| self.show_trace(&state.task.trace));
         let spent = run.and_then(|run| Spent::of(run.state(), info.prices, info.currency).line());
         spent.into_iter().for_each(|line| self.screen.note(&line));
         if self.show.json
@@ -132,10 +140,46 @@ impl<'a> Session<'a> {
         run_error(info, result).map_or(Ok(Exit::Done), Err)
     }
 
-    fn show_trace(&self, state: &State) {
-        if self.show.trace {
-            let lines = trace::table(&state.task.trace, None, Some(self.screen.columns()));
-            lines.iter().for_each(|line| out::complain(line));
-        }
+    /// Shows transitions as a table on stderr.
+    pub fn show_trace(&self, trace: &[TraceLine]) {
+        let lines = trace::table(trace, None, Some(self.screen.columns));
+        lines.iter().for_each(|line| out::complain(line));
+    }
+}
+
+/// What Ctrl-C stops at the moment: the first what runs, at its next answer; the second the program, at once.
+#[derive(Clone, Default)]
+struct Stopper(Arc<Mutex<Option<CancelToken>>>);
+
+impl Stopper {
+    /// Listens for Ctrl-C. Where nothing runs the first already ends the program, with `farewell`.
+    fn listen(voice: Voice, farewell: String) -> Self {
+        let stopper = Stopper::default();
+        let running = stopper.clone();
+        // Where no handler can be set, Ctrl-C ends the program, as it always does.
+        let _ = ctrlc::set_handler(move || {
+            if let Some(token) = running.take() {
+                token.cancel();
+                voice.say("planwright: stopping at the next answer; press Ctrl-C again to stop at once");
+                return;
+            }
+            if let Voice::Live(live) = &voice {
+                let _ = live.clear();
+            }
+            out::complain(&format!("planwright: stopped at once{farewell}"));
+            std::process::exit(Exit::Of(Class::Cancelled).code().into());
+        });
+        stopper
+    }
+
+    /// A token for what runs from now on.
+    fn begin(&self) -> CancelToken {
+        let token = CancelToken::new();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(token.clone());
+        token
+    }
+
+    fn take(&self) -> Option<CancelToken> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

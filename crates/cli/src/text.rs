@@ -17,17 +17,10 @@ pub fn clean(text: &str) -> String {
 
 /// The text on one line: runs of blanks and line ends become one blank.
 pub fn line(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(&sanitize(word));
-    }
-    out
+    text.split_whitespace().map(sanitize).collect::<Vec<_>>().join(" ")
 }
 
-/// The text in at most `most` columns, with `…` where something was cut off.
+/// The text in at most `most` columns, with `…` where it is cut off.
 pub fn cut(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -55,18 +48,23 @@ pub fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// Rows as lines with aligned columns, two blanks apart. Each line takes at most `most` columns,
-/// at the cost of the last cell.
-pub fn table(rows: &[Vec<String>], most: Option<usize>) -> Vec<String> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widest = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell)).max();
-    let widths: Vec<usize> = (0..columns).map(|at| widest(at).unwrap_or(0)).collect();
-    let render = |row: &Vec<String>| {
-        let cells = row.iter().enumerate().map(|(at, cell)| match at + 1 == row.len() {
-            true => cell.clone(),
-            false => pad(cell, widths[at]),
-        });
-        let line = cells.collect::<Vec<_>>().join("  ").trim_end().to_owned();
+/// Rows under a head as lines with aligned columns; see [`align`].
+pub fn table<const N: usize>(
+    head: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+    most: Option<usize>,
+) -> Vec<String> {
+    align(std::iter::once(head.map(str::to_owned)).chain(rows).collect(), most)
+}
+
+/// Rows as lines with aligned columns, two blanks apart. Each line takes at most `most` columns, at the cost of the
+/// last cell.
+pub fn align<const N: usize>(rows: Vec<[String; N]>, most: Option<usize>) -> Vec<String> {
+    let widest = |at: usize| rows.iter().map(|row| width(&row[at])).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(widest).collect();
+    let render = |row: &[String; N]| {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| pad(cell, *width)).collect();
+        let line = cells.join("  ").trim_end().to_owned();
         most.map_or(line.clone(), |most| cut(&line, most))
     };
     rows.iter().map(render).collect()

@@ -4,20 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::store::{ConfigArgs, StoreArgs, turn};
+use super::{StoreArgs, turn};
 use planwright::journal::ThreadId;
-
-pub const REPLAY_EXAMPLES: &str = "\
-Examples:
-  planwright replay fixtures/
-  planwright replay --agent my-agent.toml fixtures/mine/*.json
-  planwright replay --all-stored
-  planwright replay --all-stored --spec mine.toml --store ./threads.db
-
---all-stored takes every turn of every thread through the present machine, and lists those that would now
-take another path, with the first record that does not fit.
-
-Exit codes: 0 all replay the same, 1 some drift (the difference is shown), 2 some cannot be read.";
 
 #[derive(Args)]
 pub struct ReplayArgs {
@@ -36,26 +24,10 @@ pub struct ReplayArgs {
     pub all_stored: bool,
     #[command(flatten)]
     pub store: StoreArgs,
-    #[command(flatten)]
-    pub config: ConfigArgs,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 }
-
-pub const COVERAGE_EXAMPLES: &str = "\
-Examples:
-  planwright coverage fixtures/
-  planwright coverage --json fixtures/ | jq '.agents[].missing'
-
-Reachable edges are found by walking the machine under the agent's rules, taken ones by going through the
-fixtures. A file coverage.toml in the folder may say why an edge is not taken:
-  [[missing]]
-  agent = \"validated\"        (or \"*\" for every agent)
-  edge = \"EXECUTE --failed--> ERROR\"
-  reason = \"only the deadline ends EXECUTE here\"
-
-Exit codes: 0 every edge is taken or explained, 1 some are not (or a reason is stale), 2 unusable input.";
 
 #[derive(Args)]
 pub struct CoverageArgs {
@@ -70,12 +42,6 @@ pub struct CoverageArgs {
     pub json: bool,
 }
 
-pub const TRACE_EXAMPLES: &str = "\
-Examples:
-  planwright trace fixtures/sum.json
-  planwright trace run.jsonl
-  planwright trace --thread 보고서 --turn 1";
-
 #[derive(Args)]
 pub struct TraceArgs {
     /// A fixture or a journal
@@ -89,8 +55,6 @@ pub struct TraceArgs {
     pub turn: Option<u32>,
     #[command(flatten)]
     pub store: StoreArgs,
-    #[command(flatten)]
-    pub config: ConfigArgs,
     /// Print the trace lines as they are, one JSON object a line
     #[arg(long)]
     pub json: bool,
@@ -106,7 +70,7 @@ pub struct DiagramArgs {
     pub format: Format,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Default, ValueEnum)]
 pub enum Format {
     #[default]
     Mermaid,
@@ -148,13 +112,6 @@ pub struct VerifyArgs {
     pub json: bool,
 }
 
-pub const FROM_EXAMPLES: &str = "\
-Examples:
-  planwright fixture from 보고서 --output fixtures/report.json
-  planwright fixture from 보고서 --turn 1 | jq .trace
-
-The values of all keys that are configured now are taken out once more.";
-
 #[derive(Args)]
 pub struct FixtureArgs {
     #[command(flatten)]
@@ -166,7 +123,7 @@ pub struct FixtureArgs {
 #[derive(Subcommand)]
 pub enum FixtureCommand {
     /// Make a fixture out of a turn of a thread
-    #[command(after_help = FROM_EXAMPLES)]
+    #[command(after_help = include_str!("../help/fixture_from.txt"))]
     From(FromArgs),
 }
 
@@ -183,6 +140,4 @@ pub struct FromArgs {
     /// Write it in the place of the file that is there
     #[arg(long, requires = "output")]
     pub force: bool,
-    #[command(flatten)]
-    pub config: ConfigArgs,
 }

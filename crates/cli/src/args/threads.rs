@@ -5,26 +5,11 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::{Args, Subcommand};
 
-use super::checking::{FROM_EXAMPLES, FromArgs};
-use super::store::{ConfigArgs, StoreArgs};
-use super::thread::{
-    ANSWER_EXAMPLES, AnswerThreadArgs, CancelArgs, FORK_EXAMPLES, ForkArgs, RESOLVE_EXAMPLES,
-    RESUME_EXAMPLES, ResolveArgs, ResumeThreadArgs, SHOW_EXAMPLES, ShowThreadArgs,
-};
+use super::{AnswerArgs, DoubtArgs, FromArgs, ShowArgs, StoreArgs, turn};
+use planwright::driver::Changed;
 use planwright::journal::ThreadId;
-
-pub const THREADS_EXAMPLES: &str = "\
-Examples:
-  planwright run --thread 보고서 \"Compare both offers, and ask me before you conclude.\"
-  planwright threads list --status waiting
-  planwright threads show 보고서 --records
-  planwright threads answer 보고서 --token TOKEN --respond \"좋습니다\"
-  planwright threads fork 보고서 --to second-try --before human.1.2
-  planwright threads prune --older-than 30d --dry-run
-
-Threads are kept where --store says, else $PLANWRIGHT_STORE, else `path` in [persistence] of the
-configuration file, else in $XDG_DATA_HOME/planwright/threads.db or ~/.local/share/planwright/threads.db
-(%LOCALAPPDATA% on Windows). Turns and steps count from 1, records from 0.";
+use planwright::machine::EffectId;
+use planwright_app::Overrides;
 
 #[derive(Args)]
 pub struct ThreadsArgs {
@@ -37,41 +22,58 @@ pub struct ThreadsArgs {
 #[derive(Subcommand)]
 pub enum ThreadsCommand {
     /// List threads, the last written to first
-    #[command(after_help = LIST_EXAMPLES)]
+    #[command(after_help = include_str!("../help/threads_list.txt"))]
     List(ListArgs),
     /// Show a thread: what was asked, where it stands, what was answered
-    #[command(after_help = SHOW_EXAMPLES)]
+    #[command(after_help = include_str!("../help/threads_show.txt"))]
     Show(ShowThreadArgs),
     /// Go on with the last turn of a thread
-    #[command(after_help = RESUME_EXAMPLES)]
+    #[command(after_help = include_str!("../help/threads_resume.txt"))]
     Resume(Box<ResumeThreadArgs>),
     /// Answer what a person is asked, and go on
-    #[command(after_help = ANSWER_EXAMPLES)]
+    #[command(after_help = include_str!("../help/threads_answer.txt"))]
     Answer(Box<AnswerThreadArgs>),
     /// Say what became of a write that is in doubt, and go on
-    #[command(alias = "settle", after_help = RESOLVE_EXAMPLES)]
+    #[command(alias = "settle", after_help = include_str!("../help/threads_resolve.txt"))]
     Resolve(Box<ResolveArgs>),
     /// End the last turn of a thread without going on with it
     #[command(after_help = "Example:\n  planwright threads cancel 보고서 --reason \"the offer has expired\"")]
-    Cancel(CancelArgs),
+    Cancel {
+        /// The thread
+        thread: ThreadId,
+        /// Why
+        #[arg(long, value_name = "REASON", default_value = "cancelled on the command line")]
+        reason: String,
+    },
     /// Begin a thread with what another holds up to a point
-    #[command(after_help = FORK_EXAMPLES)]
+    #[command(after_help = include_str!("../help/threads_fork.txt"))]
     Fork(ForkArgs),
     /// Print a turn as a fixture; the same as `planwright fixture from`
-    #[command(after_help = FROM_EXAMPLES)]
+    #[command(after_help = include_str!("../help/fixture_from.txt"))]
     Export(FromArgs),
     /// Delete threads, with all their turns
     #[command(after_help = "Example:\n  planwright threads delete --yes first-try second-try")]
-    Delete(DeleteArgs),
+    Delete {
+        /// The threads
+        #[arg(required = true, value_name = "THREAD")]
+        threads: Vec<ThreadId>,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
     /// Delete the threads that have ended and were not written to for a while
-    #[command(after_help = PRUNE_EXAMPLES)]
+    #[command(after_help = include_str!("../help/threads_prune.txt"))]
     Prune(PruneArgs),
     /// Give back the space of what was deleted
     #[command(after_help = "Example:\n  planwright threads vacuum")]
-    Vacuum(ConfigArgs),
+    Vacuum,
     /// Look at all that is kept, and say what is damaged
-    #[command(after_help = CHECK_EXAMPLES)]
-    Check(CheckArgs),
+    #[command(after_help = include_str!("../help/threads_check.txt"))]
+    Check {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 impl ThreadsCommand {
@@ -81,53 +83,12 @@ impl ThreadsCommand {
             ThreadsCommand::List(args) => args.json,
             ThreadsCommand::Show(args) => args.json,
             ThreadsCommand::Resume(args) => args.show.json,
-            ThreadsCommand::Answer(args) => args.show.json,
-            ThreadsCommand::Resolve(args) => args.show.json,
-            ThreadsCommand::Check(args) => args.json,
+            ThreadsCommand::Answer(args) => args.thread.show.json,
+            ThreadsCommand::Resolve(args) => args.thread.show.json,
+            ThreadsCommand::Check { json } => *json,
             _ => false,
         }
     }
-}
-
-pub const WAITING_EXAMPLES: &str = "\
-Examples:
-  planwright waiting
-  planwright waiting --json | jq -r '.waiting[].command'
-
-Each with how long it has waited, its token, and the command that answers it. Where there are more, the
-command for the next page is said on stderr.";
-
-const LIST_EXAMPLES: &str = "\
-Examples:
-  planwright threads list
-  planwright threads list --status waiting --status in_doubt
-  planwright threads list --prefix 보고서 --limit 20
-  planwright threads list --json | jq -r '.threads[].thread'
-
-Where there are more, the command for the next page is said on stderr.";
-
-const PRUNE_EXAMPLES: &str = "\
-Examples:
-  planwright threads prune --older-than 30d --dry-run
-  planwright threads prune --older-than 12h --status failed
-
-Threads that wait, are in doubt or can go on are never pruned.";
-
-const CHECK_EXAMPLES: &str = "\
-Example:
-  planwright threads check
-
-Exit codes: 0 all is as it was written, 1 something is damaged, 2 the store cannot be read.";
-
-/// Where the last turn of a thread stands.
-fn statuses() -> [PossibleValue; 5] {
-    [
-        PossibleValue::new("unfinished").help("It was stopped and can go on, or is being run"),
-        PossibleValue::new("waiting").help("A person has to answer"),
-        PossibleValue::new("in_doubt").help("A write may or may not have happened"),
-        PossibleValue::new("done").help("It has an answer"),
-        PossibleValue::new("failed").help("It ended without one"),
-    ]
 }
 
 /// Which page of a list.
@@ -154,8 +115,18 @@ pub struct ListArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    #[command(flatten)]
-    pub config: ConfigArgs,
+}
+
+/// Where the last turn of a thread stands.
+fn statuses() -> [PossibleValue; 5] {
+    [
+        ("unfinished", "It was stopped and can go on, or is being run"),
+        ("waiting", "A person has to answer"),
+        ("in_doubt", "A write may or may not have happened"),
+        ("done", "It has an answer"),
+        ("failed", "It ended without one"),
+    ]
+    .map(|(status, help)| PossibleValue::new(status).help(help))
 }
 
 #[derive(Args)]
@@ -167,26 +138,104 @@ pub struct WaitingArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    #[command(flatten)]
-    pub config: ConfigArgs,
 }
 
 #[derive(Args)]
-pub struct DeleteArgs {
-    /// The threads
-    #[arg(required = true, value_name = "THREAD")]
-    pub threads: Vec<ThreadId>,
-    /// Do not ask
-    #[arg(long, short)]
-    pub yes: bool,
+pub struct ShowThreadArgs {
+    /// The thread
+    pub thread: ThreadId,
+    /// Only this turn, from 1
+    #[arg(long, value_name = "N", value_parser = turn())]
+    pub turn: Option<u32>,
+    /// Each record, numbered
+    #[arg(long)]
+    pub records: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct ResumeThreadArgs {
+    /// The thread
+    pub thread: ThreadId,
     #[command(flatten)]
-    pub config: ConfigArgs,
+    pub rules: RulesArgs,
+    #[command(flatten)]
+    pub settings: Overrides,
+    #[command(flatten)]
+    pub show: ShowArgs,
+}
+
+/// Which rules a turn goes on under.
+#[derive(Args)]
+pub struct RulesArgs {
+    /// An agent whose rules are not those that the turn began with
+    #[arg(long, value_name = "NAME|FILE")]
+    pub spec: Option<String>,
+    /// Go on under the rules of --spec; the journal says so
+    #[arg(long, requires = "spec", conflicts_with = "keep")]
+    adopt: bool,
+    /// Go on under the rules that it began with, whatever --spec says
+    #[arg(long)]
+    keep: bool,
+    /// Take the thread over from a process that has it: that one can write nothing more
+    #[arg(long)]
+    pub take_over: bool,
+}
+
+impl RulesArgs {
+    pub fn changed(&self) -> Changed {
+        match (&self.spec, self.adopt, self.keep) {
+            (None, ..) | (_, _, true) => Changed::Keep,
+            (_, true, _) => Changed::Adopt,
+            _ => Changed::Refuse,
+        }
+    }
+}
+
+#[derive(Args)]
+pub struct AnswerThreadArgs {
+    #[command(flatten)]
+    pub answer: AnswerArgs,
+    #[command(flatten)]
+    pub thread: ResumeThreadArgs,
+}
+
+#[derive(Args)]
+#[command(group = clap::ArgGroup::new("resolution").required(true).args(["happened", "did_not_happen", "stop"]))]
+pub struct ResolveArgs {
+    /// The token of the doubt, as `planwright waiting` says it
+    #[arg(long, value_name = "TOKEN")]
+    pub token: Option<String>,
+    #[command(flatten)]
+    pub resolution: DoubtArgs,
+    #[command(flatten)]
+    pub thread: ResumeThreadArgs,
+}
+
+#[derive(Args)]
+pub struct ForkArgs {
+    /// The thread that is copied; it is left as it is
+    pub thread: ThreadId,
+    /// The name of the new thread
+    #[arg(long, value_name = "NEW")]
+    pub to: ThreadId,
+    /// The last turn that is copied, from 1 [default: the last there is]
+    #[arg(long, value_name = "N", value_parser = turn())]
+    pub turn: Option<u32>,
+    /// How many records of that turn are copied [default: all]
+    #[arg(long, value_name = "RECORDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub at: Option<u64>,
+    /// Copy what was there before this was answered, such as human.1.2
+    #[arg(long, value_name = "EFFECT", conflicts_with = "at")]
+    pub before: Option<EffectId>,
 }
 
 #[derive(Args)]
 pub struct PruneArgs {
     /// How long they were not written to: a number with s, m, h, d or w
-    #[arg(long, value_name = "AGE", value_parser = age)]
+    #[arg(long, value_name = "AGE", value_parser = parse_age)]
     pub older_than: Duration,
     /// Only threads that ended so
     #[arg(long, value_name = "STATUS", value_parser = ["done", "failed"])]
@@ -194,32 +243,16 @@ pub struct PruneArgs {
     /// Delete nothing, and say what would be deleted
     #[arg(long)]
     pub dry_run: bool,
-    #[command(flatten)]
-    pub config: ConfigArgs,
 }
 
-#[derive(Args)]
-pub struct CheckArgs {
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub config: ConfigArgs,
-}
-
-fn age(text: &str) -> Result<Duration, String> {
-    let unit = |letter| match letter {
-        's' => Some(1),
-        'm' => Some(60),
-        'h' => Some(60 * 60),
-        'd' => Some(24 * 60 * 60),
-        'w' => Some(7 * 24 * 60 * 60),
-        _ => None,
+fn parse_age(text: &str) -> Result<Duration, String> {
+    const UNITS: [(char, u64); 5] = [('s', 1), ('m', 60), ('h', 3_600), ('d', 86_400), ('w', 7 * 86_400)];
+    let parse = |(unit, seconds): (char, u64)| {
+        let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+        number.checked_mul(seconds).map(Duration::from_secs)
     };
-    let read = || {
-        let unit = unit(text.chars().next_back()?)?;
-        let number: u64 = text[..text.len() - 1].parse().ok()?;
-        Some(Duration::from_secs(number.checked_mul(unit)?))
-    };
-    read().ok_or_else(|| "expected a number with s, m, h, d or w, such as 30d".to_owned())
+    UNITS
+        .into_iter()
+        .find_map(parse)
+        .ok_or_else(|| "expected a number with s, m, h, d or w, such as 30d".to_owned())
 }

@@ -1,5 +1,7 @@
 //! The records of a turn, a line each, so that one can choose where to fork.
 
+use serde::Serialize;
+
 use planwright::contract::read::excerpt;
 use planwright::journal::{Record, ResolvedAs};
 use planwright::machine::{
@@ -12,8 +14,10 @@ use planwright::spec::CompiledSpec;
 const CHARS: usize = 120;
 
 /// A record, as it is shown.
+#[derive(Serialize)]
 pub struct Line {
     /// From 0.
+    #[serde(rename = "record")]
     pub number: usize,
     pub kind: &'static str,
     /// The effect that it is about, or nothing.
@@ -21,10 +25,12 @@ pub struct Line {
     pub text: String,
 }
 
-/// The records, a line each. What follows a record that does not fit is shown without the request.
-pub fn lines(records: &[Record]) -> Vec<Line> {
-    let mut at = start_state(records);
-    records.iter().enumerate().map(|(number, record)| line(number, record, &mut at)).collect()
+impl Line {
+    /// The records, a line each. What follows a record that does not fit is shown without the request.
+    pub fn of(records: &[Record]) -> Vec<Self> {
+        let mut at = start_state(records);
+        records.iter().enumerate().map(|(number, record)| line_of(number, record, &mut at)).collect()
+    }
 }
 
 /// The rules of a journal, and the state that it starts from.
@@ -39,8 +45,7 @@ fn start_state(records: &[Record]) -> Option<(CompiledSpec, State)> {
     Some((rules, state))
 }
 
-fn line(number: usize, record: &Record, at: &mut Option<(CompiledSpec, State)>) -> Line {
-    let of = |effect: Option<EffectId>| effect.map_or_else(String::new, |effect| effect.to_string());
+fn line_of(number: usize, record: &Record, at: &mut Option<(CompiledSpec, State)>) -> Line {
     let (kind, effect, text) = match record {
         Record::Header(header) => ("header", None, header.input.question.clone()),
         Record::Requested { effect, .. } => {
@@ -50,7 +55,12 @@ fn line(number: usize, record: &Record, at: &mut Option<(CompiledSpec, State)>) 
         Record::Answered { event, .. } => ("answered", event.effect(), event_text(event)),
         Record::Happened(event) => ("happened", None, event_text(event)),
         Record::Resolved { effect, resolution } => {
-            ("settled", Some(*effect), resolution_text(*resolution).to_owned())
+            let text = match resolution {
+                ResolvedAs::Happened => "it happened",
+                ResolvedAs::DidNotHappen => "it did not happen",
+                ResolvedAs::Unknown => "nobody knows whether it happened",
+            };
+            ("settled", Some(*effect), text.to_owned())
         }
         Record::SpecChanged(spec) => ("rules", None, spec.name.clone()),
     };
@@ -60,7 +70,8 @@ fn line(number: usize, record: &Record, at: &mut Option<(CompiledSpec, State)>) 
             Some((rules, step.state))
         });
     }
-    Line { number, kind, effect: of(effect), text: excerpt(text.trim(), CHARS) }
+    let effect = effect.map_or_else(String::new, |effect| effect.to_string());
+    Line { number, kind, effect, text: excerpt(text.trim(), CHARS) }
 }
 
 /// Who is asked, and what of a person or a tool.
@@ -103,13 +114,5 @@ fn answer_text(answer: &HumanAnswer) -> String {
             format!("edited: {}", tools.join(", "))
         }
         HumanAnswer::EditInput { input } => format!("edited: {input}"),
-    }
-}
-
-fn resolution_text(word: ResolvedAs) -> &'static str {
-    match word {
-        ResolvedAs::Happened => "it happened",
-        ResolvedAs::DidNotHappen => "it did not happen",
-        ResolvedAs::Unknown => "nobody knows whether it happened",
     }
 }

@@ -1,6 +1,6 @@
 //! The configuration file: where it is, and what may stand in it.
 
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -12,13 +12,14 @@ use planwright_http::StructuredOutput;
 /// The configuration file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ConfigFile {
+pub(crate) struct ConfigFile {
     pub base_url: Option<String>,
     pub model: Option<String>,
     pub api_key_env: Option<String>,
     /// Named here to be refused with a reason.
     api_key: Option<toml::Spanned<serde::de::IgnoredAny>>,
     pub agent: Option<String>,
+    /// The folder for `docs`; without one the built-in handbook is searched.
     pub docs: Option<PathBuf>,
     pub structured_output: Option<StructuredOutput>,
     pub call_timeout_seconds: Option<u64>,
@@ -27,49 +28,47 @@ pub struct ConfigFile {
     pub wiki_url: Option<String>,
     pub search_url: Option<String>,
     pub search_key_env: Option<String>,
-    /// What models cost, for a million tokens.
+    /// What models cost, for a million tokens; the prices of a spec go before these.
     pub prices: Prices,
-    /// The currency the prices are in, for people.
+    /// The currency of the prices, for people.
     pub currency: Option<String>,
-    pub cache: CacheFile,
+    pub cache: CacheTable,
     /// The contract that the contract tools read, and the one to compare it with.
     pub contract: Option<PathBuf>,
     pub standard: Option<PathBuf>,
-    pub embeddings: EmbeddingsFile,
-    pub persistence: PersistenceFile,
+    pub embeddings: EmbeddingsTable,
+    pub persistence: PersistenceTable,
 }
 
-/// The table `persistence` of the configuration file.
+/// Where replies are cached, for agents whose policy asks for it, and how much of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct PersistenceFile {
-    pub mode: Option<Mode>,
-    pub path: Option<PathBuf>,
-    pub durability: Option<Durability>,
-}
-
-/// The table `embeddings` of the configuration file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct EmbeddingsFile {
-    pub base_url: Option<String>,
-    pub model: Option<String>,
-    pub api_key_env: Option<String>,
-}
-
-/// The table `cache` of the configuration file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct CacheFile {
+pub(crate) struct CacheTable {
     pub folder: Option<PathBuf>,
     pub entries: Option<usize>,
     pub bytes: Option<u64>,
 }
 
-/// Which runs are stored: `mode` of `[persistence]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct EmbeddingsTable {
+    pub base_url: Option<String>,
+    pub model: Option<String>,
+    pub api_key_env: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PersistenceTable {
+    pub mode: Mode,
+    pub path: Option<PathBuf>,
+    pub durability: Option<Durability>,
+}
+
+/// Which runs are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub(crate) enum Mode {
     /// Only those that name a thread.
     #[default]
     Memory,
@@ -77,38 +76,18 @@ pub enum Mode {
     Sqlite,
 }
 
-/// Where replies are cached, for agents whose policy asks for it, and how much of them.
-#[derive(Debug)]
-pub struct Cache {
-    pub folder: PathBuf,
-    pub entries: Option<usize>,
-    pub bytes: Option<u64>,
-}
-
-/// Whether an agent is named by its file.
-pub fn is_spec_file(agent: &str) -> bool {
-    agent.contains(['/', std::path::MAIN_SEPARATOR]) || agent.ends_with(".toml")
-}
-
-impl CacheFile {
-    /// With the usual folder if the file names none.
-    pub fn resolve(self) -> Option<Cache> {
-        let folder = self.folder.or_else(|| user_cache_folder("replies"))?;
-        Some(Cache { folder, entries: self.entries, bytes: self.bytes })
-    }
-}
-
 impl ConfigFile {
-    /// The configuration file of this call. One that is asked for must exist.
+    /// Loads the configuration file of this call. One that is asked for must exist.
     pub fn find(flag: Option<&Path>) -> Result<Self> {
-        let named = std::env::var_os("PLANWRIGHT_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
-        if let Some(path) = flag.map(Path::to_owned).or(named) {
+        let asked_for = std::env::var_os("PLANWRIGHT_CONFIG").filter(|path| !path.is_empty());
+        if let Some(path) = flag.map(Path::to_owned).or(asked_for.map(PathBuf::from)) {
             return ConfigFile::load(&path);
         }
-        match user_config_file().filter(|path| path.exists()) {
-            Some(path) => ConfigFile::load(&path),
-            None => Ok(ConfigFile::default()),
-        }
+        let usual =
+            user_folder("APPDATA", "XDG_CONFIG_HOME", ".config").map(|folder| folder.join("config.toml"));
+        usual
+            .filter(|path| path.exists())
+            .map_or_else(|| Ok(ConfigFile::default()), |path| ConfigFile::load(&path))
     }
 
     fn load(path: &Path) -> Result<Self> {
@@ -117,18 +96,16 @@ impl ConfigFile {
         let mut file = ConfigFile::parse(&text)
             .map_err(|problem| Error::unusable(format!("{}:{problem}", path.display())))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        file.docs = file.docs.map(|docs| in_folder(folder, docs));
-        file.contract = file.contract.map(|contract| in_folder(folder, contract));
-        file.standard = file.standard.map(|standard| in_folder(folder, standard));
-        file.cache.folder = file.cache.folder.map(|cache| in_folder(folder, cache));
-        file.persistence.path = file.persistence.path.map(|path| in_folder(folder, path));
-        if let Some(agent) = file.agent.take_if(|agent| is_spec_file(agent)) {
-            file.agent = Some(in_folder(folder, PathBuf::from(agent)).to_string_lossy().into_owned());
+        let (cache, store) = (&mut file.cache.folder, &mut file.persistence.path);
+        let paths = [&mut file.docs, &mut file.contract, &mut file.standard, cache, store];
+        paths.into_iter().flatten().for_each(|path| *path = in_folder(folder, path));
+        if let Some(agent) = file.agent.as_mut().filter(|agent| is_spec_file(agent)) {
+            *agent = in_folder(folder, Path::new(agent)).to_string_lossy().into_owned();
         }
         Ok(file)
     }
 
-    /// Reads the file. Errors say `line:column: problem` and never show a line of the file: it
+    /// Parses the file. Errors say `line:column: problem` and never show a line of the file: it
     /// might hold a key after all.
     fn parse(text: &str) -> Result<Self, String> {
         let place = |at: usize| {
@@ -151,8 +128,13 @@ impl ConfigFile {
     }
 }
 
+/// Whether an agent is named by its file.
+pub(crate) fn is_spec_file(agent: &str) -> bool {
+    agent.contains(['/', MAIN_SEPARATOR]) || agent.ends_with(".toml")
+}
+
 /// Paths in the file start from its folder; `~/` is the user's home.
-fn in_folder(folder: &Path, path: PathBuf) -> PathBuf {
+fn in_folder(folder: &Path, path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), home()) {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => folder.join(path),
@@ -163,26 +145,22 @@ fn home() -> Option<PathBuf> {
     std::env::home_dir().filter(|home| !home.as_os_str().is_empty())
 }
 
-fn user_config_file() -> Option<PathBuf> {
-    Some(user_folder("APPDATA", "XDG_CONFIG_HOME", ".config")?.join("config.toml"))
-}
-
 /// The folder for one kind of what the program can work out again.
-pub fn user_cache_folder(kind: &str) -> Option<PathBuf> {
+pub(crate) fn user_cache_folder(kind: &str) -> Option<PathBuf> {
     Some(user_folder("LOCALAPPDATA", "XDG_CACHE_HOME", ".cache")?.join(kind))
 }
 
 /// The folder for the user's data.
-pub fn user_data_folder() -> Option<PathBuf> {
+pub(crate) fn user_data_folder() -> Option<PathBuf> {
     user_folder("LOCALAPPDATA", "XDG_DATA_HOME", ".local/share")
 }
 
 /// The program's folder of one kind, by the custom of the system.
 fn user_folder(windows: &str, elsewhere: &str, in_home: &str) -> Option<PathBuf> {
-    let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = match cfg!(windows) {
-        true => named(windows),
-        false => named(elsewhere).or_else(|| Some(home()?.join(in_home))),
+        true => absolute(windows),
+        false => absolute(elsewhere).or_else(|| Some(home()?.join(in_home))),
     };
     Some(base?.join("planwright"))
 }
