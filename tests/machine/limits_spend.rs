@@ -1,34 +1,38 @@
 //! What a run spends: tokens by role, money by the prices of the spec in whole billionths, and the
 //! limits on both.
 
-use crate::promise;
-
-use planwright::machine::Usage;
+use planwright::machine::{ModelReply, Usage};
 use planwright::spec::{Money, RoleName, Spec};
-use promise::{Say, Told, asks, decision, found, plan, role_agent, spec, team, text, with_agents};
 use serde_json::json;
+
+use crate::promise::{
+    Say, Told, asks, checked, decision, found, plan, role_agent, spec, team, team_that, text, verdict,
+    with_agents,
+};
 
 const PRICES: &str = "\n[prices.small]\ninput = '2.5'\noutput = '10'\ncached = '0.25'\n\
     [prices.big]\ninput = 15\noutput = '60.000001'\n";
 
 /// A reply that was asked of a model and took so many tokens.
 fn paid(say: Say, model: &str, input: u64, output: u64, cached: u64) -> Say {
-    let Say::Reply(mut reply) = say else { panic!("a reply") };
-    reply.model = model.into();
-    reply.usage = Usage { input_tokens: input, output_tokens: output, cached_tokens: cached };
-    Say::Reply(reply)
+    let usage = Usage { input_tokens: input, output_tokens: output, cached_tokens: cached };
+    Say::Reply(ModelReply { model: model.into(), usage, ..say.reply() })
 }
 
 fn priced(policy: &str) -> Spec {
     spec(&format!("{policy}{PRICES}"))
 }
 
+fn limited(limit: &str) -> Spec {
+    spec(&format!("[limits]\n{limit}"))
+}
+
 fn one() -> Say {
-    plan(json!([{"tool": "calc", "input": "1"}]))
+    plan("calc 1")
 }
 
 fn nanos(told: &Told) -> u64 {
-    told.state.task.counters.cost.nanos()
+    told.spent().cost.nanos()
 }
 
 #[test]
@@ -40,58 +44,49 @@ fn tokens_are_counted_by_role_and_in_all() {
             paid(text(r#"{"in_scope": true}"#), "small", 10, 20, 5),
             paid(one(), "small", 100, 200, 0),
             found("1"),
-            paid(promise::verdict(true, "", ""), "big", 1_000, 2_000, 0),
+            paid(verdict(true, "", ""), "big", 1_000, 2_000, 0),
             paid(text("답"), "", 10_000, 20_000, 0),
         ],
     );
-    let by_role: Vec<(RoleName, u64, u64)> = told
-        .state
-        .task
-        .usage_by_role
-        .iter()
-        .map(|(role, usage)| (*role, usage.input_tokens, usage.output_tokens))
-        .collect();
-    assert_eq!(
-        by_role,
-        [
-            (RoleName::Scope, 11, 22),
-            (RoleName::Planner, 100, 200),
-            (RoleName::Validator, 1_000, 2_000),
-            (RoleName::Writer, 10_000, 20_000),
-        ]
-    );
-    let usage = told.state.task.counters.usage;
-    assert_eq!((usage.input_tokens, usage.output_tokens, usage.cached_tokens), (11_111, 22_222, 5));
-}
-
-/// What one planner's reply costs, in billionths.
-#[track_caller]
-fn costs(model: &str, input: u64, output: u64, cached: u64, expected: u64) {
-    let told = Told::run(priced(""), [paid(one(), model, input, output, cached)]);
-    assert_eq!(nanos(&told), expected, "{model} {input} {output} {cached}");
+    let by_role = told.state.task.usage_by_role.iter();
+    let by_role: Vec<_> =
+        by_role.map(|(role, usage)| (*role, usage.input_tokens, usage.output_tokens)).collect();
+    let expected = [
+        (RoleName::Scope, 11, 22),
+        (RoleName::Planner, 100, 200),
+        (RoleName::Validator, 1_000, 2_000),
+        (RoleName::Writer, 10_000, 20_000),
+    ];
+    assert_eq!(by_role, expected);
+    let all = Usage { input_tokens: 11_111, output_tokens: 22_222, cached_tokens: 5 };
+    assert_eq!(told.spent().usage, all);
 }
 
 #[test]
 fn cost_is_exact_to_the_billionth_and_rounded_down_for_each_kind() {
-    costs("small", 1_000_000, 0, 0, 2_500_000_000);
-    costs("small", 1, 1, 0, 2_500 + 10_000);
-    costs("small", 1_000, 500, 400, 600 * 2_500 + 400 * 250 + 500 * 10_000);
-    costs("big", 3, 7, 0, 3 * 15_000 + 420_000);
-    costs("big", 0, 1_000_000, 0, 60_000_001_000);
-    // More in the cache than was read cannot be: all of it was in the cache.
-    costs("small", 10, 0, 99, 10 * 250);
-    // No price for what is in the cache: as for the rest.
-    costs("big", 10, 0, 10, 10 * 15_000);
-    costs("unknown", 1_000_000, 1_000_000, 0, 0);
+    for (model, [input, output, cached], expected) in [
+        ("small", [1_000_000, 0, 0], 2_500_000_000),
+        ("small", [1, 1, 0], 2_500 + 10_000),
+        ("small", [1_000, 500, 400], 600 * 2_500 + 400 * 250 + 500 * 10_000),
+        ("big", [3, 7, 0], 3 * 15_000 + 420_000),
+        ("big", [0, 1_000_000, 0], 60_000_001_000),
+        // More in the cache than was read cannot be: all of it was in the cache.
+        ("small", [10, 0, 99], 10 * 250),
+        // No price for what is in the cache: as for the rest.
+        ("big", [10, 0, 10], 10 * 15_000),
+        ("unknown", [1_000_000, 1_000_000, 0], 0),
+    ] {
+        let told = Told::run(priced(""), [paid(one(), model, input, output, cached)]);
+        assert_eq!(nanos(&told), expected, "{model} {input} {output} {cached}");
+    }
 }
 
 #[test]
 fn costs_add_up_over_models_and_in_any_order() {
-    let plans = plan(json!([{"agent": "critic", "task": "a"}, {"agent": "critic", "task": "b"}]));
     let both = with_agents(priced("execution = { mode = 'parallel', width = 2 }"), [role_agent("critic")]);
     let mut ends = Vec::new();
     for order in [["step.1.1.1", "step.1.2.1"], ["step.1.2.1", "step.1.1.1"]] {
-        let mut told = Told::run(both.clone(), [paid(plans.clone(), "small", 7, 3, 0)]);
+        let mut told = Told::run(both.clone(), [paid(plan("@critic a; @critic b"), "small", 7, 3, 0)]);
         for to in order {
             let (model, tokens) = if to.starts_with("step.1.1") { ("big", 11) } else { ("small", 13) };
             told.answer(to, paid(text("ok"), model, tokens, tokens, 0));
@@ -106,65 +101,58 @@ fn costs_add_up_over_models_and_in_any_order() {
 
 #[test]
 fn used_up_tokens_end_the_run_before_the_next_call() {
-    let limited = |most: u32| spec(&format!("[limits]\nmax_tokens = {most}"));
-    let told = Told::run(limited(30), [paid(one(), "m", 10, 20, 0), found("1")]);
-    assert_eq!(told.error(), "MAX_TOKENS_EXCEEDED: 30 tokens are spent, 30 are allowed");
-    assert_eq!(told.state.task.counters.model_calls, 1);
+    let first = || [paid(one(), "m", 10, 20, 0), found("1")];
+    let error = "MAX_TOKENS_EXCEEDED: 30 tokens are spent, 30 are allowed";
+    let told = Told::fails(limited("max_tokens = 30"), first(), error);
+    assert_eq!(told.spent().model_calls, 1);
     assert_eq!(told.phases(), ["PLAN", "EXECUTE", "WRITE"]);
-    let told =
-        Told::run(limited(31), [paid(one(), "m", 10, 20, 0), found("1"), paid(text("답"), "m", 900, 1, 0)]);
-    assert_eq!(told.said(), "답", "what was asked is taken");
-    let told = Told::run(limited(30), [paid(text("?"), "m", 10, 20, 0)]);
-    assert!(told.error().starts_with("MAX_TOKENS_EXCEEDED"), "a repair is a call too: {}", told.error());
+    // What was asked is taken.
+    Told::run(limited("max_tokens = 31"), first()).ends([paid(text("답"), "m", 900, 1, 0)], "답");
+    // A repair is a call too.
+    Told::fails(limited("max_tokens = 30"), [paid(text("?"), "m", 10, 20, 0)], "MAX_TOKENS_EXCEEDED");
 }
 
 #[test]
 fn used_up_money_ends_the_run_before_the_next_call() {
     let limited = |most: &str| priced(&format!("[limits]\nmax_cost = '{most}'"));
-    let told = Told::run(limited("0.0002"), [paid(one(), "small", 0, 20, 0), found("1")]);
-    assert_eq!(told.error(), "MAX_COST_EXCEEDED: 0.0002 is spent, 0.0002 is allowed");
-    let told = Told::run(limited("0.000200001"), [paid(one(), "small", 0, 20, 0), found("1"), text("답")]);
-    assert_eq!(told.said(), "답");
-    assert_eq!(told.state.task.counters.cost, Money::of_nanos(200_000));
-    let told = Told::run(limited("0.0002"), [paid(one(), "unpriced", 0, 20_000, 0), found("1"), text("답")]);
-    assert_eq!(told.said(), "답", "what has no price costs nothing");
+    let first = |model, tokens| [paid(one(), model, 0, tokens, 0), found("1")];
+    let error = "MAX_COST_EXCEEDED: 0.0002 is spent, 0.0002 is allowed";
+    Told::fails(limited("0.0002"), first("small", 20), error);
+    let mut told = Told::run(limited("0.000200001"), first("small", 20));
+    assert_eq!(told.ends([text("답")], "답").spent().cost, Money::of_nanos(200_000));
+    // What has no price costs nothing.
+    Told::run(limited("0.0002"), first("unpriced", 20_000)).ends([text("답")], "답");
 }
 
 #[test]
 fn a_plan_that_asks_models_is_not_begun_without_tokens() {
-    let limited = with_agents(spec("[limits]\nmax_tokens = 10"), [role_agent("critic")]);
-    let told = Told::run(limited, [paid(plan(json!([{"agent": "critic", "task": "t"}])), "m", 10, 0, 0)]);
-    assert!(told.error().starts_with("MAX_TOKENS_EXCEEDED"), "{}", told.error());
+    let spec = with_agents(limited("max_tokens = 10"), [role_agent("critic")]);
+    let told = Told::fails(spec, [paid(plan("@critic t"), "m", 10, 0, 0)], "MAX_TOKENS_EXCEEDED");
     assert_eq!(told.phases(), ["PLAN", "EXECUTE"]);
 }
 
 #[test]
-fn what_nested_runs_spend_counts_for_the_run_around_them() {
-    let nested = with_agents(spec("[limits]\nmax_tokens = 100"), [team("team")]);
-    let told = Told::run(
-        nested,
-        [
-            paid(plan(json!([{"agent": "team", "task": "t"}])), "m", 10, 0, 0),
-            paid(asks(&[("calc", "1")]), "m", 60, 30, 0),
-            found("1"),
-        ],
-    );
-    assert_eq!(told.error(), "MAX_TOKENS_EXCEEDED: 100 tokens are spent, 100 are allowed");
+fn what_nested_runs_spend_counts_for_the_run_around_them_at_its_prices() {
+    let nested = with_agents(limited("max_tokens = 100"), [team("team")]);
+    let first = paid(plan("@team t"), "m", 10, 0, 0);
+    let error = "MAX_TOKENS_EXCEEDED: 100 tokens are spent, 100 are allowed";
+    let told = Told::fails(nested, [first, paid(asks(&[("calc", "1")]), "m", 60, 30, 0), found("1")], error);
     assert_eq!(told.state.task.usage_by_agent["team"].output_tokens, 30);
+
+    let mut told = Told::run(with_agents(priced(""), [team("team")]), [plan("@team t")]);
+    told.tell([paid(asks(&[("calc", "1")]), "small", 100, 10, 0), found("1")]);
+    assert_eq!(nanos(&told), 100 * 2_500 + 10 * 10_000);
 }
 
 #[test]
 fn each_agent_is_told_by_its_name_and_a_nested_run_by_the_name_of_its_step() {
-    let mut outer = team("editors");
-    outer.spec.as_mut().expect("whole").agents = vec![role_agent("critic")];
-    let agents =
-        with_agents(spec("write = 'last_result'"), [role_agent("critic"), role_agent("search"), outer]);
-    let steps = [("critic", "a"), ("search", "b"), ("editors", "c"), ("critic", "d")];
-    let steps = steps.map(|(agent, task)| json!({"agent": agent, "task": task}));
+    let mut editors = team_that(|inner| inner.agents = vec![role_agent("critic")]);
+    editors.name = "editors".into();
+    let members = [role_agent("critic"), role_agent("search"), editors];
     let told = Told::run(
-        agents,
+        with_agents(spec("write = 'last_result'"), members),
         [
-            paid(plan(json!(steps)), "m", 1, 2, 0),
+            paid(plan("@critic a; @search b; @editors c; @critic d"), "m", 1, 2, 0),
             paid(text("A"), "m", 10, 20, 0),
             paid(text("B"), "m", 100, 200, 3),
             paid(asks(&[("critic", "x")]), "m", 1_000, 2_000, 0),
@@ -179,58 +167,38 @@ fn each_agent_is_told_by_its_name_and_a_nested_run_by_the_name_of_its_step() {
     assert_eq!(by_name, expected.map(|(name, tokens)| (name.to_owned(), tokens)));
     let mut sum = Usage::default();
     told.state.task.usage_by_name().for_each(|(_, usage)| sum.add(usage));
-    assert_eq!(sum, told.state.task.counters.usage, "each token is counted under one name");
-    assert_eq!(told.state, told.folded());
+    assert_eq!(sum, told.spent().usage, "each token is counted under one name");
 }
 
 #[test]
 fn a_nested_run_that_has_used_up_its_own_tokens_is_a_failed_step() {
-    let mut small = team("team");
-    small.spec.as_mut().expect("whole").limits.max_tokens = Some(5);
-    let told = Told::run(
-        with_agents(spec(""), [small]),
-        [plan(json!([{"agent": "team", "task": "t"}])), paid(text(" "), "m", 5, 0, 0)],
-    );
-    assert_eq!(
-        told.results(),
-        ["step_1: failed: ERROR: agent: MAX_TOKENS_EXCEEDED: 5 tokens are spent, 5 are allowed"]
-    );
+    let small = team_that(|inner| inner.limits.max_tokens = Some(5));
+    let told = Told::run(with_agents(spec(""), [small]), [plan("@team t"), paid(text(" "), "m", 5, 0, 0)]);
+    let result = "step_1: failed: ERROR: agent: MAX_TOKENS_EXCEEDED: 5 tokens are spent, 5 are allowed";
+    assert_eq!(told.results(), [result]);
 }
 
 #[test]
 fn a_limit_of_nothing_is_refused_at_load() {
     for (limit, field) in [("max_tokens = 0", "limits.max_tokens"), ("max_cost = '0'", "limits.max_cost")] {
-        assert_eq!(promise::checked(&format!("[limits]\n{limit}")).expect_err(limit).field(), field);
+        assert_eq!(checked(&format!("[limits]\n{limit}")).expect_err(limit).field(), field);
     }
 }
 
 #[test]
 fn replies_out_of_the_cache_are_counted() {
-    let mut cached = one();
-    if let Say::Reply(reply) = &mut cached {
-        reply.cached = true;
-    }
+    let cached = Say::Reply(ModelReply { cached: true, ..one().reply() });
     let told = Told::run(spec(""), [cached, found("1"), text("답")]);
-    let spent = told.state.task.counters;
-    assert_eq!((spent.model_calls, spent.cached_replies), (2, 1));
+    assert_eq!((told.spent().model_calls, told.spent().cached_replies), (2, 1));
     assert_eq!(told.line("CACHED")["of"], json!("planner"));
 }
 
 #[test]
-fn nested_spending_has_the_prices_of_the_run_around_it() {
-    let nested = with_agents(priced(""), [team("team")]);
-    let mut told = Told::run(nested, [plan(json!([{"agent": "team", "task": "t"}]))]);
-    told.tell([paid(asks(&[("calc", "1")]), "small", 100, 10, 0), found("1")]);
-    assert_eq!(nanos(&told), 100 * 2_500 + 10 * 10_000);
-}
-
-#[test]
 fn tokens_are_looked_at_between_two_steps_that_run_one_by_one() {
-    let limited = with_agents(spec("[limits]\nmax_tokens = 50"), [role_agent("critic"), team("team")]);
-    for second in ["critic", "team"] {
-        let steps = plan(json!([{"agent": "critic", "task": "a"}, {"agent": second, "task": "b"}]));
-        let told = Told::run(limited.clone(), [steps, paid(text("좋음"), "m", 50, 0, 0)]);
-        assert!(told.error().starts_with("MAX_TOKENS_EXCEEDED"), "{second}: {:?}", told.waits());
+    let spec = with_agents(limited("max_tokens = 50"), [role_agent("critic"), team("team")]);
+    for steps in ["@critic a; @critic b", "@critic a; @team b"] {
+        let answers = [plan(steps), paid(text("좋음"), "m", 50, 0, 0)];
+        Told::fails(spec.clone(), answers, "MAX_TOKENS_EXCEEDED");
     }
 }
 
@@ -238,11 +206,5 @@ fn tokens_are_looked_at_between_two_steps_that_run_one_by_one() {
 fn an_added_agent_is_not_begun_without_tokens() {
     let limited = with_agents(spec("orchestrate = 'each_step'\n[limits]\nmax_tokens = 50"), [team("team")]);
     let add = decision(json!({"action": "add_agent", "next_agent": "team", "task": "더"}));
-    let mut told =
-        Told::run(limited, [plan(json!([{"agent": "team", "task": "t"}])), paid(add, "m", 50, 0, 0)]);
-    if !told.error().starts_with("MAX_TOKENS_EXCEEDED") {
-        let first = told.waits()[0].clone();
-        told.answer(&first, asks(&[("calc", "1")]));
-        panic!("{first} was asked with no tokens left");
-    }
+    Told::fails(limited, [plan("@team t"), paid(add, "m", 50, 0, 0)], "MAX_TOKENS_EXCEEDED");
 }

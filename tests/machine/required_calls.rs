@@ -1,10 +1,9 @@
 //! Calls that must come before an answer: an answer before that many is a bad reply.
 
-use crate::promise;
-
 use planwright::spec::Spec;
-use promise::{Told, asks, broken, found, plan, spec, text};
 use serde_json::json;
+
+use crate::promise::{Told, asks, broken, found, plan, spec, text};
 
 const ROUNDS: &str =
     "planner = 'tool_calls'\nhorizon = 'next'\nwrite = 'planner'\nplan = { min_steps = 0 }\n";
@@ -20,40 +19,30 @@ fn an_answer_too_early_is_a_bad_reply_and_is_repaired() {
     assert_eq!(told.waits(), ["plan.1.2"]);
     let said = "$: \"find\" must be called once before the answer; so far it was called 0 times";
     assert_eq!(told.line("REPAIR")["error"], json!(said));
-    told.tell([asks(&[("find", "a")]), found("A"), text("답")]);
-    assert_eq!(told.said(), "답");
-    let told = Told::run(least("find", 1), [text("바로 답"), text("그래도 답")]);
-    assert_eq!(told.error(), format!("PLAN_ERROR: contract: {said}"));
+    told.ends([asks(&[("find", "a")]), found("A"), text("답")], "답");
+    let early = [text("바로 답"), text("그래도 답")];
+    let told = Told::fails(least("find", 1), early, &format!("PLAN_ERROR: contract: {said}"));
     assert_eq!(told.said(), "");
 }
 
 #[test]
 fn calls_are_counted_over_all_rounds_and_of_that_tool_alone() {
-    let two = || [asks(&[("find", "a"), ("calc", "1")]), found("A"), found("1")];
-    let mut told = Told::run(least("find", 2), two().into_iter().chain([text("답")]));
+    let two = [asks(&[("find", "a"), ("calc", "1")]), found("A"), found("1"), text("답")];
+    let mut told = Told::run(least("find", 2), two);
     assert_eq!(told.waits(), ["plan.2.2"], "one of them was another tool's");
-    told.tell([asks(&[("find", "b")]), found("B"), text("답")]);
-    assert_eq!(told.said(), "답");
+    told.ends([asks(&[("find", "b")]), found("B"), text("답")], "답");
 }
 
 #[test]
-fn a_failed_call_was_made() {
-    let told = Told::run(least("find", 1), [asks(&[("find", "a")]), broken(), text("찾지 못했습니다")]);
-    assert_eq!(told.said(), "찾지 못했습니다");
-}
-
-#[test]
-fn a_skipped_repetition_was_not() {
+fn a_failed_call_was_made_and_a_skipped_repetition_was_not() {
+    let failed = [asks(&[("find", "a")]), broken(), text("찾지 못했습니다")];
+    Told::begin(least("find", 1)).ends(failed, "찾지 못했습니다");
     let skips =
         format!("{ROUNDS}duplicates = 'skip'\nrequired_calls = [{{ tool = 'find', least = 2 }}]{LIMIT}");
     let told = Told::run(spec(&skips), [asks(&[("find", "a"), ("find", "a")]), found("A"), text("답")]);
     assert_eq!(told.waits(), ["plan.2.2"]);
-}
-
-#[test]
-fn calls_are_not_held_up_by_what_is_still_to_be_called() {
     let told = Told::run(least("find", 3), [asks(&[("calc", "1")])]);
-    assert_eq!(told.waits(), ["step.1.1.1"]);
+    assert_eq!(told.waits(), ["step.1.1.1"], "calls are not held up by what is still to be called");
 }
 
 #[test]
@@ -63,23 +52,17 @@ fn each_line_that_begins_so_needs_a_call() {
     let mut told = Told::run(spec(&lines), [asks(&[("find", "a")]), found("A"), text(answer)]);
     let said = "$: \"find\" must be called 2 times before the answer; so far it was called 1 times";
     assert_eq!(told.line("REPAIR")["error"], json!(said));
-    told.tell([asks(&[("find", "b")]), found("B"), text(answer)]);
-    assert_eq!(told.said(), answer);
-    assert_eq!(Told::run(spec(&lines), [text("후속 질문이 없는 답")]).said(), "후속 질문이 없는 답");
+    told.ends([asks(&[("find", "b")]), found("B"), text(answer)], answer);
+    Told::begin(spec(&lines)).ends([text("후속 질문이 없는 답")], "후속 질문이 없는 답");
 }
 
 #[test]
 fn a_whole_plan_must_hold_them() {
     let whole = "required_calls = [{ tool = 'find', least = 2 }, { tool = 'calc', least = 1 }]";
-    let find = |input: &str| json!({"tool": "find", "input": input});
-    let calc = json!({"tool": "calc", "input": "1"});
-    let told = Told::run(spec(whole), [plan(json!([find("a"), calc])), plan(json!([find("a"), find("b")]))]);
-    assert_eq!(
-        told.error(),
-        "PLAN_ERROR: contract: $: \"calc\" must be called once before the answer; so far it was called 0 times"
-    );
-    assert_eq!(told.state.task.counters.tool_calls, 0);
-    assert_eq!(Told::run(spec(whole), [plan(json!([find("a"), calc, find("b")]))]).waits(), ["step.1.1.1"]);
+    let error = "PLAN_ERROR: contract: $: \"calc\" must be called once before the answer; so far it was called 0 times";
+    let told = Told::fails(spec(whole), [plan("find a; calc 1"), plan("find a; find b")], error);
+    assert_eq!(told.spent().tool_calls, 0);
+    assert_eq!(Told::run(spec(whole), [plan("find a; calc 1; find b")]).waits(), ["step.1.1.1"]);
 }
 
 #[test]
@@ -90,6 +73,5 @@ fn an_answer_in_text_needs_them_too() {
     );
     let mut told = Told::run(spec(&react), [text("Final Answer: 몰라도 답")]);
     assert_eq!(told.waits(), ["plan.1.2"]);
-    told.tell([text("Action: find\nAction Input: a"), found("A"), text("Final Answer: 답")]);
-    assert_eq!(told.said(), "답");
+    told.ends([text("Action: find\nAction Input: a"), found("A"), text("Final Answer: 답")], "답");
 }
