@@ -1,7 +1,7 @@
 //! Records every fixture of this crate anew: `cargo run --example record_fixtures`.
 //!
-//! The models and tools are scripted, so what it writes is what is there already, unless an agent,
-//! a prompt or the format has changed. The test `fixtures_are_what_their_stories_record` holds that.
+//! Models, tools and people say what they say in the fixture, so what it writes is what is there already,
+//! unless an agent, a prompt or the format has changed. The test `fixtures_are_what_their_stories_record` holds that.
 
 #[path = "../tests/common/stories/mod.rs"]
 mod stories;
