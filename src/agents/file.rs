@@ -8,7 +8,7 @@ use crate::spec::{Spec, SpecError};
 const MAX_BYTES: u64 = 4 << 20;
 
 impl Spec {
-    /// Reads a spec from a TOML file and checks it; see [`Spec::from_toml`].
+    /// Parses and checks a spec in a TOML file; see [`Spec::from_toml`].
     ///
     /// ```no_run
     /// let spec = planwright::spec::Spec::from_file("agents/clerk.toml")?;
@@ -19,8 +19,7 @@ impl Spec {
     /// The file's name with what is wrong: it cannot be read, is too large, or is not a sound spec.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, SpecError> {
         let path = path.as_ref();
-        let name = path.display().to_string();
-        let refuse = |problem: String| SpecError::at(&name, problem);
+        let refuse = |problem: String| SpecError::at(path.display().to_string(), problem);
         let size = std::fs::metadata(path).map_err(|error| refuse(error.to_string()))?.len();
         if size > MAX_BYTES {
             return Err(refuse(format!("expected at most {MAX_BYTES} bytes, found {size}")));

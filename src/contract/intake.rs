@@ -4,16 +4,18 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::{ContractError, read, schema};
+use super::read::{check_size, deserialize_texts, parse_object};
+use super::schema::strict_object;
+use super::{ContractError, excerpt, strip_thoughts};
 
 /// Whether a question is in the agent's scope.
 ///
 /// ```
 /// use planwright::contract::Scope;
 ///
-/// assert!(Scope::read(r#"{"in_scope": true}"#, 1_000)?.in_scope);
-/// // Who turns a question away says so to the user.
-/// assert!(Scope::read(r#"{"in_scope": false, "refusal": " "}"#, 1_000).is_err());
+/// assert!(Scope::parse(r#"{"in_scope": true}"#, 1_000)?.in_scope);
+/// // A refusal must say something to the user.
+/// assert!(Scope::parse(r#"{"in_scope": false, "refusal": " "}"#, 1_000).is_err());
 /// # Ok::<(), planwright::contract::ContractError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,18 +25,18 @@ pub struct Scope {
     /// Why.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// What the user is told where it is not: polite, in their language.
+    /// What the user is told if it is not: polite, in their language.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub refusal: String,
 }
 
 impl Scope {
-    /// Reads it out of a model's reply.
+    /// Parses a model's reply.
     ///
     /// # Errors
     /// The JSON path of the first thing that does not fit.
-    pub fn read(text: &str, max_bytes: usize) -> Result<Self, ContractError> {
-        let scope: Scope = read::object(text, max_bytes)?;
+    pub fn parse(text: &str, max_bytes: usize) -> Result<Self, ContractError> {
+        let scope: Scope = parse_object(text, max_bytes)?;
         if !scope.in_scope && scope.refusal.trim().is_empty() {
             return Err(ContractError::at("$.refusal", "expected what the user is told, found nothing"));
         }
@@ -43,7 +45,7 @@ impl Scope {
 
     /// The JSON schema sent with the request.
     pub fn schema() -> Value {
-        schema::strict_object(json!({
+        strict_object(json!({
             "in_scope": {"type": "boolean"},
             "reason": {"type": "string"},
             "refusal": {"type": "string"},
@@ -62,19 +64,17 @@ pub struct PreviousContext {
 }
 
 impl PreviousContext {
-    /// Reads it out of a model's reply.
+    /// Parses a model's reply.
     ///
     /// # Errors
     /// The JSON path of the first thing that does not fit.
-    pub fn read(text: &str, max_bytes: usize) -> Result<Self, ContractError> {
-        read::object(text, max_bytes)
+    pub fn parse(text: &str, max_bytes: usize) -> Result<Self, ContractError> {
+        parse_object(text, max_bytes)
     }
 
     /// The JSON schema sent with the request.
     pub fn schema() -> Value {
-        schema::strict_object(
-            json!({"need_previous_context": {"type": "boolean"}, "reason": {"type": "string"}}),
-        )
+        strict_object(json!({"need_previous_context": {"type": "boolean"}, "reason": {"type": "string"}}))
     }
 }
 
@@ -100,55 +100,51 @@ pub struct Intent {
     /// The question made to stand alone: what earlier turns asked for is in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewritten_query: Option<String>,
-    /// Whether a tool is needed to answer. It is, unless the model says otherwise.
-    #[serde(default = "needed", deserialize_with = "needed_unless_said", skip_serializing_if = "is_needed")]
+    /// Whether a tool is needed to answer. Default: true.
+    #[serde(default = "yes", deserialize_with = "deserialize_needs_tool", skip_serializing_if = "is_true")]
     pub needs_tool: bool,
     /// What earlier turns demand of the answer.
-    #[serde(default, deserialize_with = "joined", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_constraints", skip_serializing_if = "Option::is_none")]
     pub constraints: Option<String>,
     /// How sure the model is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
 }
 
-fn needed() -> bool {
+fn yes() -> bool {
     true
 }
 
-fn is_needed(needs_tool: &bool) -> bool {
-    *needs_tool
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
-fn needed_unless_said<'de, D: Deserializer<'de>>(source: D) -> Result<bool, D::Error> {
+fn deserialize_needs_tool<'de, D: Deserializer<'de>>(source: D) -> Result<bool, D::Error> {
     Ok(Option::<bool>::deserialize(source)?.unwrap_or(true))
 }
 
-fn joined<'de, D: Deserializer<'de>>(source: D) -> Result<Option<String>, D::Error> {
-    Ok(read::joined_texts(source)?.filter(|text| !text.trim().is_empty()))
+fn deserialize_constraints<'de, D: Deserializer<'de>>(source: D) -> Result<Option<String>, D::Error> {
+    Ok(deserialize_texts(source)?.filter(|text| !text.trim().is_empty()))
 }
 
 impl Intent {
-    /// Reads it out of a model's reply. `kinds` are the ones that the role may give; any where there
-    /// are none.
+    /// Parses a model's reply. `kinds` are those that the role may give; any if there are none.
     ///
     /// # Errors
     /// The JSON path of the first thing that does not fit.
-    pub fn read(
+    pub fn parse(
         form: IntentForm,
         kinds: &[String],
         text: &str,
         max_bytes: usize,
     ) -> Result<Self, ContractError> {
-        let field = match form {
-            IntentForm::Query => "$.intent",
-            IntentForm::Kind => "$.intent_type",
-            IntentForm::Text => "$",
-        };
-        let mut intent = match form {
-            IntentForm::Query | IntentForm::Kind => read::object::<Intent>(text, max_bytes)?,
+        let (field, mut intent) = match form {
+            IntentForm::Query => ("$.intent", parse_object::<Intent>(text, max_bytes)?),
+            IntentForm::Kind => ("$.intent_type", parse_object(text, max_bytes)?),
             IntentForm::Text => {
-                read::within(text, max_bytes)?;
-                Intent { intent: read::spoken(text).to_owned(), needs_tool: true, ..Intent::default() }
+                check_size(text, max_bytes)?;
+                let intent = strip_thoughts(text).to_owned();
+                ("$", Intent { intent, needs_tool: true, ..Intent::default() })
             }
         };
         if intent.intent.trim().is_empty() {
@@ -158,7 +154,7 @@ impl Intent {
             return Err(ContractError::at("$", "missing field `rewritten_query`"));
         }
         if !kinds.is_empty() && !kinds.contains(&intent.intent) {
-            let found = read::excerpt(&intent.intent, 60);
+            let found = excerpt(&intent.intent, 60);
             let problem = format!("expected one of {}, found {found:?}", kinds.join(", "));
             return Err(ContractError::at(field, problem));
         }
@@ -166,20 +162,20 @@ impl Intent {
         Ok(intent)
     }
 
-    /// The JSON schema sent with the request; none for free text.
+    /// The JSON schema sent with the request; `None` for free text.
     pub fn schema(form: IntentForm, kinds: &[String]) -> Option<Value> {
         let kind = match kinds {
             [] => json!({"type": "string"}),
             kinds => json!({"type": "string", "enum": kinds}),
         };
         match form {
-            IntentForm::Query => Some(schema::strict_object(json!({
+            IntentForm::Query => Some(strict_object(json!({
                 "intent": kind,
                 "rewritten_query": {"type": "string"},
                 "needs_tool": {"type": "boolean"},
                 "constraints": {"type": ["string", "null"]},
             }))),
-            IntentForm::Kind => Some(schema::strict_object(
+            IntentForm::Kind => Some(strict_object(
                 json!({"intent_type": kind, "confidence": {"type": "number", "minimum": 0, "maximum": 1}}),
             )),
             IntentForm::Text => None,
@@ -187,13 +183,13 @@ impl Intent {
     }
 }
 
-/// How sure a model says it is: from 0 to 1, kept in whole per cent so that it is exact.
+/// How sure a model says it is, from 0 to 1. Kept in whole per cent so that it is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Confidence(u8);
 
 impl Confidence {
     /// In per cent, 0 to 100.
-    pub fn percent(self) -> u8 {
+    pub(crate) fn percent(self) -> u8 {
         self.0
     }
 }

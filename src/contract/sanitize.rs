@@ -1,25 +1,23 @@
-//! Text as it can be read: what would act on a screen instead of standing on it is shown by its number.
+//! Making text safe to show: what would act on a screen instead of standing on it is shown by its number.
 
 use std::borrow::Cow;
 
-/// Whether a character stands on a screen as what it is. Control characters move the cursor, colour or erase
-/// what was written; the marks, overrides and isolates of bidirectional text put what follows in another
-/// order, so that a call reads as another call; what is not seen at all makes two words look alike. Whatever makes words and pictures (combining marks, joiners)
-/// stays.
+/// Whether a character shows on a screen as what it is. Control characters move the cursor or erase what
+/// was written, marks of bidirectional text change the order in which a call reads, and invisible
+/// characters make two words look alike. Joiners and combining marks count as visible.
 pub fn is_sanitized(c: char) -> bool {
-    let turns =
+    let reorders =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let ends_a_line = matches!(c, '\u{2028}' | '\u{2029}');
-    // Nothing at all is seen of these.
+    let ends_line = matches!(c, '\u{2028}' | '\u{2029}');
     let hides = matches!(
         c,
         '\u{ad}' | '\u{115f}' | '\u{1160}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{3164}' | '\u{feff}'
             | '\u{ffa0}' | '\u{e0000}'..='\u{e007f}'
     );
-    !(c.is_control() || turns || ends_a_line || hides)
+    !(c.is_control() || reorders || ends_line || hides)
 }
 
-/// The text with what would act on a screen written as its number: `\u{202e}`. Line ends and tabs are kept.
+/// Writes what would act on a screen as its number: `\u{202e}`. Line ends and tabs are kept.
 ///
 /// ```
 /// use planwright::contract::sanitize;
@@ -28,7 +26,8 @@ pub fn is_sanitized(c: char) -> bool {
 /// assert_eq!(sanitize("한국어\t👩‍🚀\r\n"), "한국어\t👩‍🚀\n");
 /// ```
 pub fn sanitize(text: &str) -> Cow<'_, str> {
-    if text.chars().all(|c| matches!(c, '\n' | '\t') || is_sanitized(c)) {
+    let stays = |c: char| matches!(c, '\n' | '\t') || is_sanitized(c);
+    if text.chars().all(stays) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -37,7 +36,7 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
         match c {
             // The other half of a line end.
             '\r' if rest.peek().is_none_or(|&next| next == '\n') => {}
-            c if matches!(c, '\n' | '\t') || is_sanitized(c) => out.push(c),
+            c if stays(c) => out.push(c),
             c => out.extend(c.escape_unicode()),
         }
     }

@@ -8,34 +8,17 @@
 
 use serde_json::{Value, json};
 
-use super::ContractError;
+use super::{ContractError, excerpt};
 
 /// Schemas may nest this deep.
 const MAX_DEPTH: usize = 32;
-
-const CHECKED: [&str; 14] = [
-    "type",
-    "properties",
-    "required",
-    "additionalProperties",
-    "items",
-    "enum",
-    "const",
-    "anyOf",
-    "minItems",
-    "maxItems",
-    "minLength",
-    "maxLength",
-    "minimum",
-    "maximum",
-];
+const CHECKED: &str = "type, properties, required, additionalProperties, items, enum, const, anyOf, minItems, \
+    maxItems, minLength, maxLength, minimum, maximum";
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
-const ANNOTATIONS: [&str; 5] = ["title", "description", "default", "examples", "format"];
 
 /// An object as strict-mode servers take it: every property is required, none may be added.
 pub(crate) fn strict_object(properties: Value) -> Value {
     let required: Vec<&String> = properties.as_object().into_iter().flat_map(|known| known.keys()).collect();
-    let required = Value::from_iter(required.into_iter().map(String::as_str));
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
@@ -44,10 +27,10 @@ pub(crate) fn strict_object(properties: Value) -> Value {
 /// # Errors
 /// Names the keyword, with its path in the schema.
 pub fn check_supported(schema: &Value) -> Result<(), ContractError> {
-    supported(schema, "$", 0)
+    check_keywords(schema, "$", 0)
 }
 
-fn supported(schema: &Value, path: &str, depth: usize) -> Result<(), ContractError> {
+fn check_keywords(schema: &Value, path: &str, depth: usize) -> Result<(), ContractError> {
     if depth > MAX_DEPTH {
         return Err(ContractError::at(path, format!("nested deeper than {MAX_DEPTH} levels")));
     }
@@ -63,18 +46,17 @@ fn supported(schema: &Value, path: &str, depth: usize) -> Result<(), ContractErr
             "enum" => value.as_array().is_some_and(|values| !values.is_empty()),
             "minItems" | "maxItems" | "minLength" | "maxLength" => value.is_u64(),
             "minimum" | "maximum" => value.is_number(),
-            "const" => true,
+            "const" | "title" | "description" | "default" | "examples" | "format" => true,
             "properties" => {
-                let Some(properties) = value.as_object() else {
-                    return Err(ContractError::at(here, "expected an object"));
-                };
+                let properties =
+                    value.as_object().ok_or_else(|| ContractError::at(&here, "expected an object"))?;
                 for (name, property) in properties {
-                    supported(property, &format!("{here}.{name}"), depth + 1)?;
+                    check_keywords(property, &format!("{here}.{name}"), depth + 1)?;
                 }
                 true
             }
             "items" => {
-                supported(value, &here, depth + 1)?;
+                check_keywords(value, &here, depth + 1)?;
                 true
             }
             "anyOf" => {
@@ -82,13 +64,12 @@ fn supported(schema: &Value, path: &str, depth: usize) -> Result<(), ContractErr
                     return Err(ContractError::at(here, "expected a list of schemas"));
                 };
                 for (at, choice) in choices.iter().enumerate() {
-                    supported(choice, &format!("{here}[{at}]"), depth + 1)?;
+                    check_keywords(choice, &format!("{here}[{at}]"), depth + 1)?;
                 }
                 true
             }
-            annotation if ANNOTATIONS.contains(&annotation) => true,
             _ => {
-                let problem = format!("unsupported keyword (supported: {})", CHECKED.join(", "));
+                let problem = format!("unsupported keyword (supported: {CHECKED})");
                 return Err(ContractError::at(here, problem));
             }
         };
@@ -107,44 +88,6 @@ fn texts(value: &Value) -> Option<Vec<&str>> {
     value.as_array()?.iter().map(Value::as_str).collect()
 }
 
-/// A small value that conforms to a schema, where a simple one does: exploring feeds it as a tool's
-/// input.
-pub fn sample(schema: &Value) -> Value {
-    let first = |keyword: &str| schema.get(keyword).and_then(Value::as_array).and_then(|list| list.first());
-    if let Some(constant) = schema.get("const") {
-        return constant.clone();
-    }
-    if let Some(choice) = first("enum") {
-        return choice.clone();
-    }
-    if let Some(choice) = first("anyOf") {
-        return sample(choice);
-    }
-    let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_u64).unwrap_or(0);
-    let kinds = schema.get("type").and_then(type_names).unwrap_or_else(|| vec!["object"]);
-    match kinds.first().copied().unwrap_or("null") {
-        "string" => Value::from("x".repeat(usize::try_from(bound("minLength").clamp(1, 4_096)).unwrap_or(1))),
-        "boolean" => Value::Bool(true),
-        "integer" | "number" => {
-            schema.get("minimum").or(schema.get("maximum")).cloned().unwrap_or(Value::from(1))
-        }
-        "array" => {
-            let item = schema.get("items").map_or(Value::Null, sample);
-            Value::Array(vec![item; usize::try_from(bound("minItems").min(64)).unwrap_or(0)])
-        }
-        "object" => {
-            let known = schema.get("properties").and_then(Value::as_object);
-            let required = schema.get("required").and_then(texts).unwrap_or_default();
-            let field = |name: &str| {
-                let property = known.and_then(|known| known.get(name));
-                (name.to_owned(), property.map_or(Value::Null, sample))
-            };
-            Value::Object(required.into_iter().map(field).collect())
-        }
-        _ => Value::Null,
-    }
-}
-
 /// Checks a value against a schema.
 ///
 /// ```
@@ -160,7 +103,7 @@ pub fn sample(schema: &Value) -> Value {
 /// # Errors
 /// The first mismatch, with its JSON path.
 pub fn check(schema: &Value, value: &Value) -> Result<(), ContractError> {
-    conforms(schema, value, "$")
+    check_at("$", schema, value)
 }
 
 /// A keyword of a schema. A schema has few of them: going through them is quicker than hashing.
@@ -168,13 +111,13 @@ fn keyword<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     schema.as_object()?.iter().find(|(known, _)| known.as_str() == name).map(|(_, value)| value)
 }
 
-fn conforms(schema: &Value, value: &Value, path: &str) -> Result<(), ContractError> {
+fn check_at(path: &str, schema: &Value, value: &Value) -> Result<(), ContractError> {
     let fail = |expected: String| {
-        let found = super::read::excerpt(&value.to_string(), 60);
+        let found = excerpt(&value.to_string(), 60);
         Err(ContractError::at(path, format!("expected {expected}, found {found}")))
     };
     if let Some(kind) = keyword(schema, "type")
-        && !is_one_of(value, kind)
+        && !has_type(value, kind)
     {
         return fail(type_names(kind).unwrap_or_default().join(" or "));
     }
@@ -190,22 +133,18 @@ fn conforms(schema: &Value, value: &Value, path: &str) -> Result<(), ContractErr
         return fail(constant.to_string());
     }
     if let Some(choices) = keyword(schema, "anyOf").and_then(Value::as_array)
-        && !choices.iter().any(|choice| conforms(choice, value, path).is_ok())
+        && !choices.iter().any(|choice| check_at(path, choice, value).is_ok())
     {
         return fail(format!("one of {} forms", choices.len()));
     }
     match value {
-        Value::String(text) if surely_fits(schema, text.len() as u64) => Ok(()),
-        Value::String(text) => {
-            let len = text.chars().count() as u64;
-            in_range(schema, "minLength", "maxLength", len, "characters", path)
-        }
+        Value::String(text) => check_length(path, schema, text),
         Value::Array(items) => {
-            in_range(schema, "minItems", "maxItems", items.len() as u64, "items", path)?;
+            check_count(path, schema, ["minItems", "maxItems", "items"], items.len() as u64)?;
             let Some(each) = keyword(schema, "items") else { return Ok(()) };
-            items.iter().enumerate().try_for_each(|(at, item)| conforms(each, item, &format!("{path}[{at}]")))
+            items.iter().enumerate().try_for_each(|(at, item)| check_at(&format!("{path}[{at}]"), each, item))
         }
-        Value::Object(_) => fields(schema, value, path),
+        Value::Object(_) => check_fields(path, schema, value),
         Value::Number(number) => {
             let number = number.as_f64().unwrap_or(f64::NAN);
             let bound = |name| keyword(schema, name).and_then(Value::as_f64);
@@ -219,16 +158,8 @@ fn conforms(schema: &Value, value: &Value, path: &str) -> Result<(), ContractErr
     }
 }
 
-fn is_one_of(value: &Value, kind: &Value) -> bool {
-    match kind {
-        Value::String(name) => is_a(value, name),
-        Value::Array(names) => names.iter().filter_map(Value::as_str).any(|name| is_a(value, name)),
-        _ => false,
-    }
-}
-
-fn is_a(value: &Value, name: &str) -> bool {
-    match name {
+fn has_type(value: &Value, kind: &Value) -> bool {
+    let is_a = |name: &str| match name {
         "string" => value.is_string(),
         "boolean" => value.is_boolean(),
         "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|n| n.fract() == 0.0),
@@ -237,35 +168,37 @@ fn is_a(value: &Value, name: &str) -> bool {
         "object" => value.is_object(),
         "null" => value.is_null(),
         _ => false,
+    };
+    match kind {
+        Value::String(name) => is_a(name),
+        Value::Array(names) => names.iter().filter_map(Value::as_str).any(is_a),
+        _ => false,
     }
 }
 
-/// Whether a text of so many bytes has neither too few nor too many characters, whichever they are: a
-/// character takes one byte to four. Counting them takes longer than all the rest.
-fn surely_fits(schema: &Value, bytes: u64) -> bool {
-    let bound = |name| keyword(schema, name).and_then(Value::as_u64);
-    bound("minLength").is_none_or(|least| least <= bytes.div_ceil(4))
-        && bound("maxLength").is_none_or(|most| bytes <= most)
+fn check_length(path: &str, schema: &Value, text: &str) -> Result<(), ContractError> {
+    // Counting characters takes longer than all the rest, and a character takes one byte to four.
+    let (bytes, bound) = (text.len() as u64, |name| keyword(schema, name).and_then(Value::as_u64));
+    let surely_fits = bound("minLength").is_none_or(|least| least <= bytes.div_ceil(4))
+        && bound("maxLength").is_none_or(|most| bytes <= most);
+    if surely_fits {
+        return Ok(());
+    }
+    check_count(path, schema, ["minLength", "maxLength", "characters"], text.chars().count() as u64)
 }
 
-fn in_range(
-    schema: &Value,
-    least: &str,
-    most: &str,
-    len: u64,
-    unit: &str,
-    path: &str,
-) -> Result<(), ContractError> {
+fn check_count(path: &str, schema: &Value, names: [&str; 3], count: u64) -> Result<(), ContractError> {
+    let [least, most, unit] = names;
     let bound = |name| keyword(schema, name).and_then(Value::as_u64);
     let expected = match (bound(least), bound(most)) {
-        (Some(least), _) if len < least => format!("at least {least}"),
-        (_, Some(most)) if len > most => format!("at most {most}"),
+        (Some(least), _) if count < least => format!("at least {least}"),
+        (_, Some(most)) if count > most => format!("at most {most}"),
         _ => return Ok(()),
     };
-    Err(ContractError::at(path, format!("expected {expected} {unit}, found {len}")))
+    Err(ContractError::at(path, format!("expected {expected} {unit}, found {count}")))
 }
 
-fn fields(schema: &Value, value: &Value, path: &str) -> Result<(), ContractError> {
+fn check_fields(path: &str, schema: &Value, value: &Value) -> Result<(), ContractError> {
     let Some(found) = value.as_object() else { return Ok(()) };
     for name in keyword(schema, "required").and_then(texts).unwrap_or_default() {
         if !found.contains_key(name) {
@@ -273,12 +206,12 @@ fn fields(schema: &Value, value: &Value, path: &str) -> Result<(), ContractError
         }
     }
     let known = keyword(schema, "properties").and_then(Value::as_object);
+    let closed = keyword(schema, "additionalProperties") == Some(&Value::Bool(false));
     for (name, field) in found {
+        let here = format!("{path}.{name}");
         match known.and_then(|known| known.get(name)) {
-            Some(property) => conforms(property, field, &format!("{path}.{name}"))?,
-            None if keyword(schema, "additionalProperties") == Some(&Value::Bool(false)) => {
-                return Err(ContractError::at(format!("{path}.{name}"), "unexpected field"));
-            }
+            Some(property) => check_at(&here, property, field)?,
+            None if closed => return Err(ContractError::at(here, "unexpected field")),
             None => {}
         }
     }

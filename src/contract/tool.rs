@@ -3,9 +3,15 @@
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{ContractError, schema};
+
+/// The pseudo-tool that ends a plan. It is recorded and never called.
+pub const FINAL_ANSWER: &str = "final_answer";
+
+/// The pseudo-tool that asks a person. It pauses the run until they have answered.
+pub const HITL: &str = "hitl";
 
 /// What calling a tool does to the world outside the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -44,39 +50,49 @@ pub enum Trust {
 /// The contract of one tool: all that a planner, a checker and a driver need to know of it.
 ///
 /// ```
+/// use std::time::Duration;
 /// use planwright::contract::{ToolContract, ToolEffect, Trust};
+/// use serde_json::json;
 ///
-/// let contract = ToolContract::text("weather", "Today's weather in a city.", ToolEffect::Read);
-/// assert_eq!(contract.trust, Trust::Untrusted);
-/// assert!(contract.takes_text());
+/// let weather = ToolContract::text("weather", "Today's weather in a city.", ToolEffect::Read);
+/// assert_eq!(weather.trust, Trust::Untrusted);
+///
+/// let book = ToolContract::json("book_room", "Books a meeting room.", ToolEffect::Write)
+///     .input(json!({
+///         "type": "object",
+///         "properties": {"room": {"type": "string"}, "hours": {"type": "integer", "minimum": 1}},
+///         "required": ["room", "hours"],
+///     }))
+///     .needs_approval()
+///     .timeout(Duration::from_secs(5));
+/// assert!(book.check().is_ok() && book.happens_once());
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolContract {
     /// The name plans use: 1 to 64 letters, digits, `_` or `-`.
     pub name: String,
-    /// What it does and when to use it, in a sentence or two; planners read this.
+    /// What it does and when to use it, in a sentence or two. Planners read this.
     pub description: String,
-    /// JSON schema of its input (the subset that [`schema`] lists).
+    /// JSON schema of its input, in the subset that [`schema`] lists.
     #[serde(default = "text_schema")]
     pub input: Value,
     /// What calling it does to the world.
     pub effect: ToolEffect,
     /// Whether calling it twice with the same input and idempotency key equals calling it once.
-    /// Left out, it is `true` for `pure` and `read`, `false` for `write`.
+    /// Default: `true` for `pure` and `read`, `false` for `write`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
-    /// Whether a person must allow each call, where the agent asks people about such calls
-    /// (`approval = "risky"`).
+    /// Whether a person must approve each call under `approval = "risky"`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_approval: bool,
-    /// Whether its output may steer the run; `untrusted` unless declared otherwise.
+    /// Whether its output may steer the run. Default: `untrusted`.
     #[serde(default)]
     pub trust: Trust,
-    /// Longest time one call may take, in milliseconds. Only a `pure` tool may do without.
+    /// Longest time of one call, in milliseconds. Only a `pure` tool may do without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Largest output kept, in bytes of UTF-8; what is longer is cut and marked as cut.
+    /// Largest output that is kept, in bytes of UTF-8. A longer one is cut and marked as cut.
     #[serde(default = "default_max_output_bytes")]
     pub max_output_bytes: u32,
 }
@@ -86,9 +102,12 @@ fn default_max_output_bytes() -> u32 {
 }
 
 /// The schema of a tool that takes one non-empty text.
-pub fn text_schema() -> Value {
+fn text_schema() -> Value {
     json!({"type": "string", "minLength": 1})
 }
+
+/// The one argument of a native call of a tool that takes no object.
+const INPUT: &str = "input";
 
 impl ToolContract {
     /// A contract for a tool that takes one text, with a time-out of 20 s unless it is `pure`.
@@ -106,24 +125,7 @@ impl ToolContract {
         }
     }
 
-    /// A contract for a tool that takes a JSON object, to be completed by [`input`](Self::input) and its
-    /// like.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use planwright::contract::{ToolContract, ToolEffect};
-    /// use serde_json::json;
-    ///
-    /// let book = ToolContract::json("book_room", "Books a meeting room.", ToolEffect::Write)
-    ///     .input(json!({
-    ///         "type": "object",
-    ///         "properties": {"room": {"type": "string"}, "hours": {"type": "integer", "minimum": 1}},
-    ///         "required": ["room", "hours"],
-    ///     }))
-    ///     .needs_approval()
-    ///     .timeout(Duration::from_secs(5));
-    /// assert!(book.check().is_ok() && book.happens_once());
-    /// ```
+    /// A contract for a tool that takes a JSON object; [`input`](Self::input) gives its fields.
     pub fn json(name: &str, description: &str, effect: ToolEffect) -> Self {
         ToolContract::text(name, description, effect).input(json!({"type": "object"}))
     }
@@ -142,7 +144,7 @@ impl ToolContract {
         self
     }
 
-    /// Declares that a person must allow each call.
+    /// Declares that a person must approve each call.
     #[must_use]
     pub fn needs_approval(mut self) -> Self {
         self.needs_approval = true;
@@ -170,7 +172,7 @@ impl ToolContract {
         self
     }
 
-    /// Whether calling it again with the same input and key is the same as calling it once.
+    /// Whether calling it again with the same input and key equals calling it once.
     pub fn is_idempotent(&self) -> bool {
         self.idempotent.unwrap_or(self.effect != ToolEffect::Write)
     }
@@ -180,9 +182,47 @@ impl ToolContract {
         self.effect == ToolEffect::Write && !self.is_idempotent()
     }
 
-    /// Whether a plan may hand it a plain text (and so another step's output).
+    /// Whether a plan may hand it a plain text, and so another step's output.
     pub fn takes_text(&self) -> bool {
-        self.input.get("type").and_then(Value::as_str) == Some("string")
+        input_type(&self.input) == Some("string")
+    }
+
+    fn takes_object(&self) -> bool {
+        input_type(&self.input) == Some("object")
+    }
+
+    /// The JSON schema of a native call's arguments: the input if that is an object, else an object that
+    /// holds it as `input`.
+    ///
+    /// ```
+    /// use planwright::contract::{ToolContract, ToolEffect};
+    ///
+    /// let wiki = ToolContract::text("wiki", "Searches an encyclopedia.", ToolEffect::Read);
+    /// assert_eq!(wiki.parameters()["required"], serde_json::json!(["input"]));
+    /// ```
+    pub fn parameters(&self) -> Value {
+        if self.takes_object() {
+            self.input.clone()
+        } else {
+            schema::strict_object(json!({INPUT: self.input}))
+        }
+    }
+
+    /// The arguments of a native call with this input.
+    pub fn arguments(&self, input: &Value) -> Value {
+        if self.takes_object() { input.clone() } else { json!({INPUT: input}) }
+    }
+
+    /// The input that a native call's arguments hold.
+    pub(super) fn parse_arguments(&self, arguments: Map<String, Value>) -> Result<Value, ContractError> {
+        if self.takes_object() {
+            return Ok(Value::Object(arguments));
+        }
+        // Models rename a lone argument (`query`, `title`, …); what it holds is clear all the same.
+        let lone = arguments.len() == 1;
+        let input = arguments.into_iter().find(|(name, _)| lone || name == INPUT);
+        let (_, input) = input.ok_or_else(|| ContractError::at(INPUT, "expected an input, found none"))?;
+        Ok(input)
     }
 
     /// Checks the declaration itself.
@@ -190,29 +230,100 @@ impl ToolContract {
     /// # Errors
     /// Names the field that is out of range, or the schema keyword that is not supported.
     pub fn check(&self) -> Result<(), ContractError> {
-        let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(legal) {
-            return Err(ContractError::at(
-                "name",
-                format!("expected 1 to 64 letters, digits, `_` or `-`, found {:?}", self.name),
-            ));
-        }
-        if [super::FINAL_ANSWER, super::HITL].contains(&self.name.as_str()) {
-            return Err(ContractError::at("name", format!("{:?} is reserved", self.name)));
-        }
-        if self.description.trim().is_empty() {
-            return Err(ContractError::at("description", "expected a sentence, found nothing"));
-        }
-        if self.timeout_ms == Some(0) {
-            return Err(ContractError::at("timeout_ms", "expected at least 1, found 0"));
-        }
-        if self.timeout_ms.is_none() && self.effect != ToolEffect::Pure {
-            let problem = "expected a time-out: only a `pure` tool may do without";
-            return Err(ContractError::at("timeout_ms", problem));
-        }
-        if self.max_output_bytes == 0 {
-            return Err(ContractError::at("max_output_bytes", "expected at least 1, found 0"));
+        check_name(&self.name)?;
+        let rows = [
+            (self.description.trim().is_empty(), "description", "expected a sentence, found nothing"),
+            (self.timeout_ms == Some(0), "timeout_ms", "expected at least 1, found 0"),
+            (
+                self.timeout_ms.is_none() && self.effect != ToolEffect::Pure,
+                "timeout_ms",
+                "expected a time-out: only a `pure` tool may do without",
+            ),
+            (self.max_output_bytes == 0, "max_output_bytes", "expected at least 1, found 0"),
+        ];
+        if let Some((_, field, problem)) = rows.into_iter().find(|(wrong, ..)| *wrong) {
+            return Err(ContractError::at(field, problem));
         }
         schema::check_supported(&self.input).map_err(|error| error.under("input"))
     }
+
+    /// Says what a run that goes by this contract would get wrong about the tool at hand: the tool does
+    /// more than the contract says, may not be called as often, or takes no such input. A contract may
+    /// ask for more care than its tool needs, never for less.
+    ///
+    /// ```
+    /// use planwright::contract::{ToolContract, ToolEffect};
+    ///
+    /// let declared = ToolContract::text("send", "Sends a text.", ToolEffect::Read);
+    /// let tool = ToolContract { effect: ToolEffect::Write, ..declared.clone() };
+    /// assert_eq!(declared.find_mismatch(&tool).unwrap(), "effect: expected write, found read");
+    /// assert_eq!(tool.find_mismatch(&declared), None);
+    /// ```
+    pub fn find_mismatch(&self, tool: &ToolContract) -> Option<String> {
+        if tool.effect > self.effect {
+            let (expected, found) = (tool.effect.as_str(), self.effect.as_str());
+            return Some(format!("effect: expected {expected}, found {found}"));
+        }
+        if tool.happens_once() && !self.happens_once() {
+            return Some("idempotent: expected false, found true".to_owned());
+        }
+        // What is not clear from types and named fields is left to the call.
+        let (found, expected) = (input_type(&self.input)?, input_type(&tool.input)?);
+        if found != expected && !(found == "integer" && expected == "number") {
+            return Some(format!("input: expected {expected}, found {found}"));
+        }
+        let fields = self.input.get("properties").and_then(Value::as_object)?;
+        let required = tool.input.get("required").and_then(Value::as_array)?;
+        let missing = required.iter().filter_map(Value::as_str).find(|field| !fields.contains_key(*field))?;
+        Some(format!("input: expected the field {missing:?}, found none of that name"))
+    }
+}
+
+fn input_type(schema: &Value) -> Option<&str> {
+    schema.get("type").and_then(Value::as_str)
+}
+
+/// Refuses a name that a tool or an agent may not have.
+pub(crate) fn check_name(name: &str) -> Result<(), ContractError> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || name.len() > 64 || !name.chars().all(legal) {
+        let problem = format!("expected 1 to 64 letters, digits, `_` or `-`, found {name:?}");
+        return Err(ContractError::at("name", problem));
+    }
+    if [FINAL_ANSWER, HITL].contains(&name) {
+        return Err(ContractError::at("name", format!("{name:?} is reserved")));
+    }
+    Ok(())
+}
+
+/// A source that an answer can name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Its title, for people.
+    pub title: String,
+    /// The document or collection it belongs to: a file, a contract, a site.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
+    /// The part of that document (`제5조`), by which a run knows what of the outline it has read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// Where it can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+impl Source {
+    /// A source of which only the title is known.
+    pub fn titled(title: impl Into<String>) -> Self {
+        Source { title: title.into(), ..Source::default() }
+    }
+}
+
+/// Writes a JSON value with the keys of every object in alphabetical order, so that equal inputs are
+/// equal texts.
+pub(crate) fn canonical(value: &Value) -> String {
+    let mut value = value.clone();
+    value.sort_all_objects();
+    value.to_string()
 }

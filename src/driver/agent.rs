@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::environment::Environment;
 use super::stopped::Stopped;
 use crate::journal::Record;
-use crate::spec::{CompiledSpec, Doer, RoleName};
+use crate::spec::{CompiledAgent, CompiledSpec, RoleName};
 
 /// An agent that can run, resume and replay. Cheap to clone; every run has its own state.
 ///
@@ -91,21 +91,21 @@ impl Agent {
             }
         };
         RoleName::ALL.into_iter().filter(|role| rules.has(*role)).for_each(&mut needs);
-        if rules.doers().iter().any(|doer| matches!(doer, Doer::Role(_))) {
+        if rules.agents().iter().any(|doer| matches!(doer, CompiledAgent::Role(_))) {
             needs(RoleName::Agent);
         }
-        for tool in rules.plan().tools() {
+        for tool in &rules.spec().tools {
             match environment.tools.get(&tool.name) {
                 Some(registered) => {
-                    let mistaken = tool.mistaken_about(&registered.declared);
+                    let mistaken = tool.find_mismatch(&registered.declared);
                     lacks.mistaken.extend(mistaken.map(|problem| format!("{}.{problem}", tool.name)));
                 }
                 None if !lacks.missing.contains(&tool.name.as_str()) => lacks.missing.push(&tool.name),
                 None => {}
             }
         }
-        for doer in rules.doers() {
-            if let Doer::Agent(inner) = doer {
+        for doer in rules.agents() {
+            if let CompiledAgent::Spec(inner) = doer {
                 self.collect_lacks(inner, lacks);
             }
         }

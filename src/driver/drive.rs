@@ -117,7 +117,7 @@ impl<'a> Drive<'a> {
     ) -> Result<Followed, Halt> {
         let mut queue = Vec::new();
         self.request(first, &state, effects, asked, &mut queue)?;
-        if !self.rules.runs_beside() {
+        if !self.rules.runs_in_parallel() {
             return self.run_loop(state, queue, None);
         }
         let (agent, run, deadline) = (self.agent, self.run.clone(), Arc::clone(&self.deadline));
@@ -169,7 +169,7 @@ impl<'a> Drive<'a> {
     /// A replay that has ended must be the recording.
     fn check_replay(&self, state: &State) -> Result<(), Halt> {
         let Some(playback) = self.playback.as_ref().filter(|_| !self.may_ask) else { return Ok(()) };
-        let parallel = self.rules.runs_beside();
+        let parallel = self.rules.runs_in_parallel();
         let drifts = playback.drifts(self.rules, state, parallel);
         if drifts.is_empty() { Ok(()) } else { Err(Halt::Drifted(drifts)) }
     }

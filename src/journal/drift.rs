@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::fold::{compile, split, walk};
 use super::{JournalError, Record};
-use crate::contract::read::excerpt;
+use crate::contract::excerpt;
 use crate::machine::{EffectId, State, awaited, outstanding};
 use crate::prompt::Request;
 use crate::spec::{CompiledSpec, Spec};

@@ -68,7 +68,7 @@ pub struct Listed {
 impl Listed {
     /// Makes the title of a thread from its first question.
     pub fn make_title(question: &str) -> String {
-        crate::contract::read::excerpt(question.trim(), 80)
+        crate::contract::excerpt(question.trim(), 80)
     }
 
     /// The time that an order goes by.

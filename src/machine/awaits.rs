@@ -3,7 +3,7 @@
 
 use super::state::{Asking, ExecuteStage, Phase, PlanStage, State, StepRun, Task, Writing};
 use super::vocabulary::{Effect, EffectId, EffectKind, Place, WriteReason};
-use crate::spec::{CompiledSpec, Doer, MAX_NESTING, RoleName};
+use crate::spec::{CompiledAgent, CompiledSpec, MAX_NESTING, RoleName};
 
 /// The stage of a phase.
 #[derive(Clone, Copy)]
@@ -72,9 +72,9 @@ pub(super) fn step_awaits(run: &StepRun, step: u32, task: &Task, rules: &Compile
     match *run {
         StepRun::Running { attempt } => {
             let id = EffectKind::Step { draft, step, attempt }.into();
-            let doer = task.planned(step).and_then(|planned| rules.doer(&planned.tool));
+            let doer = task.planned(step).and_then(|planned| rules.agent(&planned.tool));
             Some(match doer {
-                Some(Doer::Role(_)) => Effect::AskModel { id, role: RoleName::Agent },
+                Some(CompiledAgent::Role(_)) => Effect::AskModel { id, role: RoleName::Agent },
                 _ => Effect::CallTool { id, step },
             })
         }
@@ -173,9 +173,9 @@ pub fn local<'r, 's>(rules: &'r CompiledSpec, state: &'s State, id: EffectId) ->
 
 /// The rules that the run of a step goes by, where a whole agent does the step.
 pub(super) fn nested_rules<'r>(rules: &'r CompiledSpec, task: &Task, step: u32) -> Option<&'r CompiledSpec> {
-    match rules.doer(&task.planned(step)?.tool)? {
-        Doer::Agent(inner) => Some(inner),
-        Doer::Role(_) => None,
+    match rules.agent(&task.planned(step)?.tool)? {
+        CompiledAgent::Spec(inner) => Some(inner),
+        CompiledAgent::Role(_) => None,
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::need::leaves_room_after_this;
 use super::state::{StepRun, Task};
-use crate::contract::plan::{Before, Links};
+use crate::contract::{Before, Links};
 use crate::contract::{ContractError, Plan, PlanStep};
 use crate::spec::{CompiledSpec, Horizon};
 
@@ -41,7 +41,7 @@ pub(super) fn link_plan_edit(
     let Plan { goal, reasoning, strategy, .. } = &*progress.plan;
     let (goal, reasoning, strategy) = (goal.clone(), reasoning.clone(), strategy.clone());
     let plan = Plan { goal, reasoning, strategy, steps: steps.to_vec() };
-    rules.plan().check_after(Before { steps: before, done: &done }, &plan)
+    rules.plan().check(Before { steps: before, done: &done }, &plan)
 }
 
 /// Checks the steps that are to follow the one that a person is asked about.

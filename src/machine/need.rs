@@ -4,7 +4,7 @@
 
 use super::state::{Counters, Task};
 use crate::contract::{ContractError, PlanStep, ToolContract};
-use crate::spec::{CompiledSpec, Doer, Orchestrate};
+use crate::spec::{CompiledAgent, CompiledSpec, Orchestrate};
 
 /// What the steps of a plan may need, further tries included.
 #[derive(Default)]
@@ -31,18 +31,18 @@ impl Need {
     }
 
     fn add_step(&mut self, planned: &PlanStep, rules: &CompiledSpec) {
-        if rules.needs_permit(&planned.tool) {
+        if rules.needs_approval(&planned.tool) {
             self.add(1, (0, 0, 1));
         }
-        if rules.plan().shape().hitl && planned.is_hitl() {
+        if rules.policy().approval.steps && planned.is_hitl() {
             return self.add(1, (0, 0, 1));
         }
         let most = rules.policy().step_tries.tries;
         let tries = if most > 1 && happens_once(planned, rules) { 1 } else { most };
-        let once = match rules.doer(&planned.tool) {
+        let once = match rules.agent(&planned.tool) {
             None => (0, 1, 1),
-            Some(Doer::Role(_)) => (1, 0, 1),
-            Some(Doer::Agent(inner)) => {
+            Some(CompiledAgent::Role(_)) => (1, 0, 1),
+            Some(CompiledAgent::Spec(inner)) => {
                 let bounds = inner.bounds();
                 (bounds.model_calls, bounds.tool_calls, bounds.transitions)
             }

@@ -5,7 +5,7 @@ use super::run::Run;
 use super::state::{Asking, Repair, Task};
 use super::vocabulary::{Effect, ErrorCode, Event, ModelReply, PhaseName, TraceLine};
 use crate::contract::ContractError;
-use crate::contract::read::excerpt;
+use crate::contract::excerpt;
 use crate::spec::{CompiledSpec, OnFailure, RoleName};
 
 /// How much of a bad reply is shown to the model again, in characters.

@@ -9,7 +9,7 @@ use super::results::Results;
 use super::{ModelRequest, render};
 use crate::contract::ToolContract;
 use crate::machine::{Effect, EffectKind, State, known_by, local};
-use crate::spec::{CompiledSpec, Doer, RoleName};
+use crate::spec::{CompiledAgent, CompiledSpec, RoleName};
 
 /// Renders the request of a model effect, in the run that it belongs to. Pure.
 ///
@@ -27,11 +27,11 @@ pub fn request(rules: &CompiledSpec, state: &State, effect: Effect) -> Option<Mo
 fn member(rules: &CompiledSpec, state: &State, step: u32) -> Option<ModelRequest> {
     let progress = state.task.progress.as_ref()?;
     let planned = progress.plan.steps.get(step as usize)?;
-    let Doer::Role(frame) = rules.doer(&planned.tool)? else { return None };
+    let CompiledAgent::Role(frame) = rules.agent(&planned.tool)? else { return None };
     let source = progress.schedule.links.inputs.get(step as usize).copied().flatten();
     let mut payload = common(rules, &state.task, RoleName::Agent);
-    payload.task = Some(planned.told()).filter(|told| !told.is_empty());
-    payload.input = source.and_then(|source| progress.output(source)).or(planned.given());
+    payload.task = Some(planned.instruction()).filter(|told| !told.is_empty());
+    payload.input = source.and_then(|source| progress.output(source)).or(planned.material());
     payload.tool = planned.with.as_deref();
     let known = known_by(rules, &state.task, step);
     if !known.is_empty() {
@@ -81,15 +81,15 @@ pub fn frame<'r>(
     asked: &str,
 ) -> Option<&'r std::sync::Arc<crate::spec::RequestFrame>> {
     if let Some((agent, rest)) = asked.split_once('/') {
-        return match rules.doer(agent)? {
-            Doer::Agent(inner) => frame(inner, rest),
-            Doer::Role(_) => None,
+        return match rules.agent(agent)? {
+            CompiledAgent::Spec(inner) => frame(inner, rest),
+            CompiledAgent::Role(_) => None,
         };
     }
     match asked.strip_prefix("agent:") {
-        Some(agent) => match rules.doer(agent)? {
-            Doer::Role(frame) => Some(frame),
-            Doer::Agent(_) => None,
+        Some(agent) => match rules.agent(agent)? {
+            CompiledAgent::Role(frame) => Some(frame),
+            CompiledAgent::Spec(_) => None,
         },
         None => rules.frame(RoleName::ALL.into_iter().find(|role| role.as_str() == asked)?),
     }

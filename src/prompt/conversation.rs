@@ -56,7 +56,7 @@ fn called(
     let id = |step: usize| format!("call_{}", step + 1);
     let call = |step: usize| {
         let planned = &progress.plan.steps[step];
-        let input = planned.input.clone().unwrap_or_else(|| Value::String(planned.told().to_owned()));
+        let input = planned.input.clone().unwrap_or_else(|| Value::String(planned.instruction().to_owned()));
         let arguments = rules.tool(&planned.tool).map_or(input.clone(), |tool| tool.arguments(&input));
         Call { id: id(step), name: planned.tool.clone(), arguments }
     };

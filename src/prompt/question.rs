@@ -99,7 +99,7 @@ fn what(step: &PlanStep) -> String {
     let said = match &step.input {
         _ if step.is_hitl() => Some(step.question().to_owned()),
         Some(input) if step.task.is_none() => Some(shown(input)),
-        _ => Some(step.told().to_owned()).filter(|told| !told.is_empty()),
+        _ => Some(step.instruction().to_owned()).filter(|told| !told.is_empty()),
     };
     one_line(&said.into_iter().chain(from).collect::<Vec<_>>().join(" "))
 }

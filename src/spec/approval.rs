@@ -1,11 +1,8 @@
-//! Where a person is asked, and what follows when they say nothing or no.
+//! Where a person is asked, and what follows when they say no or nothing.
 
-use std::fmt;
+use serde::{Deserialize, Serialize};
 
-use serde::de::{self, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-/// Where a person is asked: one place by name, several as a list of names, or `never`.
+/// Where a person is asked. Written as `never`, as the name of one place, or as a list of names.
 ///
 /// ```
 /// use planwright::spec::Approval;
@@ -16,7 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// assert_eq!(serde_json::to_string(&Approval::STEPS)?, r#""steps""#);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ApprovalFile", into = "ApprovalFile")]
 pub struct Approval {
     /// Before anything of a plan runs.
     pub plan: bool,
@@ -29,86 +27,71 @@ pub struct Approval {
 impl Approval {
     /// Nowhere.
     pub const NEVER: Approval = Approval { plan: false, risky: false, steps: false };
-    /// Before anything of a plan runs, and nowhere else.
+    /// Before anything of a plan runs.
     pub const PLAN: Approval = Approval { plan: true, ..Approval::NEVER };
-    /// Before the calls that need it, and nowhere else.
+    /// Before the calls that need it.
     pub const RISKY: Approval = Approval { risky: true, ..Approval::NEVER };
-    /// Where a plan has a `hitl` step, and nowhere else.
+    /// Where a plan has a `hitl` step.
     pub const STEPS: Approval = Approval { steps: true, ..Approval::NEVER };
     /// Wherever a person can be asked.
     pub const ALL: Approval = Approval { plan: true, risky: true, steps: true };
 
-    /// Whether nobody is ever asked.
+    /// Whether a person is never asked.
     pub fn is_never(self) -> bool {
         self == Approval::NEVER
     }
+}
 
-    fn names(self) -> impl Iterator<Item = &'static str> {
-        let all = [("plan", self.plan), ("risky", self.risky), ("steps", self.steps)];
-        all.into_iter().filter_map(|(name, asked)| asked.then_some(name))
+/// An [`Approval`] as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged, expecting = "`never`, or one name or a list of names of `plan`, `risky` and `steps`")]
+enum ApprovalFile {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl From<Approval> for ApprovalFile {
+    fn from(approval: Approval) -> Self {
+        let all = [("plan", approval.plan), ("risky", approval.risky), ("steps", approval.steps)];
+        let mut names: Vec<String> =
+            all.into_iter().filter(|(_, asked)| *asked).map(|(name, _)| name.to_owned()).collect();
+        match names.len() {
+            0 => ApprovalFile::One("never".to_owned()),
+            1 => ApprovalFile::One(names.remove(0)),
+            _ => ApprovalFile::Many(names),
+        }
     }
+}
 
-    fn name<E: de::Error>(&mut self, name: &str) -> Result<(), E> {
-        let place = match name {
-            "plan" => &mut self.plan,
-            "risky" => &mut self.risky,
-            "steps" => &mut self.steps,
-            other => {
-                let problem =
-                    format!("expected `plan`, `risky` or `steps`, or `never` alone, found {other:?}");
-                return Err(E::custom(problem));
-            }
+impl TryFrom<ApprovalFile> for Approval {
+    type Error = String;
+
+    fn try_from(file: ApprovalFile) -> Result<Self, String> {
+        let names = match file {
+            ApprovalFile::One(name) if name == "never" => return Ok(Approval::NEVER),
+            ApprovalFile::One(name) => vec![name],
+            ApprovalFile::Many(names) => names,
         };
-        match std::mem::replace(place, true) {
-            false => Ok(()),
-            true => Err(E::custom(format!("{name:?} is named twice"))),
+        if names.is_empty() {
+            return Err("expected at least one name, found an empty list".to_owned());
         }
-    }
-}
-
-impl Serialize for Approval {
-    fn serialize<S: Serializer>(&self, sink: S) -> Result<S::Ok, S::Error> {
-        let mut names = self.names();
-        match (names.next(), names.next()) {
-            (None, _) => sink.serialize_str("never"),
-            (Some(one), None) => sink.serialize_str(one),
-            _ => sink.collect_seq(self.names()),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Approval {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        source.deserialize_any(Names)
-    }
-}
-
-struct Names;
-
-impl<'de> Visitor<'de> for Names {
-    type Value = Approval;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`never`, or one name or a list of names of `plan`, `risky` and `steps`")
-    }
-
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<Approval, E> {
         let mut approval = Approval::NEVER;
-        if name != "never" {
-            approval.name(name)?;
+        for name in names {
+            let place = match name.as_str() {
+                "plan" => &mut approval.plan,
+                "risky" => &mut approval.risky,
+                "steps" => &mut approval.steps,
+                _ => {
+                    return Err(format!(
+                        "expected `plan`, `risky` or `steps`, or `never` alone, found {name:?}"
+                    ));
+                }
+            };
+            if std::mem::replace(place, true) {
+                return Err(format!("{name:?} is named twice"));
+            }
         }
         Ok(approval)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Approval, A::Error> {
-        let mut approval = Approval::NEVER;
-        while let Some(name) = names.next_element::<String>()? {
-            approval.name(&name)?;
-        }
-        match approval.is_never() {
-            true => Err(de::Error::custom("expected at least one name, found an empty list")),
-            false => Ok(approval),
-        }
     }
 }
 
@@ -123,7 +106,7 @@ pub enum OnRejection {
     Replan,
 }
 
-/// What follows when nobody answered in time.
+/// What follows when no answer came in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExpiry {

@@ -1,23 +1,26 @@
-//! CompiledSpec: a checked spec, with all that is worked out from it once.
+//! The compiled spec: a checked spec, with everything that is worked out from it once.
 
 use std::sync::{Arc, OnceLock};
 
-use super::check::check_spec;
-use super::frame::{RequestFrame, frame, member_frame};
+use super::check::{check_role, check_spec, most_calls};
+use super::frame::RequestFrame;
 use super::suggest::{Suggested, Suggestions};
-use super::{Bounds, Member, OnBadReply, OnFailure, Planner, Policy, RoleName, Spec, SpecError};
+use super::{Bounds, OnBadReply, OnFailure, Planner, Policy, RoleName, Spec, SpecError, SubAgent};
 use crate::contract::{
-    AnswerForm, Decision, Intent, PlanContract, PlanSays, PlanShape, PreviousContext, Scope, ToolContract,
-    ToolEffect, Trust,
+    AnswerForm, Before, ContractError, Decision, Intent, PlanContract, PlanSays, PlanShape, PreviousContext,
+    Scope, ToolContract, ToolEffect, Trust,
 };
 
-/// Who does an agent's step.
+/// How deep agents may nest: an agent's agents may have agents of their own, and that is all.
+pub(crate) const MAX_NESTING: usize = 2;
+
+/// A [`SubAgent`], compiled.
 #[derive(Clone, Debug)]
-pub enum Doer {
+pub enum CompiledAgent {
     /// A role: the constant part of its requests.
     Role(Arc<RequestFrame>),
-    /// A whole agent: the rules of its run.
-    Agent(Arc<CompiledSpec>),
+    /// A whole agent: the spec of its run.
+    Spec(Arc<CompiledSpec>),
 }
 
 /// A checked spec. The journal keeps the [`Spec`], the driver an `Arc<CompiledSpec>`, the state neither.
@@ -27,14 +30,10 @@ pub struct CompiledSpec {
     plan: PlanContract,
     form: AnswerForm,
     frames: [Option<Arc<RequestFrame>>; RoleName::ALL.len()],
-    /// In the order of the spec's agents.
-    doers: Vec<Doer>,
+    agents: Vec<CompiledAgent>,
     suggestions: Suggestions,
     pub(super) bounds: OnceLock<Bounds>,
 }
-
-/// How deep agents may nest: an agent's agents may have agents of their own, and that is all.
-pub const MAX_NESTING: usize = 2;
 
 impl Spec {
     /// Checks the spec and works out what follows from it.
@@ -42,60 +41,39 @@ impl Spec {
     /// # Errors
     /// The first field that is out of range or contradicts another, by name.
     pub fn check(self) -> Result<CompiledSpec, SpecError> {
-        CompiledSpec::nested(self, 0)
+        CompiledSpec::compile(self, 0)
     }
 
     /// The most calls that a run can make before its answer.
-    pub(crate) fn most_calls_before_the_answer(&self) -> u32 {
-        super::check::most_steps(self).0
+    pub(crate) fn most_calls_before_answer(&self) -> u32 {
+        most_calls(self).0
     }
 }
 
 impl CompiledSpec {
-    fn nested(spec: Spec, depth: usize) -> Result<Self, SpecError> {
+    fn compile(spec: Spec, depth: usize) -> Result<Self, SpecError> {
         check_spec(&spec)?;
-        let doers: Vec<Doer> = (0..spec.agents.len())
-            .map(|at| doer(&spec, at, depth).map_err(|error| error.under(&format!("agents[{at}]"))))
-            .collect::<Result<_, _>>()?;
-        // An agent may hand on what any tool has returned, so it is trusted where all of them are.
+        let compile = |(at, agent)| {
+            compile_agent(&spec, agent, depth).map_err(|error| error.under(&format!("agents[{at}]")))
+        };
+        let agents: Vec<CompiledAgent> =
+            spec.agents.iter().enumerate().map(compile).collect::<Result<_, _>>()?;
+        // An agent may hand on what any tool has returned, so it is trusted if all of them are.
         let trusted = spec.all_tools().iter().all(|tool| tool.trust == Trust::Trusted);
         let trust = if trusted { Trust::Trusted } else { Trust::Untrusted };
-        let members = spec.agents.iter().zip(&doers);
-        let members = members.map(|(member, doer)| contract(member, doer, trust)).collect();
-        let policy = &spec.policy;
-        let shape = PlanShape {
-            min_steps: policy.plan.min_steps as usize,
-            max_steps: policy.plan.max_steps as usize,
-            max_depth: policy.plan.max_depth.map_or(usize::MAX, |most| most as usize),
-            final_step: policy.plan.final_step,
-            hitl: policy.approval.steps,
-            // Only a plan in JSON has room to say something beside its steps.
-            says: match policy.planner {
-                Planner::Json => policy.plan.says,
-                Planner::ToolCalls | Planner::ReactText => PlanSays::NOTHING,
-            },
-            fields: policy.plan.fields.clone(),
-            required: policy.plan.required.clone(),
-            max_input_bytes: spec.limits.max_input_bytes as usize,
-        };
-        let plan = PlanContract::new(spec.tools.clone(), members, shape);
+        let declared = spec.agents.iter().zip(&agents);
+        let declared = declared.map(|(agent, compiled)| agent_contract(agent, compiled, trust)).collect();
+        let plan = PlanContract::new(spec.tools.clone(), declared, plan_shape(&spec));
         let form = spec.roles.writer.as_ref().and_then(|writer| writer.form).unwrap_or_default();
         let frames = RoleName::ALL.map(|name| {
             let role = spec.roles.get(name)?;
-            Some(Arc::new(frame(name, role, &plan, policy, form)))
+            Some(Arc::new(RequestFrame::of_role(name, role, &plan, &spec.policy, form)))
         });
-        let suggestions = Suggestions::of(policy, &plan)?;
-        let rules = CompiledSpec {
-            spec: Arc::new(spec),
-            plan,
-            form,
-            frames,
-            doers,
-            suggestions,
-            bounds: OnceLock::new(),
-        };
-        rules.check_fallbacks()?;
-        Ok(rules)
+        let suggestions = Suggestions::compile(&spec.policy, &plan)?;
+        let bounds = OnceLock::new();
+        let compiled = CompiledSpec { spec: Arc::new(spec), plan, form, frames, agents, suggestions, bounds };
+        compiled.check_fallbacks()?;
+        Ok(compiled)
     }
 
     /// The spec as it was written.
@@ -103,8 +81,8 @@ impl CompiledSpec {
         &self.spec
     }
 
-    /// The same, to be kept: every run's journal begins with it.
-    pub fn shared_spec(&self) -> Arc<Spec> {
+    /// The spec as it was written, shared: every run's journal begins with it.
+    pub(crate) fn shared_spec(&self) -> Arc<Spec> {
         Arc::clone(&self.spec)
     }
 
@@ -118,30 +96,31 @@ impl CompiledSpec {
         &self.plan
     }
 
-    /// The contract of one tool or agent.
+    /// The contract of a tool or an agent.
     pub fn tool(&self, name: &str) -> Option<&ToolContract> {
         self.plan.tool(name)
     }
 
-    /// Whether a person must allow a call of this tool.
-    pub fn needs_permit(&self, tool: &str) -> bool {
+    /// Whether a person must approve a call of this tool.
+    pub fn needs_approval(&self, tool: &str) -> bool {
         self.spec.policy.approval.risky && self.tool(tool).is_some_and(|tool| tool.needs_approval)
     }
 
-    /// Who does the steps of an agent; `None` where the name is a tool's or nobody's.
-    pub fn doer(&self, name: &str) -> Option<&Doer> {
-        self.plan.agent(name).map(|at| &self.doers[at])
+    /// An agent by its name.
+    pub fn agent(&self, name: &str) -> Option<&CompiledAgent> {
+        self.plan.agent(name).map(|at| &self.agents[at])
     }
 
-    /// Whether steps may run side by side, here or in an agent that does a step.
-    pub fn runs_beside(&self) -> bool {
-        let inner = |doer: &Doer| matches!(doer, Doer::Agent(rules) if rules.runs_beside());
-        self.spec.policy.execution.width() > 1 || self.doers.iter().any(inner)
+    /// The agents that do steps, in the order of the spec.
+    pub fn agents(&self) -> &[CompiledAgent] {
+        &self.agents
     }
 
-    /// Who does the steps of the spec's agents, in their order.
-    pub fn doers(&self) -> &[Doer] {
-        &self.doers
+    /// Whether steps may run side by side, here or in a nested agent.
+    pub fn runs_in_parallel(&self) -> bool {
+        let inner =
+            |agent: &CompiledAgent| matches!(agent, CompiledAgent::Spec(spec) if spec.runs_in_parallel());
+        self.spec.policy.execution.width() > 1 || self.agents.iter().any(inner)
     }
 
     /// The form of the writer's reply.
@@ -154,7 +133,7 @@ impl CompiledSpec {
         self.frame(role).is_some()
     }
 
-    /// The constant part of a role's requests; `None` where the agent does not have the role.
+    /// The constant part of a role's requests; `None` if the agent does not have the role.
     pub fn frame(&self, role: RoleName) -> Option<&Arc<RequestFrame>> {
         self.frames.get(role as usize)?.as_ref()
     }
@@ -181,92 +160,147 @@ impl CompiledSpec {
         self.suggestions.matching(question)
     }
 
-    /// Reads a decision of the orchestrator.
+    /// Parses a decision of the orchestrator.
     ///
     /// # Errors
     /// What does not fit, with its JSON path.
-    pub fn read_decision(&self, text: &str) -> Result<Decision, crate::contract::ContractError> {
-        let most = self.spec.limits.max_reply_bytes as usize;
-        Decision::read(text, |name| self.plan.agent(name).is_some(), most)
+    pub fn parse_decision(&self, text: &str) -> Result<Decision, ContractError> {
+        Decision::parse(text, |name| self.plan.agent(name).is_some(), self.max_reply_bytes())
     }
 
-    /// Reads an intent.
+    /// Parses an intent.
     ///
     /// # Errors
     /// What does not fit, with its JSON path.
-    pub fn read_intent(&self, text: &str) -> Result<Intent, crate::contract::ContractError> {
+    pub fn parse_intent(&self, text: &str) -> Result<Intent, ContractError> {
         let intent = &self.spec.policy.intent;
-        Intent::read(intent.form, &intent.kinds, text, self.spec.limits.max_reply_bytes as usize)
+        Intent::parse(intent.form, &intent.kinds, text, self.max_reply_bytes())
     }
 
-    /// A fallback is a reply, so it must read as one.
+    fn max_reply_bytes(&self) -> usize {
+        self.spec.limits.max_reply_bytes as usize
+    }
+
+    /// A fallback is a reply, so it must parse as one.
     fn check_fallbacks(&self) -> Result<(), SpecError> {
-        let most = self.spec.limits.max_reply_bytes as usize;
         for name in RoleName::ALL.into_iter().filter(|name| self.has(*name)) {
             let OnFailure::Fallback(text) = self.on_failure(name) else { continue };
-            let read = match name {
-                RoleName::Scope => Scope::read(&text, most).map(drop),
-                RoleName::PreviousContext => PreviousContext::read(&text, most).map(drop),
-                RoleName::Intent => self.read_intent(&text).map(drop),
-                RoleName::Orchestrator => self.read_decision(&text).map(drop),
-                RoleName::Validator => {
-                    self.spec.policy.validate.form().map_or(Ok(()), |form| form.read(&text, most).map(drop))
-                }
-                RoleName::Writer => self.form.read(&text, most).map(drop),
-                RoleName::Conversation => AnswerForm::Text.read(&text, most).map(drop),
-                RoleName::Planner | RoleName::Replanner => match self.spec.policy.planner {
-                    Planner::Json => self.plan.read(&text, most).map(drop),
-                    Planner::ToolCalls => AnswerForm::Text.read(&text, most).map(drop),
-                    Planner::ReactText => {
-                        self.plan.read_react(crate::contract::plan::Before::NOTHING, &text, most).map(drop)
-                    }
-                },
-                RoleName::Agent => Ok(()),
-            };
-            read.map_err(|error| {
+            self.check_reply(name, &text).map_err(|error| {
                 SpecError::at(format!("roles.{name}.on_failure.fallback"), error.to_string())
             })?;
         }
         Ok(())
     }
+
+    fn check_reply(&self, role: RoleName, text: &str) -> Result<(), ContractError> {
+        let most = self.max_reply_bytes();
+        match role {
+            RoleName::Scope => Scope::parse(text, most).map(drop),
+            RoleName::PreviousContext => PreviousContext::parse(text, most).map(drop),
+            RoleName::Intent => self.parse_intent(text).map(drop),
+            RoleName::Orchestrator => self.parse_decision(text).map(drop),
+            RoleName::Validator => {
+                let form = self.spec.policy.validate.form();
+                form.map_or(Ok(()), |form| form.parse(text, most).map(drop))
+            }
+            RoleName::Writer => self.form.parse(text, most).map(drop),
+            RoleName::Conversation => AnswerForm::Text.parse(text, most).map(drop),
+            RoleName::Planner | RoleName::Replanner => match self.spec.policy.planner {
+                Planner::Json => self.plan.parse(Before::NOTHING, text, most).map(drop),
+                Planner::ToolCalls => AnswerForm::Text.parse(text, most).map(drop),
+                Planner::ReactText => self.plan.parse_react(Before::NOTHING, text, most).map(drop),
+            },
+            RoleName::Agent => Ok(()),
+        }
+    }
+
+    /// Checks that `max_cost` can be reached: some model that is asked must have a price. Prices may
+    /// come from outside the spec, so [`Spec::check`] leaves this to those who know all of them.
+    ///
+    /// # Errors
+    /// Names the limit, here or in a nested agent.
+    pub fn check_prices(&self) -> Result<(), SpecError> {
+        // The name of the driver's own model is not known here.
+        let priced = |model: Option<&str>| {
+            model.map_or(!self.spec.prices.is_empty(), |model| self.spec.prices.contains_key(model))
+        };
+        if self.spec.limits.max_cost.is_some() && !self.models().into_iter().any(priced) {
+            let problem = "never reached: `prices` has none of a model that is asked";
+            return Err(SpecError::at("limits.max_cost", problem));
+        }
+        for (at, agent) in self.agents.iter().enumerate() {
+            if let CompiledAgent::Spec(inner) = agent {
+                inner.check_prices().map_err(|error| error.under(&format!("agents[{at}].spec")))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The models that a run may ask; `None` is the driver's own.
+    fn models(&self) -> Vec<Option<&str>> {
+        let own = RoleName::ALL.into_iter().filter_map(|name| self.spec.roles.get(name));
+        let agents = self.spec.agents.iter().filter_map(|agent| agent.role.as_ref());
+        let mut models: Vec<Option<&str>> = own.chain(agents).map(|role| role.model.as_deref()).collect();
+        for agent in &self.agents {
+            if let CompiledAgent::Spec(inner) = agent {
+                models.extend(inner.models());
+            }
+        }
+        models
+    }
 }
 
-fn doer(spec: &Spec, at: usize, depth: usize) -> Result<Doer, SpecError> {
-    let member = &spec.agents[at];
-    match (&member.role, &member.spec) {
+fn plan_shape(spec: &Spec) -> PlanShape {
+    let plan = &spec.policy.plan;
+    PlanShape {
+        min_steps: plan.min_steps as usize,
+        max_steps: plan.max_steps as usize,
+        max_depth: plan.max_depth.map_or(usize::MAX, |most| most as usize),
+        final_step: plan.final_step,
+        hitl: spec.policy.approval.steps,
+        // Only a plan in JSON has room to say something beside its steps.
+        says: if spec.policy.planner == Planner::Json { plan.says } else { PlanSays::NOTHING },
+        fields: plan.fields.clone(),
+        required: plan.required.clone(),
+        max_input_bytes: spec.limits.max_input_bytes as usize,
+    }
+}
+
+fn compile_agent(spec: &Spec, agent: &SubAgent, depth: usize) -> Result<CompiledAgent, SpecError> {
+    match (&agent.role, &agent.spec) {
         (Some(role), None) => {
-            super::check::check_role(role, "role")?;
+            check_role(role, "role")?;
             if role.on_failure == Some(OnFailure::Repair) {
                 let problem = "a role that does a step is not asked again; `policy.step_tries` says how often it is tried";
                 return Err(SpecError::at("role.on_failure", problem));
             }
-            Ok(Doer::Role(Arc::new(member_frame(member, role))))
+            Ok(CompiledAgent::Role(Arc::new(RequestFrame::of_agent(&agent.name, role))))
         }
         (None, Some(_)) if depth == MAX_NESTING => {
             Err(SpecError::at("spec", format!("agents may nest {MAX_NESTING} deep, and this is deeper")))
         }
         (None, Some(inner)) => {
-            // What it spends is this agent's, so it is priced like this agent's, unless it says otherwise.
+            // What it spends is this agent's, so it is priced like this agent unless it says otherwise.
             let mut inner = (**inner).clone();
             for (model, price) in &spec.prices {
                 inner.prices.entry(model.clone()).or_insert(*price);
             }
-            let rules = CompiledSpec::nested(inner, depth + 1).map_err(|error| error.under("spec"))?;
-            Ok(Doer::Agent(Arc::new(rules)))
+            let compiled = CompiledSpec::compile(inner, depth + 1).map_err(|error| error.under("spec"))?;
+            Ok(CompiledAgent::Spec(Arc::new(compiled)))
         }
         _ => Err(SpecError::at("role", "expected either `role` or `spec`")),
     }
 }
 
-/// What a member declares about itself, as a tool would.
-fn contract(member: &Member, doer: &Doer, trust: Trust) -> ToolContract {
-    let mut contract = ToolContract::text(&member.name, &member.description, ToolEffect::Pure);
+/// What an agent declares about itself, as a tool would.
+fn agent_contract(agent: &SubAgent, compiled: &CompiledAgent, trust: Trust) -> ToolContract {
+    let mut contract = ToolContract::text(&agent.name, &agent.description, ToolEffect::Pure);
     contract.trust = trust;
-    if let Doer::Agent(rules) = doer {
-        let all = rules.plan().all();
-        contract.effect = all.iter().map(|tool| tool.effect).max().unwrap_or(ToolEffect::Pure);
-        contract.idempotent = Some(all.iter().all(|tool| tool.is_idempotent()));
-    }
     contract.max_output_bytes = u32::MAX;
+    if let CompiledAgent::Spec(inner) = compiled {
+        let all = inner.plan().all();
+        contract.effect = all.iter().map(|tool| tool.effect).max().unwrap_or(ToolEffect::Pure);
+        contract.idempotent = Some(all.iter().all(ToolContract::is_idempotent));
+    }
     contract
 }

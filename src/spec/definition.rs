@@ -1,19 +1,17 @@
 //! The spec as a person writes it.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
+use super::tools::deserialize_tools;
 use super::{Limits, Policy, Prices, Role, Roles};
 use crate::contract::{FinalStep, ToolContract};
 
 /// An agent as data: policy, roles, tool contracts and limits.
 ///
-/// The `tools` are whole contracts. A spec in TOML may also name shipped tools;
-/// [`Spec::from_toml`] looks those up.
-///
 /// ```
-/// use planwright::agents;
-///
-/// let spec = agents::shipped("validated").expect("ships with the crate");
+/// let spec = planwright::agents::shipped("validated").expect("ships with the crate");
 /// assert_eq!(spec.limits.max_replans, 2);
 /// assert!(spec.check().is_ok());
 /// ```
@@ -33,20 +31,52 @@ pub struct Spec {
     pub limits: Limits,
     /// The model's roles and their prompts.
     pub roles: Roles,
-    /// The tools that plans may name.
-    #[serde(default)]
+    /// The tools that plans may name. An entry may be the name of a shipped tool.
+    #[serde(default, deserialize_with = "deserialize_tools")]
     pub tools: Vec<ToolContract>,
     /// The agents that plans may name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub agents: Vec<Member>,
+    pub agents: Vec<SubAgent>,
     /// What models cost, by name.
     #[serde(default, skip_serializing_if = "Prices::is_empty")]
     pub prices: Prices,
 }
 
 impl Spec {
-    /// Keeps only those tools for which `keep` is true, in the agents that do steps as well. Policy
-    /// that asks for a tool that is left out goes with it.
+    /// Parses and checks a spec in TOML.
+    ///
+    /// ```
+    /// use planwright::spec::Spec;
+    ///
+    /// let spec = Spec::from_toml(
+    ///     r#"
+    ///     name = "clerk"
+    ///     tools = ["calc"]
+    ///     [roles.planner]
+    ///     prompt = "Plan."
+    ///     [roles.writer]
+    ///     prompt = "Answer."
+    ///     [policy]
+    ///     validate = "off"
+    ///     "#,
+    /// )?;
+    /// assert_eq!(spec.tools[0].name, "calc");
+    /// let error = Spec::from_toml("name = 'mine'\ncolour = 'red'").unwrap_err();
+    /// assert!(error.to_string().contains("colour"));
+    /// # Ok::<(), planwright::spec::SpecError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What does not parse, with its line; an unknown tool; whatever [`Spec::check`] refuses.
+    pub fn from_toml(text: &str) -> Result<Self, SpecError> {
+        let spec: Spec =
+            toml::from_str(text).map_err(|error| SpecError::at("spec", error.to_string().trim()))?;
+        spec.clone().check()?;
+        Ok(spec)
+    }
+
+    /// Keeps the tools for which `keep` is true, here and in nested agents. Policy that asks for a
+    /// tool that is left out goes with it.
     ///
     /// ```
     /// let spec = planwright::agents::shipped("validated").unwrap();
@@ -62,20 +92,20 @@ impl Spec {
     fn retain_tools(&mut self, keep: &mut dyn FnMut(&ToolContract) -> bool) {
         self.tools.retain(|tool| keep(tool));
         let Spec { tools, agents, policy, .. } = self;
-        let known = |name: &String| {
-            tools.iter().any(|tool| tool.name == *name) || agents.iter().any(|agent| agent.name == *name)
+        let known = |name: &str| {
+            tools.iter().any(|tool| tool.name == name) || agents.iter().any(|agent| agent.name == name)
         };
         policy.suggestions.retain(|suggestion| known(&suggestion.tool));
         policy.required_calls.retain(|required| known(&required.tool));
-        for inner in self.agents.iter_mut().filter_map(|member| member.spec.as_mut()) {
+        for inner in agents.iter_mut().filter_map(|agent| agent.spec.as_mut()) {
             inner.retain_tools(keep);
         }
     }
 
-    /// Lists every tool that the spec names, those of the agents that do its steps included, each once.
+    /// Lists every tool that the spec and its nested agents name, each once.
     pub fn all_tools(&self) -> Vec<&ToolContract> {
         let mut all: Vec<&ToolContract> = Vec::new();
-        let inner = self.agents.iter().filter_map(|member| member.spec.as_deref());
+        let inner = self.agents.iter().filter_map(|agent| agent.spec.as_deref());
         for tool in self.tools.iter().chain(inner.flat_map(Spec::all_tools)) {
             if !all.iter().any(|known| known.name == tool.name) {
                 all.push(tool);
@@ -95,14 +125,14 @@ impl Spec {
     }
 }
 
-/// An agent that does a step, behind the same interface as a tool: either a role (one model call
-/// under a prompt) or a whole agent with its own tools.
+/// An agent that does a step, behind the same interface as a tool: either a role (one model call under
+/// a prompt) or a whole agent with its own tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Member {
+pub struct SubAgent {
     /// The name that plans use.
     pub name: String,
-    /// What it does and when to use it; planners read this.
+    /// What it does and when to use it. Planners read this.
     pub description: String,
     /// A role: one model call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,4 +140,36 @@ pub struct Member {
     /// A whole agent: its run hangs under the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<Box<Spec>>,
+}
+
+/// A contradiction or a value out of range in a spec. Its `Debug` equals its `Display`, so that a failed
+/// `unwrap` says what to mend.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct SpecError {
+    field: String,
+    problem: String,
+}
+
+impl SpecError {
+    pub(crate) fn at(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        SpecError { field: field.into(), problem: problem.into() }
+    }
+
+    /// The field, as a path in the spec (`limits.max_replans`).
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// The error as the spec sees it that holds this one under `outer`.
+    pub(super) fn under(mut self, outer: &str) -> Self {
+        self.field = format!("{outer}.{}", self.field);
+        self
+    }
+}
+
+impl fmt::Debug for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }

@@ -1,19 +1,18 @@
-//! Digests: short names for requests, so that a recording can be found again.
+//! Digests: short names for requests, by which a recording is found again.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use twox_hash::XxHash3_128;
 
-/// An XXH3 hash of 128 bits, written as 32 hexadecimal digits. It tells requests apart that were
-/// not made to be confused, which is all a recording needs: whoever can write a recording can write
-/// its answers too. Nothing that guards something may rest on it.
+/// An XXH3 hash of 128 bits, written as 32 hexadecimal digits. It tells apart requests that were not
+/// made to collide, so do not guard anything with it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 16]);
 
 impl Digest {
-    /// The digest of a sequence of parts. Every part is preceded by its length, so that moving a
-    /// byte from one part to the next changes the digest.
+    /// Digests a sequence of parts. Each part is preceded by its length, so that moving a byte from
+    /// one part to the next changes the digest.
     pub fn of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hasher = XxHash3_128::new();
         for part in parts {
@@ -23,7 +22,7 @@ impl Digest {
         Digest(hasher.finish_128().to_be_bytes())
     }
 
-    /// The digest of these bytes, as they were kept.
+    /// The digest of which these are the bytes.
     pub fn of_bytes(bytes: [u8; 16]) -> Self {
         Digest(bytes)
     }

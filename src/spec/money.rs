@@ -1,13 +1,12 @@
-//! Money: what model calls cost, exactly. All in whole billionths of the currency that the prices are
-//! in, so that sums do not depend on their order.
+//! Money: what model calls cost, counted in whole billionths so that sums do not depend on their order.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An amount, in billionths of the currency unit. Written as a decimal text (`"0.0125"`); read from
-/// a text or a number.
+/// An amount of the currency that the prices are in, exact to a billionth. Written as a decimal text
+/// (`"0.0125"`), read from a text or a number.
 ///
 /// ```
 /// use planwright::spec::Money;
@@ -23,29 +22,29 @@ pub struct Money(u64);
 const NANOS: u64 = 1_000_000_000;
 
 impl Money {
-    /// So many billionths.
+    /// An amount in billionths.
     pub fn of_nanos(nanos: u64) -> Self {
         Money(nanos)
     }
 
-    /// In billionths.
+    /// The amount in billionths.
     pub fn nanos(self) -> u64 {
         self.0
     }
 
-    /// The sum; the greatest amount where it would be greater.
+    /// Adds, up to the greatest amount there is.
     #[must_use]
     pub fn plus(self, other: Money) -> Self {
         Money(self.0.saturating_add(other.0))
     }
 
-    /// The difference; nothing where it would be less.
+    /// Subtracts, down to zero.
     #[must_use]
     pub fn less(self, other: Money) -> Self {
         Money(self.0.saturating_sub(other.0))
     }
 
-    /// Whether it is nothing.
+    /// Whether the amount is zero.
     pub fn is_zero(&self) -> bool {
         self.0 == 0
     }
@@ -64,11 +63,8 @@ impl Money {
 
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, part) = (self.0 / NANOS, self.0 % NANOS);
-        if part == 0 {
-            return write!(f, "{whole}");
-        }
-        write!(f, "{whole}.{}", format!("{part:09}").trim_end_matches('0'))
+        let text = format!("{}.{:09}", self.0 / NANOS, self.0 % NANOS);
+        f.write_str(text.trim_end_matches('0').trim_end_matches('.'))
     }
 }
 
@@ -82,15 +78,15 @@ impl<'de> Deserialize<'de> for Money {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "expected an amount such as \"2.50\"")]
-        enum Written {
+        enum Amount {
             Text(String),
             Whole(u64),
             Number(f64),
         }
-        let text = match Written::deserialize(source)? {
-            Written::Text(text) => text,
-            Written::Whole(number) => number.to_string(),
-            Written::Number(number) => number.to_string(),
+        let text = match Amount::deserialize(source)? {
+            Amount::Text(text) => text,
+            Amount::Whole(number) => number.to_string(),
+            Amount::Number(number) => number.to_string(),
         };
         Money::parse(&text).ok_or_else(|| {
             serde::de::Error::custom(format!(
@@ -108,26 +104,22 @@ pub struct Price {
     pub input: Money,
     /// For a million tokens written.
     pub output: Money,
-    /// For a million tokens read that the server had in its cache; as for others unless set.
+    /// For a million tokens that the server read from its cache. Default: as `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<Money>,
 }
 
 impl Price {
-    /// What so many tokens cost, rounded down to a billionth for each kind. `cached` are among
-    /// `input`.
+    /// What so many tokens cost, each kind rounded down to a billionth. `cached` are among `input`.
     pub fn of(&self, input: u64, output: u64, cached: u64) -> Money {
         let cost = |tokens: u64, price: Money| {
             let nanos = u128::from(tokens) * u128::from(price.0) / 1_000_000;
-            u64::try_from(nanos).unwrap_or(u64::MAX)
+            Money(u64::try_from(nanos).unwrap_or(u64::MAX))
         };
         let cached = cached.min(input);
-        let parts = [
-            cost(input - cached, self.input),
-            cost(cached, self.cached.unwrap_or(self.input)),
-            cost(output, self.output),
-        ];
-        Money(parts.into_iter().fold(0, u64::saturating_add))
+        cost(input - cached, self.input)
+            .plus(cost(cached, self.cached.unwrap_or(self.input)))
+            .plus(cost(output, self.output))
     }
 }
 

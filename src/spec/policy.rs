@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Execution;
 use super::approval::{Approval, OnExpiry, OnRejection};
+use super::steps::{Duplicates, Execution, OnStepFailure, Orchestrate, RequiredCall, StepTries};
 use crate::contract::{FinalStep, IntentForm, PlanSays, StepField, VerdictForm};
 
-/// Every choice of an agent. Left-out fields take the default that each names.
+/// Every choice of an agent. A field that is left out takes the default that it names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Policy {
-    /// What is asked in PLAN before the first draft, in this order; nothing unless set.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// What PLAN asks before the first draft, in this order. Default: nothing.
+    #[serde(skip_serializing_if = "is_default")]
     pub intake: Vec<Intake>,
     /// How the intent role answers, and what follows from it.
     #[serde(skip_serializing_if = "is_default")]
@@ -24,17 +24,17 @@ pub struct Policy {
     pub horizon: Horizon,
     /// What a plan must look like.
     pub plan: PlanPolicy,
-    /// Calls that are proposed to the planner for its first plan, by rule; none unless set.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Calls that are proposed to the planner for its first plan. Default: none.
+    #[serde(skip_serializing_if = "is_default")]
     pub suggestions: Vec<Suggestion>,
     /// What follows from a failed step.
     pub on_step_failure: OnStepFailure,
-    /// How often a step is tried before it has failed; once unless set.
+    /// How often a step is tried before it counts as failed. Default: once.
     #[serde(skip_serializing_if = "is_default")]
     pub step_tries: StepTries,
     /// What a new plan keeps of the old one.
     pub on_replan: OnReplan,
-    /// What follows from a reply that does not read, in the roles that do not say it themselves.
+    /// What follows from an unreadable reply of a role that has no `on_failure`.
     pub on_bad_reply: OnBadReply,
     /// What follows from a step that repeats one that succeeded.
     #[serde(skip_serializing_if = "is_default")]
@@ -54,8 +54,8 @@ pub struct Policy {
     /// Where the answer comes from.
     #[serde(skip_serializing_if = "is_default")]
     pub write: Write,
-    /// Calls that must have been made before there may be an answer; none unless set.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Calls that must have been made before there may be an answer. Default: none.
+    #[serde(skip_serializing_if = "is_default")]
     pub required_calls: Vec<RequiredCall>,
     /// Where a person is asked.
     #[serde(skip_serializing_if = "is_default")]
@@ -63,7 +63,7 @@ pub struct Policy {
     /// What follows when a person says no.
     #[serde(skip_serializing_if = "is_default")]
     pub on_rejection: OnRejection,
-    /// What follows when nobody answered in time.
+    /// What follows when no answer came in time.
     #[serde(skip_serializing_if = "is_default")]
     pub on_expiry: OnExpiry,
     /// Whether earlier turns of the thread are part of the input.
@@ -76,20 +76,19 @@ pub struct Policy {
     pub containment: Containment,
 }
 
-/// Left out of what is written where nobody chose otherwise.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Something that PLAN asks before the first draft.
+/// A question that PLAN asks before the first draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Intake {
-    /// Whether the question is in scope. Where it is not, the run ends with a refusal.
+    /// Is the question in scope? If not, the run ends with a refusal.
     Scope,
-    /// Whether the answer needs the earlier turns. Nobody is asked where there are none.
+    /// Does the answer need the earlier turns? Asked only if there are any.
     PreviousContext,
-    /// What the user wants.
+    /// What does the user want?
     Intent,
 }
 
@@ -97,13 +96,13 @@ pub enum Intake {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IntentPolicy {
-    /// The form of the reply; `query` unless set.
+    /// The form of the reply. Default: `query`.
     pub form: IntentForm,
-    /// The kinds it may give; any unless set.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// The kinds that the role may give. Default: any.
+    #[serde(skip_serializing_if = "is_default")]
     pub kinds: Vec<String>,
-    /// The kinds that are answered at once, without a plan; none unless set.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// The kinds that are answered at once, without a plan. Default: none.
+    #[serde(skip_serializing_if = "is_default")]
     pub answer_at_once: Vec<String>,
 }
 
@@ -114,7 +113,7 @@ pub enum Planner {
     /// With a plan in JSON.
     #[default]
     Json,
-    /// With native tool calls, several at once if it likes; or with words, where it needs none.
+    /// With one or more native tool calls, or with words if it needs none.
     ToolCalls,
     /// With a thought and an action as text, or with a final answer.
     ReactText,
@@ -127,8 +126,8 @@ pub enum Horizon {
     /// To the end.
     #[default]
     Whole,
-    /// To the next step or steps: PLAN is entered again after them, at most `limits.max_iterations`
-    /// times in all. What was done stays.
+    /// To the next steps. PLAN is entered again after them, at most `limits.max_iterations` times
+    /// in all, and finished steps stay.
     Next,
 }
 
@@ -136,22 +135,22 @@ pub enum Horizon {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlanPolicy {
-    /// Fewest steps of a plan; 1 unless set. 0 lets the planner say that nothing needs doing.
+    /// Fewest steps of a plan. Default: 1. 0 lets the planner say that nothing needs doing.
     pub min_steps: u32,
-    /// Most steps of a plan; 6 unless set.
+    /// Most steps of a plan. Default: 6.
     pub max_steps: u32,
-    /// Most steps that wait for one another in a row; any number unless set.
+    /// Most steps that wait for one another in a row. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_depth: Option<u32>,
-    /// Whether the last step must be `final_answer`; it must unless set.
+    /// Whether the last step must be `final_answer`. Default: required.
     pub final_step: FinalStep,
-    /// What a plan must say beside its steps; `goal` unless set.
+    /// What a plan must say beside its steps. Default: `goal`.
     #[serde(skip_serializing_if = "is_default")]
     pub says: PlanSays,
-    /// The optional step fields that the planner is offered; none unless set.
+    /// The optional step fields that the planner is offered. Default: none.
     pub fields: Vec<StepField>,
-    /// Those of them that every step of a tool or an agent must have; none unless set.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// The offered fields that every step of a tool or an agent must have. Default: none.
+    #[serde(skip_serializing_if = "is_default")]
     pub required: Vec<StepField>,
 }
 
@@ -169,8 +168,7 @@ impl Default for PlanPolicy {
     }
 }
 
-/// A call that is proposed to the planner where the question matches. It replaces nothing: the
-/// planner decides.
+/// A call that is proposed to the planner if the question matches. The planner decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suggestion {
@@ -178,99 +176,55 @@ pub struct Suggestion {
     pub pattern: String,
     /// The tool to propose.
     pub tool: String,
-    /// Its input, with `$1` for what the first group of the pattern matched, and so on; `$0` for all
-    /// of it.
+    /// Its input. `$0` stands for the whole match, `$1` for its first group, and so on.
     pub input: String,
-}
-
-/// How often a step is tried before it has failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct StepTries {
-    /// Most tries, the first included. Every try counts as a tool call; a write that may not happen
-    /// twice is tried once in any case.
-    pub tries: u32,
-    /// How long to wait before the second try, in milliseconds; twice as long before each further
-    /// one.
-    pub wait_ms: u64,
-}
-
-impl Default for StepTries {
-    fn default() -> Self {
-        StepTries { tries: 1, wait_ms: 1_000 }
-    }
-}
-
-impl StepTries {
-    /// How long to wait before a try, in milliseconds. The first is not waited for.
-    pub fn wait_before(self, attempt: u32) -> u64 {
-        let doublings = attempt.saturating_sub(2).min(20);
-        self.wait_ms.saturating_mul(1 << doublings)
-    }
-}
-
-/// A call that must have been made before there may be an answer. One that failed was made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RequiredCall {
-    /// The tool.
-    pub tool: String,
-    /// How often at least.
-    #[serde(default)]
-    pub least: u32,
-    /// And once for every line of the answer that begins so (`Follow-up`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub per_line: Option<String>,
-}
-
-/// What follows from a failed step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnStepFailure {
-    /// The failure is a result like any other, and the run goes on.
-    #[default]
-    Record,
-    /// The run goes back to PLAN with the failure, while replans remain.
-    Replan,
-    /// The run ends.
-    Abort,
 }
 
 /// What a new plan keeps of the old one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnReplan {
-    /// Nothing: the new plan runs whole and only its results reach validator and writer. The old
-    /// plan and its results stay in the audit trail.
+    /// Nothing: only the new plan's results reach validator and writer. The old plan stays in the
+    /// audit trail.
     #[default]
     Restart,
-    /// What was done: finished steps stay as they are, ids go on after them, and a new plan may refer
-    /// to those that succeeded. What had not begun is dropped.
+    /// Finished steps. Ids go on after them, and a new plan may refer to those that succeeded.
     Keep,
 }
 
-/// What follows from a step with the same tool and the same input as one that succeeded, among the
-/// steps whose results count.
+/// What follows from a reply that breaks its contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Duplicates {
-    /// It runs.
+pub enum OnBadReply {
+    /// The run ends.
+    Fail,
+    /// The model is asked again and shown the error, at most `limits.max_repairs` times per reply.
     #[default]
-    Allow,
-    /// It is skipped, and the trace says so.
-    Skip,
+    Repair,
 }
 
-/// Whether a model looks at the results between the steps.
+/// Whether a model judges, and under which contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Orchestrate {
-    /// No.
+pub enum Validate {
+    /// No. The whole-plan check is the only validation.
+    Off,
+    /// The validator gives a verdict: `{ok, reason, fix_hint}`.
     #[default]
-    Never,
-    /// Before the first step and after every one, the last included. It may add
-    /// `limits.max_added_steps` steps to a run.
-    EachStep,
+    Verdict,
+    /// The validator says whether there is enough: `{sufficient, missing_info, reason}`.
+    Sufficiency,
+}
+
+impl Validate {
+    /// The contract of the validator's reply; `None` if validation is off.
+    pub fn form(self) -> Option<VerdictForm> {
+        match self {
+            Validate::Off => None,
+            Validate::Verdict => Some(VerdictForm::Verdict),
+            Validate::Sufficiency => Some(VerdictForm::Sufficiency),
+        }
+    }
 }
 
 /// What is judged.
@@ -282,6 +236,17 @@ pub enum ValidateAt {
     Results,
     /// The written answer.
     Answer,
+}
+
+/// What follows when the replans or the iterations are used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnExhausted {
+    /// The run ends.
+    #[default]
+    Fail,
+    /// The answer is written with what there is.
+    Write,
 }
 
 /// Where the answer comes from.
@@ -310,55 +275,8 @@ pub enum Memory {
     Thread,
 }
 
-/// What follows from a reply that breaks its contract.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnBadReply {
-    /// The run ends at once.
-    Fail,
-    /// The model is asked again and shown the exact error, at most `limits.max_repairs` times for
-    /// each reply that was asked for.
-    #[default]
-    Repair,
-}
-
-/// Whether a model judges, and under which contract.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Validate {
-    /// No. The whole-plan check is the only validation.
-    Off,
-    /// The validator gives a verdict: `{ok, reason, fix_hint}`.
-    #[default]
-    Verdict,
-    /// The validator says whether there is enough: `{sufficient, missing_info, reason}`.
-    Sufficiency,
-}
-
-impl Validate {
-    /// The contract of the validator's reply; `None` where nobody judges.
-    pub fn form(self) -> Option<VerdictForm> {
-        match self {
-            Validate::Off => None,
-            Validate::Verdict => Some(VerdictForm::Verdict),
-            Validate::Sufficiency => Some(VerdictForm::Sufficiency),
-        }
-    }
-}
-
-/// What follows when the replans or the iterations are used up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnExhausted {
-    /// The run ends.
-    #[default]
-    Fail,
-    /// The answer is written with what there is.
-    Write,
-}
-
-/// What a plan made after reading untrusted output may do. The choice, the run's taint and each
-/// plan's own are kept in state and journal; this version does not yet refuse steps by them.
+/// What a plan made after reading untrusted output may do. The choice and the taint are kept in state
+/// and journal; this version does not yet refuse steps by them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {
@@ -370,7 +288,7 @@ pub enum Containment {
 }
 
 impl Policy {
-    /// Whether the policy asks something before the first draft.
+    /// Whether PLAN asks this before the first draft.
     pub(super) fn asks(&self, intake: Intake) -> bool {
         self.intake.contains(&intake)
     }
@@ -384,11 +302,8 @@ impl Policy {
     }
 
     /// Whether a run can get to its answer without a plan that has a step.
-    pub fn can_skip_the_plan(&self) -> bool {
-        self.intake.contains(&Intake::Intent)
-            || self.plan.min_steps == 0
-            || self.planner == Planner::ToolCalls
-            || self.planner == Planner::ReactText
+    pub(crate) fn can_skip_plan(&self) -> bool {
+        self.asks(Intake::Intent) || self.plan.min_steps == 0 || self.planner != Planner::Json
     }
 
     /// Whether finished steps stay when PLAN is entered again.

@@ -26,7 +26,7 @@ pub enum RoleName {
     Validator,
     /// Writes the answer.
     Writer,
-    /// Answers where no tool was needed.
+    /// Answers if no tool was needed.
     Conversation,
     /// Does a step: one of the spec's agents.
     Agent,
@@ -80,20 +80,19 @@ impl fmt::Display for RoleName {
 pub struct Role {
     /// The instructions: the system message. Data never goes in here.
     pub prompt: String,
-    /// The model to ask; the driver's own unless set.
+    /// The model to ask. Default: the driver's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Sampling temperature, 0 to 2; the server's own unless set.
+    /// Sampling temperature, 0 to 2. Default: the server's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Most tokens of the reply; the server's own bound unless set.
+    /// Most tokens of the reply. Default: the server's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// The form of the reply. For the writer only; the other roles have one form each.
+    /// The form of the reply. Only the writer has a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<AnswerForm>,
-    /// What follows from a reply that does not read, or from none; what the policy's `on_bad_reply`
-    /// says unless set.
+    /// What follows from a missing or unreadable reply. Default: the policy's `on_bad_reply`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<OnFailure>,
 }
@@ -106,11 +105,11 @@ pub enum OnFailure {
     Fail,
     /// It is asked again and shown the exact error, at most `limits.max_repairs` times.
     Repair,
-    /// This reply is read in its place, at once.
+    /// This reply is read in its place.
     Fallback(String),
 }
 
-/// The roles of an agent. Each may be there only where the policy asks for it.
+/// The roles of an agent. A role may be there only if the policy asks for it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Roles {
@@ -125,7 +124,7 @@ pub struct Roles {
     pub intent: Option<Role>,
     /// Drafts the plan.
     pub planner: Role,
-    /// Drafts a new plan where there is a hint; the planner does it where this is left out.
+    /// Drafts a new plan after one was sent back. Default: the planner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replanner: Option<Role>,
     /// Decides between the steps; for `orchestrate = "each_step"`.
@@ -137,13 +136,13 @@ pub struct Roles {
     /// Writes the answer; for `write = "model"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writer: Option<Role>,
-    /// Answers where no tool was needed; the writer does it where this is left out.
+    /// Answers if no tool was needed. Default: the writer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Role>,
 }
 
 impl Roles {
-    /// One role, where the agent has it.
+    /// One role, if the agent has it.
     pub fn get(&self, name: RoleName) -> Option<&Role> {
         match name {
             RoleName::Scope => self.scope.as_ref(),

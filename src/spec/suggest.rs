@@ -1,10 +1,10 @@
-//! Suggestions: calls that are proposed to a planner by rule, where a question matches a pattern.
+//! Suggestions: calls that are proposed to a planner if a question matches a pattern.
 
 use regex_lite::Regex;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Policy, SpecError};
+use super::{Policy, SpecError, Suggestion};
 use crate::contract::{PlanContract, schema};
 
 /// A call that is proposed.
@@ -16,7 +16,7 @@ pub struct Suggested {
     pub input: Value,
 }
 
-/// The rules of one spec, compiled.
+/// The suggestions of one spec, compiled.
 #[derive(Clone, Debug)]
 pub(super) struct Suggestions(Vec<Rule>);
 
@@ -32,43 +32,24 @@ struct Rule {
 const MAX_SUGGESTED: usize = 8;
 
 impl Suggestions {
-    pub fn of(policy: &Policy, plan: &PlanContract) -> Result<Self, SpecError> {
-        let rule = |(at, suggestion): (usize, &super::Suggestion)| {
-            let field = |name: &str| format!("policy.suggestions[{at}].{name}");
-            let pattern = Regex::new(&suggestion.pattern)
-                .map_err(|error| SpecError::at(field("pattern"), error.to_string()))?;
-            let tool = plan.tool(&suggestion.tool).ok_or_else(|| {
-                SpecError::at(field("tool"), format!("there is no tool {:?}", suggestion.tool))
-            })?;
-            let known = |name: &&str| match name.parse::<usize>() {
-                Ok(nth) => nth < pattern.captures_len(),
-                Err(_) => pattern.capture_names().flatten().any(|group| group == *name),
-            };
-            if let Some(unknown) = references(&suggestion.input).into_iter().find(|name| !known(name)) {
-                let problem = format!(
-                    "refers to the group {unknown:?}, which `pattern` does not have; a plain `$` is written `$$`"
-                );
-                return Err(SpecError::at(field("input"), problem));
-            }
-            let (tool, schema) = (tool.name.clone(), tool.input.clone());
-            Ok(Rule { pattern, tool, template: suggestion.input.clone(), schema })
-        };
-        policy.suggestions.iter().enumerate().map(rule).collect::<Result<_, _>>().map(Suggestions)
+    pub fn compile(policy: &Policy, plan: &PlanContract) -> Result<Self, SpecError> {
+        let rules = policy.suggestions.iter().enumerate().map(|(at, suggestion)| {
+            Rule::compile(suggestion, plan).map_err(|error| error.under(&format!("policy.suggestions[{at}]")))
+        });
+        rules.collect::<Result<_, _>>().map(Suggestions)
     }
 
-    /// What is proposed for a question: every match of every rule, in the order of the rules. What
-    /// does not fit the tool is left out.
+    /// What is proposed for a question: every match of every rule, in order, that fits its tool.
     pub fn matching(&self, question: &str) -> Vec<Suggested> {
         let mut found: Vec<Suggested> = Vec::new();
         for rule in &self.0 {
             for groups in rule.pattern.captures_iter(question) {
                 let mut text = String::new();
                 groups.expand(&rule.template, &mut text);
-                // Where the tool takes another value than a text, the text is its JSON.
-                let as_text = Value::String(text.clone());
-                let as_json = || serde_json::from_str(&text).ok();
+                // If the tool takes another value than a text, the text is its JSON.
                 let fits = |value: &Value| schema::check(&rule.schema, value).is_ok();
-                let input = Some(as_text).filter(fits).or_else(|| as_json().filter(fits));
+                let as_json = || serde_json::from_str(&text).ok();
+                let input = Some(Value::from(text.as_str())).filter(fits).or_else(|| as_json().filter(fits));
                 let suggested = input.map(|input| Suggested { tool: rule.tool.clone(), input });
                 found.extend(suggested.filter(|suggested| !found.contains(suggested)));
                 if found.len() == MAX_SUGGESTED {
@@ -80,27 +61,47 @@ impl Suggestions {
     }
 }
 
+impl Rule {
+    fn compile(suggestion: &Suggestion, plan: &PlanContract) -> Result<Self, SpecError> {
+        let pattern =
+            Regex::new(&suggestion.pattern).map_err(|error| SpecError::at("pattern", error.to_string()))?;
+        let tool = plan
+            .tool(&suggestion.tool)
+            .ok_or_else(|| SpecError::at("tool", format!("there is no tool {:?}", suggestion.tool)))?;
+        let known = |name: &&str| match name.parse::<usize>() {
+            Ok(nth) => nth < pattern.captures_len(),
+            Err(_) => pattern.capture_names().flatten().any(|group| group == *name),
+        };
+        if let Some(unknown) = referenced_groups(&suggestion.input).into_iter().find(|name| !known(name)) {
+            let problem = format!(
+                "refers to the group {unknown:?}, which `pattern` does not have; a plain `$` is written `$$`"
+            );
+            return Err(SpecError::at("input", problem));
+        }
+        let (tool, schema) = (tool.name.clone(), tool.input.clone());
+        Ok(Rule { pattern, tool, template: suggestion.input.clone(), schema })
+    }
+}
+
 /// The groups that a template refers to, as [`regex_lite::Captures::expand`] reads it: `$name` with the
 /// longest name there is, or `${name}`; `$$` is a plain `$`.
-fn references(template: &str) -> Vec<&str> {
+fn referenced_groups(template: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = template;
     while let Some((_, after)) = rest.split_once('$') {
         rest = after;
         if let Some(plain) = after.strip_prefix('$') {
             rest = plain;
-            continue;
-        }
-        if let Some(inside) = after.strip_prefix('{') {
+        } else if let Some(inside) = after.strip_prefix('{') {
             if let Some((name, after)) = inside.split_once('}') {
                 found.push(name);
                 rest = after;
             }
-            continue;
+        } else {
+            let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+            found.extend(Some(&after[..end]).filter(|name| !name.is_empty()));
+            rest = &after[end..];
         }
-        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
-        found.extend(Some(&after[..end]).filter(|name| !name.is_empty()));
-        rest = &after[end..];
     }
     found
 }

@@ -190,7 +190,7 @@ fn first_reply_that_does_not_read_is_asked_for_again_or_not_as_the_toml_says() {
             let line = source.lines().find(|line| line.starts_with("on_bad_reply")).expect("says it");
             let text = source.replace(line, &format!("on_bad_reply = {on_bad_reply:?}"));
             let script = Arc::new(ScriptedModel::replies(["no plan", "no plan", "no plan"]));
-            let run = whole(agents::load(&text).unwrap(), &script).run("q").unwrap();
+            let run = whole(Spec::from_toml(&text).unwrap(), &script).run("q").unwrap();
             assert_eq!(run.counters().model_calls, asked, "{agent} {on_bad_reply}");
             let error = run.error().expect("no plan came");
             assert_eq!(error.code, ErrorCode::PlanError);

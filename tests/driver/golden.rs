@@ -45,7 +45,8 @@ fn fixtures_of_every_format_are_read() {
 
 #[test]
 fn specs_are_read() {
-    let spec = planwright::agents::load(&std::fs::read_to_string(golden("spec.toml")).unwrap()).unwrap();
+    let spec =
+        planwright::spec::Spec::from_toml(&std::fs::read_to_string(golden("spec.toml")).unwrap()).unwrap();
     assert_eq!(spec.name, "react");
     spec.check().unwrap();
 }

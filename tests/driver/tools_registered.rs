@@ -109,9 +109,9 @@ fn tool_that_takes_no_input_of_its_contract_is_refused_by_name() {
         input: json!({"type": "object", "properties": {"city": {"type": "string"}}}),
         ..contract("find")
     };
-    let problem = said.mistaken_about(&of(object.clone())).unwrap();
+    let problem = said.find_mismatch(&of(object.clone())).unwrap();
     assert_eq!(problem, r#"input: expected the field "to", found none of that name"#);
-    assert_eq!(of(object.clone()).mistaken_about(&of(object)), None);
+    assert_eq!(of(object.clone()).find_mismatch(&of(object)), None);
 }
 
 #[test]

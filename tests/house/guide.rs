@@ -1,7 +1,7 @@
 //! The guide keeps up with the code: every example in it loads, every field and every agent is in it.
 
 use planwright::agents;
-use planwright::spec::{IntentPolicy, Limits, PlanPolicy, Policy};
+use planwright::spec::{IntentPolicy, Limits, PlanPolicy, Policy, Spec};
 use serde::de::DeserializeOwned;
 
 fn guide(name: &str) -> String {
@@ -21,7 +21,7 @@ fn every_agent_in_the_guide_loads() {
     let specs: Vec<&str> = blocks(&page).into_iter().filter(|block| block.starts_with("name = ")).collect();
     let names: Vec<String> = specs
         .iter()
-        .map(|text| agents::load(text).unwrap_or_else(|error| panic!("{error}:\n{text}")).name)
+        .map(|text| Spec::from_toml(text).unwrap_or_else(|error| panic!("{error}:\n{text}")).name)
         .collect();
     assert_eq!(names, ["mine", "careful", "signed-off"]);
 }

@@ -236,7 +236,8 @@ fn no_code_asks_which_agent_runs() {
 #[test]
 fn every_shipped_agent_loads() {
     for name in planwright::agents::names() {
-        let spec = planwright::agents::load(planwright::agents::source(name).expect("a source")).expect(name);
+        let spec = planwright::spec::Spec::from_toml(planwright::agents::source(name).expect("a source"))
+            .expect(name);
         assert_eq!(spec.name, name);
         assert_eq!(planwright::agents::shipped(name), Some(spec.clone()));
         // A spec survives a journal: JSON out, JSON in.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use planwright::agents;
-use planwright::contract::{AskedCall, ToolEffect, plan};
-use planwright::spec::{CompiledSpec, Doer, Planner, Policy, Spec};
+use planwright::contract::{AskedCall, Before, ToolEffect};
+use planwright::spec::{CompiledAgent, CompiledSpec, Planner, Policy, Spec};
 use serde_json::Value;
 
 fn rules(name: &str) -> CompiledSpec {
@@ -89,7 +89,9 @@ fn every_shipped_agent_is_bounded_and_has_no_tool_that_writes() {
 fn teams_are_agents_that_ask_one_model_once() {
     let rules = rules("orchestrated");
     for agent in rules.plan().agents() {
-        let Some(Doer::Agent(team)) = rules.doer(&agent.name) else { panic!("{} is no agent", agent.name) };
+        let Some(CompiledAgent::Spec(team)) = rules.agent(&agent.name) else {
+            panic!("{} is no agent", agent.name)
+        };
         // What else it called would be lost: only the last result leaves a team.
         assert_eq!((team.policy().plan.min_steps, team.policy().plan.max_steps), (0, 1), "{}", agent.name);
         assert_eq!(team.bounds().model_calls, 1 + team.spec().limits.max_repairs, "{}", agent.name);
@@ -101,9 +103,9 @@ fn native_calls_need_to_say_nothing_beside_themselves() {
     for name in agents::names() {
         let rules = rules(name);
         if rules.policy().planner == Planner::ToolCalls {
-            let tool = &rules.plan().tools()[0];
+            let tool = &rules.spec().tools[0];
             let call = AskedCall { name: tool.name.clone(), arguments: r#"{"input": "x"}"#.to_owned() };
-            let read = rules.plan().read_calls(plan::Before::NOTHING, &[call.clone(), call], 1_000);
+            let read = rules.plan().parse_calls(Before::NOTHING, &[call.clone(), call], 1_000);
             assert_eq!(read.unwrap_or_else(|error| panic!("{name}: {error}")).plan.steps.len(), 2);
         }
     }

@@ -73,7 +73,7 @@ fn nobody_is_asked_about_other_tools_or_under_another_policy() {
     let for_steps = with_risky(spec("approval = ['plan', 'steps']"), "send");
     assert_eq!(Told::run(for_steps, [plan("send a"), approve()]).waits(), ["step.1.1.1"]);
     let rules = spec("approval = 'risky'").check().expect("tools may be added later");
-    assert!(!rules.needs_permit("send"));
+    assert!(!rules.needs_approval("send"));
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! What models say is read strictly: wrapped replies are read, nonsense is an error that names the
 //! place.
 
-use planwright::contract::plan::ReadPlan;
 use planwright::contract::{
-    AnswerForm, FinalStep, Plan, PlanContract, PlanSays, PlanShape, StepField, ToolContract, ToolEffect,
-    Verdict, schema,
+    AnswerForm, Before, FinalStep, Plan, PlanContract, PlanSays, PlanShape, ReadPlan, StepField,
+    ToolContract, ToolEffect, VerdictForm, schema,
 };
 use serde_json::{Value, json};
 
@@ -35,7 +34,7 @@ fn contract() -> PlanContract {
 }
 
 fn read(reply: &str) -> Result<Plan, String> {
-    contract().read(reply, 10_000).map(|read| read.plan).map_err(|error| error.to_string())
+    contract().parse(Before::NOTHING, reply, 10_000).map(|read| read.plan).map_err(|error| error.to_string())
 }
 
 fn plan(steps: Value) -> String {
@@ -106,9 +105,9 @@ fn nonsense_names_the_json_path() {
         read(comma).expect_err("broken"),
         "$: expected a JSON object, found JSON that does not parse (expected value at line 1 column 50)"
     );
-    assert_eq!(AnswerForm::Text.read("<think>hm {</think>\n답", 100).as_deref(), Ok("답"));
+    assert_eq!(AnswerForm::Text.parse("<think>hm {</think>\n답", 100).as_deref(), Ok("답"));
     let inside = r#"{"notes": {"final": "not the answer"}, "fin"#;
-    assert!(AnswerForm::Final.read(inside, 1_000).is_err(), "a part of a cut reply is not the reply");
+    assert!(AnswerForm::Final.parse(inside, 1_000).is_err(), "a part of a cut reply is not the reply");
     assert!(read(r#"{"goal": "g", "steps": [}"#).expect_err("broken").contains("JSON that does not parse"));
 }
 
@@ -116,7 +115,7 @@ fn nonsense_names_the_json_path() {
 fn a_plan_is_checked_whole() {
     let wiki = json!({"tool": "wiki", "input": "x"});
     let many: Vec<&Value> = vec![&wiki; 10_000];
-    assert!(contract().read(&plan(json!(many)), 10_000_000).is_err());
+    assert!(contract().parse(Before::NOTHING, &plan(json!(many)), 10_000_000).is_err());
     refuses(&plan(json!([])), "$.steps: expected 1 to 4 steps, found 0");
     let last = "$.steps[0].tool: expected \"final_answer\" as the last step, found \"wiki\"";
     refuses(&plan(json!([wiki])), last);
@@ -153,7 +152,7 @@ fn what_is_waited_for_is_worked_out_once() {
         {"step_id": 2, "tool": "wiki", "input_from": 1, "depends_on": null, "status": "completed", "output": "mine"},
         end
     ]));
-    let ReadPlan { plan: read, links, .. } = contract().read(&good, 10_000).expect("reads");
+    let ReadPlan { plan: read, links, .. } = contract().parse(Before::NOTHING, &good, 10_000).expect("reads");
     assert_eq!(read.steps[1].input_from.as_deref(), Some("step_1"));
     assert_eq!(links.needs, [vec![], vec![0], vec![]]);
     assert_eq!(links.dependents, [vec![1], vec![], vec![]]);
@@ -167,7 +166,7 @@ fn an_input_and_what_is_waited_for_are_told_apart_and_nothing_is_waited_for_twic
         {"tool": "wiki", "input_from": "step_1", "depends_on": ["step_2", "step_1", "step_2"]},
         {"tool": "final_answer", "input": "x"},
     ]);
-    let links = contract().read(&plan(steps), 10_000).expect("reads").links;
+    let links = contract().parse(Before::NOTHING, &plan(steps), 10_000).expect("reads").links;
     assert_eq!(links.inputs, [None, None, Some(0), None]);
     assert_eq!(links.needs, [vec![], vec![], vec![0, 1], vec![]]);
     assert_eq!(links.dependents, [vec![2], vec![2], vec![], vec![]]);
@@ -175,23 +174,23 @@ fn an_input_and_what_is_waited_for_are_told_apart_and_nothing_is_waited_for_twic
 
 #[test]
 fn a_reply_over_the_limit_is_refused_unread() {
-    let error = contract().read(GOOD, 20).expect_err("too large");
+    let error = contract().parse(Before::NOTHING, GOOD, 20).expect_err("too large");
     assert_eq!(error.to_string(), format!("$: expected at most 20 bytes, found {}", GOOD.len()));
 }
 
 #[test]
 fn deep_nesting_and_many_braces_are_errors_and_no_overflow() {
     for bad in ["{".repeat(100_000), "[".repeat(100_000), "{\"a\":".repeat(50_000), "}{".repeat(50_000)] {
-        assert!(contract().read(&bad, 1_000_000).is_err());
-        assert!(Verdict::read(&bad, 1_000_000).is_err());
-        assert!(AnswerForm::Final.read(&bad, 1_000_000).is_err());
+        assert!(contract().parse(Before::NOTHING, &bad, 1_000_000).is_err());
+        assert!(VerdictForm::Verdict.parse(&bad, 1_000_000).is_err());
+        assert!(AnswerForm::Final.parse(&bad, 1_000_000).is_err());
     }
 }
 
 #[test]
 fn a_verdict_needs_all_its_fields_in_their_types() {
-    let verdict =
-        Verdict::read("판정:\n{\"ok\": true, \"reason\": \"충분\", \"fix_hint\": \"\", \"score\": 9}", 1_000);
+    let verdict = VerdictForm::Verdict
+        .parse("판정:\n{\"ok\": true, \"reason\": \"충분\", \"fix_hint\": \"\", \"score\": 9}", 1_000);
     assert_eq!(verdict.expect("reads").reason, "충분");
     for (bad, path) in [
         (r#"{"ok": true, "reason": "r"}"#, "$"),
@@ -199,7 +198,7 @@ fn a_verdict_needs_all_its_fields_in_their_types() {
         (r#"{"ok": true, "reason": null, "fix_hint": ""}"#, "$.reason"),
         (r#"{"ok": true, "ok": false, "reason": "r", "fix_hint": ""}"#, "$"),
     ] {
-        assert_eq!(Verdict::read(bad, 1_000).expect_err(bad).path(), path, "{bad}");
+        assert_eq!(VerdictForm::Verdict.parse(bad, 1_000).expect_err(bad).path(), path, "{bad}");
     }
 }
 
@@ -226,9 +225,12 @@ fn schemas_that_go_out_are_strict_and_describe_what_is_read() {
         PlanContract::new(vec![wiki], Vec::new(), shape(fields))
     };
     let all = [StepField::Id, StepField::InputFrom, StepField::DependsOn, StepField::Description];
-    for schema in
-        [text(&[]).schema(), text(&all).schema(), Verdict::schema(), AnswerForm::Final.schema().expect("one")]
-    {
+    for schema in [
+        text(&[]).schema(),
+        text(&all).schema(),
+        VerdictForm::Verdict.schema(),
+        AnswerForm::Final.schema().expect("one"),
+    ] {
         strict(&schema);
         schema::check_supported(&schema).expect("our own checker knows every keyword");
     }

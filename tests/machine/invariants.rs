@@ -194,7 +194,7 @@ fn every_invariant_holds_where_drafts_look_back_at_what_was_done() {
         let plan = "plan = { min_steps = 0, max_steps = 2, final_step = 'none' }";
         let text =
             format!("name = 'mine'\n{tools}\n[policy]\n{policy}\n{plan}\n[limits]\n{limits}\n{ROLES}{roles}");
-        let rules = agents::load(&text).expect(&text).check().expect("checked as it was read");
+        let rules = Spec::from_toml(&text).expect(&text).check().expect("checked as it was read");
         holds(policy, rules.spec(), &explore::explore(&rules).checks);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use planwright::driver::Agent;
 use planwright::machine::{Event, Input, PhaseName, ToolOutcome, start, transition};
 use planwright::ports::{FnTool, ScriptedModel, ToolCall, ToolError};
-use planwright::spec::{Member, Spec};
+use planwright::spec::{Spec, SubAgent};
 use serde_json::{Value, json};
 
 use crate::promise::{
@@ -109,7 +109,7 @@ fn a_plan_of_ten_thousand_steps_runs_in_as_many_transitions_where_it_is_allowed(
     }
 }
 
-fn agents() -> [Member; 2] {
+fn agents() -> [SubAgent; 2] {
     [role_agent("critic"), team("team")]
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use planwright::agents;
-use planwright::spec::{CompiledSpec, Doer, Planner, RequestFrame, RoleName, Write};
+use planwright::spec::{CompiledAgent, CompiledSpec, Planner, RequestFrame, RoleName, Write};
 use serde_json::Value;
 
 fn rules(agent: &str) -> CompiledSpec {
@@ -36,13 +36,13 @@ fn told_by(rules: &CompiledSpec, path: &str, found: &mut Vec<Told>) {
         };
         found.push(Told { name: format!("{path}.{role}"), role, speaks, frame: Arc::clone(frame) });
     }
-    for (member, doer) in rules.spec().agents.iter().zip(rules.doers()) {
+    for (member, doer) in rules.spec().agents.iter().zip(rules.agents()) {
         let path = format!("{path}.{}", member.name);
         match doer {
-            Doer::Role(frame) => {
+            CompiledAgent::Role(frame) => {
                 found.push(Told { name: path, role: RoleName::Agent, speaks: true, frame: Arc::clone(frame) })
             }
-            Doer::Agent(inner) => told_by(inner, &path, found),
+            CompiledAgent::Spec(inner) => told_by(inner, &path, found),
         }
     }
 }

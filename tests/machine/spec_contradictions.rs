@@ -128,7 +128,7 @@ fn fields_and_values_that_there_are_not_do_not_load_nor_a_width_without_parallel
         ("execution = { mode = 'parallel' }", "`width` is needed: `mode` is \"parallel\""),
     ] {
         let whole = format!("name = 'x'\n[policy]\n{wrong}\n[roles.planner]\nprompt = 'p'");
-        let error = planwright::agents::load(&whole).expect_err(wrong);
+        let error = planwright::spec::Spec::from_toml(&whole).expect_err(wrong);
         assert_eq!(error.field(), "spec", "{wrong}");
         assert!(error.to_string().contains(problem), "{error}");
     }

@@ -3,7 +3,7 @@
 use crate::offline_specs;
 
 use offline_specs::{RESEARCH, WORKERS, agent_frame, ask, frame, rules};
-use planwright::contract::{Action, Decision, Plan, schema};
+use planwright::contract::{Action, Before, Decision, Plan, schema};
 use planwright::spec::RoleName;
 use serde_json::{Value, json};
 
@@ -13,14 +13,18 @@ fn plan(spec: &str, payload: &Value) -> Plan {
     let reply = ask(&frame, payload, &[]).text;
     let value: Value = serde_json::from_str(&reply).unwrap();
     assert_eq!(schema::check(frame.schema.as_ref().unwrap(), &value), Ok(()), "{reply}");
-    rules.plan().read(&reply, 100_000).unwrap_or_else(|error| panic!("{error}: {reply}")).plan
+    rules
+        .plan()
+        .parse(Before::NOTHING, &reply, 100_000)
+        .unwrap_or_else(|error| panic!("{error}: {reply}"))
+        .plan
 }
 
 /// The steps as `who: what it is told`.
 fn check(spec: &str, question: &str, expected: &[&str]) {
     let plan = plan(spec, &json!({"user_question": question}));
     let steps: Vec<String> =
-        plan.steps.iter().map(|step| format!("{}: {}", step.tool, step.told())).collect();
+        plan.steps.iter().map(|step| format!("{}: {}", step.tool, step.instruction())).collect();
     assert_eq!(steps, expected, "{question}");
 }
 
@@ -77,7 +81,7 @@ fn a_person_is_asked_only_where_the_question_wants_it() {
 fn tools_look_up_side_by_side_and_the_writer_comes_last() {
     let plan = plan(RESEARCH, &json!({"user_question": "What is ReAct and what is a state machine?"}));
     let steps: Vec<String> =
-        plan.steps.iter().map(|step| format!("{}: {}", step.tool, step.told())).collect();
+        plan.steps.iter().map(|step| format!("{}: {}", step.tool, step.instruction())).collect();
     assert_eq!(
         steps,
         [
@@ -105,7 +109,7 @@ fn a_rejected_plan_is_worded_differently() {
 fn decision(payload: &Value) -> Decision {
     let rules = rules(WORKERS);
     let reply = ask(&frame(&rules, RoleName::Orchestrator), payload, &[]).text;
-    rules.read_decision(&reply).unwrap()
+    rules.parse_decision(&reply).unwrap()
 }
 
 #[test]
@@ -197,7 +201,7 @@ fn a_written_answer_is_judged_by_what_it_speaks_of() {
         let payload =
             json!({"user_question": "비밀유지 의무는?", "plan": {}, "tool_results": [], "answer": answer});
         let reply = ask(&frame(&rules(WORKERS), RoleName::Validator), &payload, &[]).text;
-        planwright::contract::Verdict::read(&reply, 10_000).unwrap()
+        planwright::contract::VerdictForm::Verdict.parse(&reply, 10_000).unwrap()
     };
     assert!(judge("비밀유지 의무는 3년이다.").ok);
     let empty = judge(" ");

@@ -4,8 +4,7 @@
 use crate::offline_specs;
 
 use offline_specs::{REACT, ROUNDS, TITLES, ask, frame, rules};
-use planwright::contract::plan::Before;
-use planwright::contract::{AskedCall, VerdictForm, react::ReactReply};
+use planwright::contract::{AskedCall, Before, ReactReply, VerdictForm};
 use planwright::machine::ModelReply;
 use planwright::prompt::{Call, Message};
 use planwright::spec::RoleName;
@@ -21,7 +20,7 @@ fn round_of(spec: &str, payload: &Value, conversation: &[Message]) -> ModelReply
     if reply.tool_calls.is_empty() {
         assert!(!reply.text.trim().is_empty());
     } else {
-        rules.plan().read_calls(Before::NOTHING, &reply.tool_calls, 100_000).unwrap();
+        rules.plan().parse_calls(Before::NOTHING, &reply.tool_calls, 100_000).unwrap();
     }
     reply
 }
@@ -197,7 +196,7 @@ fn what_the_user_said_earlier_is_remembered() {
 fn sufficiency_names_what_is_missing() {
     let judge = |payload: &Value| {
         let reply = ask(&frame(&rules(ROUNDS), RoleName::Validator), payload, &[]).text;
-        VerdictForm::Sufficiency.read(&reply, 10_000).unwrap()
+        VerdictForm::Sufficiency.parse(&reply, 10_000).unwrap()
     };
     let result = |text: &str| json!([{"step_index": 0, "tool": "hybrid_search", "input": "x", "status": "completed", "output": text}]);
     let question = "비밀유지 의무의 기간은?";
@@ -216,7 +215,7 @@ fn thought(payload: &Value, conversation: &mut Vec<Message>) -> ReactReply {
     let rules = rules(REACT);
     let reply = ask(&frame(&rules, RoleName::Planner), payload, conversation);
     assert!(reply.tool_calls.is_empty());
-    let read = rules.plan().read_react(Before::NOTHING, &reply.text, 100_000);
+    let read = rules.plan().parse_react(Before::NOTHING, &reply.text, 100_000);
     conversation.push(Message::Assistant { text: reply.text, calls: Vec::new() });
     read.unwrap()
 }

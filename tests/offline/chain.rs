@@ -3,7 +3,7 @@
 use crate::offline_specs;
 
 use offline_specs::{CHAIN, ask, frame, rules};
-use planwright::contract::plan::Before;
+use planwright::contract::Before;
 use planwright::contract::{Plan, PlanStep};
 use planwright::spec::RoleName;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn plan(role: RoleName, payload: &Value, before: &[PlanStep]) -> Plan {
     let rules = rules(CHAIN);
     let reply = ask(&frame(&rules, role), payload, &[]).text;
     let before = Before { steps: before, done: &|_| true };
-    rules.plan().read_after(before, &reply, 100_000).unwrap_or_else(|error| panic!("{error}: {reply}")).plan
+    rules.plan().parse(before, &reply, 100_000).unwrap_or_else(|error| panic!("{error}: {reply}")).plan
 }
 
 fn steps(plan: &Plan) -> Vec<String> {

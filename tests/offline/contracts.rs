@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use offline_specs::{CHAIN, REACT, RESEARCH, ROUNDS, TITLES, WORKERS};
 use planwright::agents;
-use planwright::contract::plan::Before;
+use planwright::contract::Before;
 use planwright::contract::{AnswerForm, ContractError, PreviousContext, Scope, StepField};
 use planwright::machine::{FailureClass, ModelReply};
 use planwright::ports::{Model, ModelError};
@@ -50,12 +50,12 @@ fn ask(rules: &CompiledSpec, role: RoleName, payload: &str) -> Option<Result<Str
 
 fn read_plan(rules: &CompiledSpec, reply: &ModelReply) -> Result<(), ContractError> {
     match rules.policy().planner {
-        Planner::Json => rules.plan().read(&reply.text, MAX).map(drop),
+        Planner::Json => rules.plan().parse(Before::NOTHING, &reply.text, MAX).map(drop),
         Planner::ToolCalls if reply.tool_calls.is_empty() => {
-            AnswerForm::Text.read(&reply.text, MAX).map(drop)
+            AnswerForm::Text.parse(&reply.text, MAX).map(drop)
         }
-        Planner::ToolCalls => rules.plan().read_calls(Before::NOTHING, &reply.tool_calls, MAX).map(drop),
-        Planner::ReactText => rules.plan().read_react(Before::NOTHING, &reply.text, MAX).map(drop),
+        Planner::ToolCalls => rules.plan().parse_calls(Before::NOTHING, &reply.tool_calls, MAX).map(drop),
+        Planner::ReactText => rules.plan().parse_react(Before::NOTHING, &reply.text, MAX).map(drop),
     }
 }
 
@@ -70,17 +70,17 @@ fn check(payload: &Value) -> usize {
             longest = longest.max(text.chars().count());
             let read = match role {
                 RoleName::Planner | RoleName::Replanner => read_plan(rules, &reply),
-                RoleName::Validator => rules.policy().validate.form().unwrap().read(text, MAX).map(drop),
-                RoleName::Writer => rules.form().read(text, MAX).map(drop),
-                RoleName::Scope => Scope::read(text, MAX).map(drop),
-                RoleName::PreviousContext => PreviousContext::read(text, MAX).map(drop),
-                RoleName::Intent => rules.read_intent(text).map(drop),
-                RoleName::Orchestrator => rules.read_decision(text).map(drop),
-                RoleName::Conversation | RoleName::Agent => AnswerForm::Text.read(text, MAX).map(drop),
+                RoleName::Validator => rules.policy().validate.form().unwrap().parse(text, MAX).map(drop),
+                RoleName::Writer => rules.form().parse(text, MAX).map(drop),
+                RoleName::Scope => Scope::parse(text, MAX).map(drop),
+                RoleName::PreviousContext => PreviousContext::parse(text, MAX).map(drop),
+                RoleName::Intent => rules.parse_intent(text).map(drop),
+                RoleName::Orchestrator => rules.parse_decision(text).map(drop),
+                RoleName::Conversation | RoleName::Agent => AnswerForm::Text.parse(text, MAX).map(drop),
             };
             assert_eq!(read, Ok(()), "{role}: {reply:?}: {payload}");
             let printed = match role {
-                RoleName::Writer => rules.form().read(text, MAX).unwrap(),
+                RoleName::Writer => rules.form().parse(text, MAX).unwrap(),
                 _ => text.clone(),
             };
             assert!(!printed.chars().any(|c| c.is_control() && c != '\n'), "{role}: {printed:?}");
@@ -123,7 +123,7 @@ fn a_new_plan_is_never_the_rejected_one() {
                     payload["fix_hint"] = json!("look for \"state\" or \"phases\"");
                 }
                 let reply = ask(rules, RoleName::Planner, &payload.to_string()).unwrap().unwrap();
-                rules.plan().read(&reply, MAX).unwrap();
+                rules.plan().parse(Before::NOTHING, &reply, MAX).unwrap();
                 let plan: Value = serde_json::from_str(&reply).unwrap();
                 if let Some(rejected) = &rejected {
                     assert_ne!(plan["steps"], rejected["steps"], "round {round}: {question}");
@@ -155,7 +155,10 @@ fn the_plan_keeps_to_the_bounds_and_fields_of_its_schema() {
                 let plan: Value = serde_json::from_str(&reply).unwrap();
                 let schema = rules.frame(RoleName::Planner).unwrap().schema.clone().unwrap();
                 assert_eq!(planwright::contract::schema::check(&schema, &plan), Ok(()), "{reply}");
-                rules.plan().read(&reply, MAX).unwrap_or_else(|error| panic!("{error}: {reply}"));
+                rules
+                    .plan()
+                    .parse(Before::NOTHING, &reply, MAX)
+                    .unwrap_or_else(|error| panic!("{error}: {reply}"));
             }
         }
     }

@@ -15,7 +15,7 @@ fn said(spec: &str, role: RoleName, payload: &Value) -> String {
 
 fn scope(question: &str, outline: &[&str]) -> Scope {
     let payload = json!({"user_question": question, "outline": outline});
-    Scope::read(&said(WORKERS, RoleName::Scope, &payload), 10_000).unwrap()
+    Scope::parse(&said(WORKERS, RoleName::Scope, &payload), 10_000).unwrap()
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_word_that_refers_asks_for_the_earlier_turns() {
     let check = |question: &str, history: &Value, expected: bool| {
         let payload = json!({"user_question": question, "history": history});
         let reply = said(WORKERS, RoleName::PreviousContext, &payload);
-        let read = PreviousContext::read(&reply, 10_000).unwrap();
+        let read = PreviousContext::parse(&reply, 10_000).unwrap();
         assert_eq!(read.need_previous_context, expected, "{question}");
         assert!(!read.reason.is_empty());
     };
@@ -68,7 +68,7 @@ fn a_word_that_refers_asks_for_the_earlier_turns() {
 /// The intent in its query form.
 fn intent(question: &str, turns: &[(&str, &str)]) -> Intent {
     let payload = json!({"user_question": question, "history": history(turns)});
-    rules(ROUNDS).read_intent(&said(ROUNDS, RoleName::Intent, &payload)).unwrap()
+    rules(ROUNDS).parse_intent(&said(ROUNDS, RoleName::Intent, &payload)).unwrap()
 }
 
 const ARTICLE: &str = "오늘 서울시는 미세먼지 저감 대책의 일환으로 노후 경유차의 도심 운행을 제한한다고 밝혔다. \
@@ -132,7 +132,7 @@ fn a_kind_is_one_of_the_schemas() {
     let check = |question: &str, expected: &str| {
         let rules = rules(WORKERS);
         let reply = said(WORKERS, RoleName::Intent, &json!({"user_question": question}));
-        let found = rules.read_intent(&reply).unwrap();
+        let found = rules.parse_intent(&reply).unwrap();
         assert_eq!(found.intent, expected, "{question}");
         assert!(found.confidence.is_some());
     };

@@ -4,7 +4,7 @@ use crate::offline_specs;
 
 use offline_specs::{ask, frame};
 use planwright::agents;
-use planwright::contract::{Plan, ToolContract, ToolEffect};
+use planwright::contract::{Before, Plan, ToolContract, ToolEffect};
 use planwright::spec::RoleName;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn plan(tools: &[ToolContract], role: RoleName, payload: &Value) -> Plan {
     spec.tools = tools.to_vec();
     let rules = spec.check().unwrap();
     let reply = ask(&frame(&rules, role), payload, &[]).text;
-    rules.plan().read(&reply, 100_000).unwrap().plan
+    rules.plan().parse(Before::NOTHING, &reply, 100_000).unwrap().plan
 }
 
 /// The steps of the plan before `final_answer`, as `tool: input`.

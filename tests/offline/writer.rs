@@ -15,7 +15,7 @@ fn answer(question: &str, results: &[Value]) -> String {
 fn write(agent: &str, payload: &Value) -> String {
     let reply = ask(&shipped(agent, RoleName::Writer), payload, &[]);
     let rules = agents::shipped(agent).unwrap().check().unwrap();
-    rules.form().read(&reply.text, 100_000).unwrap()
+    rules.form().parse(&reply.text, 100_000).unwrap()
 }
 
 #[test]

@@ -15,7 +15,7 @@ use planwright::spec::{CompiledSpec, Spec};
 /// # Errors
 /// Where there is no such agent, or the file holds no spec.
 pub fn load_spec(agent: &str) -> Result<Spec> {
-    agents::load(&spec_source(agent)?).map_err(|error| Error::unusable(format!("{agent}: {error}")))
+    Spec::from_toml(&spec_source(agent)?).map_err(|error| Error::unusable(format!("{agent}: {error}")))
 }
 
 /// Reads the text of an agent's spec.

@@ -252,7 +252,7 @@ pub fn step_input(step: &PlanStep) -> String {
         (Some(input), _) => value_line(input),
         (None, Some(from)) => format!("← {from}"),
         (None, None) if step.is_hitl() => text::line(step.question()),
-        (None, None) => text::line(step.told()),
+        (None, None) => text::line(step.instruction()),
     }
 }
 

@@ -61,7 +61,7 @@ use results::Results;
 /// let request = ModelRequest { frame, payload, conversation: Vec::new() };
 ///
 /// let reply = Offline::new().ask(&request, None).unwrap();
-/// let plan = rules.plan().read(&reply.text, 10_000).unwrap().plan;
+/// let plan = rules.plan().parse(Before::NOTHING, &reply.text, 10_000).unwrap().plan;
 /// assert_eq!(plan.steps[0].tool, "calc");
 /// assert_eq!(plan.steps[0].input, Some("345*872".into()));
 /// # Ok::<(), planwright::spec::SpecError>(())

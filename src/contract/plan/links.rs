@@ -5,17 +5,17 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::PlanStep;
-use crate::contract::{ContractError, read};
+use crate::contract::{ContractError, excerpt};
 
-/// Which steps of a plan wait for which, by position: names are resolved here once and for all. The
-/// lists are empty where no step refers to another; else they hold one entry per step.
+/// Which steps of a plan wait for which, by position. The lists are empty if no step refers to another;
+/// else they hold one entry per step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Links {
     /// For each step, the earlier steps it waits for, ascending.
     pub needs: Vec<Vec<u32>>,
     /// For each step, the later steps that wait for it, ascending.
     pub dependents: Vec<Vec<u32>>,
-    /// For each step, the earlier step whose output is its input, where there is one.
+    /// For each step, the earlier step whose output is its input.
     pub inputs: Vec<Option<u32>>,
 }
 
@@ -34,17 +34,17 @@ impl Links {
     }
 }
 
-/// The steps that stand before a plan and are kept: done ones may be referred to.
+/// The steps that stand before a plan and are kept.
 #[derive(Clone, Copy)]
 pub struct Before<'a> {
     /// The steps, from the first.
     pub steps: &'a [PlanStep],
-    /// Whether the step at a position has an output.
+    /// Whether the step at a position has an output, so that it may be referred to.
     pub done: &'a dyn Fn(usize) -> bool,
 }
 
 impl Before<'_> {
-    /// Nothing stands before.
+    /// No step stands before.
     pub const NOTHING: Before<'static> = Before { steps: &[], done: &|_| false };
 }
 
@@ -77,37 +77,38 @@ pub(super) fn link(before: Before<'_>, steps: &[PlanStep], max_depth: usize) -> 
     };
     let mut depths = vec![1; steps.len()];
     for (at, step) in steps.iter().enumerate() {
+        let here = base + at;
         let fail =
-            |field: &str, problem: String| Err(ContractError::at(format!("$.steps[{at}].{field}"), problem));
-        let named =
-            step.depends_on.iter().enumerate().map(|(nth, name)| (format!("depends_on[{nth}]"), name));
-        let named = named.chain(step.input_from.iter().map(|name| ("input_from".to_owned(), name)));
-        for (field, name) in named {
-            match positions.get(name) {
-                None => return fail(&field, format!("no step has the id {:?}", read::excerpt(name, 60))),
-                Some(&needed) if needed == base + at => {
-                    return fail(&field, "a step cannot wait for itself".to_owned());
-                }
-                Some(&needed) if needed > base + at => {
-                    return fail(&field, format!("{name:?} is a later step; expected an earlier one"));
-                }
-                Some(&needed) => links.needs[at].push(needed as u32),
+            |field: &str, problem: String| ContractError::at(format!("$.steps[{at}].{field}"), problem);
+        let resolve = |field: &str, name: &str| match positions.get(name) {
+            None => Err(fail(field, format!("no step has the id {:?}", excerpt(name, 60)))),
+            Some(&needed) if needed == here => Err(fail(field, "a step cannot wait for itself".to_owned())),
+            Some(&needed) if needed > here => {
+                Err(fail(field, format!("{name:?} is a later step; expected an earlier one")))
             }
+            Some(&needed) => Ok(needed as u32),
+        };
+        let needs = &mut links.needs[at];
+        for (nth, name) in step.depends_on.iter().enumerate() {
+            needs.push(resolve(&format!("depends_on[{nth}]"), name)?);
         }
-        links.inputs[at] = step.input_from.as_ref().and_then(|_| links.needs[at].last().copied());
-        links.needs[at].sort_unstable();
-        links.needs[at].dedup();
-        for &needed in &links.needs[at] {
-            // What is done already is waited for by nobody.
-            if let Some(here) = (needed as usize).checked_sub(base) {
-                links.dependents[here].push((base + at) as u32);
-                depths[at] = depths[at].max(depths[here] + 1);
-            }
+        if let Some(name) = &step.input_from {
+            let needed = resolve("input_from", name)?;
+            needs.push(needed);
+            links.inputs[at] = Some(needed);
+        }
+        needs.sort_unstable();
+        needs.dedup();
+        // A step of an earlier draft is done already: nothing waits for it.
+        for needed in needs.iter().filter_map(|&needed| (needed as usize).checked_sub(base)) {
+            links.dependents[needed].push(here as u32);
+            depths[at] = depths[at].max(depths[needed] + 1);
         }
         if depths[at] > max_depth {
+            let depth = depths[at];
             let problem =
-                format!("{} steps wait for one another in a row; expected at most {max_depth}", depths[at]);
-            return fail("depends_on", problem);
+                format!("{depth} steps wait for one another in a row; expected at most {max_depth}");
+            return Err(fail("depends_on", problem));
         }
     }
     Ok(links)

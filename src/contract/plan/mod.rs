@@ -1,24 +1,21 @@
 //! The plan: what a planner must say, checked whole before step 1 runs.
 
-mod check;
+mod actions;
+mod contract;
 mod links;
-mod schema;
 mod written;
 
-pub use check::{PlanContract, PlanShape, ReadPlan};
+pub use actions::{AskedCall, ReactReply};
+pub use contract::PlanContract;
 pub use links::{Before, Links};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The pseudo-tool that ends a plan. It is recorded and never called.
-pub const FINAL_ANSWER: &str = "final_answer";
-
-/// The pseudo-tool that asks a person. It pauses the run until they have answered.
-pub const HITL: &str = "hitl";
+use super::{FINAL_ANSWER, HITL};
 
 /// What a person is asked by a step that has no question: "Please approve".
-pub const DEFAULT_QUESTION: &str = "승인해주세요";
+const DEFAULT_QUESTION: &str = "승인해주세요";
 
 /// A plan: a goal and the steps that lead there. Frozen once it is accepted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,10 +23,10 @@ pub struct Plan {
     /// What the plan is for, in the planner's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
-    /// Why it was planned this way, where the planner says so.
+    /// Why it was planned this way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
-    /// How the steps belong together, where the planner says so.
+    /// How the steps belong together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
     /// The steps, in plan order.
@@ -37,19 +34,19 @@ pub struct Plan {
     pub steps: Vec<PlanStep>,
 }
 
-/// One step of a plan. It carries only what a plan may say; what happened to the step is kept by
-/// the run, and a reply that sets it (`status`, `result`, …) is read without those fields.
+/// One step of a plan. It holds only what a plan may say; what happened to the step is kept by the run.
+/// A reply that sets that (`status`, `result`, …) is read without it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PlanStep {
-    /// The step's own name. Left out, it is `step_N` with N its position from 1.
+    /// The step's own name. Default: `step_N` with N its position from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Who does it: a tool, an agent, [`FINAL_ANSWER`] or [`HITL`].
+    /// The tool or agent that does it, [`FINAL_ANSWER`] or [`HITL`].
     pub tool: String,
-    /// Which of its tools an agent should take, where the planner says so.
+    /// The tool that an agent should take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with: Option<Box<str>>,
-    /// What the tool is called with: a text, or a JSON value where the tool's schema asks for one.
+    /// What the tool is called with: a text, or a JSON value if the tool's schema asks for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
     /// The earlier step whose output is this step's input: instead of `input` for a tool, beside it
@@ -59,7 +56,7 @@ pub struct PlanStep {
     /// Earlier steps that must be finished before this one starts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
-    /// What an agent is to do; serves as its input where there is no other.
+    /// What an agent is to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// What the step is for, in the planner's words.
@@ -76,43 +73,42 @@ impl PlanStep {
         self.tool == FINAL_ANSWER
     }
 
-    /// The step's name in a plan where it stands at `index` (from 0).
-    pub fn name(&self, index: usize) -> String {
-        self.id.clone().unwrap_or_else(|| default_name(index))
-    }
-
     /// Whether a person does this step.
     pub fn is_hitl(&self) -> bool {
         self.tool == HITL
     }
 
-    /// What an agent is told to do: the step's task, else its input, else its description.
-    pub fn told(&self) -> &str {
-        let input = self.input.as_ref().and_then(Value::as_str);
-        let said = [self.task.as_deref(), input, self.description.as_deref()];
-        said.into_iter().flatten().map(str::trim).find(|text| !text.is_empty()).unwrap_or_default()
+    /// The step's name in a plan in which it stands at `index` (from 0).
+    pub fn name(&self, index: usize) -> String {
+        self.id.clone().unwrap_or_else(|| format!("step_{}", index + 1))
     }
 
-    /// What an agent is given to work on besides what it is told: its input, where it has a task too.
-    pub fn given(&self) -> Option<&str> {
+    fn input_text(&self) -> Option<&str> {
+        self.input.as_ref().and_then(Value::as_str)
+    }
+
+    /// What an agent is told to do: the step's task, else its input, else its description.
+    pub fn instruction(&self) -> &str {
+        let texts = [self.task.as_deref(), self.input_text(), self.description.as_deref()];
+        texts.into_iter().flatten().map(str::trim).find(|text| !text.is_empty()).unwrap_or_default()
+    }
+
+    /// What an agent works on besides its task: the step's input, if the step has a task too.
+    pub(crate) fn material(&self) -> Option<&str> {
         self.task.as_ref().filter(|task| !task.trim().is_empty())?;
-        self.input.as_ref().and_then(Value::as_str).filter(|input| !input.trim().is_empty())
+        self.input_text().filter(|input| !input.trim().is_empty())
     }
 
     /// What a person is asked.
     pub fn question(&self) -> &str {
-        let said = [self.hitl_question.as_deref(), self.description.as_deref(), self.task.as_deref()];
-        let said = said.into_iter().chain([self.input.as_ref().and_then(Value::as_str)]);
-        said.flatten().map(str::trim).find(|text| !text.is_empty()).unwrap_or(DEFAULT_QUESTION)
+        let texts = [&self.hitl_question, &self.description, &self.task].map(Option::as_deref);
+        let mut texts = texts.into_iter().chain([self.input_text()]).flatten().map(str::trim);
+        texts.find(|text| !text.is_empty()).unwrap_or(DEFAULT_QUESTION)
     }
 
     fn refers(&self) -> bool {
         self.input_from.is_some() || !self.depends_on.is_empty()
     }
-}
-
-fn default_name(index: usize) -> String {
-    format!("step_{}", index + 1)
 }
 
 /// Whether a plan must end in [`FINAL_ANSWER`].
@@ -126,8 +122,8 @@ pub enum FinalStep {
     None,
 }
 
-/// An optional field of a plan step that the planner's schema offers. What the schema does not
-/// offer is read all the same where a model sends it.
+/// An optional field of a plan step that the planner's schema offers. A field that it does not offer is
+/// read all the same if a model sends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepField {
@@ -166,7 +162,7 @@ impl StepField {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlanSays {
-    /// `goal`: what it is for. It must, unless set.
+    /// `goal`: what it is for. Default: true.
     pub goal: bool,
     /// `reasoning`: why it is planned this way.
     pub reasoning: bool,
@@ -181,6 +177,40 @@ impl PlanSays {
 
 impl Default for PlanSays {
     fn default() -> Self {
-        PlanSays { goal: true, reasoning: false, strategy: false }
+        PlanSays { goal: true, ..PlanSays::NOTHING }
     }
+}
+
+/// The form that plans of one agent have.
+#[derive(Clone, Debug)]
+pub struct PlanShape {
+    /// Fewest steps; 0 if an empty plan says that nothing needs doing.
+    pub min_steps: usize,
+    /// Most steps.
+    pub max_steps: usize,
+    /// Most steps that wait for one another in a row.
+    pub max_depth: usize,
+    /// Whether a plan ends in [`FINAL_ANSWER`].
+    pub final_step: FinalStep,
+    /// Whether a step may ask a person.
+    pub hitl: bool,
+    /// What a plan must say beside its steps.
+    pub says: PlanSays,
+    /// The optional fields that the planner is offered.
+    pub fields: Vec<StepField>,
+    /// The offered fields that every step must have.
+    pub required: Vec<StepField>,
+    /// Largest input of a step, in bytes.
+    pub max_input_bytes: usize,
+}
+
+/// A plan that passed, with what was worked out on the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadPlan {
+    /// The plan.
+    pub plan: Plan,
+    /// Which of its steps wait for which.
+    pub links: Links,
+    /// JSON paths of what the reply said that no plan may say. It was left out.
+    pub ignored: Vec<String>,
 }

@@ -189,7 +189,7 @@ impl Checks {
                 Exit::Accepted => taken.from == PhaseName::Validate && judged_before,
                 Exit::Executed if goes_on => policy.on_exhausted == OnExhausted::Write && !left,
                 Exit::Executed => taken.from == PhaseName::Execute && !judged_before,
-                Exit::NothingToDo => taken.from == PhaseName::Plan && policy.can_skip_the_plan(),
+                Exit::NothingToDo => taken.from == PhaseName::Plan && policy.can_skip_plan(),
                 Exit::Rejected | Exit::StepFailed => policy.on_exhausted == OnExhausted::Write && !left,
                 _ => false,
             };
@@ -299,7 +299,7 @@ fn gate_holds(rules: &CompiledSpec, gate: WriteReason) -> bool {
         WriteReason::Accepted => rules.policy().validate != Validate::Off,
         WriteReason::ValidationOff => rules.policy().validate == Validate::Off,
         WriteReason::JudgedAfterwards => rules.policy().validate_at == ValidateAt::Answer,
-        WriteReason::NoToolNeeded => rules.policy().can_skip_the_plan(),
+        WriteReason::NoToolNeeded => rules.policy().can_skip_plan(),
         WriteReason::Exhausted => rules.policy().on_exhausted == OnExhausted::Write,
     }
 }

@@ -78,7 +78,7 @@ pub fn reduced(mut spec: Spec, said: &mut Vec<String>) -> Spec {
 /// A plan that was made smaller may have no room for every call that is required; then those it has no
 /// room for are not.
 fn fit_required_calls(spec: &mut Spec, said: &mut Vec<String>) {
-    let mut room = spec.most_calls_before_the_answer();
+    let mut room = spec.most_calls_before_answer();
     let tools = spec.limits.max_tool_calls.unwrap_or(u32::MAX);
     room = room.min(tools);
     spec.policy.required_calls.retain_mut(|required| {

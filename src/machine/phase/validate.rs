@@ -19,7 +19,7 @@ impl Run<'_> {
         let form = self.rules.policy().validate.form().unwrap_or_default();
         let most = self.rules.spec().limits.max_reply_bytes as usize;
         let effect = self.awaited(Stage::Validate(asking));
-        if let Some(usable) = self.read_reply(effect, asking, |_, _, reply| form.read(&reply.text, most)) {
+        if let Some(usable) = self.read_reply(effect, asking, |_, _, reply| form.parse(&reply.text, most)) {
             self.judge(usable.value, asking.ask);
         }
     }

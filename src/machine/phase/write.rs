@@ -43,7 +43,7 @@ impl Run<'_> {
             _ => AnswerForm::Text,
         };
         let asking = &mut writing.asking;
-        let usable = self.read_reply(effect, asking, |_, _, reply| form.read(&reply.text, most));
+        let usable = self.read_reply(effect, asking, |_, _, reply| form.parse(&reply.text, most));
         if let Some(usable) = usable {
             self.task.current().write_asks = asking.ask;
             self.written(usable.value);
@@ -96,7 +96,7 @@ fn summary(progress: &Progress, task: &Task) -> String {
             name.strip_prefix("step_").filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
         let what = match planned.description.as_deref().or(planned.task.as_deref()) {
             None if planned.is_hitl() => planned.question(),
-            None => planned.told(),
+            None => planned.instruction(),
             Some(what) => what,
         };
         Some(format!("Step {}: {what} - {}", number.unwrap_or(&name), run.status()))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::steps::{Progress, Schedule, StepFailure, StepRun};
-use crate::contract::plan::Links;
+use crate::contract::Links;
 use crate::contract::{Plan, PlanStep, canonical};
 use crate::spec::{CompiledSpec, Duplicates};
 
@@ -89,9 +89,9 @@ impl Progress {
         if rules.policy().duplicates == Duplicates::Skip {
             self.find_twins(base, rules);
         }
-        let (hitl, risky) = (rules.plan().shape().hitl, rules.policy().approval.risky);
+        let (hitl, risky) = (rules.policy().approval.steps, rules.policy().approval.risky);
         if hitl || risky {
-            let asks = |step: &PlanStep| (hitl && step.is_hitl()) || rules.needs_permit(&step.tool);
+            let asks = |step: &PlanStep| (hitl && step.is_hitl()) || rules.needs_approval(&step.tool);
             let asks = (base..count).filter(|&at| asks(&self.plan.steps[at]));
             self.schedule.people.extend(asks.map(|at| at as u32));
         }
@@ -161,7 +161,7 @@ impl Progress {
             None => step.input.as_ref().map(canonical).unwrap_or_default(),
         };
         // To an agent, what it is told is part of the call; to a tool, its input is all of it.
-        let told = if rules.doer(&step.tool).is_some() { step.told() } else { "" };
+        let told = if rules.agent(&step.tool).is_some() { step.instruction() } else { "" };
         Some(format!("{}\u{0}{input}\u{0}{told}", step.tool))
     }
 

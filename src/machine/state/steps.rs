@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::counters::Counters;
-use crate::contract::plan::Links;
+use crate::contract::Links;
 use crate::contract::{Plan, Source};
 use crate::machine::vocabulary::TraceLine;
 

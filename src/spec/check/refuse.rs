@@ -2,11 +2,22 @@
 
 use crate::spec::SpecError;
 
+/// Most replans, repairs, iterations, added steps or tries a run may be allowed.
+pub(super) const MAX_TRIES: u32 = 1_000;
+pub(super) const NOTHING_REPLANS: &str =
+    "nothing in this policy replans (`validate` is \"off\" and `on_step_failure` is not \"replan\")";
+pub(super) const ZERO: &str = "expected at least 1, found 0";
+
 pub(super) type Checked = Result<(), SpecError>;
 
 pub(super) fn refuse(field: impl Into<String>, problem: impl Into<String>) -> Checked {
     Err(SpecError::at(field, problem))
 }
 
-/// Most replans, repairs, iterations, added steps or tries a run may be allowed.
-pub(super) const MAX_TRIES: u32 = 1_000;
+/// Refuses by the first row that is true.
+pub(super) fn refuse_first(rows: &[(bool, &str, &str)]) -> Checked {
+    match rows.iter().find(|(wrong, ..)| *wrong) {
+        Some((_, field, problem)) => refuse(*field, *problem),
+        None => Ok(()),
+    }
+}

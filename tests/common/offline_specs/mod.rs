@@ -7,7 +7,7 @@ use planwright::agents;
 use planwright::machine::ModelReply;
 use planwright::ports::Model;
 use planwright::prompt::{Message, ModelRequest};
-use planwright::spec::{CompiledSpec, Doer, RequestFrame, RoleName};
+use planwright::spec::{CompiledAgent, CompiledSpec, RequestFrame, RoleName, Spec};
 use planwright_offline::Offline;
 use serde_json::{Value, json};
 
@@ -205,7 +205,7 @@ conversation = { prompt = "Talk." }
 
 /// The checked form of one of these specs.
 pub fn rules(spec: &str) -> CompiledSpec {
-    agents::load(spec).unwrap().check().unwrap()
+    Spec::from_toml(spec).unwrap().check().unwrap()
 }
 
 /// The constant part of a role's requests.
@@ -220,9 +220,9 @@ pub fn shipped(agent: &str, role: RoleName) -> Arc<RequestFrame> {
 
 /// The constant part of the requests of an agent that does steps.
 pub fn agent_frame(rules: &CompiledSpec, name: &str) -> Arc<RequestFrame> {
-    match rules.doer(name).unwrap() {
-        Doer::Role(frame) => frame.clone(),
-        Doer::Agent(_) => panic!("{name} is a whole agent"),
+    match rules.agent(name).unwrap() {
+        CompiledAgent::Role(frame) => frame.clone(),
+        CompiledAgent::Spec(_) => panic!("{name} is a whole agent"),
     }
 }
 

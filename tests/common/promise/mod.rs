@@ -8,7 +8,7 @@ use planwright::contract::{HITL, PlanStep, ToolContract, ToolEffect, Trust};
 use planwright::machine::{
     EffectId, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State, ToolOutcome,
 };
-use planwright::spec::{CompiledSpec, Member, Role, Spec, SpecError};
+use planwright::spec::{CompiledSpec, Role, Spec, SpecError, SubAgent};
 use serde_json::{Map, Value, json};
 use toml::{Table, Value as Toml};
 
@@ -97,37 +97,37 @@ fn needed(policy: &Table) -> Vec<String> {
 }
 
 /// A role that does steps.
-pub fn role_agent(name: &str) -> Member {
+pub fn role_agent(name: &str) -> SubAgent {
     let role = Some(Role { prompt: format!("You are {name}."), ..Role::default() });
-    Member { name: name.into(), description: "Does a step.".into(), role, spec: None }
+    SubAgent { name: name.into(), description: "Does a step.".into(), role, spec: None }
 }
 
 /// A whole agent that does steps.
-pub fn whole_agent(name: &str, spec: Spec) -> Member {
+pub fn whole_agent(name: &str, spec: Spec) -> SubAgent {
     let spec = Some(Box::new(Spec { name: name.into(), ..spec }));
-    Member { name: name.into(), description: "Does a step.".into(), role: None, spec }
+    SubAgent { name: name.into(), description: "Does a step.".into(), role: None, spec }
 }
 
 /// An agent that calls one tool and hands on what that says. Its tools change nothing.
-pub fn team(name: &str) -> Member {
+pub fn team(name: &str) -> SubAgent {
     team_with(name, |tool| tool.effect != ToolEffect::Write)
 }
 
 /// A team with the tools that are kept.
-pub fn team_with(name: &str, keep: impl Fn(&ToolContract) -> bool) -> Member {
+pub fn team_with(name: &str, keep: impl Fn(&ToolContract) -> bool) -> SubAgent {
     let policy = "planner = 'tool_calls'\nwrite = 'last_result'\nplan = { min_steps = 0, max_steps = 1 }";
     whole_agent(name, spec(policy).with_tools(keep))
 }
 
 /// A team with one more field in its spec.
-pub fn team_that(change: impl FnOnce(&mut Spec)) -> Member {
+pub fn team_that(change: impl FnOnce(&mut Spec)) -> SubAgent {
     let mut team = team("team");
     change(team.spec.as_mut().expect("a team is a whole agent"));
     team
 }
 
 /// A spec with agents.
-pub fn with_agents(mut spec: Spec, agents: impl IntoIterator<Item = Member>) -> Spec {
+pub fn with_agents(mut spec: Spec, agents: impl IntoIterator<Item = SubAgent>) -> Spec {
     spec.agents.extend(agents);
     spec
 }

@@ -112,8 +112,8 @@ fn kinds(rules: &CompiledSpec) -> Vec<&ToolContract> {
     for tool in rules.plan().all() {
         let required = rules.policy().required_calls.iter().any(|required| required.tool == tool.name);
         let required = required.then_some(tool.name.as_str());
-        let doer = rules.doer(&tool.name).is_some();
-        let permit = rules.needs_permit(&tool.name);
+        let doer = rules.agent(&tool.name).is_some();
+        let permit = rules.needs_approval(&tool.name);
         let kind = (tool.effect, tool.is_idempotent(), tool.trust, doer, permit, required);
         if !kinds.iter().any(|(known, _)| *known == kind) {
             kinds.push((kind, tool));
@@ -155,7 +155,7 @@ fn drafted(rules: &CompiledSpec, state: &State, n: usize) -> ModelReply {
                 steps[1]["depends_on"] = json!(["step_1"]);
                 steps[2]["depends_on"] = json!(["step_2"]);
             }
-            if size > 1 && first && n % 2 == 1 && rules.plan().shape().hitl {
+            if size > 1 && first && n % 2 == 1 && rules.policy().approval.steps {
                 steps.pop();
                 steps.insert(size - 2, json!({"agent": HITL, "hitl_question": "해도 될까요?"}));
             }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use planwright::contract::read::excerpt;
+use planwright::contract::excerpt;
 use planwright::journal::{Record, ResolvedAs};
 use planwright::machine::{
     Effect, EffectId, Event, HumanAnswer, State, ToolOutcome, awaited, start, transition,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 use ureq::Error;
 
-use planwright::contract::read::excerpt;
+use planwright::contract::excerpt;
 use planwright::driver::redact;
 use planwright::ports::{Cause, ModelError, Secret, ToolError, Unanswered};
 

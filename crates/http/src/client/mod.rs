@@ -26,7 +26,7 @@ use ureq::http::{Request as HttpRequest, Response as HttpResponse, Uri};
 use ureq::{Agent, AsSendBody, Body};
 
 use self::error::AttemptTime;
-use planwright::contract::read::excerpt;
+use planwright::contract::excerpt;
 use planwright::driver::redact;
 use planwright::ports::{Secret, ToolCall, ToolError};
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::letter::{Letter, letter};
+use super::letter::{Letter, letter, sample};
 use crate::contract::{FINAL_ANSWER, FinalStep, HITL, PlanStep, schema};
 use crate::machine::{EffectId, EffectKind, Event, HumanAnswer, State};
 use crate::spec::CompiledSpec;
@@ -88,8 +88,7 @@ fn about_calls(rules: &CompiledSpec, state: &State, at: u32) -> Vec<Said> {
     let progress = state.task.progress.as_ref();
     let planned = progress.and_then(|progress| progress.plan.steps.get(at as usize));
     if let Some(tool) = planned.and_then(|planned| rules.tool(&planned.tool)) {
-        let inputs =
-            [("edited the input", schema::sample(&tool.input)), ("edited the input away", Value::Null)];
+        let inputs = [("edited the input", sample(&tool.input)), ("edited the input away", Value::Null)];
         for (name, input) in inputs {
             let fits = schema::check(&tool.input, &input).is_ok();
             answers.push(said(name, HumanAnswer::EditInput { input }, fits));

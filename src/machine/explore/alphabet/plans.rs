@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::letter::{Replies, text};
+use super::letter::{Replies, sample, text};
 use crate::contract::{FINAL_ANSWER, FinalStep, HITL, ToolContract, ToolEffect, Trust, schema};
 use crate::machine::explore::abstraction::{MOST_LINES, may_be_called_again};
 use crate::machine::{ModelReply, State, StepRun};
@@ -19,13 +19,13 @@ fn kinds(rules: &CompiledSpec) -> Vec<&ToolContract> {
     for tool in rules.plan().all() {
         let required = rules.policy().required_calls.iter().find(|required| required.tool == tool.name);
         let required = required.map(|required| required.tool.as_str());
-        let is_agent = rules.doer(&tool.name).is_some();
+        let is_agent = rules.agent(&tool.name).is_some();
         let kind = (
             tool.effect,
             tool.is_idempotent(),
             tool.trust,
             is_agent,
-            rules.needs_permit(&tool.name),
+            rules.needs_approval(&tool.name),
             required,
         );
         if !kinds.iter().any(|(known, _)| *known == kind) {
@@ -37,7 +37,7 @@ fn kinds(rules: &CompiledSpec) -> Vec<&ToolContract> {
 
 /// An input that no other step has.
 fn input(tool: &ToolContract, nth: usize) -> Value {
-    match schema::sample(&tool.input) {
+    match sample(&tool.input) {
         Value::String(text) => {
             let longer = Value::String(format!("{text}{nth}"));
             if schema::check(&tool.input, &longer).is_ok() { longer } else { Value::String(text) }
@@ -108,14 +108,14 @@ pub(super) fn written(rules: &CompiledSpec, state: &State) -> Replies {
         if policy.duplicates == Duplicates::Skip && calls == 2 && !kinds.is_empty() {
             replies.push(text("plan of the same call twice", same_twice(base, kinds[0], ends)));
         }
-        if rules.plan().shape().hitl && calls > 1 && !kinds.is_empty() {
+        if rules.policy().approval.steps && calls > 1 && !kinds.is_empty() {
             replies.push(text(
                 &format!("plan of {calls} steps with a question"),
                 asking(base, kinds[0], calls, ends),
             ));
         }
     }
-    if rules.plan().shape().hitl && most > 1 {
+    if rules.policy().approval.steps && most > 1 {
         let asks = json!({"agent": HITL, "hitl_question": "may I?"});
         replies.push(text("plan of only a question", whole(vec![asks], ends)));
     }

@@ -1,7 +1,7 @@
 //! Amend: what a decision of the orchestrator does to the steps that have not begun. What was done
 //! stays as it is.
 
-use crate::contract::plan::Before;
+use crate::contract::Before;
 use crate::contract::{Action, Collaboration, Decision, PlanStep};
 use crate::machine::need::leaves_room;
 use crate::machine::state::{Progress, StepRun, Task};

@@ -6,29 +6,29 @@ use crate::machine::need::happens_once;
 use crate::machine::run::{Begin, Run};
 use crate::machine::state::{Finding, Input, Progress, StepFailure, StepOutput, StepRun, Task, known_by};
 use crate::machine::vocabulary::{Effect, EffectKind, Place};
-use crate::spec::{CompiledSpec, Doer, RoleName};
+use crate::spec::{CompiledAgent, CompiledSpec, RoleName};
 
 impl Run<'_> {
     /// Makes one try of a step: calls its tool, asks its agent, or begins a run of its own.
     pub(super) fn call(&mut self, step: u32, attempt: u32) {
         let rules = self.rules;
         let Some(planned) = self.task.planned(step) else { return };
-        let doer = rules.doer(&planned.tool);
+        let doer = rules.agent(&planned.tool);
         let draft = self.task.draft;
         let id = EffectKind::Step { draft, step, attempt }.into();
-        if let Some(Doer::Agent(inner)) = doer {
+        if let Some(CompiledAgent::Spec(inner)) = doer {
             let Some((input, tainted)) = nested_input(rules, &self.task, step) else { return };
             self.begin(id, inner, Begin { place: Place { draft, step, attempt }, input, tainted });
         }
         if let Some(slot) = self.task.slot(step) {
             *slot = match doer {
-                Some(Doer::Agent(_)) => StepRun::Nested { attempt },
+                Some(CompiledAgent::Spec(_)) => StepRun::Nested { attempt },
                 _ => StepRun::Running { attempt },
             };
         }
         match doer {
-            Some(Doer::Agent(_)) => return,
-            Some(Doer::Role(_)) => self.emit(Effect::AskModel { id, role: RoleName::Agent }),
+            Some(CompiledAgent::Spec(_)) => return,
+            Some(CompiledAgent::Role(_)) => self.emit(Effect::AskModel { id, role: RoleName::Agent }),
             None => self.emit(Effect::CallTool { id, step }),
         };
     }
@@ -86,7 +86,7 @@ fn unfit_input(
     rules: &CompiledSpec,
 ) -> Option<(u32, String)> {
     let source = progress.schedule.links.inputs.get(step as usize).copied().flatten()?;
-    let tool = rules.tool(&planned.tool).filter(|_| rules.doer(&planned.tool).is_none())?;
+    let tool = rules.tool(&planned.tool).filter(|_| rules.agent(&planned.tool).is_none())?;
     let input = serde_json::Value::from(progress.output(source)?);
     Some((source, schema::check(&tool.input, &input).err()?.to_string()))
 }
@@ -98,7 +98,7 @@ fn nested_input(rules: &CompiledSpec, task: &Task, step: u32) -> Option<(Input, 
     let planned = task.planned(step)?;
     let source = progress.schedule.links.inputs.get(step as usize).copied().flatten();
     let found = source.and_then(|source| progress.output(source)).map(str::to_owned);
-    let question = match planned.told() {
+    let question = match planned.instruction() {
         "" => task.query(),
         told => told,
     };
@@ -114,7 +114,7 @@ fn nested_input(rules: &CompiledSpec, task: &Task, step: u32) -> Option<(Input, 
         question: question.to_owned(),
         now: task.input.now.clone(),
         outline: task.input.outline.clone(),
-        material: found.or_else(|| planned.given().map(str::to_owned)),
+        material: found.or_else(|| planned.material().map(str::to_owned)),
         findings: findings.filter_map(|at| finding(progress, at)).collect(),
         on_behalf_of: Some(task.input.question.clone()),
         ..Input::default()
@@ -126,7 +126,7 @@ fn nested_input(rules: &CompiledSpec, task: &Task, step: u32) -> Option<(Input, 
 fn finding(progress: &Progress, at: u32) -> Option<Finding> {
     let planned = progress.plan.steps.get(at as usize).filter(|planned| !planned.is_final())?;
     let output = progress.steps.get(at as usize)?.output()?.to_owned();
-    let told = if planned.is_hitl() { planned.question() } else { planned.told() };
+    let told = if planned.is_hitl() { planned.question() } else { planned.instruction() };
     let task = Some(told).filter(|told| !told.is_empty()).map(str::to_owned);
     Some(Finding { by: planned.tool.clone(), task, output })
 }

@@ -114,8 +114,8 @@ impl Run<'_> {
         if let Some(result) = result_without_call(progress, step, planned, rules) {
             return Some(Dispatch::Recorded(result));
         }
-        let asks_human = rules.plan().shape().hitl && planned.is_hitl();
-        let asks = asks_human || rules.needs_permit(&planned.tool);
+        let asks_human = rules.policy().approval.steps && planned.is_hitl();
+        let asks = asks_human || rules.needs_approval(&planned.tool);
         // One by one, every step runs alone.
         let alone = asks || (rules.policy().execution.width() > 1 && happens_once(planned, rules));
         if alone && progress.schedule.running > 0 {

@@ -25,7 +25,7 @@ impl Run<'_> {
     pub(super) fn hear_decision(&mut self, stage: &mut ExecuteStage) -> bool {
         let effect = self.awaited(Stage::Execute(stage));
         let ExecuteStage::Orchestrating(asking) = stage else { return false };
-        let usable = self.read_reply(effect, asking, |rules, _, reply| rules.read_decision(&reply.text));
+        let usable = self.read_reply(effect, asking, |rules, _, reply| rules.parse_decision(&reply.text));
         let Some(usable) = usable else { return false };
         let asks = asking.ask;
         self.task.current().decision_asks.push(asks);

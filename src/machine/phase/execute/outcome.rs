@@ -15,7 +15,7 @@ impl Run<'_> {
             Event::ModelReplied { reply, .. } => {
                 self.charge_reply(Spender::AgentOf(step), &reply);
                 let most = self.rules.spec().limits.max_reply_bytes as usize;
-                Some(match AnswerForm::Text.read(&reply.text, most) {
+                Some(match AnswerForm::Text.parse(&reply.text, most) {
                     Ok(text) => StepRun::Completed {
                         output: StepOutput::Text(text),
                         sources: Vec::new(),

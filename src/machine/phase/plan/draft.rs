@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::contract::plan::{Before, Links, ReadPlan};
-use crate::contract::react::ReactReply;
-use crate::contract::read::{excerpt, spoken, within};
+use crate::contract::ReactReply;
+use crate::contract::{Before, Links, ReadPlan};
 use crate::contract::{ContractError, Plan};
+use crate::contract::{check_size, excerpt, strip_thoughts};
 use crate::machine::awaits::Stage;
 use crate::machine::edit::check_required_calls;
 use crate::machine::route::Exit;
@@ -101,13 +101,13 @@ fn read_draft(rules: &CompiledSpec, task: &Task, reply: &ModelReply) -> Result<D
     let before = Before { steps, done: &done };
     let mut drafted = match rules.policy().planner {
         Planner::Json => {
-            let read = contract.read_after(before, &reply.text, most)?;
+            let read = contract.parse(before, &reply.text, most)?;
             let plan = (!read.plan.steps.is_empty()).then(|| read.into());
             Drafted { said: String::new(), plan }
         }
         Planner::ToolCalls => {
-            within(&reply.text, most)?;
-            let said = spoken(&reply.text);
+            check_size(&reply.text, most)?;
+            let said = strip_thoughts(&reply.text);
             if reply.tool_calls.is_empty() && said.is_empty() {
                 return Err(ContractError::at(
                     "$",
@@ -115,12 +115,12 @@ fn read_draft(rules: &CompiledSpec, task: &Task, reply: &ModelReply) -> Result<D
                 ));
             }
             let calls = &reply.tool_calls;
-            let plan = (!calls.is_empty()).then(|| contract.read_calls(before, calls, most)).transpose()?;
+            let plan = (!calls.is_empty()).then(|| contract.parse_calls(before, calls, most)).transpose()?;
             Drafted { said: said.to_owned(), plan: plan.map(Planned::from) }
         }
-        Planner::ReactText => match contract.read_react(before, &reply.text, most)? {
+        Planner::ReactText => match contract.parse_react(before, &reply.text, most)? {
             ReactReply::Act(read) => {
-                Drafted { said: spoken(&reply.text).to_owned(), plan: Some(read.into()) }
+                Drafted { said: strip_thoughts(&reply.text).to_owned(), plan: Some(read.into()) }
             }
             ReactReply::Answer(answer) => Drafted { said: answer, plan: None },
         },

@@ -41,12 +41,13 @@ impl Run<'_> {
         let most = self.rules.spec().limits.max_reply_bytes as usize;
         let done = match stage {
             PlanStage::Screening(asking) => {
-                let usable = self.read_reply(effect, asking, |_, _, reply| Scope::read(&reply.text, most))?;
+                let usable =
+                    self.read_reply(effect, asking, |_, _, reply| Scope::parse(&reply.text, most))?;
                 self.task.understanding.asks[0] = asking.ask;
                 self.screened(usable.value)?
             }
             PlanStage::Recalling(asking) => {
-                let read = |reply: &str| PreviousContext::read(reply, most);
+                let read = |reply: &str| PreviousContext::parse(reply, most);
                 let usable = self.read_reply(effect, asking, |_, _, reply| read(&reply.text))?;
                 self.task.understanding.asks[1] = asking.ask;
                 self.note_context(usable.value);
@@ -54,7 +55,7 @@ impl Run<'_> {
             }
             PlanStage::Classifying(asking) => {
                 let usable =
-                    self.read_reply(effect, asking, |rules, _, reply| rules.read_intent(&reply.text))?;
+                    self.read_reply(effect, asking, |rules, _, reply| rules.parse_intent(&reply.text))?;
                 self.task.understanding.asks[2] = asking.ask;
                 self.classified(usable.value)?
             }

@@ -1,0 +1,133 @@
+//! Actions instead of a plan: native tool calls, and thought and action as text. Each is read as the
+//! steps of a plan.
+//!
+//! A reply in text is `Thought: …` with either `Action: <tool>` and `Action Input: <input>` or
+//! `Final Answer: …`, each at the start of a line. What a model goes on to imagine after its action
+//! (an `Observation:` of its own) is not read.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::contract::PlanContract;
+use super::{Before, Plan, PlanStep, ReadPlan};
+use crate::contract::{ContractError, check_size, excerpt, schema, strip_thoughts};
+
+/// One tool call as a model asks for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedCall {
+    /// The tool.
+    pub name: String,
+    /// Its arguments as the model wrote them: a JSON object, unread.
+    pub arguments: String,
+}
+
+/// What a reply with thought and action says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReactReply {
+    /// One tool is to be called.
+    Act(ReadPlan),
+    /// This is the answer.
+    Answer(String),
+}
+
+impl PlanContract {
+    /// Parses native tool calls as a plan of one step for each call.
+    ///
+    /// # Errors
+    /// The first thing that does not fit, as a path into `$.tool_calls`.
+    pub fn parse_calls(
+        &self,
+        before: Before<'_>,
+        calls: &[AskedCall],
+        max_bytes: usize,
+    ) -> Result<ReadPlan, ContractError> {
+        let mut steps = Vec::with_capacity(calls.len());
+        for (at, call) in calls.iter().enumerate() {
+            let step = self.parse_call(call, max_bytes);
+            steps.push(step.map_err(|error| error.under(&format!("$.tool_calls[{at}]")))?);
+        }
+        self.plan_of(before, steps).map_err(|error| error.moved("$.steps", "$.tool_calls"))
+    }
+
+    fn parse_call(&self, call: &AskedCall, max_bytes: usize) -> Result<PlanStep, ContractError> {
+        let Some(tool) = self.tool(&call.name) else {
+            let names: Vec<&str> = self.all().iter().map(|tool| tool.name.as_str()).collect();
+            let found = excerpt(&call.name, 60);
+            let problem = format!("expected one of {}, found {found:?}", names.join(", "));
+            return Err(ContractError::at("name", problem));
+        };
+        check_size(&call.arguments, max_bytes).map_err(|error| error.under("arguments"))?;
+        let arguments = Some(call.arguments.trim()).filter(|text| !text.is_empty()).unwrap_or("{}");
+        let arguments: Map<String, Value> = serde_json::from_str(arguments)
+            .map_err(|error| ContractError::at("arguments", format!("expected a JSON object ({error})")))?;
+        let input = tool.parse_arguments(arguments).map_err(|error| error.under("arguments"))?;
+        if self.agent(&call.name).is_none() {
+            schema::check(&tool.input, &input).map_err(|error| error.under("arguments"))?;
+        }
+        Ok(PlanStep { tool: call.name.clone(), input: Some(input), ..PlanStep::default() })
+    }
+
+    /// Parses a reply with thought and action: an action as a plan of one step.
+    ///
+    /// # Errors
+    /// What is missing or does not fit, under its label.
+    pub fn parse_react(
+        &self,
+        before: Before<'_>,
+        text: &str,
+        max_bytes: usize,
+    ) -> Result<ReactReply, ContractError> {
+        check_size(text, max_bytes)?;
+        let text = strip_thoughts(text);
+        let Some(name) = find_labelled(text, "Action:", &["Action Input:", "Observation:", "Thought:"])
+        else {
+            let answer = find_labelled(text, "Final Answer:", &[]).filter(|answer| !answer.is_empty());
+            return answer.map(|answer| ReactReply::Answer(answer.to_owned())).ok_or_else(|| {
+                ContractError::at("$", "expected a line \"Action: …\" or \"Final Answer: …\", found neither")
+            });
+        };
+        let input = find_labelled(text, "Action Input:", &["Observation:", "Thought:", "Action:"]);
+        let input =
+            input.ok_or_else(|| ContractError::at("Action Input", "expected an input, found none"))?;
+        let value = match self.tool(name).is_none_or(|tool| tool.takes_text()) {
+            true => Value::String(strip_quotes(input).to_owned()),
+            false => serde_json::from_str(input)
+                .map_err(|error| ContractError::at("Action Input", format!("expected JSON ({error})")))?,
+        };
+        let step = PlanStep { tool: name.to_owned(), input: Some(value), ..PlanStep::default() };
+        self.plan_of(before, vec![step]).map(ReactReply::Act)
+    }
+
+    fn plan_of(&self, before: Before<'_>, steps: Vec<PlanStep>) -> Result<ReadPlan, ContractError> {
+        let plan = Plan { steps, ..Plan::default() };
+        let links = self.check(before, &plan)?;
+        Ok(ReadPlan { plan, links, ignored: Vec::new() })
+    }
+}
+
+/// The text after a label at the start of a line, up to the next line that starts with one of `ends`.
+fn find_labelled<'a>(text: &'a str, label: &str, ends: &[&str]) -> Option<&'a str> {
+    let starts = |line: &str, label: &str| {
+        line.trim_start().get(..label.len()).is_some_and(|head| head.eq_ignore_ascii_case(label))
+    };
+    let mut from = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        match from {
+            None if starts(line, label) => {
+                let indent = line.len() - line.trim_start().len();
+                from = Some(at + indent + label.len());
+            }
+            Some(begun) if ends.iter().any(|end| starts(line, end)) => return Some(text[begun..at].trim()),
+            _ => {}
+        }
+        at += line.len();
+    }
+    from.map(|begun| text[begun..].trim())
+}
+
+/// A text without the quotation marks that models like to put around it.
+fn strip_quotes(text: &str) -> &str {
+    let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inner.filter(|inner| !inner.contains('"')).unwrap_or(text)
+}

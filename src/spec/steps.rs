@@ -1,0 +1,131 @@
+//! How the steps of a plan run.
+
+use serde::{Deserialize, Serialize};
+
+/// How often a step is tried before it counts as failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StepTries {
+    /// Most tries, the first included. Every try counts as a tool call. A write that is not
+    /// idempotent is tried once in any case.
+    pub tries: u32,
+    /// Milliseconds to wait before the second try; twice as long before each further one.
+    pub wait_ms: u64,
+}
+
+impl Default for StepTries {
+    fn default() -> Self {
+        StepTries { tries: 1, wait_ms: 1_000 }
+    }
+}
+
+impl StepTries {
+    /// Milliseconds to wait before a try. The first is not waited for.
+    pub fn wait_before(self, attempt: u32) -> u64 {
+        let doublings = attempt.saturating_sub(2).min(20);
+        self.wait_ms.saturating_mul(1 << doublings)
+    }
+}
+
+/// A call that must have been made before there may be an answer. A failed call counts as made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequiredCall {
+    /// The tool.
+    pub tool: String,
+    /// How often at least.
+    #[serde(default)]
+    pub least: u32,
+    /// Requires one more call for every line of the answer that begins with this text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_line: Option<String>,
+}
+
+/// What follows from a failed step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnStepFailure {
+    /// The failure is a result like any other, and the run goes on.
+    #[default]
+    Record,
+    /// The run goes back to PLAN with the failure, while replans remain.
+    Replan,
+    /// The run ends.
+    Abort,
+}
+
+/// What follows from a step that repeats tool and input of one that succeeded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Duplicates {
+    /// It runs.
+    #[default]
+    Allow,
+    /// It is skipped, and the trace says so.
+    Skip,
+}
+
+/// How many steps run at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "mode", rename_all = "snake_case", try_from = "ExecutionFile")]
+pub enum Execution {
+    /// One, in plan order.
+    #[default]
+    Sequential,
+    /// Several: each starts when the steps that it waits for are finished. A write that is not
+    /// idempotent runs alone.
+    Parallel {
+        /// Most steps at a time.
+        width: u32,
+    },
+}
+
+impl Execution {
+    /// Most steps that run at a time.
+    pub fn width(self) -> u32 {
+        match self {
+            Execution::Sequential => 1,
+            Execution::Parallel { width } => width,
+        }
+    }
+}
+
+/// An [`Execution`] as it is written. Unlike a tagged enum, it refuses a `width` that nothing reads.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExecutionFile {
+    mode: Mode,
+    width: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    Sequential,
+    Parallel,
+}
+
+impl TryFrom<ExecutionFile> for Execution {
+    type Error = &'static str;
+
+    fn try_from(file: ExecutionFile) -> Result<Self, Self::Error> {
+        match (file.mode, file.width) {
+            (Mode::Sequential, None) => Ok(Execution::Sequential),
+            (Mode::Sequential, Some(_)) => Err("`width` is never read: `mode` is \"sequential\""),
+            (Mode::Parallel, Some(width)) => Ok(Execution::Parallel { width }),
+            (Mode::Parallel, None) => Err("`width` is needed: `mode` is \"parallel\""),
+        }
+    }
+}
+
+/// Whether a model looks at the results between the steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Orchestrate {
+    /// No.
+    #[default]
+    Never,
+    /// Before the first step and after every one, the last included. It may add
+    /// `limits.max_added_steps` steps to a run.
+    EachStep,
+}
