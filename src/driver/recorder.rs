@@ -138,7 +138,7 @@ impl<'a> Drive<'a> {
             Err(_) => return,
         };
         if !self.is_noted {
-            let _ = self.journal.set_status(self.index, &status);
+            let _ = self.journal.conclude(self.index, Vec::new(), &status);
         }
     }
 

@@ -118,11 +118,20 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn set_status(&self, lease: &Lease, turn: u32, index: u64, status: &RunStatus) -> Result<(), StoreError> {
+    fn conclude(
+        &self,
+        lease: &Lease,
+        turn: u32,
+        index: u64,
+        records: Vec<Record>,
+        status: &RunStatus,
+    ) -> Result<(), StoreError> {
+        let after = index + records.len() as u64;
+        self.append(lease, turn, index, records)?;
         let mut threads = self.lock();
         let thread = threads.find_leased(lease)?;
         if turn as usize + 1 == thread.turns.len() {
-            thread.status = Some((index, status.clone()));
+            thread.status = Some((after, status.clone()));
         }
         Ok(())
     }

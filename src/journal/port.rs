@@ -21,24 +21,13 @@ pub trait Journal {
     /// If the journal cannot be read; names the place.
     fn records(&self) -> Result<Vec<Record>, JournalError>;
 
-    /// Sets the status after `index` records, for lists. It follows from the records: a journal need not keep
-    /// it.
+    /// Appends the last records, if there are any, and sets the status of the run, for lists. It follows from
+    /// the records: a journal need not keep it.
     ///
     /// # Errors
-    /// If it cannot be written.
-    fn set_status(&mut self, _index: u64, _status: &RunStatus) -> Result<(), JournalError> {
-        Ok(())
-    }
-
-    /// Appends the last records of a run, and sets the status after them.
-    ///
-    /// # Errors
-    /// Those of [`append`](Journal::append); a status that could not be set is none.
-    fn conclude(&mut self, index: u64, records: Vec<Record>, status: &RunStatus) -> Result<(), JournalError> {
-        let after = index + records.len() as u64;
-        self.append(index, records)?;
-        let _ = self.set_status(after, status);
-        Ok(())
+    /// Those of [`append`](Journal::append).
+    fn conclude(&mut self, index: u64, records: Vec<Record>, _: &RunStatus) -> Result<(), JournalError> {
+        if records.is_empty() { Ok(()) } else { self.append(index, records) }
     }
 }
 

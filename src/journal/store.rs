@@ -70,18 +70,12 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// [`Stale`](super::JournalErrorKind::Stale) if the turn does not have `index` records.
     fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError>;
 
-    /// Sets the status of a turn after `index` records, for lists. Other processes may see it only when the
-    /// thread is released. It is ignored unless these are all records of the last turn.
+    /// Appends the last records of a turn, if there are any, and sets its status, for lists. The status of
+    /// another turn than the last is ignored. A store may release the thread with that; the lease is to be
+    /// released in any case.
     ///
     /// # Errors
     /// Those of [`append`](Store::append).
-    fn set_status(&self, lease: &Lease, turn: u32, index: u64, status: &RunStatus) -> Result<(), StoreError>;
-
-    /// Appends the last records of a turn, and sets its status. A store may release the thread with that; the
-    /// lease is to be released in any case.
-    ///
-    /// # Errors
-    /// Those of [`append`](Store::append); a status that could not be set is none.
     fn conclude(
         &self,
         lease: &Lease,
@@ -89,12 +83,7 @@ pub trait Store: Send + Sync + fmt::Debug {
         index: u64,
         records: Vec<Record>,
         status: &RunStatus,
-    ) -> Result<(), StoreError> {
-        let after = index + records.len() as u64;
-        self.append(lease, turn, index, records)?;
-        let _ = self.set_status(lease, turn, after, status);
-        Ok(())
-    }
+    ) -> Result<(), StoreError>;
 
     /// The number of turns of a thread.
     ///

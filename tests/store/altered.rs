@@ -1,39 +1,12 @@
 //! Journals bent by hand: lines and rows doubled, moved, lost, put in from elsewhere or rewritten, also
 //! under seals that fit. Each is refused by name; none is read as another run.
 
-mod bent;
-use crate::crash_support;
-
-use std::path::Path;
 use std::sync::Arc;
 
-use planwright::driver::{Agent, Threads};
-use planwright::journal::{
-    Claim, Durability, FileJournal, Journal, JournalErrorKind, MemoryStore, StoreError, fold,
-};
-use planwright::journal::{Record, Store, ThreadId};
-use planwright::machine::HumanAnswer;
+use planwright::journal::{FileJournal, Journal, JournalErrorKind, MemoryStore, fold};
 use planwright::spec::Digest;
 
-use crash_support::{Log, Story, WORD, input};
-
-fn agent() -> Agent {
-    Story::told().agent(&Log::in_memory(), Arc::new(|_| {}))
-}
-
-fn id(name: &str) -> ThreadId {
-    name.parse().unwrap()
-}
-
-/// Tells the story in a thread, to its end or until somebody is asked.
-fn tell(store: Arc<dyn Store>, thread: &ThreadId, to_its_end: bool) -> Vec<Record> {
-    let (agent, threads) = (agent(), Threads::new(store));
-    assert!(threads.at(thread).ask_with(&agent, input()).unwrap().is_waiting());
-    if to_its_end {
-        threads.at(thread).answer(&agent, HumanAnswer::respond(WORD)).unwrap();
-    }
-    threads.store().records(thread, 0).unwrap()
-}
+use crate::support::{agent, id, tell};
 
 /// The lines of a journal, and those of another run of the same story.
 fn two() -> (Vec<String>, Vec<String>) {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use planwright::agents;
 use planwright::contract::{ToolContract, ToolEffect};
 use planwright::driver::{Agent, Stopped, Threads};
-use planwright::journal::{Durability, Query, RunStatus, Store, StoreError, ThreadId};
+use planwright::journal::{Query, RunStatus, Store, StoreError, ThreadId};
 use planwright::machine::{HumanAnswer, ModelReply};
 use planwright::ports::FnTool;
 use planwright::ports::{Cause, Model, ModelError, TokenSink};
@@ -36,8 +36,7 @@ const PROCESSES: usize = 2;
 const WORKERS: usize = 32;
 
 fn open(folder: &Path) -> Arc<dyn Store> {
-    let path = folder.join("threads.db");
-    Arc::new(planwright_sqlite::SqliteStore::open(path, Durability::Normal).unwrap())
+    Arc::new(crate::support::open(&folder.join("threads.db")))
 }
 
 /// Plans to send, whatever the question; where somebody is to answer, after having asked them.

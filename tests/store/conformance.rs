@@ -1,53 +1,150 @@
-//! Every store keeps threads alike.
-
-use crate::store_conformance;
+//! Every store keeps threads alike: the suite, and runs that are told on a store as they are in memory.
 
 use std::sync::Arc;
 
-use planwright::journal::{Durability, MemoryStore, Store};
-use store_conformance::{self as conformance, Place};
+use planwright::driver::{Prune, Threads};
+use planwright::journal::{
+    Lease, MemoryStore, Query, Record, RunStatus, Store, StoreError, conformance, fold,
+};
+use planwright::machine::HumanAnswer;
 
-fn memory() -> Place {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let open = Box::new(move || Arc::clone(&store));
-    Place { folder: tempfile::tempdir().unwrap(), open }
+use crate::crash_support::{Story, WORD};
+use crate::support::*;
+
+type Open = Box<dyn Fn() -> Arc<dyn Store>>;
+
+/// Puts a store in memory, and one in a database, through a check.
+fn check_stores(check: fn(&Open)) {
+    let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    check(&(Box::new(move || memory.clone()) as Open));
+    check(&database());
 }
 
-fn sqlite() -> Place {
-    use planwright_sqlite::SqliteStore;
+fn database() -> Open {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("실.db");
-    let open = move || -> Arc<dyn Store> { Arc::new(SqliteStore::open(&path, Durability::Normal).unwrap()) };
-    Place { folder, open: Box::new(open) }
+    Box::new(move || Arc::new(open(&folder.path().join("실.db"))))
 }
-
-/// Puts stores through the checks, each as a test of its own.
-macro_rules! all_conform {
-    ($($(#[$gate:meta])? $store:ident),*; $checks:tt) => {
-        $($(#[$gate])? all_conform!(@one $store $checks);)*
-    };
-    (@one $store:ident { $($check:ident,)* }) => {
-        mod $store {
-            $(#[test]
-            fn $check() {
-                super::conformance::$check(&super::$store());
-            })*
-        }
-    };
-}
-
-all_conform!(memory, sqlite; {
-    story_waits_for_a_person_and_is_told_to_its_end_after_reopening,
-    list_says_where_a_thread_stands_whose_writer_was_stopped,
-    fork_copies_up_to_a_point_and_leaves_what_it_came_from,
-    prune_deletes_what_has_ended_before_a_time_and_nothing_else,
-    append_costs_the_same_for_the_thousandth_record_as_for_the_tenth,
-});
 
 #[test]
 fn database_passes_the_conformance_suite() {
-    planwright::journal::conformance::check(|| {
-        let place = sqlite();
-        move || place.store()
+    conformance::check(database);
+}
+
+#[test]
+fn story_waits_for_a_person_and_is_told_to_its_end_after_reopening() {
+    check_stores(|open| {
+        let (story, agent, thread) = (Story::told(), agent(), id("보고서"));
+        tell(open(), &thread, false);
+        let threads = Threads::new(open());
+        let waiting = Query { statuses: vec!["waiting".to_owned()], ..Query::default() };
+        let listed = threads.list(&waiting).unwrap();
+        assert!(
+            matches!(listed[..], [ref one] if matches!(one.status, RunStatus::Waiting { since: 1.., .. }))
+        );
+        let run = threads.at(&thread).answer(&agent, HumanAnswer::respond(WORD)).unwrap();
+        assert!(story.is_told_by(&run));
+        assert_eq!(threads.list(&Query::default()).unwrap()[0].status, done(&story.answer));
+        assert_eq!(threads.folded(&thread, None).unwrap().state, *run.state());
+    });
+}
+
+#[test]
+fn list_shows_the_status_of_a_thread_whose_writer_was_stopped() {
+    check_stores(|open| {
+        let whole = tell(open(), &id("demo"), false);
+        for len in 1..=whole.len() {
+            let (store, copy) = (open(), id(&format!("copy {len}")));
+            let records = renamed(whole[..len].to_vec(), &copy);
+            let lease = claim(&*store, &copy);
+            store.append(&lease, 0, 0, records.clone()).unwrap();
+            store.release(lease).unwrap();
+            let status = RunStatus::of(&fold(records).unwrap());
+            let query = Query { prefix: copy.to_string(), ..Query::default() };
+            assert_eq!(Threads::new(store).list(&query).unwrap()[0].status, status, "after {len} records");
+        }
+        assert_eq!(open().list_stale().unwrap(), []);
+    });
+}
+
+#[test]
+fn fork_copies_up_to_a_point_and_leaves_what_it_came_from() {
+    check_stores(|open| {
+        let (story, agent, from) = (Story::told(), agent(), id("from"));
+        let whole = tell(open(), &from, true);
+        let threads = Threads::new(open());
+        for (at, to) in [(1, id("fork-1")), (whole.len() / 2, id("포크 2")), (whole.len(), id("fork-3"))] {
+            threads.fork(&from, Some(0), Some(at as u64), &to).unwrap();
+            let copy = open().records(&to, 0).unwrap();
+            assert!(copy.len() <= at);
+            let Record::Header(header) = &copy[0] else { panic!("a journal begins with a header") };
+            let origin = header.origin.as_ref().expect("it says where it came from");
+            assert_eq!((origin.thread.as_str(), origin.records), ("from", at as u64));
+            let again = threads.fork(&from, Some(0), None, &to);
+            assert_eq!(again, Err(StoreError::Exists { thread: to.clone() }));
+        }
+        assert_eq!(threads.store().records(&from, 0).unwrap(), whole);
+        assert_eq!(threads.list(&Query::default()).unwrap().len(), 4);
+        assert!(threads.at(&id("fork-1")).resume(&agent).unwrap().is_waiting());
+        let run = threads.at(&id("fork-1")).answer(&agent, HumanAnswer::respond(WORD)).unwrap();
+        assert!(story.is_told_by(&run));
+    });
+}
+
+#[test]
+fn prune_deletes_what_has_ended_before_a_time_and_nothing_else() {
+    check_stores(|open| {
+        let store = open();
+        let threads = Threads::new(store.clone());
+        for name in ["waits", "ended", "held", "끝"] {
+            tell(open(), &id(name), name != "waits");
+        }
+        // Its status says that this has ended, and its records do not.
+        write_with_status(&*store, &id("noted"), 0, &done("1"));
+        write(&*store, &id("stopped"), 0, 1);
+        let prune = |what: &Prune| {
+            let gone = threads.prune(what).unwrap().into_iter();
+            let mut gone: Vec<String> = gone.map(|gone| gone.thread.to_string()).collect();
+            gone.sort();
+            gone
+        };
+        let all = Prune::before(u64::MAX >> 1);
+        assert_eq!(prune(&Prune::before(1)), [""; 0]);
+        assert_eq!(prune(&Prune { statuses: vec!["failed".to_owned()], ..all.clone() }), [""; 0]);
+        let held = claim(&*store, &id("held"));
+        assert_eq!(prune(&Prune { dry_run: true, ..all.clone() }), ["ended", "끝"]);
+        assert_eq!(prune(&all), ["ended", "끝"]);
+        store.release(held).unwrap();
+        assert_eq!(prune(&all), ["held"]);
+        let mut left = names(&*store, &Query::default());
+        left.sort();
+        assert_eq!(left, ["noted", "stopped", "waits"]);
+    });
+}
+
+/// Counted, not timed: the least that an append takes, out of some in a row.
+fn allocations(store: &dyn Store, lease: &Lease, records: &[Record], from: usize) -> (u64, u64) {
+    let one = |at: usize| {
+        let next = vec![records[1].clone()];
+        let counted = allocation_counter::measure(|| store.append(lease, 0, at as u64, next).unwrap());
+        (counted.count_total, counted.bytes_total)
+    };
+    (from..from + 20).map(one).min().expect("there are some")
+}
+
+#[test]
+fn append_costs_the_same_for_the_thousandth_record_as_for_the_tenth() {
+    check_stores(|open| {
+        let (store, thread) = (open(), id("long"));
+        let whole = records(&thread, 0, 10);
+        let lease = claim(&*store, &thread);
+        store.append(&lease, 0, 0, whole.clone()).unwrap();
+        let tenth = allocations(&*store, &lease, &whole, 10);
+        for at in 30..1_000 {
+            store.append(&lease, 0, at, vec![whole[1].clone()]).unwrap();
+        }
+        let thousandth = allocations(&*store, &lease, &whole, 1_000);
+        assert_eq!(thousandth, tenth, "(allocations, bytes)");
+        assert_eq!(store.records(&thread, 0).unwrap().len(), 1_020);
+        store.release(lease).unwrap();
     });
 }

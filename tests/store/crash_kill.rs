@@ -5,30 +5,25 @@
 //! The child is this test binary itself, started with the name of one test and told where to die.
 #![cfg(unix)]
 
-use crate::crash_support;
-use crate::hooked::{Hooked, When};
-
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use planwright::driver::{Resolution, Stopped, Threads, token};
-use planwright::journal::{Durability, RunStatus, Store, StoreError, ThreadId, fold};
-use planwright::machine::HumanAnswer;
-use planwright_sqlite::SqliteStore;
+use planwright::driver::{Threads, token};
+use planwright::journal::{RunStatus, Store, StoreError, fold};
 
-use crash_support::{Log, Story, WORD, input};
+use crate::crash_support::{self, Log, Story, input};
+use crate::hooked::{Hooked, When};
+use crate::support::{self, Say, done, finish, id, is_sound};
 
 const FOLDER: &str = "PLANWRIGHT_TEST_FOLDER";
 const DIES_AT: &str = "PLANWRIGHT_TEST_DIES_AT";
 
-fn thread() -> ThreadId {
-    "죽어도 계속".parse().unwrap()
-}
+const THREAD: &str = "죽어도 계속";
 
 fn open(folder: &Path) -> Arc<dyn Store> {
-    Arc::new(SqliteStore::open(folder.join("threads.db"), Durability::Normal).unwrap())
+    Arc::new(support::open(&folder.join("threads.db")))
 }
 
 /// Counts the places at which a process may die, and dies at one of them.
@@ -53,7 +48,7 @@ impl Reaper {
 fn mortal(store: Arc<dyn Store>, reaper: Arc<Reaper>) -> Arc<dyn Store> {
     let hook = move |method: &str, when| match method {
         "begin" | "conclude" | "append" => reaper.passes(),
-        "release" | "set_status" if when == When::Before => reaper.passes(),
+        "release" if when == When::Before => reaper.passes(),
         _ => {}
     };
     Arc::new(Hooked(store, Box::new(hook)))
@@ -71,36 +66,21 @@ fn child_goes_on_with_the_story() {
     let story = Story::told();
     let dying = reaper.clone();
     let agent = story.agent(&log, Arc::new(move |_| dying.passes()));
-    let thread = thread();
-
-    let mut ended = match threads.store().turns(&thread) {
+    let thread = id(THREAD);
+    let begun = match threads.store().turns(&thread) {
         Err(StoreError::NoThread { .. }) => threads.at(&thread).ask_with(&agent, input()),
         _ => threads.at(&thread).resume(&agent),
     };
-    for _ in 0..8 {
-        ended = match ended {
-            Ok(run) if run.is_waiting() => {
-                let token = run.waiting().expect("it waits").token.clone();
-                threads.at(&thread).token(token).answer(&agent, HumanAnswer::respond(WORD))
-            }
-            Ok(run) => {
-                assert!(story.is_told_by(&run), "{:?}", run.trace());
-                std::fs::write(folder.join("places"), reaper.passed.load(Ordering::SeqCst).to_string())
-                    .unwrap();
-                return;
-            }
-            Err(Stopped::InDoubt { .. }) => {
-                let token = token(&threads.folded(&thread, None).unwrap()).expect("a write is in doubt");
-                let settlement = match log.times("send") {
-                    0 => Resolution::DidNotHappen,
-                    _ => Resolution::Happened { output: "send of 보고서".to_owned() },
-                };
-                threads.at(&thread).token(token).resolve(&agent, settlement)
-            }
-            Err(stopped) => panic!("{stopped}"),
-        };
-    }
-    panic!("the story does not come to its end");
+    let run = finish(&log, begun, |say| {
+        let token = token(&threads.folded(&thread, None).unwrap()).expect("it waits, or a write is in doubt");
+        match say {
+            Say::Answer(answer) => threads.at(&thread).token(token).answer(&agent, answer),
+            Say::Resolve(resolution) => threads.at(&thread).token(token).resolve(&agent, resolution),
+        }
+    });
+    let run = run.unwrap_or_else(|stopped| panic!("{stopped}"));
+    assert!(story.is_told_by(&run), "{:?}", run.trace());
+    std::fs::write(folder.join("places"), reaper.passed.load(Ordering::SeqCst).to_string()).unwrap();
 }
 
 fn child(folder: &Path, dies_at: usize) -> ExitStatus {
@@ -133,11 +113,11 @@ fn story_survives_a_kill_at_every_place_on_sqlite() {
         let log = Log::file(&folder.path().join("log"));
         assert_eq!(log.times("send"), 1, "killed at {place}: {:?}", log.done());
         let store = open(folder.path());
-        assert_eq!(store.check().unwrap(), Vec::<String>::new());
-        let records = store.records(&thread(), 0).unwrap();
+        is_sound(&*store);
+        let records = store.records(&id(THREAD), 0).unwrap();
         let status = RunStatus::of(&fold(records.clone()).unwrap());
-        assert_eq!(status, RunStatus::Done { answer: answer.clone() }, "killed at {place}");
-        let done = crash_support::answered(&records);
-        assert_eq!(crash_support::events(&records).len(), done.len(), "no effect is answered twice");
+        assert_eq!(status, done(&answer), "killed at {place}");
+        let answered = crash_support::answered(&records).len();
+        assert_eq!(crash_support::events(&records).len(), answered, "no effect is answered twice");
     }
 }

@@ -1,64 +1,23 @@
 //! Damage: whatever byte of what is kept is not as it was written, a journal is never read as another
 //! one. It is the same, or it is refused by name.
 
-use crate::crash_support;
+use std::sync::Arc;
 
-use std::sync::{Arc, Mutex};
+use planwright::journal::{FileJournal, Journal, JournalErrorKind, MemoryStore, Record};
 
-use planwright::driver::Agent;
-use planwright::journal::{FileIo, FileJournal, Journal, JournalErrorKind, Record};
-use planwright::machine::HumanAnswer;
-
-use crash_support::{Log, Story, WORD, input};
-
-pub fn agent() -> Agent {
-    Story::told().agent(&Log::in_memory(), Arc::new(|_| {}))
-}
-
-/// A file in memory, which costs nothing to spoil.
-#[derive(Clone, Debug, Default)]
-struct Bytes(Arc<Mutex<Vec<u8>>>);
-
-impl FileIo for Bytes {
-    fn size(&self) -> std::io::Result<u64> {
-        Ok(self.0.lock().unwrap().len() as u64)
-    }
-
-    fn read(&self) -> std::io::Result<Vec<u8>> {
-        Ok(self.0.lock().unwrap().clone())
-    }
-
-    fn write(&mut self, at: u64, bytes: &[u8]) -> std::io::Result<()> {
-        self.cut(at)?;
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn cut(&mut self, at: u64) -> std::io::Result<()> {
-        self.0.lock().unwrap().truncate(at as usize);
-        Ok(())
-    }
-
-    fn sync(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
+use crate::support::{id, tell};
 
 fn read(bytes: Vec<u8>) -> Result<Vec<Record>, JournalErrorKind> {
-    let bytes = Bytes(Arc::new(Mutex::new(bytes)));
-    let journal = FileJournal::over("journal", Box::new(bytes)).map_err(|error| error.kind())?;
-    journal.records().map_err(|error| error.kind())
+    FileJournal::parse(&bytes).map_err(|error| error.kind())
 }
 
 /// The story in lines, and its records.
 fn lines() -> (Vec<u8>, Vec<Record>) {
-    let bytes = Bytes::default();
-    let mut journal = FileJournal::over("journal", Box::new(bytes.clone())).unwrap();
-    let agent = agent();
-    assert!(agent.job(input()).journal(&mut journal).run().unwrap().is_waiting());
-    agent.resuming(&mut journal).answer(HumanAnswer::respond(WORD)).run().unwrap();
-    let records = journal.records().unwrap();
-    (bytes.read().unwrap(), records)
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    let records = tell(Arc::new(MemoryStore::new()), &id("demo"), true);
+    FileJournal::create(&path).unwrap().append(0, records.clone()).unwrap();
+    (std::fs::read(path).unwrap(), records)
 }
 
 /// How often damage did no harm, was refused, and cost the last record.

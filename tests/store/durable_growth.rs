@@ -10,19 +10,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use planwright::contract::{ToolContract, ToolEffect};
 use planwright::driver::{Agent, Threads, token};
-use planwright::journal::{Claim, Durability, Order, Query, Record, RunStatus, Store, ThreadId, fold};
+use planwright::journal::{Claim, Order, Query, Record, RunStatus, Store, fold};
 use planwright::machine::HumanAnswer;
 use planwright::ports::FnTool;
 use planwright::ports::ScriptedModel;
 use planwright::spec::{Approval, Spec};
-use planwright_sqlite::SqliteStore;
 use serde_json::json;
 
+use crate::support::{id, open};
 use stage::{answer, plan, spec};
-
-fn id(name: &str) -> ThreadId {
-    name.parse().unwrap()
-}
 
 /// A store, and how often it was appended to and read.
 struct Counted {
@@ -67,8 +63,8 @@ fn stepping(steps: usize) -> Agent {
     Agent::builder(spec).model(model).tool(docs).build().unwrap()
 }
 
-fn open(folder: &Path) -> Counted {
-    Counted::new(SqliteStore::open(folder.join("threads.db"), Durability::Normal).unwrap())
+fn counted(folder: &Path) -> Counted {
+    Counted::new(open(&folder.join("threads.db")))
 }
 
 /// Bytes of all files in a folder, to its depths.
@@ -85,7 +81,7 @@ fn size(folder: &Path) -> u64 {
 /// Runs so many steps in a new store; gives the bytes that are left when it is closed.
 fn bytes_of(steps: usize) -> u64 {
     let folder = tempfile::tempdir().unwrap();
-    let threads = Threads::new(open(folder.path()).store);
+    let threads = Threads::new(counted(folder.path()).store);
     let run = threads.at(&id("many")).ask(&stepping(steps), "Which?").unwrap();
     assert_eq!(run.answer(), Some("all of them"));
     drop(threads);
@@ -109,7 +105,7 @@ fn step_late_in_a_run_takes_as_many_bytes_as_an_early_one() {
 fn every_transition_is_one_append() {
     for steps in [1, 10, 1_000] {
         let folder = tempfile::tempdir().unwrap();
-        let store = open(folder.path());
+        let store = counted(folder.path());
         let threads = Threads::new(store.store.clone());
         threads.at(&id("many")).ask(&stepping(steps), "Which?").unwrap();
         let records = store.store.records(&id("many"), 0).unwrap();
@@ -140,17 +136,15 @@ fn waiting(store: &dyn Store, agent: &Agent, count: u64) {
     let mut records = agent.run("보낼까?").unwrap().records().to_vec();
     let stands = RunStatus::of(&fold(records.iter().cloned()).unwrap());
     let RunStatus::Waiting { effect, question, .. } = stands else { panic!("it waits") };
-    let len = records.len() as u64;
     for nth in 0..count {
         let thread = id(&format!("편지 {nth:05}"));
         let Record::Header(header) = &mut records[0] else { panic!("a header") };
         (header.thread, header.run) = (thread.to_string(), format!("run-{nth}"));
         let lease = store.claim(&thread, Claim::New).unwrap();
-        store.append(&lease, 0, 0, records.clone()).unwrap();
         // The later its name, the longer it has waited.
         let since = 1_000_000 - nth;
         let status = RunStatus::Waiting { effect, question: question.clone(), since };
-        store.set_status(&lease, 0, len, &status).unwrap();
+        store.conclude(&lease, 0, 0, records.clone(), &status).unwrap();
         store.release(lease).unwrap();
     }
 }
@@ -159,7 +153,7 @@ fn waiting(store: &dyn Store, agent: &Agent, count: u64) {
 fn ten_thousand_threads_that_wait_are_small_and_listed_without_their_journals() {
     const COUNT: u64 = 10_000;
     let (folder, agent) = (tempfile::tempdir().unwrap(), asking());
-    let store = open(folder.path());
+    let store = counted(folder.path());
     waiting(&*store.store, &agent, COUNT);
     store.store.vacuum().unwrap();
     let bytes = size(folder.path());

@@ -5,7 +5,7 @@ use std::path::Path;
 use planwright::journal::{Claim, Durability, Query, RunStatus, Store, fold};
 use planwright_sqlite::SqliteStore;
 
-use crate::store_conformance::{id, names, records};
+use crate::support::{id, is_sound, names, records};
 
 /// A store of each format.
 const STORES: [&str; 1] = ["store-2.db"];
@@ -30,6 +30,6 @@ fn stores_of_every_format_are_read_and_written_on() {
         store.append(&lease, 2, 0, records(&id("done"), 2, 3)).unwrap();
         store.release(lease).unwrap();
         assert_eq!(store.records(&id("done"), 2).unwrap(), records(&id("done"), 2, 3));
-        assert_eq!(store.check().unwrap(), [""; 0]);
+        is_sound(&store);
     }
 }

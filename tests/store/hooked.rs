@@ -55,9 +55,6 @@ impl Store for Hooked {
     fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
         self.around("append", |store| store.append(lease, turn, index, records))
     }
-    fn set_status(&self, lease: &Lease, turn: u32, index: u64, status: &RunStatus) -> Result<(), StoreError> {
-        self.around("set_status", |store| store.set_status(lease, turn, index, status))
-    }
     fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {
         self.around("turns", |store| store.turns(thread))
     }

@@ -1,19 +1,17 @@
 //! The k-th call to the system fails: the run stops and says so, what is kept is sound, and it goes on to
 //! the same end when the system works again.
 
-use crate::crash_support;
-
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use planwright::driver::{Agent, Resolution, Run, Stopped};
-use planwright::journal::{Durability, FileIo, FileJournal, JournalErrorKind};
-use planwright::machine::HumanAnswer;
+use planwright::driver::Stopped;
+use planwright::journal::{Claim, FileIo, FileJournal, JournalErrorKind, Store, StoreError};
 
-use crash_support::{Log, Story, WORD, input};
+use crate::crash_support::{Log, Story};
+use crate::support::{id, is_sound, open, tell_in, tell_on};
 
 /// Which calls fail, and how.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,10 +34,12 @@ struct Faulty {
 }
 
 impl Faulty {
-    fn over(path: &Path, kth: u64, fault: Fault) -> (Box<Self>, Arc<AtomicU64>) {
-        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    /// A journal over such a file, and how many changes there were.
+    fn journal(path: &Path, kth: u64, fault: Fault) -> (FileJournal, Arc<AtomicU64>) {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap();
         let calls = Arc::new(AtomicU64::new(0));
-        (Box::new(Faulty { file: options.unwrap(), calls: Arc::clone(&calls), kth, fault }), calls)
+        let faulty = Faulty { file, calls: Arc::clone(&calls), kth, fault };
+        (FileJournal::over(path, Box::new(faulty)).unwrap(), calls)
     }
 
     fn call(&self) -> io::Result<()> {
@@ -78,71 +78,22 @@ impl FileIo for Faulty {
     }
 }
 
-/// Runs until the end with whatever is asked of a person said: their word, and what was really done.
-fn finish(
-    log: &Log,
-    mut ended: Result<Run, Stopped>,
-    mut again: impl FnMut(Option<Said>) -> Result<Run, Stopped>,
-) -> Result<Run, Stopped> {
-    for _ in 0..8 {
-        ended = match ended {
-            Ok(run) if run.is_waiting() => again(Some(Said::Word)),
-            Err(Stopped::InDoubt { .. }) if log.times("send") > 0 => again(Some(Said::Happened)),
-            Err(Stopped::InDoubt { .. }) => again(Some(Said::DidNotHappen)),
-            ended => return ended,
-        };
-    }
-    ended
-}
-
-enum Said {
-    Word,
-    Happened,
-    DidNotHappen,
-}
-
-fn settlement(said: &Said) -> Resolution {
-    match said {
-        Said::Happened => Resolution::Happened { output: "send of 보고서".to_owned() },
-        _ => Resolution::DidNotHappen,
-    }
-}
-
-fn in_file(agent: &Agent, journal: &mut FileJournal, log: &Log) -> Result<Run, Stopped> {
-    let ended = match journal_is_empty(journal) {
-        true => agent.job(input()).journal(journal).run(),
-        false => agent.resuming(journal).run(),
-    };
-    finish(log, ended, |said| match said {
-        Some(Said::Word) => agent.resuming(journal).answer(HumanAnswer::respond(WORD)).run(),
-        Some(said) => agent.resuming(journal).resolve(settlement(&said)).run(),
-        None => agent.resuming(journal).run(),
-    })
-}
-
-fn journal_is_empty(journal: &FileJournal) -> bool {
-    planwright::journal::Journal::records(journal).unwrap().is_empty()
-}
-
-#[track_caller]
-fn is_io(stopped: &Stopped) {
-    let Stopped::Journal(error) = stopped else { panic!("{stopped:?}") };
-    assert_eq!(error.kind(), JournalErrorKind::Io, "{error}");
-    assert!(error.to_string().contains("cannot be written: the disk is gone"), "{error}");
-}
-
-#[test]
-fn journal_file_outlives_the_failure_of_any_call_to_the_system() {
+/// Tells the story while each call fails in turn, then to its end, over the journal that saw it fail or one
+/// that is opened anew.
+fn check_every_call(faults: &[Fault], opens_again: bool) {
     let story = Story::told();
-    for fault in [Fault::Once, Fault::Short, Fault::ForGood] {
+    for &fault in faults {
         for kth in 1.. {
             let folder = tempfile::tempdir().unwrap();
             let (path, log) = (folder.path().join("run.jsonl"), Log::in_memory());
             let agent = story.agent(&log, Arc::new(|_| {}));
-            let (file, calls) = Faulty::over(&path, kth, fault);
-            let mut journal = FileJournal::over(&path, file).unwrap().durability(Durability::Full);
-            match in_file(&agent, &mut journal, &log) {
-                Err(stopped) => is_io(&stopped),
+            let (mut journal, calls) = Faulty::journal(&path, kth, fault);
+            match tell_in(&mut journal, &agent, &log) {
+                Err(Stopped::Journal(error)) => {
+                    assert_eq!(error.kind(), JournalErrorKind::Io, "{error}");
+                    assert!(error.to_string().contains("cannot be written: the disk is gone"), "{error}");
+                }
+                Err(stopped) => panic!("{stopped:?}"),
                 Ok(run) => {
                     assert!(story.is_told_by(&run));
                     assert!(calls.load(Ordering::SeqCst) < kth, "a failure went unnoticed");
@@ -150,63 +101,39 @@ fn journal_file_outlives_the_failure_of_any_call_to_the_system() {
                     break;
                 }
             }
-            drop(journal);
             // The system works again.
-            let (file, _) = Faulty::over(&path, 0, Fault::Once);
-            let mut journal = FileJournal::over(&path, file).unwrap();
-            let run = in_file(&agent, &mut journal, &log).unwrap();
+            if opens_again {
+                drop(journal);
+                journal = Faulty::journal(&path, 0, Fault::Once).0;
+            }
+            let run = tell_in(&mut journal, &agent, &log).unwrap();
             assert!(story.is_told_by(&run), "{fault:?} {kth}");
             assert_eq!(log.times("send"), 1, "{fault:?} {kth}");
         }
     }
+}
+
+#[test]
+fn journal_file_outlives_the_failure_of_any_call_to_the_system() {
+    check_every_call(&[Fault::Once, Fault::Short, Fault::ForGood], true);
 }
 
 #[test]
 fn journal_goes_on_after_a_failure_without_being_opened_again() {
-    let story = Story::told();
-    for fault in [Fault::Once, Fault::Short] {
-        for kth in 1.. {
-            let folder = tempfile::tempdir().unwrap();
-            let (path, log) = (folder.path().join("run.jsonl"), Log::in_memory());
-            let agent = story.agent(&log, Arc::new(|_| {}));
-            let mut journal = FileJournal::over(&path, Faulty::over(&path, kth, fault).0).unwrap();
-            match in_file(&agent, &mut journal, &log) {
-                Err(stopped) => is_io(&stopped),
-                Ok(_) => {
-                    assert!(kth > 20, "only {kth} calls");
-                    break;
-                }
-            }
-            let run = in_file(&agent, &mut journal, &log).unwrap();
-            assert!(story.is_told_by(&run), "{fault:?} {kth}");
-            assert_eq!(log.times("send"), 1, "{fault:?} {kth}");
-        }
-    }
+    check_every_call(&[Fault::Once, Fault::Short], false);
 }
 
 #[test]
 fn store_outlives_a_disk_that_is_full_at_any_page() {
-    use planwright::driver::Threads;
-    use planwright::journal::{Claim, StoreError, ThreadId};
-    use planwright_sqlite::SqliteStore;
-
-    let story = Story::told();
-    let thread: ThreadId = "보고서".parse().unwrap();
+    let (story, thread) = (Story::told(), id("보고서"));
     let mut full = 0;
     for pages in 1.. {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, log) = (folder.path().join("threads.db"), Log::in_memory());
+        let (folder, log) = (tempfile::tempdir().unwrap(), Log::in_memory());
         let agent = story.agent(&log, Arc::new(|_| {}));
-        let store = Arc::new(SqliteStore::open(&path, Durability::Normal).unwrap());
-        let threads = Threads::new(store.clone());
-        let begin = || threads.at(&thread).ask_with(&agent, input());
-        let again = |said: Option<Said>| match said {
-            Some(Said::Word) => threads.at(&thread).answer(&agent, HumanAnswer::respond(WORD)),
-            Some(said) => threads.at(&thread).resolve(&agent, settlement(&said)),
-            None => threads.at(&thread).resume(&agent),
-        };
-        store.limit(pages * 4_096).unwrap();
-        match finish(&log, begin(), again) {
+        let database = Arc::new(open(&folder.path().join("threads.db")));
+        let store: Arc<dyn Store> = database.clone();
+        database.limit(pages * 4_096).unwrap();
+        match tell_on(&store, &thread, &agent, &log) {
             Ok(run) => {
                 assert!(story.is_told_by(&run));
                 break;
@@ -218,18 +145,13 @@ fn store_outlives_a_disk_that_is_full_at_any_page() {
             }
             Err(other) => panic!("{other:?}"),
         }
-        use planwright::journal::Store;
-        assert_eq!(store.check().unwrap(), [""; 0], "at {pages} pages");
+        is_sound(&*store);
         // There is space again, and the same handle goes on.
-        store.limit(u64::MAX).unwrap();
-        let ended = match store.turns(&thread) {
-            Err(StoreError::NoThread { .. }) => begin(),
-            _ => again(None),
-        };
-        let run = finish(&log, ended, again).unwrap();
+        database.limit(u64::MAX).unwrap();
+        let run = tell_on(&store, &thread, &agent, &log).unwrap();
         assert!(story.is_told_by(&run), "at {pages} pages");
         assert_eq!(log.times("send"), 1);
-        assert_eq!(store.check().unwrap(), [""; 0]);
+        is_sound(&*store);
         store.release(store.claim(&thread, Claim::Known).unwrap()).unwrap();
     }
     assert!(full > 5, "full {full} times");

@@ -2,23 +2,20 @@
 
 #[path = "../common/crash_support/mod.rs"]
 mod crash_support;
-#[path = "../common/damaged/mod.rs"]
-mod damaged;
 #[path = "../common/faults/mod.rs"]
 mod faults;
 #[path = "../common/stage/mod.rs"]
 mod stage;
-#[path = "../common/store_conformance/mod.rs"]
-mod store_conformance;
 
 mod altered;
+mod bent;
 mod concurrent_resumes;
 mod conformance;
 mod crash_bytes;
 mod crash_kill;
 mod damage;
+mod damaged;
 mod durable_growth;
-mod faults_threads;
 mod files;
 mod golden;
 mod hooked;
@@ -26,4 +23,6 @@ mod io;
 mod processes;
 mod prune;
 mod specs;
+mod strike;
+mod support;
 mod system_faults;

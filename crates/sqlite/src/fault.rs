@@ -1,7 +1,7 @@
-//! SQLite's errors as those of a store.
+//! SQLite's errors as those of a store, and its transactions.
 
 use planwright::journal::{JournalError, JournalErrorKind, StoreError};
-use rusqlite::{ErrorCode, ffi};
+use rusqlite::{Connection, ErrorCode, ffi};
 
 /// An error that does not name the file yet.
 #[derive(Debug)]
@@ -50,44 +50,34 @@ impl Fault {
         }
     }
 
-    /// Whether SQLite gave up waiting for another connection.
-    pub fn is_busy(&self) -> bool {
-        matches!(self.code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
-    }
-
-    /// Whether SQLite could not open a file.
-    pub fn cannot_open(&self) -> bool {
-        matches!(self.code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
-    }
-
-    fn code(&self) -> Option<ErrorCode> {
-        match self {
-            Fault::Sql(error) => error.sqlite_error_code(),
-            Fault::Store(_) => None,
-        }
+    /// Whether it is one of SQLite's with one of these codes.
+    pub fn has_code(&self, codes: &[ErrorCode]) -> bool {
+        let Fault::Sql(error) = self else { return false };
+        error.sqlite_error_code().is_some_and(|code| codes.contains(&code))
     }
 }
 
 fn describe(error: &rusqlite::Error) -> (JournalErrorKind, String) {
+    use ErrorCode::*;
     let (kind, what) = match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => (JournalErrorKind::Io, "no space is left; nothing was written"),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+        Some(DiskFull) => (JournalErrorKind::Io, "no space is left; nothing was written"),
+        Some(DatabaseBusy | DatabaseLocked) => {
             (JournalErrorKind::Io, "another process is writing, and did not end in time")
         }
         // SQLite does not tell the two apart.
-        Some(ErrorCode::DatabaseCorrupt) => {
+        Some(DatabaseCorrupt) => {
             (JournalErrorKind::Damaged, "the database is damaged, or the disk fails to read it")
         }
-        Some(ErrorCode::NotADatabase) => {
+        Some(NotADatabase) => {
             (JournalErrorKind::Format, "expected a database of threads, found a file that is no database")
         }
         Some(
-            ErrorCode::SystemIoFailure
-            | ErrorCode::CannotOpen
-            | ErrorCode::ReadOnly
-            | ErrorCode::PermissionDenied
-            | ErrorCode::OutOfMemory
-            | ErrorCode::FileLockingProtocolFailed,
+            SystemIoFailure
+            | CannotOpen
+            | ReadOnly
+            | PermissionDenied
+            | OutOfMemory
+            | FileLockingProtocolFailed,
         ) => (JournalErrorKind::Io, "cannot be read or written"),
         // Every other error means that a table does not hold what this crate writes to it.
         _ => (JournalErrorKind::Damaged, "what is kept is not as it was written"),
@@ -100,4 +90,35 @@ fn describe(error: &rusqlite::Error) -> (JournalErrorKind, String) {
         _ => "",
     };
     (kind, format!("{what}: {error}{why}"))
+}
+
+/// A transaction of prepared statements, rolled back unless it is committed.
+pub(crate) struct Tx<'c>(&'c Connection);
+
+impl<'c> Tx<'c> {
+    /// Begins to read, all of it as of one moment.
+    pub fn read(conn: &'c Connection) -> Result<Self, Fault> {
+        conn.prepare_cached("BEGIN")?.execute([])?;
+        Ok(Tx(conn))
+    }
+
+    /// Begins to write, as the only writer.
+    pub fn write(conn: &'c Connection) -> Result<Self, Fault> {
+        conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        Ok(Tx(conn))
+    }
+
+    pub fn commit(self) -> Result<(), Fault> {
+        self.0.prepare_cached("COMMIT")?.execute([])?;
+        Ok(())
+    }
+}
+
+impl Drop for Tx<'_> {
+    fn drop(&mut self) {
+        if !self.0.is_autocommit() {
+            // If even this fails, closing the file rolls back.
+            let _ = self.0.execute_batch("ROLLBACK");
+        }
+    }
 }

@@ -5,8 +5,8 @@ use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use planwright::journal::system::random_id;
-use planwright::journal::{JournalError, system};
+use planwright::journal::JournalError;
+use planwright::journal::system::{create_private_folder, private_options, random_id};
 
 /// The holders of threads of one database.
 #[derive(Debug)]
@@ -27,29 +27,21 @@ struct Holder {
 }
 
 impl Holder {
-    fn new(folder: &Path) -> Result<Self, JournalError> {
-        let fail = |error: std::io::Error| JournalError::io(folder.display(), "cannot be locked", &error);
-        system::create_private_folder(folder).map_err(fail)?;
+    fn new(folder: &Path) -> std::io::Result<Self> {
+        create_private_folder(folder)?;
         // A sweep of another process may take the file for a dead holder's before it is locked.
         for _ in 0..100 {
             let id = format!("{}-{:016x}", std::process::id(), random_id());
             let path = folder.join(&id);
-            let lock = system::private_options().write(true).create_new(true).open(&path).map_err(fail)?;
-            let is_ours = match lock.try_lock() {
-                Ok(()) => path.try_exists(),
-                Err(TryLockError::WouldBlock) => Ok(false),
-                Err(TryLockError::Error(error)) => Err(error),
-            };
-            match is_ours {
-                Ok(true) => return Ok(Holder { id, path, _lock: lock }),
-                Ok(false) => {}
-                Err(error) => {
-                    let _ = std::fs::remove_file(&path);
-                    return Err(fail(error));
-                }
+            let lock = private_options().write(true).create_new(true).open(&path)?;
+            let holder = Holder { id, path, _lock: lock };
+            match holder._lock.try_lock() {
+                Ok(()) if holder.path.try_exists()? => return Ok(holder),
+                Ok(()) | Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(error),
             }
         }
-        Err(fail(ErrorKind::WouldBlock.into()))
+        Err(ErrorKind::WouldBlock.into())
     }
 }
 
@@ -78,7 +70,8 @@ impl Holders {
         let own = match self.own.take() {
             Some(own) => own,
             None => {
-                let own = Holder::new(&self.folder)?;
+                let own = Holder::new(&self.folder)
+                    .map_err(|error| JournalError::io(self.folder.display(), "cannot be locked", &error))?;
                 let others = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
                 for other in others.filter(|other| other.path() != own.path) {
                     // Only a claim of its thread needs to know whether it is alive.
@@ -95,28 +88,29 @@ impl Holders {
         if self.own() == Some(id) {
             return Ok(Some("this process".to_owned()));
         }
-        let process = || format!("process {}", id.split('-').next().unwrap_or_default());
-        Ok(is_alive(&self.folder.join(id))?.then(process))
+        let path = self.folder.join(id);
+        let alive = is_alive(&path)
+            .map_err(|error| JournalError::io(path.display(), "cannot be looked at", &error))?;
+        Ok(alive.then(|| format!("process {}", id.split('-').next().unwrap_or_default())))
     }
 }
 
 /// Whether the holder of a file is alive. The file of a dead one is removed.
-fn is_alive(path: &Path) -> Result<bool, JournalError> {
-    let fail = |error: std::io::Error| JournalError::io(path.display(), "cannot be looked at", &error);
+fn is_alive(path: &Path) -> std::io::Result<bool> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         // Another user's: only they can tell.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(true),
-        Err(error) => return Err(fail(error)),
+        Err(error) => return Err(error),
     };
     // Shared, so that two processes that look at once do not take each other for the holder.
     match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => Ok(true),
-        Err(TryLockError::Error(error)) => Err(fail(error)),
         Ok(()) => {
             let _ = std::fs::remove_file(path);
             Ok(false)
         }
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }

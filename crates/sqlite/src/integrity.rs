@@ -4,21 +4,23 @@ use std::collections::BTreeMap;
 
 use planwright::journal::Order;
 
-use crate::claim::delete_row;
 use crate::database::Database;
-use crate::fault::Fault;
+use crate::fault::{Fault, Tx};
 use crate::row::{COLUMNS, Row};
 use crate::specs::{self, Specs};
-use crate::tx::Tx;
+
+/// A row of a thread, or what is wrong with it; then the status and the time that lists go by.
+type Kept = (Result<Row, Fault>, Result<(String, u64), Fault>);
 
 impl Database {
     /// Deletes what nothing needs, and gives its space back.
     pub fn vacuum(&mut self) -> Result<(), Fault> {
         let tx = Tx::write(&self.conn)?;
-        for row in self.list_rows()?.into_iter().flatten().filter(|row| row.turns == 0) {
+        for row in self.list_rows()?.into_iter().filter_map(|(row, _)| row.ok()).filter(|row| row.turns == 0)
+        {
             let holder = row.holder.as_deref().map(|id| self.holders.describe_alive(id)).transpose()?;
             if holder.flatten().is_none() {
-                delete_row(&self.conn, &row)?;
+                row.delete(&self.conn)?;
             }
         }
         specs::sweep(&self.conn)?;
@@ -32,14 +34,20 @@ impl Database {
     pub fn check(&mut self) -> Result<Vec<String>, Fault> {
         // What is remembered of the specs is no proof of what is stored.
         self.specs = Specs::default();
-        let mut found = vec![self.check_integrity(), self.find_strays(), self.find_misplaced()];
-        found.push(specs::check(&self.conn));
-        for row in self.list_rows().unwrap_or_else(|fault| vec![Err(fault)]) {
-            match row {
-                Ok(row) => {
-                    found.extend((0..row.turns).map(|turn| self.records(&row.name, turn).map(|_| Vec::new())))
+        let mut found = vec![self.check_integrity(), self.find_strays(), specs::check(&self.conn)];
+        match self.list_rows() {
+            Err(fault) => found.push(Err(fault)),
+            Ok(rows) => {
+                for (row, listed) in rows {
+                    match row {
+                        Ok(row) => {
+                            let read = |turn| self.records(&row.name, turn).map(|_| Vec::new());
+                            found.extend((0..row.turns).map(read));
+                            found.push(listed.map(|(status, waits)| check_listed(row, &status, waits)));
+                        }
+                        Err(fault) => found.push(Err(fault)),
+                    }
                 }
-                Err(fault) => found.push(Err(fault)),
             }
         }
         let mut lines = Vec::new();
@@ -53,65 +61,49 @@ impl Database {
     }
 
     fn check_integrity(&self) -> Result<Vec<String>, Fault> {
-        let mut lines = Vec::new();
         let mut check = self.conn.prepare("PRAGMA integrity_check")?;
-        let mut rows = check.query([])?;
-        while let Some(row) = rows.next()? {
-            let line: String = row.get(0)?;
-            if line != "ok" {
-                lines.push(format!("the store: {line}"));
-            }
-        }
-        Ok(lines)
+        let lines: Vec<String> = check.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        Ok(lines.into_iter().filter(|line| line != "ok").map(|line| format!("the store: {line}")).collect())
     }
 
-    /// All threads, or what is wrong with them.
-    fn list_rows(&self) -> Result<Vec<Result<Row, Fault>>, Fault> {
-        let mut select = self.conn.prepare(&format!("SELECT {COLUMNS} FROM thread ORDER BY id"))?;
+    fn list_rows(&self) -> Result<Vec<Kept>, Fault> {
+        let mut select =
+            self.conn.prepare(&format!("SELECT {COLUMNS}, status, waits FROM thread ORDER BY id"))?;
         let mut rows = select.query([])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            found.push(Row::parse(row));
+            let listed = row.get("status").and_then(|status| Ok((status, row.get("waits")?)));
+            found.push((Row::parse(row), listed.map_err(Fault::from)));
         }
         Ok(found)
     }
 
-    /// Threads that a list shows with another status, or at another place than they have.
-    fn find_misplaced(&self) -> Result<Vec<String>, Fault> {
-        let mut select = self.conn.prepare(&format!("SELECT {COLUMNS}, status, waits FROM thread"))?;
-        let mut rows = select.query([])?;
-        let mut lines = Vec::new();
-        while let Some(found) = rows.next()? {
-            // A row that cannot be parsed is reported of its thread.
-            let Ok(row) = Row::parse(found) else { continue };
-            let (status, waits): (String, u64) = (found.get("status")?, found.get("waits")?);
-            let listed = row.list(false);
-            let name = &listed.thread;
-            let is = listed.status.name();
-            if status != is {
-                lines.push(format!("thread {name}: a list shows it as {status}, and it is {is}"));
-            } else if waits != listed.key(Order::LongestWaiting) {
-                lines.push(format!("thread {name}: it is not at its place in lists"));
-            }
-        }
-        Ok(lines)
-    }
-
     /// Turns and records that belong to no thread.
     fn find_strays(&self) -> Result<Vec<String>, Fault> {
-        let threads: BTreeMap<i64, u32> =
-            self.list_rows()?.into_iter().flatten().map(|row| (row.id, row.turns)).collect();
+        let rows = self.list_rows()?.into_iter().filter_map(|(row, _)| row.ok());
+        let threads: BTreeMap<i64, u32> = rows.map(|row| (row.id, row.turns)).collect();
         let mut turns =
             self.conn.prepare("SELECT DISTINCT at >> 20 FROM record UNION SELECT at FROM turn")?;
-        let mut turns = turns.query([])?;
-        let mut lines = Vec::new();
-        while let Some(row) = turns.next()? {
-            let at: i64 = row.get(0)?;
-            let (thread, turn) = (at >> 16, at & 0xFFFF);
-            if threads.get(&thread).is_none_or(|turns| turn >= i64::from(*turns)) {
-                lines.push(format!("the store: turn {} of thread number {thread} is no thread's", turn + 1));
-            }
-        }
-        Ok(lines)
+        let turns: Vec<i64> = turns.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let strays = turns
+            .into_iter()
+            .map(|at| (at >> 16, at & 0xFFFF))
+            .filter(|(thread, turn)| threads.get(thread).is_none_or(|turns| *turn >= i64::from(*turns)));
+        let line =
+            |(thread, turn)| format!("the store: turn {} of thread number {thread} is no thread's", turn + 1);
+        Ok(strays.map(line).collect())
+    }
+}
+
+/// What is wrong with the status and the place with which a list shows a thread.
+fn check_listed(row: Row, status: &str, waits: u64) -> Vec<String> {
+    let listed = row.list(false);
+    let (name, is) = (&listed.thread, listed.status.name());
+    if status != is {
+        vec![format!("thread {name}: a list shows it as {status}, and it is {is}")]
+    } else if waits != listed.key(Order::LongestWaiting) {
+        vec![format!("thread {name}: it is not at its place in lists")]
+    } else {
+        Vec::new()
     }
 }

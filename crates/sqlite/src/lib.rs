@@ -1,35 +1,31 @@
 //! Threads in an SQLite database: one file, many processes.
 //!
 //! - `open.rs`: opening, the tables, and what is refused; `holder.rs`: which processes hold threads.
-//! - `row.rs`: what a thread has besides its records; `head.rs`: the end of a turn, where records are
-//!   appended; `specs.rs`: the specs that turns share.
-//! - `database.rs`: one handle of a store; `claim.rs`, `append.rs`, `records.rs`, `list.rs` and
-//!   `integrity.rs`: what it does.
+//! - `row.rs`: what a thread has besides its records; `turn.rs`: its records; `specs.rs`: the specs that turns
+//!   share.
+//! - `database.rs`: one handle of a store; `list.rs` and `integrity.rs`: what else it does.
 //!
 //! **Invariant:** the database and its write-ahead log are SQLite's own. Nothing here reads or writes them
 //! but through SQLite.
 
-mod append;
-mod claim;
 mod database;
 mod fault;
-mod head;
 mod holder;
 mod integrity;
 mod list;
 mod open;
-mod records;
 mod row;
 mod specs;
-mod tx;
+mod turn;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use database::Database;
 use fault::Fault;
-use planwright::journal::{Claim, Durability, Lease, Listed, Query, Record, RunStatus};
-use planwright::journal::{Store, StoreError, ThreadId, drop_empty_turns};
+use planwright::journal::{
+    Claim, Durability, Lease, Listed, Query, Record, RunStatus, Store, StoreError, ThreadId, drop_empty_turns,
+};
 use row::Row;
 
 /// A store of threads in an SQLite database. While it is in use, SQLite's log (`-wal`, `-shm`) and a folder
@@ -126,10 +122,6 @@ impl Store for SqliteStore {
 
     fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
         self.with(|database| database.append(lease, turn, index, &records))
-    }
-
-    fn set_status(&self, lease: &Lease, turn: u32, index: u64, status: &RunStatus) -> Result<(), StoreError> {
-        self.with(|database| database.set_status(lease, turn, index, status))
     }
 
     fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {

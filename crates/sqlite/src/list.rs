@@ -12,7 +12,6 @@ use crate::row::{COLUMNS, Row};
 
 impl Database {
     pub fn list(&mut self, query: &Query) -> Result<Vec<Listed>, Fault> {
-        self.write_statuses()?;
         let (sql, values) = build_sql(query);
         let mut select = self.conn.prepare_cached(&sql)?;
         let mut rows = select.query(rusqlite::params_from_iter(values))?;
@@ -31,7 +30,6 @@ impl Database {
     }
 
     pub fn find(&mut self, thread: &ThreadId) -> Result<Option<Listed>, Fault> {
-        self.write_statuses()?;
         let row = match Row::find_known(&self.conn, thread) {
             Err(Fault::Store(StoreError::NoThread { .. })) => return Ok(None),
             row => row?,
@@ -42,7 +40,6 @@ impl Database {
 
     /// Threads that nobody holds, and whose writers were stopped before they noted a status.
     pub fn list_stale(&mut self) -> Result<Vec<ThreadId>, Fault> {
-        self.write_statuses()?;
         let sql = format!("SELECT {COLUMNS} FROM thread WHERE turns > 0 AND noted = 0 ORDER BY name");
         let mut select = self.conn.prepare_cached(&sql)?;
         let mut rows = select.query([])?;

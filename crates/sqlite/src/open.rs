@@ -5,12 +5,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planwright::journal::system::random_id;
-use planwright::journal::{Durability, JournalError, JournalErrorKind, system};
-use rusqlite::{Connection, OpenFlags};
+use planwright::journal::JournalErrorKind::{Damaged, Format, Io};
+use planwright::journal::system::{private_options, random_id};
+use planwright::journal::{Durability, JournalError, JournalErrorKind};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::fault::Fault;
-use crate::tx::Tx;
+use crate::fault::{Fault, Tx};
 
 /// Tells a store from other programs' databases: `plan` in ASCII.
 const APPLICATION: i32 = 0x706c_616e;
@@ -47,18 +47,19 @@ pub(crate) const WAITS_FOR_PERSON: &str = "status IN ('waiting', 'in_doubt')";
 /// Opens a store, or makes one of an empty database. Gives its connection and its name.
 pub(crate) fn open(path: &Path, durability: Durability) -> Result<(Connection, String), Fault> {
     // SQLite gives its log the mode of the database. If this fails, opening says why.
-    let _ = system::private_options().write(true).create_new(true).open(path);
+    let _ = private_options().write(true).create_new(true).open(path);
     let conn = match connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE) {
-        Err(fault) if fault.cannot_open() && is_read_only(&beside(path, "-try")) => open_immutable(path)?,
-        conn => {
-            let conn = conn?;
-            if conn.is_readonly("main")? && !is_read_only(path) {
-                // SQLite falls back to reading, whatever the reason was.
-                let problem = "cannot be opened to write, only to read";
-                return Err(JournalError::new(JournalErrorKind::Io, "the store", problem).into());
-            }
-            conn
+        Err(fault)
+            if fault.has_code(&[ErrorCode::CannotOpen, ErrorCode::ReadOnly])
+                && is_read_only(&beside(path, "-try")) =>
+        {
+            open_immutable(path)?
         }
+        // SQLite falls back to reading, whatever the reason was.
+        Ok(conn) if conn.is_readonly("main")? && !is_read_only(path) => {
+            return Err(refuse(Io, "cannot be opened to write, only to read"));
+        }
+        conn => conn?,
     };
     let writable = !conn.is_readonly("main")?;
     let name = find_or_make(&conn, writable)?;
@@ -90,7 +91,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Fault> {
 fn open_immutable(path: &Path) -> Result<Connection, Fault> {
     if std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0) {
         let problem = "its log cannot be read on a medium that cannot be written; copy both elsewhere";
-        return Err(JournalError::new(JournalErrorKind::Io, "the store", problem).into());
+        return Err(refuse(Io, problem));
     }
     let name = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     let uri = format!("file:{name}?immutable=1");
@@ -116,12 +117,11 @@ fn beside(path: &Path, end: &str) -> PathBuf {
 
 /// The name of the store in a database. An empty database is made a store.
 fn find_or_make(conn: &Connection, writable: bool) -> Result<String, Fault> {
-    let other = |problem: &str| Err(JournalError::new(JournalErrorKind::Format, "the store", problem).into());
     match pragma(conn, "application_id")? {
         APPLICATION => {
             let found = pragma(conn, "user_version")?;
             if found != VERSION {
-                return other(&format!("expected store version {VERSION}, found {found}"));
+                return Err(refuse(Format, &format!("expected store version {VERSION}, found {found}")));
             }
         }
         // A dump does not hold the marks of a database: its tables tell.
@@ -132,7 +132,7 @@ fn find_or_make(conn: &Connection, writable: bool) -> Result<String, Fault> {
                 conn.execute_batch(&TABLES.join("; "))?;
                 conn.execute_batch(&format!("{NAME}{:016x}{:016x}' AS id", random_id(), random_id()))?;
             } else if find_name(conn)?.is_none() {
-                return other(OTHERS);
+                return Err(refuse(Format, OTHERS));
             }
             conn.execute_batch(&format!(
                 "PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}"
@@ -140,10 +140,13 @@ fn find_or_make(conn: &Connection, writable: bool) -> Result<String, Fault> {
             tx.commit()?;
         }
         0 if find_name(conn)?.is_some() => {}
-        _ => return other(OTHERS),
+        _ => return Err(refuse(Format, OTHERS)),
     }
-    let damaged = || JournalError::damaged("the store", "its tables are not as this version makes them");
-    Ok(find_name(conn)?.ok_or_else(damaged)?)
+    find_name(conn)?.ok_or_else(|| refuse(Damaged, "its tables are not as this version makes them"))
+}
+
+fn refuse(kind: JournalErrorKind, problem: &str) -> Fault {
+    JournalError::new(kind, "the store", problem).into()
 }
 
 const OTHERS: &str = "expected a database of threads, found another program's";
@@ -174,10 +177,14 @@ fn set_write_ahead(conn: &Connection) -> Result<(), Fault> {
             Ok(mode) if mode == "wal" => break,
             Ok(mode) => {
                 let problem = format!("expected it to write ahead, found journal mode {mode}");
-                return Err(JournalError::new(JournalErrorKind::Io, "the store", problem).into());
+                return Err(refuse(Io, &problem));
             }
             // SQLite does not wait here if another process opens the store at the same moment.
-            Err(fault) if fault.is_busy() && tries < 500 => std::thread::sleep(Duration::from_millis(20)),
+            Err(fault)
+                if tries < 500 && fault.has_code(&[ErrorCode::DatabaseBusy, ErrorCode::DatabaseLocked]) =>
+            {
+                std::thread::sleep(Duration::from_millis(20));
+            }
             Err(fault) => return Err(fault),
         }
     }

@@ -48,7 +48,7 @@ impl End {
         Ok(end.optional()?)
     }
 
-    /// Keeps the end of the turn at a place: it is not the last of its thread any more.
+    /// Keeps the end of the turn at a place: it is no longer the last of its thread.
     pub fn keep(&self, conn: &Connection, place: i64) -> Result<(), Fault> {
         let sql = "INSERT OR REPLACE INTO turn (at, records, seal) VALUES (?1 >> 20, ?2, ?3)";
         conn.prepare_cached(sql)?.execute(params![place, self.records, self.seal])?;
@@ -71,7 +71,7 @@ pub(crate) struct Row {
     /// The epoch under which it was last written to.
     pub written: u64,
     pub holder: Option<String>,
-    /// Whether the status is that of all records.
+    /// Whether the status is that after all records.
     pub noted: bool,
     pub status: RunStatus,
     /// The end of the last turn, if the status is noted.
@@ -81,24 +81,12 @@ pub(crate) struct Row {
 pub(crate) const COLUMNS: &str =
     "id, name, title, turns, created, updated, epoch, written, holder, noted, standing, seal, records, last";
 
-const DAMAGED: &str = "what is kept of it is not as it was written";
-
 impl Row {
     pub fn new(name: &ThreadId, epoch: u64) -> Self {
-        Row {
-            id: 0,
-            name: name.clone(),
-            title: String::new(),
-            turns: 0,
-            created: 0,
-            updated: 0,
-            epoch,
-            written: 0,
-            holder: None,
-            noted: false,
-            status: RunStatus::Unfinished,
-            last: None,
-        }
+        let (name, title, status) = (name.clone(), String::new(), RunStatus::Unfinished);
+        let (holder, noted, last) = (None, false, None);
+        let (turns, created, updated, written) = (0, 0, 0, 0);
+        Row { id: 0, name, title, turns, created, updated, epoch, written, holder, noted, status, last }
     }
 
     pub fn find(conn: &Connection, name: &ThreadId) -> Result<Option<Row>, Fault> {
@@ -122,7 +110,8 @@ impl Row {
     /// Parses a row of a query for [`COLUMNS`].
     pub fn parse(row: &rusqlite::Row<'_>) -> Result<Row, Fault> {
         let name: String = row.get(1)?;
-        let damaged = || JournalError::damaged(format!("thread {name}"), DAMAGED);
+        let problem = "what is kept of it is not as it was written";
+        let damaged = || JournalError::damaged(format!("thread {name}"), problem);
         let status: String = row.get(10)?;
         let parsed = Row {
             id: row.get(0)?,
@@ -148,11 +137,15 @@ impl Row {
     pub fn list_damaged(row: &rusqlite::Row<'_>, fault: Fault) -> Result<Listed, Fault> {
         let name = row.get::<_, String>(1).ok().and_then(|name| name.parse().ok());
         let (Some(thread), true) = (name, fault.is_damage()) else { return Err(fault) };
-        let problem = fault.at("the store").to_string();
-        let (title, turns) = (row.get(2).unwrap_or_default(), row.get(3).unwrap_or_default());
-        let (created, updated) = (row.get(4).unwrap_or_default(), row.get(5).unwrap_or_default());
-        let status = RunStatus::Damaged { problem };
-        Ok(Listed { thread, title, turns, created, updated, running: false, status })
+        Ok(Listed {
+            thread,
+            title: row.get(2).unwrap_or_default(),
+            turns: row.get(3).unwrap_or_default(),
+            created: row.get(4).unwrap_or_default(),
+            updated: row.get(5).unwrap_or_default(),
+            running: false,
+            status: RunStatus::Damaged { problem: fault.at("the store").to_string() },
+        })
     }
 
     /// The row in a list.
@@ -183,15 +176,13 @@ impl Row {
         self.last.as_ref().map_or((0, &[]), |end| (end.records, &end.seal))
     }
 
-    fn status_text(&self) -> Result<String, JournalError> {
-        let damaged = |error: serde_json::Error| {
-            JournalError::damaged(format!("thread {}", self.name), error.to_string())
-        };
-        serde_json::to_string(&self.status).map_err(damaged)
+    fn status_text(&self) -> Result<String, Fault> {
+        let text = serde_json::to_string(&self.status);
+        Ok(text.map_err(|error| JournalError::damaged(format!("thread {}", self.name), error.to_string()))?)
     }
 
-    /// Notes that a turn is written to, by whom if nobody holds the thread. Its first record is `first`.
-    /// Gives whether the row has changed.
+    /// Notes that a turn is written to, and by whom unless the thread has a holder. The first record is
+    /// `first`. Gives whether the row has changed.
     pub fn open_turn(
         &mut self,
         conn: &Connection,
@@ -224,7 +215,7 @@ impl Row {
         Ok(true)
     }
 
-    /// Notes the status of a turn that ends so, if it is the last.
+    /// Notes the status of a turn that ends here, if it is the last.
     pub fn set_status(&mut self, turn: u32, end: End, status: &RunStatus) {
         if self.turns.checked_sub(1) == Some(turn) {
             self.touch();
@@ -239,7 +230,7 @@ impl Row {
         }
     }
 
-    /// Writes the row down, whether it is new or not.
+    /// Writes the row, whether it is new or not.
     pub fn save(&mut self, conn: &Connection) -> Result<(), Fault> {
         let sql = "INSERT OR REPLACE INTO thread (id, name, epoch, title, turns, created, updated, written, \
              holder, noted, standing, records, last, seal, status, waits) \
@@ -273,7 +264,7 @@ impl Row {
         Err(JournalError::damaged(format!("thread {}", self.name), problem).into())
     }
 
-    /// Writes down who holds the thread, and nothing that a list goes by. Writes a new row whole.
+    /// Writes who holds the thread, and nothing that a list goes by. A new row is written whole.
     pub fn save_holder(&mut self, conn: &Connection) -> Result<(), Fault> {
         if self.id == 0 {
             return self.save(conn);
@@ -281,6 +272,15 @@ impl Row {
         let sql = "UPDATE thread SET epoch = ?2, holder = ?3, seal = ?4 WHERE id = ?1";
         let seal = self.seal(&self.status_text()?);
         conn.prepare_cached(sql)?.execute(params![self.id, self.epoch, self.holder, seal.bytes()])?;
+        Ok(())
+    }
+
+    /// Deletes the thread with all its turns.
+    pub fn delete(&self, conn: &Connection) -> Result<(), Fault> {
+        let places = [place(self.id, 0), place(self.id + 1, 0)];
+        conn.prepare_cached("DELETE FROM record WHERE at >= ?1 AND at < ?2")?.execute(places)?;
+        conn.prepare_cached("DELETE FROM turn WHERE at >= ?1 >> 20 AND at < ?2 >> 20")?.execute(places)?;
+        conn.prepare_cached("DELETE FROM thread WHERE id = ?1")?.execute([self.id])?;
         Ok(())
     }
 }

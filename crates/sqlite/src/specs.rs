@@ -1,7 +1,6 @@
 //! Specs: each is stored once, however many turns began with it. A header, or a change of the spec, is stored
 //! with the digest of its spec in place of the spec.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use planwright::journal::{Header, JournalError, Origin, Record};
@@ -49,19 +48,11 @@ impl Specs {
             _ => return Ok(record.encode(index)?),
         };
         let Some(spec) = self.store(conn, index, spec)? else { return Ok(record.encode(index)?) };
-        let stored = match record {
+        let stored = match record.clone() {
             Record::Header(header) => {
-                let Header { format, run, thread, turn, origin, input, model, .. } = Header::clone(header);
-                Stored::Header(Box::new(StoredHeader {
-                    format,
-                    run,
-                    thread,
-                    turn,
-                    origin,
-                    spec,
-                    input,
-                    model,
-                }))
+                let Header { format, run, thread, turn, origin, input, model, .. } = *header;
+                let header = StoredHeader { format, run, thread, turn, origin, spec, input, model };
+                Stored::Header(Box::new(header))
             }
             _ => Stored::SpecChanged(spec),
         };
@@ -80,13 +71,10 @@ impl Specs {
         let text = serde_json::to_string(spec.as_ref());
         let text = text.map_err(|error| JournalError::at(index, error.to_string()))?;
         let digest = Digest::of([text.as_bytes()]);
-        match find_text(conn, digest)? {
-            Some(kept) if kept != text => return Ok(None),
-            Some(_) => {}
-            None => {
-                let insert = "INSERT INTO spec (digest, text) VALUES (?1, ?2)";
-                conn.prepare_cached(insert)?.execute(params![digest.bytes(), text])?;
-            }
+        let insert = "INSERT OR IGNORE INTO spec (digest, text) VALUES (?1, ?2)";
+        conn.prepare_cached(insert)?.execute(params![digest.bytes(), text])?;
+        if find_text(conn, digest)? != Some(text) {
+            return Ok(None);
         }
         self.0 = Some((digest, Arc::clone(spec)));
         Ok(Some(digest))
@@ -94,7 +82,8 @@ impl Specs {
 
     /// The record of a text whose seal fits.
     pub fn decode(&mut self, conn: &Connection, index: u64, text: &[u8]) -> Result<Record, Fault> {
-        Ok(match parse_stored(text) {
+        let holds_spec = text.starts_with(b"{\"header\":") || text.starts_with(b"{\"rules\":");
+        Ok(match holds_spec.then(|| serde_json::from_slice(text).ok()).flatten() {
             Some(Stored::SpecChanged(digest)) => Record::SpecChanged(self.find(conn, index, digest)?),
             Some(Stored::Header(header)) => {
                 let StoredHeader { format, run, thread, turn, origin, spec, input, model } = *header;
@@ -120,56 +109,32 @@ impl Specs {
     }
 }
 
-/// A text as a record whose spec is stored apart, if it is one.
-fn parse_stored(text: &[u8]) -> Option<Stored> {
-    let holds = text.starts_with(b"{\"header\":") || text.starts_with(RULES.as_bytes());
-    if holds { serde_json::from_slice(text).ok() } else { None }
-}
-
-const RULES: &str = "{\"rules\":";
-
 fn find_text(conn: &Connection, digest: Digest) -> Result<Option<String>, Fault> {
     let mut select = conn.prepare_cached("SELECT text FROM spec WHERE digest = ?1")?;
     Ok(select.query_row([digest.bytes()], |row| row.get(0)).optional()?)
 }
 
-/// Deletes the specs that no record needs; none of them if a record does not say which it needs.
+/// Deletes the specs that no record needs. If a record does not say which it needs, the list of those holds a
+/// null, and nothing is deleted.
 pub(crate) fn sweep(conn: &Connection) -> Result<(), Fault> {
-    let mut used = BTreeSet::new();
-    let sql = "SELECT CAST(body AS BLOB) FROM record WHERE at & 0xFFFFF = 0 OR substr(body, 1, 9) = ?1";
-    let mut select = conn.prepare(sql)?;
-    let mut rows = select.query([RULES])?;
-    while let Some(row) = rows.next()? {
-        let body = row.get_ref(0)?.as_bytes().unwrap_or_default();
-        match parse_stored(body) {
-            Some(Stored::Header(header)) => drop(used.insert(header.spec)),
-            Some(Stored::SpecChanged(digest)) => drop(used.insert(digest)),
-            None if Record::decode(body).is_ok() => {}
-            None => return Ok(()),
-        }
-    }
-    for digest in list_all(conn)?.into_iter().flat_map(|(digest, _)| digest) {
-        if !used.contains(&digest) {
-            conn.execute("DELETE FROM spec WHERE digest = ?1", [digest.bytes()])?;
-        }
-    }
-    Ok(())
+    let sql = "DELETE FROM spec WHERE lower(hex(digest)) NOT IN ( \
+         SELECT CASE WHEN json_valid(body) THEN json_extract(body, '$.header.spec') END FROM record \
+         WHERE at & 0xFFFFF = 0 \
+         UNION SELECT CASE WHEN json_valid(body) THEN json_extract(body, '$.rules') END FROM record \
+         WHERE substr(body, 1, 9) = '{\"rules\":')";
+    Ok(conn.execute(sql, []).map(drop)?)
 }
 
 /// What is wrong with the stored specs, a line each.
 pub(crate) fn check(conn: &Connection) -> Result<Vec<String>, Fault> {
-    let spoilt = |(digest, text): &(Option<Digest>, String)| *digest != Some(Digest::of([text.as_bytes()]));
-    let spoilt = list_all(conn)?.iter().filter(|kept| spoilt(kept)).count();
-    Ok(vec!["the store: a spec is not as it was written".to_owned(); spoilt])
-}
-
-fn list_all(conn: &Connection) -> Result<Vec<(Option<Digest>, String)>, Fault> {
     let mut select = conn.prepare("SELECT digest, text FROM spec")?;
     let mut rows = select.query([])?;
-    let mut found = Vec::new();
+    let mut lines = Vec::new();
     while let Some(row) = rows.next()? {
-        let digest = row.get_ref(0)?.as_bytes().unwrap_or_default();
-        found.push((digest.try_into().ok().map(Digest::of_bytes), row.get(1)?));
+        let text: String = row.get(1)?;
+        if row.get_ref(0)?.as_bytes().ok() != Some(Digest::of([text.as_bytes()]).bytes()) {
+            lines.push("the store: a spec is not as it was written".to_owned());
+        }
     }
-    Ok(found)
+    Ok(lines)
 }

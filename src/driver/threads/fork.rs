@@ -48,7 +48,7 @@ impl Threads {
         let mut held = LeasedThread::begin(&*self.0, to, copies)?;
         if let Some((len, status)) = status {
             // It follows from the records: a failure to note it loses nothing.
-            let _ = held.turn(turn).set_status(len, &status);
+            let _ = held.turn(turn).conclude(len, Vec::new(), &status);
         }
         Ok(())
     }

@@ -99,16 +99,12 @@ impl Journal for TurnJournal<'_, '_> {
         self.held.store.records(self.held.thread, self.turn).map_err(as_journal)
     }
 
-    fn set_status(&mut self, index: u64, status: &RunStatus) -> Result<(), JournalError> {
-        let Some(lease) = &self.held.lease else { return Ok(()) };
-        self.held.store.set_status(lease, self.turn, index, status).map_err(as_journal)
-    }
-
     fn conclude(&mut self, index: u64, records: Vec<Record>, status: &RunStatus) -> Result<(), JournalError> {
         match &self.held.lease {
             Some(lease) => {
                 self.held.store.conclude(lease, self.turn, index, records, status).map_err(as_journal)
             }
+            None if records.is_empty() => Ok(()),
             None => self.append(index, records),
         }
     }

@@ -78,8 +78,11 @@ impl Threads {
         let folded = fold(self.0.records(thread, turn)?)?;
         let status = RunStatus::of(&folded);
         let mut leased = LeasedThread::claim(&*self.0, thread, Claim::Known)?;
-        // A note of fewer records than there are by now is none.
-        Ok(leased.turn(turn).set_status(folded.len, &status)?)
+        match leased.turn(turn).conclude(folded.len, Vec::new(), &status) {
+            // It was written to since.
+            Err(error) if error.kind() == JournalErrorKind::Stale => Ok(()),
+            noted => Ok(noted?),
+        }
     }
 
     /// A turn of a thread, folded; the last where none is named.

@@ -11,16 +11,14 @@
 //! });
 //! ```
 
-mod lists;
-mod place;
+mod support;
 mod threads;
 mod writers;
 
 use std::sync::Arc;
 
 use super::Store;
-use place::Place;
-pub use place::{claim, done, id, names, records, refused, waiting, write, write_with_status};
+pub use support::{claim, done, id, names, records, refused, waiting, write, write_with_status};
 
 /// Puts a store through all checks. `new_place` makes an empty place for a store, and gives what opens the
 /// store there. It is called once for each check; what it gives is called more than once, also while an earlier
@@ -29,8 +27,7 @@ pub use place::{claim, done, id, names, records, refused, waiting, write, write_
 /// # Panics
 /// At the first check that fails: the message says what was expected.
 pub fn check<O: Fn() -> Arc<dyn Store>>(new_place: impl Fn() -> O) {
-    for check in lists::CHECKS.iter().chain(threads::CHECKS).chain(writers::CHECKS) {
-        let open = new_place();
-        check(&Place(&open));
+    for check in threads::CHECKS.iter().chain(writers::CHECKS) {
+        check(&new_place());
     }
 }

@@ -2,12 +2,11 @@
 
 use std::sync::Barrier;
 
-use super::place::*;
-use crate::journal::JournalErrorKind::Fenced;
-use crate::journal::{Claim, JournalErrorKind, Query, Store, StoreError, ThreadId};
+use super::support::*;
+use crate::journal::JournalErrorKind::{Damaged, Fenced, Stale};
+use crate::journal::{Claim, Query, StoreError};
 
-/// The checks of this file.
-pub(super) const CHECKS: &[Check] = &[
+pub(super) const CHECKS: &[fn(Open<'_>)] = &[
     one_of_many_who_claim_at_once_has_the_thread,
     thread_that_somebody_has_is_claimed_by_nobody_else_until_it_is_released,
     two_threads_are_written_side_by_side,
@@ -20,11 +19,11 @@ pub(super) const CHECKS: &[Check] = &[
     who_was_taken_over_concludes_nothing,
 ];
 
-fn one_of_many_who_claim_at_once_has_the_thread(place: &Place<'_>) {
+fn one_of_many_who_claim_at_once_has_the_thread(open: Open<'_>) {
     let thread = id("경주");
-    write(&*place.store(), &thread, 0, 1);
+    write(&*open(), &thread, 0, 1);
     for round in 0..5 {
-        let stores: Vec<_> = (0..8).map(|_| place.store()).collect();
+        let stores: Vec<_> = (0..8).map(|_| open()).collect();
         let barrier = Barrier::new(stores.len());
         let claims: Vec<_> = std::thread::scope(|scope| {
             let claims = stores.iter().map(|store| {
@@ -49,18 +48,15 @@ fn one_of_many_who_claim_at_once_has_the_thread(place: &Place<'_>) {
         stores[nth].append(&lease, 0, 1 + round, records(&thread, 0, 9)[1..2].to_vec()).unwrap();
         stores[nth].release(lease).unwrap();
     }
-    assert_eq!(place.store().records(&thread, 0).unwrap().len(), 6);
+    assert_eq!(open().records(&thread, 0).unwrap().len(), 6);
 }
 
-fn thread_that_somebody_has_is_claimed_by_nobody_else_until_it_is_released(place: &Place<'_>) {
-    let (one, other, thread) = (place.store(), place.store(), id("demo"));
+fn thread_that_somebody_has_is_claimed_by_nobody_else_until_it_is_released(open: Open<'_>) {
+    let (one, other, thread) = (open(), open(), id("demo"));
     for known in [false, true] {
         let lease = claim(&*one, &thread);
-        for store in [&one, &other] {
-            let error = store.claim(&thread, Claim::Any).unwrap_err();
-            assert!(matches!(error, StoreError::AlreadyRunning { .. }), "{error}");
-            assert!(error.to_string().contains("process"), "{error}");
-        }
+        runs(&*one, &thread);
+        runs(&*other, &thread);
         other.release(claim(&*other, &id("another"))).unwrap();
         if !known {
             one.append(&lease, 0, 0, records(&thread, 0, 1)).unwrap();
@@ -70,63 +66,53 @@ fn thread_that_somebody_has_is_claimed_by_nobody_else_until_it_is_released(place
     }
 }
 
-fn two_threads_are_written_side_by_side(place: &Place<'_>) {
+fn two_threads_are_written_side_by_side(open: Open<'_>) {
     let names = ["하나", "둘", "셋", "넷"].map(id);
     std::thread::scope(|scope| {
         for thread in &names {
-            let store = place.store();
+            let store = open();
             scope.spawn(move || {
                 let whole = records(thread, 0, 30);
                 let lease = claim(&*store, thread);
                 for (at, record) in (0..).zip(&whole) {
                     store.append(&lease, 0, at, vec![record.clone()]).unwrap();
                 }
-                store.set_status(&lease, 0, 30, &done(thread.as_str())).unwrap();
                 store.release(lease).unwrap();
             });
         }
     });
-    let store = place.store();
+    let store = open();
     for thread in &names {
         assert_eq!(store.records(thread, 0).unwrap(), records(thread, 0, 30));
     }
     assert_eq!(store.list(&Query::default()).unwrap().len(), names.len());
 }
 
-/// Whether a store says that a thread which is being written to can be taken over.
-fn can_take_over(store: &dyn Store, thread: &ThreadId) -> bool {
-    match store.claim(thread, Claim::Any).unwrap_err() {
-        StoreError::AlreadyRunning { can_take_over, .. } => can_take_over,
-        other => panic!("expected that the thread is being run, found: {other}"),
-    }
-}
-
-fn writer_who_was_taken_over_writes_nothing_more(place: &Place<'_>) {
-    let (one, other, thread) = (place.store(), place.store(), id("demo"));
+fn writer_who_was_taken_over_writes_nothing_more(open: Open<'_>) {
+    let (one, other, thread) = (open(), open(), id("demo"));
     let whole = records(&thread, 0, 4);
     let old = claim(&*one, &thread);
     one.append(&old, 0, 0, whole[..2].to_vec()).unwrap();
-    if !can_take_over(&*other, &thread) {
+    if !runs(&*other, &thread) {
         let error = other.claim(&thread, Claim::TakeOver).unwrap_err();
         assert!(matches!(error, StoreError::AlreadyRunning { .. }), "{error}");
         return;
     }
     let new = other.claim(&thread, Claim::TakeOver).unwrap();
     refused(one.append(&old, 0, 2, whole[2..3].to_vec()), Fenced);
-    refused(one.set_status(&old, 0, 2, &done("낡은 답")), Fenced);
+    refused(one.conclude(&old, 0, 2, Vec::new(), &done("낡은 답")), Fenced);
     other.append(&new, 0, 2, whole[2..].to_vec()).unwrap();
     refused(one.append(&old, 0, 4, records(&thread, 0, 9)[4..5].to_vec()), Fenced);
     one.release(old).unwrap();
-    let error = one.claim(&thread, Claim::Any).unwrap_err();
-    assert!(matches!(error, StoreError::AlreadyRunning { .. }), "an old release frees nothing: {error}");
+    runs(&*one, &thread); // An old release frees nothing.
     assert_eq!(other.records(&thread, 0).unwrap(), whole);
     other.release(new).unwrap();
 }
 
-fn lease_of_a_thread_that_was_deleted_is_none_of_its_successor(place: &Place<'_>) {
-    let (store, thread) = (place.store(), id("demo"));
+fn lease_of_a_thread_that_was_deleted_is_none_of_its_successor(open: Open<'_>) {
+    let (store, thread) = (open(), id("demo"));
     let old = claim(&*store, &thread);
-    if !can_take_over(&*store, &thread) {
+    if !runs(&*store, &thread) {
         return;
     }
     store.append(&old, 0, 0, records(&thread, 0, 2)).unwrap();
@@ -139,8 +125,8 @@ fn lease_of_a_thread_that_was_deleted_is_none_of_its_successor(place: &Place<'_>
     store.release(new).unwrap();
 }
 
-fn thread_is_begun_with_its_first_turns_and_taken(place: &Place<'_>) {
-    let (one, other, thread) = (place.store(), place.store(), id("첫걸음"));
+fn thread_is_begun_with_its_first_turns_and_taken(open: Open<'_>) {
+    let (one, other, thread) = (open(), open(), id("첫걸음"));
     let turns = vec![records(&thread, 0, 3), records(&thread, 1, 2)];
     let lease = one.begin(&thread, turns.clone()).unwrap();
     assert_eq!(lease.turns(), 0, "it was not there");
@@ -153,77 +139,75 @@ fn thread_is_begun_with_its_first_turns_and_taken(place: &Place<'_>) {
     assert_eq!(again.turns(), 2, "it was there, and is as it was");
     other.append(&again, 2, 0, records(&thread, 2, 1)).unwrap();
     other.release(again).unwrap();
-    let store = place.store();
+    let store = open();
     assert_eq!(store.records(&thread, 0).unwrap(), turns[0]);
     assert_eq!(store.records(&thread, 1).unwrap(), records(&thread, 1, 3));
     assert_eq!(store.turns(&thread).unwrap(), 3);
-    assert_eq!(store.check().unwrap(), [""; 0]);
+    is_sound(&*store);
 }
 
-fn thread_that_cannot_be_begun_whole_is_not_begun(place: &Place<'_>) {
-    let (store, thread) = (place.store(), id("반쪽"));
+fn thread_that_cannot_be_begun_whole_is_not_begun(open: Open<'_>) {
+    let (store, thread) = (open(), id("반쪽"));
     let elsewhere = vec![records(&thread, 0, 3), records(&id("남의 것"), 1, 2)];
-    refused(store.begin(&thread, elsewhere), JournalErrorKind::Damaged);
-    assert_eq!(store.turns(&thread), Err(StoreError::NoThread { thread: thread.clone() }));
+    refused(store.begin(&thread, elsewhere), Damaged);
+    is_missing(&*store, &thread);
     assert_eq!(store.list(&Query::default()).unwrap(), []);
     let lease = store.begin(&thread, vec![records(&thread, 0, 3)]).unwrap();
     store.release(lease).unwrap();
-    assert_eq!(place.store().records(&thread, 0).unwrap(), records(&thread, 0, 3));
-    assert_eq!(store.check().unwrap(), [""; 0]);
+    assert_eq!(open().records(&thread, 0).unwrap(), records(&thread, 0, 3));
+    is_sound(&*store);
 }
 
-fn thread_that_is_begun_with_nothing_is_none(place: &Place<'_>) {
-    let (store, thread) = (place.store(), id("없음"));
+fn thread_that_is_begun_with_nothing_is_none(open: Open<'_>) {
+    let (store, thread) = (open(), id("없음"));
     for nothing in [vec![], vec![vec![]]] {
         let lease = store.begin(&thread, nothing).unwrap();
         assert_eq!(lease.turns(), 0);
         store.release(lease).unwrap();
-        assert_eq!(store.turns(&thread), Err(StoreError::NoThread { thread: thread.clone() }));
+        is_missing(&*store, &thread);
     }
     let gap = vec![records(&thread, 0, 1), vec![], records(&thread, 2, 1)];
     store.begin(&thread, gap).unwrap_err();
     assert_eq!(store.list(&Query::default()).unwrap(), []);
-    assert_eq!(store.check().unwrap(), [""; 0]);
+    is_sound(&*store);
 }
 
-fn what_is_concluded_is_kept_noted_and_given_back(place: &Place<'_>) {
-    let (one, other, thread) = (place.store(), place.store(), id("끝"));
+fn what_is_concluded_is_kept_noted_and_given_back(open: Open<'_>) {
+    let (one, other, thread) = (open(), open(), id("끝"));
     let whole = records(&thread, 0, 5);
     let lease = one.begin(&thread, vec![whole[..2].to_vec()]).unwrap();
     let stale = one.conclude(&lease, 0, 1, whole[1..3].to_vec(), &done("이른 답"));
-    refused(stale, JournalErrorKind::Stale);
+    refused(stale, Stale);
     one.conclude(&lease, 0, 2, whole[2..4].to_vec(), &done("답")).unwrap();
     one.release(lease).unwrap();
     let listed = other.list(&Query::default()).unwrap().pop().unwrap();
     assert_eq!((listed.turns, listed.running, listed.status), (1, false, done("답")));
     assert_eq!(other.list_stale().unwrap(), []);
     assert_eq!(other.records(&thread, 0).unwrap(), whole[..4]);
-    // Whoever goes on under the same lease after all is written down, and what was noted is no more.
+    // A writer that continues under the same lease has the thread again, and the status is void.
     let lease = claim(&*other, &thread);
     other.append(&lease, 1, 0, records(&thread, 1, 1)).unwrap();
     other.conclude(&lease, 1, 1, records(&thread, 1, 2)[1..].to_vec(), &done("둘째 답")).unwrap();
     other.append(&lease, 2, 0, records(&thread, 2, 1)).unwrap();
-    let taken = one.claim(&thread, Claim::Known).unwrap_err();
-    assert!(matches!(taken, StoreError::AlreadyRunning { .. }), "they have it again: {taken}");
+    runs(&*one, &thread); // They have it again.
     other.release(lease).unwrap();
     assert_eq!(one.list_stale().unwrap(), std::slice::from_ref(&thread));
     one.release(claim(&*one, &thread)).unwrap();
     assert_eq!((one.turns(&thread).unwrap(), one.check().unwrap()), (3, Vec::new()));
 }
 
-fn who_was_taken_over_concludes_nothing(place: &Place<'_>) {
-    let (one, other, thread) = (place.store(), place.store(), id("늦은 끝"));
+fn who_was_taken_over_concludes_nothing(open: Open<'_>) {
+    let (one, other, thread) = (open(), open(), id("늦은 끝"));
     let whole = records(&thread, 0, 3);
     let old = one.begin(&thread, vec![whole[..2].to_vec()]).unwrap();
-    if !can_take_over(&*other, &thread) {
+    if !runs(&*other, &thread) {
         return;
     }
     let new = other.claim(&thread, Claim::TakeOver).unwrap();
     refused(one.conclude(&old, 0, 2, whole[2..].to_vec(), &done("늦은 답")), Fenced);
     one.release(old).unwrap();
     assert_eq!(other.records(&thread, 0).unwrap(), whole[..2]);
-    let error = one.claim(&thread, Claim::Any).unwrap_err();
-    assert!(matches!(error, StoreError::AlreadyRunning { .. }), "{error}");
+    runs(&*one, &thread);
     other.conclude(&new, 0, 2, whole[2..].to_vec(), &done("답")).unwrap();
     other.release(new).unwrap();
     assert_eq!(one.list(&Query::default()).unwrap()[0].status, done("답"));

@@ -36,7 +36,7 @@ pub fn keep_in(store: &dyn Store, thread: &str, journal: &Path, change: impl FnO
     let folded = fold(records.clone()).unwrap();
     let lease = store.claim(&id, Claim::New).unwrap();
     store.append(&lease, 0, 0, records).unwrap();
-    store.set_status(&lease, 0, folded.len, &RunStatus::of(&folded)).unwrap();
+    store.conclude(&lease, 0, folded.len, Vec::new(), &RunStatus::of(&folded)).unwrap();
     store.release(lease).unwrap();
 }
 

@@ -144,12 +144,24 @@ impl Store for Faulty {
         Err(lost("no space left"))
     }
 
-    fn set_status(&self, lease: &Lease, turn: u32, index: u64, status: &RunStatus) -> Result<(), StoreError> {
+    fn conclude(
+        &self,
+        lease: &Lease,
+        turn: u32,
+        index: u64,
+        records: Vec<Record>,
+        status: &RunStatus,
+    ) -> Result<(), StoreError> {
+        let (after, appends) = (index + records.len() as u64, !records.is_empty());
+        if appends {
+            self.append(lease, turn, index, records)?;
+        }
         self.alive()?;
         if self.breaks(12) {
-            return Err(lost("no space left"));
+            // Records without their status are what a writer leaves that was stopped between the two.
+            return if appends { Ok(()) } else { Err(lost("no space left")) };
         }
-        self.kept.set_status(lease, turn, index, status)
+        self.kept.conclude(lease, turn, after, Vec::new(), status)
     }
 
     fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {

@@ -119,11 +119,20 @@ impl Store for Shelf {
         Ok(())
     }
 
-    fn set_status(&self, lease: &Lease, turn: u32, index: u64, status: &RunStatus) -> Result<(), StoreError> {
+    fn conclude(
+        &self,
+        lease: &Lease,
+        turn: u32,
+        index: u64,
+        records: Vec<Record>,
+        status: &RunStatus,
+    ) -> Result<(), StoreError> {
+        let after = index as usize + records.len();
+        self.append(lease, turn, index, records)?;
         let mut shelf = self.lock();
         let thread = shelf.leased(lease)?;
         if turn as usize + 1 == thread.turns.len() {
-            thread.noted = Some((index as usize, status.clone()));
+            thread.noted = Some((after, status.clone()));
         }
         Ok(())
     }

@@ -1,9 +1,8 @@
-//! The end of a turn, where records are appended. A handle remembers the head of each thread that it writes
-//! to, and appends there without looking again.
+//! The records of a turn: appended at its head, and read in one sweep.
 
-use planwright::journal::{JournalError, Lease, Record, Seal, ThreadId};
+use planwright::journal::{JournalError, Lease, Record, Seal, StoreError, ThreadId};
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ErrorCode, params};
 
 use crate::fault::Fault;
 use crate::row::{End, MOST_TURNS, Row, place, too_many_turns};
@@ -11,7 +10,8 @@ use crate::specs::Specs;
 
 const MOST_RECORDS: u64 = (1 << 20) - 1;
 
-/// The end of a turn, under one lease.
+/// The end of a turn under one lease. A handle remembers the head of each thread that it writes to, and
+/// appends there without looking again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     thread: i64,
@@ -34,19 +34,18 @@ impl Head {
         if turn >= MOST_TURNS {
             return Err(too_many_turns().into());
         }
-        let damaged = |problem: &str| JournalError::at(len, problem);
+        let damaged = |problem: &str| Err(JournalError::at(len, problem).into());
         let head = Head { len, ..Head::start(start, row, turn) };
         match End::find(conn, place(row.id, turn))? {
             Some(_) if turn >= row.turns => {
-                Err(damaged("there are records of a turn that its thread does not have").into())
+                damaged("there are records of a turn that its thread does not have")
             }
             Some(end) if end.records != len => Err(JournalError::stale(len, end.records).into()),
-            Some(end) => {
-                let seal = Seal::from_bytes(&end.seal);
-                let seal = seal.ok_or_else(|| damaged("the record before it has no seal"))?;
-                Ok(Head { seal, ..head })
-            }
-            None if turn < row.turns => Err(damaged("the turn is lost").into()),
+            Some(end) => match Seal::from_bytes(&end.seal) {
+                Some(seal) => Ok(Head { seal, ..head }),
+                None => damaged("the record before it has no seal"),
+            },
+            None if turn < row.turns => damaged("the turn is lost"),
             None if turn == row.turns && len == 0 => Ok(head),
             None => Err(JournalError::stale(len, 0).into()),
         }
@@ -64,11 +63,13 @@ impl Head {
     /// Moves behind one more record, sealed with all before it. Gives the record's place.
     fn advance(&mut self, thread: &ThreadId, record: &Record, body: &[u8]) -> Result<i64, JournalError> {
         record.check_place(thread, self.turn, self.len)?;
-        let index = u32::try_from(self.len).ok().filter(|_| self.len < MOST_RECORDS);
-        let problem = || format!("a turn has no more than {MOST_RECORDS} records");
-        let index = index.ok_or_else(|| JournalError::at(self.len, problem()))?;
+        if self.len >= MOST_RECORDS {
+            let problem = format!("a turn has no more than {MOST_RECORDS} records");
+            return Err(JournalError::at(self.len, problem));
+        }
+        let at = place(self.thread, self.turn) + self.len as i64;
         (self.seal, self.len) = (self.seal.with(body), self.len + 1);
-        Ok(place(self.thread, self.turn) + i64::from(index))
+        Ok(at)
     }
 
     /// Appends records in a transaction that has checked the lease.
@@ -122,9 +123,7 @@ impl Head {
         match insert.raw_execute() {
             Ok(0) => Ok(None),
             // Another record is at the place already.
-            Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation) => {
-                Ok(None)
-            }
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => Ok(None),
             done => Ok(done.map(|_| Some(self))?),
         }
     }
@@ -138,3 +137,59 @@ const TWO: &str = "INSERT INTO record (at, seal, body) SELECT ?4, ?5, ?6 FROM th
      WHERE id = ?1 AND epoch = ?2 AND written = ?2 AND noted = 0 AND turns + 0 = ?3 \
      UNION ALL SELECT ?7, ?8, ?9 FROM thread \
      WHERE id = ?1 AND epoch = ?2 AND written = ?2 AND noted = 0 AND turns + 0 = ?3";
+
+/// Reads a turn, and checks that it is as it was written.
+pub(crate) fn read_turn(
+    conn: &Connection,
+    start: Seal,
+    specs: &mut Specs,
+    row: &Row,
+    turn: u32,
+) -> Result<Vec<Record>, Fault> {
+    let (from, to) = (place(row.id, turn), place(row.id, turn + 1));
+    let is_last = turn + 1 == row.turns;
+    let end = if is_last { row.last.clone() } else { End::find_kept(conn, from)? };
+    let select = "SELECT at, seal, body FROM record WHERE at >= ?1 AND at < ?2 ORDER BY at";
+    let mut select = conn.prepare_cached(select)?;
+    let mut rows = select.query([from, to])?;
+    let (mut records, mut seal, mut index) = (Vec::new(), start, 0);
+    let damaged = |index, problem: &str| Err(JournalError::at(index, problem).into());
+    while let Some(found) = rows.next()? {
+        let at: i64 = found.get(0)?;
+        if u64::try_from(at - from) != Ok(index) {
+            return damaged(index, "it is lost");
+        }
+        let (written, body) = (found.get_ref(1)?, found.get_ref(2)?);
+        let (written, body) = (written.as_bytes().unwrap_or_default(), body.as_bytes().unwrap_or_default());
+        seal = seal.with(body);
+        let is_spoilt = |end: &End| end.records == index + 1 && end.seal != seal.as_bytes();
+        if seal.as_bytes() != written || end.as_ref().is_some_and(is_spoilt) {
+            let problem = "the seal does not fit: this record, or one before it, is not as it was written";
+            return damaged(index, problem);
+        }
+        if index == 0 {
+            Record::check_format(body)?;
+        }
+        let record = specs.decode(conn, index, body)?;
+        record.check_place(&row.name, turn, index)?;
+        records.push(record);
+        index += 1;
+    }
+    match end {
+        Some(end) if index > 0 && end.records <= index => Ok(records),
+        // A writer that was stopped noted no end of the last turn.
+        None if index > 0 && is_last && !row.noted => Ok(records),
+        None if index > 0 => damaged(index, "the note of its end is lost"),
+        _ => damaged(index, "it is lost, and what follows it"),
+    }
+}
+
+/// Names the turn in which a fault was found.
+pub(crate) fn name_turn(fault: Fault, thread: &ThreadId, turn: u32) -> Fault {
+    match fault {
+        Fault::Store(StoreError::Journal(error)) => {
+            error.within(format!("thread {thread}, turn {}", u64::from(turn) + 1)).into()
+        }
+        other => other,
+    }
+}

@@ -1,4 +1,4 @@
-//! A place for one store, and what is written there.
+//! What the checks write, and how they look at it.
 
 use std::sync::Arc;
 
@@ -10,28 +10,17 @@ use crate::journal::{
 use crate::machine::Input;
 use crate::spec::Digest;
 
-/// One check.
-pub(super) type Check = fn(&Place<'_>);
+/// Opens another handle to one store.
+pub(super) type Open<'o> = &'o dyn Fn() -> Arc<dyn Store>;
 
-/// A place for one store.
-pub(super) struct Place<'o>(pub &'o dyn Fn() -> Arc<dyn Store>);
-
-impl Place<'_> {
-    /// Another handle to the store.
-    pub fn store(&self) -> Arc<dyn Store> {
-        (self.0)()
-    }
-}
-
-/// A thread's name.
+/// Parses a thread's name.
 pub fn id(name: &str) -> ThreadId {
     name.parse().expect("a thread's name")
 }
 
-/// The first `count` records of a turn, the header included. They are sound for a store, and no run: nothing in
-/// them was asked for.
+/// The first `count` records of a turn, with the header. They fit a store, and are no run: nothing in them was
+/// asked for.
 pub fn records(thread: &ThreadId, turn: u32, count: usize) -> Vec<Record> {
-    let question = format!("{thread}의 질문 {turn}?");
     let header = Header {
         format: JOURNAL_FORMAT,
         run: format!("run-{turn}"),
@@ -39,7 +28,7 @@ pub fn records(thread: &ThreadId, turn: u32, count: usize) -> Vec<Record> {
         turn,
         origin: None,
         spec: Arc::new(agents::shipped(agents::DEFAULT).expect("a shipped agent")),
-        input: Input::question(question),
+        input: Input::question(format!("{thread}의 질문 {turn}?")),
         model: "모델".to_owned(),
     };
     let rest = (1..count).map(|at| Record::Requested {
@@ -50,20 +39,24 @@ pub fn records(thread: &ThreadId, turn: u32, count: usize) -> Vec<Record> {
     std::iter::once(Record::Header(Box::new(header))).chain(rest).collect()
 }
 
+/// Claims a thread that may exist or not.
+pub fn claim(store: &dyn Store, thread: &ThreadId) -> Lease {
+    store.claim(thread, Claim::Any).unwrap()
+}
+
 /// Appends a turn of `count` records, and releases the thread.
 pub fn write(store: &dyn Store, thread: &ThreadId, turn: u32, count: usize) -> Vec<Record> {
-    let lease = store.claim(thread, Claim::Any).unwrap();
+    let lease = claim(store, thread);
     let records = records(thread, turn, count);
     store.append(&lease, turn, 0, records.clone()).unwrap();
     store.release(lease).unwrap();
     records
 }
 
-/// Appends a turn of three records, and sets its status.
+/// Appends a turn of three records with its status, and releases the thread.
 pub fn write_with_status(store: &dyn Store, thread: &ThreadId, turn: u32, status: &RunStatus) {
-    let lease = store.claim(thread, Claim::Any).unwrap();
-    store.append(&lease, turn, 0, records(thread, turn, 3)).unwrap();
-    store.set_status(&lease, turn, 3, status).unwrap();
+    let lease = claim(store, thread);
+    store.conclude(&lease, turn, 0, records(thread, turn, 3), status).unwrap();
     store.release(lease).unwrap();
 }
 
@@ -92,7 +85,28 @@ pub fn refused<T: std::fmt::Debug>(result: Result<T, StoreError>, kind: JournalE
     }
 }
 
-/// Claims a thread that may exist or not.
-pub fn claim(store: &dyn Store, thread: &ThreadId) -> Lease {
-    store.claim(thread, Claim::Any).unwrap()
+/// Asserts that a thread cannot be claimed because a writer has it; gives whether it can be taken over.
+#[track_caller]
+pub(super) fn runs(store: &dyn Store, thread: &ThreadId) -> bool {
+    let error = store.claim(thread, Claim::Any).unwrap_err();
+    assert!(error.to_string().contains("process"), "{error}");
+    match error {
+        StoreError::AlreadyRunning { thread: named, can_take_over, .. } if named == *thread => can_take_over,
+        other => panic!("expected that the thread is being run, found: {other}"),
+    }
+}
+
+/// Asserts that there is no such thread.
+#[track_caller]
+pub(super) fn is_missing(store: &dyn Store, thread: &ThreadId) {
+    let missing = StoreError::NoThread { thread: thread.clone() };
+    assert_eq!(store.turns(thread), Err(missing.clone()));
+    assert_eq!(store.records(thread, 0), Err(missing));
+    assert_eq!(store.find(thread), Ok(None));
+}
+
+/// Asserts that the store's own check finds nothing.
+#[track_caller]
+pub(super) fn is_sound(store: &dyn Store) {
+    assert_eq!(store.check().unwrap(), [""; 0]);
 }

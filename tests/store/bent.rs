@@ -1,12 +1,13 @@
 //! Rows bent by hand, in another program.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use planwright::journal::{Claim, Durability, JournalErrorKind, Query, Record, Store, StoreError};
+use planwright_sqlite::SqliteStore;
 use rusqlite::Connection;
 
-use super::*;
-use planwright::journal::Query;
-use planwright_sqlite::SqliteStore;
+use crate::support::{id, is_sound, open, tell};
 
 const TOLD: &str = "(SELECT id << 36 FROM thread WHERE name = 'told')";
 const OTHER: &str = "(SELECT id << 36 FROM thread WHERE name = 'other')";
@@ -19,30 +20,24 @@ struct Place {
     waits: Vec<Record>,
 }
 
-fn open(path: &Path) -> Result<SqliteStore, StoreError> {
-    SqliteStore::open(path, Durability::Normal)
-}
-
 /// Three threads, one of which waits.
 fn place() -> Place {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("threads.db");
-    let store = Arc::new(open(&path).unwrap());
+    let store = Arc::new(open(&path));
     let told = tell(store.clone(), &id("told"), true);
     let other = tell(store.clone(), &id("other"), true);
     let waits = tell(store.clone(), &id("waits"), false);
     // A second turn, for what is moved between turns.
-    Threads::new(store.clone()).at(&id("other")).ask_with(&agent(), input()).unwrap();
+    tell(store, &id("other"), false);
     Place { _folder: folder, path, told, other, waits }
 }
 
 impl Place {
     fn bend(&self, sql: &str) {
         let sql = sql.replace("TOLD", TOLD).replace("OTHER", OTHER);
-        Connection::open(&self.path)
-            .unwrap()
-            .execute_batch(&sql)
-            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let bent = Connection::open(&self.path).unwrap().execute_batch(&sql);
+        bent.unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
 
     /// What is said of all that reads otherwise than it was written; nothing is read as something else.
@@ -68,7 +63,7 @@ fn bent(bends: &[(&str, &str)]) {
     for (sql, says) in bends {
         let place = place();
         place.bend(sql);
-        let store = open(&place.path).unwrap();
+        let store = open(&place.path);
         let said = place.said(&store, sql);
         assert!(said.iter().any(|line| line.contains(says)), "{sql}: expected {says:?} in {said:#?}");
         let _ = store.list(&Query::default()).unwrap();
@@ -193,7 +188,7 @@ fn threads_row_that_was_changed_is_named() {
     ] {
         let place = place();
         place.bend(&set(what));
-        let store = open(&place.path).unwrap();
+        let store = open(&place.path);
         let said = place.said(&store, what).join("\n");
         assert!(said.contains(unsealed) || said.contains("not as it was written"), "{what}: {said}");
         assert!(store.records(&id("told"), 0).is_err(), "{what}");
@@ -212,7 +207,7 @@ fn threads_row_that_was_changed_is_named() {
 /// Refused as a whole, by name.
 #[track_caller]
 fn closed(place: &Place, says: &str) {
-    let error = open(&place.path).unwrap_err();
+    let error = SqliteStore::open(&place.path, Durability::Normal).unwrap_err();
     let StoreError::Journal(named) = &error else { panic!("{error:?}") };
     assert!(matches!(named.kind(), JournalErrorKind::Damaged | JournalErrorKind::Format), "{error}");
     let said = error.to_string();
@@ -232,10 +227,10 @@ fn tables_of_others_and_lost_marks_are_no_reason_to_refuse_a_database() {
         let place = place();
         place.bend(sql);
         for _ in 0..2 {
-            let store = open(&place.path).unwrap();
+            let store = open(&place.path);
             assert_eq!(store.records(&id("told"), 0).unwrap(), place.told, "{sql}");
             store.release(store.claim(&id("waits"), Claim::Known).unwrap()).unwrap();
-            assert_eq!(store.check().unwrap(), [""; 0], "{sql}");
+            is_sound(&store);
         }
     }
 }

@@ -1,38 +1,93 @@
-//! Damage in the database itself.
+//! Damage in a database: whatever byte or block of it is spoilt, what is read is as it was written, or refused
+//! by name. The database is written once, spoilt in place, looked at, and put back.
 
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::*;
-use crate::crash_support::{WORD, input};
-use crate::store_conformance::waiting;
-use planwright::driver::Threads;
-use planwright::journal::{Claim, Listed, Query, Store};
-use planwright::machine::HumanAnswer;
+use planwright::journal::{
+    Claim, Durability, JournalErrorKind, Listed, Query, Record, Store, StoreError, ThreadId,
+};
+use planwright_sqlite::SqliteStore;
+use tempfile::TempDir;
+
+use crate::support::{id, open, renamed, tell, waiting};
+
+/// What a byte is spoilt with, one after the other.
+const MASKS: [u8; 9] = [0xFF, 0x01, 0x20, 0x80, 0x02, 0x40, 0x10, 0x04, 0x08];
+
+/// How many of the masks each byte is spoilt with; all of them at each 197th.
+fn masks(at: usize) -> impl Iterator<Item = u8> {
+    let set = std::env::var("PLANWRIGHT_TEST_MASKS").ok().and_then(|text| text.parse().ok());
+    let most = if at.is_multiple_of(197) { MASKS.len() } else { set.unwrap_or(1) };
+    (0..most.min(MASKS.len())).map(move |nth| MASKS[(at + nth) % MASKS.len()])
+}
+
+/// A folder in memory, where the system has one.
+fn folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// Said of damage by name.
+#[track_caller]
+fn is_named(error: &StoreError, what: &str) {
+    let StoreError::Journal(named) = error else { panic!("{what}: {error}") };
+    let kind = named.kind();
+    let is_damage = matches!(kind, JournalErrorKind::Damaged | JournalErrorKind::Format);
+    assert!(is_damage, "{what}: {kind:?}: {named}");
+}
+
+/// A file that is spoilt in places, and put back.
+struct Spoilt {
+    file: File,
+    whole: Vec<u8>,
+}
+
+impl Spoilt {
+    fn new(path: &Path) -> Self {
+        let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+        Spoilt { file, whole: std::fs::read(path).unwrap() }
+    }
+
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.file.seek(SeekFrom::Start(at as u64)).unwrap();
+        self.file.write_all(bytes).unwrap();
+    }
+
+    /// Looks at the file with other bytes at a place.
+    fn with<T>(&mut self, at: usize, bytes: &[u8], look: impl FnOnce() -> T) -> T {
+        self.put(at, bytes);
+        let seen = look();
+        let end = at + bytes.len();
+        let whole = std::mem::take(&mut self.whole);
+        self.put(at, &whole[at..end]);
+        self.file.seek(SeekFrom::Start(0)).unwrap();
+        let mut found = Vec::with_capacity(whole.len() + 1);
+        (&self.file).read_to_end(&mut found).unwrap();
+        if found != whole {
+            self.file.set_len(whole.len() as u64).unwrap();
+            self.put(0, &whole);
+        }
+        self.whole = whole;
+        seen
+    }
+}
 
 /// A story that was told, one that waits, and one whose writer was killed: of that nobody has noted where
 /// it stands.
 fn threads() -> [ThreadId; 3] {
-    ["told", "기다림", "killed"].map(|name| name.parse().unwrap())
+    ["told", "기다림", "killed"].map(id)
 }
 
 fn write(path: &Path) {
-    let (agent, [told, waits, killed]) = (crate::damage::agent(), threads());
-    let threads = Threads::new(Arc::new(open(path).unwrap()));
-    assert!(threads.at(&told).ask_with(&agent, input()).unwrap().is_waiting());
-    threads.at(&told).answer(&agent, HumanAnswer::respond(WORD)).unwrap();
-    let store = threads.store();
-    for (thread, len) in [(&waits, 4), (&killed, 9)] {
-        let mut records = store.records(&told, 0).unwrap();
-        records.truncate(len);
-        let Record::Header(header) = &mut records[0] else { panic!("a header") };
-        header.thread = thread.to_string();
-        let lease = store.claim(thread, Claim::New).unwrap();
-        store.append(&lease, 0, 0, records).unwrap();
-        if thread == &waits {
-            store.set_status(&lease, 0, len as u64, &waiting(1)).unwrap();
-            store.release(lease).unwrap();
-        }
-    }
+    let (store, [told, waits, killed]) = (Arc::new(open(path)), threads());
+    let records = tell(store.clone(), &told, true);
+    let lease = store.claim(&waits, Claim::New).unwrap();
+    store.conclude(&lease, 0, 0, renamed(records[..4].to_vec(), &waits), &waiting(1)).unwrap();
+    store.release(lease).unwrap();
+    let lease = store.claim(&killed, Claim::New).unwrap();
+    store.append(&lease, 0, 0, renamed(records[..9].to_vec(), &killed)).unwrap();
 }
 
 /// All that can be read.
@@ -68,7 +123,7 @@ impl Came {
 
     #[track_caller]
     fn note(&mut self, path: &Path, whole: &Kept, what: &str) {
-        let store = match open(path) {
+        let store = match SqliteStore::open(path, Durability::Normal) {
             Ok(store) => store,
             Err(error) => {
                 // A version of SQLite's format that this SQLite only reads is no damage.
@@ -128,7 +183,7 @@ impl Place {
         let folder = folder();
         let path = folder.path().join("threads.db");
         write(&path);
-        let kept = Kept::of(&open(&path).unwrap());
+        let kept = Kept::of(&open(&path));
         let spoilt = Spoilt::new(&path);
         Place { _folder: folder, path, kept, spoilt }
     }
@@ -137,7 +192,8 @@ impl Place {
         let (path, kept) = (&self.path, &self.kept);
         self.spoilt.with(at, bytes, || came.note(path, kept, what));
         for file in ["-wal", "-shm"] {
-            assert!(!beside(path, file).exists(), "{what}: nothing was written, and nothing is left");
+            let left = path.with_file_name(format!("threads.db{file}"));
+            assert!(!left.exists(), "{what}: nothing was written, and nothing is left");
         }
     }
 }
