@@ -54,9 +54,9 @@ fn question_without_an_answer_is_told_and_the_chat_goes_on() {
     let home = Home::new();
     home.write("notes/a.md", "# 보일러\n보일러는 5월 3일에 점검했다.\n");
     let args = ["--docs", "notes", "--max-replans", "0"];
-    let said = chat(&home, &args, "프랑스의 수도는?\n12/4+9?\n", 0);
-    said.prints(&["12"]);
-    said.complains(&["planwright: error: the run ended without an answer"]);
+    chat(&home, &args, "프랑스의 수도는?\n12/4+9?\n", 0)
+        .prints(&["12"])
+        .complains(&["planwright: error: the run ended without an answer"]);
     // The exit code is that of the last question.
     chat(&home, &args, "12/4+9?\n프랑스의 수도는?\n", 1);
 }
@@ -64,10 +64,8 @@ fn question_without_an_answer_is_told_and_the_chat_goes_on() {
 #[test]
 fn chat_that_cannot_begin_is_unusable() {
     let home = Home::new();
-    let said = chat(&home, &["--agent", "nobody"], "12/4+9?\n", 2);
-    assert!(said.stderr.contains("no agent is called \"nobody\""));
-    let said = check(home.program().args(["chat", "--model", "m"]), "q\n", 2);
-    said.complains(&["no key and no server"]);
+    chat(&home, &["--agent", "nobody"], "12/4+9?\n", 2).complains(&["no agent is called \"nobody\""]);
+    check(home.program().args(["chat", "--model", "m"]), "q\n", 2).complains(&["no key and no server"]);
 }
 
 #[test]

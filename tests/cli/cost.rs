@@ -49,8 +49,7 @@ fn run_without_a_token_says_nothing_about_them() {
 #[test]
 fn cost_is_told_by_the_prices_of_the_configuration_file() {
     // 33 tokens at 2.50 and 15 at 10 for a million.
-    let said = home(&server(), PRICES).check(&["run", SUM], 0);
-    said.complains(&["; cost 0.0002325 USD"]);
+    home(&server(), PRICES).check(&["run", SUM], 0).complains(&["; cost 0.0002325 USD"]);
 
     let spent = json_of(&home(&server(), PRICES).check(&["run", "--json", SUM], 0))["spent"].clone();
     assert_eq!((&spent["cost"], &spent["currency"]), (&json!("0.0002325"), &json!("USD")));
@@ -115,12 +114,14 @@ fn run_ends_when_its_tokens_or_its_money_are_used_up() {
 #[test]
 fn money_is_limited_only_where_a_price_is_known() {
     let server = server();
-    let said = home(&server, "").check(&["run", "--max-cost", "0.10", SUM], 2);
-    said.complains(&["--max-cost: no model has a price"]);
-    said.complains(&["[prices.\"MODEL\"]"]);
+    home(&server, "")
+        .check(&["run", "--max-cost", "0.10", SUM], 2)
+        .complains(&["--max-cost: no model has a price"])
+        .complains(&["[prices.\"MODEL\"]"]);
     assert_eq!(server.count(), 0);
-    let said = home(&server, PRICES).check(&["run", "--max-cost", "much", SUM], 2);
-    said.complains(&["expected an amount such as \"2.50\""]);
+    home(&server, PRICES)
+        .check(&["run", "--max-cost", "much", SUM], 2)
+        .complains(&["expected an amount such as \"2.50\""]);
 }
 
 #[test]
@@ -156,6 +157,5 @@ fn prices_of_a_spec_go_before_those_of_the_configuration_file() {
 #[test]
 fn price_that_does_not_read_is_refused_with_its_line() {
     let home = home(&server(), "[prices.m]\ninput = 'cheap'\noutput = 1\n");
-    let said = home.check(&["run", SUM], 2);
-    said.complains(&["config.toml:", "amount"]);
+    home.check(&["run", SUM], 2).complains(&["config.toml:", "amount"]);
 }

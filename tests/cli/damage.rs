@@ -112,8 +112,7 @@ fn store_that_is_not_one_of_these_is_refused_by_every_command() {
     }
     let home = home();
     rewrite(&home, DATABASE, |_| "메모\n".repeat(999).into_bytes());
-    let said = home.check(&["threads", "check"], 2);
-    said.complains(&["found a file that is no database"]);
+    home.check(&["threads", "check"], 2).complains(&["found a file that is no database"]);
 }
 
 /// A journal in a file of its own.

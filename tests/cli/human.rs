@@ -51,17 +51,15 @@ fn run_that_waits_ends_with_5_and_says_how_to_go_on() {
 #[test]
 fn response_goes_on_with_the_run() {
     let home = waiting();
-    let said = answers(&home, &["--respond", "네, 보내세요"], 0);
-    said.prints(&["12"]);
+    answers(&home, &["--respond", "네, 보내세요"], 0).prints(&["12"]);
     // It has ended now: there is nothing left to answer.
-    let said = home.check(&["resume", "--respond", "네", "run.jsonl"], 2);
-    said.complains(&["the run does not wait for a person"]);
+    home.check(&["resume", "--respond", "네", "run.jsonl"], 2)
+        .complains(&["the run does not wait for a person"]);
 }
 
 #[test]
 fn rejection_ends_the_run_with_its_reason() {
-    let said = answers(&waiting(), &["--reject", "너무 이릅니다"], 1);
-    said.complains(&["너무 이릅니다"]);
+    answers(&waiting(), &["--reject", "너무 이릅니다"], 1).complains(&["너무 이릅니다"]);
 }
 
 #[test]
@@ -70,16 +68,14 @@ fn edit_is_read_from_a_file_and_refused_where_no_plan_may_say_it() {
     token(&home);
     let before = std::fs::read(home.path("run.jsonl")).unwrap();
     home.write("steps.json", r#"[{"tool": "hammer", "input": "x"}]"#);
-    let said = answers(&home, &["--edit", "steps.json"], 5);
-    said.complains(&["the answer is refused", "hammer"]);
+    answers(&home, &["--edit", "steps.json"], 5).complains(&["the answer is refused", "hammer"]);
     assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
 
     home.write(
         "steps.json",
         r#"[{"tool": "calc", "input": "6*7"}, {"tool": "final_answer", "input": "답"}]"#,
     );
-    let said = answers(&home, &["--edit", "steps.json"], 0);
-    said.prints(&["42"]);
+    answers(&home, &["--edit", "steps.json"], 0).prints(&["42"]);
 }
 
 #[test]
@@ -87,28 +83,25 @@ fn edit_that_does_not_read_is_explained() {
     let home = Home::new();
     ended_journal(&home.path("run.jsonl"));
     home.write("steps.json", "{}");
-    let said = home.check(&["resume", "--edit", "steps.json", "run.jsonl"], 2);
-    said.complains(&["--edit: steps.json: expected a JSON list of plan steps"]);
-    let said = home.check(&["resume", "--edit", "none.json", "run.jsonl"], 2);
-    said.complains(&["none.json: cannot be read"]);
-    let said = home.check(&["resume", "--edit", "steps.json", "--respond", "x", "run.jsonl"], 2);
-    said.complains(&["cannot be used with"]);
+    home.check(&["resume", "--edit", "steps.json", "run.jsonl"], 2)
+        .complains(&["--edit: steps.json: expected a JSON list of plan steps"]);
+    home.check(&["resume", "--edit", "none.json", "run.jsonl"], 2).complains(&["none.json: cannot be read"]);
+    home.check(&["resume", "--edit", "steps.json", "--respond", "x", "run.jsonl"], 2)
+        .complains(&["cannot be used with"]);
 }
 
 #[test]
 fn approve_says_yes_to_a_plan_and_then_to_its_call() {
     let home = Home::new();
     approving_journal(&home.path("run.jsonl"), Approval::ALL);
-    let said = home.check(&["resume", "--offline", "run.jsonl"], 5);
-    said.complains(&["1. calc: 12/4+9"]);
-    said.complains(&[" --approve run.jsonl  answers"]);
-    let said = answers(&home, &["--respond", "네"], 5);
-    said.complains(&["approve.1 is answered by `approve`, `reject` or `edit`"]);
+    home.check(&["resume", "--offline", "run.jsonl"], 5)
+        .complains(&["1. calc: 12/4+9"])
+        .complains(&[" --approve run.jsonl  answers"]);
+    answers(&home, &["--respond", "네"], 5)
+        .complains(&["approve.1 is answered by `approve`, `reject` or `edit`"]);
 
-    let said = answers(&home, &["--approve"], 5);
-    said.complains(&["calc\n", ": 12/4+9"]);
-    let said = answers(&home, &["--approve"], 0);
-    said.prints(&["12"]);
+    answers(&home, &["--approve"], 5).complains(&["calc\n", ": 12/4+9"]);
+    answers(&home, &["--approve"], 0).prints(&["12"]);
 }
 
 #[test]
@@ -116,24 +109,23 @@ fn edited_input_is_read_from_a_file_and_called_with() {
     let home = Home::new();
     approving_journal(&home.path("run.jsonl"), Approval::RISKY);
     home.write("input.json", "7");
-    let said = answers(&home, &["--edit-input", "input.json"], 5);
-    said.complains(&["the edited input does not fit: $: expected string"]);
+    answers(&home, &["--edit-input", "input.json"], 5)
+        .complains(&["the edited input does not fit: $: expected string"]);
     home.write("input.json", "not JSON");
-    let said = home.check(&["resume", "--offline", "--edit-input", "input.json", "run.jsonl"], 2);
-    said.complains(&["--edit-input: input.json: expected a JSON value"]);
+    home.check(&["resume", "--offline", "--edit-input", "input.json", "run.jsonl"], 2)
+        .complains(&["--edit-input: input.json: expected a JSON value"]);
     home.write("input.json", r#""6*7""#);
-    let said = answers(&home, &["--edit-input", "input.json"], 0);
-    said.prints(&["42"]);
-    let said = home.check(&["resume", "--approve", "--edit-input", "input.json", "run.jsonl"], 2);
-    said.complains(&["cannot be used with"]);
+    answers(&home, &["--edit-input", "input.json"], 0).prints(&["42"]);
+    home.check(&["resume", "--approve", "--edit-input", "input.json", "run.jsonl"], 2)
+        .complains(&["cannot be used with"]);
 }
 
 #[test]
 fn run_that_does_not_wait_cannot_be_answered() {
     let home = Home::new();
     ended_journal(&home.path("run.jsonl"));
-    let said = home.check(&["resume", "--respond", "네", "run.jsonl"], 2);
-    said.complains(&["the run does not wait for a person"]);
+    home.check(&["resume", "--respond", "네", "run.jsonl"], 2)
+        .complains(&["the run does not wait for a person"]);
 }
 
 #[test]
@@ -162,8 +154,8 @@ fn doubt_is_settled_by_its_token_only() {
     let home = Home::new();
     in_doubt_journal(&home.path("run.jsonl"));
     let before = std::fs::read(home.path("run.jsonl")).unwrap();
-    let said = home.check(&["resume", "--offline", "--stop", "은행에 물어봤다", "run.jsonl"], 2);
-    said.complains(&["expected the token", "in doubt: calc"]);
+    home.check(&["resume", "--offline", "--stop", "은행에 물어봤다", "run.jsonl"], 2)
+        .complains(&["expected the token", "in doubt: calc"]);
     assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
     let object = home.check(&["resume", "--offline", "--json", "run.jsonl"], 4).json();
     let token = object["in_doubt"]["token"].as_str().unwrap();

@@ -25,8 +25,7 @@ fn bent() -> Fixture {
 fn changed_prompt_is_drift_and_shown_as_a_diff() {
     let home = Home::new();
     bent().save(home.path("bent.json")).unwrap();
-    let said = home.check(&["replay", "bent.json"], 1);
-    said.prints(&[
+    home.check(&["replay", "bent.json"], 1).prints(&[
         "drift       bent.json\n",
         "request drift: plan.1.1 asks planner",
         "--- planner, recorded\n",
@@ -44,8 +43,7 @@ fn other_limits_than_the_shipped_ones_drift_unless_replayed_as_recorded() {
     fixture.spec.limits.max_replans = 3;
     fixture.save(home.path("run.json")).unwrap();
     assert!(home.check(&["replay", "run.json"], 0).stdout.contains("1 ok"));
-    let said = home.check(&["replay", "--as-recorded", "run.json"], 1);
-    said.prints(&["transition drift"]);
+    home.check(&["replay", "--as-recorded", "run.json"], 1).prints(&["transition drift"]);
 
     let mut fixture = replanned();
     fixture.spec.limits.max_replans = 0;
@@ -81,11 +79,9 @@ fn what_cannot_be_read_outweighs_drift() {
 #[test]
 fn missing_files_and_empty_folders_are_unreadable() {
     let home = Home::new();
-    let said = home.check(&["replay", "nowhere.json"], 2);
-    said.prints(&["nowhere.json: cannot be read"]);
+    home.check(&["replay", "nowhere.json"], 2).prints(&["nowhere.json: cannot be read"]);
     std::fs::create_dir(home.path("empty")).unwrap();
-    let said = home.check(&["replay", "empty"], 2);
-    said.complains(&["empty: expected fixtures (*.json), found none"]);
+    home.check(&["replay", "empty"], 2).complains(&["empty: expected fixtures (*.json), found none"]);
 }
 
 #[test]
@@ -94,8 +90,7 @@ fn agent_of_the_users_own_overrides_the_recorded_one() {
     home.fixture("run.json");
     let spec = home.check(&["agents", "show", "validated"], 0).stdout;
     home.write("mine.toml", &spec.replace("max_replans = 2", "max_replans = 0"));
-    let said = home.check(&["replay", "--agent", "mine.toml", "run.json"], 1);
-    said.prints(&["drift"]);
+    home.check(&["replay", "--agent", "mine.toml", "run.json"], 1).prints(&["drift"]);
 }
 
 #[test]
@@ -155,8 +150,7 @@ fn trace_reads_journals_whole_and_torn() {
     interrupted_journal(&home.path("torn.jsonl"));
     let whole = std::fs::read_to_string(home.path("torn.jsonl")).unwrap();
     home.write("torn.jsonl", &format!("{whole}{} {{\"answered\":{{\"mod", "0f".repeat(16)));
-    let said = home.check(&["trace", "torn.jsonl"], 0);
-    said.prints(&["VALIDATE  unfinished"]);
+    home.check(&["trace", "torn.jsonl"], 0).prints(&["VALIDATE  unfinished"]);
 
     home.write("none.json", "hello");
     let said = home.check(&["trace", "none.json"], 2);

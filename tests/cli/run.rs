@@ -120,7 +120,7 @@ fn run_that_ends_in_error_ends_the_program_with_1() {
         said.stderr
             .contains("planwright: error: the run ended without an answer: VALIDATION_FAILED_MAX_REPLANS")
     );
-    assert!(said.stderr.contains("hint: --max-replans N"));
+    said.complains(&["hint: --max-replans N"]);
 
     let object = home.check(&["run", "--json", "--replay", "run.json"], 1).json();
     assert_eq!(object["answer"], Value::Null);
@@ -160,7 +160,7 @@ fn recording_over_an_existing_fixture_replays_it_and_says_so() {
     home.fixture("run.json");
     let said = home.check(&["run", "--record", "run.json", QUESTION], 0);
     assert_eq!(said.stdout, format!("{ANSWER}\n"));
-    assert!(said.stderr.contains("every answer comes from run.json (--record-mode all records anew)"));
+    said.complains(&["every answer comes from run.json (--record-mode all records anew)"]);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn ended_journal_is_told_again_without_a_model() {
     ended_journal(&home.path("run.jsonl"));
     let said = home.check(&["resume", "run.jsonl"], 0);
     assert_eq!(said.stdout, format!("{ANSWER}\n"));
-    assert!(said.stderr.contains("the run has ended"));
+    said.complains(&["the run has ended"]);
 }
 
 #[test]
@@ -199,10 +199,8 @@ fn journal_that_does_not_read_is_named_with_its_line() {
     let mut text = std::fs::read_to_string(home.path("run.jsonl")).unwrap();
     text = text.replacen("{\"requested\"", "{\"demanded\"", 1);
     home.write("run.jsonl", &text);
-    let said = home.check(&["resume", "run.jsonl"], 2);
-    said.complains(&["run.jsonl: line 2"]);
-    let said = home.check(&["resume", "nowhere.jsonl"], 2);
-    said.complains(&["nowhere.jsonl: cannot be opened"]);
+    home.check(&["resume", "run.jsonl"], 2).complains(&["run.jsonl: line 2"]);
+    home.check(&["resume", "nowhere.jsonl"], 2).complains(&["nowhere.jsonl: cannot be opened"]);
 }
 
 #[test]

@@ -20,8 +20,8 @@ fn sums() -> Home {
 #[test]
 fn every_turn_becomes_a_fixture_that_replays() {
     let home = sums();
-    let said = home.check(&["fixture", "from", THREAD, "--turn", "1", "--output", "fixtures/one.json"], 0);
-    said.complains(&["written to fixtures/one.json"]);
+    home.check(&["fixture", "from", THREAD, "--turn", "1", "--output", "fixtures/one.json"], 0)
+        .complains(&["written to fixtures/one.json"]);
     home.check(&["threads", "export", THREAD, "--output", "fixtures/two.json"], 0);
     home.check(&["replay", "fixtures"], 0);
     let question = |name: &str| Fixture::load(home.path(name)).unwrap().input.question;
@@ -83,12 +83,10 @@ fn key_that_is_configured_later_is_in_no_fixture() {
 #[test]
 fn fixture_of_nothing_is_explained() {
     let home = sums();
-    let said = home.check(&["fixture", "from", THREAD, "--turn", "3"], 2);
-    said.complains(&["has 2 turns, and none of the number 3"]);
-    let said = home.check(&["fixture", "from", "없는 것"], 2);
-    said.complains(&["there is no thread 없는 것"]);
-    let said = home.check(&["fixture", "from", THREAD, "--turn", "0"], 2);
-    said.complains(&["--turn"]);
+    home.check(&["fixture", "from", THREAD, "--turn", "3"], 2)
+        .complains(&["has 2 turns, and none of the number 3"]);
+    home.check(&["fixture", "from", "없는 것"], 2).complains(&["there is no thread 없는 것"]);
+    home.check(&["fixture", "from", THREAD, "--turn", "0"], 2).complains(&["--turn"]);
 }
 
 #[test]
@@ -125,8 +123,7 @@ fn stored_run_that_would_take_another_path_is_named_with_its_first_record() {
 
 #[test]
 fn stored_runs_and_files_are_not_replayed_at_once() {
-    let said = Home::new().check(&["replay", "--all-stored", "fixtures"], 2);
-    said.complains(&["cannot be used with"]);
+    Home::new().check(&["replay", "--all-stored", "fixtures"], 2).complains(&["cannot be used with"]);
 }
 
 #[test]
@@ -134,6 +131,5 @@ fn trace_of_a_turn_is_a_table() {
     let home = sums();
     let said = home.check(&["trace", "--thread", THREAD, "--turn", "1"], 0);
     assert!(said.stdout.starts_with("n  phase") && said.stdout.contains("DONE"), "{}", said.stdout);
-    let said = home.check(&["trace", "--thread", "없는 것"], 2);
-    said.complains(&["there is no thread 없는 것"]);
+    home.check(&["trace", "--thread", "없는 것"], 2).complains(&["there is no thread 없는 것"]);
 }

@@ -28,8 +28,7 @@ fn turns_of_a_thread_are_kept_across_processes() {
     let home = Home::new();
     assert!(ask(&home, THREAD, "12/4+9?").contains("12"));
     assert!(ask(&home, THREAD, "7*6?").contains("42"));
-    let said = home.check(&["threads", "show", THREAD], 0);
-    said.prints(&[
+    home.check(&["threads", "show", THREAD], 0).prints(&[
         "turn 1  done  validated\n  asked     12/4+9?\n  answered  ",
         "turn 2  done",
         "7*6?",
@@ -53,8 +52,7 @@ fn earlier_turns_are_told_to_an_agent_that_remembers() {
     check(home.program().arg("chat").args(args), "내 이름이 뭐야?\n", 0);
     let told = String::from_utf8(server.seen()[first].body.clone()).unwrap();
     assert!(told.contains("내 이름은 김철수야") && told.contains("안녕하세요"), "{told}");
-    let said = check(home.program().arg("chat").args(args), "/history\n", 0);
-    said.complains(&["you    내 이름이 뭐야?"]);
+    check(home.program().arg("chat").args(args), "/history\n", 0).complains(&["you    내 이름이 뭐야?"]);
 }
 
 #[test]
@@ -143,8 +141,8 @@ fn store_is_chosen_by_flag_environment_and_configuration() {
     }
     home.refuses(&["threads", "list", "--durability", "some"], &["full, normal"]);
     let mut program = home.program();
-    let said = check(program.env("PLANWRIGHT_DURABILITY", "some").args(["threads", "list"]), "", 2);
-    said.complains(&["PLANWRIGHT_DURABILITY: expected full or normal"]);
+    check(program.env("PLANWRIGHT_DURABILITY", "some").args(["threads", "list"]), "", 2)
+        .complains(&["PLANWRIGHT_DURABILITY: expected full or normal"]);
     home.write("config/planwright/config.toml", "[persistence]\nmode = 'disk'\n");
     home.refuses(&["threads", "list"], &["config.toml:2:8: unknown variant `disk`"]);
 }
@@ -156,8 +154,7 @@ fn every_run_is_kept_where_the_configuration_says_so() {
     let said = home.check(&["run", "--offline", "--tools", "calc", "12/4+9?"], 0);
     let (_, name) = said.stderr.split_once("kept as the thread ").expect("the name is said");
     let name = name.split(' ').next().unwrap();
-    let said = home.check(&["threads", "show", name], 0);
-    said.prints(&["12/4+9?"]);
+    home.check(&["threads", "show", name], 0).prints(&["12/4+9?"]);
     home.check(&["run", "--offline", "--quiet", "--tools", "calc", "--journal", "run.jsonl", "12/4+9?"], 0);
     assert_eq!(
         home.check(&["threads", "list"], 0).stdout.lines().count(),
@@ -180,8 +177,8 @@ fn thread_is_run_by_one_process_at_a_time() {
     let args = ["run", "--quiet", "--base-url", &server.url(), "--model", "m", "--thread", THREAD, "7*6?"];
     let mut running = program.args(args).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     was_asked.recv().unwrap();
-    let said = home.check(&["run", "--offline", "--thread", THREAD, "1+1?"], 6);
-    said.complains(&["the thread 보고서 is being run already, by process"]);
+    home.check(&["run", "--offline", "--thread", THREAD, "1+1?"], 6)
+        .complains(&["the thread 보고서 is being run already, by process"]);
     assert!(home.check(&["threads", "list"], 0).stdout.contains("보고서  running"));
     for args in [&["threads", "delete", "--yes", THREAD][..], &["threads", "cancel", THREAD]] {
         home.check(args, 6);
@@ -196,8 +193,7 @@ fn thread_is_run_by_one_process_at_a_time() {
         assert!(said.stderr.contains(text), "expected {text:?} in:\n{}", said.stderr);
     }
     assert!(home.check(&["threads", "list"], 0).stdout.contains("보고서  unfinished"));
-    let said = home.check(&["threads", "resume", "--offline", THREAD], 0);
-    said.prints(&["42"]);
+    home.check(&["threads", "resume", "--offline", THREAD], 0).prints(&["42"]);
 }
 
 #[test]
@@ -218,8 +214,7 @@ fn process_whose_thread_was_taken_over_writes_nothing_more() {
     let running = running.spawn().unwrap();
     was_asked.recv().unwrap();
     home.check(&["threads", "resume", "--offline", THREAD], 6);
-    let said = home.check(&["threads", "resume", "--offline", "--take-over", THREAD], 0);
-    said.prints(&["42"]);
+    home.check(&["threads", "resume", "--offline", "--take-over", THREAD], 0).prints(&["42"]);
     let records = || home.check(&["threads", "show", "--records", THREAD], 0).stdout;
     let before = records();
     answer.send(()).unwrap();
@@ -251,8 +246,7 @@ fn interrupted() -> Home {
     let home = Home::new();
     let server = Server::answering([Answer::reply(PLAN), Answer::error(401, "go away")]);
     let args = ["run", "--base-url", &server.url(), "--model", "m", "--thread", THREAD, "6*7?"];
-    let said = home.check(&args, 3);
-    said.complains(&["planwright threads resume 보고서  goes on"]);
+    home.check(&args, 3).complains(&["planwright threads resume 보고서  goes on"]);
     home
 }
 
@@ -260,16 +254,15 @@ fn interrupted() -> Home {
 fn interrupted_turn_goes_on_with_the_model_it_began_with_or_one_that_is_chosen() {
     let home = interrupted();
     home.refuses(&["threads", "resume", THREAD], &["the run began with the model \"m\"", "--offline"]);
-    let said = home.check(&["threads", "resume", "--offline", THREAD], 0);
-    said.prints(&["42"]);
+    home.check(&["threads", "resume", "--offline", THREAD], 0).prints(&["42"]);
 }
 
 #[test]
 fn chat_goes_on_with_an_interrupted_turn_or_ends_it() {
     let args = ["chat", "--offline", "--thread", THREAD];
-    let said = check(interrupted().program().args(args), "/resume\n", 0);
-    said.complains(&["\"6*7?\" was stopped before its answer: /resume goes on"]);
-    said.prints(&["42"]);
+    check(interrupted().program().args(args), "/resume\n", 0)
+        .complains(&["\"6*7?\" was stopped before its answer: /resume goes on"])
+        .prints(&["42"]);
     let said = check(interrupted().program().args(args), "1+1?\n/cancel\n1+1?\n", 0);
     said.complains(&["has not ended", "ended\n"]);
     assert!(said.stdout.contains('2') && !said.stdout.contains("42"), "{}", said.stdout);
@@ -282,10 +275,8 @@ fn other_rules_are_taken_only_where_somebody_says_so() {
     home.write("mine.toml", &spec.replace("max_replans = 2", "max_replans = 1"));
     let resume = ["threads", "resume", "--offline", "--spec", "mine.toml", THREAD];
     home.refuses(&resume, &["under other rules than those of --spec", "max_replans", "--adopt", "--keep"]);
-    let said = check(home.program().args(resume).arg("--adopt"), "", 0);
-    said.prints(&["42"]);
-    let said = home.check(&["threads", "show", "--records", THREAD], 0);
-    said.prints(&["  rules  "]);
+    check(home.program().args(resume).arg("--adopt"), "", 0).prints(&["42"]);
+    home.check(&["threads", "show", "--records", THREAD], 0).prints(&["  rules  "]);
     let home = interrupted();
     home.write("mine.toml", &spec.replace("max_replans = 2", "max_replans = 1"));
     check(home.program().args(resume).arg("--keep"), "", 0);
@@ -301,13 +292,12 @@ fn fork_before_an_answer_takes_another_and_leaves_the_first_as_it_was() {
     home.check(&args, 0);
     let before = home.check(&["threads", "show", "--records", THREAD], 0).stdout;
     assert!(before.contains("human.1.2") && before.contains(ASKED), "{before}");
-    let said = home.check(&["threads", "fork", THREAD, "--to", "다시", "--before", "human.1.2"], 0);
-    said.complains(&["planwright threads show 다시"]);
+    home.check(&["threads", "fork", THREAD, "--to", "다시", "--before", "human.1.2"], 0)
+        .complains(&["planwright threads show 다시"]);
     let args = ["threads", "answer", "다시", "--offline", "--reject", "아니요", "--token", &token_of("다시")];
     home.check(&args, 1);
     assert_eq!(home.check(&["threads", "show", "--records", THREAD], 0).stdout, before);
-    let said = home.check(&["threads", "show", "다시"], 0);
-    said.prints(&["from      보고서, turn 1, ", "failed"]);
+    home.check(&["threads", "show", "다시"], 0).prints(&["from      보고서, turn 1, ", "failed"]);
 
     home.check(&["threads", "fork", THREAD, "--to", "처음부터", "--at", "1"], 0);
     let fork = |args: &[&str], expect: &[&str]| {
@@ -433,6 +423,5 @@ fn command_that_is_said_can_be_typed_in_a_shell() {
     let mut shell = std::process::Command::new("/bin/sh");
     shell.envs(home.program().get_envs().filter_map(|(name, value)| Some((name, value?))));
     shell.current_dir(home.path("")).env("PATH", bin);
-    let said = check(shell.args(["-c", &format!("{command} --offline")]), "", 0);
-    said.prints(&["12"]);
+    check(shell.args(["-c", &format!("{command} --offline")]), "", 0).prints(&["12"]);
 }

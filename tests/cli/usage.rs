@@ -14,23 +14,20 @@ fn wrong_usage_is_explained() {
     home.refuses(&["run", "--replay", "a", "--record", "b"], &["cannot be used with"]);
     home.refuses(&["walk"], &["walk"]);
     home.refuses(&["replay"], &["FILE|DIR"]);
-    let said = check(home.program().args(["run", "-"]), "\n", 2);
-    assert!(said.stderr.contains("the question is empty"));
+    check(home.program().args(["run", "-"]), "\n", 2).complains(&["the question is empty"]);
 }
 
 #[test]
 fn help_shows_examples_and_exit_codes() {
     let home = Home::new();
-    let said = home.check(&["--help"], 0);
-    said.prints(&[
+    home.check(&["--help"], 0).prints(&[
         "Examples:",
         "planwright run --docs ./notes",
         "Exit codes:",
         "    3  interrupted",
         "  130  cancelled",
     ]);
-    let said = home.check(&["run", "--help"], 0);
-    said.prints(&["Exit codes:", "PLANWRIGHT_CONFIG", "--record-mode"]);
+    home.check(&["run", "--help"], 0).prints(&["Exit codes:", "PLANWRIGHT_CONFIG", "--record-mode"]);
 }
 
 #[test]
@@ -178,8 +175,8 @@ fn existing_file_is_never_overwritten_by_a_journal() {
 #[test]
 fn agents_are_listed_and_shown() {
     let home = Home::new();
-    let said = home.check(&["agents"], 0);
-    assert!(said.stdout.contains("validated (default)  PLAN EXECUTE VALIDATE WRITE, at most 2 replans"));
+    home.check(&["agents"], 0)
+        .prints(&["validated (default)  PLAN EXECUTE VALIDATE WRITE, at most 2 replans"]);
     let said = home.check(&["agents", "--json"], 0);
     let list: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(list[1]["name"], "validated");

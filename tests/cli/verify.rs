@@ -25,9 +25,9 @@ fn spec_of_the_users_own_is_verified_with_what_was_made_smaller() {
     let home = Home::new();
     let spec = home.check(&["agents", "show", "plan-then-execute"], 0).stdout;
     home.write("mine.toml", &spec.replace("max_steps = 6", "max_steps = 12"));
-    let said = home.check(&["verify", "--agent", "mine.toml"], 0);
-    said.prints(&["max_steps 12 explored as 6"]);
-    said.prints(&["tool calls   11           5"]);
+    home.check(&["verify", "--agent", "mine.toml"], 0)
+        .prints(&["max_steps 12 explored as 6"])
+        .prints(&["tool calls   11           5"]);
 }
 
 #[test]

@@ -50,17 +50,15 @@ fn run_that_waits_names_the_command_that_answers_it() {
 #[test]
 fn answer_with_its_token_goes_on_with_the_run() {
     let home = waiting();
-    let said = threads(&home, &["answer", "--token", &token(&home, THREAD), "--respond", "네"], 0);
-    said.prints(&["12"]);
-    let said = home.check(&["threads", "show", THREAD], 0);
-    said.prints(&["turn 1  done"]);
+    threads(&home, &["answer", "--token", &token(&home, THREAD), "--respond", "네"], 0).prints(&["12"]);
+    home.check(&["threads", "show", THREAD], 0).prints(&["turn 1  done"]);
 }
 
 #[test]
 fn rejection_ends_the_run_with_its_reason() {
     let home = waiting();
-    let said = threads(&home, &["answer", "--token", &token(&home, THREAD), "--reject", "너무 이릅니다"], 1);
-    said.complains(&["너무 이릅니다"]);
+    threads(&home, &["answer", "--token", &token(&home, THREAD), "--reject", "너무 이릅니다"], 1)
+        .complains(&["너무 이릅니다"]);
 }
 
 #[test]
@@ -69,8 +67,7 @@ fn plan_is_approved_by_its_token() {
     wants_approval(&home, THREAD);
     let command = open(&home, THREAD)["commands"][0].as_str().unwrap().to_owned();
     assert!(command.ends_with("--approve"), "{command}");
-    let said = threads(&home, &["answer", "--token", &token(&home, THREAD), "--approve"], 0);
-    said.prints(&["12"]);
+    threads(&home, &["answer", "--token", &token(&home, THREAD), "--approve"], 0).prints(&["12"]);
 }
 
 #[test]
@@ -95,9 +92,9 @@ fn answer_with_another_token_changes_nothing() {
     assert_ne!(mine, other);
     stays_as_it_was(&home, || {
         for wrong in ["0123", &other] {
-            let said = threads(&home, &["answer", "--token", wrong, "--respond", "네"], 6);
-            said.complains(&["the token is of another question"]);
-            said.complains(&[&*format!("planwright threads show {THREAD}")]);
+            threads(&home, &["answer", "--token", wrong, "--respond", "네"], 6)
+                .complains(&["the token is of another question"])
+                .complains(&[&*format!("planwright threads show {THREAD}")]);
         }
     });
 }
@@ -108,11 +105,10 @@ fn answer_is_taken_once() {
     let token = token(&home, THREAD);
     threads(&home, &["answer", "--token", &token, "--respond", "네"], 0);
     stays_as_it_was(&home, || {
-        let said = threads(&home, &["answer", "--token", &token, "--respond", "아니요"], 6);
-        said.complains(&["human.1.2 was answered before"]);
+        threads(&home, &["answer", "--token", &token, "--respond", "아니요"], 6)
+            .complains(&["human.1.2 was answered before"]);
     });
-    let said = threads(&home, &["answer", "--respond", "네"], 2);
-    said.complains(&["waits for nobody"]);
+    threads(&home, &["answer", "--respond", "네"], 2).complains(&["waits for nobody"]);
 }
 
 #[test]
@@ -121,16 +117,16 @@ fn answer_that_does_not_fit_is_refused_and_the_run_waits_on() {
     let token = token(&home, THREAD);
     home.write("steps.json", r#"[{"tool": "hammer", "input": "x"}]"#);
     stays_as_it_was(&home, || {
-        let said = threads(&home, &["answer", "--token", &token, "--edit", "steps.json"], 5);
-        said.complains(&["the answer is refused"]);
+        threads(&home, &["answer", "--token", &token, "--edit", "steps.json"], 5)
+            .complains(&["the answer is refused"]);
     });
 }
 
 #[test]
 fn new_question_to_a_thread_that_waits_is_told_the_open_one() {
     let home = waiting();
-    let said = home.check(&["run", "--offline", "--thread", THREAD, "7*6?"], 5);
-    said.complains(&[ASKED, &token(&home, THREAD)]);
+    home.check(&["run", "--offline", "--thread", THREAD, "7*6?"], 5)
+        .complains(&[ASKED, &token(&home, THREAD)]);
 }
 
 #[test]
@@ -140,8 +136,7 @@ fn chat_shows_the_open_question_and_the_next_line_answers_it() {
     let said = check(program.args(["chat", "--offline", "--quiet", "--thread", THREAD]), "네\n7*6?\n", 0);
     assert!(said.stderr.starts_with(ASKED), "{}", said.stderr);
     said.prints(&["12", "42"]);
-    let said = home.check(&["threads", "show", THREAD], 0);
-    said.prints(&["turn 2  done"]);
+    home.check(&["threads", "show", THREAD], 0).prints(&["turn 2  done"]);
 }
 
 /// The same line, played again, would allow the next call as well.
@@ -152,8 +147,8 @@ fn chat_allows_nothing_that_comes_from_a_pipe() {
     let before = home.check(&["threads", "show", THREAD, "--json"], 0).stdout;
     for line in ["yes\n", "네\n", "approve\n"] {
         let mut program = home.program();
-        let said = check(program.args(["chat", "--offline", "--quiet", "--thread", THREAD]), line, 5);
-        said.complains(&[&token(&home, THREAD)]);
+        check(program.args(["chat", "--offline", "--quiet", "--thread", THREAD]), line, 5)
+            .complains(&[&token(&home, THREAD)]);
         assert_eq!(home.check(&["threads", "show", THREAD, "--json"], 0).stdout, before);
     }
 }
@@ -199,8 +194,7 @@ fn waiting_is_read_page_by_page() {
         }
     }
     assert_eq!(seen, names);
-    let said = home.check(&["waiting", "--limit", "1"], 0);
-    said.complains(&["planwright waiting --limit 1 --after "]);
+    home.check(&["waiting", "--limit", "1"], 0).complains(&["planwright waiting --limit 1 --after "]);
     home.check(&["waiting", "--after", "soon"], 2);
 }
 
@@ -248,12 +242,11 @@ fn question_whose_time_is_over_is_shown_as_expired() {
     let shown = open(&home, "늦은 보고서");
     assert_eq!(shown["expired"], true);
     assert_eq!(shown["commands"], serde_json::json!(["planwright threads resume '늦은 보고서'"]));
-    let said = home.check(&["waiting"], 0);
-    said.prints(&[", expired\n"]);
+    home.check(&["waiting"], 0).prints(&[", expired\n"]);
     let said = home.check(&["threads", "show", "늦은 보고서"], 0);
     assert!(said.stdout.contains("  expired   ") && !said.stdout.contains("--token"), "{}", said.stdout);
-    let said = home.check(&["threads", "answer", "--respond", "네", "늦은 보고서"], 6);
-    said.complains(&["threads resume '늦은 보고서'"]);
+    home.check(&["threads", "answer", "--respond", "네", "늦은 보고서"], 6)
+        .complains(&["threads resume '늦은 보고서'"]);
 }
 
 #[test]
@@ -307,16 +300,14 @@ fn write_in_doubt_stops_its_thread_until_somebody_says_what_became_of_it() {
         for said in [resumed, asked, answered] {
             said.complains(&["in doubt", &command]);
         }
-        let said = threads(&home, &["resolve", "--did-not-happen"], 2);
-        said.complains(&["expected the token", &command]);
-        let said = threads(&home, &["resolve", "--token", "0123", "--did-not-happen"], 6);
-        said.complains(&["the token is of another question"]);
+        threads(&home, &["resolve", "--did-not-happen"], 2).complains(&["expected the token", &command]);
+        threads(&home, &["resolve", "--token", "0123", "--did-not-happen"], 6)
+            .complains(&["the token is of another question"]);
         threads(&home, &["resolve", "--token", &token], 2);
-        let said = home.check(&["threads", "cancel", THREAD], 4);
-        said.complains(&["in doubt: calc", &command]);
+        home.check(&["threads", "cancel", THREAD], 4).complains(&["in doubt: calc", &command]);
         let mut chat = home.program();
-        let said = check(chat.args(["chat", "--offline", "--thread", THREAD]), "/cancel\n", 0);
-        said.complains(&["is in doubt"]);
+        check(chat.args(["chat", "--offline", "--thread", THREAD]), "/cancel\n", 0)
+            .complains(&["is in doubt"]);
     });
 }
 
@@ -332,10 +323,8 @@ fn settlement_is_written_down_and_taken_once() {
     said.prints(&[unknown]);
     let shown = home.check(&["threads", "show", "--json", THREAD], 0).json();
     assert_eq!(shown["turns"][0]["unknown"], json!([{"effect": "step.1.1.1", "tool": "calc"}]));
-    let said = home.check(&["threads", "list"], 0);
-    said.prints(&["failed, in doubt"]);
-    let said = threads(&home, &["resolve", "--token", &token, "--happened", "x"], 6);
-    said.complains(&["was answered before"]);
+    home.check(&["threads", "list"], 0).prints(&["failed, in doubt"]);
+    threads(&home, &["resolve", "--token", &token, "--happened", "x"], 6).complains(&["was answered before"]);
 
     // What happened is not done again, what did not is done now.
     for (word, said_of_it) in
@@ -350,8 +339,7 @@ fn settlement_is_written_down_and_taken_once() {
         shown.prints(&[said_of_it, "turn 1  failed"]);
         let settle: Vec<&str> =
             args.iter().map(|arg| if *arg == "resolve" { "settle" } else { arg }).collect();
-        let said = threads(&home, &settle, 6);
-        said.complains(&["was answered before"]);
+        threads(&home, &settle, 6).complains(&["was answered before"]);
     }
 }
 
@@ -360,9 +348,7 @@ fn thread_that_waits_can_be_ended() {
     let home = waiting();
     let token = token(&home, THREAD);
     home.check(&["threads", "cancel", "--reason", "기한이 지났다", THREAD], 0);
-    let said = home.check(&["threads", "show", THREAD], 0);
-    said.prints(&["turn 1  failed", "기한이 지났다"]);
-    let said = home.check(&["threads", "cancel", THREAD], 2);
-    said.complains(&["the run has ended"]);
+    home.check(&["threads", "show", THREAD], 0).prints(&["turn 1  failed", "기한이 지났다"]);
+    home.check(&["threads", "cancel", THREAD], 2).complains(&["the run has ended"]);
     threads(&home, &["answer", "--token", &token, "--respond", "네"], 6);
 }

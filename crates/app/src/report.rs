@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use crate::pending::Subject;
 use crate::store::RunLocation;
@@ -38,9 +39,9 @@ pub struct RunInfo<'a> {
 pub struct RunReport<'a> {
     answer: Option<&'a str>,
     error: Option<&'a RunError>,
-    interrupted: Option<InterruptionJson>,
-    in_doubt: Option<DoubtJson>,
-    waiting: Option<WaitingJson<'a>>,
+    interrupted: Option<Value>,
+    in_doubt: Option<Value>,
+    waiting: Option<Value>,
     drift: Vec<DriftJson<'a>>,
     phase: Option<PhaseName>,
     question: &'a str,
@@ -57,31 +58,6 @@ pub struct RunReport<'a> {
     tainted: Option<bool>,
     steps: Vec<StepJson<'a>>,
     trace: &'a [TraceLine],
-}
-
-#[derive(Debug, Serialize)]
-struct InterruptionJson {
-    effect: EffectId,
-    cause: String,
-    message: String,
-    tries: u32,
-    retry_after_seconds: Option<f64>,
-}
-
-#[derive(Debug, Serialize)]
-struct DoubtJson {
-    effect: EffectId,
-    tool: String,
-    token: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct WaitingJson<'a> {
-    effect: EffectId,
-    step: u64,
-    question: &'a str,
-    token: &'a str,
-    refused: Option<&'a str>,
 }
 
 /// A step of any plan, with what came of it.
@@ -135,27 +111,24 @@ impl<'a> RunReport<'a> {
             Ok(run) => RunReport::of_run(info, run),
             Err(Stopped::Unsaved { run, .. }) => RunReport::of_run(info, run),
             Err(Stopped::Interrupted(stopped)) => {
-                let mut report = RunReport::new(info, Some(&stopped.state));
                 let cause = &stopped.cause;
-                report.interrupted = Some(InterruptionJson {
-                    effect: stopped.effect,
-                    cause: cause.cause.to_string(),
-                    message: cause.message.clone(),
-                    tries: cause.tries,
-                    retry_after_seconds: cause.retry_after.map(|delay| delay.as_secs_f64()),
-                });
+                let interrupted = Some(json!({
+                    "effect": stopped.effect, "cause": cause.cause.to_string(), "message": cause.message,
+                    "tries": cause.tries,
+                    "retry_after_seconds": cause.retry_after.map(|delay| delay.as_secs_f64()),
+                }));
                 // A write whose time ran out may have happened.
-                if let Some(pending) = info.location.pending()
-                    && let Subject::Doubt(call) = pending.subject
-                {
-                    let (effect, token) = (pending.effect, Some(pending.token));
-                    report.in_doubt = Some(DoubtJson { effect, tool: call.tool, token });
-                }
-                report
+                let in_doubt = info.location.pending().and_then(|pending| match pending.subject {
+                    Subject::Question(_) => None,
+                    Subject::Doubt(call) => {
+                        Some(doubt_json(pending.effect, &call.tool, Some(&pending.token)))
+                    }
+                });
+                RunReport { interrupted, in_doubt, ..RunReport::new(info, Some(&stopped.state)) }
             }
             Err(Stopped::InDoubt { effect, tool }) => {
                 let token = info.location.pending().map(|pending| pending.token);
-                let in_doubt = Some(DoubtJson { effect: *effect, tool: tool.clone(), token });
+                let in_doubt = Some(doubt_json(*effect, tool, token.as_deref()));
                 RunReport { in_doubt, ..RunReport::new(info, None) }
             }
             Err(Stopped::Drifted(drifts)) => {
@@ -167,12 +140,11 @@ impl<'a> RunReport<'a> {
     }
 
     fn of_run(info: &RunInfo<'a>, run: &'a Run) -> Self {
-        let waiting = run.waiting().map(|waiting| WaitingJson {
-            effect: waiting.effect,
-            step: u64::from(waiting.step) + 1,
-            question: &waiting.question,
-            token: &waiting.token,
-            refused: waiting.refused.as_deref(),
+        let waiting = run.waiting().map(|waiting| {
+            json!({
+                "effect": waiting.effect, "step": u64::from(waiting.step) + 1,
+                "question": waiting.question, "token": waiting.token, "refused": waiting.refused,
+            })
         });
         RunReport { waiting, ..RunReport::new(info, Some(run.state())) }
     }
@@ -204,6 +176,10 @@ impl<'a> RunReport<'a> {
             trace: task.map_or(&[], |task| &task.trace),
         }
     }
+}
+
+fn doubt_json(effect: EffectId, tool: &str, token: Option<&str>) -> Value {
+    json!({"effect": effect, "tool": tool, "token": token})
 }
 
 /// Every step of every plan, in order.

@@ -13,14 +13,8 @@ use planwright_app::{AgentChoice, Overrides, Result, StorePlace};
 mod checking;
 mod threads;
 
-pub use checking::{
-    AgentsArgs, AgentsCommand, CoverageArgs, DiagramArgs, FixtureArgs, FixtureCommand, Format, FromArgs,
-    ReplayArgs, TraceArgs, VerifyArgs,
-};
-pub use threads::{
-    AnswerThreadArgs, ForkArgs, ListArgs, PageArgs, PruneArgs, ResolveArgs, ResumeThreadArgs, RulesArgs,
-    ShowThreadArgs, ThreadsArgs, ThreadsCommand, WaitingArgs,
-};
+pub use checking::*;
+pub use threads::*;
 
 /// Runs an LLM agent on a finite state machine, and replays what it did.
 #[derive(Parser)]
@@ -74,23 +68,6 @@ pub enum Command {
 fn settings_help(examples: &str) -> String {
     let (settings, codes) = (include_str!("help/settings.txt"), include_str!("help/exit_codes.txt"));
     format!("{examples}\n{settings}\n{codes}")
-}
-
-impl Command {
-    /// Whether results are to be JSON.
-    pub fn wants_json(&self) -> bool {
-        match self {
-            Command::Run(args) => args.show.json,
-            Command::Resume(args) => args.show.json,
-            Command::Replay(args) => args.json,
-            Command::Trace(args) => args.json,
-            Command::Verify(args) => args.json,
-            Command::Coverage(args) => args.json,
-            Command::Threads(args) => args.command.wants_json(),
-            Command::Waiting(args) => args.json,
-            Command::Fixture(_) | Command::Chat(_) | Command::Diagram(_) | Command::Agents(_) => false,
-        }
-    }
 }
 
 /// How a run is shown.

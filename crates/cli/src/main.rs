@@ -43,11 +43,12 @@ pub fn main() -> ExitCode {
             return if error.use_stderr() { Exit::Of(Class::Unusable) } else { Exit::Done }.into();
         }
     };
-    let (color, json) = (cli.color, cli.command.wants_json());
+    let color = cli.color;
     let done = dispatch(cli);
     done.unwrap_or_else(|error| {
         // A caller who asked for JSON gets an object also for an error.
-        if json && !out::has_printed() {
+        let wants_json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
+        if wants_json && !out::has_printed() {
             let _ = out::print_json(&error.to_json());
         }
         out::complain_of(&error, Style::of(color, &std::io::stderr()));

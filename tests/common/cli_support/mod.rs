@@ -33,14 +33,23 @@ pub struct Said {
 impl Said {
     /// Expects these texts on stdout.
     #[track_caller]
-    pub fn prints(&self, texts: &[&str]) {
+    pub fn prints(&self, texts: &[&str]) -> &Self {
         expect(&self.stdout, texts);
+        self
     }
 
     /// Expects these texts on stderr.
     #[track_caller]
-    pub fn complains(&self, texts: &[&str]) {
+    pub fn complains(&self, texts: &[&str]) -> &Self {
         expect(&self.stderr, texts);
+        self
+    }
+
+    /// Expects nothing on stdout.
+    #[track_caller]
+    pub fn prints_nothing(&self) -> &Self {
+        assert_eq!(self.stdout, "");
+        self
     }
 
     /// What is on stdout, as JSON.

@@ -76,21 +76,6 @@ pub enum ThreadsCommand {
     },
 }
 
-impl ThreadsCommand {
-    /// Whether results are to be JSON.
-    pub fn wants_json(&self) -> bool {
-        match self {
-            ThreadsCommand::List(args) => args.json,
-            ThreadsCommand::Show(args) => args.json,
-            ThreadsCommand::Resume(args) => args.show.json,
-            ThreadsCommand::Answer(args) => args.thread.show.json,
-            ThreadsCommand::Resolve(args) => args.thread.show.json,
-            ThreadsCommand::Check { json } => *json,
-            _ => false,
-        }
-    }
-}
-
 /// Which page of a list.
 #[derive(Args)]
 pub struct PageArgs {

@@ -2,11 +2,10 @@
 
 use serde::Serialize;
 
+use crate::screen::answer_line;
 use planwright::contract::excerpt;
 use planwright::journal::{Record, ResolvedAs};
-use planwright::machine::{
-    Effect, EffectId, Event, HumanAnswer, State, ToolOutcome, awaited, start, transition,
-};
+use planwright::machine::{Effect, EffectId, Event, State, ToolOutcome, awaited, start, transition};
 use planwright::prompt;
 use planwright::spec::CompiledSpec;
 
@@ -98,21 +97,8 @@ fn event_text(event: &Event) -> String {
         Event::ToolReturned { outcome: ToolOutcome::Failed { kind, message }, .. } => {
             format!("failed: {kind}: {message}")
         }
-        Event::HumanAnswered { answer, .. } => answer_text(answer),
+        Event::HumanAnswered { answer, .. } => answer_line(answer),
         Event::Cancelled { reason } => format!("cancelled: {reason}"),
         other => other.kind().to_owned(),
-    }
-}
-
-fn answer_text(answer: &HumanAnswer) -> String {
-    match answer {
-        HumanAnswer::Respond { text } => text.clone(),
-        HumanAnswer::Approve => "approved".to_owned(),
-        HumanAnswer::Reject { reason } => format!("rejected: {reason}"),
-        HumanAnswer::Edit { steps } => {
-            let tools: Vec<&str> = steps.iter().map(|step| step.tool.as_str()).collect();
-            format!("edited: {}", tools.join(", "))
-        }
-        HumanAnswer::EditInput { input } => format!("edited: {input}"),
     }
 }
