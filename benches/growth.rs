@@ -86,7 +86,7 @@ fn to_the_end(rules: &CompiledSpec, mut state: State, effects: Effects) -> State
         waiting.extend(step.effects);
         state = step.state;
     }
-    assert_eq!(state.phase.name(), PhaseName::Done);
+    assert_eq!(state.phase(), PhaseName::Done);
     state
 }
 

@@ -43,7 +43,7 @@ impl Run {
     /// What the user is told at the end: the answer, or that the run was stopped and why. `None` where
     /// it waits for a person.
     pub fn result(&self) -> Option<String> {
-        crate::machine::result(&self.state)
+        self.state.result()
     }
 
     /// The plan as a to-do list: what is done, what is being done, and for whom the run waits.
@@ -53,7 +53,7 @@ impl Run {
 
     /// What ended the run without an answer, where something did.
     pub fn error(&self) -> Option<&RunError> {
-        self.state.task.error()
+        self.state.error()
     }
 
     /// One line for each phase visit, replan and repair. No timings and no ids: made for snapshots.

@@ -14,7 +14,6 @@ use super::{Exchange, JournalError, Record, system::random_id};
 use crate::machine::explore::{Taken, taken};
 use crate::machine::{
     EffectId, Input, PhaseName, RunError, State, TraceLine, awaited, outstanding, start, transition,
-    waits_for_a_person,
 };
 use crate::prompt::{self, Request, RequestBody};
 use crate::spec::{CompiledSpec, Digest, RequestFrame, Spec};
@@ -68,7 +67,7 @@ impl Outcome {
     /// How a state has ended, or the question that it waits with; `None` if it goes on by itself.
     pub fn of(rules: &CompiledSpec, state: &State) -> Option<Self> {
         Outcome::ended(state).or_else(|| {
-            let waits = if waits_for_a_person(state) { outstanding(rules, state) } else { return None };
+            let waits = if state.waits_for_person() { outstanding(rules, state) } else { return None };
             let [effect] = waits[..] else { return None };
             Some(Outcome::Waiting { question: prompt::question(rules, state, effect)? })
         })

@@ -91,7 +91,7 @@ fn was_asked(rules: &CompiledSpec, state: &State, id: EffectId) -> bool {
     let rules = nested_rules(rules, task, place.step);
     match run {
         StepRun::Nested { attempt } if *attempt == place.attempt => {
-            let nested = state.nested.get(&place.step).zip(rules);
+            let nested = state.task.nested.get(&place.step).zip(rules);
             nested.is_some_and(|(run, rules)| was_asked(rules, run, inner))
         }
         StepRun::Nested { attempt } | StepRun::Waiting { attempt } => {

@@ -53,7 +53,8 @@ pub(super) fn stage_awaits(stage: Stage<'_>, task: &Task, rules: &CompiledSpec) 
             person(EffectKind::ApproveCall { draft, step: *step }, *step)
         }
         Stage::Execute(ExecuteStage::Orchestrating(asking)) => {
-            let kind = EffectKind::Orchestrate { draft, nth: task.decided() + 1, ask: asking.ask };
+            let decided = task.drafts.last().map_or(0, |draft| draft.decision_asks.len() as u32);
+            let kind = EffectKind::Orchestrate { draft, nth: decided + 1, ask: asking.ask };
             model(kind, RoleName::Orchestrator)
         }
         Stage::Execute(ExecuteStage::Running) => return None,
@@ -89,11 +90,13 @@ pub(super) fn step_awaits(run: &StepRun, step: u32, task: &Task, rules: &Compile
 /// The effect of this kind that a run itself waits for. Costs the same however many it waits for.
 pub(super) fn awaited_here(rules: &CompiledSpec, state: &State, kind: EffectKind) -> Option<Effect> {
     let task = &state.task;
-    let stage = stage(&state.phase)?;
-    let found = stage_awaits(stage, task, rules).or_else(|| {
-        let step = EffectId::from(kind).step().filter(|_| matches!(stage, Stage::Execute(_)))?;
-        step_awaits(task.progress.as_ref()?.steps.get(step as usize)?, step, task, rules)
-    });
+    let found = match stage(&state.phase)? {
+        Stage::Execute(ExecuteStage::Running) => {
+            let step = kind.step()?;
+            step_awaits(task.progress.as_ref()?.steps.get(step as usize)?, step, task, rules)
+        }
+        stage => stage_awaits(stage, task, rules),
+    };
     found.filter(|effect| effect.id().kind == kind)
 }
 
@@ -121,7 +124,7 @@ pub fn outstanding(rules: &CompiledSpec, state: &State) -> Vec<Effect> {
     let runs = state.task.progress.iter().flat_map(|progress| progress.steps.iter().zip(0..));
     let mut found = Vec::new();
     for (run, step) in runs {
-        let nested = state.nested.get(&step).zip(nested_rules(rules, &state.task, step));
+        let nested = state.task.nested.get(&step).zip(nested_rules(rules, &state.task, step));
         match (run, nested) {
             (StepRun::Nested { attempt }, Some((inner, rules))) => {
                 let place = Place { draft: state.task.draft, step, attempt: *attempt };
@@ -165,7 +168,7 @@ pub fn local<'r, 's>(rules: &'r CompiledSpec, state: &'s State, id: EffectId) ->
         found.agents[depth] = Some(&task.planned(place.step)?.tool);
         depth += 1;
         found.rules = nested_rules(found.rules, task, place.step)?;
-        found.state = found.state.nested.get(&place.step)?;
+        found.state = found.state.task.nested.get(&place.step)?;
         found.id = inner;
     }
     Some(found)

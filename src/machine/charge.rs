@@ -1,8 +1,8 @@
 //! Charge: what answers cost, in all and under the name of who spent it.
 
 use super::run::Run;
-use super::state::{Counters, Task};
-use super::vocabulary::{ModelReply, Usage};
+use super::state::Task;
+use super::vocabulary::{Counters, ModelReply, Usage};
 use crate::spec::RoleName;
 
 /// Whom a reply was asked of.

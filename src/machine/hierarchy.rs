@@ -6,8 +6,6 @@
 //! Runs nested in steps are stepped here too, by the path of the effect that was answered, before
 //! EXECUTE is told what came of it: no phase calls back up.
 
-use std::collections::BTreeMap;
-
 use statig::Outcome;
 use statig::blocking::{IntoStateMachine, State as Leaf, StateExt, Superstate};
 
@@ -16,9 +14,9 @@ use super::awaits::{nest, nested_rules};
 use super::route::{Exit, Move, Next};
 use super::run::{Begin, Incoming, Run, Step, first_stage};
 use super::state::{
-    Asking, Counters, Input, NestedRun, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task,
+    Asking, Input, NestedRun, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task,
 };
-use super::vocabulary::{EffectId, ErrorCode, Event, PhaseName, Place, Refusal};
+use super::vocabulary::{Counters, EffectId, ErrorCode, Event, PhaseName, Place, Refusal};
 use crate::spec::CompiledSpec;
 
 /// The superstate of every phase but DONE and ERROR.
@@ -118,7 +116,7 @@ pub(super) fn start(rules: &CompiledSpec, input: Input, tainted: bool) -> Step {
     let mut phase = Phase::Plan(run.first_plan_stage());
     let levels = phase.depth();
     phase.enter(&mut Machine, &mut run, levels);
-    settle(phase, run, BTreeMap::new())
+    settle(phase, run)
 }
 
 /// Moves a run, or the one nested in it that the event is for.
@@ -126,17 +124,17 @@ pub(super) fn step(rules: &CompiledSpec, state: State, event: Event) -> Result<S
     match event.effect().and_then(EffectId::outside) {
         Some((place, inner)) => step_nested(rules, state, event, place, inner),
         None => {
-            let State { mut phase, task, nested } = state;
+            let State { mut phase, task } = state;
             let before = task.counters.transitions;
             let mut run = Run::new(rules, task, Some(Incoming::Event(event)));
             run.task.counters.transitions = before.saturating_add(1);
             if handle(&mut phase, &mut run) {
-                return Ok(settle(phase, run, nested));
+                return Ok(settle(phase, run));
             }
             // statig drops an event that no state handles; here it comes back.
             run.task.counters.transitions = before;
             let event = run.take_event().expect("a handler that answers Super leaves the event");
-            Err(unhandled(State { phase, task: run.task, nested }, event))
+            Err(unhandled(State { phase, task: run.task }, event))
         }
     }
 }
@@ -155,19 +153,19 @@ fn step_nested(
     let Some(inner_rules) = nested_rules(rules, &state.task, place.step) else {
         return Err(unhandled(state, event));
     };
-    let Some(nested) = state.nested.remove(&place.step) else { return Err(unhandled(state, event)) };
+    let Some(nested) = state.task.nested.remove(&place.step) else { return Err(unhandled(state, event)) };
     let before = nested.task.counters;
     match step(inner_rules, nested, event.addressed(inner)) {
         Ok(stepped) => {
-            let State { phase, task, mut nested } = state;
+            let State { phase, task } = state;
             let mut run = Run::new(rules, task, None);
             run.task.counters.transitions = run.task.counters.transitions.saturating_add(1);
-            absorb(&mut run, &mut nested, place, before, stepped);
-            Ok(settle(phase, run, nested))
+            absorb(&mut run, place, before, stepped);
+            Ok(settle(phase, run))
         }
         Err(refused) => {
             let Refused { state: nested, event, .. } = *refused;
-            state.nested.insert(place.step, nested);
+            state.task.nested.insert(place.step, nested);
             Err(unhandled(state, event.addressed(inner.inside(place).unwrap_or(inner))))
         }
     }
@@ -175,19 +173,13 @@ fn step_nested(
 
 /// Charges what a nested run has spent, lets its effects out under the step's name, and keeps it, or
 /// tells what came of it.
-fn absorb(
-    run: &mut Run<'_>,
-    nested: &mut BTreeMap<u32, State>,
-    place: Place,
-    before: Counters,
-    stepped: Step,
-) {
+fn absorb(run: &mut Run<'_>, place: Place, before: Counters, stepped: Step) {
     let Step { state, effects, .. } = stepped;
     run.charge_nested(place.step, before, &state.task);
     run.effects.extend(effects.into_iter().filter_map(|effect| nest(effect, place)));
     let ended = state.phase.name();
     if !ended.is_terminal() {
-        nested.insert(place.step, state);
+        run.task.nested.insert(place.step, state);
         return;
     }
     run.task.tainted |= state.task.tainted;
@@ -222,7 +214,7 @@ fn handle(phase: &mut Phase, run: &mut Run<'_>) -> bool {
 /// Begins the nested runs that are to begin, and follows the phases that end as soon as they are
 /// entered: a plan of only `final_answer` passes EXECUTE without an effect. Each phase leads on to a
 /// later one, and each step is begun once a try, so this ends.
-fn settle(mut phase: Phase, mut run: Run<'_>, mut nested: BTreeMap<u32, State>) -> Step {
+fn settle(mut phase: Phase, mut run: Run<'_>) -> Step {
     loop {
         if run.incoming.is_some() {
             // No phase but EXECUTE has steps that could end.
@@ -235,7 +227,7 @@ fn settle(mut phase: Phase, mut run: Run<'_>, mut nested: BTreeMap<u32, State>) 
             let Begin { place, input, tainted } = run.begins.remove(0);
             if let Some(rules) = nested_rules(run.rules, &run.task, place.step) {
                 let begun = start(rules, input, tainted);
-                absorb(&mut run, &mut nested, place, Counters::default(), begun);
+                absorb(&mut run, place, Counters::default(), begun);
                 run.effects.sort_by_key(|effect| effect.id().step());
             }
         } else {
@@ -243,11 +235,11 @@ fn settle(mut phase: Phase, mut run: Run<'_>, mut nested: BTreeMap<u32, State>) 
         }
     }
     if phase.name().is_terminal() {
-        nested.clear();
+        run.task.nested.clear();
         run.effects.clear();
     }
     let Run { task, effects, moves, .. } = run;
-    Step { state: State { phase, task, nested }, effects, moves }
+    Step { state: State { phase, task }, effects, moves }
 }
 
 fn change(phase: &mut Phase, mut target: Phase, run: &mut Run<'_>) {

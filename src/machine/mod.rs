@@ -53,7 +53,7 @@
 //!     state = step.state;
 //!     effects.extend(step.effects);
 //! }
-//! assert_eq!(planwright::machine::result(&state).as_deref(), Some("It is 12."));
+//! assert_eq!(state.result().as_deref(), Some("It is 12."));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -79,19 +79,17 @@ mod vocabulary;
 
 pub use admit::{Refused, admit};
 pub use awaits::{Local, awaited, local, outstanding};
-pub use route::{Exit, Move};
-pub use run::{Effects, Moves, Step};
-pub use state::{
-    Artifacts, Asking, Counters, Decided, Draft, ExecuteStage, Feedback, Finding, Input, NestedRun, PastStep,
-    Phase, PlanStage, PlanView, Progress, Repair, Schedule, Speaker, State, StepFailure, StepOutput, StepRun,
-    StepView, Task, Turn, Understanding, Writing, collected_info, decision_log, explored, known_by,
-    past_steps, result, waits_for_a_person,
-};
+pub use run::Step;
+pub use state::{Decided, Finding, Input, PlanView, Speaker, State, StepRecord, StepView, Turn};
 pub use vocabulary::{
-    Concern, Effect, EffectId, EffectKind, ErrorCode, Event, Failure, FailureClass, HumanAnswer,
-    ModelFailure, ModelReply, NestedTrace, Path, PhaseName, Place, Refusal, RunError, Steps, ToolOutcome,
-    TraceLine, Usage, WriteReason,
+    Concern, Counters, Effect, EffectId, EffectKind, ErrorCode, Event, FailureClass, HumanAnswer,
+    ModelFailure, ModelReply, PhaseName, Refusal, RunError, ToolOutcome, TraceLine, Usage,
 };
+
+pub(crate) use route::{Exit, Move};
+pub(crate) use run::Effects;
+pub(crate) use state::{Draft, ExecuteStage, Phase, PlanStage, Progress, StepRun, Task, explored, known_by};
+pub(crate) use vocabulary::{Place, WriteReason};
 
 use crate::spec::CompiledSpec;
 
@@ -102,7 +100,7 @@ use crate::spec::CompiledSpec;
 ///
 /// let rules = planwright::agents::shipped("validated").unwrap().check()?;
 /// let step = start(&rules, Input::question("Why is the sky blue?"));
-/// assert_eq!(step.state.phase.name(), PhaseName::Plan);
+/// assert_eq!(step.state.phase(), PhaseName::Plan);
 /// assert!(matches!(step.effects[0], Effect::AskModel { .. }));
 /// # Ok::<(), planwright::spec::SpecError>(())
 /// ```
@@ -122,7 +120,7 @@ pub fn start(rules: &CompiledSpec, input: Input) -> Step {
 /// let rules = planwright::agents::shipped("validated").unwrap().check()?;
 /// let begun = start(&rules, Input::question("12/4+9?"));
 /// let ended = transition(&rules, begun.state, Event::Cancelled { reason: "changed my mind".into() })?;
-/// assert_eq!(ended.state.phase.name(), PhaseName::Error);
+/// assert_eq!(ended.state.phase(), PhaseName::Error);
 ///
 /// let refused = transition(&rules, ended.state, Event::DeadlinePassed).unwrap_err();
 /// assert_eq!(refused.to_string(), "deadline_passed refused in ERROR: the run has ended");

@@ -2,7 +2,8 @@
 //! before the first of them runs, so no run ends halfway through a plan for want of budget, and what
 //! has run by then never depends on the order in which answers came.
 
-use super::state::{Counters, Task};
+use super::state::Task;
+use super::vocabulary::Counters;
 use crate::contract::{ContractError, PlanStep, ToolContract};
 use crate::spec::{CompiledAgent, CompiledSpec, Orchestrate};
 

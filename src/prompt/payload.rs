@@ -6,7 +6,7 @@ use super::results::{Results, parts};
 use super::situation::{Remaining, Situation};
 use super::{ModelRequest, conversation};
 use crate::contract::{Decision, Plan, PlanStep, Source};
-use crate::machine::{Asking, ExecuteStage, Finding, Phase, State, Task, Turn};
+use crate::machine::{Finding, Phase, State, Task, Turn};
 use crate::spec::{CompiledSpec, Horizon, Intake, Memory, Planner, RoleName, Suggested, ValidateAt};
 
 /// The keys a model may find in its payload, in this order; what does not apply is left out.
@@ -261,13 +261,7 @@ fn writing<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Tas
 }
 
 fn repair(phase: &Phase) -> Option<RepairNote<'_>> {
-    let asking: &Asking = match phase {
-        Phase::Plan(stage) => stage.asking()?,
-        Phase::Validate(asking) | Phase::Execute(ExecuteStage::Orchestrating(asking)) => asking,
-        Phase::Write(writing) => &writing.asking,
-        Phase::Execute(_) | Phase::Done | Phase::Error => return None,
-    };
-    let repair = asking.repair.as_ref()?;
+    let repair = phase.asking()?.repair.as_ref()?;
     Some(RepairNote {
         your_reply: &repair.reply,
         error: repair.error.to_string(),

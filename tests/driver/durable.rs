@@ -67,7 +67,7 @@ fn turns_of_a_thread_remember_what_was_said_before() {
     threads.at(&thread).ask(&agent, "첫 질문?").unwrap();
     let run = threads.at(&thread).ask(&agent, "다음 질문?").unwrap();
     assert_eq!(run.answer(), Some("둘째"));
-    let said: Vec<&str> = run.state().task.input.history.iter().map(|turn| turn.content.as_str()).collect();
+    let said: Vec<&str> = run.state().input().history.iter().map(|turn| turn.content.as_str()).collect();
     assert_eq!(said, ["첫 질문?", "첫째"]);
     assert_eq!((threads.store().turns(&thread).unwrap(), script.asked()), (2, 4));
     let listed = &threads.list(&Query::default()).unwrap()[0];
@@ -206,8 +206,8 @@ fn write_that_happened_is_not_done_again() {
     let happened = || Resolution::Happened { output: "보냈음".to_owned() };
     let run = threads.at(&thread).token(&token).resolve(&agent, happened()).unwrap();
     assert_eq!((run.answer(), calls.count()), (Some("끝"), 0));
-    let steps = &run.state().task.progress.as_ref().unwrap().steps;
-    assert_eq!(steps[1].output(), Some("보냈음"));
+    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
+    assert_eq!(steps[1], Some("보냈음"));
     let stopped = threads.at(&thread).token(&token).resolve(&agent, happened()).unwrap_err();
     assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "{stopped:?}");
 }

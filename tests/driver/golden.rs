@@ -14,7 +14,7 @@ fn journals_of_every_format_are_read() {
     for file in ["journal-3.jsonl", "journal-4.jsonl"] {
         let records = FileJournal::parse(&std::fs::read(golden(file)).unwrap()).unwrap();
         let folded = fold(records.clone()).unwrap();
-        assert_eq!(folded.state.phase.name(), PhaseName::Done, "{file}");
+        assert_eq!(folded.state.phase(), PhaseName::Done, "{file}");
         assert_eq!(Outcome::ended(&folded.state), Some(Outcome::Answer("12/4+9 = 12".to_owned())), "{file}");
         assert!(folded.pending.is_empty() && folded.len == records.len() as u64, "{file}");
         assert_eq!(Fixture::of_records(&records, None).unwrap().exchanges.len(), 4, "{file}");

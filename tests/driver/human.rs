@@ -81,7 +81,7 @@ fn run_that_asks_nobody_in_particular_waits_with_its_question() {
     assert_eq!((waiting.question.as_str(), waiting.step), (SEND_IT, 1));
     assert_eq!(waiting.effect.to_string(), "human.1.2");
     assert_eq!((run.answer(), run.error()), (None, None));
-    assert_eq!(run.state().phase.name(), PhaseName::Execute);
+    assert_eq!(run.state().phase(), PhaseName::Execute);
     assert_eq!((script.asked(), calls.names()), (1, vec!["find:서울".to_owned()]), "nothing is sent");
 }
 

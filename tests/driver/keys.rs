@@ -120,6 +120,6 @@ fn what_a_person_says_of_a_write_is_without_the_key_and_no_longer_than_the_tool_
     let output = format!("{KEY} {}", "가".repeat(100));
     let run =
         agent.resuming(&mut journal).token(token).resolve(Resolution::Happened { output }).run().unwrap();
-    let steps = &run.state().task.progress.as_ref().unwrap().steps;
-    assert_eq!(steps[0].output(), Some("[redacted] 가가가… [cut: 20 of 311 bytes]"));
+    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
+    assert_eq!(steps[0], Some("[redacted] 가가가… [cut: 20 of 311 bytes]"));
 }

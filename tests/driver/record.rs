@@ -119,7 +119,7 @@ fn replay_starts_from_the_time_that_was_recorded() {
     let mut input = asked("질문?");
     input.now = "2031-01-01T00:00:00Z[UTC]".to_owned();
     let run = agent.job(input).record(&path, RecordMode::None).run().unwrap();
-    assert_eq!(run.state().task.input.now, stage::NOW);
+    assert_eq!(run.state().input().now, stage::NOW);
 }
 
 #[test]

@@ -90,9 +90,9 @@ fn key_in_question_reply_output_and_failure_is_kept_nowhere() {
     let (run, fixture) = keeps_no_key(&agent, &format!("{KEY}는 무엇인가요?"));
     let run = run.unwrap();
     assert_eq!(run.answer(), Some("답은 [redacted]입니다."));
-    assert_eq!(run.state().task.input.question, "[redacted]는 무엇인가요?");
+    assert_eq!(run.state().input().question, "[redacted]는 무엇인가요?");
     assert_eq!(calls.names()[0], "calc:[redacted]", "what the model was not shown it cannot plan with");
-    let steps: Vec<_> = run.state().task.artifacts.past[0].steps.iter().map(|step| step.output()).collect();
+    let steps: Vec<_> = run.state().steps().map(|step| step.output).collect();
     assert_eq!(steps[1], Some("ERROR: [redacted]: 401 for [redacted]"));
     assert_eq!(steps[2], Some("ERROR: panic: [redacted]"));
 
@@ -161,8 +161,8 @@ fn keys_of_tools_and_further_keys_are_kept_out_as_well() {
     let agent = agent.secret(Secret::new("another-long-key")).build().unwrap();
     let (run, _) = keeps_no_key(&agent, "질문?");
     let run = run.unwrap();
-    let steps = &run.state().task.progress.as_ref().unwrap().steps;
-    assert_eq!(steps[0].output(), Some("[redacted] and [redacted]"));
+    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
+    assert_eq!(steps[0], Some("[redacted] and [redacted]"));
     assert_eq!(run.answer(), Some("[redacted]"));
 }
 
@@ -207,8 +207,8 @@ fn text_of_nothing_but_backslashes_is_looked_through_like_any_other() {
     let agent = echoing(spec("plan-then-execute"), &script, &Calls::default()).tool(tool);
     let agent = agent.secret(Secret::new("sk-0123456789")).build().unwrap();
     let run = agent.run("?").unwrap();
-    let steps = &run.state().task.progress.as_ref().unwrap().steps;
-    assert!(steps[0].output().unwrap().starts_with(&slashes[..1_000]));
+    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
+    assert!(steps[0].unwrap().starts_with(&slashes[..1_000]));
 }
 
 #[test]
@@ -221,8 +221,8 @@ fn key_of_many_lines_is_kept_nowhere_in_json_either() {
     let agent = agent.secret(Secret::new(lines)).build().unwrap();
     let (run, _) = keeps_no_key(&agent, &format!("{lines}?"));
     let run = run.unwrap();
-    let steps = &run.state().task.progress.as_ref().unwrap().steps;
-    assert_eq!(steps[0].output(), Some(r#"{"key":"[redacted]"}"#));
+    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
+    assert_eq!(steps[0], Some(r#"{"key":"[redacted]"}"#));
     assert_eq!(run.answer(), Some("[redacted]"));
 }
 

@@ -200,8 +200,8 @@ fn deadline_in_a_journal_ends_the_run_and_its_fixture_replays() {
     let mut records = whole[..3].to_vec();
     records.push(Record::Happened(Event::DeadlinePassed));
     let folded = fold(records.clone()).unwrap();
-    assert_eq!(folded.state.phase.name(), PhaseName::Error);
-    let said = folded.state.task.error().unwrap().to_string();
+    assert_eq!(folded.state.phase(), PhaseName::Error);
+    let said = folded.state.error().unwrap().to_string();
     assert_eq!(said, "DEADLINE_EXCEEDED: the run took more than 3600 s");
 
     let fixture = Fixture::of_records(&records, None).unwrap();

@@ -20,8 +20,7 @@ const PTE: &str = "plan-then-execute";
 
 /// The results of the last plan, step by step.
 pub fn outputs(run: &Run) -> Vec<&str> {
-    let progress = run.state().task.progress.as_ref().expect("a plan was accepted");
-    progress.steps.iter().map(|step| step.output().expect("every step has a result")).collect()
+    run.state().current_steps().map(|step| step.output.expect("every step has a result")).collect()
 }
 
 /// The run's id, out of its first record.
@@ -63,7 +62,7 @@ fn transport_failure_interrupts_the_run_and_it_can_be_resumed() {
         let stopped = agent.job(asked("q")).journal(&mut journal).run().unwrap_err();
         assert_eq!(stopped.to_string(), format!("interrupted at write.1.1 (WRITE): {cause}: 가 버렸습니다"));
         let Stopped::Interrupted(interrupted) = stopped else { panic!("{stopped:?}") };
-        assert_eq!((interrupted.cause.cause, interrupted.state.phase.name()), (cause, PhaseName::Write));
+        assert_eq!((interrupted.cause.cause, interrupted.state.phase()), (cause, PhaseName::Write));
 
         let run = agent.resume(&mut journal, None).unwrap();
         assert_eq!(run.answer(), Some("드디어"));
@@ -246,8 +245,8 @@ fn token_stops_the_run_at_its_next_answer() {
     let run = agent.job(asked("q")).cancel(token).run().unwrap();
     assert_eq!(run.error().unwrap().to_string(), "CANCELLED: stopped by the user");
     assert_eq!(calls.names(), ["calc:a"], "the second tool is not called");
-    let steps = &run.state().task.progress.as_ref().unwrap().steps;
-    assert_eq!(steps[0].output(), Some("일을 마쳤습니다"));
+    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
+    assert_eq!(steps[0], Some("일을 마쳤습니다"));
     assert_eq!(run.fixture().unwrap().replay_as_recorded().unwrap().state(), run.state());
 }
 
@@ -272,8 +271,8 @@ fn token_that_stops_steps_side_by_side_loses_no_answer() {
         .unwrap();
     let run = agent.job(asked("q")).cancel(token).observer(&*conductor).run().unwrap();
     assert_eq!(run.error().unwrap().to_string(), "CANCELLED: stopped by the user");
-    let steps = &run.state().task.progress.as_ref().unwrap().steps;
-    assert_eq!((steps[0].output(), steps[1].output()), (Some("하나"), Some("둘")));
+    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
+    assert_eq!((steps[0], steps[1]), (Some("하나"), Some("둘")));
     assert_eq!(run.fixture().unwrap().replay_as_recorded().unwrap().state(), run.state());
 }
 
@@ -289,8 +288,8 @@ fn run_that_takes_longer_than_its_deadline_ends_at_its_next_answer() {
     let run = echoing(spec, &script, &calls).tool(slow).build().unwrap().run("q").unwrap();
     assert_eq!(run.error().unwrap().to_string(), "DEADLINE_EXCEEDED: the run took more than 1 s");
     assert_eq!(calls.names(), ["calc:a"], "the second tool is not called");
-    let steps = &run.state().task.progress.as_ref().unwrap().steps;
-    assert_eq!(steps[0].output(), Some("늦었습니다"), "what came late is kept");
+    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
+    assert_eq!(steps[0], Some("늦었습니다"), "what came late is kept");
     assert_eq!(run.fixture().unwrap().replay_as_recorded().unwrap().state(), run.state());
 }
 

@@ -73,7 +73,7 @@ fn finish(rules: &CompiledSpec, accepted: Step) -> State {
         waiting.extend(step.effects);
         state = step.state;
     }
-    assert_eq!(state.phase.name(), PhaseName::Done);
+    assert_eq!(state.phase(), PhaseName::Done);
     state
 }
 

@@ -54,7 +54,7 @@ fn silence_ends_the_run_where_the_policy_says_so_whatever_follows_from_a_no() {
         for (mut told, _, name, _) in questions(policy) {
             told.tell([Say::Expired]);
             assert_eq!(told.error(), format!("EXPIRED: {name}: nobody answered in time"));
-            assert_eq!(told.state.task.error().map(|error| error.code), Some(ErrorCode::Expired));
+            assert_eq!(told.state.error().map(|error| error.code), Some(ErrorCode::Expired));
         }
     }
 }
@@ -63,7 +63,7 @@ fn silence_ends_the_run_where_the_policy_says_so_whatever_follows_from_a_no() {
 fn a_no_in_words_is_no_silence() {
     for (mut told, ..) in questions("on_expiry = 'stop'") {
         told.tell([reject("아니요")]);
-        assert_eq!(told.state.task.error().map(|error| error.code), Some(ErrorCode::Rejected));
+        assert_eq!(told.state.error().map(|error| error.code), Some(ErrorCode::Rejected));
     }
 }
 

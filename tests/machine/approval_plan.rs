@@ -1,7 +1,7 @@
 //! Plans that a person approves: nothing of a plan runs before somebody has said yes to it, and what they
 //! write in its place passes the checks of a plan.
 
-use planwright::machine::{EffectId, ErrorCode, Event, Input, PhaseName, PlanView, waits_for_a_person};
+use planwright::machine::{EffectId, ErrorCode, Event, Input, PhaseName, PlanView};
 use planwright::spec::Spec;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn nothing_of_a_plan_runs_before_a_person_has_approved_it() {
         let mut told = Told::run(approving(policy), [two()]);
         assert_eq!(told.waits(), ["approve.1"], "{policy}");
         assert_eq!(told.phase(), PhaseName::Plan);
-        assert!(waits_for_a_person(&told.state));
+        assert!(told.state.waits_for_person());
         let view = PlanView::of(&told.state);
         assert_eq!((view.status, view.is_planning, view.plan.len()), ("waiting_human", false, 2));
         assert_eq!(told.spent().tool_calls, 0);
@@ -159,7 +159,7 @@ fn rejections_by_a_person_and_by_the_validator_share_one_counter() {
     let policy = "on_rejection = 'replan'\nvalidate = 'verdict'\n[limits]\nmax_replans = 1";
     let mut told = Told::run(approving(policy), [two(), reject("아니요"), two(), approve()]);
     told.tell([found("1"), found("2"), verdict(false, "모자람", "더")]);
-    assert_eq!(told.state.task.error().map(|error| error.code), Some(ErrorCode::ValidationFailedMaxReplans));
+    assert_eq!(told.state.error().map(|error| error.code), Some(ErrorCode::ValidationFailedMaxReplans));
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_nested_agent_asks_for_its_own_plan() {
     let inner = whole_agent("team", spec("write = 'last_result'\napproval = 'plan'"));
     let mut told = Told::run(with_agents(spec(""), [inner]), [plan("@team t"), plan("calc 1")]);
     assert_eq!(told.waits(), ["step.1.1.1/approve.1"]);
-    assert!(waits_for_a_person(&told.state));
+    assert!(told.state.waits_for_person());
     let question = "이 계획을 승인해주세요:\n1. calc: 1";
     assert_eq!(told.question(), question, "in the language of the whole question");
     told.ends([approve(), found("1"), text("답")], "답");

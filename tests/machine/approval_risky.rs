@@ -1,7 +1,7 @@
 //! Calls that a person must allow: the tool is called with exactly what they saw, or with what they wrote
 //! in its place, or not at all.
 
-use planwright::machine::{Input, PhaseName, PlanView, explore, waits_for_a_person};
+use planwright::machine::{Input, PhaseName, PlanView, explore};
 use planwright::spec::Spec;
 use serde_json::json;
 
@@ -32,7 +32,7 @@ fn the_tool_is_called_when_a_person_has_allowed_it_and_nothing_moves_before() {
         assert_eq!(told.waits(), ["step.1.1.1"], "{policy}: what stands before is finished first");
         told.tell([found("1")]);
         assert_eq!(told.waits(), ["permit.1.2"], "{policy}: and what stands behind does not start beside it");
-        assert!(waits_for_a_person(&told.state));
+        assert!(told.state.waits_for_person());
         let view = PlanView::of(&told.state);
         let statuses = (view.status, view.plan[1].status, view.current_step);
         assert_eq!(statuses, ("waiting_human", "waiting_human", 1));
@@ -237,7 +237,7 @@ fn a_nested_agent_asks_about_its_own_calls() {
     let outer = with_agents(spec(""), [whole_agent("team", inner)]);
     let mut told = Told::run(outer, [plan("@team t"), plan("send 편지")]);
     assert_eq!(told.waits(), ["step.1.1.1/permit.1.1"]);
-    assert!(waits_for_a_person(&told.state));
+    assert!(told.state.waits_for_person());
     assert_eq!(told.question(), "이 호출을 승인해주세요: send\n입력: 편지");
     let said = told.refuses(edit(""));
     assert!(said.starts_with("step.1.1.1/permit.1.1 is answered by"), "{said}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use planwright::driver::{Agent, AgentBuilder, Stopped};
 use planwright::journal::{MemoryJournal, Outcome, fold};
-use planwright::machine::{HumanAnswer, Input, PhaseName, PlanView, Refusal, past_steps};
+use planwright::machine::{HumanAnswer, Input, PhaseName, PlanView, Refusal};
 use planwright::ports::{FnTool, Human, Question, ScriptedModel};
 use planwright::spec::Spec;
 use serde_json::json;
@@ -213,7 +213,7 @@ fn a_run_without_a_person_ends_waiting_and_another_process_goes_on_with_the_answ
     let run = first.job(Input::question("q")).journal(&mut journal).run().expect("pauses");
     assert_eq!(run.outcome(), Outcome::Waiting { question: "계속할까요?".into() });
     assert!(run.is_waiting() && run.answer().is_none() && run.error().is_none());
-    assert_eq!(run.state().phase.name(), PhaseName::Execute);
+    assert_eq!(run.state().phase(), PhaseName::Execute);
 
     let (second, model) = agent([text("답")]);
     let still = second.resume(&mut journal, None).expect("pauses still");
@@ -243,8 +243,7 @@ fn whoever_is_there_is_asked_with_the_run_so_far() {
     struct Boss;
     impl Human for Boss {
         fn ask(&self, question: &Question<'_>) -> Option<HumanAnswer> {
-            let progress = question.state.task.progress.as_ref()?;
-            let seen = progress.output(0)?;
+            let seen = question.state.current_steps().next()?.output?;
             Some(match question.refused {
                 None => HumanAnswer::Edit { steps: steps("rm x") },
                 Some(_) => HumanAnswer::respond(format!("{}: {seen}", question.text)),
@@ -254,7 +253,7 @@ fn whoever_is_there_is_asked_with_the_run_so_far() {
     let (_, model) = agent([around(), text("답")]);
     let agent = builder(&model).human(Boss).build().expect("builds");
     let run = agent.job(Input::question("q")).run().expect("ends");
-    let said = run.state().task.progress.as_ref().expect("a plan").steps[1].output();
+    let said = run.state().current_steps().nth(1).expect("a step").output;
     assert_eq!(said, Some("계속할까요?: of 1"), "a bad edit is refused and asked again");
 }
 
@@ -295,5 +294,5 @@ fn an_edit_keeps_what_is_finished_and_drops_what_has_not_begun() {
 fn a_rejection_under_keep_keeps_what_is_finished() {
     let mut told = ahead("on_rejection = 'replan'\non_replan = 'keep'");
     assert_eq!(told.tell([reject("다르게")]).waits(), ["plan.2.1"]);
-    assert!(past_steps(&told.state.task).iter().any(|step| step.output == "하나"));
+    assert!(told.state.steps().any(|step| step.output == Some("하나")));
 }

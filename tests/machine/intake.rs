@@ -85,8 +85,8 @@ fn without_earlier_turns_nobody_is_asked_whether_they_matter() {
     let answers = [text(IN_SCOPE)].into_iter().chain(rest());
     let told = check(spec, Input::question("왜?"), answers, "scope planner calc writer");
     assert_eq!(told.line("PREVIOUS_CONTEXT"), json!({"phase": "PREVIOUS_CONTEXT", "needed": false}));
-    let understood = told.state.task.understanding.previous_context.as_ref();
-    assert!(!understood.expect("it is known all the same").need_previous_context);
+    let understood = told.memory("/understanding/previous_context/need_previous_context");
+    assert_eq!(understood, json!(false), "it is known all the same");
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn a_fallback_is_read_at_once_in_place_of_what_a_role_did_not_say() {
     assert_eq!(told.spent().model_calls, 5, "a fallback costs no further call");
     let fallbacks: Vec<Value> = told.lines("FALLBACK").iter().map(|line| line["of"].clone()).collect();
     assert_eq!(fallbacks, ["scope", "intent", "validator", "writer"]);
-    assert_eq!(told.state.task.failures.len(), 4, "what was wrong is kept");
+    assert_eq!(told.memory("/failures").as_array().map(Vec::len), Some(4), "what was wrong is kept");
 }
 
 #[test]

@@ -48,14 +48,14 @@ fn tokens_are_counted_by_role_and_in_all() {
             paid(text("답"), "", 10_000, 20_000, 0),
         ],
     );
-    let by_role = told.state.task.usage_by_role.iter();
+    let by_role = told.state.usage_by_name();
     let by_role: Vec<_> =
-        by_role.map(|(role, usage)| (*role, usage.input_tokens, usage.output_tokens)).collect();
+        by_role.map(|(role, usage)| (role, usage.input_tokens, usage.output_tokens)).collect();
     let expected = [
-        (RoleName::Scope, 11, 22),
-        (RoleName::Planner, 100, 200),
-        (RoleName::Validator, 1_000, 2_000),
-        (RoleName::Writer, 10_000, 20_000),
+        ("scope".to_owned(), 11, 22),
+        ("planner".to_owned(), 100, 200),
+        ("validator".to_owned(), 1_000, 2_000),
+        ("writer".to_owned(), 10_000, 20_000),
     ];
     assert_eq!(by_role, expected);
     let all = Usage { input_tokens: 11_111, output_tokens: 22_222, cached_tokens: 5 };
@@ -94,7 +94,7 @@ fn costs_add_up_over_models_and_in_any_order() {
         ends.push(serde_json::to_string(&told.state).expect("written"));
         let expected = 7 * 2_500 + 3 * 10_000 + 11 * 15_000 + 660_000 + 13 * 12_500;
         assert_eq!(nanos(&told), expected);
-        assert_eq!(told.state.task.usage_by_agent["critic"].input_tokens, 24);
+        assert_eq!(told.memory("/usage_by_agent/critic/input_tokens"), 24);
     }
     assert_eq!(ends[0], ends[1]);
 }
@@ -137,7 +137,7 @@ fn what_nested_runs_spend_counts_for_the_run_around_them_at_its_prices() {
     let first = paid(plan("@team t"), "m", 10, 0, 0);
     let error = "MAX_TOKENS_EXCEEDED: 100 tokens are spent, 100 are allowed";
     let told = Told::fails(nested, [first, paid(asks(&[("calc", "1")]), "m", 60, 30, 0), found("1")], error);
-    assert_eq!(told.state.task.usage_by_agent["team"].output_tokens, 30);
+    assert_eq!(told.memory("/usage_by_agent/team/output_tokens"), 30);
 
     let mut told = Told::run(with_agents(priced(""), [team("team")]), [plan("@team t")]);
     told.tell([paid(asks(&[("calc", "1")]), "small", 100, 10, 0), found("1")]);
@@ -161,12 +161,12 @@ fn each_agent_is_told_by_its_name_and_a_nested_run_by_the_name_of_its_step() {
         ],
     );
     let by_name: Vec<(String, u64)> =
-        told.state.task.usage_by_name().map(|(name, usage)| (name, usage.input_tokens)).collect();
+        told.state.usage_by_name().map(|(name, usage)| (name, usage.input_tokens)).collect();
     let expected =
         [("planner", 1), ("agent:critic", 100_010), ("agent:editors", 11_000), ("agent:search", 100)];
     assert_eq!(by_name, expected.map(|(name, tokens)| (name.to_owned(), tokens)));
     let mut sum = Usage::default();
-    told.state.task.usage_by_name().for_each(|(_, usage)| sum.add(usage));
+    told.state.usage_by_name().for_each(|(_, usage)| sum.add(usage));
     assert_eq!(sum, told.spent().usage, "each token is counted under one name");
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planwright::driver::{Agent, Stopped};
 use planwright::journal::{MemoryJournal, fold};
-use planwright::machine::{Event, Input, Refusal, Usage, waits_for_a_person};
+use planwright::machine::{Event, Input, Refusal, Usage};
 use planwright::ports::{Cause, FnTool, ModelError, ScriptedModel};
 use planwright::spec::Spec;
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ fn usage_and_counts_add_up() {
     assert_eq!((spent.model_calls, spent.tool_calls, spent.transitions), (4, 2, 6));
     assert_eq!(spent.usage, Usage { input_tokens: 1_111, output_tokens: 2_222, cached_tokens: 0 });
     let by_name: Vec<(String, u64)> =
-        told.state.task.usage_by_name().map(|(name, usage)| (name, usage.input_tokens)).collect();
+        told.state.usage_by_name().map(|(name, usage)| (name, usage.input_tokens)).collect();
     let expected = [("planner", 1), ("writer", 1_000), ("agent:team", 110)];
     assert_eq!(by_name, expected.map(|(name, tokens)| (name.to_owned(), tokens)));
 }
@@ -137,7 +137,7 @@ fn reading_untrusted_output_inside_taints_the_run_around_it_and_its_next_plan() 
     let mut told = called("validate = 'verdict'", "find");
     assert!(told.tainted());
     told.tell([verdict(false, "다름", "다시"), second()]);
-    let tainted: Vec<bool> = told.state.task.drafts.iter().map(|draft| draft.tainted).collect();
+    let tainted = [0, 1].map(|draft| told.memory(&format!("/drafts/{draft}/tainted")) == json!(true));
     assert_eq!(tainted, [false, true]);
     assert_eq!(told.tell([found("1")]).waits(), ["step.2.2.1/plan.1.1"]);
 }
@@ -277,7 +277,7 @@ fn a_nested_agent_may_ask_a_person_and_the_run_around_it_waits() {
     let outer = with_agents(spec(""), [asking]);
     let mut told = Told::run(outer, [second(), found("1"), plan("? 괜찮아요?")]);
     assert_eq!(told.waits(), ["step.1.2.1/human.1.1"]);
-    assert!(waits_for_a_person(&told.state));
+    assert!(told.state.waits_for_person());
     told.ends([respond("네"), text("답")], "답");
     assert_eq!(told.results()[1], "step_2: completed: 네");
 }

@@ -67,7 +67,7 @@ fn it_is_asked_before_the_first_step_and_after_every_one_the_last_included() {
     );
     let after: Vec<Value> = told.lines("DECISION").iter().map(|line| line["after"].clone()).collect();
     assert_eq!(after, [0, 1, 2, 3]);
-    assert_eq!(told.state.task.decisions.len(), 4, "decisions are kept");
+    assert_eq!(told.state.decisions().len(), 4, "decisions are kept");
     assert_eq!(told.spent().model_calls, 9);
 
     check(
@@ -132,7 +132,7 @@ fn an_added_agent_runs_next_with_its_task_though_it_has_run_before() {
     );
     assert_eq!(told.lines("DECISION")[1]["remaining"], json!(["search", "analysis", "document"]));
     assert_eq!(told.spent().added_steps, 1);
-    assert_eq!(told.progress().plan.steps[1].task.as_deref(), Some("다른 낱말로"));
+    assert_eq!(told.step(1).step.task.as_deref(), Some("다른 낱말로"));
 
     let after_the_last = [one(), go_on(), text("S"), add("document", "써")];
     check(
@@ -175,7 +175,7 @@ fn collaborating_runs_the_primary_next_on_what_the_supporting_agent_has_found() 
     assert_eq!(told.results(), ["step_1: completed: S", "step_3: completed: D", "step_2: completed: A"]);
     assert_eq!(told.spent().added_steps, 0);
     assert_eq!(told.lines("DECISION")[1]["remaining"], json!(["document", "analysis"]));
-    let plan = &told.state.task.decisions[1].decision.collaboration_needed;
+    let plan = &told.state.decisions()[1].decision.collaboration_needed;
     assert_eq!(plan.as_ref().expect("kept").primary_agent, "document");
 
     let twice = [three(), go_on(), text("S1"), add("search", "더"), text("S2")];
@@ -217,7 +217,7 @@ fn additions_beyond_the_limit_fall_back_to_continue_and_are_traced_as_that() {
         assert_eq!(line["fallback"], json!("1 more steps were wanted, 0 of 1 may be added"));
         assert_eq!(line.get("remaining"), None);
     }
-    let fallbacks: Vec<bool> = told.state.task.decisions.iter().map(|one| one.fallback).collect();
+    let fallbacks: Vec<bool> = told.state.decisions().iter().map(|one| one.fallback).collect();
     assert_eq!((fallbacks, told.spent().added_steps), (vec![false, true, true], 1));
 
     let told = Told::run(teams(ONE_MORE), [one(), collaborate("document", "analysis"), text("S")]);
@@ -241,7 +241,7 @@ fn nonsense_is_repaired_or_falls_back_as_its_role_says() {
         let line = told.line("DECISION");
         assert_eq!(line["decision"]["action"], json!("continue"));
         assert!(line["fallback"].is_string(), "{line}");
-        assert!(told.state.task.decisions[0].fallback);
+        assert!(told.state.decisions()[0].fallback);
         assert_eq!(told.spent().model_calls, 3, "the plan, the decision, the first step");
         told.ends([text("S"), skip(), text("답")], "답");
     }

@@ -84,7 +84,7 @@ fn rejected_plan_returns_to_plan_until_replans_run_out() {
     let trigger = json!({
         "phase": "REPLAN_TRIGGER", "replan_count": 1, "reason": "주제가 다름", "fix_hint": "다시 검색"});
     assert_eq!(told.line("REPLAN_TRIGGER"), trigger);
-    assert_eq!(told.state.task.artifacts.past.len(), 2, "both earlier plans are in the audit trail");
+    assert_eq!(told.step(0).plan, 2, "both earlier plans are in the audit trail");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn an_answer_that_is_no_reply_ends_the_phase_that_asked() {
 fn a_failed_step_is_a_result_a_new_plan_or_the_end() {
     let told = tell(validated(|_| {}), &[PLAN, "!", "=", OK, "a"]);
     assert_eq!(told.trace()[1], json!({"phase": "EXECUTE", "ok": true, "num_results": 3, "num_failed": 1}));
-    assert_eq!(told.progress().steps[0].output(), Some(BROKEN));
+    assert_eq!(told.step(0).output, Some(BROKEN));
 
     let abort = validated(|spec| spec.policy.on_step_failure = OnStepFailure::Abort);
     fails(abort, &[PLAN, "!"], "EXECUTE_ERROR: step_1 (wiki) failed: ERROR: http: status 500");
@@ -264,7 +264,10 @@ fn reading_untrusted_output_taints_the_run_and_every_plan_after_it() {
     assert!(!told.tainted(), "calc is trusted");
     let told = tell(validated(|_| {}), &[PLAN, "!", "=", REJECTED, ONLY_CALC, "=", OK, "a"]);
     assert!(told.tainted(), "a failure's text is output too");
-    assert!(!told.state.task.drafts[0].tainted && told.state.task.drafts[1].tainted);
+    assert_eq!(
+        [0, 1].map(|draft| told.memory(&format!("/drafts/{draft}/tainted"))),
+        [json!(false), json!(true)]
+    );
 }
 
 #[test]
@@ -283,15 +286,16 @@ fn what_a_tool_said_is_no_reason_for_a_new_plan_and_no_hint() {
         "phase": "REPLAN_TRIGGER", "replan_count": 1, "reason": "step_1 (wiki) failed",
         "fix_hint": "Plan another way to what the failed step was for."});
     assert_eq!(told.trace()[2], trigger);
-    assert_eq!(told.state.task.feedback, None, "it is forgotten when another plan is accepted");
+    assert_eq!(told.memory("/feedback"), json!(null), "it is forgotten when another plan is accepted");
 }
 
 #[test]
 fn a_repaired_reply_stays_among_the_failures() {
     let told = tell(validated(|_| {}), &["?", ONLY_FINAL, "?", OK, "a"]);
-    let failures: Vec<_> = told.state.task.failures.iter().map(|it| (it.phase, it.draft)).collect();
-    assert_eq!(failures, [(PhaseName::Plan, 1), (PhaseName::Validate, 1)]);
-    assert!(told.state.task.failures[0].message.starts_with("$: expected a JSON object"));
+    let phases = [0, 1, 2].map(|nth| told.memory(&format!("/failures/{nth}/phase")));
+    assert_eq!(phases, [json!("PLAN"), json!("VALIDATE"), json!(null)]);
+    let first = told.memory("/failures/0/message");
+    assert!(first.as_str().is_some_and(|first| first.starts_with("$: expected a JSON object")));
 }
 
 #[test]

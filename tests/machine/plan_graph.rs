@@ -104,8 +104,8 @@ fn a_plan_of_ten_thousand_steps_runs_in_as_many_transitions_where_it_is_allowed(
             step = transition(&rules, step.state, event).expect("fits");
             transitions += 1;
         }
-        assert_eq!((step.state.phase.name(), transitions), (PhaseName::Done, 10_002));
-        assert_eq!(step.state.task.counters.tool_calls, 10_000);
+        assert_eq!((step.state.phase(), transitions), (PhaseName::Done, 10_002));
+        assert_eq!(step.state.counters().tool_calls, 10_000);
     }
 }
 

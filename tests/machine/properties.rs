@@ -168,7 +168,7 @@ pub fn play(rules: &CompiledSpec, spec: &Spec, moves: &[Move], plans: &[&str]) -
             }
             _ => continue,
         };
-        if state.phase.name().is_terminal() {
+        if state.phase().is_terminal() {
             state = refused(rules, state, event);
             continue;
         }
@@ -189,7 +189,7 @@ fn one_step(
     let from_read = transition(rules, read, event.clone()).expect("fits");
     played.states.push(state.clone());
     played.records.push(Record::of_event(event.clone(), None));
-    let tainted = state.task.tainted;
+    let tainted = state.is_tainted();
     let Step { state, effects, .. } = transition(rules, state, event.clone()).expect("fits");
     assert_eq!(
         written(&from_read.state),
@@ -197,13 +197,13 @@ fn one_step(
         "a state that was written and read steps otherwise"
     );
     assert_eq!(from_read.effects, effects);
-    assert!(state.task.counters.replans <= rules.spec().limits.max_replans);
-    assert!(!tainted || state.task.tainted, "taint went away");
+    assert!(state.counters().replans <= rules.spec().limits.max_replans);
+    assert!(!tainted || state.is_tainted(), "taint went away");
     let bounds = rules.bounds();
-    let counters = &state.task.counters;
+    let counters = state.counters();
     assert!(counters.model_calls <= bounds.model_calls && counters.tool_calls <= bounds.tool_calls);
     assert!(counters.transitions <= bounds.transitions);
-    if state.phase.name().is_terminal() {
+    if state.phase().is_terminal() {
         assert!(effects.is_empty());
     }
     if event.effect().is_some() {
@@ -288,7 +288,7 @@ proptest! {
         let live = played.states.last().expect("the last state");
         prop_assert_eq!(written(&folded.state), written(live));
         prop_assert_eq!(folded.len, played.records.len() as u64);
-        if !live.phase.name().is_terminal() {
+        if !live.phase().is_terminal() {
             let waiting: BTreeSet<EffectId> = outstanding(&rules, live).iter().map(Effect::id).collect();
             let unanswered: BTreeSet<EffectId> = folded.pending.iter().map(|pending| pending.effect).collect();
             prop_assert_eq!(unanswered, waiting);
@@ -317,7 +317,7 @@ proptest! {
                 let id = begun.effects[0].id();
                 let mut step = transition(&rules, begun.state, Event::ModelReplied { effect: id, reply: plan })
                     .expect("fits");
-                while step.state.phase.name() == PhaseName::Execute {
+                while step.state.phase() == PhaseName::Execute {
                     let waiting = outstanding(&rules, &step.state);
                     let effect = waiting[order(waiting.len())];
                     let EffectKind::Step { step: at, .. } = effect.id().kind else { unreachable!("EXECUTE calls tools") };

@@ -1,7 +1,7 @@
 //! What a new plan keeps: under `on_replan = "keep"` finished steps stay as they are and the new plan
 //! goes on after them; under `restart` they go to the audit trail.
 
-use planwright::machine::{admit, past_steps};
+use planwright::machine::admit;
 use planwright::spec::Spec;
 use serde_json::json;
 
@@ -24,8 +24,8 @@ fn replanning(spec: Spec) -> Told {
 
 /// `draft/position: output` of everything that was done.
 fn trail(told: &Told) -> Vec<String> {
-    let past = past_steps(&told.state.task);
-    past.iter().map(|past| format!("{}/{}: {}", past.draft, past.step_index, past.output)).collect()
+    let steps = told.state.steps();
+    steps.filter_map(|step| Some(format!("{}/{}: {}", step.draft, step.step_index, step.output?))).collect()
 }
 
 #[test]

@@ -150,7 +150,7 @@ impl PreparedAgent {
         human: Option<Arc<dyn Human>>,
     ) -> Result<Self> {
         let began = folded.rules.spec().clone();
-        if folded.state.phase.name().is_terminal() {
+        if folded.state.phase().is_terminal() {
             let mut prepared = PreparedAgent::replaying(began, "journal")?;
             prepared.notes.push("the run has ended; nothing is asked again".to_owned());
             return Ok(prepared);
@@ -182,7 +182,7 @@ impl PreparedAgent {
             return Err(Error::unusable(problem).hint(hint));
         }
         let prepared = PreparedAgent::build(spec, settings, human)?;
-        if folded.state.task.input.outline != prepared.outline {
+        if folded.state.input().outline != prepared.outline {
             let problem = "the run began with another contract than the one at hand";
             return Err(Error::unusable(problem).hint("name the same --contract as before"));
         }
@@ -195,7 +195,7 @@ impl PreparedAgent {
     /// Where the model of the settings cannot be opened.
     pub fn fits(&self, folded: &Folded, settings: &Settings) -> Result<bool> {
         let same_spec = folded.rules.spec() == self.agent.rules().spec();
-        let same_outline = folded.state.task.input.outline == self.outline;
+        let same_outline = folded.state.input().outline == self.outline;
         Ok(same_spec && same_outline && is_model_of(folded, settings, open_model(settings)?.0.name()))
     }
 }

@@ -10,7 +10,9 @@ use crate::store::RunLocation;
 use planwright::contract::{PlanStep, Source, sanitize};
 use planwright::driver::{Run, Stopped};
 use planwright::journal::{Difference, Drift, ThreadId};
-use planwright::machine::{Counters, Decided, EffectId, PhaseName, RunError, State, TraceLine, Usage};
+use planwright::machine::{
+    Counters, Decided, EffectId, PhaseName, RunError, State, StepRecord, TraceLine, Usage,
+};
 use planwright::spec::{Money, Prices};
 
 /// A run as it was asked for.
@@ -150,30 +152,29 @@ impl<'a> RunReport<'a> {
     }
 
     fn new(info: &RunInfo<'a>, state: Option<&'a State>) -> Self {
-        let task = state.map(|state| &state.task);
         RunReport {
-            answer: task.and_then(|task| task.artifacts.final_answer.as_deref()),
-            error: task.and_then(|task| task.error()),
+            answer: state.and_then(State::answer),
+            error: state.and_then(State::error),
             interrupted: None,
             in_doubt: None,
             waiting: None,
             drift: Vec::new(),
-            phase: state.map(|state| state.phase.name()),
+            phase: state.map(State::phase),
             // The run's own question is without the value of a key.
-            question: task.map_or(info.question, |task| &task.input.question),
-            now: task.map(|task| &*task.input.now),
+            question: state.map_or(info.question, |state| &state.input().question),
+            now: state.map(|state| &*state.input().now),
             agent: info.agent,
             model: info.model,
             journal: info.location.journal().map(|path| path.display().to_string()),
             thread: info.location.stored().map(|stored| &stored.thread),
             fixture: info.fixture.map(|path| path.display().to_string()),
-            counters: task.map(|task| &task.counters),
+            counters: state.map(State::counters),
             spent: state.map(|state| Spent::of(state, info.prices, info.currency)),
-            sources: task.map_or(&[], |task| &task.artifacts.sources),
-            orchestration_decisions: task.map_or(&[], |task| &task.decisions),
-            tainted: task.map(|task| task.tainted),
+            sources: state.map_or(&[], State::sources),
+            orchestration_decisions: state.map_or(&[], State::decisions),
+            tainted: state.map(State::is_tainted),
             steps: state.map_or_else(Vec::new, list_steps),
-            trace: task.map_or(&[], |task| &task.trace),
+            trace: state.map_or(&[], State::trace),
         }
     }
 }
@@ -184,12 +185,10 @@ fn doubt_json(effect: EffectId, tool: &str, token: Option<&str>) -> Value {
 
 /// Every step of every plan, in order.
 fn list_steps(state: &State) -> Vec<StepJson<'_>> {
-    let drafts = state.task.artifacts.past.iter().chain(&state.task.progress);
-    let steps = drafts.zip(1..).flat_map(|(progress, draft)| {
-        progress.plan.steps.iter().zip(&progress.steps).enumerate().map(move |(at, (planned, run))| {
-            let id = planned.id.is_none().then(|| planned.name(at));
-            StepJson { draft, step: at + 1, id, planned, status: run.status(), output: run.output() }
-        })
+    let steps = state.steps().map(|record| {
+        let StepRecord { plan, step_index: at, step: planned, status, output, .. } = record;
+        let id = planned.id.is_none().then(|| planned.name(at));
+        StepJson { draft: plan + 1, step: at + 1, id, planned, status, output }
     });
     steps.collect()
 }
@@ -212,9 +211,9 @@ fn serialize_map<S: Serializer>(by_role: &[(String, Usage)], serializer: S) -> R
 impl<'a> Spent<'a> {
     /// What a run has spent so far: tokens by role and agent, and money where prices are known.
     pub fn of(state: &State, prices: &Prices, currency: Option<&'a str>) -> Self {
-        let cost = (!prices.is_empty()).then_some(state.task.counters.cost);
-        let by_role = state.task.usage_by_name().collect();
-        Spent { tokens: state.task.counters.usage, by_role, cost, currency }
+        let cost = (!prices.is_empty()).then_some(state.counters().cost);
+        let by_role = state.usage_by_name().collect();
+        Spent { tokens: state.counters().usage, by_role, cost, currency }
     }
 
     /// One line for people; `None` where nothing was spent.

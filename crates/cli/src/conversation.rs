@@ -57,7 +57,7 @@ impl Conversation {
         if !matches!(self.status, Some(RunStatus::Waiting { .. })) {
             self.waiting = None;
         }
-        self.question = last.map_or_else(String::new, |last| last.state.task.input.question);
+        self.question = last.map_or_else(String::new, |last| last.state.input().question.clone());
         Ok(())
     }
 

@@ -166,13 +166,13 @@ impl<'a> Call<'a> {
     ) -> Result<Exit> {
         let spec = rules.and_then(|rules| rules.spec.as_deref());
         let changed = match rules {
-            Some(rules) if !folded.state.phase.name().is_terminal() => rules.changed(),
+            Some(rules) if !folded.state.phase().is_terminal() => rules.changed(),
             _ => Changed::Keep,
         };
         let settings = || resolve_settings(self.overrides, self.config);
         let prepared = PreparedAgent::resume(folded, settings, spec, changed, at_terminal(self.color))?;
         self.session.introduce(&prepared);
-        let info = self.session.info(&prepared, &folded.state.task.input.question, location);
+        let info = self.session.info(&prepared, &folded.state.input().question, location);
         self.session.run(&info, |watch, cancel| go(&prepared.agent, changed, watch, cancel))
     }
 }

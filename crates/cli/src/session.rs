@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
             _ => None,
         };
         let state = run.map(Run::state).or(interrupted).filter(|_| self.show.trace);
-        state.into_iter().for_each(|state| self.show_trace(&state.task.trace));
+        state.into_iter().for_each(|state| self.show_trace(state.trace()));
         let spent = run.and_then(|run| Spent::of(run.state(), info.prices, info.currency).line());
         spent.into_iter().for_each(|line| self.screen.note(&line));
         if self.show.json

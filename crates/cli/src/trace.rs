@@ -63,11 +63,11 @@ impl Story {
         let ending = match Outcome::of(&folded.rules, &folded.state) {
             Some(outcome) => ending(outcome),
             None => {
-                let phase = folded.state.phase.name().to_string();
+                let phase = folded.state.phase().to_string();
                 [phase, "unfinished".to_owned(), format!("`{resume}` goes on")]
             }
         };
-        Story { ending, lines: folded.state.task.trace }
+        Story { ending, lines: folded.state.trace().to_vec() }
     }
 }
 

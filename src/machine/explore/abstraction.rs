@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::contract::PlanStep;
 use crate::machine::{
-    Asking, ErrorCode, ExecuteStage, Phase, PhaseName, PlanStage, Progress, State, StepRun, Task, TraceLine,
+    ErrorCode, ExecuteStage, Phase, PhaseName, PlanStage, Progress, State, StepRun, Task, TraceLine,
     WriteReason,
 };
 use crate::spec::{CompiledSpec, Duplicates, Orchestrate, Planner, Write};
@@ -82,7 +82,7 @@ pub struct StepKey {
 pub fn key(rules: &CompiledSpec, state: &State) -> Key {
     let task = &state.task;
     let phase = state.phase.name();
-    let asking = asking(&state.phase);
+    let asking = state.phase.asking();
     let draft = task.drafts.last();
     let progress = task.progress.as_ref().filter(|_| !phase.is_terminal());
     Key {
@@ -94,7 +94,7 @@ pub fn key(rules: &CompiledSpec, state: &State) -> Key {
             Phase::Write(writing) => Some(writing.gate),
             _ => None,
         },
-        error: task.error().map(|error| error.code),
+        error: state.error().map(|error| error.code),
         draft: task.draft,
         replans: task.counters.replans,
         added: task.counters.added_steps,
@@ -106,15 +106,6 @@ pub fn key(rules: &CompiledSpec, state: &State) -> Key {
             .filter(|_| !phase.is_terminal())
             .map_or((0, 0, 0), |draft| (draft.plan_asks, draft.verdict_asks, draft.write_asks)),
         progress: progress.map(|progress| plan_key(rules, task, progress)),
-    }
-}
-
-fn asking(phase: &Phase) -> Option<&Asking> {
-    match phase {
-        Phase::Plan(stage) => stage.asking(),
-        Phase::Validate(asking) | Phase::Execute(ExecuteStage::Orchestrating(asking)) => Some(asking),
-        Phase::Write(writing) => Some(&writing.asking),
-        Phase::Execute(_) | Phase::Done | Phase::Error => None,
     }
 }
 

@@ -165,7 +165,7 @@ impl Checks {
         if taken.to == PhaseName::Plan {
             self.claim(REPLANS, sends_back && left, || format!("back to PLAN by {taken:?}"));
         } else if sends_back {
-            let code = after.task.error().map(|error| error.code);
+            let code = after.error().map(|error| error.code);
             let ended = match policy.on_exhausted {
                 _ if taken.exit == Exit::Declined => code == Some(ErrorCode::Rejected),
                 OnExhausted::Write

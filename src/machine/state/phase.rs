@@ -9,23 +9,17 @@ use crate::machine::vocabulary::{PhaseName, WriteReason};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Phase {
-    /// A plan is made.
     Plan(PlanStage),
-    /// The steps of an accepted plan run.
     Execute(ExecuteStage),
-    /// The results are judged.
     Validate(Asking),
-    /// The answer is written.
     Write(Writing),
-    /// There is an answer. Nothing more happens.
     Done,
-    /// The run ended without one. Nothing more happens.
     Error,
 }
 
 impl Phase {
     /// The phase without its stage.
-    pub fn name(&self) -> PhaseName {
+    pub(crate) fn name(&self) -> PhaseName {
         match self {
             Phase::Plan(_) => PhaseName::Plan,
             Phase::Execute(_) => PhaseName::Execute,
@@ -35,35 +29,38 @@ impl Phase {
             Phase::Error => PhaseName::Error,
         }
     }
+
+    /// The reply of a model that the phase waits for.
+    pub(crate) fn asking(&self) -> Option<&Asking> {
+        match self {
+            Phase::Plan(
+                PlanStage::Screening(asking)
+                | PlanStage::Recalling(asking)
+                | PlanStage::Classifying(asking)
+                | PlanStage::Drafting(asking),
+            )
+            | Phase::Execute(ExecuteStage::Orchestrating(asking))
+            | Phase::Validate(asking)
+            | Phase::Write(Writing { asking, .. }) => Some(asking),
+            _ => None,
+        }
+    }
 }
 
-/// What PLAN is doing.
+/// What PLAN waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStage {
-    /// Waiting to hear whether the question is in scope.
+    /// Whether the question is in scope.
     Screening(Asking),
-    /// Waiting to hear whether the answer needs the earlier turns.
+    /// Whether the answer needs the earlier turns.
     Recalling(Asking),
-    /// Waiting to hear what the user wants.
+    /// What the user wants.
     Classifying(Asking),
-    /// Waiting for a planner's reply: the first plan, one after a rejection, or the next steps.
+    /// A planner's reply: the first plan, one after a rejection, or the next steps.
     Drafting(Asking),
-    /// Waiting for a person to approve the plan. Nothing of it runs before they do.
+    /// A person's approval of the plan. Nothing of it runs before.
     AwaitingApproval,
-}
-
-impl PlanStage {
-    /// The reply of a model that it waits for, where it waits for one.
-    pub fn asking(&self) -> Option<&Asking> {
-        match self {
-            PlanStage::Screening(asking)
-            | PlanStage::Recalling(asking)
-            | PlanStage::Classifying(asking)
-            | PlanStage::Drafting(asking) => Some(asking),
-            PlanStage::AwaitingApproval => None,
-        }
-    }
 }
 
 /// What EXECUTE is doing.
@@ -73,15 +70,9 @@ pub enum ExecuteStage {
     /// Steps run.
     Running,
     /// Waiting for a person to answer about one step. Nothing else moves until they do.
-    AwaitingHuman {
-        /// The step's position in the plan, from 0.
-        step: u32,
-    },
+    AwaitingHuman { step: u32 },
     /// Waiting for a person to approve the call of one step. Nothing else moves until they answer.
-    AwaitingCallApproval {
-        /// The step's position in the plan, from 0.
-        step: u32,
-    },
+    AwaitingCallApproval { step: u32 },
     /// Waiting to hear what becomes of the rest of the plan. No step runs.
     Orchestrating(Asking),
 }
@@ -90,15 +81,14 @@ pub enum ExecuteStage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asking {
     /// Which asking this is, from 1; later ones are repairs.
-    pub ask: u32,
-    /// What was wrong with the reply before, where there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repair: Option<Box<Repair>>,
+    pub(crate) ask: u32,
+    /// What was wrong with the reply before.
+    pub(crate) repair: Option<Box<Repair>>,
 }
 
 impl Asking {
     /// The first asking.
-    pub fn first() -> Self {
+    pub(crate) fn first() -> Self {
         Asking { ask: 1, repair: None }
     }
 }
@@ -106,18 +96,14 @@ impl Asking {
 /// What WRITE is doing: waiting for the writer, and why it may.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Writing {
-    /// Why the run may write.
-    pub gate: WriteReason,
-    /// The reply it waits for.
-    #[serde(flatten)]
-    pub asking: Asking,
+    pub(crate) gate: WriteReason,
+    pub(crate) asking: Asking,
 }
 
 /// A reply that broke its contract, to be shown to the model with the error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repair {
-    /// What was wrong, and where.
-    pub error: ContractError,
+    pub(crate) error: ContractError,
     /// The reply, cut to a bounded length.
-    pub reply: String,
+    pub(crate) reply: String,
 }

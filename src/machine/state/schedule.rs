@@ -13,7 +13,7 @@ use crate::spec::{CompiledSpec, Duplicates};
 
 impl Progress {
     /// A plan of which nothing has run.
-    pub(in crate::machine) fn of(draft: u32, plan: Arc<Plan>, links: Links, rules: &CompiledSpec) -> Self {
+    pub(crate) fn of(draft: u32, plan: Arc<Plan>, links: Links, rules: &CompiledSpec) -> Self {
         let steps = vec![StepRun::Pending; plan.steps.len()];
         let mut progress = Progress { draft, plan, steps, schedule: Schedule::default() };
         progress.schedule.links = links;
@@ -22,7 +22,7 @@ impl Progress {
     }
 
     /// Adds the steps of a later draft. What is there stays as it is.
-    pub(in crate::machine) fn extend(&mut self, more: &Arc<Plan>, links: Links, rules: &CompiledSpec) {
+    pub(crate) fn extend(&mut self, more: &Arc<Plan>, links: Links, rules: &CompiledSpec) {
         let base = self.steps.len();
         Arc::make_mut(&mut self.plan).steps.extend(more.steps.iter().cloned());
         self.steps.resize(base + more.steps.len(), StepRun::Pending);
@@ -32,7 +32,7 @@ impl Progress {
 
     /// Forgets the steps that have not begun, and hands them over. One with a step behind it that has
     /// begun keeps its place, left out, so that no step changes its position.
-    pub(in crate::machine) fn drop_pending(&mut self) -> Vec<PlanStep> {
+    pub(crate) fn drop_pending(&mut self) -> Vec<PlanStep> {
         let kept = self.begun();
         let steps = self.plan.steps.iter().zip(&self.steps);
         let dropped =
@@ -62,7 +62,7 @@ impl Progress {
     }
 
     /// Records for every step that has not begun that it will not be.
-    pub(in crate::machine) fn refuse_pending(&mut self, failure: &StepFailure) {
+    pub(crate) fn refuse_pending(&mut self, failure: &StepFailure) {
         for step in 0..self.steps.len() {
             if self.steps[step] == StepRun::Pending {
                 self.finish(step as u32, StepRun::failed(failure.clone(), 0));
@@ -72,12 +72,7 @@ impl Progress {
     }
 
     /// Puts other steps in the place of those that have not begun.
-    pub(in crate::machine) fn replace_pending(
-        &mut self,
-        steps: Vec<PlanStep>,
-        links: Links,
-        rules: &CompiledSpec,
-    ) {
+    pub(crate) fn replace_pending(&mut self, steps: Vec<PlanStep>, links: Links, rules: &CompiledSpec) {
         self.drop_pending();
         let plan = Arc::new(Plan { steps, ..Plan::default() });
         self.extend(&plan, links, rules);
@@ -166,7 +161,7 @@ impl Progress {
     }
 
     /// Records what became of a step and makes ready what waited for it alone.
-    pub(in crate::machine) fn finish(&mut self, step: u32, run: StepRun) {
+    pub(crate) fn finish(&mut self, step: u32, run: StepRun) {
         let Some(slot) = self.steps.get_mut(step as usize) else { return };
         self.schedule.failed += u32::from(matches!(run, StepRun::Failed { .. }));
         self.schedule.finished += 1;
@@ -185,20 +180,20 @@ impl Progress {
     }
 
     /// Counts a step that may start as running.
-    pub(in crate::machine) fn begin(&mut self, step: u32) {
+    pub(crate) fn begin(&mut self, step: u32) {
         self.schedule.ready.remove(&step);
         self.schedule.running = self.schedule.running.saturating_add(1);
     }
 
     /// Records what became of a step that ran.
-    pub(in crate::machine) fn end(&mut self, step: u32, run: StepRun) {
+    pub(crate) fn end(&mut self, step: u32, run: StepRun) {
         self.schedule.running = self.schedule.running.saturating_sub(1);
         self.schedule.alone = false;
         self.finish(step, run);
     }
 
     /// Leaves out every step that has not begun, but for the one that only ends the plan.
-    pub(in crate::machine) fn skip_pending(&mut self) {
+    pub(crate) fn skip_pending(&mut self) {
         for step in 0..self.steps.len() {
             if self.steps[step] == StepRun::Pending && !self.plan.steps[step].is_final() {
                 self.schedule.ready.remove(&(step as u32));
@@ -209,7 +204,7 @@ impl Progress {
 
     /// Puts another input in the place of a step's own, or of the output that it was to be. What was to
     /// repeat the call as it was planned repeats nothing now.
-    pub(in crate::machine) fn replace_input(&mut self, step: u32, input: Value) {
+    pub(crate) fn replace_input(&mut self, step: u32, input: Value) {
         let at = step as usize;
         if self.plan.steps.get(at).is_none_or(|planned| planned.input.as_ref() == Some(&input)) {
             return;

@@ -7,34 +7,32 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::counters::Counters;
 use crate::contract::Links;
 use crate::contract::{Plan, Source};
-use crate::machine::vocabulary::TraceLine;
+use crate::machine::vocabulary::{Counters, TraceLine};
 
 /// A plan being carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// The draft whose plan this is, from 1; the first of them where finished steps are kept.
-    pub draft: u32,
+    pub(crate) draft: u32,
     /// The plan. Frozen, unless a later draft, an orchestrator or a person adds to it.
-    pub plan: Arc<Plan>,
+    pub(crate) plan: Arc<Plan>,
     /// One slot for each step, in plan order.
-    pub steps: Vec<StepRun>,
-    /// Which steps may start.
-    pub schedule: Schedule,
+    pub(crate) steps: Vec<StepRun>,
+    pub(crate) schedule: Schedule,
 }
 
 impl Progress {
     /// The first of the steps that a step waits for that failed, if one did.
-    pub(in crate::machine) fn failed_need(&self, step: usize) -> Option<u32> {
+    pub(crate) fn failed_need(&self, step: usize) -> Option<u32> {
         let needs = self.schedule.links.needs.get(step)?;
         let failed = |&need: &u32| matches!(self.steps.get(need as usize), Some(StepRun::Failed { .. }));
         needs.iter().copied().find(|need| failed(need))
     }
 
     /// The output of a step; of a skipped one, the output of the step it repeats.
-    pub fn output(&self, step: u32) -> Option<&str> {
+    pub(crate) fn output(&self, step: u32) -> Option<&str> {
         match self.steps.get(step as usize)? {
             StepRun::Skipped { same_as: Some(same) } => self.steps.get(*same as usize)?.output(),
             run => run.output(),
@@ -42,16 +40,16 @@ impl Progress {
     }
 
     /// Whether a later step may refer to this one.
-    pub fn is_done(&self, step: usize) -> bool {
+    pub(crate) fn is_done(&self, step: usize) -> bool {
         matches!(
             self.steps.get(step),
             Some(StepRun::Completed { .. } | StepRun::Skipped { same_as: Some(_) })
         )
     }
 
-    /// The last of the first so many steps whose result could be the answer: not the final one, not left out, not only an edit
-    /// of those behind it.
-    pub(in crate::machine) fn last_to_answer_with(&self, of: usize) -> Option<(u32, &StepRun)> {
+    /// The last of the first `of` steps whose result could be the answer: not the final one, not left
+    /// out, not only an edit of those behind it.
+    pub(crate) fn last_to_answer_with(&self, of: usize) -> Option<(u32, &StepRun)> {
         let steps = self.plan.steps.iter().zip(&self.steps).take(of).enumerate();
         let mut finished = steps.rev().filter(|(_, (planned, run))| !planned.is_final() && run.is_finished());
         let found = finished.find(|(_, (_, run))| {
@@ -65,7 +63,7 @@ impl Progress {
 
     /// What contradicts itself in a plan under way, where something does: lengths and positions that do
     /// not fit the steps, and counts that are not theirs.
-    pub(in crate::machine) fn contradiction(&self) -> Option<&'static str> {
+    pub(crate) fn contradiction(&self) -> Option<&'static str> {
         let (count, schedule, links) = (self.steps.len(), &self.schedule, &self.schedule.links);
         let within = |at: &u32| (*at as usize) < count;
         let earlier = |(at, needs): (usize, &Vec<u32>)| needs.iter().all(|need| (*need as usize) < at);
@@ -107,12 +105,12 @@ impl Progress {
     }
 
     /// Up to where steps have begun: what stands after is dropped when the rest of the plan is.
-    pub(in crate::machine) fn begun(&self) -> usize {
+    pub(crate) fn begun(&self) -> usize {
         self.steps.iter().rposition(|run| !matches!(run, StepRun::Pending)).map_or(0, |last| last + 1)
     }
 }
 
-/// How far one step is.
+/// How far one step is. Tries are counted from 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum StepRun {
@@ -120,64 +118,26 @@ pub enum StepRun {
     #[default]
     Pending,
     /// Its tool is being called, or the agent that does it is being asked.
-    Running {
-        /// Which try, from 1.
-        attempt: u32,
-    },
-    /// It failed and is to be tried again when some time has passed.
-    Waiting {
-        /// The try that is waited for, from 2.
-        attempt: u32,
-    },
+    Running { attempt: u32 },
+    /// It failed and is tried again, for the `attempt`th time, when some time has passed.
+    Waiting { attempt: u32 },
     /// A person is being asked: to do it, or to approve its call.
     WaitingHuman,
-    /// An agent does it in a run of its own, which the state keeps under the step's position.
-    Nested {
-        /// Which try, from 1.
-        attempt: u32,
-    },
-    /// Done.
+    /// An agent does it in a run of its own, which the task keeps under the step's position.
+    Nested { attempt: u32 },
+    /// Done after so many tries; 0 where a person's answer stands in its place.
     Completed {
-        /// What came of it.
         output: StepOutput,
-        /// Where that comes from.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         sources: Vec<Source>,
-        /// How often it was tried; 0 where a person's answer stands in its place.
-        #[serde(default = "one", skip_serializing_if = "is_one")]
         attempts: u32,
         /// Whether the reply came out of the cache.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cached: bool,
-        /// The run that did it, where it was an agent's.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         nested: Option<Box<NestedRun>>,
     },
-    /// Failed.
-    Failed {
-        /// How.
-        failure: StepFailure,
-        /// How often it was tried; 0 where it was not.
-        #[serde(default = "one", skip_serializing_if = "is_one")]
-        attempts: u32,
-        /// The run that failed, where it was an agent's.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        nested: Option<Box<NestedRun>>,
-    },
-    /// Left out.
-    Skipped {
-        /// The step that it repeats; none where what remained of the plan was left out.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        same_as: Option<u32>,
-    },
-}
-
-fn one() -> u32 {
-    1
-}
-
-fn is_one(count: &u32) -> bool {
-    *count == 1
+    /// Failed after so many tries; 0 where it was not tried.
+    Failed { failure: StepFailure, attempts: u32, nested: Option<Box<NestedRun>> },
+    /// Left out: it repeats a step, or what remained of the plan was left out.
+    Skipped { same_as: Option<u32> },
 }
 
 /// What came of a step that is done. What is not text becomes text only where somebody reads it.
@@ -196,7 +156,7 @@ pub enum StepOutput {
 
 impl StepOutput {
     /// The output as models and people are shown it.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         match self {
             StepOutput::Text(text) => text,
             StepOutput::FinalStep => "(final step - no tool execution)",
@@ -210,13 +170,13 @@ impl StepOutput {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepFailure {
     /// One word for the kind: `timeout`, `dependency`, `rejected`, ….
-    pub kind: Cow<'static, str>,
+    pub(crate) kind: Cow<'static, str>,
     /// The failure as models and people are shown it. Nothing is read out of it again.
-    pub shown: String,
+    pub(crate) shown: String,
 }
 
 impl StepFailure {
-    pub(in crate::machine) fn new(kind: impl Into<Cow<'static, str>>, message: impl fmt::Display) -> Self {
+    pub(crate) fn new(kind: impl Into<Cow<'static, str>>, message: impl fmt::Display) -> Self {
         let kind = kind.into();
         let shown = format!("ERROR: {kind}: {message}");
         StepFailure { kind, shown }
@@ -226,25 +186,24 @@ impl StepFailure {
 /// What is kept of an agent's run under the step it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NestedRun {
-    /// The trace it left.
-    pub trace: Vec<TraceLine>,
+    pub(crate) trace: Vec<TraceLine>,
     /// What it spent; the outer run's counters include it.
-    pub counters: Counters,
+    pub(crate) counters: Counters,
 }
 
 impl StepRun {
     /// Done after so many tries.
-    pub(in crate::machine) fn completed(output: StepOutput, attempts: u32) -> Self {
+    pub(crate) fn completed(output: StepOutput, attempts: u32) -> Self {
         StepRun::Completed { output, sources: Vec::new(), attempts, cached: false, nested: None }
     }
 
     /// Failed after so many tries.
-    pub(in crate::machine) fn failed(failure: StepFailure, attempts: u32) -> Self {
+    pub(crate) fn failed(failure: StepFailure, attempts: u32) -> Self {
         StepRun::Failed { failure, attempts, nested: None }
     }
 
     /// The step's result as models and people are shown it, where it has one.
-    pub fn output(&self) -> Option<&str> {
+    pub(crate) fn output(&self) -> Option<&str> {
         match self {
             StepRun::Completed { output, .. } => Some(output.as_str()),
             StepRun::Failed { failure, .. } => Some(&failure.shown),
@@ -253,7 +212,7 @@ impl StepRun {
     }
 
     /// Where the result comes from.
-    pub fn sources(&self) -> &[Source] {
+    pub(crate) fn sources(&self) -> &[Source] {
         match self {
             StepRun::Completed { sources, .. } => sources,
             _ => &[],
@@ -261,7 +220,7 @@ impl StepRun {
     }
 
     /// How often it was tried so far, a try under way included.
-    pub fn attempts(&self) -> u32 {
+    pub(crate) fn attempts(&self) -> u32 {
         match self {
             StepRun::Pending | StepRun::Skipped { .. } => 0,
             StepRun::WaitingHuman => 1,
@@ -273,7 +232,7 @@ impl StepRun {
 
     /// Whether it counts where a call must have been made: a call that failed was made, and what a
     /// person said in its place serves as well.
-    pub(in crate::machine) fn counts_as_made(&self) -> bool {
+    pub(crate) fn counts_as_made(&self) -> bool {
         match self {
             StepRun::Completed { .. } => true,
             StepRun::Failed { attempts, .. } => *attempts > 0,
@@ -282,7 +241,7 @@ impl StepRun {
     }
 
     /// The status by name.
-    pub fn status(&self) -> &'static str {
+    pub(crate) fn status(&self) -> &'static str {
         match self {
             StepRun::Pending => "pending",
             StepRun::Running { .. } | StepRun::Waiting { .. } | StepRun::Nested { .. } => "running",
@@ -294,7 +253,7 @@ impl StepRun {
     }
 
     /// Whether something is awaited for it.
-    pub(in crate::machine) fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         matches!(
             self,
             StepRun::Running { .. }
@@ -305,7 +264,7 @@ impl StepRun {
     }
 
     /// Whether nothing more will happen to it.
-    pub fn is_finished(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         matches!(self, StepRun::Completed { .. } | StepRun::Failed { .. } | StepRun::Skipped { .. })
     }
 }
@@ -314,24 +273,21 @@ impl StepRun {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// Which steps wait for which.
-    pub links: Links,
+    pub(crate) links: Links,
     /// For each step, the earlier one that it repeats; empty where the policy does not skip repetitions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub twins: Vec<Option<u32>>,
+    pub(crate) twins: Vec<Option<u32>>,
     /// For each step, how many of those it waits for are unfinished; empty where none waits.
-    pub missing: Vec<u32>,
+    pub(crate) missing: Vec<u32>,
     /// Steps that wait for nothing and have not started.
-    pub ready: BTreeSet<u32>,
+    pub(crate) ready: BTreeSet<u32>,
     /// Steps that a person does and that are not finished, and those whose call a person has not yet
     /// been asked about: no step behind one starts before.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub people: BTreeSet<u32>,
+    pub(crate) people: BTreeSet<u32>,
     /// How many steps run, waiting ones included.
-    pub running: u32,
+    pub(crate) running: u32,
     /// How many steps are finished, failed and skipped ones included.
-    pub finished: u32,
-    /// How many steps failed.
-    pub failed: u32,
+    pub(crate) finished: u32,
+    pub(crate) failed: u32,
     /// Whether the step that runs must run alone.
-    pub alone: bool,
+    pub(crate) alone: bool,
 }

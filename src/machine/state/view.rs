@@ -3,11 +3,10 @@
 use serde::Serialize;
 
 use super::phase::{ExecuteStage, Phase, PlanStage};
-use super::run_state::State;
 use super::steps::{Progress, StepRun};
-use super::task::Task;
-use crate::contract::{PlanStep, Source, Verdict};
-use crate::machine::vocabulary::{PhaseName, TraceLine};
+use super::task::{State, Task};
+use crate::contract::{PlanStep, Source};
+use crate::machine::vocabulary::PhaseName;
 use crate::spec::{CompiledSpec, Execution};
 
 /// The plan as a to-do list, with where the run is in it.
@@ -54,7 +53,7 @@ impl PlanView {
         let finished = |progress: &Progress| progress.steps.iter().position(|run| !run.is_finished());
         let current_step = progress.and_then(finished).unwrap_or(plan.len());
         let phase = state.phase.name();
-        let is_waiting_human = waits_for_a_person(state);
+        let is_waiting_human = state.waits_for_person();
         let status = match phase {
             PhaseName::Done => "completed",
             PhaseName::Error => "failed",
@@ -83,85 +82,77 @@ fn steps(progress: &Progress) -> Vec<StepView> {
     progress.plan.steps.iter().zip(&progress.steps).map(view).collect()
 }
 
-/// What the user is told at the end: the answer, or that the run was stopped and why, in the language
-/// of the question as far as that is Korean or English; `None` before the end.
-pub fn result(state: &State) -> Option<String> {
-    let artifacts = &state.task.artifacts;
-    match (state.phase.name(), &artifacts.final_answer, &artifacts.error) {
-        (PhaseName::Done, Some(answer), _) => Some(answer.clone()),
-        (PhaseName::Error, _, Some(error)) => {
-            let stopped = match state.task.input.is_korean() {
-                true => "실행이 중단되었습니다",
-                false => "The run was stopped",
-            };
-            Some(format!("{stopped}: {error}"))
+impl State {
+    /// What the user is told at the end: the answer, or that the run was stopped and why, in Korean
+    /// where the question is, else in English; `None` before the end.
+    pub fn result(&self) -> Option<String> {
+        match (self.phase(), self.answer(), self.error()) {
+            (PhaseName::Done, Some(answer), _) => Some(answer.to_owned()),
+            (PhaseName::Error, _, Some(error)) => {
+                let stopped = match self.input().is_korean() {
+                    true => "실행이 중단되었습니다",
+                    false => "The run was stopped",
+                };
+                Some(format!("{stopped}: {error}"))
+            }
+            _ => None,
         }
-        _ => None,
+    }
+
+    /// Whether the run, or one nested in it, waits for a person.
+    pub fn waits_for_person(&self) -> bool {
+        match self.phase {
+            Phase::Plan(PlanStage::AwaitingApproval)
+            | Phase::Execute(
+                ExecuteStage::AwaitingHuman { .. } | ExecuteStage::AwaitingCallApproval { .. },
+            ) => true,
+            _ => self.task.nested.values().any(State::waits_for_person),
+        }
+    }
+
+    /// Every step of every plan of the run, oldest first.
+    pub fn steps(&self) -> impl Iterator<Item = StepRecord<'_>> {
+        let plans = self.task.artifacts.past.iter().chain(&self.task.progress).enumerate();
+        plans.flat_map(|(plan, progress)| StepRecord::of(plan, progress))
+    }
+
+    /// The steps of the current plan.
+    pub fn current_steps(&self) -> impl Iterator<Item = StepRecord<'_>> {
+        let plan = self.task.artifacts.past.len();
+        self.task.progress.iter().flat_map(move |progress| StepRecord::of(plan, progress))
     }
 }
 
-/// Whether the run, or one nested in it, waits for a person.
-pub fn waits_for_a_person(state: &State) -> bool {
-    match state.phase {
-        Phase::Plan(PlanStage::AwaitingApproval)
-        | Phase::Execute(ExecuteStage::AwaitingHuman { .. } | ExecuteStage::AwaitingCallApproval { .. }) => {
-            true
-        }
-        _ => state.nested.values().any(waits_for_a_person),
-    }
-}
-
-/// One finished step of any plan of the run: the audit trail.
+/// One step of a plan of the run, and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PastStep<'a> {
-    /// The draft whose plan it is in, from 1.
+pub struct StepRecord<'a> {
+    /// Which of the run's plans it is in, from 0.
+    pub plan: usize,
+    /// The draft whose plan that is, from 1.
     pub draft: u32,
     /// Its position in that plan, from 0.
     pub step_index: usize,
     /// What was planned.
     pub step: &'a PlanStep,
-    /// How it ended.
+    /// How far it is: `pending`, `running`, `waiting_human`, `completed`, `failed` or `skipped`.
     pub status: &'static str,
     /// What came of it.
-    pub output: &'a str,
+    pub output: Option<&'a str>,
 }
 
-/// Everything that was done, over all plans, oldest first.
-pub fn past_steps(task: &Task) -> Vec<PastStep<'_>> {
-    let plans = task.artifacts.past.iter().chain(&task.progress);
-    let steps = plans.flat_map(|progress| {
+impl<'a> StepRecord<'a> {
+    fn of(plan: usize, progress: &'a Progress) -> impl Iterator<Item = Self> {
         let steps = progress.plan.steps.iter().zip(&progress.steps).enumerate();
-        steps.filter_map(|(step_index, (step, run))| {
-            let draft = progress.draft;
-            Some(PastStep { draft, step_index, step, status: run.status(), output: run.output()? })
+        steps.map(move |(step_index, (step, run))| {
+            let (status, output) = (run.status(), run.output());
+            StepRecord { plan, draft: progress.draft, step_index, step, status, output }
         })
-    });
-    steps.collect()
-}
-
-/// What was collected for the answer: the outputs of the steps that count, each once.
-pub fn collected_info(task: &Task) -> Vec<&str> {
-    let runs = task.progress.iter().flat_map(|progress| &progress.steps);
-    let outputs = runs.filter_map(|run| match run {
-        StepRun::Completed { output, .. } => Some(output.as_str()),
-        _ => None,
-    });
-    let mut known = std::collections::BTreeSet::new();
-    outputs.filter(|output| known.insert(*output)).collect()
-}
-
-/// What the validator said, draft by draft.
-pub fn decision_log(task: &Task) -> Vec<&Verdict> {
-    let verdicts = task.trace.iter().filter_map(|line| match line {
-        TraceLine::Validate { verdict, .. } => verdict.as_ref(),
-        _ => None,
-    });
-    verdicts.collect()
+    }
 }
 
 /// The steps whose results a step may be shown. One by one, all before it. Side by side, what else has
 /// finished by now is chance: those of earlier drafts, and those that it waits for, directly or not.
-pub fn known_by(rules: &CompiledSpec, task: &Task, step: u32) -> Vec<u32> {
+pub(crate) fn known_by(rules: &CompiledSpec, task: &Task, step: u32) -> Vec<u32> {
     let Some(progress) = &task.progress else { return Vec::new() };
     let finished = |at: &u32| progress.steps.get(*at as usize).is_some_and(StepRun::is_finished);
     if rules.policy().execution == Execution::Sequential {
@@ -180,7 +171,7 @@ pub fn known_by(rules: &CompiledSpec, task: &Task, step: u32) -> Vec<u32> {
 }
 
 /// The parts of the run's outline that its results come from, and those that none comes from.
-pub fn explored(task: &Task) -> (Vec<&str>, Vec<&str>) {
+pub(crate) fn explored(task: &Task) -> (Vec<&str>, Vec<&str>) {
     let runs = task.progress.iter().flat_map(|progress| &progress.steps);
     let sources: Vec<&Source> = runs.flat_map(|run| run.sources()).collect();
     let read = |part: &&str| sources.iter().any(|source| source.part.as_deref() == Some(*part));

@@ -132,6 +132,17 @@ impl EffectKind {
         )
     }
 
+    /// The step that this is about, where it is about one.
+    pub(in crate::machine) fn step(self) -> Option<u32> {
+        match self {
+            EffectKind::Step { step, .. }
+            | EffectKind::Wait { step, .. }
+            | EffectKind::Human { step, .. }
+            | EffectKind::ApproveCall { step, .. } => Some(step),
+            _ => None,
+        }
+    }
+
     /// Which asking this is, where a reply is asked for.
     pub(in crate::machine) fn ask(mut self) -> Option<u32> {
         self.ask_mut().copied()
@@ -223,16 +234,7 @@ impl EffectId {
 
     /// The step that this is about, where it is about one, as the outermost run counts it.
     pub fn step(&self) -> Option<u32> {
-        if let Some(place) = self.path.0[0] {
-            return Some(place.step);
-        }
-        match self.kind {
-            EffectKind::Step { step, .. }
-            | EffectKind::Wait { step, .. }
-            | EffectKind::Human { step, .. }
-            | EffectKind::ApproveCall { step, .. } => Some(step),
-            _ => None,
-        }
+        self.path.0[0].map_or_else(|| self.kind.step(), |place| Some(place.step))
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::effect_id::EffectId;
+use super::usage::Usage;
 use crate::contract::{AskedCall, PlanStep, Source};
 
 /// What happened in the world, as it was said there. Reading it is the machine's affair.
@@ -144,41 +145,6 @@ impl ModelReply {
             arguments: arguments.to_string(),
         };
         ModelReply { tool_calls: calls.into_iter().map(call).collect(), ..ModelReply::default() }
-    }
-}
-
-/// What model calls cost, in tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Usage {
-    /// Tokens read.
-    pub input_tokens: u64,
-    /// Tokens written.
-    pub output_tokens: u64,
-    /// Of the tokens read, those that the server had in its cache.
-    pub cached_tokens: u64,
-}
-
-impl Usage {
-    /// Whether nothing was counted.
-    pub fn is_zero(&self) -> bool {
-        *self == Usage::default()
-    }
-
-    /// What was spent since `before`.
-    pub(in crate::machine) fn less(self, before: Usage) -> Self {
-        Usage {
-            input_tokens: self.input_tokens.saturating_sub(before.input_tokens),
-            output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
-            cached_tokens: self.cached_tokens.saturating_sub(before.cached_tokens),
-        }
-    }
-
-    /// Adds what another call cost.
-    pub fn add(&mut self, other: Usage) {
-        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
-        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
     }
 }
 

@@ -8,11 +8,13 @@ mod event;
 mod phase_name;
 mod refusal;
 mod trace;
+mod usage;
 
 pub use effect::Effect;
-pub use effect_id::{EffectId, EffectKind, Path, Place};
+pub use effect_id::{EffectId, EffectKind, Place};
 pub use error::{ErrorCode, Failure, RunError};
-pub use event::{Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, ToolOutcome, Usage};
+pub use event::{Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, ToolOutcome};
 pub use phase_name::{PhaseName, WriteReason};
 pub use refusal::Refusal;
 pub use trace::{Concern, NestedTrace, Steps, TraceLine};
+pub use usage::{Counters, Usage};

@@ -3,7 +3,7 @@
 //! what it asks for is what it waits for, and the same answer does not fit twice.
 
 use planwright::machine::{
-    Counters, Effect, Event, Input, PhaseName, Progress, Refusal, State, admit, outstanding, start,
+    Counters, Effect, Event, Input, PhaseName, Refusal, State, StepRecord, admit, outstanding, start,
     transition,
 };
 use planwright::prompt::{self, Message};
@@ -176,24 +176,31 @@ impl Told {
     }
 
     pub fn phase(&self) -> PhaseName {
-        self.state.phase.name()
+        self.state.phase()
     }
 
     pub fn spent(&self) -> Counters {
-        self.state.task.counters
+        *self.state.counters()
     }
 
     pub fn tainted(&self) -> bool {
-        self.state.task.tainted
+        self.state.is_tainted()
     }
 
+    /// What the run remembers at a place (a JSON pointer) of its task.
+    pub fn memory(&self, place: &str) -> Value {
+        let state = serde_json::to_value(&self.state).expect("serialises");
+        state["task"].pointer(place).cloned().unwrap_or_default()
+    }
+
+    /// A step of the current plan, by its position from 0.
     #[track_caller]
-    pub fn progress(&self) -> &Progress {
-        self.state.task.progress.as_ref().expect("a plan")
+    pub fn step(&self, at: usize) -> StepRecord<'_> {
+        self.state.current_steps().nth(at).expect("a step")
     }
 
     pub fn trace(&self) -> Vec<Value> {
-        self.state.task.trace.iter().map(|line| serde_json::to_value(line).expect("serialises")).collect()
+        self.state.trace().iter().map(|line| serde_json::to_value(line).expect("serialises")).collect()
     }
 
     pub fn phases(&self) -> Vec<String> {
@@ -212,21 +219,18 @@ impl Told {
     }
 
     pub fn error(&self) -> String {
-        self.state.task.error().map(ToString::to_string).unwrap_or_default()
+        self.state.error().map(ToString::to_string).unwrap_or_default()
     }
 
     pub fn said(&self) -> &str {
-        self.state.task.artifacts.final_answer.as_deref().unwrap_or_default()
+        self.state.answer().unwrap_or_default()
     }
 
     /// `name: status: output` of the steps that count.
     pub fn results(&self) -> Vec<String> {
-        let progress = self.state.task.progress.iter();
-        let steps = progress.flat_map(|progress| progress.plan.steps.iter().zip(&progress.steps).enumerate());
+        let steps = self.state.current_steps();
         steps
-            .map(|(at, (step, run))| {
-                format!("{}: {}: {}", step.name(at), run.status(), run.output().unwrap_or("-"))
-            })
+            .map(|it| format!("{}: {}: {}", it.step.name(it.step_index), it.status, it.output.unwrap_or("-")))
             .collect()
     }
 

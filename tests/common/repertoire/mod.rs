@@ -127,7 +127,7 @@ fn kinds(rules: &CompiledSpec) -> Vec<&ToolContract> {
 fn drafted(rules: &CompiledSpec, state: &State, n: usize) -> ModelReply {
     let policy = rules.policy();
     let kinds = kinds(rules);
-    let done = state.task.progress.as_ref().map_or(0, |progress| progress.steps.len());
+    let done = state.current_steps().count();
     let fresh = |at: usize| json!(format!("물음 {}.{}", done, at));
     let ends = policy.plan.final_step == FinalStep::Required;
     let most = policy.plan.max_steps as usize - usize::from(ends);
@@ -223,8 +223,10 @@ pub fn event(rules: &CompiledSpec, state: &State, effect: Effect, answer: &Answe
 /// What a person says, of what may be said to what is asked.
 pub fn person(state: &State, asked: EffectKind, answer: &Answer) -> HumanAnswer {
     let planned = || {
-        let steps = state.task.progress.iter().flat_map(|progress| &progress.plan.steps);
-        HumanAnswer::Edit { steps: steps.skip(state.task.first_step()).cloned().collect() }
+        let memory = serde_json::to_value(state).expect("serialises");
+        let draft = memory["task"]["drafts"].as_array().and_then(|drafts| drafts.last());
+        let first = draft.and_then(|draft| draft["first_step"].as_u64()).unwrap_or(0) as usize;
+        HumanAnswer::Edit { steps: state.current_steps().skip(first).map(|step| step.step.clone()).collect() }
     };
     match (asked, answer) {
         (_, Answer::Failed(_)) => HumanAnswer::reject("아니요"),

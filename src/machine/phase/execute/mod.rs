@@ -131,18 +131,17 @@ impl Run<'_> {
 
     /// Takes an answer to the step that it is for.
     pub(in crate::machine) fn on_execute(&mut self, stage: &mut ExecuteStage) {
-        let kind = match self.incoming.take() {
-            Some(Incoming::NestedEnded { step, result }) => return self.finish_try(stage, step, result),
-            Some(Incoming::Event(event)) => {
-                let id = event.effect().filter(|id| id.path.is_empty());
-                self.give_back(event);
-                match id {
-                    Some(id) => id.kind,
-                    None => return,
+        let id = match &self.incoming {
+            Some(Incoming::Event(event)) => event.answers().filter(|id| id.path.is_empty()),
+            Some(Incoming::NestedEnded { .. }) => {
+                if let Some(Incoming::NestedEnded { step, result }) = self.incoming.take() {
+                    self.finish_try(stage, step, result);
                 }
+                return;
             }
-            None => return,
+            None => None,
         };
+        let Some(kind) = id.map(|id| id.kind) else { return };
         match kind {
             EffectKind::Orchestrate { .. } => {
                 let goes_on = self.hear_decision(stage);

@@ -1,0 +1,68 @@
+//! What a run has spent.
+
+use serde::{Deserialize, Serialize};
+
+use crate::spec::Money;
+
+/// What model calls cost, in tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Tokens read.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// Of the tokens read, those that the server had in its cache.
+    pub cached_tokens: u64,
+}
+
+impl Usage {
+    /// Whether nothing was counted.
+    pub fn is_zero(&self) -> bool {
+        *self == Usage::default()
+    }
+
+    /// What was spent since `before`.
+    pub(in crate::machine) fn less(self, before: Usage) -> Self {
+        Usage {
+            input_tokens: self.input_tokens.saturating_sub(before.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
+            cached_tokens: self.cached_tokens.saturating_sub(before.cached_tokens),
+        }
+    }
+
+    /// Adds what another call cost.
+    pub fn add(&mut self, other: Usage) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+    }
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// What a run has spent, nested runs included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Plans sent back so far, by rejections and step failures alike.
+    pub replans: u32,
+    /// Steps that an orchestrator added.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub added_steps: u32,
+    /// Model calls asked for.
+    pub model_calls: u32,
+    /// Of them, those that were answered out of the cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_replies: u32,
+    /// Tool calls asked for, further tries included.
+    pub tool_calls: u32,
+    /// Transitions made.
+    pub transitions: u32,
+    /// Tokens, summed over all replies.
+    pub usage: Usage,
+    /// What they cost, as far as prices are known.
+    #[serde(default, skip_serializing_if = "Money::is_zero")]
+    pub cost: Money,
+}
