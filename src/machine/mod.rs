@@ -79,7 +79,7 @@ mod vocabulary;
 
 pub use admit::{Refused, admit};
 pub use awaits::{Local, awaited, local, outstanding};
-pub use run::Step;
+pub use run::{Effects, Step};
 pub use state::{Decided, Finding, Input, PlanView, Speaker, State, StepRecord, StepView, Turn};
 pub use vocabulary::{
     Concern, Counters, Effect, EffectId, EffectKind, ErrorCode, Event, FailureClass, HumanAnswer,
@@ -87,7 +87,6 @@ pub use vocabulary::{
 };
 
 pub(crate) use route::{Exit, Move};
-pub(crate) use run::Effects;
 pub(crate) use state::{Draft, ExecuteStage, Phase, PlanStage, Progress, StepRun, Task, explored, known_by};
 pub(crate) use vocabulary::{Place, WriteReason};
 
