@@ -2,7 +2,7 @@
 //! limits on both.
 
 use planwright::machine::{ModelReply, Usage};
-use planwright::spec::{Money, RoleName, Spec};
+use planwright::spec::{Money, Spec};
 use serde_json::json;
 
 use crate::promise::{
