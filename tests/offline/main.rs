@@ -10,4 +10,5 @@ mod contracts;
 mod intake;
 mod planner;
 mod validator;
+mod words;
 mod writer;

@@ -1,38 +1,41 @@
-//! Agent: a role that does a step on what the run has read.
+//! Agent and orchestrator: work on what the run has read, and whether the plan goes on.
 //!
-//! Whatever the work is called, what can be done by rule is the same: the sentences of the material
-//! that speak of the task, word for word and with their sources. Where there is no material, that is
-//! all there is to say.
+//! Whatever the work is called, one thing can be done by rule: to take from the material the sentences that
+//! speak of the task, word for word and with their sources. The orchestrator adds a second search in other
+//! words if the first found nothing. It never leaves out what remains, for no rule can tell that it is not
+//! needed.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::duties::{Duty, is_work, leave_the_subject};
+use super::duties::Duty;
 use super::judge::judge;
-use super::payload::{Payload, completed};
-use super::question::Question;
+use super::payload::{Payload, completed, str_of};
+use super::question::{Question, is_work};
 use super::results::Results;
+use super::terms::{query, strongest};
 use super::text::{clean, line};
 use super::write::write;
 use planwright::contract::HITL;
+use planwright::spec::RequestFrame;
 
 /// Most characters of a task that is repeated.
 const MAX_TASK: usize = 120;
 
-/// The work.
-pub(super) fn reply(payload: &Payload<'_>) -> String {
+/// The work of an agent.
+pub(super) fn work(payload: &Payload<'_>) -> String {
     let task = clean(payload.text("task").unwrap_or(payload.question), 2_000);
     let results = Results::parse(&material(payload));
     let question = subject(&task, payload, &results);
+    let shown = line(&task, MAX_TASK);
     if results.is_empty() {
-        return match question.korean {
-            false => format!("There is no material to work on for this task: {}", line(&task, MAX_TASK)),
-            true => format!("이 작업에 쓸 자료가 없습니다: {}", line(&task, MAX_TASK)),
-        };
+        let (english, korean) =
+            ("There is no material to work on for this task: {}", "이 작업에 쓸 자료가 없습니다: {}");
+        return question.tell(english, korean, &shown);
     }
     let text = write(&question, &results, payload.repair);
     let asked = Duty::asked(&task);
     if asked.contains(&Duty::Document) && !payload.repair {
-        return format!("# {}\n\n{text}", line(&task, MAX_TASK));
+        return format!("# {shown}\n\n{text}");
     }
     if asked.iter().any(|duty| matches!(duty, Duty::Validation | Duty::Critique)) && !payload.repair {
         let label = question.say("Checked by words", "단어 기준 검증");
@@ -41,34 +44,79 @@ pub(super) fn reply(payload: &Payload<'_>) -> String {
     text
 }
 
-/// What the work is on: the results so far, and the input where it is none of them. What a person
-/// said comes last: it is seldom what a sentence should be taken from.
+/// What the work is on: the results so far, and the input if it is none of them. What a person said comes
+/// last: it is seldom what a sentence should be taken from.
 fn material(payload: &Payload<'_>) -> Vec<Value> {
-    let output = |record: &Value| record.get("output").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let said = |record: &&Value| record.get("tool").and_then(Value::as_str) == Some(HITL);
-    let (people, mut records): (Vec<&Value>, Vec<&Value>) = payload.results.iter().partition(said);
-    records.extend(people);
-    let mut records: Vec<Value> = records.into_iter().cloned().collect();
+    let mut records = payload.results.to_vec();
+    records.sort_by_key(|record| str_of(record, "tool") == HITL);
     let task = payload.text("task").unwrap_or_default();
     let input = payload.text("input").filter(|input| *input != task && *input != payload.question);
-    if let Some(input) = input.filter(|input| records.iter().all(|record| output(record) != *input)) {
-        records.insert(0, completed("input", input));
-    }
-    if let Some(material) = payload.text("material") {
-        records.insert(0, completed("material", material));
-    }
-    records
+    let input = input.filter(|input| records.iter().all(|record| str_of(record, "output") != *input));
+    let first = [("material", payload.text("material")), ("input", input)];
+    let first = first.into_iter().filter_map(|(name, text)| Some(completed(name, text?)));
+    first.chain(records).collect()
 }
 
 /// What the task is about. A task that names nothing but work is about the question.
 fn subject(task: &str, payload: &Payload<'_>, results: &Results) -> Question {
-    let mut subject = Question::parse(task, results.calculated());
-    leave_the_subject(&mut subject);
-    let named = subject.terms().iter().any(|term| term.weight > 1 && !is_work(&term.text));
-    if named {
+    let parse = |text| Question::parse(text, results.calculated()).without_work();
+    let subject = parse(task);
+    if subject.terms().iter().any(|term| term.weight > 1 && !is_work(&term.text)) {
         return subject;
     }
-    let mut asked = Question::parse(payload.question, results.calculated());
-    leave_the_subject(&mut asked);
-    Question { text: subject.text, korean: subject.korean, ..asked }
+    Question { text: subject.text, korean: subject.korean, ..parse(payload.question) }
+}
+
+/// The decision of the orchestrator.
+pub(super) fn orchestrate(frame: &RequestFrame, payload: &Payload<'_>) -> Value {
+    let question = Question::parse(payload.query(), false).without_work();
+    let done = payload.list("situation_summary");
+    let found_nothing = |entry: &&Value| entry.get("results").and_then(Value::as_u64) == Some(0);
+    let last = done.last().filter(found_nothing).and_then(|entry| entry.get("agent")?.as_str());
+    let again = last.filter(|agent| searches(frame, agent) && !added_before(payload, agent));
+    let (action, reasoning, confidence) = match again {
+        Some(agent) => {
+            let (english, korean) = (
+                "{} found nothing: it searches once more, in other words",
+                "{}의 결과가 없어 다른 말로 한 번 더 검색합니다",
+            );
+            ("add_agent", question.tell(english, korean, agent), 0.7)
+        }
+        None => {
+            let (english, korean) = match (done.is_empty(), payload.list("remaining_steps").is_empty()) {
+                (true, _) => {
+                    ("nothing has run yet: the plan goes on", "아직 실행된 단계가 없어 계획대로 진행합니다")
+                }
+                (false, true) => ("every step has run", "모든 단계를 실행했습니다"),
+                (false, false) => ("the plan goes on as it is", "계획대로 계속 진행합니다"),
+            };
+            ("continue", question.say(english, korean).to_owned(), 0.9)
+        }
+    };
+    json!({
+        "action": action, "reasoning": reasoning, "confidence": confidence, "next_agent": again,
+        "task": again.map(|_| other_words(&question)), "collaboration_needed": null,
+    })
+}
+
+fn searches(frame: &RequestFrame, agent: &str) -> bool {
+    frame.tools.iter().any(|known| known.name == agent && Duty::of(known) == Some(Duty::Search))
+}
+
+/// Whether this agent was added before, by a decision or by having run twice.
+fn added_before(payload: &Payload<'_>, agent: &str) -> bool {
+    let adds = |decision: &Value| {
+        // A decision may stand by itself or under its step.
+        let decision = decision.get("decision").unwrap_or(decision);
+        str_of(decision, "action") == "add_agent" && str_of(decision, "next_agent") == agent
+    };
+    let runs = payload.list("situation_summary").iter().filter(|entry| str_of(entry, "agent") == agent);
+    payload.list("decisions").iter().any(adds) || runs.count() > 1
+}
+
+/// The words that say most, widened.
+fn other_words(question: &Question) -> String {
+    let terms = question.terms();
+    let words = if terms.is_empty() { line(&question.text, 200) } else { query(strongest(&terms, 2), 160) };
+    question.tell("{} overview", "{} 개요", &words)
 }

@@ -1,8 +1,9 @@
-//! The conversation of a planner that goes on call by call: what was called, what came of it, and
-//! what it is told last; as native calls, or as thought and action in a text.
+//! The conversation of a planner that goes on call by call: what was called, what came of it, and what it
+//! is told last; as native calls, or as thought and action in a text.
 
 use serde_json::{Value, json};
 
+use super::payload::str_of;
 use super::shape::Step;
 use super::text::line;
 use planwright::contract::ToolContract;
@@ -14,32 +15,25 @@ const MAX_THOUGHT: usize = 200;
 const MAX_MESSAGES: usize = 2_000;
 
 /// One call that was made.
-#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Made {
     id: String,
     pub tool: String,
-    /// As a native call has them, whichever way it was written.
+    /// As a native call has them, also if the call was written as text.
     pub arguments: Value,
     /// Its result, as a record of `tool_results`.
-    pub record: Option<Value>,
-}
-
-/// What the planner is told after its last call.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Note {
-    /// What does not fit in its last reply.
-    pub repair: Option<String>,
-    /// What is still missing, or why it is.
-    pub missing: Option<String>,
+    record: Option<Value>,
 }
 
 /// What was said since the first message.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Default)]
 pub(super) struct Rounds {
     /// How many replies called something.
     pub count: usize,
     pub made: Vec<Made>,
-    pub note: Note,
+    /// What does not fit in the last reply.
+    pub repair: Option<String>,
+    /// What is still missing after the last call, or why it is.
+    pub missing: Option<String>,
 }
 
 impl Rounds {
@@ -48,20 +42,21 @@ impl Rounds {
         for message in messages.iter().take(MAX_MESSAGES) {
             match message {
                 Message::Assistant { text, calls } => {
-                    rounds.note = Note::default();
+                    (rounds.repair, rounds.missing) = (None, None);
+                    let made =
+                        |id: &str, tool, arguments| Made { id: id.to_owned(), tool, arguments, record: None };
+                    let before = rounds.made.len();
                     let native =
-                        calls.iter().map(|call| (call.id.clone(), call.name.clone(), call.arguments.clone()));
-                    let mut calls: Vec<(String, String, Value)> = native.collect();
+                        calls.iter().map(|call| made(&call.id, call.name.clone(), call.arguments.clone()));
+                    rounds.made.extend(native);
                     if calls.is_empty() {
-                        calls.extend(
-                            parse_action(text, tools).map(|(tool, input)| (String::new(), tool, input)),
-                        );
+                        rounds
+                            .made
+                            .extend(parse_action(text, tools).map(|(tool, input)| made("", tool, input)));
                     }
-                    rounds.count += usize::from(!calls.is_empty());
-                    let made = |(id, tool, arguments)| Made { id, tool, arguments, record: None };
-                    rounds.made.extend(calls.into_iter().map(made));
+                    rounds.count += usize::from(rounds.made.len() > before);
                 }
-                Message::Tool { id, content, .. } => rounds.result(|made| made.id == *id, content),
+                Message::Tool { id, content, .. } => rounds.add_result(|made| made.id == *id, content),
                 Message::User { content } => rounds.take_note(content),
             }
         }
@@ -78,9 +73,10 @@ impl Rounds {
         self.made.iter().filter_map(|made| made.record.clone()).collect()
     }
 
-    fn result(&mut self, is_it: impl Fn(&Made) -> bool, content: &str) {
-        let open = self.made.iter_mut().find(|made| made.record.is_none() && is_it(made));
-        let Some(made) = open else { return };
+    fn add_result(&mut self, is_it: impl Fn(&Made) -> bool, content: &str) {
+        let Some(made) = self.made.iter_mut().find(|made| made.record.is_none() && is_it(made)) else {
+            return;
+        };
         let parsed: Option<Value> = serde_json::from_str(content).ok().filter(Value::is_object);
         let field = |key: &str| parsed.as_ref()?.get(key)?.as_str();
         let status = field("status").unwrap_or("completed");
@@ -92,19 +88,18 @@ impl Rounds {
     }
 
     fn take_note(&mut self, content: &str) {
-        let Ok(Value::Object(note)) = serde_json::from_str::<Value>(content) else { return };
+        let Ok(note) = serde_json::from_str::<Value>(content) else { return };
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         if let Some(observed) = note.get("observation") {
-            let text = observed.as_str().map_or_else(|| observed.to_string(), str::to_owned);
-            self.result(|_| true, &text);
-            self.note = Note::default();
+            self.add_result(|_| true, &text(observed));
+            (self.repair, self.missing) = (None, None);
         }
         if let Some(repair) = note.get("repair") {
-            let error = repair.get("error").unwrap_or(repair);
-            self.note.repair = Some(error.as_str().map_or_else(|| error.to_string(), str::to_owned));
+            self.repair = Some(text(repair.get("error").unwrap_or(repair)));
         }
-        let said = |key: &str| note.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-        if note.contains_key("missing_info") {
-            self.note.missing = Some(said("missing_info").or(said("reason")).unwrap_or_default().to_owned());
+        if note.get("missing_info").is_some() {
+            let mut reasons = ["missing_info", "reason"].map(|key| str_of(&note, key)).into_iter();
+            self.missing = Some(reasons.find(|text| !text.trim().is_empty()).unwrap_or_default().to_owned());
         }
     }
 }
@@ -123,18 +118,13 @@ pub(super) fn thought_and_action(step: &Step, korean: bool) -> String {
 /// The final answer. A line of it that looks like a label is set apart, so that it is not read as one.
 pub(super) fn final_answer(text: &str, korean: bool) -> String {
     const LABELS: [&str; 5] = ["action:", "action input:", "observation:", "thought:", "final answer:"];
-    let labelled = |line: &&str| {
+    let set_apart = |line: &str| {
         let lower = line.trim_start().to_lowercase();
-        LABELS.iter().any(|label| lower.starts_with(label))
+        let labelled = LABELS.iter().any(|label| lower.starts_with(label));
+        if labelled { format!("· {}", line.trim_start()) } else { line.to_owned() }
     };
-    let lines: Vec<String> = text
-        .lines()
-        .map(|line| if labelled(&line) { format!("· {}", line.trim_start()) } else { line.to_owned() })
-        .collect();
-    let thought = match korean {
-        false => "I answer with what was found.",
-        true => "찾은 내용으로 답합니다.",
-    };
+    let lines: Vec<String> = text.lines().map(set_apart).collect();
+    let thought = if korean { "찾은 내용으로 답합니다." } else { "I answer with what was found." };
     format!("Thought: {thought}\nFinal Answer: {}", lines.join("\n"))
 }
 
@@ -144,11 +134,10 @@ fn parse_action(text: &str, tools: &[ToolContract]) -> Option<(String, Value)> {
         |label: &str| text.lines().find_map(|line| line.trim_start().strip_prefix(label)).map(str::trim);
     let name = labelled("Action:")?;
     let input = labelled("Action Input:").unwrap_or_default();
-    let tool = tools.iter().find(|tool| tool.name == name);
-    let value = match tool.is_none_or(ToolContract::takes_text) {
-        true => json!(input),
-        false => serde_json::from_str(input).unwrap_or_default(),
+    let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
+        return Some((name.to_owned(), json!({"input": input})));
     };
-    let arguments = tool.map_or_else(|| json!({"input": input}), |tool| tool.arguments(&value));
-    Some((name.to_owned(), arguments))
+    let value =
+        if tool.takes_text() { json!(input) } else { serde_json::from_str(input).unwrap_or_default() };
+    Some((name.to_owned(), tool.arguments(&value)))
 }

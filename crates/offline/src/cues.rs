@@ -1,18 +1,14 @@
 //! Cues: what a text is by its first look: small talk, a word that points back, an article's number.
 
-use super::lexicon::{
-    ARTICLES, DEMANDS, EARLIER, FAREWELLS, FILLERS, GREETINGS, KOREAN_PRONOUNS, LAUGHTER, OPENERS, SPEAKER,
-    STAND_INS, THANKS, mentions,
-};
+use super::lexicon::LEXICON;
 use super::terms::{Term, terms};
-use super::text::is_hangul;
-use super::words::words;
+use super::text::{is_hangul, words};
 
 /// Most words of small talk.
 const MAX_TALK: usize = 10;
 
 /// Talk that asks for nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SmallTalk {
     Greeting,
     Thanks,
@@ -20,7 +16,7 @@ pub(super) enum SmallTalk {
     Laughter,
 }
 
-/// What kind of small talk a text is, where it is nothing else.
+/// What kind of small talk a text is, if it is nothing else.
 pub(super) fn small_talk(text: &str) -> Option<SmallTalk> {
     let mut kind = None;
     for (at, word) in words(text).enumerate() {
@@ -28,14 +24,14 @@ pub(super) fn small_talk(text: &str) -> Option<SmallTalk> {
         let laughs = lower.chars().all(|c| matches!(c, 'ㅋ' | 'ㅎ')) && lower.chars().nth(1).is_some();
         let found = match lower.as_str() {
             _ if at >= MAX_TALK => return None,
-            word if THANKS.has(word) => Some(SmallTalk::Thanks),
-            word if GREETINGS.has(word) => Some(SmallTalk::Greeting),
-            word if FAREWELLS.has(word) => Some(SmallTalk::Farewell),
-            word if laughs || LAUGHTER.has(word) => Some(SmallTalk::Laughter),
-            word if FILLERS.has(word) => None,
+            word if LEXICON.thanks.has(word) => Some(SmallTalk::Thanks),
+            word if LEXICON.greetings.has(word) => Some(SmallTalk::Greeting),
+            word if LEXICON.farewells.has(word) => Some(SmallTalk::Farewell),
+            word if laughs || LEXICON.laughter.has(word) => Some(SmallTalk::Laughter),
+            word if LEXICON.fillers.has(word) => None,
             _ => return None,
         };
-        // Who greets and thanks wants to thank.
+        // A greeting with thanks is thanks.
         if kind.is_none() || found == Some(SmallTalk::Thanks) {
             kind = found.or(kind);
         }
@@ -46,17 +42,16 @@ pub(super) fn small_talk(text: &str) -> Option<SmallTalk> {
 /// Whether a text points to earlier turns: by a word that refers, or by naming nothing of its own.
 pub(super) fn refers(text: &str) -> bool {
     let lower = text.trim().to_lowercase();
-    if mentions(&lower, EARLIER) || lower == "then" {
+    if LEXICON.earlier.are_in(&lower) || lower == "then" {
         return true;
     }
     let own = terms(text);
-    if !own.iter().any(is_noun) {
+    if !own.iter().any(Term::is_noun) {
         return small_talk(text).is_none() && text.chars().any(char::is_alphanumeric);
     }
-    let opens = OPENERS.split_whitespace().any(|word| lower.starts_with(&word.replace('_', " ")));
     // 갱신은?
     let topic = lower.trim_end_matches(['?', '!', '.', ' ']).ends_with(['은', '는', '도', '요']);
-    opens || stands_in(text) || own.len() == 1 && topic && words(text).count() == 1
+    LEXICON.openers.begin(&lower) || stands_in(text) || own.len() == 1 && topic && words(text).count() == 1
 }
 
 /// Whether a word stands for a noun that the text does not name before it.
@@ -69,8 +64,8 @@ fn stands_in(text: &str) -> bool {
         if std::mem::take(&mut more) && lower != "than" {
             return true;
         }
-        let korean = || KOREAN_PRONOUNS.split_whitespace().any(|head| lower.starts_with(head));
-        if (STAND_INS.has(&lower) || korean()) && !terms(&before).iter().any(is_noun) {
+        let stands = LEXICON.stand_ins.has(&lower) || LEXICON.korean_pronouns.begin(&lower);
+        if stands && !terms(&before).iter().any(Term::is_noun) {
             more = lower == "more";
             if !more {
                 return true;
@@ -81,13 +76,9 @@ fn stands_in(text: &str) -> bool {
     more
 }
 
-fn is_noun(term: &Term) -> bool {
-    term.weight > 1 && !term.verb
-}
-
 /// Whether a text speaks of who writes it.
 pub(super) fn is_about_the_speaker(text: &str) -> bool {
-    words(text).any(|word| SPEAKER.has(&word.text.to_lowercase()))
+    words(text).any(|word| LEXICON.speaker.has(&word.text.to_lowercase()))
 }
 
 /// Whether a text names an article by its number: 제5조, article 5, § 5.
@@ -96,7 +87,7 @@ pub(super) fn names_an_article(text: &str) -> bool {
     let number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
     let part = |word: &str| word.starts_with(['조', '항', '호']) && word.chars().all(is_hangul);
     let numbered = |pair: &[&str]| {
-        number(pair[0]) && part(pair[1]) || ARTICLES.has(&pair[0].to_lowercase()) && number(pair[1])
+        number(pair[0]) && part(pair[1]) || LEXICON.articles.has(&pair[0].to_lowercase()) && number(pair[1])
     };
     text.contains('§') || found.windows(2).any(numbered)
 }
@@ -104,5 +95,5 @@ pub(super) fn names_an_article(text: &str) -> bool {
 /// Whether a sentence asks or demands something.
 pub(super) fn asks(sentence: &str) -> bool {
     let end = sentence.trim().trim_end_matches(['.', '!', '~', ' ', ':']);
-    end.ends_with('?') || DEMANDS.split_whitespace().any(|ending| end.ends_with(ending))
+    end.ends_with('?') || LEXICON.demands.end(end)
 }

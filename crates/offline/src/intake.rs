@@ -6,8 +6,8 @@
 use serde_json::{Value, json};
 
 use super::cues;
-use super::duties::{Duty, leave_the_subject};
-use super::lexicon::{CLARIFY, CONTRACTS, KOREAN_CONTRACTS, RESTRICT, mentions};
+use super::duties::Duty;
+use super::lexicon::{LEXICON, Words};
 use super::payload::{Payload, Turn};
 use super::question::Question;
 use super::talk::is_handed_over;
@@ -41,19 +41,15 @@ pub(super) fn scope(payload: &Payload<'_>) -> Value {
     let (reason, refusal) = match korean {
         false => (
             "the question has no word in common with the material",
-            format!(
-                "I am sorry, but this question is outside the material I have, so I cannot answer it. I can answer \
-                 questions about its parts, for example {labels}."
-            ),
+            "I am sorry, but this question is outside the material I have, so I cannot answer it. I can answer \
+             questions about its parts, for example {}.",
         ),
         true => (
             "질문에 자료와 겹치는 말이 없습니다",
-            format!(
-                "죄송합니다. 이 질문은 제가 가진 자료의 범위를 벗어나 답변드리기 어렵습니다. 자료의 내용(예: {labels})에 대해 물어봐 주세요."
-            ),
+            "죄송합니다. 이 질문은 제가 가진 자료의 범위를 벗어나 답변드리기 어렵습니다. 자료의 내용(예: {})에 대해 물어봐 주세요.",
         ),
     };
-    json!({"in_scope": false, "reason": reason, "refusal": refusal})
+    json!({"in_scope": false, "reason": reason, "refusal": refusal.replace("{}", &labels)})
 }
 
 /// Why a question is in scope; `None` where it is not.
@@ -78,12 +74,11 @@ fn in_scope(question: &str, outline: &[&str]) -> Option<(&'static str, &'static 
         ));
     }
     let mut material = Vocabulary::of(&outline.join("\n"));
-    material.add(CONTRACTS);
-    material.add(KOREAN_CONTRACTS);
+    LEXICON.contracts.iter().chain(LEXICON.korean_contracts.iter()).for_each(|word| material.add(word));
     // A Korean compound is about each of its parts: 계약금액, 손해배상액.
     let mut nouns = outline.iter().flat_map(|label| terms(label));
     let shares = asked.iter().any(|term| material.has(term))
-        || mentions(question, KOREAN_CONTRACTS)
+        || LEXICON.korean_contracts.are_in(question)
         || nouns.any(|term| {
             term.is_dense() && term.text.chars().nth(1).is_some() && question.contains(&term.text)
         });
@@ -133,7 +128,7 @@ fn constraints(history: &[Turn]) -> Option<String> {
     for turn in gone_on_from(history) {
         for clause in turn.text.split(['.', '!', '?', ',', ';', '\n']) {
             let clause = line(clause, 120);
-            if mentions(&clause.to_lowercase(), RESTRICT) && !found.contains(&clause) {
+            if LEXICON.restrict.are_in(&clause.to_lowercase()) && !found.contains(&clause) {
                 found.push(clause);
             }
         }
@@ -178,7 +173,7 @@ fn query_intent(text: &str, payload: &Payload<'_>, kinds: &[&str]) -> Value {
     if talk {
         kind = pick(kinds, "chitchat chat small greet").unwrap_or(new);
     } else if needs_tool && history.iter().any(|turn| turn.user) && cues::refers(text) {
-        let unclear = mentions(&text.to_lowercase(), CLARIFY);
+        let unclear = LEXICON.clarify.are_in(&text.to_lowercase());
         let words = if unclear { "clarification clarif follow" } else { "follow_up follow" };
         kind = pick(kinds, words).unwrap_or(new);
         (rewritten, demanded) = (standalone(text, &history), constraints(&history));
@@ -190,8 +185,8 @@ fn query_intent(text: &str, payload: &Payload<'_>, kinds: &[&str]) -> Value {
 fn kind_of<'a>(text: &str, kinds: &[&'a str]) -> (&'a str, f64) {
     let spaced = |kind: &str| kind.to_lowercase().replace(['_', '-'], " ");
     // A kind may say that nothing is to be done.
-    let closed = "unclear irrelevant unknown chitchat greet other";
-    let open: Vec<&str> = kinds.iter().filter(|kind| !mentions(&spaced(kind), closed)).copied().collect();
+    let is_open = |kind: &&&str| !LEXICON.closed_kinds.are_in(&spaced(kind));
+    let open: Vec<&str> = kinds.iter().filter(is_open).copied().collect();
     let first = open.first().or(kinds.first()).copied().unwrap_or("search");
     if cues::small_talk(text).is_some() {
         return (pick(kinds, "chitchat chat greet unclear irrelevant").unwrap_or(first), 0.9);
@@ -201,14 +196,16 @@ fn kind_of<'a>(text: &str, kinds: &[&'a str]) -> (&'a str, f64) {
     }
     let asked = Duty::asked(text);
     let work: Vec<Duty> = asked.iter().copied().filter(|duty| *duty != Duty::Search).collect();
-    let several = kinds.iter().find(|kind| mentions(&spaced(kind), "comprehensive complex multi 종합"));
+    let several = kinds.iter().find(|kind| LEXICON.manifold_kinds.are_in(&spaced(kind)));
     if let Some(kind) = several.filter(|_| work.len() > 1) {
         return (kind, 0.7);
     }
     // A kind that the question names beats one that its work suggests.
     let lower = text.to_lowercase();
+    let long = |word: &&str| word.chars().nth(2).is_some();
     let names = |kind: &&&str| {
-        spaced(kind).split(' ').any(|word| word.chars().nth(2).is_some() && mentions(&lower, word))
+        let words: Vec<String> = spaced(kind).split(' ').filter(long).map(str::to_owned).collect();
+        Words::from(words.join(" ")).are_in(&lower)
     };
     if let Some(kind) = open.iter().find(names) {
         return (kind, 0.9);
@@ -228,7 +225,7 @@ fn is_unclear(text: &str) -> bool {
 
 /// What is wanted, as a short phrase: the work, and on what.
 fn phrase(text: &str) -> String {
-    let mut question = Question::parse(text, true);
+    let question = Question::parse(text, true);
     if cues::small_talk(text).is_some() {
         return question.say("small talk", "인사나 잡담").to_owned();
     }
@@ -241,7 +238,7 @@ fn phrase(text: &str) -> String {
     if is_unclear(text) {
         return question.say("an unclear request", "분명하지 않은 요청").to_owned();
     }
-    leave_the_subject(&mut question);
+    let question = question.without_work();
     let subject = query(question.terms(), MAX_SUBJECT);
     // A report is a written text already.
     let mut asked: Vec<Duty> = Duty::asked(text).into_iter().filter(|duty| *duty != Duty::Writing).collect();

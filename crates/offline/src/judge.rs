@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::payload::Payload;
 use super::question::Question;
-use super::results::{Passage, Results};
+use super::results::{Failure, Passage, Results};
 use super::terms::{Term, Vocabulary, terms};
 use super::text::{clean, line};
 use planwright::contract::Verdict;
@@ -30,8 +30,8 @@ pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Value {
         verdict.reason = line(&verdict.reason, MAX_SHORT);
         verdict.fix_hint = line(&verdict.fix_hint, MAX_SHORT);
     }
-    let schema = frame.schema.as_ref();
-    if schema.is_none_or(|schema| schema.pointer("/properties/sufficient").is_none()) {
+    let sufficient = |schema: &Value| schema.pointer("/properties/sufficient").is_some();
+    if !frame.schema.as_ref().is_some_and(sufficient) {
         return json!({"ok": verdict.ok, "reason": verdict.reason, "fix_hint": verdict.fix_hint});
     }
     let missing = if verdict.ok { String::new() } else { missing_info(&question, &verdict, payload) };
@@ -67,18 +67,12 @@ fn judge_answer(question: &Question, answer: &str) -> Verdict {
             question.say("the answer speaks of what was asked", "답변이 질문에 대해 말하고 있습니다"),
         );
     }
-    let reason = match empty {
-        true => question.say("the answer is empty", "답변이 비어 있습니다"),
-        false => {
-            question.say("the answer does not speak of what was asked", "답변이 질문에 대해 말하지 않습니다")
-        }
+    let (english, korean) = match empty {
+        true => ("the answer is empty", "답변이 비어 있습니다"),
+        false => ("the answer does not speak of what was asked", "답변이 질문에 대해 말하지 않습니다"),
     };
-    let named = quote(question, missing);
-    let fix_hint = match question.korean {
-        false => format!("write about {named}"),
-        true => format!("{named}에 대해 쓰세요"),
-    };
-    Verdict { ok: false, reason: reason.to_owned(), fix_hint }
+    let fix_hint = question.tell("write about {}", "{}에 대해 쓰세요", &quote(question, missing));
+    Verdict { ok: false, reason: question.say(english, korean).to_owned(), fix_hint }
 }
 
 /// Judges the results of a plan.
@@ -100,42 +94,31 @@ pub(super) fn judge(question: &Question, results: &Results) -> Verdict {
     let missing: Vec<&Term> = found.iter().flat_map(|part| part.missing.iter().copied()).collect();
     if !found.iter().any(Coverage::is_enough) {
         let named = quote(question, missing.iter().copied());
-        let reason = match question.korean {
-            false => format!("the results do not speak of {named}"),
-            true => format!("결과에 {named}에 대한 내용이 없습니다"),
-        };
+        let reason =
+            question.tell("the results do not speak of {}", "결과에 {}에 대한 내용이 없습니다", &named);
         return rejected(question, reason, &missing);
     }
     let named = quote(question, found.iter().flat_map(|part| part.found.iter().copied()));
-    let mut reason = match question.korean {
-        false => format!("the results speak of {named}"),
-        true => format!("결과에 {named}에 대한 내용이 있습니다"),
-    };
-    let lacking: Vec<&Coverage<'_>> = found.iter().filter(|part| !part.is_enough()).collect();
-    if !lacking.is_empty() {
-        let lacking = quote(question, lacking.iter().flat_map(|part| part.missing.iter().copied()));
-        reason += &match question.korean {
-            false => format!("; they do not speak of {lacking}"),
-            true => format!("; {lacking}에 대한 내용은 없습니다"),
-        };
+    let mut reason = question.tell("the results speak of {}", "결과에 {}에 대한 내용이 있습니다", &named);
+    let mut lacking = found.iter().filter(|part| !part.is_enough()).peekable();
+    if lacking.peek().is_some() {
+        let lacking = quote(question, lacking.flat_map(|part| part.missing.iter().copied()));
+        reason += &question.tell("; they do not speak of {}", "; {}에 대한 내용은 없습니다", &lacking);
     }
     accepted(&reason)
 }
 
 /// A question that names nothing to look for, beside what was calculated.
 fn judge_without_terms(question: &Question, results: &Results) -> Verdict {
-    if !results.calculations.is_empty() {
-        return accepted(question.say("the calculation has a result", "계산 결과가 있습니다"));
-    }
-    if !results.passages.is_empty() {
-        return accepted(question.say("there are results", "결과가 있습니다"));
-    }
-    if results.failures.is_empty() && !results.asked {
-        return accepted(
-            question.say("the question names nothing to look for", "질문에 찾아볼 말이 없습니다"),
-        );
-    }
-    rejected(question, nothing_found(question, results), &[])
+    let (english, korean) = match results {
+        _ if !results.calculations.is_empty() => ("the calculation has a result", "계산 결과가 있습니다"),
+        _ if !results.passages.is_empty() => ("there are results", "결과가 있습니다"),
+        _ if results.failures.is_empty() && !results.asked => {
+            ("the question names nothing to look for", "질문에 찾아볼 말이 없습니다")
+        }
+        _ => return rejected(question, nothing_found(question, results), &[]),
+    };
+    accepted(question.say(english, korean))
 }
 
 fn accepted(reason: &str) -> Verdict {
@@ -144,21 +127,24 @@ fn accepted(reason: &str) -> Verdict {
 
 fn rejected(question: &Question, reason: String, missing: &[&Term]) -> Verdict {
     let named = quote(question, missing.iter().copied());
-    let fix_hint = match (missing.is_empty(), question.korean) {
-        (true, false) => "use another tool or more general words".to_owned(),
-        (true, true) => "다른 도구나 더 일반적인 말을 쓰세요".to_owned(),
-        (false, false) => format!("look for {named} one by one, with more general words or another tool"),
-        (false, true) => format!("{named} 하나씩, 더 일반적인 말이나 다른 도구로 찾으세요"),
+    let (english, korean) = match missing.is_empty() {
+        true => ("use another tool or more general words", "다른 도구나 더 일반적인 말을 쓰세요"),
+        false => (
+            "look for {} one by one, with more general words or another tool",
+            "{} 하나씩, 더 일반적인 말이나 다른 도구로 찾으세요",
+        ),
     };
+    let fix_hint = question.tell(english, korean, &named);
     Verdict { ok: false, reason, fix_hint }
 }
 
 fn nothing_found(question: &Question, results: &Results) -> String {
-    let Some(first) = results.failures.first() else {
-        return question.say("nothing was found", "찾은 것이 없습니다").to_owned();
-    };
-    let label = question.say("the steps failed", "단계가 실패했습니다");
-    format!("{label}: {}: {}", first.tool, first.why)
+    match results.failures.first() {
+        Some(Failure { tool, why, .. }) => {
+            question.tell("the steps failed: {}", "단계가 실패했습니다: {}", &format!("{tool}: {why}"))
+        }
+        None => question.say("nothing was found", "찾은 것이 없습니다").to_owned(),
+    }
 }
 
 /// The terms in quotes, each once.

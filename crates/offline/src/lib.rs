@@ -10,19 +10,15 @@
 //! names what to look for, and nothing else.
 
 mod agent;
-mod agents;
 mod arithmetic;
 mod conversation;
 mod cues;
 mod duties;
-mod english;
 mod intake;
 mod judge;
-mod korean;
 mod lexicon;
 mod markdown;
 mod next;
-mod orchestrate;
 mod payload;
 mod plan;
 mod planner;
@@ -30,10 +26,10 @@ mod question;
 mod results;
 mod select;
 mod shape;
+mod stem;
 mod talk;
 mod terms;
 mod text;
-mod words;
 mod write;
 
 use serde_json::{Value, json};
@@ -106,10 +102,10 @@ fn reply(request: &ModelRequest) -> Result<ModelReply, ModelError> {
         RoleName::Planner | RoleName::Replanner => {
             plan::reply(frame, &payload).map_err(|why| ModelError::failed(FailureClass::Refusal, why))?
         }
-        RoleName::Orchestrator => orchestrate::reply(frame, &payload).to_string(),
+        RoleName::Orchestrator => agent::orchestrate(frame, &payload).to_string(),
         RoleName::Validator => judge::reply(frame, &payload).to_string(),
         RoleName::Writer | RoleName::Conversation => answer(frame, &payload),
-        RoleName::Agent => agent::reply(&payload),
+        RoleName::Agent => agent::work(&payload),
     };
     Ok(ModelReply::text(text))
 }

@@ -1,30 +1,30 @@
-//! What a planner does next that goes on call by call: calls something, or answers.
+//! What a planner does next that goes on call by call: it calls something, or answers.
 //!
-//! It calls at first what is proposed or what the question names; later what it is told to, what is
-//! missing, or, where nothing was found, one thing more. Else it answers with what was found. It
-//! never makes a call twice.
+//! At first it calls what is proposed or what the question names; later what it is told to or what is
+//! missing; if nothing was found, one thing more. Else it answers with what was found. It never makes a call
+//! twice.
 
 use serde_json::{Value, json};
 
 use super::agent;
 use super::conversation::{Rounds, final_answer, thought_and_action};
 use super::cues;
-use super::duties::{Duty, leave_the_subject};
+use super::duties::Duty;
 use super::judge::judge;
 use super::payload::{Payload, completed};
-use super::planner::{CALC, MAX_QUERY, Planner, RUNGS, strongest};
+use super::planner::{CALC, MAX_QUERY, Planner};
 use super::question::Question;
 use super::results::Results;
 use super::shape::{Shape, Step};
 use super::talk;
-use super::terms::{Term, hinted, query};
+use super::terms::{Term, hinted, query, strongest};
 use super::text::{clean, line};
 use super::write::write;
 use planwright::contract::{ToolContract, ToolEffect, schema};
 use planwright::machine::ModelReply;
 use planwright::prompt::ModelRequest;
 
-/// Most rounds that are spent on finding anything where none is asked for.
+/// Most rounds that are spent on finding anything if none is asked for.
 const MAX_ROUNDS: usize = 3;
 /// Most characters of a text that is handed over to be worked on.
 const MAX_MATERIAL: usize = 4_000;
@@ -42,21 +42,18 @@ pub(super) fn reply(request: &ModelRequest, payload: &Payload<'_>) -> ModelReply
     let frame = &request.frame;
     let rounds = Rounds::parse(&request.conversation, &frame.tools);
     let shape = Shape::of(frame);
-    let mut question = Question::parse(payload.query(), shape.tool(CALC).is_some());
-    leave_the_subject(&mut question);
-    let missing = rounds.note.missing.as_deref().unwrap_or_default();
-    let planner = Planner::new(&shape, &question, missing);
+    let question = Question::parse(payload.query(), shape.tool(CALC).is_some()).without_work();
+    let planner = Planner::new(&shape, &question, rounds.missing.as_deref().unwrap_or_default());
     let mut records = rounds.records();
     records.extend(payload.list("past_steps").iter().cloned());
     records.extend(payload.records());
-    let results = Results::parse(&records);
     let ahead = Ahead {
         payload,
         rounds: &rounds,
         shape: &shape,
         question: &question,
         planner: &planner,
-        results: &results,
+        results: Results::parse(&records),
     };
     let korean = question.korean;
     match ahead.next() {
@@ -78,7 +75,7 @@ struct Ahead<'a> {
     shape: &'a Shape<'a>,
     question: &'a Question,
     planner: &'a Planner<'a>,
-    results: &'a Results,
+    results: Results,
 }
 
 impl Ahead<'_> {
@@ -89,7 +86,7 @@ impl Ahead<'_> {
         if self.rounds.made.is_empty() {
             return self.first();
         }
-        let more = match &self.rounds.note.missing {
+        let more = match &self.rounds.missing {
             Some(missing) => self.for_missing(missing),
             None => self.going_on(),
         };
@@ -102,7 +99,7 @@ impl Ahead<'_> {
         arguments.is_some_and(|arguments| !self.rounds.has_made(&step.who, &arguments))
     }
 
-    /// The first move: what is proposed, else what the question names, else words.
+    /// The first move: what is proposed, else what the question names, else an answer.
     fn first(&self) -> Next {
         if let Some(words) = talk::answer_at_once(self.payload.query()).or_else(|| self.remembered()) {
             return Next::Say(words);
@@ -113,26 +110,25 @@ impl Ahead<'_> {
                 return Next::Call(steps);
             }
         }
-        // Who was given what answers the task need not look for it.
-        if self.payload.text("material").is_some() && judge(self.question, self.results).ok {
-            return Next::Say(agent::reply(self.payload));
+        // Material that answers the task makes a search needless.
+        if self.payload.text("material").is_some() && judge(self.question, &self.results).ok {
+            return Next::Say(agent::work(self.payload));
         }
         let mut steps = self.planner.rung(0);
         steps.retain(|step| self.is_new(step));
         if steps.is_empty() { self.answer() } else { Next::Call(self.few(steps)) }
     }
 
-    /// One call where one is all there may be: within another agent, or after several did not fit.
+    /// One call if there may be no more: within another agent, or after several did not fit.
     fn few(&self, steps: Vec<Step>) -> Vec<Step> {
         let nested = self.payload.text("on_behalf_of").is_some();
-        let alone = nested || self.payload.repair || self.rounds.note.repair.is_some();
+        let alone = nested || self.payload.repair || self.rounds.repair.is_some();
         if !alone || steps.len() < 2 {
             return steps;
         }
-        let first = self.planner.sources().first().copied();
-        let whole = first.and_then(|tool| self.planner.ask(tool, &self.question.terms()));
+        let all = || self.planner.ask(self.planner.sources.first()?, &self.question.terms());
         let calculation = steps.iter().find(|step| step.who == CALC).cloned();
-        calculation.or(whole).or(steps.into_iter().next()).into_iter().collect()
+        calculation.or_else(all).or(steps.into_iter().next()).into_iter().collect()
     }
 
     /// The proposed calls that the contract takes.
@@ -147,7 +143,7 @@ impl Ahead<'_> {
             };
             let takes = schema::check(&tool.input, &input).is_ok();
             let step = Step::call(&tool.name, input);
-            if takes && !steps.iter().any(|known| known.asks_like(&step)) {
+            if takes && !step.is_in(&steps) {
                 steps.push(step);
             }
         }
@@ -185,7 +181,7 @@ impl Ahead<'_> {
 
     /// The call that a repair note demands: of the tool that it names.
     fn demanded(&self) -> Option<Step> {
-        let error = self.rounds.note.repair.as_deref()?;
+        let error = self.rounds.repair.as_deref()?;
         let words = error.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'));
         let named: Vec<&ToolContract> = words.filter_map(|word| self.shape.tool(word)).collect();
         let called = |tool: &ToolContract| self.rounds.made.iter().any(|made| made.tool == tool.name);
@@ -209,51 +205,46 @@ impl Ahead<'_> {
             let titles = found.filter(|source| self.shape.tool(source).is_none());
             subjects.extend(titles.map(|source| source.split(" (http").next().unwrap_or(source).to_owned()));
         }
-        let terms: Vec<Term> = self.question.terms().into_iter().cloned().collect();
-        subjects.push(query(&terms, MAX_QUERY));
+        let terms = self.question.terms();
+        subjects.push(query(terms.iter().copied(), MAX_QUERY));
         subjects.extend(strongest(&terms, 3).into_iter().map(|term| term.text.clone()));
         subjects.push(line(&self.question.text, MAX_QUERY));
         subjects.retain(|subject| !subject.trim().is_empty());
         subjects
     }
 
-    /// One more call for what is missing. Words that are not the question's own are only ever looked
-    /// for in tools that touch nothing outside.
+    /// One more call for what is missing. Words that are not the question's own are only looked for in
+    /// tools that touch nothing outside.
     fn for_missing(&self, missing: &str) -> Option<Step> {
         let hinted = hinted(&clean(missing, 1_000));
         let own = self.question.terms();
+        let all: Vec<&Term> = hinted.iter().collect();
         let is_known = |term: &&Term| own.iter().any(|known| known.text == term.text);
-        let (known, all): (Vec<&Term>, Vec<&Term>) =
-            (hinted.iter().filter(is_known).collect(), hinted.iter().collect());
-        let sources = self.planner.sources();
-        let first = sources.first().filter(|_| !known.is_empty());
+        let known: Vec<&Term> = all.iter().copied().filter(is_known).collect();
+        let sources = &self.planner.sources;
+        let first = sources.first().filter(|_| !known.is_empty()).map(|tool| (tool, &known));
         let pure = sources.iter().find(|tool| tool.effect == ToolEffect::Pure && known.len() < all.len());
-        let asked =
-            [(first, &known), (pure, &all)].into_iter().filter_map(|(tool, terms)| Some((tool?, terms)));
+        let asked = first.into_iter().chain(pure.map(|tool| (tool, &all)));
         let asked = asked.chain(sources.iter().map(|tool| (tool, &own)));
         let asked = asked.filter_map(|(tool, terms)| self.planner.ask(tool, terms));
-        asked.chain(self.ladder()).find(|step| self.is_new(step))
+        asked.chain(self.planner.ladder()).find(|step| self.is_new(step))
     }
 
-    /// One more call where none is asked for: what was planned and not called yet, else other words
-    /// or another tool, while nothing was found.
+    /// One more call if none is asked for: what was planned and not called yet; while nothing was found,
+    /// other words or another tool.
     fn going_on(&self) -> Option<Step> {
-        if judge(self.question, self.results).ok {
-            // Where a proposal was taken, it took the place of what the question names.
+        if judge(self.question, &self.results).ok {
+            // If a proposal was taken, it took the place of what the question names.
             let planned = self.planner.rung(0);
             let begun = planned.iter().any(|step| !self.is_new(step));
             return planned.into_iter().find(|step| begun && self.is_new(step));
         }
         let spent = self.rounds.count >= MAX_ROUNDS;
-        self.ladder().find(|step| !spent && self.is_new(step))
-    }
-
-    fn ladder(&self) -> impl Iterator<Item = Step> {
-        (0..RUNGS).flat_map(|rung| self.planner.rung(rung))
+        self.planner.ladder().find(|step| !spent && self.is_new(step))
     }
 
     fn answer(&self) -> Next {
-        let brief = self.rounds.note.repair.is_some() || self.payload.repair;
-        Next::Say(write(self.question, self.results, brief))
+        let brief = self.rounds.repair.is_some() || self.payload.repair;
+        Next::Say(write(self.question, &self.results, brief))
     }
 }

@@ -1,7 +1,7 @@
 //! The payload that a language model would get, field by field.
 //!
 //! What an answer stands or falls by is read strictly. What only helps (earlier turns, proposals, a
-//! summary) is left out where it is not of the form that is expected.
+//! summary) is left out if it does not have the expected form.
 
 use serde_json::{Map, Value, json};
 
@@ -15,7 +15,6 @@ const MAX_TURN: usize = 4_000;
 const MAX_LIST: usize = 500;
 
 /// One earlier turn of the conversation with the user.
-#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Turn {
     /// Whether the user said it.
     pub user: bool,
@@ -23,7 +22,6 @@ pub(super) struct Turn {
 }
 
 /// A step of a plan that was sent back: who did it, and what it was told.
-#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rejected {
     pub who: String,
     pub input: Value,
@@ -38,7 +36,7 @@ pub(super) struct Payload<'a> {
     /// The steps of the plan that was sent back.
     pub rejected: Option<Vec<Rejected>>,
     /// Why it was, and what to do differently, as one text.
-    pub hint: String,
+    pub hint: &'a str,
     /// Whether the last reply did not fit.
     pub repair: bool,
     fields: &'a Map<String, Value>,
@@ -50,32 +48,31 @@ impl<'a> Payload<'a> {
     /// # Errors
     /// What is missing or of another type, by key.
     pub(super) fn parse(payload: &'a Value) -> Result<Self, String> {
-        let fields = payload.as_object();
-        let fields = fields.ok_or_else(|| mismatch("payload", "a JSON object", Some(payload)))?;
-        let text = |key: &str| match fields.get(key) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.as_str())),
-            other => Err(mismatch(&format!("payload.{key}"), "a text", other)),
+        let fields = payload.as_object().ok_or_else(|| mismatch("", "a JSON object", payload))?;
+        let field = |key| fields.get(key).unwrap_or(&Value::Null);
+        let text = |key| match field(key) {
+            Value::Null => Ok(None),
+            Value::String(text) => Ok(Some(text.as_str())),
+            other => Err(mismatch(key, "a text", other)),
         };
-        let question =
-            text("user_question")?.ok_or_else(|| mismatch("payload.user_question", "a text", None))?;
-        let results = match fields.get("tool_results") {
-            None | Some(Value::Null) => &[],
-            Some(Value::Array(records)) => records.as_slice(),
-            other => return Err(mismatch("payload.tool_results", "a list", other)),
+        let question = text("user_question")?;
+        let question = question.ok_or("payload.user_question: expected a text, found nothing")?;
+        let results = match field("tool_results") {
+            Value::Null => &[],
+            Value::Array(records) => records.as_slice(),
+            other => return Err(mismatch("tool_results", "a list", other)),
         };
-        let rejected = match fields.get("rejected_plan") {
-            None | Some(Value::Null) => None,
-            Some(Value::Object(plan)) => Some(rejected(plan)),
-            other => return Err(mismatch("payload.rejected_plan", "an object", other)),
+        let rejected = match field("rejected_plan") {
+            Value::Null => None,
+            Value::Object(plan) => Some(rejected(plan)),
+            other => return Err(mismatch("rejected_plan", "an object", other)),
         };
         let hint = text("fix_hint")?.filter(|hint| !hint.trim().is_empty());
-        let hint = hint.or(text("rejected_because")?).unwrap_or_default().to_owned();
-        let repair = fields.get("repair").is_some_and(|repair| !repair.is_null());
-        Ok(Payload { question, results, rejected, hint, repair, fields })
+        let hint = hint.or(text("rejected_because")?).unwrap_or_default();
+        Ok(Payload { question, results, rejected, hint, repair: !field("repair").is_null(), fields })
     }
 
-    /// A text that only some roles get; `None` where it is blank.
+    /// A text that only some roles get; `None` if it is blank.
     pub(super) fn text(&self, key: &str) -> Option<&'a str> {
         self.fields.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
     }
@@ -91,25 +88,22 @@ impl<'a> Payload<'a> {
         self.list(key).iter().filter_map(Value::as_str).filter(|label| !label.trim().is_empty()).collect()
     }
 
-    /// The answer that is judged.
+    /// The answer that is judged, blank or not.
     pub(super) fn answer(&self) -> Option<&'a str> {
         self.fields.get("answer").and_then(Value::as_str)
     }
 
-    /// What is to be answered: the question made to stand alone, where it was.
+    /// What is to be answered: the question made to stand alone, if it was.
     pub(super) fn query(&self) -> &'a str {
         self.text("rewritten_query").unwrap_or(self.question)
     }
 
-    /// The records of what is there to answer from: results, and what was handed over.
+    /// The records of what there is to answer from: results, and what was handed over.
     pub(super) fn records(&self) -> Vec<Value> {
-        let mut records = self.results.to_vec();
-        records.extend(self.text("material").map(|material| completed("material", material)));
-        for finding in self.list("findings") {
-            let text = |key: &str| finding.get(key).and_then(Value::as_str).unwrap_or_default();
-            records.push(completed(text("by"), text("output")));
-        }
-        records
+        let material = self.text("material").map(|material| completed("material", material));
+        let finding = |finding: &Value| completed(str_of(finding, "by"), str_of(finding, "output"));
+        let findings = self.list("findings").iter().map(finding);
+        self.results.iter().cloned().chain(material).chain(findings).collect()
     }
 
     /// Whether nothing was planned or run before this request.
@@ -129,6 +123,11 @@ impl<'a> Payload<'a> {
     }
 }
 
+/// A text of a record; empty if there is none.
+pub(super) fn str_of<'v>(record: &'v Value, key: &str) -> &'v str {
+    record.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
 /// A record of `tool_results`.
 pub(super) fn completed(source: &str, output: &str) -> Value {
     json!({"tool": source, "status": "completed", "output": output})
@@ -140,24 +139,22 @@ fn rejected(plan: &Map<String, Value>) -> Vec<Rejected> {
         let first = |keys: [&str; 3]| {
             keys.into_iter().filter_map(|key| step.get(key)).find(|value| !value.is_null()).cloned()
         };
-        let who = first(["agent", "team", "tool"]);
-        Rejected {
-            who: who.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned(),
-            input: first(["input", "task", "description"]).unwrap_or_default(),
-        }
+        let who = first(["agent", "team", "tool"]).unwrap_or_default();
+        let input = first(["input", "task", "description"]).unwrap_or_default();
+        Rejected { who: who.as_str().unwrap_or_default().to_owned(), input }
     };
     steps.into_iter().flatten().map(step).collect()
 }
 
-fn mismatch(place: &str, expected: &str, found: Option<&Value>) -> String {
+fn mismatch(key: &str, expected: &str, found: &Value) -> String {
     let found = match found {
-        None => "nothing",
-        Some(Value::Null) => "null",
-        Some(Value::Bool(_)) => "a truth value",
-        Some(Value::Number(_)) => "a number",
-        Some(Value::String(_)) => "a text",
-        Some(Value::Array(_)) => "a list",
-        Some(Value::Object(_)) => "an object",
+        Value::Null => "null",
+        Value::Bool(_) => "a truth value",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
     };
-    format!("{place}: expected {expected}, found {found}")
+    let dot = if key.is_empty() { "" } else { "." };
+    format!("payload{dot}{key}: expected {expected}, found {found}")
 }

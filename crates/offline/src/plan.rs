@@ -1,24 +1,39 @@
-//! Planner and re-planner: the plan in JSON.
+//! Planner and re-planner: the plan in JSON, by tools alone or with agents.
 //!
-//! What is looked for is [`Planner`]'s to say, who works on it is said in `agents`; here one of their
-//! drafts is chosen and brought into the form that the contract wants.
+//! With agents, something is looked up first. Then comes the work that the question asks for, in the order
+//! in which one kind of work follows another, and last the writer. A person is asked if the question wants
+//! it.
 
 use serde_json::Value;
 
-use super::agents;
-use super::duties::leave_the_subject;
-use super::payload::{Payload, Rejected};
-use super::planner::{CALC, Planner, is_step};
+use super::duties::Duty;
+use super::lexicon::LEXICON;
+use super::payload::{Payload, Rejected, str_of};
+use super::planner::{CALC, MAX_QUERY, Planner, is_step};
 use super::question::Question;
 use super::shape::{Shape, Step};
+use super::terms::{query, strongest};
 use super::text::line;
-use planwright::contract::FINAL_ANSWER;
+use planwright::contract::{FINAL_ANSWER, HITL};
 use planwright::spec::RequestFrame;
+
+/// How many ways there are to word what is searched for.
+const WORDINGS: usize = 3;
+/// The work that follows a search, in its order.
+const WORK: [Duty; 7] = [
+    Duty::Validation,
+    Duty::Analysis,
+    Duty::Comparison,
+    Duty::Critique,
+    Duty::Summary,
+    Duty::Translation,
+    Duty::Document,
+];
 
 /// The reply of planner and re-planner.
 ///
 /// # Errors
-/// Where the contract wants a tool called and there is none that a rule can call.
+/// If the contract wants a tool called and there is none that a rule can call.
 pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<String, String> {
     let mut shape = Shape::of(frame);
     let past = payload.list("past_steps");
@@ -26,38 +41,39 @@ pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<Strin
     let calc = shape.tool(CALC).is_some();
     let mut question = Question::parse(payload.query(), calc);
     if shape.asks_people {
-        let rest = Question::parse(&agents::without_asking(payload.query()), calc);
+        let rest = Question::parse(&without_asking(payload.query()), calc);
         question = Question { text: question.text, ..rest };
     }
     if !shape.agents.is_empty() || shape.offers("input_from") {
-        leave_the_subject(&mut question);
+        question = question.without_work();
     }
-    let planner = Planner::new(&shape, &question, &payload.hint);
+    let planner = Planner::new(&shape, &question, payload.hint);
     let rejected = payload.rejected.as_deref();
     let by_tools = shape.agents.is_empty();
-    let mut drafts = if by_tools { planner.drafts(rejected) } else { agents::drafts(&planner) };
-    // A new plan that does nothing is none, nor is the one that was sent back.
-    let new = |steps: &Vec<Step>| {
-        let does_nothing = by_tools && steps.is_empty();
-        rejected.is_none_or(|rejected| !(does_nothing || is_plan(rejected, steps)))
-    };
-    let chosen = drafts.iter().position(new).unwrap_or(0);
+    let mut drafts = if by_tools { planner.drafts(rejected) } else { drafts_with_agents(&planner) };
     if drafts.is_empty() {
         return Err("no tool of this agent can be called by rule".to_owned());
     }
-    let mut steps = drafts.swap_remove(chosen);
-    let mut reasoning = agents::reasoning(&question, &steps);
+    // A new plan that does nothing is none, nor is the one that was sent back.
+    let was_sent_back = |steps: &[Step]| rejected.is_some_and(|rejected| is_plan(rejected, steps));
+    let is_new =
+        |steps: &Vec<Step>| !(was_sent_back(steps) || rejected.is_some() && by_tools && steps.is_empty());
+    let mut steps = drafts.swap_remove(drafts.iter().position(is_new).unwrap_or(0));
     if by_tools {
-        if payload.repair {
-            let short = planner.shortened(&steps);
-            steps = if rejected.is_some_and(|rejected| is_plan(rejected, &short)) { steps } else { short };
-        }
-        steps = leave_out_done(steps, past, shape.least(), rejected.is_none());
+        let short = planner.shortened(&steps).filter(|short| payload.repair && !was_sent_back(short));
+        steps = leave_out_done(short.unwrap_or(steps), past, shape.least, rejected.is_none());
         steps = steps.into_iter().map(|step| planner.describe(step)).collect();
-        reasoning = question
-            .say("what is asked is looked up, step by step", "묻는 내용을 하나씩 찾습니다")
-            .to_owned();
     }
+    let names: Vec<&str> = steps.iter().map(|step| step.who.as_str()).collect();
+    let reasoning = match names.is_empty() {
+        _ if by_tools => {
+            question.say("what is asked is looked up, step by step", "묻는 내용을 하나씩 찾습니다").to_owned()
+        }
+        true => {
+            question.say("the question names nothing to work on", "질문에 작업할 내용이 없습니다").to_owned()
+        }
+        false => question.tell("in this order: {}", "진행 순서: {}", &line(&names.join(" → "), MAX_QUERY)),
+    };
     let goal = if payload.repair { String::new() } else { line(&question.text, 200) };
     let goal =
         if goal.is_empty() { question.say("answer the question", "질문에 답하기") } else { &goal };
@@ -75,16 +91,14 @@ fn count_kept(past: &[Value]) -> usize {
     past.iter().filter_map(index).max().map_or(past.len(), |last| last.saturating_add(1).max(past.len()))
 }
 
-/// The steps without those that are done already, where a plan is left then. Where nothing was sent
-/// back and all is done, an empty plan says so.
+/// The steps without those that are done already, if a plan is left then. If nothing was sent back and all
+/// is done, an empty plan says so.
 fn leave_out_done(steps: Vec<Step>, past: &[Value], least: usize, may_be_empty: bool) -> Vec<Step> {
-    let is = |record: &Value, key: &str, text: &str| record.get(key).and_then(Value::as_str) == Some(text);
     let done = |step: &Step| {
-        let same = |record: &Value| {
-            let asked = is(record, "tool", &step.who) && record.get("input") == step.input.as_ref();
-            asked && is(record, "status", "completed")
-        };
-        step.who != FINAL_ANSWER && past.iter().any(same)
+        let asked =
+            |record: &Value| str_of(record, "tool") == step.who && record.get("input") == step.input.as_ref();
+        step.who != FINAL_ANSWER
+            && past.iter().any(|record| asked(record) && str_of(record, "status") == "completed")
     };
     // A step that works on another's output needs it in the same plan.
     if steps.iter().any(|step| step.from.is_some()) {
@@ -92,4 +106,162 @@ fn leave_out_done(steps: Vec<Step>, past: &[Value], least: usize, may_be_empty: 
     }
     let open: Vec<Step> = steps.iter().filter(|step| !done(step)).cloned().collect();
     if open.len() >= least && (!open.is_empty() || may_be_empty) { open } else { steps }
+}
+
+/// A question without the clauses that only say that a person wants to be asked.
+fn without_asking(text: &str) -> String {
+    let clauses = text.split_inclusive(['.', '!', '?', '\n', ',', ';']);
+    let rest: String = clauses.filter(|clause| !asks_to_be_asked(clause)).collect();
+    if rest.trim().is_empty() { text.to_owned() } else { rest }
+}
+
+/// Whether the question wants a person to be asked on the way.
+fn asks_to_be_asked(text: &str) -> bool {
+    LEXICON.approvals.are_in(&text.to_lowercase())
+}
+
+/// The plans that may be made with agents, best first.
+fn drafts_with_agents(planner: &Planner<'_>) -> Vec<Vec<Step>> {
+    let draft = |wording| Draft { planner, question: planner.question, shape: planner.shape, wording };
+    (0..WORDINGS).filter_map(|wording| draft(wording).steps()).chain(draft(0).reworded()).collect()
+}
+
+struct Draft<'a> {
+    planner: &'a Planner<'a>,
+    question: &'a Question,
+    shape: &'a Shape<'a>,
+    wording: usize,
+}
+
+impl<'a> Draft<'a> {
+    fn steps(&self) -> Option<Vec<Step>> {
+        let mut steps = self.lookups();
+        let mut looked_up = steps.len();
+        if steps.is_empty() && self.may_be_empty() {
+            return Some(steps);
+        }
+        steps.extend(self.work());
+        let label = self.question.say("write the answer", "답변 작성");
+        let write = format!("{label}: {}", line(&self.question.text, MAX_QUERY));
+        steps.extend(self.agent(Duty::Writing).map(|writer| work_on(writer, write, label)));
+        if steps.is_empty() {
+            steps.extend(self.anyone());
+        }
+        // Who writes last stays, and of what is looked up the first.
+        while steps.len() > self.shape.most {
+            looked_up = looked_up.saturating_sub(1);
+            steps.remove(if looked_up > 0 { looked_up } else { steps.len().saturating_sub(2) });
+        }
+        looked_up = looked_up.min(steps.len());
+        if self.shape.asks_people && asks_to_be_asked(&self.question.text) && steps.len() < self.shape.most {
+            let ask = self
+                .question
+                .say("Shall I go on with what was found so far?", "지금까지의 결과로 계속 진행할까요?");
+            let person = Step { question: Some(ask.to_owned()), ..work_on(HITL, ask.to_owned(), ask) };
+            steps.insert(looked_up.max(steps.len().saturating_sub(1)), person);
+        }
+        self.shape.fit(linked(steps, looked_up), self.planner.last_words(false))
+    }
+
+    /// The plan with the last agent's task worded differently.
+    fn reworded(&self) -> Option<Vec<Step>> {
+        let mut steps = self.steps()?;
+        if steps.is_empty() {
+            steps.extend(self.anyone());
+        }
+        let last = steps.iter_mut().rfind(|step| self.shape.agents.contains(&step.who.as_str()))?;
+        for text in [&mut last.task, &mut last.description].into_iter().flatten() {
+            *text = self.question.tell("{} (in other words)", "{} (다른 말로)", text);
+        }
+        Some(steps)
+    }
+
+    /// Whether the question names nothing, and a plan may do nothing.
+    fn may_be_empty(&self) -> bool {
+        self.question.terms().is_empty() && self.question.expressions.is_empty() && self.shape.least == 0
+    }
+
+    /// The first agent with this duty.
+    fn agent(&self, duty: Duty) -> Option<&'a str> {
+        let does = |name: &&&str| self.shape.tool(name).is_some_and(|agent| Duty::of(agent) == Some(duty));
+        self.shape.agents.iter().find(does).copied()
+    }
+
+    /// What is looked up: by tools if there are any for it, else by the agent that searches.
+    fn lookups(&self) -> Vec<Step> {
+        let steps = self.planner.rung(self.wording).into_iter();
+        let mut steps: Vec<Step> = steps.map(|step| self.planner.describe(step)).collect();
+        let calculated = self.question.parts.is_empty() && !steps.is_empty();
+        let searcher = self.agent(Duty::Search);
+        let needed = self.planner.sources.is_empty() && !self.may_be_empty() && !calculated;
+        if let Some(searcher) = searcher.filter(|_| needed) {
+            let label = self.question.say("search", "검색");
+            steps.extend(self.searches().into_iter().map(|task| work_on(searcher, task, label)));
+        }
+        steps
+    }
+
+    /// What is searched for: each part by itself if searches need not wait for one another.
+    fn searches(&self) -> Vec<String> {
+        let question = self.question;
+        let all = question.terms();
+        let apart = self.shape.offers("depends_on") && question.parts.len() > 1;
+        let text = line(&question.text, MAX_QUERY);
+        match self.wording {
+            _ if all.is_empty() && text.is_empty() => vec![question.say("search", "검색").to_owned()],
+            _ if all.is_empty() => vec![text],
+            0 if apart => question.parts.iter().map(|part| query(&part.terms, MAX_QUERY)).collect(),
+            0 => vec![query(all, MAX_QUERY)],
+            1 => vec![query(strongest(&all, 2), MAX_QUERY)],
+            _ => vec![self.planner.widened(&query(strongest(&all, 1), MAX_QUERY))],
+        }
+    }
+
+    /// The work that is asked for, by those who do it.
+    fn work(&self) -> Vec<Step> {
+        let mut asked = Duty::asked(&self.question.text);
+        // An analyst compares if no one else does; without a writer the report is a document.
+        for (duty, other) in [(Duty::Comparison, Duty::Analysis), (Duty::Writing, Duty::Document)] {
+            if asked.contains(&duty) && self.agent(duty).is_none() {
+                asked.push(other);
+            }
+        }
+        let subject = query(self.question.terms(), MAX_QUERY);
+        let subject = if subject.is_empty() { line(&self.question.text, MAX_QUERY) } else { subject };
+        let does = |duty: Duty| {
+            let agent = self.agent(duty).filter(|_| asked.contains(&duty))?;
+            let noun = duty.noun(self.question.korean);
+            let task = self.question.say("{noun} on {subject}", "{subject} {noun}");
+            Some(work_on(agent, task.replace("{noun}", noun).replace("{subject}", &subject), noun))
+        };
+        WORK.into_iter().filter_map(does).collect()
+    }
+
+    /// If no agent's duty is asked for, the first agent gets the question.
+    fn anyone(&self) -> Option<Step> {
+        let label = self.question.say("work on the question", "질문에 대한 작업");
+        let text = line(&self.question.text, MAX_QUERY);
+        let task = if text.is_empty() { label.to_owned() } else { text };
+        self.shape.agents.first().map(|agent| work_on(agent, task, label))
+    }
+}
+
+fn work_on(agent: &str, task: String, label: &str) -> Step {
+    let description = if task.contains(label) { task.clone() } else { format!("{label}: {task}") };
+    Step { who: agent.to_owned(), task: Some(task), description: Some(description), ..Step::default() }
+}
+
+/// What is looked up waits for nothing. Everything else waits for all before it, and works on the last
+/// output that is no person's.
+fn linked(mut steps: Vec<Step>, looked_up: usize) -> Vec<Step> {
+    let mut last = None;
+    for (at, step) in steps.iter_mut().enumerate() {
+        let person = step.who == HITL;
+        if at >= looked_up || person {
+            step.after = (0..at).collect();
+            step.from = last.filter(|_| !person);
+        }
+        last = if person { last } else { Some(at) };
+    }
+    steps
 }

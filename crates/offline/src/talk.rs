@@ -1,36 +1,54 @@
-//! Talk: the answer where no tool was needed.
+//! Talk: the answer if no tool is needed.
 //!
-//! Small talk is answered in kind, a text that was handed over is shown by its key sentences. What
-//! takes a language model (to translate, to tell in other words) is not pretended.
+//! Small talk is answered in kind; a text that was handed over is shown by its key sentences. What takes a
+//! language model (to translate, to tell in other words) is not pretended.
 
 use serde_json::Value;
 
 use super::cues::{self, SmallTalk};
-use super::lexicon::{CODE, DEFINITIONS, KOREAN_WISHES, TEXTS, WISHES, mentions};
+use super::lexicon::{LEXICON, Words};
 use super::markdown::{Unit, UnitKind, units};
 use super::terms::{Vocabulary, terms};
 use super::text::{clean, is_korean, line};
 
 /// Most key sentences that are shown.
 const MAX_KEY: usize = 3;
-/// Fewest characters of a text that comes without a wish.
+/// Fewest characters of a text that comes without a wish, and with one.
 const ALONE: usize = 160;
-/// Fewest characters of a text that comes with one.
 const WITH_WISH: usize = 40;
 /// Most characters of a line that says what is to be done.
 const MAX_WISH: usize = 120;
 /// Most sentences that are weighed.
 const MAX_UNITS: usize = 120;
+/// A text in English and in Korean.
+type Said = [&'static str; 2];
+
+const UNCLEAR: Said = [
+    "I am not sure what you would like to know. Could you tell me a little more: what it is about, and what I \
+     should find or work out?",
+    "무엇을 원하시는지 분명하지 않습니다. 무엇에 대해 찾거나 계산해 드리면 되는지 조금 더 자세히 말씀해 주세요.",
+];
+const NO_TRANSLATION: Said = [
+    "I work by rule and without a language model, so I cannot translate. These are the key sentences as they \
+     stand in the text:",
+    "저는 언어 모델 없이 규칙으로 답하기 때문에 번역은 할 수 없습니다. 대신 본문의 핵심 문장을 그대로 옮깁니다.",
+];
+const ONLY_SHOWN: Said = [
+    "I work by rule and without a language model, so I can only show what stands in the text:",
+    "저는 언어 모델 없이 규칙으로 답하기 때문에 본문에 있는 내용만 보여 드릴 수 있습니다.",
+];
+const WHAT_NEXT: Said = [
+    "What would you like next: a summary, an explanation of a part, or (with a language model) a translation?",
+    "다음으로 무엇을 해 드릴까요? 요약, 자세한 설명, (언어 모델을 연결하면) 번역을 도와드릴 수 있습니다.",
+];
+
+fn say(said: Said, korean: bool) -> String {
+    said[usize::from(korean)].to_owned()
+}
 
 /// The answer to a message that needs no tool.
 pub(super) fn answer(message: &str) -> String {
-    let unclear = || {
-        let english = "I am not sure what you would like to know. Could you tell me a little more: what it is about, \
-                       and what I should find or work out?";
-        let korean = "무엇을 원하시는지 분명하지 않습니다. 무엇에 대해 찾거나 계산해 드리면 되는지 조금 더 자세히 말씀해 주세요.";
-        (if is_korean(message) { korean } else { english }).to_owned()
-    };
-    answer_at_once(message).unwrap_or_else(unclear)
+    answer_at_once(message).unwrap_or_else(|| say(UNCLEAR, is_korean(message)))
 }
 
 /// The answer to small talk and to a text that was handed over; `None` for anything else.
@@ -49,7 +67,7 @@ pub(super) fn answer_at_once(message: &str) -> Option<String> {
         }
         None => return handed_over(&message).map(|text| show(&text, korean)),
     };
-    Some(reply[usize::from(korean)].to_owned())
+    Some(say(reply, korean))
 }
 
 /// Whether a message is a text to be worked on.
@@ -58,7 +76,6 @@ pub(super) fn is_handed_over(message: &str) -> bool {
 }
 
 /// What is to be done with a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     Summarise,
     Translate,
@@ -66,7 +83,7 @@ enum Wish {
     Other,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 enum Kind {
     Prose,
     Code,
@@ -80,8 +97,8 @@ struct HandedOver<'a> {
     text: &'a str,
 }
 
-/// The text that a message holds: long and asking nothing, or beside a line that says what is to be
-/// done with it. `None` where it holds a question.
+/// The text that a message holds: long and asking nothing, or beside a line that says what is to be done
+/// with it. `None` for a question.
 fn handed_over(message: &str) -> Option<HandedOver<'_>> {
     let message = message.trim();
     let cuts = [
@@ -97,29 +114,35 @@ fn handed_over(message: &str) -> Option<HandedOver<'_>> {
         }
     }
     let kind = kind(message);
-    let lines = message.lines().filter(|line| !line.trim().is_empty()).count();
+    let lines = lines(message).count();
     let sentences = units(message);
     let asks = |unit: Option<&Unit>| unit.is_some_and(|unit| cues::asks(&unit.text));
     let long = message.chars().count() >= ALONE && (sentences.len() >= 3 || lines >= 3);
-    let silent = kind != Kind::Prose || !asks(sentences.first()) && !asks(sentences.last());
-    let holds = long && silent || kind != Kind::Prose && lines >= 3;
+    let holds = match kind {
+        Kind::Prose => long && !asks(sentences.first()) && !asks(sentences.last()),
+        Kind::Code | Kind::Data => long || lines >= 3,
+    };
     holds.then_some(HandedOver { wish: None, kind, text: message })
+}
+
+/// The lines of a text that are not blank, trimmed.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty())
 }
 
 fn parse_wish(line: &str) -> Option<Wish> {
     let lower = line.to_lowercase();
     let first = lower.split_whitespace().find(|word| !["please", "can", "could", "you"].contains(word))?;
-    let english = WISHES.split_whitespace().any(|verb| first.starts_with(verb));
-    let about = !line.ends_with('?') && mentions(line, TEXTS) || mentions(line, KOREAN_WISHES);
-    (english || cues::asks(line) && about).then(|| match () {
-        _ if mentions(&lower, "translat 번역") => Wish::Translate,
-        _ if mentions(&lower, "summar shorten tl;dr 요약 줄여 정리") => Wish::Summarise,
+    let korean = LEXICON.korean_wishes.are_in(line) || !line.ends_with('?') && LEXICON.texts.are_in(line);
+    (LEXICON.wishes.begin(first) || korean && cues::asks(line)).then(|| match () {
+        _ if LEXICON.translation_wishes.are_in(&lower) => Wish::Translate,
+        _ if LEXICON.summary_wishes.are_in(&lower) => Wish::Summarise,
         _ => Wish::Other,
     })
 }
 
 fn kind(text: &str) -> Kind {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = lines(text).collect();
     let separated = [',', '\t', '|', ';'].iter().any(|sign| {
         let columns = lines.first().map_or(0, |line| line.matches(*sign).count());
         let even = |line: &&str| line.matches(*sign).count() == columns && !line.ends_with(['.', ';', '{']);
@@ -128,72 +151,50 @@ fn kind(text: &str) -> Kind {
     if separated || text.starts_with(['{', '[']) && serde_json::from_str::<Value>(text).is_ok() {
         return Kind::Data;
     }
-    let is_code = |line: &&&str| {
-        let begins = CODE.split_whitespace().any(|start| line.starts_with(&start.replace('_', " ")));
-        begins || line.ends_with(['{', '}', ';']) || line.ends_with("):")
-    };
+    let is_code =
+        |line: &&&str| LEXICON.code.begin(line) || line.ends_with(['{', '}', ';']) || line.ends_with("):");
     let code = lines.iter().filter(is_code).count();
     let mostly = lines.len() >= 3 && code * 5 >= lines.len() * 2;
     if mostly || text.starts_with("```") { Kind::Code } else { Kind::Prose }
 }
 
 fn show(given: &HandedOver<'_>, korean: bool) -> String {
-    let say = |english: &str, hangul: &str| (if korean { hangul } else { english }).to_owned();
-    let mut blocks: Vec<String> = Vec::new();
-    match given.wish {
-        Some(Wish::Translate) => blocks.push(say(
-            "I work by rule and without a language model, so I cannot translate. These are the key sentences as they \
-             stand in the text:",
-            "저는 언어 모델 없이 규칙으로 답하기 때문에 번역은 할 수 없습니다. 대신 본문의 핵심 문장을 그대로 옮깁니다.",
-        )),
-        Some(Wish::Other) => blocks.push(say(
-            "I work by rule and without a language model, so I can only show what stands in the text:",
-            "저는 언어 모델 없이 규칙으로 답하기 때문에 본문에 있는 내용만 보여 드릴 수 있습니다.",
-        )),
-        Some(Wish::Summarise) | None => {}
-    }
-    let lines = given.text.lines().filter(|line| !line.trim().is_empty()).count();
-    let (english, hangul, shown) = match given.kind {
-        Kind::Prose => (
-            "Key sentences of the text:".to_owned(),
-            "이 글의 핵심 문장입니다.".to_owned(),
-            key_sentences(given.text),
-        ),
+    let before = match given.wish {
+        Some(Wish::Translate) => Some(say(NO_TRANSLATION, korean)),
+        Some(Wish::Other) => Some(say(ONLY_SHOWN, korean)),
+        Some(Wish::Summarise) | None => None,
+    };
+    let (heading, mut shown) = match given.kind {
+        Kind::Prose => {
+            (["Key sentences of the text:", "이 글의 핵심 문장입니다."], key_sentences(given.text))
+        }
         Kind::Code => (
-            format!("This is code, {lines} lines long. It begins and defines:"),
-            format!("코드로 보입니다({lines}줄). 정의하는 것들입니다."),
+            [
+                "This is code, {} lines long. It begins and defines:",
+                "코드로 보입니다({}줄). 정의하는 것들입니다.",
+            ],
             definitions(given.text),
         ),
         Kind::Data => (
-            format!("This is data, {lines} lines long. It begins:"),
-            format!("데이터로 보입니다({lines}줄). 앞부분입니다."),
+            ["This is data, {} lines long. It begins:", "데이터로 보입니다({}줄). 앞부분입니다."],
             Vec::new(),
         ),
     };
-    blocks.push(if korean { hangul } else { english });
-    let shown = if shown.is_empty() { first_lines(given.text) } else { shown };
-    blocks.push(shown.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n"));
-    if given.wish.is_none() {
-        blocks.push(say(
-            "What would you like next: a summary, an explanation of a part, or (with a language model) a translation?",
-            "다음으로 무엇을 해 드릴까요? 요약, 자세한 설명, (언어 모델을 연결하면) 번역을 도와드릴 수 있습니다.",
-        ));
+    let heading = say(heading, korean).replace("{}", &lines(given.text).count().to_string());
+    if shown.is_empty() {
+        shown = lines(given.text).take(MAX_KEY).map(|text| line(text, 160)).collect();
     }
-    blocks.join("\n\n")
-}
-
-fn first_lines(text: &str) -> Vec<String> {
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines.take(MAX_KEY).map(|text| line(text, 160)).collect()
+    let shown: Vec<String> = shown.iter().map(|line| format!("- {line}")).collect();
+    let next = given.wish.is_none().then(|| say(WHAT_NEXT, korean));
+    let blocks = before.into_iter().chain([heading, shown.join("\n")]).chain(next);
+    blocks.collect::<Vec<String>>().join("\n\n")
 }
 
 /// The lines of a code that name what it defines.
 fn definitions(text: &str) -> Vec<String> {
-    let defines = |line: &&str| {
-        let words = DEFINITIONS.split_whitespace().map(|word| word.replace('_', " "));
-        words.into_iter().any(|word| line.starts_with(&word) || line.contains(&format!(" {word}")))
-    };
-    text.lines().map(str::trim).filter(defines).take(2 * MAX_KEY).map(|text| line(text, 160)).collect()
+    let names = |line: &str, words: &Words| words.iter().any(|word| line.contains(&format!(" {word}")));
+    let defines = |line: &&str| LEXICON.definitions.begin(line) || names(line, &LEXICON.definitions);
+    lines(text).filter(defines).take(2 * MAX_KEY).map(|text| line(text, 160)).collect()
 }
 
 /// The sentences of a text that speak most of what it speaks of all over, in its order.
@@ -211,7 +212,7 @@ fn key_sentences(text: &str) -> Vec<String> {
     };
     let mut weighed: Vec<(usize, usize)> = units.iter().enumerate().map(weigh).collect();
     weighed.sort_by_key(|(at, weight)| (std::cmp::Reverse(*weight), *at));
-    let mut best: Vec<usize> = weighed.into_iter().take(MAX_KEY).map(|(at, _)| at).collect();
-    best.sort_unstable();
-    best.into_iter().map(|at| units[at].text.clone()).collect()
+    weighed.truncate(MAX_KEY);
+    weighed.sort_unstable();
+    weighed.into_iter().map(|(at, _)| units[at].text.clone()).collect()
 }

@@ -1,18 +1,16 @@
 //! Terms: what a question is about, and whether a text speaks of it.
 //!
-//! Question and text are taken apart by the same rules, so a term is found again in whatever form
-//! the text has it. Nothing here knows meanings: `car` and `automobile` are two terms.
+//! Question and text are taken apart by the same rules, so a term is found in any of its forms. Meanings
+//! are unknown here: `car` and `automobile` are two terms.
 
 use std::collections::HashSet;
 
-use super::english;
-use super::korean::{self, Predicate};
-use super::lexicon::{GENERIC, STOP};
-use super::text::is_korean;
-use super::words::{Script, Word, words};
+use super::lexicon::LEXICON;
+use super::stem::{self, Predicate};
+use super::text::{Script, Word, is_korean, words};
 
 /// Most terms of one question.
-pub(super) const MAX_TERMS: usize = 24;
+const MAX_TERMS: usize = 24;
 /// Begins the key of a verb, so that it meets no noun.
 const VERB: char = '~';
 
@@ -21,10 +19,10 @@ const VERB: char = '~';
 pub(super) struct Term {
     /// As a query would have it: the word as written, Hangul without its particles.
     pub text: String,
-    /// What is compared: the stem, or the stem of the Hangul word.
+    /// The stem, which is what is compared.
     key: String,
     script: Script,
-    /// The stems of the parts of an identifier or compound; empty where there are none.
+    /// The stems of the parts of an identifier or compound; empty if it has one part only.
     parts: Vec<String>,
     /// How much it says of what the question is about: 1 (generic) to 4 (a name).
     pub weight: u32,
@@ -35,158 +33,116 @@ pub(super) struct Term {
 }
 
 impl Term {
-    fn korean(text: &str, key: String, weight: u32, verb: bool) -> Self {
-        let text = text.to_owned();
-        Term { text, key, script: Script::Dense, parts: Vec::new(), weight, name: false, verb }
-    }
-
     /// Whether it is Hangul or of another script that is compared by inclusion.
     pub(super) fn is_dense(&self) -> bool {
         self.script == Script::Dense
     }
+
+    pub(super) fn is_noun(&self) -> bool {
+        self.weight > 1 && !self.verb
+    }
 }
 
-/// What a question's words are about, in their order, each once. Words that ask, join or are
-/// polite are left out.
+/// What a question's words are about, in their order, each once. Words that ask, join or are polite are
+/// left out.
 pub(super) fn terms(text: &str) -> Vec<Term> {
     let korean = is_korean(text);
-    let lower;
-    let text = if shouts(text) {
-        lower = text.to_lowercase();
-        &lower
-    } else {
-        text
-    };
-    let capitals = tells_by_capitals(text);
+    let capital = |word: &Word<'_>| word.text.starts_with(char::is_uppercase);
+    // In a text that is all capitals, no word is an acronym.
+    let loud = words(text).filter(|word| word.text.contains(char::is_uppercase)).count() > 3;
+    let text = if loud && !text.contains(char::is_lowercase) { &text.to_lowercase() } else { text };
+    // If most words begin with a capital, a capital says nothing.
+    let spaced_words: Vec<Word<'_>> = words(text).filter(|word| word.script == Script::Spaced).collect();
+    let capitals = spaced_words.iter().filter(|word| capital(word)).count();
+    let tells = spaced_words.len() < 3 || capitals * 3 < spaced_words.len() * 2;
     let mut found: Vec<Term> = Vec::new();
-    let mut first = true;
     let mut counting = false;
-    for word in words(text) {
+    for (at, word) in words(text).enumerate() {
         let term = match word.script {
             // 몇 개, 몇 번까지: a counter.
             Script::Dense if std::mem::replace(&mut counting, word.text == "몇") => None,
             Script::Dense => dense(&word),
-            Script::Spaced => spaced(word.text, capitals && !first, korean),
+            Script::Spaced => spaced(word.text, tells && at > 0, korean),
         };
-        first = false;
-        let Some(term) = term else { continue };
-        if found.len() < MAX_TERMS && found.iter().all(|known| known.key != term.key) {
-            found.push(term);
-        }
+        let new = term.filter(|term| found.iter().all(|known| known.key != term.key));
+        found.extend(new.filter(|_| found.len() < MAX_TERMS));
     }
     found
 }
 
-/// Where most words are capitals, a capital says nothing.
-fn tells_by_capitals(text: &str) -> bool {
-    let upper = |word: &Word<'_>| word.text.starts_with(char::is_uppercase);
-    let (mut capitals, mut all) = (0, 0);
-    for word in words(text).filter(|word| word.script == Script::Spaced) {
-        all += 1;
-        capitals += usize::from(upper(&word));
-    }
-    all < 3 || capitals * 3 < all * 2
-}
-
-/// Whether a text of some words is all capitals, so that none of them is an acronym.
-fn shouts(text: &str) -> bool {
-    !text.contains(char::is_lowercase)
-        && words(text).filter(|word| word.text.contains(char::is_uppercase)).count() > 3
-}
-
 fn dense(word: &Word<'_>) -> Option<Term> {
-    if korean::is_stop(word.text) || (word.glued && korean::is_ending(word.text)) {
+    if stem::is_stop(word.text) || (word.glued && stem::is_ending(word.text)) {
         return None;
     }
-    let (stem, verb) = match korean::predicate(word.text) {
-        Some(Predicate::Verb(stem)) => return verb(stem),
-        Some(Predicate::Noun(noun)) => (noun, true),
-        None => (korean::stem(word.text), false),
+    let term = |text: &str, key: String, weight: u32, verb: bool| {
+        let text = text.to_owned();
+        Some(Term { text, key, script: Script::Dense, parts: Vec::new(), weight, name: false, verb })
     };
-    if korean::is_stop(stem) || korean::is_stop(word.text) {
-        return None;
-    }
-    let weight = match stem.chars().count() {
-        _ if GENERIC.has(stem) => 1,
+    let (noun, verb) = match stem::predicate(word.text) {
+        Some(Predicate::Verb(verb)) if LEXICON.helpers.has(&verb) || stem::is_stop(&verb) => return None,
+        Some(Predicate::Verb(verb)) => return term(&verb, format!("{VERB}{verb}"), 1, true),
+        Some(Predicate::Noun(noun)) => (noun, true),
+        None => (stem::korean(word.text), false),
+    };
+    let weight = match noun.chars().count() {
+        _ if stem::is_stop(noun) => return None,
+        _ if LEXICON.generic.has(noun) => 1,
         1 => 1,
         2 | 3 => 2,
         _ => 3,
     };
-    Some(Term::korean(stem, stem.to_owned(), weight, verb))
-}
-
-/// A verb is looked for by its stem, among what may be verbs.
-fn verb(stem: String) -> Option<Term> {
-    let empty = korean::is_helper(&stem) || korean::is_stop(&stem);
-    (!empty).then(|| Term::korean(&stem, format!("{VERB}{stem}"), 1, true))
+    term(noun, noun.to_owned(), weight, verb)
 }
 
 fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
-    let word = without_ending(word).trim_matches('_');
+    let word = without_ending(word);
     let lower = word.to_lowercase();
-    if lower.is_empty() || STOP.has(&lower) && !is_acronym(word) {
+    let upper = |c: char| c.is_uppercase() || c.is_ascii_digit();
+    let long = word.chars().nth(1).is_some();
+    let acronym = long && word.contains(char::is_uppercase) && word.chars().all(upper);
+    if lower.is_empty() || LEXICON.stop.has(&lower) && !acronym {
         return None;
     }
-    let parts = parts(word);
     let number = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let code = !number && word.contains(['_', '.', ':', '+', '#']) || has_hump(word);
-    let capital = word.starts_with(char::is_uppercase);
-    let name = code || is_acronym(word) || capital && (capital_tells || korean);
+    let mut pairs = word.chars().zip(word.chars().skip(1));
+    // `TaskState`, `iPhone`.
+    let hump = pairs.any(|(before, c)| before.is_lowercase() && c.is_uppercase());
+    let code = hump || !number && word.contains(['_', '.', ':', '+', '#']);
+    let name = code || acronym || word.starts_with(char::is_uppercase) && (capital_tells || korean);
     let weight = match lower.chars().count() {
         _ if name => 4,
-        _ if GENERIC.has(&lower) => 1,
+        _ if LEXICON.generic.has(&lower) => 1,
         _ if number => 2,
         _ if korean => 3,
         1 => 1,
         2..=7 => 2,
         _ => 3,
     };
-    Some(Term {
-        text: word.to_owned(),
-        key: english::stem(&lower),
-        script: Script::Spaced,
-        parts,
-        weight,
-        name,
-        verb: false,
-    })
+    let (text, key, parts) = (word.to_owned(), stem::english(&lower), parts(word));
+    Some(Term { text, key, script: Script::Spaced, parts, weight, name, verb: false })
 }
 
-/// Cuts `'s`, `'re`, … off.
+/// A word without `'s`, `'re`, … and underscores at its ends.
 fn without_ending(word: &str) -> &str {
-    match word.find(['\'', '’']) {
-        Some(at) if word[at..].chars().count() <= 3 => &word[..at],
-        _ => word,
-    }
+    let end = word.find(['\'', '’']).filter(|at| word[*at..].chars().count() <= 3);
+    word[..end.unwrap_or(word.len())].trim_matches('_')
 }
 
-fn is_acronym(word: &str) -> bool {
-    word.chars().count() >= 2
-        && word.chars().any(char::is_uppercase)
-        && word.chars().all(|c| c.is_uppercase() || c.is_ascii_digit())
-}
-
-/// `TaskState`, `iPhone`.
-fn has_hump(word: &str) -> bool {
-    word.chars().zip(word.chars().skip(1)).any(|(before, c)| before.is_lowercase() && c.is_uppercase())
-}
-
-/// The stems of the parts of an identifier or a compound; empty where it has one part only.
+/// The stems of the parts of an identifier or a compound; empty if it has one part only.
 fn parts(word: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
-    for piece in word.split(|c: char| !c.is_alphanumeric()).filter(|piece| !piece.is_empty()) {
-        let mut from = 0;
-        let mut before = ' ';
-        for (at, c) in piece.char_indices() {
-            if before.is_lowercase() && c.is_uppercase() {
-                parts.push(english::stem(&piece[from..at].to_lowercase()));
-                from = at;
-            }
-            before = c;
+    let mut before = ' ';
+    for c in word.chars() {
+        let begins = !before.is_alphanumeric() || before.is_lowercase() && c.is_uppercase();
+        match parts.last_mut().filter(|_| !begins) {
+            _ if !c.is_alphanumeric() => {}
+            Some(part) => part.push(c),
+            None => parts.push(c.to_string()),
         }
-        parts.push(english::stem(&piece[from..].to_lowercase()));
+        before = c;
     }
-    if parts.len() < 2 { Vec::new() } else { parts }
+    let stems = parts.iter().map(|part| stem::english(&part.to_lowercase()));
+    if parts.len() < 2 { Vec::new() } else { stems.collect() }
 }
 
 /// What a text speaks of, made to be asked often.
@@ -208,19 +164,15 @@ impl Vocabulary {
 
     pub(super) fn add(&mut self, text: &str) {
         for word in words(text) {
-            match word.script {
-                Script::Dense => {
-                    self.lines.push('\n');
-                    self.lines.push_str(word.text);
-                    self.joined.push_str(word.text);
-                    self.stems.insert(korean::stem(word.text).to_owned());
-                    self.stems.insert(format!("{VERB}{}", korean::verb_stem(word.text)));
-                }
-                Script::Spaced => {
-                    let bare = without_ending(word.text).trim_matches('_');
-                    self.stems.extend(parts(bare));
-                    self.stems.insert(english::stem(&bare.to_lowercase()));
-                }
+            if word.script == Script::Dense {
+                self.lines.extend(["\n", word.text]);
+                self.joined.push_str(word.text);
+                self.stems.insert(stem::korean(word.text).to_owned());
+                self.stems.insert(format!("{VERB}{}", stem::verb(word.text)));
+            } else {
+                let bare = without_ending(word.text);
+                self.stems.extend(parts(bare));
+                self.stems.insert(stem::english(&bare.to_lowercase()));
             }
         }
         // A word of this text never joins one of the next.
@@ -229,26 +181,20 @@ impl Vocabulary {
     }
 
     pub(super) fn has(&self, term: &Term) -> bool {
-        if self.stems.contains(&term.key) {
-            return true;
-        }
-        if let Some(stem) = term.key.strip_prefix(VERB) {
-            return stem.chars().nth(1).is_some() && self.lines.contains(stem);
-        }
-        match (term.script, term.key.chars().count()) {
-            (Script::Spaced, _) => {
-                // A compound is also found apart (`re-planner`, `re planner`), code only as it is.
+        let has = |key: &str| self.lines.contains(key);
+        let (key, len) = (&term.key, term.key.chars().count());
+        match term.script {
+            _ if self.stems.contains(key) => true,
+            // A compound is also found apart (`re-planner`, `re planner`), code only as it is.
+            Script::Spaced => {
                 let apart = !term.name && !term.parts.is_empty();
                 apart && term.parts.iter().all(|part| self.stems.contains(part))
             }
+            Script::Dense if key.starts_with(VERB) => len > 2 && has(&key[1..]),
             // Korean compounds change at the seams: the longer the stem, the safer the inclusion.
-            (Script::Dense, 0 | 1) => false,
-            (Script::Dense, 2) => self.lines.contains(&term.key),
-            (Script::Dense, _) => {
-                let has = |key: &str| self.lines.contains(key);
-                has(&term.key)
-                    || self.joined.contains(&term.key)
-                    || korean::made_of(&term.key).is_some_and(has)
+            Script::Dense => {
+                len > 1 && has(key)
+                    || len > 2 && (self.joined.contains(key) || stem::made_of(key).is_some_and(has))
             }
         }
     }
@@ -259,7 +205,7 @@ impl Vocabulary {
     }
 }
 
-/// The terms of a hint or reason: those that it quotes, or all of them where it quotes none.
+/// The terms of a hint or reason: those that it quotes, or all of them if it quotes none.
 pub(super) fn hinted(text: &str) -> Vec<Term> {
     let quoted: Vec<&str> = text.split(['"', '“', '”', '‘', '’']).skip(1).step_by(2).collect();
     if quoted.is_empty() { terms(text) } else { terms(&quoted.join(" / ")) }
@@ -268,70 +214,20 @@ pub(super) fn hinted(text: &str) -> Vec<Term> {
 /// The terms as one query of at most `max_chars` characters.
 pub(super) fn query<'t>(terms: impl IntoIterator<Item = &'t Term>, max_chars: usize) -> String {
     let mut query = String::new();
-    let mut count = 0;
     for term in terms {
-        let len = term.text.chars().count() + usize::from(!query.is_empty());
-        if count + len > max_chars {
+        let gap = if query.is_empty() { "" } else { " " };
+        if query.chars().count() + gap.len() + term.text.chars().count() > max_chars {
             break;
         }
-        if !query.is_empty() {
-            query.push(' ');
-        }
-        query.push_str(&term.text);
-        count += len;
+        query.extend([gap, &term.text]);
     }
     query
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_question_is_about_its_content_words() {
-        let rows = "What is a finite state machine? => finite state machine | What does max_replans do? => max_replans
-            Who wrote Cargo.toml? => wrote Cargo.toml | Is C++ faster than C#? => C++ faster C#
-            Explain the plan-then-execute agent, please. => plan-then-execute agent
-            Which HTTP status is 404? => HTTP status 404 | Please help me =>
-            What is `std::fs::read`? => std::fs::read | plan plans planning => plan | 유한 상태 기계가 뭐야? => 유한 상태 기계
-            max_replans는 무엇이고 어떻게 쓰나요? => max_replans | 사과와 도로에 대해 알려줘 => 사과 도로
-            LLM은 왜 계획을 먼저 세우나요? => LLM 계획 먼저 세우 | 설명서는 어디에 있나요? => 설명서 | 재계획은 몇 번까지 가능한가요? => 재계획 가능 | 안녕 =>
-            문서까지만 검색하려면 어떻게 해야 하나요? => 문서 검색";
-        for (question, expected) in rows.split(['|', '\n']).filter_map(|row| row.split_once("=>")) {
-            let (question, expected) = (question.trim(), expected.trim());
-            let texts: Vec<String> = terms(question).into_iter().map(|term| term.text).collect();
-            assert_eq!(texts.join(" "), expected, "{question}");
-        }
-    }
-
-    #[test]
-    fn names_weigh_most_and_generic_words_least() {
-        let weight = |question: &str| terms(question).pop().map(|term| term.weight);
-        for (question, expected) in
-            [("tall Everest", 4), ("how tall", 1), ("what is photosynthesis", 3), ("사용 방법", 1)]
-        {
-            assert_eq!(weight(question), Some(expected), "{question}");
-        }
-        assert!(terms("what is max_replans")[0].name && !terms("What Is The State Of The Art")[0].name);
-    }
-
-    #[test]
-    fn a_text_speaks_of_a_term_in_whatever_form() {
-        for (text, question, expected) in [
-            ("It validates every plan.", "what is validation", true),
-            ("상태기계는 여섯 단계를 가진다.", "상태가 뭐야", true),
-            ("유한 상태 기계는 …", "유한상태기계란?", true),
-            ("The field `max_replans` counts.", "max_replans?", true),
-            ("산에 오른다", "산은?", true),
-            ("the re planner", "re-planner", true),
-            ("검사 과정이 있다", "사과는?", false),
-            ("at most max replans", "max_replans?", false),
-            ("The planet", "plan?", false),
-            ("산업은 크다", "산은?", false),
-        ] {
-            assert_eq!(Vocabulary::of(text).has(&terms(question)[0]), expected, "{text}: {question}");
-        }
-        assert_eq!(query(&hinted("look for \"journal\", not for plans"), 99), "journal");
-        assert_eq!(hinted("use broader words like journal").len(), 4);
-    }
+/// The terms that say most, in the question's order among equals.
+pub(super) fn strongest<'t>(terms: &[&'t Term], count: usize) -> Vec<&'t Term> {
+    let mut terms = terms.to_vec();
+    terms.sort_by_key(|term| std::cmp::Reverse(term.weight));
+    terms.truncate(count);
+    terms
 }

@@ -1,13 +1,18 @@
-//! Text as it comes from outside, made safe to compare and to print.
+//! Text from outside, made safe to compare and to print, and its words.
 //!
-//! Nothing that leaves this file holds a control character other than a line break: no escape
-//! sequence of a document can reach a terminal through an answer.
+//! A text that was [cleaned](clean) holds no control character other than a line break: no escape sequence
+//! of a document reaches a terminal through an answer.
 
 use std::sync::LazyLock;
 
 use planwright::contract::is_sanitized;
 use regex_lite::Regex;
 use unicode_normalization::UnicodeNormalization;
+
+/// Most words of one text.
+const MAX_WORDS: usize = 20_000;
+/// Most characters of one word.
+const MAX_WORD: usize = 64;
 
 /// Escape sequences of terminals: those with parameters, and titles and links up to their end.
 static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
@@ -38,20 +43,15 @@ pub(super) fn clean(text: &str, max_chars: usize) -> String {
     }
 }
 
-const SYLLABLES: u32 = 0xac00;
-
-/// Lead, vowel and final consonant of a Hangul syllable, each by its number; no consonant is 0.
-pub(super) fn letters(c: char) -> Option<[u32; 3]> {
-    let code = (0xac00..=0xd7a3).contains(&(c as u32)).then(|| c as u32 - SYLLABLES)?;
-    Some([code / 588, code / 28 % 21, code % 28])
+/// The first `max` characters on one line, with an ellipsis if something was left off.
+pub(super) fn line(text: &str, max: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+    match line.char_indices().nth(max) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line,
+    }
 }
 
-/// The syllable of these letters.
-pub(super) fn syllable([lead, vowel, end]: [u32; 3]) -> Option<char> {
-    char::from_u32(SYLLABLES + (lead * 21 + vowel) * 28 + end)
-}
-
-/// Whether a character is a Hangul syllable or letter.
 pub(super) fn is_hangul(c: char) -> bool {
     matches!(c, '\u{ac00}'..='\u{d7a3}' | '\u{1100}'..='\u{11ff}' | '\u{3131}'..='\u{318e}')
 }
@@ -61,12 +61,74 @@ pub(super) fn is_korean(text: &str) -> bool {
     text.chars().any(is_hangul)
 }
 
-/// The first `max` characters, with an ellipsis where something was left off, all on one line.
-pub(super) fn line(text: &str, max: usize) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let whole = words.join(" ");
-    match whole.char_indices().nth(max) {
-        Some((end, _)) => format!("{}…", whole[..end].trim_end()),
-        None => whole,
+/// One word of a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Word<'a> {
+    pub text: &'a str,
+    pub script: Script,
+    /// Whether it follows the word before it without a gap (`LLM` and `은`).
+    pub glued: bool,
+}
+
+/// How words of a script are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Script {
+    /// By stem: Latin and other scripts with blanks between words, numbers, code.
+    Spaced,
+    /// By inclusion: Hangul, and scripts without blanks between words.
+    Dense,
+}
+
+fn script(c: char) -> Option<Script> {
+    match c {
+        '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' => Some(Script::Dense),
+        c if is_hangul(c) => Some(Script::Dense),
+        c if c.is_alphanumeric() || c == '_' => Some(Script::Spaced),
+        _ => None,
     }
+}
+
+/// The words of a text, in order. Code identifiers, file names and numbers are one word each; a Hangul
+/// word ends where a Latin one begins.
+pub(super) fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
+    let mut from = 0;
+    let mut last_end = usize::MAX;
+    let next = move || {
+        let (at, script) = text[from..].char_indices().find_map(|(at, c)| Some((at, script(c)?)))?;
+        let start = from + at;
+        let end = start + word_len(&text[start..], script);
+        let word = Word { text: &text[start..end], script, glued: start == last_end };
+        (from, last_end) = (end, end);
+        Some(word)
+    };
+    std::iter::from_fn(next).take(MAX_WORDS)
+}
+
+fn word_len(text: &str, kind: Script) -> usize {
+    let mut chars = text.char_indices();
+    let mut count = 0;
+    while let Some((at, c)) = chars.next() {
+        count += 1;
+        if count > MAX_WORD {
+            return at;
+        }
+        if script(c) == Some(kind) {
+            continue;
+        }
+        let rest = &text[at..];
+        let joins = kind == Script::Spaced && matches!(c, '-' | '.' | '\'' | '’' | ':' | '+' | '#');
+        if joins && count == 2 && (rest.starts_with("++") || c == '#') {
+            // C++, C#.
+            return at + if c == '#' { 1 } else { 2 };
+        }
+        let sign = if rest.starts_with("::") { 2 } else { c.len_utf8() };
+        let continues = rest[sign..].chars().next().and_then(script) == Some(Script::Spaced);
+        if !joins || !continues || (c == ':' && sign == 1) || matches!(c, '+' | '#') {
+            return at;
+        }
+        if sign == 2 {
+            chars.next();
+        }
+    }
+    text.len()
 }

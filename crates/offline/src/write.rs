@@ -4,7 +4,7 @@
 //! result says.
 
 use super::judge::{Coverage, Library, quote};
-use super::lexicon::{INSTRUCTIONS, SHOWS_CODE, mentions};
+use super::lexicon::LEXICON;
 use super::markdown::UnitKind;
 use super::question::Question;
 use super::results::{Passage, Results};
@@ -29,8 +29,9 @@ pub(super) fn write(question: &Question, results: &Results, brief: bool) -> Stri
     }
     let lower = question.text.to_lowercase();
     let terms = question.terms();
-    let mut picks = select(&results.passages, &terms, question.parts.len(), mentions(&lower, SHOWS_CODE));
-    if mentions(&lower, INSTRUCTIONS) {
+    let mut picks =
+        select(&results.passages, &terms, question.parts.len(), LEXICON.shows_code.are_in(&lower));
+    if LEXICON.instructions.are_in(&lower) {
         go_on(&mut picks, &results.passages);
     }
     let mut blocks: Vec<String> = Vec::new();
@@ -142,17 +143,13 @@ fn missing(question: &Question, results: &Results, picks: &[Pick]) -> Option<Str
         return None;
     }
     let names = quote(question, lacking);
-    Some(match question.korean {
-        false => format!("Nothing was found about {names}."),
-        true => format!("{names}에 대한 내용은 찾지 못했습니다."),
-    })
+    Some(question.tell("Nothing was found about {}.", "{}에 대한 내용은 찾지 못했습니다.", &names))
 }
 
 fn failures(question: &Question, results: &Results) -> Option<String> {
-    let label = question.say("One step failed", "실패한 단계");
-    let gap = question.say(" ", "");
+    let label = question.say("One step failed (", "실패한 단계(");
     let failures = results.failures.iter().take(MAX_FAILURES);
-    let lines = failures.map(|failure| format!("{label}{gap}({}): {}", failure.tool, failure.why));
-    let lines: Vec<String> = lines.collect();
+    let lines: Vec<String> =
+        failures.map(|failure| format!("{label}{}): {}", failure.tool, failure.why)).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }

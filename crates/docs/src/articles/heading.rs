@@ -1,16 +1,57 @@
 //! Which lines are headings: of articles, of annexes and supplementary provisions, of chapters.
 //!
-//! A reference to an article may stand at the start of a line, too («제5조에 따라», "Article 5 shall
-//! apply"). What tells them apart is what stands behind the number, in `korean` and `english`; where
-//! that leaves a doubt, the lines around it decide: [`Sure`].
+//! A reference to an article may stand at the start of a line, too («제5조에 따라», "Article 5 shall apply").
+//! What stands behind the number tells them apart: nothing, a title in brackets, or a separator or a blank
+//! and a title make a heading; a particle or a word that goes on («제5조의», «제5조 및», "Article 5 and") makes a
+//! reference. If that leaves a doubt, the lines around it decide: [`Sure`].
 
-use super::number::{ArticleNumber, Scan, folded};
+use std::sync::LazyLock;
+
+use regex_lite::{Captures, Regex};
+
+use super::article::ArticleNumber;
+use super::line::{Line, bracketed, regex};
+
+/// Longest title in brackets, Korean and English.
+const MAX_KOREAN_BRACKETS: usize = 80;
+const MAX_ENGLISH_TITLE: usize = 100;
+/// Longest Korean title without brackets, and one of a line that Markdown marks.
+const MAX_PLAIN: usize = 30;
+const MAX_MARKED: usize = 120;
+/// Longest English title with a sentence behind it on its line.
+const MAX_RUN_IN: usize = 60;
+/// Longest title of a heading that is none of an article.
+const MAX_OTHER: usize = 120;
+/// Words that go on from a reference to an article.
+const GOES_ON: &str = "및 또는 내지 부터 까지 과 와 에 의 에서 중 각 각호 소정의 단서 본문 전단 후단 등";
+const ENGLISH_CHAPTERS: [&str; 3] = ["Chapter", "Part", "Title"];
+const ENGLISH_ANNEXES: [&str; 6] = ["Annex", "Appendix", "Schedule", "Exhibit", "Attachment", "Addendum"];
+
+/// «제5조», «제 5 조의 2», "Article 5-2", "ARTICLE V".
+static ARTICLE: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"^(?:[제第] *(\d{1,4}) *[조條](?: *의 *(\d{1,4})\b)?|A(?i:rticle) +(\d{1,4}\b|[IVXLC]{1,8}\b)(?:-(\d{1,4})\b)?)",
+    )
+});
+/// «제2장», «제 2 절».
+static CHAPTER: LazyLock<Regex> = LazyLock::new(|| regex(r"^[제第] *(\d{1,4}) *([장절편관])"));
+/// «부칙», «[부 칙]».
+static SUPPLEMENT: LazyLock<Regex> = LazyLock::new(|| regex(r"^(?:부 *칙|[\[【<〈(]부 *칙[\]】>〉)]) *"));
+/// «별지 1», «[별지 제1호 서식]», «별첨».
+static ANNEX: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"^([\[【<〈(])?(별지|별표|별첨|붙임|첨부|부록|부속서|부속합의서|부속)(?: *제? *(\d{1,4}|[A-Z])(?:호(?: +(?:서식)?)?)?)?",
+    )
+});
+/// "Chapter 1", "PART IV", "Annex A", "Schedule".
+static ENGLISH_SECTION: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"^([A-Z][A-Za-z]*)(?: +(\d{1,4}\b|[A-Z]\b|[IVXLC]{1,8}\b))?"));
 
 /// What a heading opens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Opens {
-    /// An article; where its text begins on the same line, from this character.
-    Article { number: ArticleNumber, english: bool, body: usize },
+    /// An article; `body` is what of its text stands on the same line.
+    Article { number: ArticleNumber, english: bool, body: String },
     /// Something with articles of its own: supplementary provisions, an annex.
     Annex { label: String },
     /// A chapter or a part: the articles in it are numbered on.
@@ -24,9 +65,9 @@ pub(super) enum Opens {
 pub(super) enum Sure {
     /// By itself.
     Yes,
-    /// Where the line before has ended something.
+    /// If the line before has ended something.
     AfterEnd,
-    /// Where, besides, its number follows the last one.
+    /// If, besides, its number follows the last one.
     InOrder,
 }
 
@@ -42,78 +83,219 @@ pub(super) struct Heading {
     pub listed: bool,
 }
 
-/// One line, without the marks of Markdown.
-pub(super) struct Line {
-    /// The line as it is, marks of emphasis left out where it begins with one.
-    pub text: Vec<char>,
-    /// The text with full-width forms folded; as long as `text`.
-    pub folded: Vec<char>,
-    pub level: Option<usize>,
-    /// Whether Markdown marks all of it: as a heading, or in bold from end to end.
-    pub marked: bool,
-    pub listed: bool,
+/// The line as a heading, if it may be one.
+pub(super) fn recognize_heading(line: &str) -> Option<Heading> {
+    let line = Line::of(line)?;
+    let (opens, title, sure) = article(&line).or_else(|| section(&line)).or_else(|| {
+        let title: String = line.text.chars().take(MAX_OTHER).collect();
+        line.level.map(|_| (Opens::Other, title, Sure::Yes))
+    })?;
+    let title = Some(title).filter(|title| !title.is_empty());
+    Some(Heading { opens, title, sure, level: line.level, listed: line.listed })
 }
 
-/// Longer lines are no headings and are not looked at; an article's first sentence may follow its
-/// heading on the same line, so this is long.
-const MAX_LINE_CHARS: usize = 20_000;
+/// What a line opens, its title or nothing, and how sure that is.
+type Found = (Opens, String, Sure);
 
-impl Line {
-    pub fn of(line: &str) -> Option<Self> {
-        let line = line.trim();
-        let bare = line.trim_start_matches('#');
-        let level = line.len() - bare.len();
-        let heading = (1..=6).contains(&level) && bare.starts_with(char::is_whitespace);
-        let (level, line) =
-            if heading { (Some(level), bare.trim().trim_end_matches('#').trim_end()) } else { (None, line) };
-        if line.is_empty() || line.chars().nth(MAX_LINE_CHARS).is_some() {
-            return None;
-        }
-        let bold = ["**", "__"].into_iter().find(|mark| line.starts_with(mark));
-        let whole = bold.is_some_and(|mark| line.len() > 4 && line.ends_with(mark));
-        let line = bold.map_or_else(|| line.to_owned(), |mark| line.replace(mark, ""));
-        let (line, listed) = without_page(line.trim());
-        let text: Vec<char> = line.chars().collect();
-        let folded = text.iter().copied().map(folded).collect();
-        Some(Line { text, folded, level, marked: heading || whole, listed })
-    }
-
-    /// What stands from a place on.
-    pub fn from(&self, at: usize) -> String {
-        self.text.get(at..).unwrap_or_default().iter().collect::<String>().trim().to_owned()
-    }
-
-    pub fn scan(&self) -> Scan<'_> {
-        Scan::new(&self.folded)
-    }
-}
-
-/// A line without the dots and the page number that end an entry of a table of contents.
-fn without_page(line: &str) -> (&str, bool) {
-    let rest = line.trim_end_matches(|c: char| c.is_ascii_digit());
-    let leader = |c: char| matches!(c, '.' | '·' | '…' | '‥' | '․' | '-') || c.is_whitespace();
-    let bare = rest.trim_end_matches(leader);
-    let dots: usize = rest[bare.len()..]
-        .chars()
-        .map(|c| match c {
-            '…' => 3,
-            '‥' => 2,
-            c => usize::from(!c.is_whitespace()),
-        })
-        .sum();
-    if dots >= 3 && !bare.is_empty() { (bare, true) } else { (line, false) }
-}
-
-/// A title behind its number, separators around it left out.
-pub(super) fn title_of(chars: &[char]) -> String {
-    let text: String = chars.iter().collect();
+/// A title behind its number, without separators around it.
+fn title_of(text: &str) -> String {
     text.trim_matches(|c: char| c.is_whitespace() || ".:-–—·".contains(c)).to_owned()
 }
 
-/// Whether the line before ends something, so that a heading may follow.
-pub(super) fn has_ended(line: &str) -> bool {
-    let line = line.trim().trim_end_matches(['*', '_', '"', '\'', '”', '’', ')', '）', ']', '】']);
-    line.chars().all(|c| matches!(c, '-' | '=' | '*' | '_' | '\u{2500}'..='\u{257f}'))
-        || line.ends_with(['.', '。', '．', '!', '?', ':', ';', '：', '|', '>'])
-        || ["다", "함", "음", "것"].iter().any(|end| line.ends_with(end))
+fn sure_if_marked(line: &Line) -> Sure {
+    if line.marked { Sure::Yes } else { Sure::AfterEnd }
+}
+
+fn group<'t>(found: &Captures<'t>, at: usize) -> Option<&'t str> {
+    found.get(at).map(|found| found.as_str())
+}
+
+fn is_alphanumeric(c: Option<char>) -> bool {
+    // ①, ⑴, ㉠ and their like count paragraphs.
+    let circled =
+        |c| matches!(c, '\u{2460}'..='\u{24ff}' | '\u{2776}'..='\u{2793}' | '\u{3200}'..='\u{32ff}');
+    c.is_some_and(|c| c.is_alphanumeric() && !circled(c))
+}
+
+fn article(line: &Line) -> Option<Found> {
+    let found = ARTICLE.captures(&line.folded)?;
+    let english = found.get(3).is_some();
+    let (article, branch) = if english { (3, 4) } else { (1, 2) };
+    let number = ArticleNumber::parse(group(&found, article)?, group(&found, branch))?;
+    let behind = &line.folded[found[0].len()..];
+    let rest = behind.trim_start_matches(' ');
+    let spaced = rest.len() < behind.len();
+    let first = rest.split(' ').next().unwrap_or_default();
+    let separated = matches!(first, "." | ":" | "-" | "–" | "—") || english && first == ")";
+    let title = if rest.is_empty() {
+        Some((String::new(), "", Sure::Yes))
+    } else if let Some(found) = titled_in_brackets(line, rest, english) {
+        found
+    } else if !spaced && !separated {
+        None
+    } else {
+        let rest = if separated { rest[first.len()..].trim_start_matches(' ') } else { rest };
+        if english { english_title(line, rest, separated) } else { korean_title(line, rest) }
+    };
+    let (title, body, sure) = title?;
+    Some((Opens::Article { number, english, body: line.unfolded(body) }, title, sure))
+}
+
+/// The title behind a number, the text behind the title, and how sure that is.
+type Titled<'a> = Option<(String, &'a str, Sure)>;
+
+/// `None` if there is no title in brackets; `Some(None)` if there is one, and a reference goes on behind it.
+fn titled_in_brackets<'a>(line: &Line, rest: &'a str, english: bool) -> Option<Titled<'a>> {
+    let (title, behind) = bracketed(rest, if english { MAX_ENGLISH_TITLE } else { MAX_KOREAN_BRACKETS })?;
+    if title.is_empty() {
+        return None;
+    }
+    let (body, refers) = if english {
+        let body = behind.strip_prefix(['.', ':']).unwrap_or(behind).trim_start_matches(' ');
+        (body, !line.marked && body.starts_with(|c: char| c.is_lowercase() || ",;)".contains(c)))
+    } else {
+        let body = behind.trim_start_matches(' ');
+        let glued = body.len() == behind.len() && is_alphanumeric(body.chars().next());
+        (body.strip_prefix(['.', ':']).unwrap_or(body), glued || goes_on(body) && !line.marked)
+    };
+    Some((!refers).then_some((title, body, Sure::Yes)))
+}
+
+/// Whether a Korean text that follows a number and a blank goes on from it.
+fn goes_on(rest: &str) -> bool {
+    let word: String = rest.chars().take_while(|c| c.is_alphanumeric()).take(8).collect();
+    let number = rest.strip_prefix(['제', '第']).map(|rest| rest.trim_start_matches(' '));
+    number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        || GOES_ON.split(' ').any(|known| known == word)
+        || rest.starts_with([',', '~', '∼', '·', '/'])
+}
+
+/// Whether a Korean text is a sentence rather than a title.
+fn is_sentence(text: &str) -> bool {
+    text.ends_with("다") || text.ends_with(['.', ',', ';', '?', '!', '。']) || text.contains(". ")
+}
+
+fn korean_title<'a>(line: &Line, rest: &'a str) -> Titled<'a> {
+    if goes_on(rest) {
+        return None;
+    }
+    let title = title_of(rest);
+    let short = rest.chars().count() <= if line.marked { MAX_MARKED } else { MAX_PLAIN };
+    let plain = is_alphanumeric(rest.chars().next()) && !title.is_empty() && !rest.ends_with('.');
+    if plain && short && (line.marked || !is_sentence(&title)) {
+        return Some((title, "", sure_if_marked(line)));
+    }
+    Some((String::new(), rest, Sure::InOrder))
+}
+
+/// Whether every word of some length begins with a capital letter.
+fn is_title(text: &str) -> bool {
+    let mut words = text.split_whitespace().filter(|word| word.chars().any(char::is_alphabetic)).peekable();
+    let capital = |word: &str| !word.chars().find(|c| c.is_alphabetic()).is_some_and(char::is_lowercase);
+    words.peek().is_some_and(|first| capital(first))
+        && words.all(|word| word.chars().count() < 4 || capital(word))
+}
+
+/// A title, a title and a sentence, or a sentence.
+fn english_title<'a>(line: &Line, rest: &'a str, separated: bool) -> Titled<'a> {
+    let title = title_of(rest);
+    let sure = if separated { Sure::Yes } else { sure_if_marked(line) };
+    if title.is_empty() {
+        return separated.then_some((title, "", Sure::Yes));
+    }
+    let short = rest.chars().count() <= MAX_ENGLISH_TITLE;
+    if short && (line.marked || is_title(&title) && !title.contains(". ")) {
+        return Some((title, "", sure));
+    }
+    if let Some((run_in, body)) =
+        rest.split_once(". ").filter(|(run_in, _)| run_in.chars().count() <= MAX_RUN_IN)
+        && is_title(&title_of(run_in))
+    {
+        return Some((title_of(run_in), body, sure));
+    }
+    let sentence = rest.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit() || "(\"“".contains(c));
+    (separated && sentence).then_some((String::new(), rest, Sure::InOrder))
+}
+
+/// A chapter, an annex or supplementary provisions.
+fn section(line: &Line) -> Option<Found> {
+    let (opens, title) = chapter(line)
+        .or_else(|| supplement(line))
+        .or_else(|| annex(line))
+        .or_else(|| english_section(line))?;
+    Some((opens, title, sure_if_marked(line)))
+}
+
+/// The title of a Korean chapter or annex, if this may be one.
+fn section_title(line: &Line, rest: &str) -> Option<String> {
+    let (title, behind) = bracketed(rest, MAX_KOREAN_BRACKETS).unwrap_or((String::new(), rest));
+    if !title.is_empty() {
+        return Some(title);
+    }
+    let rest = behind;
+    let title = title_of(rest);
+    let refers = title.ends_with("참조") || title.ends_with("참고") || goes_on(rest);
+    let short = rest.chars().count() <= if line.marked { MAX_MARKED } else { MAX_PLAIN };
+    (short && (line.marked || !is_sentence(&title) && !refers)).then_some(title)
+}
+
+fn chapter(line: &Line) -> Option<(Opens, String)> {
+    let found = CHAPTER.captures(&line.folded)?;
+    let behind = &line.folded[found[0].len()..];
+    if behind.starts_with(char::is_alphanumeric) {
+        return None;
+    }
+    let label = format!("제{}{}", found[1].parse::<u32>().ok()?, &found[2]);
+    Some((Opens::Chapter { label }, section_title(line, behind.trim_start_matches(' '))?))
+}
+
+/// «부칙», spaced or not, with a date or nothing behind it.
+fn supplement(line: &Line) -> Option<(Opens, String)> {
+    let rest = &line.folded[SUPPLEMENT.find(&line.folded)?.end()..];
+    let (title, rest) = bracketed(rest, MAX_KOREAN_BRACKETS).unwrap_or((String::new(), rest));
+    rest.trim_start_matches(' ').is_empty().then(|| (Opens::Annex { label: "부칙".to_owned() }, title))
+}
+
+fn annex(line: &Line) -> Option<(Opens, String)> {
+    let found = ANNEX.captures(&line.folded)?;
+    let (opening, id) = (found.get(1).is_some(), group(&found, 3));
+    let mut behind = &line.folded[found[0].len()..];
+    if opening {
+        behind = behind.trim_start_matches(' ').strip_prefix([']', '】', '>', '〉', ')'])?;
+    }
+    let rest = behind.trim_start_matches(' ');
+    let word = rest.starts_with(char::is_alphanumeric);
+    // «별지에 따라», «첨부파일»: another word, or a reference.
+    let glued = rest.len() == behind.len() && (opening || !found[0].ends_with(' '));
+    // A word alone says little: «첨부 서류 목록» is as likely an item as an annex.
+    let vague = id.is_none() && !opening && !line.marked;
+    if word && (glued || vague) {
+        return None;
+    }
+    let label = id.map_or_else(|| found[2].to_owned(), |id| format!("{} {}", &found[2], id));
+    Some((Opens::Annex { label }, section_title(line, rest)?))
+}
+
+fn english_section(line: &Line) -> Option<(Opens, String)> {
+    let found = ENGLISH_SECTION.captures(&line.folded)?;
+    let known =
+        |words: &[&'static str]| words.iter().find(|word| word.eq_ignore_ascii_case(&found[1])).copied();
+    let (chapter, annex) = (known(&ENGLISH_CHAPTERS), known(&ENGLISH_ANNEXES));
+    let word = chapter.or(annex)?;
+    let rest = &line.folded[found[0].len()..];
+    // "Schedule" alone, or "Schedule of fees", is a heading only if Markdown says so.
+    let id = group(&found, 2);
+    if id.is_none() && !(rest.is_empty() && line.marked)
+        || !rest.is_empty() && !rest.starts_with([' ', '.', ':', '-', '–', '—', ')', '('])
+    {
+        return None;
+    }
+    let title =
+        title_of(rest.trim_matches([' ', '.', ':', '-', '–', '—', ')'])).trim_matches(['(', ')']).to_owned();
+    let fits = line.marked || title.is_empty() || is_title(&title);
+    if !fits || rest.chars().count() > MAX_ENGLISH_TITLE {
+        return None;
+    }
+    let label = id.map_or_else(|| word.to_owned(), |id| format!("{word} {id}"));
+    Some((if chapter.is_some() { Opens::Chapter { label } } else { Opens::Annex { label } }, title))
 }

@@ -1,13 +1,10 @@
-//! Nearness of meaning: the vectors of a contract's parts, the parts near a question, and one ranking out
-//! of several. Vectors are asked for on the first search and kept; a failure is not, so the next search
-//! tries again.
+//! Search by meaning: the vectors of a contract's parts, and the parts nearest to a question. Vectors are
+//! asked for on the first search and kept; a failure is not, so the next search tries again.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Article, Articles};
-use planwright::ports::Embedder;
-use planwright::ports::{Secret, ToolError, first_chars};
+use planwright::ports::{Embedder, Secret, ToolError, first_chars};
 
 /// A contract of more parts is searched by words alone.
 const MAX_EMBEDDED: usize = 2_000;
@@ -33,19 +30,14 @@ impl Meaning {
     /// The places of the parts nearest to a question, nearest first, equally near ones in their order.
     pub fn nearest(&self, articles: &Articles, question: &str, most: usize) -> Result<Vec<usize>, ToolError> {
         let vectors = self.vectors(articles.parts())?;
-        let question = first_chars(question, MAX_EMBEDDED_CHARS).to_owned();
-        let asked = self.embed(&[question])?;
+        let asked = self.embed(&[first_chars(question, MAX_EMBEDDED_CHARS).to_owned()])?;
         let (Some(asked), Some(first)) = (asked.first(), vectors.first()) else { return Ok(Vec::new()) };
         if asked.len() != first.len() {
             let problem = format!("expected a vector of {} numbers, found {}", first.len(), asked.len());
             return Err(ToolError::new("response", problem));
         }
-        let mut near: Vec<(usize, f64)> = vectors
-            .iter()
-            .map(|vector| cosine(asked, vector))
-            .enumerate()
-            .filter(|(_, near)| *near > 0.0)
-            .collect();
+        let near = vectors.iter().map(|vector| cosine(asked, vector)).enumerate();
+        let mut near: Vec<(usize, f64)> = near.filter(|(_, near)| *near > 0.0).collect();
         near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         Ok(near.into_iter().take(most).map(|(at, _)| at).collect())
     }
@@ -57,24 +49,21 @@ impl Meaning {
             return Ok(Arc::clone(vectors));
         }
         if parts.len() > MAX_EMBEDDED {
-            let problem =
-                format!("expected a contract of at most {MAX_EMBEDDED} parts, found {}", parts.len());
+            let found = parts.len();
+            let problem = format!("expected a contract of at most {MAX_EMBEDDED} parts, found {found}");
             return Err(ToolError::new("limit", problem));
         }
+        let text = |part: &Article| {
+            first_chars(&format!("{}\n{}", part.part(), part.text), MAX_EMBEDDED_CHARS).to_owned()
+        };
         let mut vectors: Vec<Vec<f32>> = Vec::with_capacity(parts.len());
         for batch in parts.chunks(BATCH) {
-            let text = |part: &Article| {
-                first_chars(&format!("{}\n{}", part.part(), part.text), MAX_EMBEDDED_CHARS).to_owned()
-            };
             vectors.extend(self.embed(&batch.iter().map(text).collect::<Vec<String>>())?);
         }
-        let lengths = (vectors.iter().map(Vec::len).min(), vectors.iter().map(Vec::len).max());
-        if lengths.0 != lengths.1 {
+        if vectors.windows(2).any(|pair| pair[0].len() != pair[1].len()) {
             return Err(ToolError::new("response", "expected vectors of one length, found several lengths"));
         }
-        let vectors = Arc::new(vectors);
-        *kept = Some(Arc::clone(&vectors));
-        Ok(vectors)
+        Ok(Arc::clone(kept.insert(Arc::new(vectors))))
     }
 
     /// Asks, and checks what comes.
@@ -98,22 +87,4 @@ fn cosine(one: &[f32], other: &[f32]) -> f64 {
     };
     let lengths = (product(one, one) * product(other, other)).sqrt();
     if lengths > 0.0 { product(one, other) / lengths } else { 0.0 }
-}
-
-/// Ranks count less the further down they are; this softens the first ones (Cormack, Clarke and
-/// Büttcher 2009 use the same).
-const SOFTENING: f64 = 60.0;
-
-/// The places in the order of their summed reciprocal ranks; equal sums in the order of the places.
-pub(super) fn fuse_rankings(rankings: &[&[usize]]) -> Vec<usize> {
-    let mut sums: BTreeMap<usize, f64> = BTreeMap::new();
-    for ranking in rankings {
-        for (rank, place) in (1_u32..).zip(ranking.iter()) {
-            *sums.entry(*place).or_default() += 1.0 / (SOFTENING + f64::from(rank));
-        }
-    }
-    let mut places: Vec<(usize, f64)> = sums.into_iter().collect();
-    // Stable, and the places come in order.
-    places.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    places.into_iter().map(|(place, _)| place).collect()
 }

@@ -7,19 +7,14 @@
 //! contract. A legal contract has nothing to do with [`contract`](planwright::contract), which is about what
 //! models must say.
 
-mod answer;
 mod article;
-mod english;
+mod contract;
 mod find;
 mod heading;
-mod korean;
 mod labels;
+mod line;
 mod meaning;
-mod number;
 mod parse;
-mod recognize;
-mod section;
-mod shelf;
 mod tools;
 
 use std::fmt;
@@ -32,8 +27,7 @@ use unicode_normalization::UnicodeNormalization;
 use planwright::ports::ToolError;
 
 use crate::decode::decode;
-pub use article::Article;
-pub use number::ArticleNumber;
+pub use article::{Article, ArticleNumber};
 pub use tools::ContractTools;
 
 /// Largest contract, in bytes.
@@ -70,7 +64,7 @@ impl Articles {
             return Err(fail(format!("expected at most {MAX_CONTRACT_BYTES} bytes, found {}", text.len())));
         }
         let text: String = text.trim_start_matches('\u{feff}').nfc().collect();
-        let parts = parse::parts(&text).map_err(fail)?;
+        let parts = parse::parse_parts(&text).map_err(fail)?;
         Ok(Articles { name: name.to_owned(), parts })
     }
 

@@ -1,16 +1,15 @@
 //! The four tools over the user's contract and the standard one.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use super::Articles;
-use super::answer::answer;
+use super::contract::{Contract, Whose};
 use super::find::{Reference, parse_reference};
-use super::meaning::{Meaning, fuse_rankings};
-use super::shelf::{Shelf, Whose};
+use super::meaning::Meaning;
 use planwright::contract::{ToolContract, ToolEffect};
-use planwright::ports::Embedder;
-use planwright::ports::{Secret, Tool, ToolCall, ToolError, ToolOutput, first_chars};
+use planwright::ports::{Embedder, Secret, Tool, ToolCall, ToolError, ToolOutput, first_chars};
 
 /// Most parts that a search returns.
 const MAX_FOUND: usize = 5;
@@ -43,8 +42,8 @@ const MAX_REASON_CHARS: usize = 200;
 /// ```
 #[derive(Clone)]
 pub struct ContractTools {
-    user: Arc<Shelf>,
-    standard: Arc<Shelf>,
+    user: Arc<Contract>,
+    standard: Arc<Contract>,
     meaning: Option<Arc<Meaning>>,
 }
 
@@ -53,8 +52,8 @@ impl ContractTools {
     /// by words, and the texts of the user's contract go to that embedder.
     pub fn new(user: Articles, standard: Articles, embedder: Option<Arc<dyn Embedder>>) -> Self {
         ContractTools {
-            user: Arc::new(Shelf::of(Whose::User, user)),
-            standard: Arc::new(Shelf::of(Whose::Standard, standard)),
+            user: Arc::new(Contract::of(Whose::User, user)),
+            standard: Arc::new(Contract::of(Whose::Standard, standard)),
             meaning: embedder.map(|embedder| Arc::new(Meaning::of(embedder))),
         }
     }
@@ -76,9 +75,9 @@ impl ContractTools {
 
     /// `hybrid_search`, `get_article_by_index`, `get_article_by_title` and `lookup_standard_contract`.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let tool = |kind, shelf: &Arc<Shelf>| -> Arc<dyn Tool> {
+        let tool = |kind, contract: &Arc<Contract>| -> Arc<dyn Tool> {
             let meaning = self.meaning.clone().filter(|_| kind == Kind::HybridSearch);
-            Arc::new(ContractTool { kind, shelf: Arc::clone(shelf), meaning })
+            Arc::new(ContractTool { kind, contract: Arc::clone(contract), meaning })
         };
         vec![
             tool(Kind::HybridSearch, &self.user),
@@ -102,19 +101,15 @@ impl fmt::Debug for ContractTools {
 /// What a tool looks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Parts by words and, with an embedder, by meaning.
     HybridSearch,
-    /// Articles by number.
     ByIndex,
-    /// Articles by title.
     ByTitle,
-    /// Articles of the standard contract by number, title or words.
     LookupStandard,
 }
 
 struct ContractTool {
     kind: Kind,
-    shelf: Arc<Shelf>,
+    contract: Arc<Contract>,
     meaning: Option<Arc<Meaning>>,
 }
 
@@ -147,7 +142,7 @@ impl Tool for ContractTool {
             Kind::LookupStandard => self
                 .look_up(call.nonempty_text("the number or the title of an article, or words to look for")?),
         }?;
-        Ok(answer(&self.shelf, &found, &notes, call.max_output_bytes))
+        Ok(self.contract.answer(&found, &notes, call.max_output_bytes))
     }
 
     fn secrets(&self) -> Vec<Secret> {
@@ -158,10 +153,9 @@ impl Tool for ContractTool {
 impl ContractTool {
     fn search(&self, query: &str) -> Result<Found, ToolError> {
         let mut notes = Vec::new();
-        let by_words = self.shelf.by_words(query, MAX_RANKED)?;
-        let near =
-            self.meaning.as_ref().map(|meaning| meaning.nearest(&self.shelf.articles, query, MAX_RANKED));
-        let by_meaning = near.unwrap_or_else(|| Ok(Vec::new())).unwrap_or_else(|error| {
+        let by_words = self.contract.search(query, MAX_RANKED)?;
+        let nearest = |meaning: &Arc<Meaning>| meaning.nearest(&self.contract.articles, query, MAX_RANKED);
+        let by_meaning = self.meaning.as_ref().map_or(Ok(Vec::new()), nearest).unwrap_or_else(|error| {
             let reason = error.to_string();
             notes.push(format!("searched by words alone: {}", first_chars(&reason, MAX_REASON_CHARS)));
             Vec::new()
@@ -169,13 +163,13 @@ impl ContractTool {
         let mut found = fuse_rankings(&[&by_words, &by_meaning]);
         found.truncate(MAX_FOUND);
         if found.is_empty() {
-            notes.push(format!("nothing was found; there are {}", self.shelf.holds()));
+            notes.push(format!("nothing was found; there are {}", self.contract.list_parts()));
         }
         Ok((found, notes))
     }
 
     fn find_numbers(&self, input: &str) -> Result<Found, ToolError> {
-        if let Some(part) = self.shelf.articles.called(input) {
+        if let Some(part) = self.contract.articles.find_by_name(input) {
             return Ok((vec![part], Vec::new()));
         }
         let asked = parse_reference(input);
@@ -183,40 +177,35 @@ impl ContractTool {
             return Err(ToolError::input(format!(
                 "expected the number of an article such as 5, 제5조의2 or Article 5, found {:?}; there are {}",
                 first_chars(input, 100),
-                self.shelf.holds()
+                self.contract.list_parts()
             )));
         }
-        let found = self.numbered(&asked);
-        if found.0.is_empty() { Err(self.shelf.not_found(input, &[])) } else { Ok(found) }
+        self.find_articles(&asked, input)
     }
 
     fn find_title(&self, input: &str) -> Result<Found, ToolError> {
-        let near = || self.shelf.articles.near(&parse_reference(input).words);
-        let found = self.by_name(input).ok_or_else(|| self.shelf.not_found(input, &near()))?;
+        let similar = || self.contract.articles.similar_titles(&parse_reference(input).words);
+        let found = self.find_by_name(input).ok_or_else(|| self.contract.not_found(input, &similar()))?;
         Ok((found, Vec::new()))
     }
 
     fn look_up(&self, input: &str) -> Result<Found, ToolError> {
-        if let Some(found) = self.by_name(input) {
+        if let Some(found) = self.find_by_name(input) {
             return Ok((found, Vec::new()));
         }
         let asked = parse_reference(input);
-        let by_words = self.shelf.by_words(&asked.words, MAX_STANDARD)?;
-        if !by_words.is_empty() {
-            return Ok((
-                by_words,
-                vec!["found by its words: no article has that number or title".to_owned()],
-            ));
+        let by_words = self.contract.search(&asked.words, MAX_STANDARD)?;
+        if by_words.is_empty() {
+            return Ok((self.find_articles(&asked, input)?.0, Vec::new()));
         }
-        let (found, _) = self.numbered(&asked);
-        if found.is_empty() { Err(self.shelf.not_found(input, &[])) } else { Ok((found, Vec::new())) }
+        Ok((by_words, vec!["found by its words: no article has that number or title".to_owned()]))
     }
 
-    /// The articles of the numbers in a reference.
-    fn numbered(&self, asked: &Reference) -> Found {
+    /// The articles of the numbers in a reference, of which at least one must be there.
+    fn find_articles(&self, asked: &Reference, input: &str) -> Result<Found, ToolError> {
         let (mut found, mut notes) = (Vec::new(), Vec::new());
         for number in &asked.numbers {
-            let places = self.shelf.articles.numbered(*number, &asked.before);
+            let places = self.contract.articles.find_by_number(*number, &asked.before);
             match places.len() {
                 0 => notes.push(format!("there is no article {number}")),
                 1 => {}
@@ -224,22 +213,41 @@ impl ContractTool {
             }
             found.extend(places);
         }
-        (found, notes)
+        if found.is_empty() { Err(self.contract.not_found(input, &[])) } else { Ok((found, notes)) }
     }
 
     /// The parts that an input names: as the outline does, by a title, or by a number alone. A title beside
     /// a number goes first: numbers differ from contract to contract.
-    fn by_name(&self, input: &str) -> Option<Vec<usize>> {
-        let articles = &self.shelf.articles;
-        if let Some(part) = articles.called(input) {
+    fn find_by_name(&self, input: &str) -> Option<Vec<usize>> {
+        let articles = &self.contract.articles;
+        if let Some(part) = articles.find_by_name(input) {
             return Some(vec![part]);
         }
         let asked = parse_reference(input);
-        let titled = || articles.titled(&asked.words);
-        let mut found = Some(articles.titled(input)).filter(|found| !found.is_empty()).unwrap_or_else(titled);
-        if found.is_empty() && !asked.words.chars().any(char::is_alphanumeric) {
-            found = self.numbered(&Reference { before: String::new(), ..asked }).0;
+        let titled = [input, &asked.words].into_iter().map(|title| articles.find_by_title(title));
+        if let Some(found) = titled.into_iter().find(|found| !found.is_empty()) {
+            return Some(found);
         }
-        Some(found).filter(|found| !found.is_empty())
+        let number_alone = !asked.words.chars().any(char::is_alphanumeric);
+        let asked = Reference { before: String::new(), ..asked };
+        self.find_articles(&asked, input).ok().filter(|_| number_alone).map(|(found, _)| found)
     }
+}
+
+/// Ranks count less the further down they are; this softens the first ones (as in Cormack, Clarke and
+/// Büttcher, 2009).
+const SOFTENING: f64 = 60.0;
+
+/// The places in the order of their summed reciprocal ranks; equal sums in the order of the places.
+fn fuse_rankings(rankings: &[&[usize]]) -> Vec<usize> {
+    let mut sums: BTreeMap<usize, f64> = BTreeMap::new();
+    for ranking in rankings {
+        for (rank, place) in (1_u32..).zip(ranking.iter()) {
+            *sums.entry(*place).or_default() += 1.0 / (SOFTENING + f64::from(rank));
+        }
+    }
+    let mut places: Vec<(usize, f64)> = sums.into_iter().collect();
+    // Stable, and the places come in order.
+    places.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    places.into_iter().map(|(place, _)| place).collect()
 }

@@ -1,8 +1,8 @@
-//! Arithmetic in a question: what is said in words becomes an expression, and fend knows the units.
+//! Arithmetic in a question: what is said in words becomes an expression; fend knows the units.
 //!
-//! A number that is not meant to be calculated with is left alone: dates, versions, phone numbers,
-//! names such as `GPT-4`, and `24/7` or `10-15` unless nothing else is asked. An expression is taken
-//! as a whole: one that has no value goes to `calc` too, which says why.
+//! Numbers that are not meant for it are left alone: dates, versions, phone numbers, names such as
+//! `GPT-4`, and `24/7` or `10-15` unless nothing else is asked. An expression without a value is found too:
+//! `calc` says why it has none.
 
 mod rewrite;
 mod run;
@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
-use super::lexicon::MEASURES;
+use super::lexicon::LEXICON;
 use super::terms::terms;
 use rewrite::{CUE, regex, rewrite};
 use run::{Run, evaluates, look_alikes, read_run};
@@ -78,11 +78,6 @@ pub(super) fn is_expression(text: &str) -> bool {
     found.expressions.len() == 1 && alone || signs && digits && evaluates(text)
 }
 
-/// Whether a word only asks how much there is of something.
-pub(super) fn is_measure(word: &str) -> bool {
-    MEASURES.has(word)
-}
-
 /// The place behind `at` where the next expression may begin.
 fn next_start(text: &str, at: usize) -> usize {
     let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
@@ -102,7 +97,7 @@ fn asks_for_value(text: &str, start: usize, end: usize) -> bool {
     let before = CLAUSE_END.find_iter(&text[..start]).last().map_or(0, |found| found.end());
     let behind = CLAUSE_END.find(&text[end..]).map_or(text.len(), |found| end + found.start());
     let around = [&text[before..start], &text[end..behind]];
-    let only_asks = |part: &&str| terms(part).iter().all(|term| is_measure(&term.text));
+    let only_asks = |part: &&str| terms(part).iter().all(|term| LEXICON.measures.has(&term.text));
     around.iter().any(|part| CUE.is_match(part)) || around.iter().all(only_asks)
 }
 
@@ -111,12 +106,7 @@ fn without_cues(text: &str) -> String {
     let mut from = 0;
     let bounds = CLAUSE_END.find_iter(text).map(|end| end.end()).chain([text.len()]);
     let clauses = bounds.map(|to| &text[std::mem::replace(&mut from, to)..to]);
-    let clean = |clause: &str| match clause.contains(MARK) {
-        true => CUE.replace_all(clause, " ").into_owned(),
-        false => clause.to_owned(),
-    };
-    clauses.map(clean).collect()
+    clauses
+        .map(|clause| if clause.contains(MARK) { CUE.replace_all(clause, " ") } else { clause.into() })
+        .collect()
 }
-
-#[cfg(test)]
-mod tests;

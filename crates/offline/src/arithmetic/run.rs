@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use regex_lite::{Captures, Regex};
 
+use super::super::lexicon::LEXICON;
+use super::super::stem;
 use super::super::text::is_hangul;
-use super::super::{korean, lexicon};
 use super::rewrite::{CUE, regex};
 
 /// Most brackets of an expression that is tried out: each level takes twice the time of the last.
@@ -188,7 +189,7 @@ fn goes_on(behind: &str) -> bool {
     }
     if is_hangul(first) {
         let word = behind.split(|c| !is_hangul(c)).next().unwrap_or_default();
-        return !korean::is_ending(word) && !CUE.is_match(word);
+        return !stem::is_ending(word) && !CUE.is_match(word);
     }
     let word = behind.split(|c: char| !c.is_ascii_alphanumeric() && c != '/').next().unwrap_or_default();
     let word = word.split_once('/').filter(|_| !is_unit(word)).map_or(word, |(unit, _)| unit);
@@ -199,7 +200,7 @@ fn goes_on(behind: &str) -> bool {
 /// Whether fend knows a word as a unit, and nothing else in English means more by it.
 fn is_unit(word: &str) -> bool {
     let letter = word.len() == 1;
-    let other = letter && !"mgslLhB".contains(word) || !letter && lexicon::STOP.has(&word.to_lowercase());
+    let other = letter && !"mgslLhB".contains(word) || !letter && LEXICON.stop.has(&word.to_lowercase());
     word == "%" || !other && evaluates(&format!("1 {word}"))
 }
 
