@@ -43,7 +43,6 @@ pub fn judge(question: &Question, exit_code: Option<i32>, answer: Option<&str>) 
     let body = Text::new(&body.collect::<Vec<_>>().join("\n\n"));
     let lacks: Vec<Fact> = question.must.iter().filter(|fact| !body.states_fact(fact)).cloned().collect();
     let misstates: Vec<String> = question.must_not.iter().filter(|text| body.states(text)).cloned().collect();
-
     let says_so = |text: &Text| DECLINES.split('|').any(|words| text.0.contains(words));
     let declines = |text: &str| !is_cited(text) && says_so(&Text::new(text));
     let at_once = exit_code == Some(1) || paragraphs().next().is_some_and(declines);
