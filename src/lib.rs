@@ -28,7 +28,7 @@
 //! - Run an agent: [`Agent::builder`](driver::Agent::builder), then [`run`](driver::Agent::run),
 //!   [`job`](driver::Agent::job) for a journal, an observer or a fixture, or
 //!   [`stream`](driver::Agent::stream).
-//! - Go on after a crash, or answer for a person: [`Agent::resuming`](driver::Agent::resuming), and
+//! - Go on after a crash, or answer for a person: [`Agent::resume`](driver::Agent::resume), and
 //!   [`Threads`](driver::Threads) over a [`Store`](journal::Store).
 //! - Test an agent without a network: record with [`Job::record`](driver::Job::record), replay with
 //!   [`assert_replays!`].

@@ -1,11 +1,14 @@
-//! An agent: a checked spec with the models and tools that answer it.
+//! An agent: a checked spec with the models, tools and people that answer it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::environment::Environment;
-use super::stopped::Stopped;
-use crate::journal::Record;
-use crate::spec::{CompiledAgent, CompiledSpec, RoleName};
+use super::clock::Clock;
+use super::environment::{Environment, Registered};
+use super::redact::Redactor;
+use super::run::Stopped;
+use crate::ports::{Human, Model, Secret, Tool};
+use crate::spec::{CompiledAgent, CompiledSpec, RoleName, Spec, SpecError};
 
 /// An agent that can run, resume and replay. Cheap to clone; every run has its own state.
 ///
@@ -31,21 +34,17 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// The rules it runs under.
+    /// Begins to put an agent together.
+    pub fn builder(spec: Spec) -> AgentBuilder {
+        AgentBuilder { spec, environment: Environment::default(), secrets: Vec::new() }
+    }
+
+    /// The checked spec that it runs under.
     pub fn rules(&self) -> &CompiledSpec {
         &self.rules
     }
 
-    /// The records without the values of this agent's keys. What the agent recorded itself holds none; a
-    /// key that it was given since is taken out here.
-    pub fn redacted(&self, records: Vec<Record>) -> Vec<Record> {
-        self.environment.redactor.records(records)
-    }
-
     /// Refuses a spec that holds a key: it would be written down with every run.
-    ///
-    /// # Errors
-    /// [`Stopped::Secret`].
     pub(super) fn check_secrets(&self) -> Result<(), Stopped> {
         match &self.environment.leak {
             Some(place) => Err(Stopped::Secret { place: format!("the spec, at {place},") }),
@@ -53,72 +52,148 @@ impl Agent {
         }
     }
 
-    /// Refuses an agent that cannot ask or call all that its spec names, nested agents included, or whose
-    /// tools are not what the spec takes them for.
-    ///
-    /// # Errors
-    /// [`Stopped::Incomplete`].
+    /// Refuses an agent that lacks a model or a tool of its spec, nested agents included, or whose tools are
+    /// not what the spec takes them for.
     pub(super) fn check_complete(&self) -> Result<(), Stopped> {
-        let mut lacks = Lacks::default();
-        self.collect_lacks(&self.rules, &mut lacks);
-        let problem = if !lacks.silent.is_empty() {
-            format!("no model is configured for the roles {}", lacks.silent.join(", "))
-        } else if !lacks.missing.is_empty() {
-            format!(
+        let mut all = Vec::new();
+        collect_rules(&self.rules, &mut all);
+        let tools = || all.iter().flat_map(|rules| &rules.spec().tools);
+        let Environment { model, models, tools: registered, .. } = &*self.environment;
+
+        let needs = |role: &RoleName| {
+            let does_steps =
+                |rules: &&CompiledSpec| rules.agents().iter().any(|it| matches!(it, CompiledAgent::Role(_)));
+            all.iter().any(|rules| rules.has(*role) || (*role == RoleName::Agent && does_steps(rules)))
+        };
+        let silent = |role: &RoleName| model.is_none() && !models.contains_key(role);
+        let roles = RoleName::ALL.iter().chain([&RoleName::Agent]);
+        let silent: Vec<&str> =
+            roles.filter(|role| needs(role) && silent(role)).map(|role| role.as_str()).collect();
+        if !silent.is_empty() {
+            let problem = format!("no model is configured for the roles {}", silent.join(", "));
+            return Err(Stopped::Incomplete(problem));
+        }
+        let mut seen = BTreeSet::new();
+        let missing = tools().map(|tool| tool.name.as_str());
+        let missing: Vec<&str> =
+            missing.filter(|name| !registered.contains_key(*name) && seen.insert(*name)).collect();
+        if !missing.is_empty() {
+            return Err(Stopped::Incomplete(format!(
                 "the spec names tools that are not registered: {} (register them, or leave them out with \
                  `Spec::with_tools`)",
-                lacks.missing.join(", ")
-            )
-        } else if !lacks.mistaken.is_empty() {
-            format!(
+                missing.join(", ")
+            )));
+        }
+        let mistaken = tools().flat_map(|tool| {
+            let found = registered.get(&tool.name).into_iter();
+            found
+                .flat_map(|found| tool.find_mismatch(&found.declared))
+                .map(|it| format!("{}.{it}", tool.name))
+        });
+        let mistaken: Vec<String> = mistaken.collect();
+        if !mistaken.is_empty() {
+            return Err(Stopped::Incomplete(format!(
                 "the spec is mistaken about the tools that are registered: {} (register what the run began \
                  with, or go on under a spec that fits them)",
-                lacks.mistaken.join("; ")
-            )
-        } else {
-            return Ok(());
-        };
-        Err(Stopped::Incomplete(problem))
+                mistaken.join("; ")
+            )));
+        }
+        Ok(())
     }
+}
 
-    /// Collects what the agent lacks, each once.
-    fn collect_lacks<'r>(&self, rules: &'r CompiledSpec, lacks: &mut Lacks<'r>) {
-        let environment = &self.environment;
-        let mut needs = |role: RoleName| {
-            let silence = environment.model.is_none() && !environment.models.contains_key(&role);
-            if silence && !lacks.silent.contains(&role.as_str()) {
-                lacks.silent.push(role.as_str());
-            }
-        };
-        RoleName::ALL.into_iter().filter(|role| rules.has(*role)).for_each(&mut needs);
-        if rules.agents().iter().any(|doer| matches!(doer, CompiledAgent::Role(_))) {
-            needs(RoleName::Agent);
-        }
-        for tool in &rules.spec().tools {
-            match environment.tools.get(&tool.name) {
-                Some(registered) => {
-                    let mistaken = tool.find_mismatch(&registered.declared);
-                    lacks.mistaken.extend(mistaken.map(|problem| format!("{}.{problem}", tool.name)));
-                }
-                None if !lacks.missing.contains(&tool.name.as_str()) => lacks.missing.push(&tool.name),
-                None => {}
-            }
-        }
-        for doer in rules.agents() {
-            if let CompiledAgent::Spec(inner) = doer {
-                self.collect_lacks(inner, lacks);
-            }
+/// A spec and those of the agents nested in it.
+fn collect_rules<'r>(rules: &'r CompiledSpec, all: &mut Vec<&'r CompiledSpec>) {
+    all.push(rules);
+    for agent in rules.agents() {
+        if let CompiledAgent::Spec(inner) = agent {
+            collect_rules(inner, all);
         }
     }
 }
 
-/// What an agent lacks of what its spec names.
-#[derive(Default)]
-struct Lacks<'r> {
-    /// The roles without a model.
-    silent: Vec<&'r str>,
-    /// The tools that are not registered.
-    missing: Vec<&'r str>,
-    /// The tools that are not what the spec takes them for, with how.
-    mistaken: Vec<String>,
+/// Puts an agent together. What several agents share is given to each in an [`Arc`].
+pub struct AgentBuilder {
+    spec: Spec,
+    environment: Environment,
+    secrets: Vec<Secret>,
+}
+
+impl AgentBuilder {
+    /// The model that is asked in every role that has no model of its own.
+    #[must_use]
+    pub fn model(mut self, model: impl Model + 'static) -> Self {
+        self.secrets.extend(model.secrets());
+        self.environment.model = Some(Arc::new(model));
+        self
+    }
+
+    /// The model that is asked in one role.
+    #[must_use]
+    pub fn model_for(mut self, role: RoleName, model: impl Model + 'static) -> Self {
+        self.secrets.extend(model.secrets());
+        self.environment.models.insert(role, Arc::new(model));
+        self
+    }
+
+    /// A tool. If the spec or one of its agents has a contract of that name, that one stands; else the
+    /// tool's own is added to the spec. A contract that promises less care than the tool asks for is refused
+    /// when a run starts or goes on; see
+    /// [`ToolContract::find_mismatch`](crate::contract::ToolContract::find_mismatch).
+    #[must_use]
+    pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
+        let declared = tool.contract();
+        self.secrets.extend(tool.secrets());
+        if !has_contract(&self.spec, &declared.name) {
+            self.spec.tools.push(declared.clone());
+        }
+        let name = declared.name.clone();
+        self.environment.tools.insert(name, Registered { tool: Arc::new(tool), declared });
+        self
+    }
+
+    /// The person whom the run asks. Without one, a run that asks a person ends
+    /// [waiting](super::Run::is_waiting).
+    #[must_use]
+    pub fn human(mut self, human: impl Human + 'static) -> Self {
+        self.environment.human = Some(Box::new(human));
+        self
+    }
+
+    /// The clock, which also lets time pass before another try of a step; the system's unless set.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.environment.clock = Box::new(clock);
+        self
+    }
+
+    /// A further key whose value must not be kept anywhere. A spec that holds one is refused as
+    /// [`Stopped::Secret`] when a run begins: it would be written down with it.
+    #[must_use]
+    pub fn secret(mut self, secret: Secret) -> Self {
+        self.secrets.push(secret);
+        self
+    }
+
+    /// The agent. Tools that the spec names and that are not registered are reported when a run starts: a
+    /// replay needs none.
+    ///
+    /// # Errors
+    /// What [`Spec::check`] refuses; and, if there is a model to ask, a `max_cost` without a
+    /// [price](crate::spec::CompiledSpec::check_prices).
+    pub fn build(mut self) -> Result<Agent, SpecError> {
+        self.environment.redactor = Redactor::new(self.secrets);
+        self.environment.leak = self.environment.redactor.found_in(&self.spec);
+        let rules = self.spec.check()?;
+        if self.environment.model.is_some() || !self.environment.models.is_empty() {
+            rules.check_prices()?;
+        }
+        Ok(Agent { rules: Arc::new(rules), environment: Arc::new(self.environment) })
+    }
+}
+
+/// Whether a spec or an agent in it has a contract of this name.
+fn has_contract(spec: &Spec, tool: &str) -> bool {
+    let mut nested = spec.agents.iter().filter_map(|member| member.spec.as_deref());
+    spec.tools.iter().any(|known| known.name == tool) || nested.any(|inner| has_contract(inner, tool))
 }

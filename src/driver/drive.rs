@@ -5,52 +5,24 @@
 //! ```
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Scope;
 use std::time::Instant;
 
 use super::agent::Agent;
-use super::deadline::Deadline;
+use super::clock::{CancelToken, Deadline};
 use super::replay::Playback;
-use super::run::Waiting;
-use super::stopped::{Interrupted, Stopped};
-use super::workers::{Performed, Workers};
-use crate::journal::{Drift, Journal, JournalError, Record, Unknown};
+use super::run::{Interrupted, Run, Stopped, Waiting};
+use crate::journal::{Journal, JournalError, Record, Unknown};
 use crate::machine::{EffectId, Effects, Event, State};
 use crate::ports::{Observer, Unanswered};
 use crate::prompt::{Request, RequestBody};
 use crate::spec::CompiledSpec;
 
-/// Why the loop stops before the end.
-pub(super) enum Halt {
-    Interrupted(Box<Interrupted>),
-    Drifted(Vec<Drift>),
-    Journal(JournalError),
-}
-
-impl From<JournalError> for Halt {
-    fn from(error: JournalError) -> Self {
-        Halt::Journal(error)
-    }
-}
-
-impl From<Halt> for Stopped {
-    fn from(halt: Halt) -> Self {
-        match halt {
-            Halt::Interrupted(interrupted) => Stopped::Interrupted(interrupted),
-            Halt::Drifted(drifts) => Stopped::Drifted(drifts),
-            Halt::Journal(error) => Stopped::Journal(error),
-        }
-    }
-}
-
-/// Where the loop ends well: at the end, or at a question without an answer yet.
-pub(super) struct Followed {
-    pub state: State,
-    pub waiting: Option<Waiting>,
-}
-
 /// What the loop does next.
 pub(super) enum Next {
-    /// Takes this.
+    /// Takes this event.
     Event(Event),
     /// Looks again: a wait was cut short.
     Again,
@@ -59,6 +31,9 @@ pub(super) enum Next {
     /// Stops: a person has to answer.
     Waiting(Waiting),
 }
+
+/// What came of an effect: an event, or nothing after a wait that was cut short.
+type Performed = (EffectId, Result<Option<Event>, Unanswered>);
 
 impl From<Performed> for Next {
     fn from((effect, performed): Performed) -> Self {
@@ -70,7 +45,7 @@ impl From<Performed> for Next {
     }
 }
 
-/// An effect that was asked and is not answered yet.
+/// An effect that an observer was told of and that is not answered yet.
 pub(super) struct OpenEffect {
     pub effect: EffectId,
     pub asked: String,
@@ -84,7 +59,7 @@ pub(super) struct Drive<'a> {
     pub agent: &'a Agent,
     pub rules: &'a CompiledSpec,
     pub run: String,
-    /// The thread that the run is a turn of; empty where it stands alone.
+    /// The thread that the run is a turn of, or an empty text.
     pub thread: String,
     pub journal: &'a mut dyn Journal,
     /// The index of the next record.
@@ -94,9 +69,8 @@ pub(super) struct Drive<'a> {
     pub playback: Option<Playback>,
     /// Whether the environment may be asked for what is not recorded.
     pub may_ask: bool,
-    /// What was asked and is not answered yet.
     pub open: Vec<OpenEffect>,
-    /// Whether it is noted where the run ended.
+    /// Whether the last status of the run is noted.
     pub is_noted: bool,
     /// When people were asked, in milliseconds since 1970.
     pub asked_at: Vec<(EffectId, u64)>,
@@ -105,16 +79,53 @@ pub(super) struct Drive<'a> {
 }
 
 impl<'a> Drive<'a> {
-    /// Answers what waits, one answer at a time, until the run has ended or waits for a person.
-    /// `asked` are the effects that the journal says were requested already; the others are written down
-    /// together with what is `first`.
+    pub fn new(
+        agent: &'a Agent,
+        (run, thread): (String, String),
+        journal: &'a mut dyn Journal,
+        observer: &'a dyn Observer,
+        cancel: CancelToken,
+    ) -> Self {
+        Drive {
+            agent,
+            rules: &agent.rules,
+            run,
+            thread,
+            journal,
+            index: 0,
+            observer,
+            deadline: Arc::new(Deadline::new(&agent.rules, cancel)),
+            playback: None,
+            may_ask: true,
+            open: Vec::new(),
+            is_noted: false,
+            asked_at: Vec::new(),
+            unknown: Vec::new(),
+        }
+    }
+
+    /// Answers what waits, one answer at a time, until the run has ended or waits for a person, and notes how
+    /// it stands then. The effects in `asked` are on record as requested already; the others are written down
+    /// together with the `first` records.
     pub fn follow(
         &mut self,
         first: Vec<Record>,
         state: State,
         effects: Effects,
         asked: &[EffectId],
-    ) -> Result<Followed, Halt> {
+    ) -> Result<Run, Stopped> {
+        let ended = self.follow_to_end(first, state, effects, asked);
+        self.note_status(&ended);
+        ended
+    }
+
+    fn follow_to_end(
+        &mut self,
+        first: Vec<Record>,
+        state: State,
+        effects: Effects,
+        asked: &[EffectId],
+    ) -> Result<Run, Stopped> {
         let mut queue = Vec::new();
         self.request(first, &state, effects, asked, &mut queue)?;
         if !self.rules.runs_in_parallel() {
@@ -127,20 +138,20 @@ impl<'a> Drive<'a> {
         })
     }
 
-    /// The loop itself, with threads where steps may run side by side.
+    /// The loop itself, with worker threads if steps may run side by side.
     fn run_loop<'env>(
         &mut self,
         mut state: State,
         mut queue: Vec<Request<'a>>,
         mut workers: Option<Workers<'_, 'env>>,
-    ) -> Result<Followed, Halt>
+    ) -> Result<Run, Stopped>
     where
         'a: 'env,
     {
         while !state.phase.name().is_terminal() {
             let next = match self.next_unasked(&state) {
                 Some(event) => {
-                    // What runs beside will be waited for in any case; its answers count.
+                    // What runs on other threads is waited for in any case; its answers count.
                     state = self.drain(state, workers.as_mut())?;
                     Next::Event(event)
                 }
@@ -150,39 +161,35 @@ impl<'a> Drive<'a> {
                 Next::Event(event) => event,
                 Next::Again => continue,
                 Next::Unanswered(effect, cause) => {
-                    self.show_failure(effect, cause.cause.as_str());
-                    let state = self.drain(state, workers.as_mut())?;
-                    let (state, records) = (Box::new(state), Vec::new());
-                    return Err(Halt::Interrupted(Box::new(Interrupted { effect, cause, state, records })));
+                    self.show_failure(effect, &cause.cause.to_string());
+                    let state = Box::new(self.drain(state, workers.as_mut())?);
+                    let interrupted = Interrupted { effect, cause, state, records: Vec::new() };
+                    return Err(Stopped::Interrupted(Box::new(interrupted)));
                 }
-                Next::Waiting(waiting) => return Ok(Followed { state, waiting: Some(waiting) }),
+                Next::Waiting(waiting) => {
+                    return Ok(Run { state, records: Vec::new(), waiting: Some(waiting) });
+                }
             };
             if let Event::Expired { effect } = event {
                 queue.retain(|request| request.effect != effect);
             }
-            state = self.apply(state, event, &mut queue)?;
+            state = self.apply(Vec::new(), state, event, Some(&mut queue))?;
         }
-        self.check_replay(&state)?;
-        Ok(Followed { state, waiting: None })
-    }
-
-    /// A replay that has ended must be the recording.
-    fn check_replay(&self, state: &State) -> Result<(), Halt> {
-        let Some(playback) = self.playback.as_ref().filter(|_| !self.may_ask) else { return Ok(()) };
-        let parallel = self.rules.runs_in_parallel();
-        let drifts = playback.drifts(self.rules, state, parallel);
-        if drifts.is_empty() { Ok(()) } else { Err(Halt::Drifted(drifts)) }
+        // A replay that has ended must be the recording.
+        if let Some(playback) = self.playback.as_ref().filter(|_| !self.may_ask) {
+            let drifts = playback.drifts(self.rules, &state, self.rules.runs_in_parallel());
+            if !drifts.is_empty() {
+                return Err(Stopped::Drifted(drifts));
+            }
+        }
+        Ok(Run { state, records: Vec::new(), waiting: None })
     }
 
     /// What happened unasked: out of the recording in a replay, else out of the environment.
     fn next_unasked(&mut self, state: &State) -> Option<Event> {
-        if let Some(playback) = &mut self.playback
-            && let Some(event) = playback.happened()
-        {
-            return Some(event);
-        }
-        if !self.may_ask {
-            return None;
+        let recorded = self.playback.as_mut().and_then(Playback::happened);
+        if recorded.is_some() || !self.may_ask {
+            return recorded;
         }
         self.deadline.ending_event().or_else(|| self.expired_question(state))
     }
@@ -193,7 +200,7 @@ impl<'a> Drive<'a> {
         state: &State,
         queue: &mut Vec<Request<'a>>,
         workers: Option<&mut Workers<'_, 'env>>,
-    ) -> Result<Next, Halt>
+    ) -> Result<Next, Stopped>
     where
         'a: 'env,
     {
@@ -202,7 +209,7 @@ impl<'a> Drive<'a> {
         }
         let others = queue.iter().filter(|request| !request.is_human()).count();
         if let Some(workers) = workers
-            && (workers.is_busy() || others > 1)
+            && (workers.in_flight > 0 || others > 1)
         {
             queue.extract_if(.., |request| !request.is_human()).for_each(|request| workers.perform(request));
             return Ok(workers.receive().into());
@@ -213,17 +220,19 @@ impl<'a> Drive<'a> {
         }
         self.ask_people(state, queue).ok_or_else(|| {
             let problem = "the run waits for an answer, and nothing was asked";
-            Halt::Journal(JournalError::at(self.index, problem))
+            JournalError::at(self.index, problem).into()
         })
     }
 
-    /// What comes next in a replay. `None` where the environment is to be asked.
-    fn next_recorded(&mut self, state: &State, queue: &mut Vec<Request<'a>>) -> Result<Option<Next>, Halt> {
+    /// What comes next in a replay; `None` if the environment is to be asked.
+    fn next_recorded(
+        &mut self,
+        state: &State,
+        queue: &mut Vec<Request<'a>>,
+    ) -> Result<Option<Next>, Stopped> {
         let Some(playback) = &mut self.playback else { return Ok(None) };
         if let Some(nth) = playback.first_recorded(queue) {
-            let request = queue.remove(nth);
-            let event = playback.answer(&request).expect("first_recorded found its recording");
-            return Ok(Some(Next::Event(event)));
+            return Ok(playback.answer(&queue.remove(nth)).map(Next::Event));
         }
         if self.may_ask {
             return Ok(None);
@@ -232,31 +241,77 @@ impl<'a> Drive<'a> {
         if let Some(at) = queue.iter().position(|request| matches!(request.body, RequestBody::Wait { .. })) {
             return Ok(Some(Next::Event(Event::TimePassed { effect: queue.remove(at).effect })));
         }
-        let missing = queue.iter().find(|request| !request.is_human()).or(queue.first());
-        match missing {
-            Some(Request { effect, body: RequestBody::Human { step, question }, .. })
-                if playback.is_used_up() =>
-            {
-                let token = self.question_token(state, *effect);
-                let (effect, step, question) = (*effect, *step, question.clone());
-                let waiting = Waiting { effect, step, question, token, refused: None };
-                Ok(Some(Next::Waiting(waiting)))
+        let Some(missing) = queue.iter().find(|request| !request.is_human()).or(queue.first()) else {
+            return Ok(None);
+        };
+        match &missing.body {
+            RequestBody::Human { step, question } if playback.is_used_up() => {
+                let (effect, token) = (missing.effect, self.question_token(state, missing.effect));
+                let (step, question) = (*step, question.clone());
+                Ok(Some(Next::Waiting(Waiting { effect, step, question, token, refused: None })))
             }
-            Some(request) => Err(Halt::Drifted(vec![playback.missing(state, request)])),
-            None => Ok(None),
+            _ => Err(Stopped::Drifted(vec![playback.missing(state, missing)])),
         }
     }
 
-    /// Waits for what still runs on other threads, so that no answer is lost. All waiting
-    /// for time to pass ends.
-    fn drain(&mut self, mut state: State, workers: Option<&mut Workers<'_, '_>>) -> Result<State, Halt> {
+    /// Waits for what still runs on other threads, so that no answer is lost. Waits for time to pass end.
+    fn drain(&mut self, mut state: State, workers: Option<&mut Workers<'_, '_>>) -> Result<State, Stopped> {
         let Some(workers) = workers else { return Ok(state) };
-        workers.stop_waiting();
-        while workers.is_busy() {
+        workers.stops_waiting.store(true, Ordering::Relaxed);
+        while workers.in_flight > 0 {
             if let (_, Ok(Some(event))) = workers.receive() {
-                state = self.apply_after(Vec::new(), state, event, None)?;
+                state = self.apply(Vec::new(), state, event, None)?;
             }
         }
         Ok(state)
+    }
+}
+
+/// The worker threads of one run: as many as the machine asks for at once, which the policy's width bounds. A
+/// wait before another try has one too, so that it holds nothing up.
+struct Workers<'scope, 'env> {
+    agent: &'env Agent,
+    run: &'env str,
+    deadline: &'env Deadline,
+    scope: &'scope Scope<'scope, 'env>,
+    sender: Sender<Performed>,
+    receiver: Receiver<Performed>,
+    in_flight: usize,
+    stops_waiting: Arc<AtomicBool>,
+}
+
+impl<'scope, 'env> Workers<'scope, 'env> {
+    fn new(
+        agent: &'env Agent,
+        run: &'env str,
+        deadline: &'env Deadline,
+        scope: &'scope Scope<'scope, 'env>,
+    ) -> Self {
+        let (sender, receiver) = channel();
+        Workers { agent, run, deadline, scope, sender, receiver, in_flight: 0, stops_waiting: Arc::default() }
+    }
+
+    /// Performs an effect on a thread of its own; here and now if the system has none to give.
+    fn perform(&mut self, request: Request<'env>) {
+        self.in_flight += 1;
+        let (agent, run, deadline) = (self.agent, self.run, self.deadline);
+        let (sender, stops_waiting) = (self.sender.clone(), Arc::clone(&self.stops_waiting));
+        let perform = move |request: &Request<'env>| {
+            let stop = || stops_waiting.load(Ordering::Relaxed) || deadline.has_passed();
+            let performed = agent.environment.perform(run, request, None, &stop);
+            let _ = sender.send((request.effect, performed));
+        };
+        let request = Arc::new(request);
+        let (there, theirs) = (perform.clone(), Arc::clone(&request));
+        let spawned = std::thread::Builder::new().spawn_scoped(self.scope, move || there(&theirs));
+        if spawned.is_err() {
+            perform(&request);
+        }
+    }
+
+    /// Waits for the next answer.
+    fn receive(&mut self) -> Performed {
+        self.in_flight -= 1;
+        self.receiver.recv().expect("this holds a sender itself")
     }
 }

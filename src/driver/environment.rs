@@ -1,5 +1,5 @@
-//! The environment: asks models, calls tools, lets time pass. What comes back is an event, or no answer
-//! at all. People are asked elsewhere (`human_input.rs`): they look at the whole run.
+//! The environment: asks models, calls tools, lets time pass. What comes back is an event, or no answer at
+//! all. People are asked in `human_input.rs`, because they look at the whole run.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::clock::{Clock, RealTime, Sleeper, SystemClock};
+use super::clock::{Clock, SystemClock};
 use super::redact::Redactor;
 use crate::contract::{ToolContract, ToolEffect};
 use crate::machine::{EffectId, Event, ToolOutcome};
@@ -21,17 +21,29 @@ use crate::prompt::{Request, RequestBody};
 use crate::spec::RoleName;
 
 /// The models and tools of an agent, and who or what else answers it.
-#[derive(Default)]
 pub(super) struct Environment {
     pub model: Option<Arc<dyn Model>>,
     pub models: HashMap<RoleName, Arc<dyn Model>>,
     pub tools: HashMap<String, Registered>,
-    pub human: Option<Arc<dyn Human>>,
-    pub sleeper: Option<Arc<dyn Sleeper>>,
-    pub clock: Option<Arc<dyn Clock>>,
+    pub human: Option<Box<dyn Human>>,
+    pub clock: Box<dyn Clock>,
     pub redactor: Redactor,
-    /// Where the agent's spec holds a key, if it does: nothing may be written down under it.
+    /// Where the agent's spec holds a key, if it does. Nothing may be written down under such a spec.
     pub leak: Option<String>,
+}
+
+impl Default for Environment {
+    fn default() -> Self {
+        Environment {
+            model: None,
+            models: HashMap::new(),
+            tools: HashMap::new(),
+            human: None,
+            clock: Box::new(SystemClock),
+            redactor: Redactor::default(),
+            leak: None,
+        }
+    }
 }
 
 /// A tool, with what it declared about itself when it was registered.
@@ -41,13 +53,7 @@ pub(super) struct Registered {
 }
 
 impl Environment {
-    /// What the clock says, in milliseconds since 1970.
-    pub fn now_ms(&self) -> u64 {
-        self.clock.as_deref().unwrap_or(&SystemClock).now_ms()
-    }
-
-    /// Performs an effect once. `None` where it was to wait and `stop` ended the waiting: the time has not
-    /// passed.
+    /// Performs an effect once. `None` for a wait that `stop` ended before its time.
     pub fn perform(
         &self,
         run: &str,
@@ -56,13 +62,11 @@ impl Environment {
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<Event>, Unanswered> {
         let effect = request.effect;
+        let unavailable = |message| Err(Unanswered::new(Cause::Unavailable, message));
         match &request.body {
             RequestBody::Model { role, request } => {
                 let Some(model) = self.models.get(role).or(self.model.as_ref()) else {
-                    return Err(Unanswered::new(
-                        Cause::Unavailable,
-                        format!("no model is configured for the role {role}"),
-                    ));
+                    return unavailable(format!("no model is configured for the role {role}"));
                 };
                 let event = match model.ask(request, tokens) {
                     Ok(reply) => Event::ModelReplied { effect, reply },
@@ -76,35 +80,29 @@ impl Environment {
             }
             RequestBody::Tool { tool, input, contract, .. } => {
                 let (Some(Registered { tool, .. }), Some(contract)) = (self.tools.get(tool), contract) else {
-                    let message = format!("the tool {tool:?} is not registered");
-                    return Err(Unanswered::new(Cause::Unavailable, message));
+                    return unavailable(format!("the tool {tool:?} is not registered"));
                 };
                 let result = call_tool(tool, contract, run, effect, input);
                 let outcome = self.take_result(result, contract)?;
                 Ok(Some(Event::ToolReturned { effect, outcome }))
             }
             RequestBody::Wait { delay_ms } => {
-                let delay = Duration::from_millis(*delay_ms);
-                self.sleeper.as_deref().unwrap_or(&RealTime).sleep(delay, stop);
+                self.clock.sleep(Duration::from_millis(*delay_ms), stop);
                 Ok((!stop()).then_some(Event::TimePassed { effect }))
             }
             RequestBody::Human { .. } => Ok(None),
         }
     }
 
-    /// What came of a call, without keys and of bounded size.
-    ///
-    /// # Errors
-    /// The failure of a write that may not happen twice, unless the tool says that it did not happen: there
-    /// is no answer to give, the run is interrupted, and the write in doubt.
+    /// The outcome of a call, without keys and of bounded size. A failed write that may not happen twice has
+    /// none unless the tool says that it did not happen: the run is interrupted, and the write in doubt.
     fn take_result(
         &self,
         result: Result<ToolOutput, ToolError>,
         contract: &ToolContract,
     ) -> Result<ToolOutcome, Unanswered> {
-        let most = contract.max_output_bytes as usize;
         // Keys go before the cut: half a key is still a secret.
-        let clean = |text: String| shorten(self.redactor.text(text), most);
+        let clean = |text: String| shorten(self.redactor.text(text), contract);
         match result {
             Ok(output) => {
                 let sources = self.redactor.sources(output.sources);
@@ -140,13 +138,11 @@ fn call_tool(
         catch_unwind(AssertUnwindSafe(|| tool.call(&call))).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            let text = text.unwrap_or_else(|| "the tool panicked".to_owned());
-            Err(ToolError::new(ToolErrorKind::Panic, text))
+            Err(ToolError::new(ToolErrorKind::Panic, text.unwrap_or_else(|| "the tool panicked".to_owned())))
         })
     };
     let Some(timeout) = timeout else { return call(&**tool, input) };
-    // The call gets a thread of its own that can be left behind: nothing else ends a blocking call that
-    // does not come back.
+    // The call gets a thread of its own that can be left behind: nothing else ends a blocking call.
     let (sender, receiver) = channel();
     let (tool, input) = (Arc::clone(tool), input.clone());
     let thread = std::thread::Builder::new().name(format!("tool {}", contract.name));
@@ -169,14 +165,13 @@ fn call_tool(
     }
 }
 
-/// Cuts a text to at most `most` bytes, between characters, and marks the cut.
-pub(super) fn shorten(mut text: String, most: usize) -> String {
-    if text.len() <= most {
+/// Cuts a text to the bytes that a tool's contract allows, between characters, and marks the cut.
+pub(super) fn shorten(mut text: String, contract: &ToolContract) -> String {
+    let (whole, most) = (text.len(), contract.max_output_bytes as usize);
+    if whole <= most {
         return text;
     }
-    let whole = text.len();
     let end = (0..=most).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
     text.truncate(end);
-    text.push_str(&format!("… [cut: {end} of {whole} bytes]"));
-    text
+    text + &format!("… [cut: {end} of {whole} bytes]")
 }

@@ -3,18 +3,19 @@
 
 use std::time::Instant;
 
-use super::approval::{self, Resolution, Token, open_question};
+use super::approval::{self, Resolution, open_question};
 use super::drive::{Drive, Next};
 use super::environment::shorten;
-use super::run::Waiting;
-use super::stopped::Stopped;
+use super::run::{Stopped, Waiting};
 use crate::journal::{Record, ResolvedAs, Unknown, find_question, find_unrepeatable};
-use crate::machine::{Effect, EffectId, Event, HumanAnswer, State, ToolOutcome, awaited, local, outstanding};
+use crate::machine::{
+    Effect, EffectId, Event, HumanAnswer, State, ToolOutcome, admit, awaited, local, outstanding,
+};
 use crate::ports::Question;
-use crate::prompt::{self, Request, RequestBody};
+use crate::prompt::{Request, RequestBody};
 
 /// How often one question is put again because the answer was refused.
-const MOST_REFUSED: u32 = 3;
+const MAX_REFUSED: u32 = 3;
 
 /// What a person says as a run is resumed.
 pub(super) enum HumanInput {
@@ -26,14 +27,15 @@ impl<'a> Drive<'a> {
     /// Asks for the answers that only people can give, until one is given.
     pub(super) fn ask_people(&self, state: &State, queue: &mut Vec<Request<'a>>) -> Option<Next> {
         let mut open = None;
-        // In the order in which the run names them, whichever was asked first: an answer that is given
-        // later goes to the question that was shown.
+        // In the order of the run's steps, not of asking: a later answer goes to the question that was shown.
         let order: Vec<EffectId> = outstanding(self.rules, state).iter().map(Effect::id).collect();
         let mut people: Vec<usize> = (0..queue.len()).filter(|&at| queue[at].is_human()).collect();
         people.sort_by_key(|&at| order.iter().position(|id| *id == queue[at].effect));
         for at in people {
-            let RequestBody::Human { step, question } = &queue[at].body else { continue };
-            let (effect, step) = (queue[at].effect, *step);
+            let Request { effect, body: RequestBody::Human { step, question }, .. } = &queue[at] else {
+                continue;
+            };
+            let (effect, step) = (*effect, *step);
             match self.put_question(state, effect, step, question) {
                 Ok(event) => {
                     queue.remove(at);
@@ -53,10 +55,40 @@ impl<'a> Drive<'a> {
         open.map(Next::Waiting)
     }
 
+    /// Puts one question. An answer that does not fit is refused with the reason, and asked for again.
+    fn put_question(
+        &self,
+        state: &State,
+        effect: EffectId,
+        step: u32,
+        text: &str,
+    ) -> Result<Event, Option<String>> {
+        let environment = &self.agent.environment;
+        let Some(human) = &environment.human else { return Err(None) };
+        let mut refused: Option<String> = None;
+        for _ in 0..MAX_REFUSED {
+            let asked = Instant::now();
+            let question =
+                Question { refused: refused.as_deref(), ..Question::new(effect, step, text, state) };
+            let answer = human.ask(&question);
+            // The deadline is the run's, not the person's.
+            self.deadline.pause(asked.elapsed());
+            let Some(answer) = answer else { break };
+            if self.has_expired(state, effect) {
+                return Ok(Event::Expired { effect });
+            }
+            let event = environment.redactor.event(Event::HumanAnswered { effect, answer });
+            match admit(self.rules, state, &event) {
+                Ok(()) => return Ok(event),
+                Err(refusal) => refused = Some(refusal.to_string()),
+            }
+        }
+        Err(refused)
+    }
+
     /// The token of a question that the run asks.
     pub(super) fn question_token(&self, state: &State, effect: EffectId) -> String {
-        let token = approval::of_question(&self.run, self.rules, state, effect);
-        token.map(Token::into_text).unwrap_or_default()
+        approval::question_token(&self.run, self.rules, state, effect).unwrap_or_default()
     }
 
     /// The end of a question whose time for an answer is over.
@@ -70,10 +102,9 @@ impl<'a> Drive<'a> {
     fn has_expired(&self, state: &State, effect: EffectId) -> bool {
         let limits = local(self.rules, state, effect).map(|here| &here.rules.spec().limits);
         let seconds = limits.and_then(|limits| limits.answer_seconds);
-        let end = seconds
-            .zip(self.asked_at(effect))
-            .map(|(seconds, at)| at.saturating_add(seconds.saturating_mul(1_000)));
-        end.is_some_and(|end| self.agent.environment.now_ms() >= end)
+        seconds.zip(self.asked_at(effect)).is_some_and(|(seconds, at)| {
+            self.agent.environment.clock.now_ms() >= at.saturating_add(seconds.saturating_mul(1_000))
+        })
     }
 
     /// When a person was asked, if that is known.
@@ -81,51 +112,8 @@ impl<'a> Drive<'a> {
         self.asked_at.iter().find(|(id, _)| *id == effect).map(|(_, at)| *at)
     }
 
-    /// Puts one question. An answer that does not fit is refused with the reason, and asked for again.
-    fn put_question(
-        &self,
-        state: &State,
-        effect: EffectId,
-        step: u32,
-        text: &str,
-    ) -> Result<Event, Option<String>> {
-        let environment = &self.agent.environment;
-        let Some(human) = &environment.human else { return Err(None) };
-        let mut refused: Option<String> = None;
-        for _ in 0..MOST_REFUSED {
-            let asked = Instant::now();
-            let answer = human.ask(&Question { effect, step, text, state, refused: refused.as_deref() });
-            // The deadline is the run's, not the person's.
-            self.deadline.pause(asked.elapsed());
-            let Some(answer) = answer else { break };
-            if self.has_expired(state, effect) {
-                return Ok(Event::Expired { effect });
-            }
-            let event = environment.redactor.event(Event::HumanAnswered { effect, answer });
-            match self.admits(state, &event) {
-                Ok(()) => return Ok(event),
-                Err(refusal) => refused = Some(refusal.to_string()),
-            }
-        }
-        Err(refused)
-    }
-
-    /// Turns what a person says as the run is resumed into the event that carries it; into records alone
-    /// where it answers nothing.
-    pub(super) fn take_human_input(
-        &mut self,
-        state: &State,
-        input: HumanInput,
-        asked: &mut Vec<EffectId>,
-        records: &mut Vec<Record>,
-    ) -> Result<Option<Event>, Stopped> {
-        match input {
-            HumanInput::Answer(answer) => self.take_answer(state, answer, asked, records).map(Some),
-            HumanInput::Resolution(resolution) => self.take_resolution(state, resolution, asked, records),
-        }
-    }
-
-    fn take_answer(
+    /// Turns a person's answer to a resumed run into its event.
+    pub(super) fn take_answer(
         &self,
         state: &State,
         answer: HumanAnswer,
@@ -137,21 +125,24 @@ impl<'a> Drive<'a> {
         if self.has_expired(state, effect) {
             return Err(Stopped::Expired { question });
         }
-        let event = self.agent.environment.redactor.event(Event::HumanAnswered { effect, answer });
-        if let Err(refusal) = self.admits(state, &event) {
+        let environment = &self.agent.environment;
+        let event = environment.redactor.event(Event::HumanAnswered { effect, answer });
+        if let Err(refusal) = admit(self.rules, state, &event) {
             return Err(Stopped::Refused { question, refusal: refusal.to_string() });
         }
-        // Taken as asked for even where the journal ends before it says so.
+        // The journal may end before it says that the question was asked.
         if !asked.contains(&effect)
-            && let Some(awaited) = awaited(self.rules, state, effect)
-            && let Some(Request { digest, .. }) = Request::of(self.rules, state, awaited)
+            && let Some(request) = self.request_of(state, effect)
         {
-            records.push(Record::Requested { effect, digest, at: Some(self.agent.environment.now_ms()) });
+            let at = Some(environment.clock.now_ms());
+            records.push(Record::Requested { effect, digest: request.digest, at });
         }
         Ok(event)
     }
 
-    fn take_resolution(
+    /// Turns a person's word on a write in doubt into its event, or into a record alone if the write is to be
+    /// made now.
+    pub(super) fn take_resolution(
         &mut self,
         state: &State,
         resolution: Resolution,
@@ -159,12 +150,18 @@ impl<'a> Drive<'a> {
         records: &mut Vec<Record>,
     ) -> Result<Option<Event>, Stopped> {
         let redactor = &self.agent.environment.redactor;
-        let Some(effect) = self.find_doubted(state, asked) else { return Err(Stopped::NotInDoubt) };
+        let (effect, _) = self.find_doubted(state, asked).ok_or(Stopped::NotInDoubt)?;
         self.unknown.retain(|left| left.effect != effect);
         Ok(match resolution {
             Resolution::Happened { output } => {
                 records.push(Record::Resolved { effect, resolution: ResolvedAs::Happened });
-                let output = self.limit_output(state, effect, redactor.text(output));
+                let mut output = redactor.text(output);
+                // Cut like what a call returns.
+                if let Some(RequestBody::Tool { contract: Some(contract), .. }) =
+                    self.request_of(state, effect).map(|request| request.body)
+                {
+                    output = shorten(output, contract);
+                }
                 Some(Event::ToolReturned { effect, outcome: ToolOutcome::returned(output) })
             }
             Resolution::DidNotHappen => {
@@ -184,18 +181,13 @@ impl<'a> Drive<'a> {
         })
     }
 
-    /// Cuts what a call would have returned as what it returns is cut.
-    fn limit_output(&self, state: &State, effect: EffectId, output: String) -> String {
-        let asked = awaited(self.rules, state, effect);
-        match asked.and_then(|asked| prompt::called(self.rules, state, asked)) {
-            Some(contract) => shorten(output, contract.max_output_bytes as usize),
-            None => output,
-        }
+    fn request_of(&self, state: &State, effect: EffectId) -> Option<Request<'a>> {
+        Request::of(self.rules, state, awaited(self.rules, state, effect)?)
     }
 
-    /// The effect among those asked that may not be done twice.
-    pub(super) fn find_doubted(&self, state: &State, asked: &[EffectId]) -> Option<EffectId> {
-        asked.iter().copied().find(|id| find_unrepeatable(self.rules, state, *id).is_some())
+    /// The effect among those asked that may not be done twice, and its tool.
+    pub(super) fn find_doubted(&self, state: &State, asked: &[EffectId]) -> Option<(EffectId, String)> {
+        asked.iter().find_map(|&id| Some((id, find_unrepeatable(self.rules, state, id)?)))
     }
 }
 

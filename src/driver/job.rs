@@ -1,23 +1,34 @@
 //! Job: one run to be configured, and where its records go.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::agent::Agent;
-use super::clock::time_for;
-use super::deadline::{CancelToken, Deadline};
-use super::drive::{Drive, Followed, Halt};
-use super::record::{RecordMode, save};
+use super::clock::{CancelToken, time_for};
+use super::drive::Drive;
 use super::replay::Playback;
-use super::run::Run;
-use super::stopped::{Interrupted, Stopped};
+use super::run::{Run, Stopped, attach_records};
 use crate::journal::system::random_id;
-use crate::journal::{Fixture, Header, JOURNAL_FORMAT, Journal, MemoryJournal, Record};
-use crate::machine::{Input, Step, start};
+use crate::journal::{
+    Fixture, FixtureError, Header, JOURNAL_FORMAT, Journal, JournalError, MemoryJournal, Outcome, Record,
+};
+use crate::machine::{ErrorCode, Input, Step, start};
 use crate::ports::{Nobody, Observer};
 use crate::spec::Digest;
+
+/// What a run does with a fixture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordMode {
+    /// Replay only: a request that was not recorded is an error.
+    None,
+    /// Record if there is no fixture yet, else replay.
+    Once,
+    /// Replay what was recorded, record what is new.
+    NewEpisodes,
+    /// Record everything anew.
+    All,
+}
 
 impl Agent {
     /// Runs a question to its end, or to a question of its own that waits for a person. The time is read
@@ -32,7 +43,16 @@ impl Agent {
 
     /// A run to be configured: where its records go, who watches, who may cancel it.
     pub fn job(&self, input: impl Into<Input>) -> Job<'_> {
-        Job::new(self, input.into())
+        Job {
+            agent: self,
+            input: input.into(),
+            journal: None,
+            observer: &Nobody,
+            cancel: CancelToken::new(),
+            fixture: None,
+            replay: None,
+            turn: (String::new(), 0),
+        }
     }
 
     /// A question asked now, with the time as the agent's models are told it.
@@ -40,8 +60,8 @@ impl Agent {
         Input { now: time_for(self.rules().policy()), ..Input::question(question) }
     }
 
-    /// Replays a fixture under this agent's rules: every answer comes out of the fixture, nothing is
-    /// asked of the world.
+    /// Replays a fixture under this agent's rules. Every answer comes out of the fixture; nothing is asked of
+    /// the world.
     ///
     /// # Errors
     /// [`Stopped::Drifted`] with every difference.
@@ -51,19 +71,10 @@ impl Agent {
 }
 
 impl Fixture {
-    /// Replays this fixture against an agent; see [`Agent::replay`].
-    ///
-    /// # Errors
-    /// [`Stopped::Drifted`] with every difference.
-    pub fn replay(&self, agent: &Agent) -> Result<Run, Stopped> {
-        agent.replay(self)
-    }
-
     /// Replays this fixture under the rules it was recorded with.
     ///
     /// # Errors
-    /// [`Stopped::Incomplete`] where its spec does not check, [`Stopped::Drifted`] with every
-    /// difference.
+    /// [`Stopped::Incomplete`] if its spec does not check, [`Stopped::Drifted`] with every difference.
     pub fn replay_as_recorded(&self) -> Result<Run, Stopped> {
         let agent = Agent::builder(self.spec.clone()).build();
         agent.map_err(|error| Stopped::Incomplete(format!("the fixture's spec: {error}")))?.replay(self)
@@ -79,25 +90,10 @@ pub struct Job<'a> {
     cancel: CancelToken,
     fixture: Option<(PathBuf, RecordMode)>,
     replay: Option<Fixture>,
-    /// The thread that the run is a turn of, and which.
     turn: (String, u32),
 }
 
 impl<'a> Job<'a> {
-    pub(super) fn new(agent: &'a Agent, input: Input) -> Self {
-        let (journal, cancel) = (None, CancelToken::new());
-        Job {
-            agent,
-            input,
-            journal,
-            observer: &Nobody,
-            cancel,
-            fixture: None,
-            replay: None,
-            turn: (String::new(), 0),
-        }
-    }
-
     /// Where the records go; into memory unless set.
     #[must_use]
     pub fn journal(mut self, journal: &'a mut dyn Journal) -> Self {
@@ -105,7 +101,7 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// The thread that the run is a turn of, and which.
+    /// The thread that the run is a turn of, and which turn.
     pub(super) fn turn(mut self, thread: &str, turn: u32) -> Self {
         self.turn = (thread.to_owned(), turn);
         self
@@ -126,7 +122,7 @@ impl<'a> Job<'a> {
     }
 
     /// Records the run to a fixture, or replays it from there; see [`RecordMode`]. A replay starts
-    /// from the fixture's own input time, so that its requests are the same.
+    /// from the fixture's own input time, so that its requests are equal.
     #[must_use]
     pub fn record(mut self, path: impl AsRef<Path>, mode: RecordMode) -> Self {
         self.fixture = Some((path.as_ref().to_owned(), mode));
@@ -145,80 +141,59 @@ impl<'a> Job<'a> {
     /// # Errors
     /// [`Stopped`].
     pub fn run(mut self) -> Result<Run, Stopped> {
-        self.agent.check_secrets()?;
-        let (playback, may_ask, save_to) = self.sources()?;
+        let agent = self.agent;
+        agent.check_secrets()?;
+        let (playback, may_ask, save_to) = self.choose_sources()?;
         if may_ask {
-            self.agent.check_complete()?;
+            agent.check_complete()?;
         }
         if let Some(path) = &save_to {
             Fixture::check_writable(path)?;
         }
+        let input = agent.environment.redactor.input(self.input);
+        let (run, (thread, turn)) = (make_run_id(), self.turn);
+        let header = Record::Header(Box::new(Header {
+            format: JOURNAL_FORMAT,
+            run: run.clone(),
+            thread: thread.clone(),
+            turn,
+            origin: None,
+            spec: agent.rules.shared_spec(),
+            input: input.clone(),
+            model: agent.environment.model.as_ref().map(|model| model.name().to_owned()).unwrap_or_default(),
+        }));
         let mut memory = MemoryJournal::new();
-        let own = self.journal.is_none();
-        let journal: &mut dyn Journal = match self.journal {
+        let in_memory = self.journal.is_none();
+        let journal = match self.journal {
             Some(journal) => journal,
             None => &mut memory,
         };
-        let input = self.agent.environment.redactor.input(std::mem::take(&mut self.input));
-        let spec = self.agent.rules.shared_spec();
-        let run = run_id();
-        let model =
-            self.agent.environment.model.as_ref().map(|model| model.name().to_owned()).unwrap_or_default();
-        let header = Header {
-            format: JOURNAL_FORMAT,
-            run: run.clone(),
-            thread: self.turn.0.clone(),
-            turn: self.turn.1,
-            origin: None,
-            spec,
-            input: input.clone(),
-            model,
-        };
-        let header = Record::Header(Box::new(header));
-
-        let rules = &*self.agent.rules;
-        let Step { state, effects, .. } = start(rules, input);
-        let mut drive = Drive {
-            agent: self.agent,
-            rules,
-            run,
-            thread: self.turn.0,
-            journal,
-            index: 0,
-            observer: self.observer,
-            deadline: Arc::new(Deadline::new(rules, self.cancel)),
-            playback,
-            may_ask,
-            open: Vec::new(),
-            is_noted: false,
-            asked_at: Vec::new(),
-            unknown: Vec::new(),
-        };
+        let mut drive = Drive::new(agent, (run, thread), journal, self.observer, self.cancel);
+        (drive.playback, drive.may_ask) = (playback, may_ask);
+        let Step { state, effects, .. } = start(&agent.rules, input);
         let ended = drive.follow(vec![header], state, effects, &[]);
-        drive.note_status(&ended);
-        let records = match (own, &save_to) {
-            (true, _) => memory.into_records(),
-            (false, Some(_)) => drive.journal.records()?,
-            (false, None) => Vec::new(),
+        let records = match &save_to {
+            _ if in_memory => memory.into_records(),
+            Some(_) => drive.journal.records()?,
+            None => Vec::new(),
         };
         let saved = save_to.map_or(Ok(()), |path| save(&path, &records, &ended));
-        let run = conclude(ended, if own { records } else { Vec::new() })?;
+        let run = if in_memory { attach_records(ended, records)? } else { ended? };
         match saved {
             Ok(()) => Ok(run),
             Err(error) => Err(Stopped::Unsaved { error, run: Box::new(run) }),
         }
     }
 
-    /// Where answers come from, whether the world may be asked, and where the fixture goes.
-    fn sources(&mut self) -> Result<(Option<Playback>, bool, Option<PathBuf>), Stopped> {
+    /// Where answers come from, whether the environment may be asked, and where the fixture goes.
+    fn choose_sources(&mut self) -> Result<(Option<Playback>, bool, Option<PathBuf>), Stopped> {
         if let Some(fixture) = self.replay.take() {
             return Ok((Some(Playback::new(fixture)), false, None));
         }
         let Some((path, mode)) = self.fixture.take() else { return Ok((None, true, None)) };
-        let exists = path.exists();
         let plays = match mode {
             RecordMode::None => true,
-            RecordMode::Once | RecordMode::NewEpisodes => exists,
+            RecordMode::Once | RecordMode::NewEpisodes => path.exists(),
             RecordMode::All => false,
         };
         if !plays {
@@ -231,28 +206,40 @@ impl<'a> Job<'a> {
     }
 }
 
-/// What came of the loop, as the caller is told. `records` are those that went to no journal of theirs.
-pub(super) fn conclude(ended: Result<Followed, Halt>, records: Vec<Record>) -> Result<Run, Stopped> {
-    match ended {
-        Ok(Followed { state, waiting }) => Ok(Run { state, records, waiting }),
-        Err(Halt::Interrupted(interrupted)) => {
-            Err(Stopped::Interrupted(Box::new(Interrupted { records, ..*interrupted })))
+/// Saves what was recorded. A whole recording in its place is not given up for one that broke off.
+fn save(path: &Path, records: &[Record], ended: &Result<Run, Stopped>) -> Result<(), FixtureError> {
+    let interrupted = match ended {
+        Ok(run) => run.waiting().map(ToString::to_string),
+        Err(Stopped::Interrupted(interrupted)) => Some(interrupted.cause.to_string()),
+        Err(_) => return Ok(()),
+    };
+    let unreadable = |error: JournalError| FixtureError::at(path, error.to_string());
+    let mut fixture = Fixture::of_records(records, interrupted).map_err(unreadable)?;
+    if let Ok(before) = Fixture::load(path) {
+        let is_richer = fixture.exchanges.len() >= before.exchanges.len();
+        if broke_off(&fixture) && !(broke_off(&before) && is_richer) {
+            return Ok(());
         }
-        Err(halt) => Err(halt.into()),
+        fixture.notes = before.notes;
+    }
+    fixture.save(path)
+}
+
+fn broke_off(fixture: &Fixture) -> bool {
+    match &fixture.outcome {
+        Outcome::Interrupted(_) | Outcome::Waiting { .. } => true,
+        Outcome::Error(error) => error.code == ErrorCode::Cancelled,
+        Outcome::Answer(_) => false,
     }
 }
 
-/// An id that no other run has: the tool calls' idempotency keys begin with it, and the tokens of its
-/// questions rest on it.
-pub(super) fn run_id() -> String {
+/// An id that no other run has. The idempotency keys of tool calls begin with it, and the tokens of questions
+/// rest on it.
+pub(super) fn make_run_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    let parts = [
-        since.as_nanos().to_le_bytes().to_vec(),
-        std::process::id().to_le_bytes().to_vec(),
-        COUNT.fetch_add(1, Ordering::Relaxed).to_le_bytes().to_vec(),
-        random_id().to_le_bytes().to_vec(),
-        random_id().to_le_bytes().to_vec(),
-    ];
-    Digest::of(parts.iter().map(Vec::as_slice)).to_string()
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let (time, process) = (since.as_nanos().to_le_bytes(), std::process::id().to_le_bytes());
+    let chance = [random_id(), random_id()].map(u64::to_le_bytes).concat();
+    Digest::of([&time[..], &process, &count.to_le_bytes(), &chance]).to_string()
 }

@@ -2,14 +2,15 @@
 //!
 //! **Invariant:** a request is on record before it is performed, an answer before anything follows from it.
 
-use super::drive::{Drive, Followed, Halt};
-use crate::journal::{Record, RunStatus, find_unrepeatable};
-use crate::machine::{EffectId, Effects, Event, Refusal, State, admit, transition};
+use super::drive::Drive;
+use super::run::{Run, Stopped};
+use crate::journal::{JournalError, Record, RunStatus, find_unrepeatable};
+use crate::machine::{EffectId, Effects, Event, State, admit, transition};
 use crate::ports::Signal;
 use crate::prompt::Request;
 
 impl<'a> Drive<'a> {
-    /// Writes down what is about to be performed, after other records, then lines it up.
+    /// Writes down what is about to be performed, after other records, then queues it.
     pub(super) fn request(
         &mut self,
         mut records: Vec<Record>,
@@ -17,19 +18,19 @@ impl<'a> Drive<'a> {
         effects: Effects,
         asked: &[EffectId],
         queue: &mut Vec<Request<'a>>,
-    ) -> Result<(), Halt> {
-        let (first, begins) = (queue.len(), self.index == 0);
+    ) -> Result<(), JournalError> {
+        let begins = self.index == 0;
         self.prepare(state, effects, asked, &mut records, queue);
         self.append(records)?;
         if begins {
             self.observer.notice(Signal::Entered(state.phase.name()));
         }
-        self.show_requests(&queue[first..]);
+        self.show_requests(queue);
         Ok(())
     }
 
     /// Renders what is about to be performed, with the records that say so.
-    pub(super) fn prepare(
+    fn prepare(
         &mut self,
         state: &State,
         effects: Effects,
@@ -41,7 +42,7 @@ impl<'a> Drive<'a> {
             let request = Request::of(self.rules, state, effect)
                 .expect("the machine asks only for what the state holds");
             if !asked.contains(&request.effect) {
-                let at = self.agent.environment.now_ms();
+                let at = self.agent.environment.clock.now_ms();
                 if request.is_human() {
                     self.asked_at.push((request.effect, at));
                 }
@@ -52,38 +53,23 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Whether an event fits.
-    pub(super) fn admits(&self, state: &State, event: &Event) -> Result<(), Refusal> {
-        admit(self.rules, state, event)
-    }
-
-    /// Moves the run by an answer. The answer and what the run asks next are written down together,
-    /// before anything of it is performed. An answer that does not fit any more is not written down.
+    /// Moves the run by an event. The event and what the run asks next are written down together, after
+    /// other records and before anything is performed. An event that does not fit any more is not written
+    /// down. Without a queue, what the run asks next is left for later.
     pub(super) fn apply(
-        &mut self,
-        state: State,
-        event: Event,
-        queue: &mut Vec<Request<'a>>,
-    ) -> Result<State, Halt> {
-        self.apply_after(Vec::new(), state, event, Some(queue))
-    }
-
-    /// Moves the run by an answer, which is written down after other records; see [`apply`](Drive::apply).
-    /// Without a queue, what the run asks next is left for later.
-    pub(super) fn apply_after(
         &mut self,
         mut records: Vec<Record>,
         state: State,
         event: Event,
         mut queue: Option<&mut Vec<Request<'a>>>,
-    ) -> Result<State, Halt> {
-        if self.admits(&state, &event).is_err() {
+    ) -> Result<State, JournalError> {
+        if admit(self.rules, &state, &event).is_err() {
             return Ok(state);
         }
         if let Some(effect) = event.effect().filter(|_| !self.asked_at.is_empty()) {
             self.asked_at.retain(|(asked, _)| *asked != effect);
         }
-        records.push(Record::of_event(event.clone(), Some(self.agent.environment.now_ms())));
+        records.push(Record::of_event(event.clone(), Some(self.agent.environment.clock.now_ms())));
         let (answered, lines) = (event.effect(), state.task.trace.len());
         let nested = self.show_answer(&event);
         let mut step = transition(self.rules, state, event).expect("admitted above");
@@ -92,9 +78,13 @@ impl<'a> Drive<'a> {
         if let Some(queue) = &mut queue {
             self.prepare(&step.state, effects, &[], &mut records, queue);
         }
-        match step.state.phase.name().is_terminal() {
-            true => self.conclude(records, &step.state)?,
-            false => self.append(records)?,
+        if step.state.phase.name().is_terminal() {
+            let (status, count) = (self.run_status(&step.state), records.len() as u64);
+            self.journal.conclude(self.index, records, &status)?;
+            self.index += count;
+            self.is_noted = true;
+        } else {
+            self.append(records)?;
         }
         self.show_step(&step, answered, nested, lines);
         if let Some(queue) = queue {
@@ -103,18 +93,8 @@ impl<'a> Drive<'a> {
         Ok(step.state)
     }
 
-    /// Writes down the last records of the run, and its status.
-    fn conclude(&mut self, records: Vec<Record>, state: &State) -> Result<(), Halt> {
-        let status = self.run_status(state);
-        let count = records.len() as u64;
-        self.journal.conclude(self.index, records, &status)?;
-        self.index += count;
-        self.is_noted = true;
-        Ok(())
-    }
-
     /// Appends records to the journal.
-    pub(super) fn append(&mut self, records: Vec<Record>) -> Result<(), Halt> {
+    pub(super) fn append(&mut self, records: Vec<Record>) -> Result<(), JournalError> {
         let count = records.len() as u64;
         if count > 0 {
             self.journal.append(self.index, records)?;
@@ -123,13 +103,12 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
-    /// Notes the status of the run for lists. They work it out from the records where it is missing, so a
-    /// failure loses nothing.
-    pub(super) fn note_status(&mut self, ended: &Result<Followed, Halt>) {
+    /// Notes the status of the run for lists. It follows from the records, so a failure loses nothing.
+    pub(super) fn note_status(&mut self, ended: &Result<Run, Stopped>) {
         self.close_open();
         let status = match ended {
-            Ok(Followed { state, .. }) => self.run_status(state),
-            Err(Halt::Interrupted(stopped)) => {
+            Ok(run) => self.run_status(&run.state),
+            Err(Stopped::Interrupted(stopped)) => {
                 match find_unrepeatable(self.rules, &stopped.state, stopped.effect) {
                     Some(tool) => RunStatus::InDoubt { effect: stopped.effect, tool },
                     None => self.run_status(&stopped.state),

@@ -1,27 +1,30 @@
-//! Redaction: keys are replaced in everything that models, tools and people say, before anything keeps it. So no
-//! key can reach the state, and none can reach a journal, a fixture, a trace or an answer from there.
+//! Redaction: keys are replaced in everything that models, tools and people say, before anything keeps it.
+//! So no key reaches the state, and none reaches a journal, a fixture, a trace or an answer from there.
 
-mod escaped;
-mod records;
+use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::contract::{PlanStep, Source};
-use crate::journal::first_difference;
-use crate::machine::{Event, Finding, HumanAnswer, Input, Turn};
+use crate::journal::{Record, first_difference};
+use crate::machine::{Event, HumanAnswer, Input, ToolOutcome};
 use crate::ports::Secret;
 use crate::spec::Spec;
-use escaped::without_escaped;
 
 /// What stands where a key was.
-pub(super) const REDACTED: &str = "[redacted]";
+const REDACTED: &str = "[redacted]";
 
-/// Shorter values are no secrets (local servers are happy with `x` or `none`), and replacing them
+/// Shorter values are no secrets: local servers are happy with `x` or `none`, and replacing such a value
 /// would garble every text.
 const SHORTEST: usize = 8;
 
-/// The same for [`redact`].
-const SHORTEST_THERE: usize = 4;
+/// The shortest secret in what a server says. It is shown in errors alone, so garbling costs little.
+const SHORTEST_OF_SERVERS: usize = 4;
+
+/// Most backslashes of one escape. JSON in JSON doubles them; a text of nothing else must cost no more than
+/// any other.
+const MAX_BACKSLASHES: usize = 8;
 
 /// Replaces the values of configured keys.
 #[derive(Clone, Default)]
@@ -32,22 +35,18 @@ pub struct Redactor {
 impl Redactor {
     /// A redactor for these keys.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
+        Redactor::of_length(SHORTEST, secrets.into_iter().collect::<Vec<_>>().iter())
+    }
+
+    fn of_length<'s>(shortest: usize, secrets: impl Iterator<Item = &'s Secret>) -> Self {
         let mut values = Vec::new();
-        for secret in secrets {
-            let value = secret.expose().trim();
-            if value.len() < SHORTEST {
-                continue;
-            }
-            values.push(value.to_owned());
-            // Where a text holds JSON, a key with quotes or backslashes stands in it escaped.
-            let quoted = serde_json::Value::from(value).to_string();
-            let escaped = &quoted[1..quoted.len() - 1];
-            if escaped != value {
-                values.push(escaped.to_owned());
-            }
+        for value in secrets.map(|secret| secret.expose().trim()).filter(|value| value.len() >= shortest) {
+            // In a text that holds JSON, a key with quotes or backslashes stands escaped.
+            let quoted = Value::from(value).to_string();
+            values.extend([value.to_owned(), quoted[1..quoted.len() - 1].to_owned()]);
         }
-        // The longest first, so that a key that holds another goes whole.
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        // The longest first, so that a key that holds another is replaced whole.
+        values.sort_by(|a, b| (b.len(), b).cmp(&(a.len(), a)));
         values.dedup();
         Redactor { values }
     }
@@ -59,7 +58,7 @@ impl Redactor {
                 text = text.replace(value.as_str(), REDACTED);
             }
             if text.contains('\\') {
-                text = without_escaped(text, value, REDACTED);
+                text = replace_escaped(&text, value);
             }
         }
         text
@@ -72,18 +71,15 @@ impl Redactor {
 
     /// Where a spec holds a key, if it does.
     pub fn found_in(&self, spec: &Spec) -> Option<String> {
-        if self.values.is_empty() {
-            return None;
-        }
-        let written = serde_json::to_value(spec).ok()?;
+        let written = serde_json::to_value(spec).ok().filter(|_| !self.values.is_empty())?;
         let mut clean = written.clone();
-        self.value(&mut clean);
-        // A name may be one too.
+        self.clean_value(&mut clean);
+        // A field's name may be a key too.
         first_difference(&clean, &written).map(|difference| self.text(difference.path))
     }
 
-    /// The next piece of a stream without keys. What may be the beginning of a key is held back until
-    /// more has come.
+    /// The next piece of a stream without keys. What may be the beginning of a key stays in `held` until more
+    /// has come.
     pub fn piece(&self, held: &mut String, piece: &str) -> String {
         held.push_str(piece);
         let mut text = self.text(std::mem::take(held));
@@ -95,135 +91,177 @@ impl Redactor {
         text
     }
 
-    /// The event without keys. What a tool returned has been through [`text`](Redactor::text)
-    /// before it was cut to size.
+    /// The event without keys.
     pub fn event(&self, mut event: Event) -> Event {
         if self.values.is_empty() {
             return event;
         }
-        let mut clean = |text: &mut String| *text = self.text(std::mem::take(text));
         match &mut event {
             Event::ModelReplied { reply, .. } => {
-                clean(&mut reply.text);
-                for call in &mut reply.tool_calls {
-                    clean(&mut call.name);
-                    clean(&mut call.arguments);
-                }
+                let calls =
+                    reply.tool_calls.iter_mut().flat_map(|call| [&mut call.name, &mut call.arguments]);
+                calls.chain([&mut reply.text]).for_each(|text| self.clean(text));
             }
-            Event::ModelFailed { failure, .. } => clean(&mut failure.message),
-            Event::Cancelled { reason }
-            | Event::HumanAnswered { answer: HumanAnswer::Reject { reason }, .. } => {
-                clean(reason);
+            Event::ModelFailed { failure, .. } => self.clean(&mut failure.message),
+            Event::ToolReturned { outcome: ToolOutcome::Returned { output, sources }, .. } => {
+                self.clean(output);
+                *sources = self.sources(std::mem::take(sources));
             }
-            Event::HumanAnswered { answer: HumanAnswer::Respond { text }, .. } => clean(text),
-            Event::HumanAnswered { answer: HumanAnswer::Edit { steps }, .. } => {
-                for step in steps {
-                    let PlanStep {
-                        id,
-                        tool,
-                        with,
-                        input,
-                        input_from,
-                        depends_on,
-                        task,
-                        description,
-                        hitl_question,
-                    } = step;
-                    let texts = [id, input_from, task, description, hitl_question];
-                    texts.into_iter().flatten().chain(depends_on).chain([tool]).for_each(&mut clean);
-                    if let Some(with) = with {
-                        *with = self.text(std::mem::take(with).into_string()).into_boxed_str();
-                    }
-                    if let Some(input) = input {
-                        self.value(input);
-                    }
-                }
+            Event::ToolReturned { outcome: ToolOutcome::Failed { kind, message }, .. } => {
+                [kind, message].into_iter().for_each(|text| self.clean(text));
             }
-            Event::HumanAnswered { answer: HumanAnswer::EditInput { input }, .. } => self.value(input),
-            Event::HumanAnswered { answer: HumanAnswer::Approve, .. }
-            | Event::ToolReturned { .. }
-            | Event::TimePassed { .. }
-            | Event::Expired { .. }
-            | Event::DeadlinePassed => {}
+            Event::HumanAnswered { answer, .. } => match answer {
+                HumanAnswer::Respond { text } | HumanAnswer::Reject { reason: text } => self.clean(text),
+                HumanAnswer::Edit { steps } => steps.iter_mut().for_each(|step| self.clean_step(step)),
+                HumanAnswer::EditInput { input } => self.clean_value(input),
+                HumanAnswer::Approve => {}
+            },
+            Event::Cancelled { reason } => self.clean(reason),
+            Event::TimePassed { .. } | Event::Expired { .. } | Event::DeadlinePassed => {}
         }
         event
     }
 
-    /// What a run starts from, without keys.
-    pub fn input(&self, input: Input) -> Input {
-        let Input { question, now, history, outline, session, material, findings, on_behalf_of } = input;
-        let text = |text: String| self.text(text);
-        let turn = |turn: Turn| Turn { role: turn.role, content: text(turn.content) };
-        let finding = |finding: Finding| Finding {
-            by: text(finding.by),
-            task: finding.task.map(text),
-            output: text(finding.output),
-        };
-        Input {
-            question: text(question),
-            now: text(now),
-            history: history.into_iter().map(turn).collect(),
-            outline: outline.into_iter().map(text).collect(),
-            session: session.map(text),
-            material: material.map(text),
-            findings: findings.into_iter().map(finding).collect(),
-            on_behalf_of: on_behalf_of.map(text),
-        }
+    /// The input of a run without keys.
+    pub fn input(&self, mut input: Input) -> Input {
+        let Input { question, now, history, outline, session, material, findings, on_behalf_of } = &mut input;
+        let one = [question, now].into_iter().chain(session).chain(material).chain(on_behalf_of);
+        let turns = history.iter_mut().map(|turn| &mut turn.content);
+        let findings = findings
+            .iter_mut()
+            .flat_map(|finding| [&mut finding.by, &mut finding.output].into_iter().chain(&mut finding.task));
+        one.chain(outline).chain(turns).chain(findings).for_each(|text| self.clean(text));
+        input
     }
 
     /// The sources without keys.
     pub fn sources(&self, mut sources: Vec<Source>) -> Vec<Source> {
-        if self.values.is_empty() {
-            return sources;
-        }
-        for source in &mut sources {
-            let Source { title, document, part, url } = source;
-            let texts = [Some(title), document.as_mut(), part.as_mut(), url.as_mut()];
-            texts.into_iter().flatten().for_each(|text| *text = self.text(std::mem::take(text)));
+        for Source { title, document, part, url } in &mut sources {
+            [title].into_iter().chain(document).chain(part).chain(url).for_each(|text| self.clean(text));
         }
         sources
     }
 
-    fn value(&self, value: &mut Value) {
+    /// The records without keys. They were recorded without the keys of that time; one that was configured
+    /// since is taken out here, also of specs.
+    pub fn records(&self, mut records: Vec<Record>) -> Vec<Record> {
+        if self.values.is_empty() {
+            return records;
+        }
+        for record in &mut records {
+            match record {
+                Record::Header(header) => {
+                    header.input = self.input(std::mem::take(&mut header.input));
+                    self.clean_spec(&mut header.spec);
+                }
+                Record::SpecChanged(spec) => self.clean_spec(spec),
+                Record::Answered { event, .. } | Record::Happened(event) => {
+                    *event = self.event(event.clone())
+                }
+                Record::Requested { .. } | Record::Resolved { .. } => {}
+            }
+        }
+        records
+    }
+
+    fn clean(&self, text: &mut String) {
+        *text = self.text(std::mem::take(text));
+    }
+
+    fn clean_step(&self, step: &mut PlanStep) {
+        let PlanStep { id, tool, with, input, input_from, depends_on, task, description, hitl_question } =
+            step;
+        let texts = [id, input_from, task, description, hitl_question].into_iter().flatten();
+        texts.chain(depends_on).chain([tool]).for_each(|text| self.clean(text));
+        if let Some(with) = with {
+            *with = self.text(std::mem::take(with).into_string()).into_boxed_str();
+        }
+        if let Some(input) = input {
+            self.clean_value(input);
+        }
+    }
+
+    fn clean_value(&self, value: &mut Value) {
         match value {
-            Value::String(text) => *text = self.text(std::mem::take(text)),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::String(text) => self.clean(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_value(item)),
             Value::Object(fields) => {
-                let named = std::mem::take(fields).into_iter();
-                *fields = named
-                    .map(|(name, mut field)| {
-                        self.value(&mut field);
-                        (self.text(name), field)
-                    })
-                    .collect();
+                let clean = |(name, mut field)| {
+                    self.clean_value(&mut field);
+                    (self.text(name), field)
+                };
+                *fields = std::mem::take(fields).into_iter().map(clean).collect();
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-}
 
-/// A text without the values of these keys, plain or as JSON writes them. A text that broke off
-/// amid a key loses that piece too. For the doors that speak HTTP: what a server said there is theirs
-/// alone, so shorter keys than those of [`Redactor`] are replaced as well.
-pub fn redact<'a>(text: &'a str, secrets: &[Secret]) -> std::borrow::Cow<'a, str> {
-    use std::borrow::Cow;
-    let mut clean = Cow::Borrowed(text);
-    for secret in secrets {
-        let value = secret.expose();
-        if value.len() < SHORTEST_THERE {
-            continue;
-        }
-        let quoted = serde_json::Value::from(value).to_string();
-        let quoted = &quoted[1..quoted.len() - 1];
-        for form in [value, quoted] {
-            if clean.contains(form) {
-                clean = Cow::Owned(clean.replace(form, REDACTED));
-            }
-            let pieces = (SHORTEST_THERE..form.len()).rev().filter_map(|end| form.get(..end));
-            if let Some(piece) = pieces.into_iter().find(|piece| clean.ends_with(piece)) {
-                clean = Cow::Owned(format!("{}{REDACTED}", &clean[..clean.len() - piece.len()]));
-            }
+    /// Takes the keys out of a spec. It stays as it is if it would not read without them: a name is no key.
+    fn clean_spec(&self, spec: &mut Arc<Spec>) {
+        let Ok(mut value) = serde_json::to_value(&**spec) else { return };
+        self.clean_value(&mut value);
+        if let Ok(clean) = serde_json::from_value::<Spec>(value) {
+            *spec = Arc::new(clean);
         }
     }
-    clean
+}
+
+/// What a server said, without the values of these keys. A text that breaks off amid a key loses that piece
+/// too. Shorter keys than those of [`Redactor`] are replaced as well.
+pub fn redact<'t>(text: &'t str, secrets: &[Secret]) -> Cow<'t, str> {
+    let mut held = String::new();
+    let clean = Redactor::of_length(SHORTEST_OF_SERVERS, secrets.iter()).piece(&mut held, text);
+    (clean + if held.len() < SHORTEST_OF_SERVERS { &held } else { REDACTED }).into()
+}
+
+/// The text without a key that is written with JSON escapes (`\u0073k-…`): decoded, it would be the key
+/// again.
+fn replace_escaped(text: &str, value: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        if let Some(after) = strip_escaped(rest, value) {
+            kept.push_str(REDACTED);
+            rest = after;
+        } else {
+            kept.push(next);
+            rest = &rest[next.len_utf8()..];
+        }
+    }
+    kept
+}
+
+/// What follows the value at the beginning of a text, each character as it is or escaped.
+fn strip_escaped<'t>(text: &'t str, value: &str) -> Option<&'t str> {
+    // The escape first: the key's own backslash may be written as one.
+    value
+        .chars()
+        .try_fold(text, |rest, wanted| strip_escape(rest, wanted).or_else(|| rest.strip_prefix(wanted)))
+}
+
+fn strip_escape(text: &str, wanted: char) -> Option<&str> {
+    let escape = strip_backslashes(text)?;
+    let Some((unit, after)) = escape.strip_prefix('u').and_then(code_unit) else {
+        return escape.strip_prefix(wanted);
+    };
+    if u32::from(unit) == u32::from(wanted) {
+        return Some(after);
+    }
+    // A character outside the first plane is written as two units.
+    let mut units = [0; 2];
+    let [high, low] = wanted.encode_utf16(&mut units) else { return None };
+    let (next, after) = code_unit(strip_backslashes(after)?.strip_prefix('u')?)?;
+    (unit == *high && next == *low).then_some(after)
+}
+
+/// What follows the backslashes of one escape.
+fn strip_backslashes(text: &str) -> Option<&str> {
+    let count = text.bytes().take(MAX_BACKSLASHES).take_while(|&byte| byte == b'\\').count();
+    (count > 0).then(|| &text[count..])
+}
+
+/// Four hexadecimal digits, and what follows them.
+fn code_unit(text: &str) -> Option<(u16, &str)> {
+    let digits = text.get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    Some((u16::from_str_radix(digits, 16).ok()?, &text[4..]))
 }

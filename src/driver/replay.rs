@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::journal::{Drift, Exchange, Fixture, Frame, Outcome, first_difference};
+use serde::Serialize;
+
+use crate::journal::{Difference, Drift, Exchange, Fixture, Frame, Outcome, first_difference};
 use crate::machine::{EffectId, EffectKind, Event, PhaseName, State, TraceLine};
-use crate::prompt::{Message, Request, RequestBody};
+use crate::prompt::{Request, RequestBody};
 use crate::spec::{CompiledSpec, Digest};
 
 /// A fixture being played.
@@ -31,9 +33,8 @@ impl Playback {
         Playback { fixture, used, first_unused: 0, order: Vec::new(), index }
     }
 
-    /// Where the answer to an effect is: among the unused recordings of its digest the one of the
-    /// same effect, else the first. A recording of another kind of effect answers nothing, whatever
-    /// digest stands in it.
+    /// Where the answer to an effect is: among the unused recordings of its digest the one of that very
+    /// effect, else the first. A recording of another kind of effect answers nothing.
     fn find(&self, request: &Request<'_>) -> Option<usize> {
         let answers = |exchange: &Exchange| match request.body {
             RequestBody::Model { .. } => matches!(exchange, Exchange::Model { .. }),
@@ -84,28 +85,24 @@ impl Playback {
         if let Some(drift) = self.trace_drift(&state.task.trace, false) {
             return drift;
         }
-        let unused =
-            || self.fixture.exchanges.iter().enumerate().filter(|(at, _)| !self.used[*at]).map(|(_, it)| it);
-        let effect = |exchange: &&Exchange| exchange.key().is_some_and(|(id, _)| id == request.effect);
-        let asked = |exchange: &&Exchange| exchange.asked() == request.asked;
-        let nearest = unused().find(|exchange| effect(exchange) && asked(exchange));
+        let mut unused = self.fixture.exchanges.iter().zip(&self.used).filter(|(_, used)| !**used);
+        let nearest = unused.find_map(|(exchange, _)| {
+            let is_near = exchange.key()?.0 == request.effect && exchange.asked() == request.asked;
+            is_near.then_some(exchange)
+        });
         if let Some(drift) = nearest.and_then(|nearest| self.request_drift(request, nearest)) {
             return drift;
         }
+        let Request { effect, asked, .. } = request;
         let what = match self.used.iter().position(|used| !used) {
-            Some(next) => format!(
-                "exchange {} asks {} ({}), the fixture holds {}",
-                next + 1,
-                request.asked,
-                request.effect,
-                self.fixture.exchanges[next].asked()
-            ),
-            None => format!(
-                "the run asks {} ({}), the fixture ends after {} exchanges",
-                request.asked,
-                request.effect,
-                self.used.len()
-            ),
+            Some(next) => {
+                let holds = self.fixture.exchanges[next].asked();
+                format!("exchange {} asks {asked} ({effect}), the fixture holds {holds}", next + 1)
+            }
+            None => {
+                let count = self.used.len();
+                format!("the run asks {asked} ({effect}), the fixture ends after {count} exchanges")
+            }
         };
         Drift::Transition { what, difference: None }
     }
@@ -117,28 +114,17 @@ impl Playback {
                 Exchange::Model { role, request: recorded, conversation, .. },
             ) => {
                 let now = serde_json::from_str(&request.payload).ok()?;
-                let frame_then = self.fixture.frames.get(role).map(serde_json::to_value)?.ok()?;
-                let frame_now = serde_json::to_value(Frame::of(&request.frame)).ok()?;
-                let frame = first_difference(&frame_then, &frame_now).map(|mut difference| {
-                    difference.path = difference.path.replacen('$', &format!("{role} frame"), 1);
-                    difference
-                });
-                let json = |said: &[Message]| serde_json::to_value(said).unwrap_or_default();
-                let said = || {
-                    let difference = first_difference(&json(conversation), &json(&request.conversation));
-                    difference.map(|mut difference| {
-                        difference.path = difference.path.replacen('$', "conversation", 1);
-                        difference
-                    })
-                };
-                frame.or_else(|| first_difference(recorded, &now)).or_else(said)
+                let frame = self.fixture.frames.get(role)?;
+                difference_at(&format!("{role} frame"), frame, &Frame::of(&request.frame))
+                    .or_else(|| first_difference(recorded, &now))
+                    .or_else(|| difference_at("conversation", conversation, &request.conversation))
             }
             (RequestBody::Tool { input, .. }, Exchange::Tool { input: recorded, .. }) => {
                 first_difference(recorded, input)
             }
             _ => None,
         };
-        let difference = difference.unwrap_or_else(|| crate::journal::Difference {
+        let difference = difference.unwrap_or_else(|| Difference {
             // The texts are the same: what differs is what the file does not spell out.
             path: "the digest alone (the tools' contracts, or the file was edited)".to_owned(),
             recorded: format!(
@@ -171,9 +157,7 @@ impl Playback {
         let recorded = &self.fixture.trace;
         let most = if whole { recorded.len().max(now.len()) } else { now.len() };
         let at = (0..most).find(|&at| recorded.get(at) != now.get(at))?;
-        let json = |line: Option<&TraceLine>| serde_json::to_value(line).unwrap_or_default();
-        let mut difference = first_difference(&json(recorded.get(at)), &json(now.get(at)))?;
-        difference.path = difference.path.replacen('$', &format!("trace line {}", at + 1), 1);
+        let difference = difference_at(&format!("trace line {}", at + 1), &recorded.get(at), &now.get(at))?;
         let reads_differently = unread(recorded.get(at)) || unread(now.get(at));
         Some(match reads_differently {
             true => Drift::Contract { line: at + 1, difference },
@@ -190,9 +174,7 @@ impl Playback {
         if matches!(self.fixture.outcome, Outcome::Interrupted(_)) || now == self.fixture.outcome {
             return None;
         }
-        let json = |outcome: &Outcome| serde_json::to_value(outcome).unwrap_or_default();
-        let mut difference = first_difference(&json(&self.fixture.outcome), &json(&now))?;
-        difference.path = difference.path.replacen('$', "outcome", 1);
+        let difference = difference_at("outcome", &self.fixture.outcome, &now)?;
         Some(Drift::Transition { what: "the run ended otherwise".to_owned(), difference: Some(difference) })
     }
 
@@ -203,18 +185,24 @@ impl Playback {
         sorted.sort_unstable();
         let recorded: Vec<(usize, EffectId)> =
             sorted.into_iter().filter_map(|at| Some((at, id(at)?))).collect();
+        let is_beside = |recorded: EffectId, now: EffectId| match (recorded.kind, now.kind) {
+            (EffectKind::Step { draft: left, .. }, EffectKind::Step { draft: right, .. }) => left == right,
+            _ => false,
+        };
         let differs = |((_, recorded), now): &(&(usize, EffectId), &EffectId)| {
-            let beside = match (recorded.kind, now.kind) {
-                (EffectKind::Step { draft: left, .. }, EffectKind::Step { draft: right, .. }) => {
-                    left == right
-                }
-                _ => false,
-            };
-            recorded != *now && !(parallel && beside)
+            recorded != *now && !(parallel && is_beside(*recorded, **now))
         };
         let ((at, recorded), now) = recorded.iter().zip(&asked).find(differs)?;
         Some(Drift::Order { exchange: at + 1, recorded: *recorded, now: *now })
     }
+}
+
+/// The first difference between two values, under the name of what they are.
+fn difference_at<T: Serialize>(name: &str, recorded: &T, now: &T) -> Option<Difference> {
+    let value = |it| serde_json::to_value(it).unwrap_or_default();
+    let mut difference = first_difference(&value(recorded), &value(now))?;
+    difference.path = difference.path.replacen('$', name, 1);
+    Some(difference)
 }
 
 /// Whether a line tells of a reply that did not read.

@@ -1,29 +1,27 @@
-//! Resume: goes on with a journal from where it ends, be it after an interruption, with a person's
-//! answer, or with their word on what is in doubt.
+//! Resume: goes on with a journal from where it ends, be it after an interruption, with a person's answer,
+//! or with their word on what is in doubt.
 //!
-//! **Invariant:** what a person says is checked before it is written down. If it does not fit, the
-//! journal is as it was.
+//! **Invariant:** what a person says is checked before it is written down. If it does not fit, the journal is
+//! as it was.
 
 use std::sync::Arc;
 
 use super::agent::Agent;
-use super::approval::{self, Resolution};
-use super::deadline::{CancelToken, Deadline};
+use super::approval::{Resolution, find_spent, token};
+use super::clock::CancelToken;
 use super::drive::Drive;
 use super::human_input::{HumanInput, unknown_record};
-use super::job::conclude;
-use super::run::Run;
-use super::stopped::{Interrupted, Stopped};
+use super::run::{Run, Stopped, attach_records};
 use crate::journal::{
-    Folded, Journal, MemoryJournal, Record, RunStatus, Unknown, find_unrepeatable, first_difference, fold,
-    fold_under,
+    Folded, Journal, MemoryJournal, Record, RunStatus, Unknown, first_difference, fold, fold_under,
 };
-use crate::machine::{Effects, Event, HumanAnswer, State, admit, outstanding, transition};
+use crate::machine::{Effects, Event, HumanAnswer, admit, outstanding, transition};
 use crate::ports::{Nobody, Observer, Signal};
 use crate::spec::Spec;
 
 impl Agent {
-    /// A journal to be gone on with: who watches, what a person says, under which rules.
+    /// A journal to be gone on with: who watches, what a person says, under which rules. What was answered
+    /// is not asked again.
     ///
     /// ```no_run
     /// use planwright::prelude::*;
@@ -31,84 +29,34 @@ impl Agent {
     ///
     /// # fn go_on(agent: &Agent, token: &str) -> Result<(), Box<dyn std::error::Error>> {
     /// let mut journal = FileJournal::open("report.jsonl")?;
-    /// let run = agent.resuming(&mut journal).answer(HumanAnswer::respond("yes")).token(token).run()?;
+    /// let run = agent.resume(&mut journal).answer(HumanAnswer::respond("yes")).token(token).run()?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn resuming<'a>(&'a self, journal: &'a mut dyn Journal) -> Resume<'a> {
-        Resume::new(self, journal)
-    }
-
-    /// Goes on with a journal. What was answered is not asked again.
-    ///
-    /// # Errors
-    /// [`Stopped`]; a write that may or may not have happened is [`Stopped::InDoubt`].
-    pub fn resume(&self, journal: &mut dyn Journal, observer: Option<&dyn Observer>) -> Result<Run, Stopped> {
-        self.resuming(journal).observer(observer.unwrap_or(&Nobody)).run()
-    }
-
-    /// Answers the question that a journal's run waits with, and goes on with it.
-    ///
-    /// # Errors
-    /// [`Stopped::NotWaiting`]; [`Stopped::Refused`] if the answer does not fit, with the journal left as
-    /// it is; else as [`resume`](Agent::resume).
-    pub fn answer(
-        &self,
-        journal: &mut dyn Journal,
-        answer: HumanAnswer,
-        observer: Option<&dyn Observer>,
-    ) -> Result<Run, Stopped> {
-        self.resuming(journal).answer(answer).observer(observer.unwrap_or(&Nobody)).run()
-    }
-
-    /// Ends a journal's run from outside, without going on with it.
-    ///
-    /// # Errors
-    /// [`Stopped::Ended`], and what is wrong with the journal.
-    pub fn cancel(&self, journal: &mut dyn Journal, reason: impl Into<String>) -> Result<(), Stopped> {
-        cancel(journal, self.environment.redactor.text(reason.into())).map(drop)
+    pub fn resume<'a>(&'a self, journal: &'a mut dyn Journal) -> Resume<'a> {
+        let (cancel, changed) = (CancelToken::new(), Changed::Refuse);
+        Resume { agent: self, journal, observer: &Nobody, cancel, changed, token: None, input: None }
     }
 }
 
 impl Run {
-    /// Goes on with a waiting run that holds its own records. This one is left as it is: a refused
-    /// answer can be given otherwise.
+    /// Goes on with a waiting run that holds its own records. This one is left as it is: a refused answer
+    /// can be given otherwise.
     ///
     /// # Errors
-    /// [`Stopped::NotWaiting`], [`Stopped::Refused`] if the answer does not fit, and whatever else
-    /// stops a run.
+    /// [`Stopped::NotWaiting`], [`Stopped::Refused`] if the answer does not fit, and whatever else stops a
+    /// run.
     pub fn respond(&self, agent: &Agent, answer: HumanAnswer) -> Result<Run, Stopped> {
-        self.respond_with(agent, answer, &Nobody, CancelToken::new())
-    }
-
-    /// Goes on with a waiting run as [`respond`](Run::respond) does, watched and with a token that stops it.
-    ///
-    /// # Errors
-    /// As [`respond`](Run::respond).
-    pub fn respond_with(
-        &self,
-        agent: &Agent,
-        answer: HumanAnswer,
-        observer: &dyn Observer,
-        cancel: CancelToken,
-    ) -> Result<Run, Stopped> {
         if !self.is_waiting() {
             return Err(Stopped::NotWaiting);
         }
         let mut journal = MemoryJournal::from(self.records.clone());
-        let ended = agent.resuming(&mut journal).answer(answer).observer(observer).cancel(cancel).run();
-        let records = journal.into_records();
-        match ended {
-            Ok(run) => Ok(Run { records, ..run }),
-            Err(Stopped::Interrupted(interrupted)) => {
-                Err(Stopped::Interrupted(Box::new(Interrupted { records, ..*interrupted })))
-            }
-            Err(stopped) => Err(stopped),
-        }
+        let ended = agent.resume(&mut journal).answer(answer).run();
+        attach_records(ended, journal.into_records())
     }
 }
 
-/// Which rules a run goes on under where the agent's are not those it began with.
+/// Which rules a run goes on under if the agent's are not those it began with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Changed {
     /// Neither: [`Stopped::Changed`].
@@ -116,12 +64,12 @@ pub enum Changed {
     Refuse,
     /// Those it began with.
     Keep,
-    /// The agent's, written down as a record of their own; refused where what has happened does not
-    /// fit them.
+    /// The agent's, written down as a record of their own. Refused if what has happened does not fit them.
     Adopt,
 }
 
 /// A journal to be gone on with.
+#[must_use]
 pub struct Resume<'a> {
     agent: &'a Agent,
     journal: &'a mut dyn Journal,
@@ -133,49 +81,38 @@ pub struct Resume<'a> {
 }
 
 impl<'a> Resume<'a> {
-    pub(super) fn new(agent: &'a Agent, journal: &'a mut dyn Journal) -> Self {
-        let (cancel, changed) = (CancelToken::new(), Changed::Refuse);
-        Resume { agent, journal, observer: &Nobody, cancel, changed, token: None, input: None }
-    }
-
     /// Who watches.
-    #[must_use]
     pub fn observer(mut self, observer: &'a dyn Observer) -> Self {
         self.observer = observer;
         self
     }
 
     /// Who may stop it.
-    #[must_use]
     pub fn cancel(mut self, token: CancelToken) -> Self {
         self.cancel = token;
         self
     }
 
-    /// Which rules it goes on under where the agent's are others.
-    #[must_use]
+    /// Which rules it goes on under if the agent's are others.
     pub fn changed(mut self, changed: Changed) -> Self {
         self.changed = changed;
         self
     }
 
     /// Answers the question that the run waits with.
-    #[must_use]
     pub fn answer(mut self, answer: HumanAnswer) -> Self {
         self.input = Some(HumanInput::Answer(answer));
         self
     }
 
     /// Resolves the write that is in doubt.
-    #[must_use]
     pub fn resolve(mut self, resolution: Resolution) -> Self {
         self.input = Some(HumanInput::Resolution(resolution));
         self
     }
 
-    /// The token of the question that is answered, or of the write that is resolved: what a person says is
+    /// The token of the question that is answered, or of the write that is resolved. What a person says is
     /// void for anything else.
-    #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
@@ -184,9 +121,9 @@ impl<'a> Resume<'a> {
     /// Goes on to the end, or to the next question without an answer yet.
     ///
     /// # Errors
-    /// [`Stopped`]. What a person says is refused with the journal left as it is:
-    /// [`Stopped::NotWaiting`], [`Stopped::AlreadyAnswered`], [`Stopped::WrongToken`],
-    /// [`Stopped::Refused`].
+    /// [`Stopped`]; a write that may or may not have happened is [`Stopped::InDoubt`]. What a person says is
+    /// refused with the journal left as it is: [`Stopped::NotWaiting`], [`Stopped::AlreadyAnswered`],
+    /// [`Stopped::WrongToken`], [`Stopped::Refused`].
     pub fn run(self) -> Result<Run, Stopped> {
         let records = self.journal.records()?;
         let (folded, mut first) = self.fold(&records)?;
@@ -195,55 +132,36 @@ impl<'a> Resume<'a> {
             let difference = format!("{effect} would write something else than it was asked to");
             return Err(Stopped::Changed { difference });
         }
-        let agent = Agent { rules: Arc::new(folded.rules), environment: Arc::clone(&self.agent.environment) };
-        let rules = &*agent.rules;
-        if !folded.state.phase.name().is_terminal() {
+        let Folded { run, thread, rules, mut state, pending, unknown, len, .. } = folded;
+        let agent = Agent { rules: Arc::new(rules), environment: Arc::clone(&self.agent.environment) };
+        if !state.phase.name().is_terminal() {
             agent.check_complete()?;
         }
-        let asked_at = folded.pending.iter().filter_map(|asked| Some((asked.effect, asked.at?))).collect();
-        let mut drive = Drive {
-            agent: &agent,
-            rules,
-            run: folded.run,
-            thread: folded.thread,
-            journal: self.journal,
-            index: folded.len,
-            observer: self.observer,
-            deadline: Arc::new(Deadline::new(rules, self.cancel)),
-            playback: None,
-            may_ask: true,
-            open: Vec::new(),
-            is_noted: false,
-            asked_at,
-            unknown: folded.unknown,
-        };
-        let (mut state, mut asked) = (folded.state, Vec::new());
-        asked.extend(folded.pending.iter().map(|pending| pending.effect));
+        let mut drive = Drive::new(&agent, (run, thread), self.journal, self.observer, self.cancel);
+        (drive.index, drive.unknown) = (len, unknown);
+        drive.asked_at = pending.iter().filter_map(|asked| Some((asked.effect, asked.at?))).collect();
+        let mut asked: Vec<_> = pending.iter().map(|pending| pending.effect).collect();
         let event = match self.input {
             None => None,
-            Some(input) => drive.take_human_input(&state, input, &mut asked, &mut first)?,
+            Some(HumanInput::Answer(answer)) => Some(drive.take_answer(&state, answer, &asked, &mut first)?),
+            Some(HumanInput::Resolution(resolution)) => {
+                drive.take_resolution(&state, resolution, &mut asked, &mut first)?
+            }
         };
         drive.observer.notice(Signal::Entered(state.phase.name()));
-        let taken = match event {
-            Some(event) => drive.apply_after(first, state, event, None),
-            None => drive.append(first).map(|()| state),
-        };
-        match taken {
-            Ok(taken) => state = taken,
-            Err(halt) => return conclude(Err(halt), Vec::new()),
+        match event {
+            Some(event) => state = drive.apply(first, state, event, None)?,
+            None => drive.append(first)?,
         }
-        if let Some(effect) = drive.find_doubted(&state, &asked) {
-            let tool = find_unrepeatable(rules, &state, effect).unwrap_or_default();
+        if let Some((effect, tool)) = drive.find_doubted(&state, &asked) {
             return Err(Stopped::InDoubt { effect, tool });
         }
-        let effects: Effects = outstanding(rules, &state).into();
-        let ended = drive.follow(Vec::new(), state, effects, &asked);
-        drive.note_status(&ended);
-        conclude(ended, Vec::new())
+        let effects: Effects = outstanding(&agent.rules, &state).into();
+        drive.follow(Vec::new(), state, effects, &asked)
     }
 
-    /// Folds the journal under the rules that it goes on under, with the record that says so where they
-    /// are not its own.
+    /// Folds the journal under the rules that it goes on under, with the record that says so if they are not
+    /// its own.
     fn fold(&self, records: &[Record]) -> Result<(Folded, Vec<Record>), Stopped> {
         let folded = fold(records.iter().cloned())?;
         let (began, now) = (folded.rules.spec(), self.agent.rules.shared_spec());
@@ -261,7 +179,7 @@ impl<'a> Resume<'a> {
             return Err(Stopped::Ended);
         }
         let adopted = fold_under(Spec::clone(&now), records.to_vec())?;
-        // It was asked for under the old rules: that the new ones would let it be repeated does not say
+        // A write was asked for under the old rules: that the new ones would let it be repeated does not say
         // that this one may be.
         match folded.doubts().next().filter(|_| adopted.doubts().next().is_none()) {
             Some((effect, tool)) => Err(Stopped::InDoubt { effect, tool }),
@@ -269,34 +187,30 @@ impl<'a> Resume<'a> {
         }
     }
 
-    /// Refuses what a person says, or its token, where it does not fit what is open.
+    /// Refuses what a person says, or its token, if it does not fit what is open.
     fn check_input(&self, folded: &Folded, records: &[Record]) -> Result<(), Stopped> {
-        let (open, nothing) = match (&self.input, folded.doubts().next()) {
+        let (is_fitting, nothing) = match (&self.input, folded.doubts().next()) {
             (None, None) => return Ok(()),
             (None | Some(HumanInput::Answer(_)), Some((effect, tool))) => {
                 return Err(Stopped::InDoubt { effect, tool });
             }
-            (Some(HumanInput::Answer(_)), None) => (approval::open(folded), Stopped::NotWaiting),
-            (Some(HumanInput::Resolution(_)), Some(_)) => (approval::open(folded), Stopped::NotInDoubt),
-            (Some(HumanInput::Resolution(_)), None) => (None, Stopped::NotInDoubt),
+            (Some(HumanInput::Answer(_)), None) => (true, Stopped::NotWaiting),
+            (Some(HumanInput::Resolution(_)), doubt) => (doubt.is_some(), Stopped::NotInDoubt),
         };
-        match (open, self.token.as_deref()) {
-            (Some(open), Some(token)) if open.is(token) => Ok(()),
-            (_, Some(token)) => Err(match approval::spent(records, token) {
+        let open = if is_fitting { token(folded) } else { None };
+        match &self.token {
+            None => open.map(drop).ok_or(nothing),
+            Some(given) if open.as_ref() == Some(given) => Ok(()),
+            Some(given) => Err(match find_spent(records, given) {
                 Some(effect) => Stopped::AlreadyAnswered { effect },
                 None => Stopped::WrongToken,
             }),
-            (Some(_), None) => Ok(()),
-            (None, None) => Err(nothing),
         }
     }
 }
 
 /// Ends a journal's run from outside. What is in doubt then is said to be unknown.
-///
-/// # Errors
-/// [`Stopped::Ended`] where it has ended, and whatever is wrong with the journal.
-pub(super) fn cancel(journal: &mut dyn Journal, reason: String) -> Result<State, Stopped> {
+pub(super) fn cancel(journal: &mut dyn Journal, reason: String) -> Result<(), Stopped> {
     let folded = fold(journal.records()?)?;
     let event = Event::Cancelled { reason };
     if admit(&folded.rules, &folded.state, &event).is_err() {
@@ -307,6 +221,5 @@ pub(super) fn cancel(journal: &mut dyn Journal, reason: String) -> Result<State,
     records.push(Record::Happened(event.clone()));
     let step = transition(&folded.rules, folded.state, event).expect("admitted above");
     let status = RunStatus::without_doubts(&folded.rules, &step.state, &left, |_| None);
-    journal.conclude(folded.len, records, &status)?;
-    Ok(step.state)
+    Ok(journal.conclude(folded.len, records, &status)?)
 }

@@ -1,9 +1,10 @@
-//! What comes of a run.
+//! What comes of a run: the run itself, or why there is none.
 
 use std::fmt;
 
-use crate::journal::{Fixture, JournalError, Outcome, Record};
+use crate::journal::{Drift, Fixture, FixtureError, JournalError, Outcome, Record, StoreError};
 use crate::machine::{Counters, EffectId, PlanView, RunError, State, TraceLine};
+use crate::ports::Unanswered;
 
 /// A run that reached DONE or ERROR, or waits for a person.
 #[derive(Clone, Debug)]
@@ -15,6 +16,7 @@ pub struct Run {
 
 /// The question that a run waits with.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Waiting {
     /// The effect that the answer answers.
     pub effect: EffectId,
@@ -24,7 +26,7 @@ pub struct Waiting {
     pub question: String,
     /// The token of this very question; see [`Resume::token`](super::Resume::token).
     pub token: String,
-    /// Why the last answer was not taken, where one was given.
+    /// Why the last answer was refused, if one was given.
     pub refused: Option<String>,
 }
 
@@ -35,13 +37,13 @@ impl fmt::Display for Waiting {
 }
 
 impl Run {
-    /// The answer, where there is one.
+    /// The answer, if there is one.
     pub fn answer(&self) -> Option<&str> {
         self.state.task.artifacts.final_answer.as_deref()
     }
 
-    /// What the user is told at the end: the answer, or that the run was stopped and why. `None` where
-    /// it waits for a person.
+    /// What the user is told at the end: the answer, or that the run was stopped and why. `None` while it
+    /// waits for a person.
     pub fn result(&self) -> Option<String> {
         self.state.result()
     }
@@ -51,7 +53,7 @@ impl Run {
         PlanView::of(&self.state)
     }
 
-    /// What ended the run without an answer, where something did.
+    /// What ended the run without an answer, if anything did.
     pub fn error(&self) -> Option<&RunError> {
         self.state.error()
     }
@@ -66,7 +68,7 @@ impl Run {
         &self.state.task.counters
     }
 
-    /// The last state, whole.
+    /// The last state.
     pub fn state(&self) -> &State {
         &self.state
     }
@@ -76,18 +78,18 @@ impl Run {
         self.waiting.is_some()
     }
 
-    /// The question that the run waits with, where it does.
+    /// The question that the run waits with, if it does.
     pub fn waiting(&self) -> Option<&Waiting> {
         self.waiting.as_ref()
     }
 
-    /// How the run ended. One that waits for a person has not ended, and says what it waits for.
+    /// How the run ended, or what it waits for.
     pub fn outcome(&self) -> Outcome {
         let question = || self.waiting.as_ref().map(|waiting| waiting.question.clone()).unwrap_or_default();
         Outcome::ended(&self.state).unwrap_or_else(|| Outcome::Waiting { question: question() })
     }
 
-    /// The run's records. Empty where they went to a journal of the caller's.
+    /// The run's records. Empty if they went to a journal of the caller's.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
@@ -95,8 +97,159 @@ impl Run {
     /// The run as a fixture.
     ///
     /// # Errors
-    /// Where the records went to a journal of the caller's: read them there.
+    /// If the records went to a journal of the caller's: read them there.
     pub fn fixture(&self) -> Result<Fixture, JournalError> {
         Fixture::of_records(&self.records, self.waiting.as_ref().map(Waiting::to_string))
     }
+}
+
+/// A run that was interrupted: the environment did not answer. Nothing is lost; the journal holds all that
+/// was answered, and [`Agent::resume`](super::Agent::resume) goes on from there.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Interrupted {
+    /// The effect that got no answer.
+    pub effect: EffectId,
+    /// Why.
+    pub cause: Unanswered,
+    /// The state that it was interrupted in.
+    pub state: Box<State>,
+    /// The run's records. Empty if they went to a journal of the caller's.
+    pub records: Vec<Record>,
+}
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "interrupted at {} ({}): {}", self.effect, self.state.phase.name(), self.cause)
+    }
+}
+
+/// Why there is no [`Run`]. Its `Debug` is its `Display`, so that `unwrap()` in a test shows the differences
+/// of a replay as the command line does.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum Stopped {
+    /// The environment did not answer.
+    #[error("{0}")]
+    Interrupted(Box<Interrupted>),
+    /// A replay differs from its recording.
+    #[error("{}", join_lines(.0))]
+    Drifted(Vec<Drift>),
+    /// A write was requested and it is not known whether it happened. It is not done again.
+    #[error(
+        "{effect} is in doubt: {tool} was asked to change something, no answer was recorded, and it may not be \
+         done twice"
+    )]
+    InDoubt {
+        /// The effect.
+        effect: EffectId,
+        /// The tool.
+        tool: String,
+    },
+    /// The agent lacks something that its spec names, or has a tool that is not what the spec takes it for.
+    #[error("{0}")]
+    Incomplete(String),
+    /// What would be written down holds the value of a key. Nothing was written.
+    #[error("{place} holds the value of a key, and would be written down with it")]
+    Secret {
+        /// What holds it.
+        place: String,
+    },
+    /// The run does not wait for a person, so there is nothing to answer.
+    #[error("the run does not wait for a person")]
+    NotWaiting,
+    /// The answer does not fit. The run waits on, and its journal is as it was.
+    #[error("the answer is refused: {refusal}; the question is still: {question}")]
+    Refused {
+        /// The open question.
+        question: String,
+        /// Why.
+        refusal: String,
+    },
+    /// This was answered before. Nothing has changed.
+    #[error("{effect} was answered before; an answer is taken once")]
+    AlreadyAnswered {
+        /// The effect.
+        effect: EffectId,
+    },
+    /// The time for an answer is over. Nothing has changed; the run goes on without one when it is resumed.
+    #[error("nobody answered in time: {question}; resumed, the run goes on without an answer")]
+    Expired {
+        /// The question.
+        question: String,
+    },
+    /// The token is not that of what is open. Nothing has changed.
+    #[error("the token is of another question, of another run, or of nothing that was asked")]
+    WrongToken,
+    /// Nothing is in doubt, so there is nothing to resolve.
+    #[error("nothing is in doubt")]
+    NotInDoubt,
+    /// The run has ended, so there is nothing to stop.
+    #[error("the run has ended")]
+    Ended,
+    /// The agent's rules are not those that the run began with.
+    #[error(
+        "the run began under other rules than the agent's: {difference}\ngo on under its own (`Changed::Keep`), or \
+         ask for the agent's (`Changed::Adopt`)"
+    )]
+    Changed {
+        /// The first difference.
+        difference: String,
+    },
+    /// The thread waits for a person, so it takes no new message.
+    #[error("the thread waits for an answer to: {question}")]
+    Waiting {
+        /// The open question.
+        question: String,
+    },
+    /// The run has ended, and its fixture cannot be written. Nothing that came of the run is lost.
+    #[error("{error}")]
+    Unsaved {
+        /// Why the fixture cannot be written.
+        error: FixtureError,
+        /// The run.
+        run: Box<Run>,
+    },
+    /// The thread's last run was stopped before its end: it has to be resumed or cancelled first.
+    #[error("the thread's last run has not ended: go on with it or cancel it first")]
+    Unfinished,
+    /// The store does not give the thread, or has none of it.
+    #[error(transparent)]
+    Store(StoreError),
+    /// The journal cannot be read or written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The fixture cannot be read or written.
+    #[error(transparent)]
+    Fixture(#[from] FixtureError),
+}
+
+impl fmt::Debug for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn join_lines(drifts: &[Drift]) -> String {
+    drifts.iter().map(Drift::to_string).collect::<Vec<_>>().join("\n")
+}
+
+impl From<StoreError> for Stopped {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Journal(error) => Stopped::Journal(error),
+            other => Stopped::Store(other),
+        }
+    }
+}
+
+/// Hands a run that came or was interrupted its records.
+pub(super) fn attach_records(ended: Result<Run, Stopped>, found: Vec<Record>) -> Result<Run, Stopped> {
+    let mut ended = ended;
+    match &mut ended {
+        Ok(run) => run.records = found,
+        Err(Stopped::Interrupted(interrupted)) => interrupted.records = found,
+        Err(_) => {}
+    }
+    ended
 }

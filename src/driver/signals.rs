@@ -1,5 +1,5 @@
-//! What an observer is told: each effect as it is asked and as it is answered, results, trace lines, phases
-//! and the text of the answer while it is written.
+//! What an observer is told: each effect as it is asked and as it is answered, results, trace lines, phases,
+//! and the answer while it is written.
 
 use std::time::Instant;
 
@@ -72,7 +72,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Tells of what is still open as the loop ends that it has no answer here.
+    /// Tells that what is still open when the loop ends has no answer.
     pub(super) fn close_open(&mut self) {
         while let Some(open) = self.open.pop() {
             self.tell_answer(&open, Answer::new(open.since.elapsed(), Some("open")));
@@ -106,14 +106,11 @@ impl Drive<'_> {
         }
         if let Some(id) = answered {
             // The step that a nested run hangs under ends with the run.
-            let place = match (id.path.places().next(), id.kind) {
-                (Some(place), _) => Some(place),
-                (None, EffectKind::Step { draft, step, attempt }) => Some(Place { draft, step, attempt }),
-                (None, _) => None,
-            };
-            if let Some(place) = place {
-                self.show_result(step, place);
-            }
+            let place = id.path.places().next().or(match id.kind {
+                EffectKind::Step { draft, step, attempt } => Some(Place { draft, step, attempt }),
+                _ => None,
+            });
+            place.and_then(|place| self.show_result(step, place));
         }
         for line in step.state.task.trace.iter().skip(lines) {
             self.observer.notice(Signal::Traced(line));
@@ -128,21 +125,18 @@ impl Drive<'_> {
     }
 
     /// Tells a step's result, once it has one.
-    fn show_result(&self, step: &Step, Place { draft, step: at, .. }: Place) {
+    fn show_result(&self, step: &Step, Place { draft, step: at, .. }: Place) -> Option<()> {
         let task = &step.state.task;
         let current = task.progress.as_ref();
-        let progress = if draft == task.draft { current } else { task.artifacts.past.last().or(current) };
-        let slot = progress.and_then(|progress| {
-            Some((progress.plan.steps.get(at as usize)?, progress.steps.get(at as usize)?))
-        });
-        let Some((planned, run)) = slot else { return };
-        let Some(output) = run.output() else { return };
-        let failed = matches!(run, StepRun::Failed { .. });
-        self.observer.notice(Signal::Finished { step: at, tool: &planned.tool, failed, output });
+        let progress = if draft == task.draft { current } else { task.artifacts.past.last().or(current) }?;
+        let (tool, run) = (&progress.plan.steps.get(at as usize)?.tool, progress.steps.get(at as usize)?);
+        let (output, failed) = (run.output()?, matches!(run, StepRun::Failed { .. }));
+        self.observer.notice(Signal::Finished { step: at, tool, failed, output });
+        Some(())
     }
 
-    /// Performs an effect on the loop's own thread, and shows the answer as it is written. `None` where it
-    /// was a wait that was cut short.
+    /// Performs an effect on the loop's own thread, and shows the answer as it is written. `None` for a wait
+    /// that was cut short.
     pub(super) fn perform_here(&self, request: &Request<'_>) -> Result<Option<Event>, Unanswered> {
         let (environment, stop) = (&self.agent.environment, || self.deadline.has_passed());
         if !self.streams(request) {
@@ -162,8 +156,7 @@ impl Drive<'_> {
         answer
     }
 
-    /// Whether a reply is the answer itself, to be shown as it comes. What is judged before it is one
-    /// is not shown.
+    /// Whether a reply is shown as it comes: the answer is, unless it is judged first.
     fn streams(&self, request: &Request<'_>) -> bool {
         let RequestBody::Model { role, .. } = &request.body else { return false };
         let policy = self.rules.policy();

@@ -15,7 +15,7 @@ use crate::machine::explore::{Taken, taken};
 use crate::machine::{
     EffectId, Input, PhaseName, RunError, State, TraceLine, awaited, outstanding, start, transition,
 };
-use crate::prompt::{self, Request, RequestBody};
+use crate::prompt::{Request, RequestBody};
 use crate::spec::{CompiledSpec, Digest, RequestFrame, Spec};
 
 /// Largest fixture that is read, in bytes.
@@ -69,7 +69,7 @@ impl Outcome {
         Outcome::ended(state).or_else(|| {
             let waits = if state.waits_for_person() { outstanding(rules, state) } else { return None };
             let [effect] = waits[..] else { return None };
-            Some(Outcome::Waiting { question: prompt::question(rules, state, effect)? })
+            Some(Outcome::Waiting { question: Request::of(rules, state, effect)?.into_question()? })
         })
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::error::check_format;
 use super::{Header, JournalError, Record, ResolvedAs, Unknown};
 use crate::contract::ToolEffect;
-use crate::machine::{Effect, EffectId, Input, State, awaited, start, transition};
-use crate::prompt::{self, tool_digest};
+use crate::machine::{EffectId, Input, State, awaited, start, transition};
+use crate::prompt::{Request, RequestBody};
 use crate::spec::{CompiledSpec, Digest, Spec};
 
 /// What was requested and is not answered yet.
@@ -62,13 +62,10 @@ impl Folded {
     pub(crate) fn altered_write(&self) -> Option<EffectId> {
         let (rules, state) = (&self.rules, &self.state);
         let is_altered = |pending: &&Pending| {
-            let Some(effect @ Effect::CallTool { .. }) = awaited(rules, state, pending.effect) else {
-                return false;
-            };
-            let writes =
-                prompt::called(rules, state, effect).is_some_and(|it| it.effect == ToolEffect::Write);
-            let now = prompt::call(rules, state, effect).map(|(tool, input)| tool_digest(tool, &input));
-            writes && now != Some(pending.digest) && find_unrepeatable(rules, state, pending.effect).is_none()
+            let now = awaited(rules, state, pending.effect).and_then(|it| Request::of(rules, state, it));
+            let Some(Request { digest, body, .. }) = now else { return false };
+            let RequestBody::Tool { contract: Some(contract), .. } = body else { return false };
+            contract.effect == ToolEffect::Write && !contract.happens_once() && digest != pending.digest
         };
         self.pending.iter().find(is_altered).map(|pending| pending.effect)
     }
@@ -120,9 +117,11 @@ pub(crate) fn fold_under(spec: Spec, records: Vec<Record>) -> Result<Folded, Jou
 
 /// The tool of an effect that the run waits for, if calling it twice would change something twice.
 pub fn find_unrepeatable(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
-    let effect @ Effect::CallTool { .. } = awaited(rules, state, id)? else { return None };
-    let contract = prompt::called(rules, state, effect)?;
-    contract.happens_once().then(|| contract.name.clone())
+    let RequestBody::Tool { contract, .. } = Request::of(rules, state, awaited(rules, state, id)?)?.body
+    else {
+        return None;
+    };
+    contract.filter(|contract| contract.happens_once()).map(|contract| contract.name.clone())
 }
 
 /// The header of a journal, and the spec that it is read under: the last that it names.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Folded, Outcome, Unknown};
 use crate::machine::{Effect, EffectId, State, outstanding};
-use crate::prompt;
+use crate::prompt::Request;
 use crate::spec::CompiledSpec;
 
 /// The status of a run, as a list of runs shows it.
@@ -109,5 +109,5 @@ pub(crate) fn find_question(rules: &CompiledSpec, state: &State) -> Option<(Effe
     let waits = outstanding(rules, state);
     let people = waits.iter().all(|effect| matches!(effect, Effect::AskHuman { .. }));
     let first = waits.first().filter(|_| people)?;
-    Some((first.id(), prompt::question(rules, state, *first)?))
+    Some((first.id(), Request::of(rules, state, *first)?.into_question()?))
 }

@@ -1,5 +1,7 @@
 //! The port of people: puts a question, brings the answer.
 
+use std::sync::Arc;
+
 use crate::machine::{EffectId, HumanAnswer, State};
 
 /// A person, or a program that answers for one. Blocking.
@@ -17,12 +19,19 @@ use crate::machine::{EffectId, HumanAnswer, State};
 /// }
 /// ```
 pub trait Human: Send + Sync {
-    /// Asks and waits for the answer; `None` if the run is to wait for it.
+    /// Asks and waits for the answer. `None` lets the run end waiting.
     fn ask(&self, question: &Question<'_>) -> Option<HumanAnswer>;
+}
+
+impl<T: Human + ?Sized> Human for Arc<T> {
+    fn ask(&self, question: &Question<'_>) -> Option<HumanAnswer> {
+        (**self).ask(question)
+    }
 }
 
 /// What a person is asked.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Question<'a> {
     /// The effect that the answer answers.
     pub effect: EffectId,
@@ -32,6 +41,12 @@ pub struct Question<'a> {
     pub text: &'a str,
     /// The run so far: plan, results, trace.
     pub state: &'a State,
-    /// Why the answer before was not taken, where it was not.
+    /// Why the last answer was refused, if it was.
     pub refused: Option<&'a str>,
+}
+
+impl<'a> Question<'a> {
+    pub(crate) fn new(effect: EffectId, step: u32, text: &'a str, state: &'a State) -> Self {
+        Question { effect, step, text, state, refused: None }
+    }
 }

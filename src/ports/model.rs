@@ -1,13 +1,14 @@
-//! The port of models: asks once, gives a reply or says why there is none.
+//! The ports of models: one that replies, one that turns texts into vectors; and the keys they have.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::secret::Secret;
+use super::tool_error::ToolError;
 use crate::machine::{FailureClass, ModelFailure, ModelReply};
 use crate::prompt::ModelRequest;
 
-/// A model. Blocking; retries of transport failures are its own affair, and bounded.
+/// A model. Blocking. It retries transport failures itself, a bounded number of times.
 ///
 /// ```
 /// use planwright::ports::{Model, ModelError, TokenSink};
@@ -29,23 +30,89 @@ pub trait Model: Send + Sync {
     /// The model's name, for people.
     fn name(&self) -> &str;
 
-    /// Asks once and waits for the answer. If the model streams, the sink
-    /// gets the text piece by piece as it comes; the reply holds the whole text either way.
+    /// Asks once and waits for the answer. A model that streams gives the sink the text piece by piece; the
+    /// reply holds the whole text either way.
     ///
     /// # Errors
-    /// [`ModelError::Failed`] where the answer is no reply, [`ModelError::Unanswered`] where there
-    /// was no answer and the tries are used up.
+    /// [`ModelError::Failed`] for an answer that is no reply, [`ModelError::Unanswered`] if there was no
+    /// answer and the tries are used up.
     fn ask(&self, request: &ModelRequest, tokens: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError>;
 
-    /// The keys this model is configured with. Their values are replaced before anything that the
-    /// world said is kept.
+    /// The keys this model is configured with. Their values are redacted in everything that is kept.
     fn secrets(&self) -> Vec<Secret> {
         Vec::new()
     }
 }
 
+impl<T: Model + ?Sized> Model for Arc<T> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn ask(&self, request: &ModelRequest, tokens: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
+        (**self).ask(request, tokens)
+    }
+
+    fn secrets(&self) -> Vec<Secret> {
+        (**self).secrets()
+    }
+}
+
 /// Where a streaming model puts the text as it comes.
 pub type TokenSink<'a> = &'a mut dyn FnMut(&str);
+
+/// Turns texts into vectors whose nearness is nearness of meaning. Blocking, with bounded retries of its
+/// own. A tool that uses one passes its [`secrets`](Embedder::secrets) on.
+///
+/// ```
+/// use planwright::ports::{Embedder, ToolError};
+///
+/// /// Counts vowels. Near enough for a test.
+/// struct Vowels;
+///
+/// impl Embedder for Vowels {
+///     fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError> {
+///         let count = |text: &str, vowel| text.matches(vowel).count() as f32;
+///         Ok(texts.iter().map(|text| vec![count(text, 'a'), count(text, 'e')]).collect())
+///     }
+/// }
+///
+/// assert_eq!(Vowels.embed(&["a tree".into()]).unwrap(), [[1.0, 2.0]]);
+/// ```
+pub trait Embedder: Send + Sync {
+    /// One vector for each text, in the order of the texts, all of one length.
+    ///
+    /// # Errors
+    /// If there is no whole answer, or one that does not fit the texts.
+    fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError>;
+
+    /// The keys this embedder is configured with.
+    fn secrets(&self) -> Vec<Secret> {
+        Vec::new()
+    }
+}
+
+/// A key. It cannot be printed; [`expose`](Secret::expose) is the one way to its value.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a key.
+    pub fn new(value: impl Into<String>) -> Self {
+        Secret(value.into())
+    }
+
+    /// The value, for the header of a request.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
 
 /// Why there is no reply.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,13 +138,13 @@ impl ModelError {
 }
 
 /// A request that got no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Unanswered {
     /// The kind of failure.
     pub cause: Cause,
-    /// What went wrong, with what to do about it where that is known. Never holds a key.
+    /// What went wrong, and what to do about it if that is known. Never holds a key.
     pub message: String,
-    /// How long the server asked to wait, where it did.
+    /// How long the server asked to wait, if it did.
     pub retry_after: Option<Duration>,
     /// How many times it was tried.
     pub tries: u32,
@@ -103,9 +170,7 @@ impl fmt::Display for Unanswered {
     }
 }
 
-impl std::error::Error for Unanswered {}
-
-/// The kinds of transport failure.
+/// The kinds of transport failure. Shown as words, such as `rate limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
@@ -130,10 +195,9 @@ pub enum Cause {
     Unavailable,
 }
 
-impl Cause {
-    /// Its name, in words.
-    pub fn as_str(self) -> &'static str {
-        match self {
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Cause::Authentication => "authentication",
             Cause::Quota => "quota",
             Cause::RateLimit => "rate limit",
@@ -143,12 +207,6 @@ impl Cause {
             Cause::Server => "server",
             Cause::BadResponse => "bad response",
             Cause::Unavailable => "unavailable",
-        }
-    }
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        })
     }
 }

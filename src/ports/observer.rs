@@ -8,17 +8,14 @@ use crate::contract::Source;
 use crate::machine::{EffectId, EffectKind, PhaseName, TraceLine, Usage};
 use crate::prompt::RequestBody;
 
-/// Something that an observer may show or measure.
-///
-/// Every effect comes in a pair: [`Asked`](Signal::Asked), then [`Answered`](Signal::Answered), with the
-/// same [`Span`].
+/// Something that an observer may show or measure. Every effect comes in a pair with the same [`Span`]:
+/// [`Asked`](Signal::Asked), then [`Answered`](Signal::Answered).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Signal<'a> {
     /// The run entered a phase.
     Entered(PhaseName),
-    /// An effect is written down and about to be performed: a model is asked, a tool called, a person
-    /// asked, or time is to pass.
+    /// An effect is on record and about to be performed.
     Asked {
         /// Which effect of which run.
         span: Span<'a>,
@@ -47,7 +44,7 @@ pub enum Signal<'a> {
     Traced(&'a TraceLine),
     /// A piece of the answer, as the writer streams it.
     Token(&'a str),
-    /// Where the answer comes from. Comes once, as the run is done, if a tool named its sources.
+    /// Where the answer comes from. Sent once, at the end, if tools named their sources.
     Sources(&'a [Source]),
 }
 
@@ -61,8 +58,7 @@ pub struct Span<'a> {
     pub thread: &'a str,
     /// The effect.
     pub effect: EffectId,
-    /// Whom it asks, by name: a role, a tool, `human` or `wait`; see
-    /// [`Request::asked`](crate::prompt::Request::asked).
+    /// Whom it asks; see [`Request::asked`](crate::prompt::Request::asked).
     pub asked: &'a str,
 }
 
@@ -99,7 +95,7 @@ pub struct Answer<'a> {
     pub cached: bool,
     /// The class of failure, in a word: of a model ([`FailureClass`](crate::machine::FailureClass)), of a
     /// tool ([`ToolErrorKind`](super::ToolErrorKind)) or of the transport ([`Cause`](super::Cause));
-    /// `expired` where a person did not answer in time, `open` where the run stopped before an answer.
+    /// `expired` if a person did not answer in time, `open` if the run stopped before an answer.
     pub failure: Option<&'a str>,
 }
 
@@ -114,13 +110,13 @@ pub trait Observer {
     /// Takes a signal.
     fn notice(&self, signal: Signal<'_>);
 
-    /// Whether signals are wanted at all: a run that is not watched measures nothing.
+    /// Whether signals are wanted at all. A run that is not watched measures nothing.
     fn is_watching(&self) -> bool {
         true
     }
 
-    /// Whether to stream the answer as [`Signal::Token`]. What is streamed may be less than the answer,
-    /// or be given up for another one: the run has the answer.
+    /// Whether to stream the answer as [`Signal::Token`]. The stream may be cut short or given up for
+    /// another answer: only the run has the answer.
     fn wants_tokens(&self) -> bool {
         false
     }

@@ -12,9 +12,8 @@ use crate::spec::RoleName;
 
 type Answer = Result<ModelReply, ModelError>;
 
-/// A model that gives the answers of a script, in order. A role that has a script of its own is
-/// answered from that; the others share one. Where a script is at its end, the request is
-/// [unanswered](Cause::Unavailable).
+/// A model that gives the answers of a script, in order. A role with a script of its own is answered from
+/// that; the others share one. At the end of its script it is [unavailable](Cause::Unavailable).
 ///
 /// ```
 /// use planwright::ports::ScriptedModel;
@@ -27,17 +26,13 @@ type Answer = Result<ModelReply, ModelError>;
 /// assert_eq!(model.remaining(), 3);
 /// ```
 #[derive(Debug, Default)]
-pub struct ScriptedModel {
-    state: Mutex<Script>,
-    forgets: bool,
-}
+pub struct ScriptedModel(Mutex<Script>);
 
 #[derive(Debug, Default)]
 struct Script {
     shared: VecDeque<Answer>,
-    own: BTreeMap<RoleName, VecDeque<Answer>>,
+    roles: BTreeMap<RoleName, VecDeque<Answer>>,
     seen: Vec<ModelRequest>,
-    asked: usize,
 }
 
 impl ScriptedModel {
@@ -52,18 +47,6 @@ impl ScriptedModel {
     }
 
     /// A model that gives these replies, in order, whichever role asks.
-    ///
-    /// ```
-    /// use planwright::machine::ModelReply;
-    /// use planwright::ports::ScriptedModel;
-    /// use serde_json::json;
-    ///
-    /// let model = ScriptedModel::says([
-    ///     ModelReply::calls([("wiki", json!({"input": "Seoul"})), ("calc", json!({"input": "1+1"}))]),
-    ///     ModelReply::text("Two, and a capital."),
-    /// ]);
-    /// assert_eq!(model.remaining(), 2);
-    /// ```
     pub fn says(replies: impl IntoIterator<Item = ModelReply>) -> Self {
         replies.into_iter().fold(ScriptedModel::new(), |model, reply| model.answer(Ok(reply)))
     }
@@ -86,16 +69,6 @@ impl ScriptedModel {
         self.answer(Ok(ModelReply::calls(calls)))
     }
 
-    /// Adds a reply that asks for these tool calls to the script of one role.
-    #[must_use]
-    pub fn calls_as<T: Into<String>>(
-        self,
-        role: RoleName,
-        calls: impl IntoIterator<Item = (T, Value)>,
-    ) -> Self {
-        self.answer_as(role, Ok(ModelReply::calls(calls)))
-    }
-
     /// Adds a reply or an error to the shared script.
     #[must_use]
     pub fn answer(self, answer: Result<ModelReply, ModelError>) -> Self {
@@ -106,52 +79,28 @@ impl ScriptedModel {
     /// Adds a reply or an error to the script of one role.
     #[must_use]
     pub fn answer_as(self, role: RoleName, answer: Result<ModelReply, ModelError>) -> Self {
-        self.script().own.entry(role).or_default().push_back(answer);
+        self.script().roles.entry(role).or_default().push_back(answer);
         self
     }
 
-    /// Does not keep the requests it sees, as a benchmark wants it.
-    #[must_use]
-    pub fn forgetting(mut self) -> Self {
-        self.forgets = true;
-        self
-    }
-
-    /// The requests seen so far, in the order in which they came, each with its conversation.
+    /// The requests so far, in order.
     pub fn seen(&self) -> Vec<ModelRequest> {
         self.script().seen.clone()
     }
 
     /// How many requests came so far.
     pub fn asked(&self) -> usize {
-        self.script().asked
+        self.script().seen.len()
     }
 
     /// How many answers are left.
     pub fn remaining(&self) -> usize {
         let script = self.script();
-        script.shared.len() + script.own.values().map(VecDeque::len).sum::<usize>()
+        script.shared.len() + script.roles.values().map(VecDeque::len).sum::<usize>()
     }
 
     fn script(&self) -> MutexGuard<'_, Script> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn next(&self, request: &ModelRequest) -> Answer {
-        let role = request.frame.role;
-        let mut script = self.script();
-        script.asked += 1;
-        if !self.forgets {
-            script.seen.push(request.clone());
-        }
-        let answers = match script.own.contains_key(&role) {
-            true => script.own.get_mut(&role),
-            false => Some(&mut script.shared),
-        };
-        answers.and_then(VecDeque::pop_front).unwrap_or_else(|| {
-            let message = format!("the script has no answer to request {}, as {role}", script.asked);
-            Err(ModelError::unanswered(Cause::Unavailable, message))
-        })
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -161,7 +110,17 @@ impl Model for ScriptedModel {
     }
 
     fn ask(&self, request: &ModelRequest, tokens: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
-        let reply = self.next(request)?;
+        let role = request.frame.role;
+        let mut script = self.script();
+        script.seen.push(request.clone());
+        let nth = script.seen.len();
+        let Script { shared, roles, .. } = &mut *script;
+        let answer = roles.get_mut(&role).unwrap_or(shared).pop_front();
+        drop(script);
+        let reply = answer.unwrap_or_else(|| {
+            let message = format!("the script has no answer to request {nth}, as {role}");
+            Err(ModelError::unanswered(Cause::Unavailable, message))
+        })?;
         if let Some(tokens) = tokens {
             reply.text.split_inclusive(' ').for_each(tokens);
         }

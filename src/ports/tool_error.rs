@@ -4,8 +4,8 @@ use std::fmt;
 
 /// Why a tool call failed.
 ///
-/// A failed write that may not happen twice leaves its run in doubt, and a person is asked, unless the
-/// tool says that nothing was written:
+/// A failed write that may not happen twice leaves its run in doubt, unless the tool says that nothing was
+/// written:
 ///
 /// ```
 /// use planwright::ports::{ToolError, ToolErrorKind};
@@ -79,7 +79,6 @@ pub enum ToolErrorKind {
     Other(String),
 }
 
-/// The names under which kinds are recorded.
 const NAMES: [(ToolErrorKind, &str); 10] = [
     (ToolErrorKind::Input, "input"),
     (ToolErrorKind::NotFound, "not_found"),
@@ -113,12 +112,6 @@ impl From<&str> for ToolErrorKind {
     fn from(name: &str) -> Self {
         let known = NAMES.into_iter().find(|(_, known)| *known == name).map(|(kind, _)| kind);
         known.unwrap_or_else(|| ToolErrorKind::Other(name.to_owned()))
-    }
-}
-
-impl From<String> for ToolErrorKind {
-    fn from(name: String) -> Self {
-        ToolErrorKind::from(name.as_str())
     }
 }
 

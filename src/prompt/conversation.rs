@@ -1,5 +1,7 @@
-//! The conversation of a planner that goes on call by call, derived from the run's steps: what it asked
-//! for in each round and what came of it. Every call has its result.
+//! The conversation of a planner that goes on call by call: what it asked for in each round and what came
+//! of it, derived from the run's steps. Every call has its result.
+
+use std::ops::Range;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,47 +12,44 @@ use crate::machine::{Draft, Progress, State, StepRun, Task};
 use crate::spec::{CompiledSpec, Planner, RoleName};
 
 /// Whether a role's requests are conversations.
-pub(super) fn carries(rules: &CompiledSpec, role: RoleName) -> bool {
+pub(super) fn has_conversation(rules: &CompiledSpec, role: RoleName) -> bool {
     role.plans() && rules.policy().planner != Planner::Json
 }
 
 /// A note to the model.
 pub(super) fn note(content: &impl Serialize) -> Message {
-    let content = serde_json::to_string(content).expect("a note has text keys only");
-    Message::User { content }
+    Message::User { content: serde_json::to_string(content).expect("a note has text keys only") }
 }
 
-/// What was said since the first message.
-pub(super) fn of(rules: &CompiledSpec, state: &State) -> Vec<Message> {
-    let task = &state.task;
-    let policy = rules.policy();
-    let mut said = Vec::new();
+/// The messages since the first.
+pub(super) fn messages(rules: &CompiledSpec, state: &State) -> Vec<Message> {
+    let (task, policy) = (&state.task, rules.policy());
+    let mut messages = Vec::new();
     if policy.planner == Planner::Json || !policy.keeps_steps() {
-        return said;
+        return messages;
     }
     let earlier = &task.drafts[..task.drafts.len().saturating_sub(1)];
     for (at, draft) in earlier.iter().enumerate() {
         let first = draft.first_step as usize;
         let next = task.drafts.get(at + 1).map_or(first, |next| next.first_step as usize);
         match policy.planner {
-            Planner::ReactText => acted(task, draft, first..next, &mut said),
-            Planner::ToolCalls | Planner::Json => called(rules, task, draft, first..next, &mut said),
+            Planner::ReactText => push_actions(task, draft, first..next, &mut messages),
+            Planner::ToolCalls | Planner::Json => push_calls(rules, task, draft, first..next, &mut messages),
         }
-        let last = at + 1 == earlier.len();
-        said.extend(verdict(task, draft, last));
+        messages.extend(verdict(task, draft, at + 1 == earlier.len()));
     }
-    said
+    messages
 }
 
-fn called(
+fn push_calls(
     rules: &CompiledSpec,
     task: &Task,
     draft: &Draft,
-    steps: std::ops::Range<usize>,
-    said: &mut Vec<Message>,
+    steps: Range<usize>,
+    messages: &mut Vec<Message>,
 ) {
     let Some(progress) = task.progress.as_ref().filter(|_| !steps.is_empty()) else {
-        said.extend((!draft.said.is_empty()).then(|| words(draft)));
+        messages.extend((!draft.said.is_empty()).then(|| words(draft)));
         return;
     };
     let id = |step: usize| format!("call_{}", step + 1);
@@ -60,56 +59,48 @@ fn called(
         let arguments = rules.tool(&planned.tool).map_or(input.clone(), |tool| tool.arguments(&input));
         Call { id: id(step), name: planned.tool.clone(), arguments }
     };
-    said.push(Message::Assistant { text: draft.said.clone(), calls: steps.clone().map(call).collect() });
-    for step in steps {
-        let name = progress.plan.steps[step].tool.clone();
-        let content = result(progress, step).to_string();
-        said.push(Message::Tool { id: id(step), name, content });
-    }
+    messages.push(Message::Assistant { text: draft.said.clone(), calls: steps.clone().map(call).collect() });
+    messages.extend(steps.map(|step| {
+        let (name, content) = (progress.plan.steps[step].tool.clone(), result(progress, step).to_string());
+        Message::Tool { id: id(step), name, content }
+    }));
 }
 
 fn words(draft: &Draft) -> Message {
     Message::Assistant { text: draft.said.clone(), calls: Vec::new() }
 }
 
-/// Thoughts and actions as text: each action is followed by what was observed.
-fn acted(task: &Task, draft: &Draft, steps: std::ops::Range<usize>, said: &mut Vec<Message>) {
-    said.push(words(draft));
+/// Thoughts and actions as text. Each action is followed by what was observed.
+fn push_actions(task: &Task, draft: &Draft, steps: Range<usize>, messages: &mut Vec<Message>) {
+    messages.push(words(draft));
     let Some(progress) = &task.progress else { return };
-    said.extend(steps.map(|step| note(&json!({"observation": result(progress, step)}))));
+    messages.extend(steps.map(|step| note(&json!({"observation": result(progress, step)}))));
 }
 
 fn result(progress: &Progress, step: usize) -> Value {
     let run = &progress.steps[step];
-    let mut result = json!({"status": run.status()});
-    result["output"] = match output(progress, run) {
-        Some(output) => Value::String(output.into_owned()),
-        // A step that was dropped: said, so that its call has a result too.
-        None => Value::String(not_run(run).to_owned()),
-    };
+    // A step that was left out has a result too, so that its call has one.
+    let output = output(progress, run).unwrap_or_else(|| match run {
+        StepRun::Skipped { .. } => "(left out)".into(),
+        _ => "(not run)".into(),
+    });
+    let mut result = json!({"status": run.status(), "output": output});
     if !run.sources().is_empty() {
         result["sources"] = json!(run.sources());
     }
     result
 }
 
-fn not_run(run: &StepRun) -> &'static str {
-    match run {
-        StepRun::Skipped { .. } => "(left out)",
-        _ => "(not run)",
-    }
-}
-
-/// What the validator had to say of a round that was not enough.
-fn verdict(task: &Task, draft: &Draft, last: bool) -> Option<Message> {
+/// What the validator said of a round that was not enough.
+fn verdict(task: &Task, draft: &Draft, is_last: bool) -> Option<Message> {
     let verdict = draft.verdict.as_ref().filter(|verdict| !verdict.ok)?;
-    let mut said = json!({"missing_info": verdict.fix_hint, "reason": verdict.reason});
+    let mut content = json!({"missing_info": verdict.fix_hint, "reason": verdict.reason});
     // What has been read by now is news only once.
     if let (Some(explored), Some(unexplored)) = parts(task)
-        && last
+        && is_last
     {
-        said["explored"] = json!(explored);
-        said["unexplored"] = json!(unexplored);
+        content["explored"] = json!(explored);
+        content["unexplored"] = json!(unexplored);
     }
-    Some(note(&said))
+    Some(note(&content))
 }

@@ -1,25 +1,19 @@
-//! The words: what a model is shown, rendered from a run's state.
+//! The words: what models, tools and people are asked, rendered from a run's state.
 //!
-//! As in the state-machine notebook this follows, the system message instructs and the user
-//! message is one JSON payload (`user_question`, `plan`, `tool_results`, `fix_hint`, …). What the
-//! model is shown is machine-readable, data is never mixed into instructions, and the offline model
-//! reads the same payload that a language model does.
+//! The system message instructs; the user message is one JSON object (`user_question`, `plan`,
+//! `tool_results`, `fix_hint`, …). So a model reads data that is never mixed into instructions, and the
+//! offline model reads the same payload as a language model.
 //!
-//! **Invariant:** rendering is pure. Equal states give equal bytes, so a recording can be found by
-//! digest.
+//! **Invariant:** rendering is pure. Equal states give equal bytes, so a digest finds the recording.
 
-mod call;
 mod conversation;
 mod payload;
 mod question;
 mod request;
 mod results;
-mod situation;
 
-pub use call::{asked, call, called, frame, request, tool_call};
-pub use payload::render;
-pub use question::{question, subject};
-pub use request::{Request, RequestBody, tool_digest};
+pub(crate) use question::subject;
+pub use request::{Request, RequestBody, role_frame};
 pub(crate) use request::{human_digest, wait_digest};
 
 use std::sync::Arc;
@@ -32,25 +26,36 @@ use crate::spec::{Digest, RequestFrame};
 /// One request to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelRequest {
-    /// What is the same in every request of this role: instructions, tools, schema, sampling.
+    /// The part that all requests of a role share: instructions, tools, schema, sampling.
     pub frame: Arc<RequestFrame>,
     /// The first user message: one JSON object.
     pub payload: String,
-    /// What was said since, where the planner goes on call by call: its calls, their results, and
-    /// notes to it. Every call has its result.
+    /// The messages after it, for a planner that goes on call by call. Every call has its result.
     pub conversation: Vec<Message>,
+}
+
+impl ModelRequest {
+    /// The digest that names this request in a recording.
+    pub fn digest(&self) -> Digest {
+        let (frame, payload) = (self.frame.digest.bytes(), self.payload.as_bytes());
+        if self.conversation.is_empty() {
+            return Digest::of([frame, payload]);
+        }
+        let messages = serde_json::to_vec(&self.conversation).expect("a conversation has text keys only");
+        Digest::of([frame, payload, messages.as_slice()])
+    }
 }
 
 /// One message after the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// What the model said, and the calls it asked for.
+    /// A reply of the model.
     Assistant {
         /// Its words.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         text: String,
-        /// Its calls.
+        /// The calls it asked for.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<Call>,
     },
@@ -63,9 +68,9 @@ pub enum Message {
         /// One JSON object: `{"status": …, "output": …}`.
         content: String,
     },
-    /// A note to the model: one JSON object.
+    /// A note to the model.
     User {
-        /// The note.
+        /// One JSON object.
         content: String,
     },
 }
@@ -73,21 +78,10 @@ pub enum Message {
 /// One tool call of the conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// The call's id: `call_N`, with N the position of its step from 1.
+    /// The call's id: `call_N`, where N is the position of its step, from 1.
     pub id: String,
     /// The tool.
     pub name: String,
     /// Its arguments: a JSON object.
     pub arguments: Value,
-}
-
-impl ModelRequest {
-    /// What names this request in a recording.
-    pub fn digest(&self) -> Digest {
-        if self.conversation.is_empty() {
-            return Digest::of([self.frame.digest.bytes(), self.payload.as_bytes()]);
-        }
-        let said = serde_json::to_vec(&self.conversation).expect("a conversation has text keys only");
-        Digest::of([self.frame.digest.bytes(), self.payload.as_bytes(), said.as_slice()])
-    }
 }

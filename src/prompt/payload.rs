@@ -1,160 +1,163 @@
-//! The user message of each role, as one JSON object with its own key order.
+//! The user message of each role: one JSON object with its own key order.
 
 use serde::Serialize;
 
-use super::results::{Results, parts};
-use super::situation::{Remaining, Situation};
+use super::results::{Remaining, Results, Shown, Situation, parts, remaining, situation};
 use super::{ModelRequest, conversation};
 use crate::contract::{Decision, Plan, PlanStep, Source};
-use crate::machine::{Finding, Phase, State, Task, Turn};
-use crate::spec::{CompiledSpec, Horizon, Intake, Memory, Planner, RoleName, Suggested, ValidateAt};
+use crate::machine::{Finding, Phase, State, Task, Turn, known_by};
+use crate::spec::{
+    CompiledAgent, CompiledSpec, Horizon, Intake, Memory, Planner, RoleName, Suggested, ValidateAt,
+};
 
-/// The keys a model may find in its payload, in this order; what does not apply is left out.
+/// Room for most payloads. Growing into it from nothing takes as long as writing it.
+const PAYLOAD_BYTES: usize = 2_048;
+
+const REPAIR_INSTRUCTION: &str = "Your reply did not fit the contract. Reply again, with the error mended.";
+
+/// The keys that a payload may have, in this order. What does not apply is left out.
 #[derive(Default, Serialize)]
-pub(super) struct Payload<'a> {
-    pub user_question: &'a str,
-    /// The question made to stand alone.
+struct Payload<'a> {
+    user_question: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rewritten_query: Option<&'a str>,
+    rewritten_query: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub constraints: Option<&'a str>,
+    constraints: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub intent: Option<&'a str>,
+    intent: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub intent_confidence: Option<String>,
+    intent_confidence: Option<String>,
     /// In a nested run: the question of the run that it works for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_behalf_of: Option<&'a str>,
+    on_behalf_of: Option<&'a str>,
     /// In a nested run: the output that it works on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub material: Option<&'a str>,
+    material: Option<&'a str>,
     /// In a nested run: what the steps before it found.
     #[serde(skip_serializing_if = "<[Finding]>::is_empty")]
-    pub findings: &'a [Finding],
+    findings: &'a [Finding],
     #[serde(skip_serializing_if = "str::is_empty")]
-    pub now: &'a str,
+    now: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub history: Option<&'a [Turn]>,
+    history: Option<&'a [Turn]>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    pub outline: &'a [String],
-    /// For a role that does a step: what it is to do, on what, and with which tool.
+    outline: &'a [String],
+    /// For an agent that is one role: what it is to do, on what, and with which tool.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<&'a str>,
+    task: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub input: Option<&'a str>,
+    input: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool: Option<&'a str>,
+    tool: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub suggested_calls: Vec<Suggested>,
-    /// The plan whose results these are, for validator and writer.
+    suggested_calls: Vec<Suggested>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub plan: Option<&'a Plan>,
+    plan: Option<&'a Plan>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_results: Option<Results<'a>>,
-    /// What was done so far and stays, for a planner that goes on.
+    tool_results: Option<Results<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub past_steps: Option<Results<'a>>,
+    past_steps: Option<Results<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub completed_teams: Option<Vec<&'a str>>,
+    completed_teams: Option<Vec<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub situation_summary: Option<Vec<Situation<'a>>>,
+    situation_summary: Option<Vec<Situation<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub remaining_steps: Option<Vec<Remaining<'a>>>,
+    remaining_steps: Option<Vec<Remaining<'a>>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub decisions: Vec<&'a Decision>,
+    decisions: Vec<&'a Decision>,
     /// The parts of the outline that were read, and those that were not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub explored: Option<Vec<&'a str>>,
+    explored: Option<Vec<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub unexplored: Option<Vec<&'a str>>,
+    unexplored: Option<Vec<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub round: Option<u32>,
+    round: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rounds_left: Option<u32>,
+    rounds_left: Option<u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub sources: Vec<&'a Source>,
-    /// The answer that is judged.
+    sources: Vec<&'a Source>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub answer: Option<&'a str>,
+    answer: Option<&'a str>,
     /// The plan that was sent back, for planner and re-planner.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rejected_plan: Option<&'a Plan>,
-    /// The failed steps of that plan, where they sent it back.
+    rejected_plan: Option<&'a Plan>,
+    /// The steps of that plan whose failure sent it back.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub failed_steps: Option<Results<'a>>,
-    /// The steps of that plan that had not begun, where what had begun is kept.
+    failed_steps: Option<Results<'a>>,
+    /// The steps of that plan that had not begun, if those that had are kept.
     #[serde(skip_serializing_if = "<[PlanStep]>::is_empty")]
-    pub dropped_steps: &'a [PlanStep],
+    dropped_steps: &'a [PlanStep],
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rejected_answer: Option<&'a str>,
+    rejected_answer: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rejected_because: Option<&'a str>,
+    rejected_because: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fix_hint: Option<&'a str>,
+    fix_hint: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub repair: Option<RepairNote<'a>>,
+    repair: Option<RepairNote<'a>>,
 }
 
 /// What a model is shown of a reply of its own that did not fit.
 #[derive(Serialize)]
-pub(super) struct RepairNote<'a> {
+struct RepairNote<'a> {
     your_reply: &'a str,
     error: String,
     instruction: &'static str,
 }
 
-/// Room for most payloads: growing into it from nothing takes as long as writing it.
-const PAYLOAD_BYTES: usize = 2_048;
-
-const REPAIR_INSTRUCTION: &str = "Your reply did not fit the contract. Reply again, with the error mended.";
-
-/// Renders the request that a run's state asks of `role`. Pure.
-///
-/// ```
-/// use planwright::machine::{Input, start};
-/// use planwright::{agents, prompt, spec::RoleName};
-///
-/// let rules = agents::shipped("validated").unwrap().check()?;
-/// let step = start(&rules, Input::question("12/4+9?"));
-/// let request = prompt::render(&rules, &step.state, RoleName::Planner).expect("every agent has a planner");
-/// assert_eq!(request.payload, r#"{"user_question":"12/4+9?"}"#);
-/// # Ok::<(), planwright::spec::SpecError>(())
-/// ```
-///
-/// Returns `None` where the agent does not have the role under its own name.
-pub fn render(rules: &CompiledSpec, state: &State, role: RoleName) -> Option<ModelRequest> {
+/// Renders what a state asks of `role`. `None` if the agent does not have the role under its own name.
+pub(super) fn render(rules: &CompiledSpec, state: &State, role: RoleName) -> Option<ModelRequest> {
     let frame = rules.frame(role)?.clone();
     let mut payload = common(rules, &state.task, role);
-    let mut said = Vec::new();
+    let mut conversation = Vec::new();
     match role {
         RoleName::Scope | RoleName::PreviousContext | RoleName::Intent => {}
         RoleName::Planner | RoleName::Replanner => {
-            planning(&mut payload, rules, &state.task);
-            said = conversation::of(rules, state);
+            add_planning(&mut payload, rules, &state.task);
+            conversation = conversation::messages(rules, state);
         }
-        RoleName::Orchestrator => orchestrating(&mut payload, rules, &state.task),
-        RoleName::Validator => judging(&mut payload, rules, &state.task),
-        RoleName::Writer | RoleName::Conversation => writing(&mut payload, rules, &state.task),
+        RoleName::Orchestrator => add_situation(&mut payload, rules, &state.task),
+        RoleName::Validator => add_judging(&mut payload, rules, &state.task),
+        RoleName::Writer | RoleName::Conversation => add_writing(&mut payload, rules, &state.task),
         RoleName::Agent => return None,
     }
     let repair = repair(&state.phase);
-    if conversation::carries(rules, role) {
-        said.extend(repair.as_ref().map(|repair| conversation::note(&serde_json::json!({"repair": repair}))));
+    if conversation::has_conversation(rules, role) {
+        let note = |repair| conversation::note(&serde_json::json!({"repair": repair}));
+        conversation.extend(repair.as_ref().map(note));
     } else {
         payload.repair = repair;
     }
-    Some(ModelRequest { frame, payload: written(&payload), conversation: said })
+    Some(ModelRequest { frame, payload: payload.to_json(), conversation })
 }
 
-/// The payload as it is sent.
-pub(super) fn written(payload: &Payload<'_>) -> String {
-    let mut text = Vec::with_capacity(PAYLOAD_BYTES);
-    serde_json::to_writer(&mut text, payload).expect("a payload has text keys only");
-    String::from_utf8(text).expect("JSON is UTF-8")
+/// Renders the request to the role that does a step: what it is to do, on what, and what is known by then.
+pub(super) fn render_step(rules: &CompiledSpec, state: &State, step: u32) -> Option<ModelRequest> {
+    let progress = state.task.progress.as_ref()?;
+    let planned = progress.plan.steps.get(step as usize)?;
+    let CompiledAgent::Role(frame) = rules.agent(&planned.tool)? else { return None };
+    let source = progress.schedule.links.inputs.get(step as usize).copied().flatten();
+    let mut payload = common(rules, &state.task, RoleName::Agent);
+    payload.task = Some(planned.instruction()).filter(|told| !told.is_empty());
+    payload.input = source.and_then(|source| progress.output(source)).or(planned.material());
+    payload.tool = planned.with.as_deref();
+    let known = known_by(rules, &state.task, step);
+    if !known.is_empty() {
+        payload.tool_results = Some(Results::new(rules, progress, Shown::At(known)));
+    }
+    Some(ModelRequest { frame: frame.clone(), payload: payload.to_json(), conversation: Vec::new() })
+}
+
+impl Payload<'_> {
+    fn to_json(&self) -> String {
+        let mut text = Vec::with_capacity(PAYLOAD_BYTES);
+        serde_json::to_writer(&mut text, self).expect("a payload has text keys only");
+        String::from_utf8(text).expect("JSON is UTF-8")
+    }
 }
 
 /// What every role is shown, as far as it is known.
-pub(super) fn common<'a>(rules: &CompiledSpec, task: &'a Task, role: RoleName) -> Payload<'a> {
+fn common<'a>(rules: &CompiledSpec, task: &'a Task, role: RoleName) -> Payload<'a> {
     let input = &task.input;
     let intent = task.understanding.intent.as_ref();
     let confidence = intent.and_then(|intent| intent.confidence);
@@ -174,47 +177,45 @@ pub(super) fn common<'a>(rules: &CompiledSpec, task: &'a Task, role: RoleName) -
     }
 }
 
-/// The earlier turns, for the roles that use them: those that read them to understand the question;
-/// the planner, unless one of those has made the question stand alone; the writer, unless it was
-/// found that the answer does not need them.
+/// The earlier turns, for the roles that use them: those that read them to understand the question; the
+/// planner, unless one of those has made the question stand alone; the writer, unless the answer was found
+/// not to need them.
 fn history<'a>(rules: &CompiledSpec, task: &'a Task, role: RoleName) -> Option<&'a [Turn]> {
-    let policy = rules.policy();
-    let understanding = &task.understanding;
-    let used = match role {
+    let (policy, understanding) = (rules.policy(), &task.understanding);
+    let is_used = match role {
         RoleName::PreviousContext | RoleName::Intent => true,
         RoleName::Planner | RoleName::Replanner => {
-            let rewritten =
-                understanding.intent.as_ref().is_some_and(|intent| intent.rewritten_query.is_some());
-            !rewritten && !policy.intake.contains(&Intake::PreviousContext)
+            let intent = understanding.intent.as_ref();
+            let is_rewritten = intent.is_some_and(|intent| intent.rewritten_query.is_some());
+            !is_rewritten && !policy.intake.contains(&Intake::PreviousContext)
         }
         RoleName::Writer | RoleName::Conversation => {
-            understanding.previous_context.as_ref().is_none_or(|said| said.need_previous_context)
+            understanding.previous_context.as_ref().is_none_or(|found| found.need_previous_context)
         }
         RoleName::Scope | RoleName::Orchestrator | RoleName::Validator | RoleName::Agent => false,
     };
-    let there = policy.memory == Memory::Thread && !task.input.history.is_empty();
-    (used && there).then_some(task.input.history.as_slice())
+    let exists = policy.memory == Memory::Thread && !task.input.history.is_empty();
+    (is_used && exists).then_some(task.input.history.as_slice())
 }
 
-fn planning<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
+fn add_planning<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
     let policy = rules.policy();
     if task.draft == 1 && !policy.suggestions.is_empty() {
         payload.suggested_calls = rules.suggested(task.query());
     }
-    let goes_on = policy.horizon == Horizon::Next && policy.planner != Planner::Json;
-    if goes_on {
+    if policy.horizon == Horizon::Next && policy.planner != Planner::Json {
         return;
     }
     let kept = task.progress.as_ref().filter(|_| policy.keeps_steps());
     if let Some(progress) = kept.filter(|_| policy.planner == Planner::Json) {
-        payload.past_steps = Some(Results::named(rules, progress));
+        payload.past_steps = Some(Results::new(rules, progress, Shown::Named));
         (payload.explored, payload.unexplored) = parts(task);
     }
     let Some(feedback) = &task.feedback else { return };
     let past = task.artifacts.past.last().filter(|_| kept.is_none());
     payload.rejected_plan = past.map(|past| &*past.plan);
     if feedback.step_failed {
-        payload.failed_steps = past.or(kept).map(|progress| Results::failed(rules, progress));
+        payload.failed_steps = past.or(kept).map(|progress| Results::new(rules, progress, Shown::Failed));
     }
     payload.dropped_steps = &feedback.dropped;
     payload.rejected_answer = feedback.answer.as_deref();
@@ -222,26 +223,27 @@ fn planning<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Ta
     payload.fix_hint = Some(feedback.fix_hint.trim()).filter(|hint| !hint.is_empty());
 }
 
-fn orchestrating<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
+fn add_situation<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
     let Some(progress) = &task.progress else { return };
-    let situation = Situation::of(rules, progress);
-    payload.completed_teams = Some(Situation::completed(&situation));
+    let situation = situation(rules, progress);
+    let completed = situation.iter().filter(|step| step.status == "completed");
+    payload.completed_teams = Some(completed.map(|step| step.agent).collect());
     payload.situation_summary = Some(situation);
-    payload.remaining_steps = Some(Remaining::of(progress));
+    payload.remaining_steps = Some(remaining(progress));
     payload.decisions = task.decisions.iter().map(|decided| &decided.decision).collect();
 }
 
-/// The plan where it is whole; its steps and their results in any case.
-fn done<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
+/// The results, and the plan if it is a whole one.
+fn add_results<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
     let Some(progress) = &task.progress else { return };
     if rules.policy().horizon == Horizon::Whole {
         payload.plan = Some(&progress.plan);
     }
-    payload.tool_results = Some(Results::all(rules, progress));
+    payload.tool_results = Some(Results::new(rules, progress, Shown::All));
 }
 
-fn judging<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
-    done(payload, rules, task);
+fn add_judging<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
+    add_results(payload, rules, task);
     (payload.explored, payload.unexplored) = parts(task);
     if let Some(most) = rules.spec().limits.max_iterations {
         payload.round = Some(task.draft);
@@ -252,19 +254,15 @@ fn judging<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Tas
     }
 }
 
-fn writing<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
-    done(payload, rules, task);
+fn add_writing<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
+    add_results(payload, rules, task);
     let runs = task.progress.iter().flat_map(|progress| &progress.steps);
     let mut known = std::collections::BTreeSet::new();
-    let sources = runs.flat_map(|run| run.sources()).filter(|source| known.insert(*source));
-    payload.sources = sources.collect();
+    payload.sources = runs.flat_map(|run| run.sources()).filter(|source| known.insert(*source)).collect();
 }
 
 fn repair(phase: &Phase) -> Option<RepairNote<'_>> {
     let repair = phase.asking()?.repair.as_ref()?;
-    Some(RepairNote {
-        your_reply: &repair.reply,
-        error: repair.error.to_string(),
-        instruction: REPAIR_INSTRUCTION,
-    })
+    let (your_reply, error) = (repair.reply.as_str(), repair.error.to_string());
+    Some(RepairNote { your_reply, error, instruction: REPAIR_INSTRUCTION })
 }

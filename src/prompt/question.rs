@@ -1,50 +1,36 @@
-//! What a person is asked: a step's own question, a plan to approve, a call to allow. In the language
-//! of the user's question as far as that is Korean or English.
+//! What a person is asked: a step's own question, a plan to approve, a call to allow. In Korean if the
+//! user's question is, else in English.
 
-use std::fmt::Write;
+use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::call::tool_call;
+use super::results::tool_call;
 use crate::contract::{PlanStep, canonical, sanitize};
-use crate::machine::{Effect, EffectKind, State, local};
+use crate::machine::{Effect, EffectId, EffectKind, State, local};
 use crate::spec::CompiledSpec;
 
-/// How much of a step's input is shown of a plan, in characters.
+/// How much of a step is shown in a plan, in characters.
 const STEP_CHARS: usize = 200;
 /// How many steps of a plan are shown.
 const STEPS: usize = 100;
-/// How much of an input is shown of a call, in characters: all that the limits let through unless set
-/// otherwise.
+/// How much of a call's input is shown, in characters. The default limits let no more through.
 const INPUT_CHARS: usize = 16_384;
 
-/// What a person is asked by an effect, in the run that it belongs to. Pure. What would act on their screen
-/// instead of standing on it is shown by its number: whoever allows a call must see which.
-///
-/// Returns `None` where the effect asks nobody, or the run does not wait for it.
-pub fn question(rules: &CompiledSpec, state: &State, effect: Effect) -> Option<String> {
-    Some(sanitize(&words(rules, state, effect)?).into_owned())
+/// The question of an effect of this run. What would act on a screen instead of standing on it is shown
+/// by its number: a person who allows a call must see which.
+pub(super) fn question(state: &State, id: EffectId) -> Option<String> {
+    let text = match id.kind {
+        EffectKind::ApprovePlan { .. } => plan_question(state)?,
+        EffectKind::ApproveCall { step, .. } => call_question(state, step)?,
+        _ => step_question(state, id)?.to_owned(),
+    };
+    Some(sanitize(&text).into_owned())
 }
 
-fn words(rules: &CompiledSpec, state: &State, effect: Effect) -> Option<String> {
-    let Effect::AskHuman { id, .. } = effect else { return None };
-    let here = local(rules, state, id)?;
-    match here.id.kind {
-        EffectKind::ApprovePlan { .. } => plan(here.state),
-        EffectKind::ApproveCall { step, .. } => call(here.state, step),
-        EffectKind::Human { step, .. } => {
-            let progress = here.state.task.progress.as_ref()?;
-            Some(progress.plan.steps.get(step as usize)?.question().to_owned())
-        }
-        _ => None,
-    }
-}
-
-/// Exactly what a person is asked about, whole: the steps of a plan, a tool with its input, a question.
-/// An answer is bound to it.
-///
-/// Returns `None` as [`question`] does.
-pub fn subject(rules: &CompiledSpec, state: &State, effect: Effect) -> Option<String> {
+/// Exactly what a person is asked about: the steps of a plan, a tool with its whole input, a question. An
+/// answer is bound to it.
+pub(crate) fn subject(rules: &CompiledSpec, state: &State, effect: Effect) -> Option<String> {
     let Effect::AskHuman { id, .. } = effect else { return None };
     let here = local(rules, state, id)?;
     match here.id.kind {
@@ -57,57 +43,56 @@ pub fn subject(rules: &CompiledSpec, state: &State, effect: Effect) -> Option<St
             let (tool, input) = tool_call(here.state, step)?;
             Some(format!("{tool} {}", canonical(&input)))
         }
-        _ => words(rules, state, effect),
+        _ => step_question(here.state, here.id).map(str::to_owned),
     }
+}
+
+fn step_question(state: &State, id: EffectId) -> Option<&str> {
+    let EffectKind::Human { step, .. } = id.kind else { return None };
+    Some(state.task.progress.as_ref()?.plan.steps.get(step as usize)?.question())
 }
 
 /// The plan, a step a line.
-fn plan(state: &State) -> Option<String> {
+fn plan_question(state: &State) -> Option<String> {
     let task = &state.task;
-    let progress = task.progress.as_ref()?;
     let korean = task.input.is_korean();
-    let mut text = String::from(match korean {
-        true => "이 계획을 승인해주세요:",
-        false => "Please approve this plan:",
-    });
-    let steps: Vec<(usize, &PlanStep)> =
-        progress.plan.steps.iter().enumerate().skip(task.first_step()).collect();
-    for (at, step) in steps.iter().take(STEPS) {
-        let _ = write!(text, "\n{}. {}", at + 1, one_line(&step.tool));
-        // Others refer to a step by its name, so it is shown where it is not its number.
-        if step.id.as_ref().is_some_and(|id| *id != format!("step_{}", at + 1)) {
-            let _ = write!(text, " ({})", one_line(&step.name(*at)));
-        }
-        let what = what(step);
-        if !what.is_empty() {
-            let _ = write!(text, ": {what}");
-        }
-    }
-    let more = steps.len().saturating_sub(STEPS);
+    let mut lines =
+        vec![if korean { "이 계획을 승인해주세요:" } else { "Please approve this plan:" }.to_owned()];
+    let steps = &task.progress.as_ref()?.plan.steps;
+    let shown = steps.iter().enumerate().skip(task.first_step());
+    lines.extend(shown.take(STEPS).map(|(at, step)| step_line(at, step)));
+    let more = steps.len().saturating_sub(task.first_step() + STEPS);
     if more > 0 {
-        let _ = match korean {
-            true => write!(text, "\n… 외 {more}단계"),
-            false => write!(text, "\n… and {more} more steps"),
-        };
+        lines.push(if korean {
+            format!("… 외 {more}단계")
+        } else {
+            format!("… and {more} more steps")
+        });
     }
-    Some(text)
+    Some(lines.join("\n"))
 }
 
 /// What a step is to do, in a line.
-fn what(step: &PlanStep) -> String {
-    let from = step.input_from.as_ref().map(|from| format!("← {from}"));
-    let said = match &step.input {
-        _ if step.is_hitl() => Some(step.question().to_owned()),
-        Some(input) if step.task.is_none() => Some(shown(input)),
-        _ => Some(step.instruction().to_owned()).filter(|told| !told.is_empty()),
+fn step_line(at: usize, step: &PlanStep) -> String {
+    let mut line = format!("{}. {}", at + 1, one_line(&step.tool));
+    // Other steps refer to it by its name, so a name that is not the number is shown.
+    if step.id.as_ref().is_some_and(|id| *id != format!("step_{}", at + 1)) {
+        line += &format!(" ({})", one_line(&step.name(at)));
+    }
+    let task = match &step.input {
+        _ if step.is_hitl() => step.question().into(),
+        Some(input) if step.task.is_none() => input_text(input),
+        _ => step.instruction().into(),
     };
-    one_line(&said.into_iter().chain(from).collect::<Vec<_>>().join(" "))
+    let from = step.input_from.as_ref().map(|from| format!(" ← {from}")).unwrap_or_default();
+    let detail = one_line(&format!("{task}{from}"));
+    if detail.is_empty() { line } else { line + ": " + &detail }
 }
 
 /// The call, with the very input that is sent.
-fn call(state: &State, step: u32) -> Option<String> {
+fn call_question(state: &State, step: u32) -> Option<String> {
     let (tool, input) = tool_call(state, step)?;
-    let input = cut(&shown(&input), INPUT_CHARS);
+    let input = shorten(&input_text(&input), INPUT_CHARS);
     Some(match state.task.input.is_korean() {
         true => format!("이 호출을 승인해주세요: {tool}\n입력: {input}"),
         false => format!("Please approve this call: {tool}\ninput: {input}"),
@@ -115,21 +100,16 @@ fn call(state: &State, step: u32) -> Option<String> {
 }
 
 /// A text as it is, any other value as canonical JSON.
-fn shown(input: &Value) -> String {
-    match input {
-        Value::String(text) => text.clone(),
-        other => canonical(other),
-    }
+fn input_text(input: &Value) -> Cow<'_, str> {
+    input.as_str().map_or_else(|| canonical(input).into(), Cow::from)
 }
 
 fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split(char::is_whitespace).collect();
-    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
-    cut(&words.join(" "), STEP_CHARS)
+    shorten(&text.split_whitespace().collect::<Vec<_>>().join(" "), STEP_CHARS)
 }
 
-/// The beginning of a text; where something is left out, it says how long the whole is.
-fn cut(text: &str, most: usize) -> String {
+/// The beginning of a text. If something is left out, it says how long the whole is.
+fn shorten(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}… ({})", &text[..end], text.chars().count()),
         None => text.to_owned(),

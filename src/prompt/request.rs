@@ -1,14 +1,18 @@
-//! From an effect to its request: whom it asks, what, and the digest that names it in recordings. The
-//! driver, the fixtures and the search for drift all come through here.
+//! From an effect to its request: whom it asks, what, and the digest that names it in recordings. Driver,
+//! fixtures and the search for drift all come through [`Request::of`].
+
+use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::ModelRequest;
-use super::call::{asked, call, called, request};
+use super::payload::{render, render_step};
 use super::question::question;
+use super::results::tool_call;
 use crate::contract::{ToolContract, canonical};
-use crate::machine::{Effect, EffectId, State};
-use crate::spec::{CompiledSpec, Digest, RoleName};
+use crate::machine::{Effect, EffectId, EffectKind, State, local};
+use crate::spec::{CompiledAgent, CompiledSpec, Digest, RequestFrame, RoleName};
 
 /// The request of one effect.
 ///
@@ -18,10 +22,11 @@ use crate::spec::{CompiledSpec, Digest, RoleName};
 /// use planwright::prompt::{Request, RequestBody};
 ///
 /// let spec = agents::shipped("validated").unwrap().check()?;
-/// let step = start(&spec, Input::question("Who serviced the boiler?"));
+/// let step = start(&spec, Input::question("12/4+9?"));
 /// let request = Request::of(&spec, &step.state, step.effects[0]).unwrap();
 /// assert_eq!(request.asked, "planner");
-/// assert!(matches!(request.body, RequestBody::Model { .. }));
+/// let RequestBody::Model { request, .. } = request.body else { unreachable!() };
+/// assert_eq!(request.payload, r#"{"user_question":"12/4+9?"}"#);
 /// # Ok::<(), planwright::spec::SpecError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -29,27 +34,27 @@ use crate::spec::{CompiledSpec, Digest, RoleName};
 pub struct Request<'r> {
     /// The effect.
     pub effect: EffectId,
-    /// Whom it asks, by name: a role (`planner`), a role that does a step (`agent:search`), a tool, `human`
-    /// or `wait`; in a nested run after the agents it is nested in (`search_team/planner`).
+    /// Whom it asks: a role (`planner`), an agent that is one role (`agent:search`), a tool, `human` or
+    /// `wait`. In a nested run the agents it is nested in come first (`search_team/planner`).
     pub asked: String,
-    /// What names the request in a recording: equal requests have equal digests.
+    /// The digest that names the request in a recording: equal requests have equal digests.
     pub digest: Digest,
     /// What is asked.
     pub body: RequestBody<'r>,
 }
 
-/// What is asked by a [`Request`].
+/// The content of a [`Request`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RequestBody<'r> {
-    /// A model is asked.
+    /// Ask a model.
     Model {
         /// The role.
         role: RoleName,
         /// What it is sent.
         request: ModelRequest,
     },
-    /// A tool is called.
+    /// Call a tool.
     Tool {
         /// The step's position in its plan, from 0.
         step: u32,
@@ -60,14 +65,14 @@ pub enum RequestBody<'r> {
         /// The tool's contract.
         contract: Option<&'r ToolContract>,
     },
-    /// A person is asked.
+    /// Ask a person.
     Human {
         /// The step's position in its plan, from 0.
         step: u32,
         /// The question.
         question: String,
     },
-    /// Time is to pass before another try.
+    /// Let time pass before another try.
     Wait {
         /// How long, in milliseconds.
         delay_ms: u64,
@@ -77,25 +82,38 @@ pub enum RequestBody<'r> {
 impl<'r> Request<'r> {
     /// Renders the request of an effect, in the run that it belongs to. Pure.
     ///
-    /// Returns `None` where the run does not wait for the effect.
+    /// Returns `None` if the run does not wait for the effect.
     pub fn of(spec: &'r CompiledSpec, state: &State, effect: Effect) -> Option<Self> {
-        let asked = asked(spec, state, effect)?;
+        let here = local(spec, state, effect.id())?;
+        let mut asked: String = here.agents.iter().flatten().map(|agent| format!("{agent}/")).collect();
         let (digest, body) = match effect {
             Effect::AskModel { role, .. } => {
-                let request = request(spec, state, effect)?;
+                let request = if let EffectKind::Step { step, .. } = here.id.kind {
+                    asked.push_str("agent:");
+                    asked.push_str(&here.state.task.progress.as_ref()?.plan.steps.get(step as usize)?.tool);
+                    render_step(here.rules, here.state, step)?
+                } else {
+                    asked.push_str(role.as_str());
+                    render(here.rules, here.state, role)?
+                };
                 (request.digest(), RequestBody::Model { role, request })
             }
             Effect::CallTool { step, .. } => {
-                let (tool, input) = call(spec, state, effect)?;
+                let (tool, input) = tool_call(here.state, step)?;
+                asked.push_str(tool);
                 let (tool, input) = (tool.to_owned(), input.into_owned());
-                let contract = called(spec, state, effect);
+                let contract = here.rules.tool(&tool);
                 (tool_digest(&tool, &input), RequestBody::Tool { step, tool, input, contract })
             }
             Effect::AskHuman { step, .. } => {
-                let question = question(spec, state, effect)?;
+                asked.push_str("human");
+                let question = question(here.state, here.id)?;
                 (human_digest(&question), RequestBody::Human { step, question })
             }
-            Effect::Wait { delay_ms, .. } => (wait_digest(delay_ms), RequestBody::Wait { delay_ms }),
+            Effect::Wait { delay_ms, .. } => {
+                asked.push_str("wait");
+                (wait_digest(delay_ms), RequestBody::Wait { delay_ms })
+            }
         };
         Some(Request { effect: effect.id(), asked, digest, body })
     }
@@ -104,6 +122,27 @@ impl<'r> Request<'r> {
     pub fn is_human(&self) -> bool {
         matches!(self.body, RequestBody::Human { .. })
     }
+
+    /// The question, if a person is asked.
+    pub fn into_question(self) -> Option<String> {
+        match self.body {
+            RequestBody::Human { question, .. } => Some(question),
+            _ => None,
+        }
+    }
+}
+
+/// The constant part of a role's requests, by the name in [`Request::asked`].
+pub fn role_frame<'r>(rules: &'r CompiledSpec, asked: &str) -> Option<&'r Arc<RequestFrame>> {
+    if let Some((agent, rest)) = asked.split_once('/') {
+        let CompiledAgent::Spec(inner) = rules.agent(agent)? else { return None };
+        return role_frame(inner, rest);
+    }
+    if let Some(agent) = asked.strip_prefix("agent:") {
+        let CompiledAgent::Role(frame) = rules.agent(agent)? else { return None };
+        return Some(frame);
+    }
+    rules.frame(RoleName::ALL.into_iter().find(|role| role.as_str() == asked)?)
 }
 
 /// The digest of a question to a person.
@@ -116,20 +155,11 @@ pub(crate) fn wait_digest(delay_ms: u64) -> Digest {
     Digest::of([b"wait".as_slice(), &delay_ms.to_le_bytes()])
 }
 
-/// The digest of a tool call: the tool's name and the input with its keys in alphabetical order.
-///
-/// ```
-/// use planwright::prompt::tool_digest;
-/// use serde_json::json;
-///
-/// assert_eq!(tool_digest("t", &json!({"a": 1, "b": 2})), tool_digest("t", &json!({"b": 2, "a": 1})));
-/// ```
-pub fn tool_digest(tool: &str, input: &Value) -> Digest {
-    match input {
-        Value::String(text) => Digest::of([b"tool".as_slice(), tool.as_bytes(), b"text", text.as_bytes()]),
-        other => {
-            let canonical = canonical(other);
-            Digest::of([b"tool".as_slice(), tool.as_bytes(), b"json", canonical.as_bytes()])
-        }
-    }
+/// The digest of a tool call. The order of the input's keys does not count.
+fn tool_digest(tool: &str, input: &Value) -> Digest {
+    let (form, text) = match input {
+        Value::String(text) => (b"text", Cow::Borrowed(text.as_str())),
+        other => (b"json", Cow::Owned(canonical(other))),
+    };
+    Digest::of([b"tool".as_slice(), tool.as_bytes(), form, text.as_bytes()])
 }

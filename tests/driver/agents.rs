@@ -57,7 +57,7 @@ use Ends::{Done, Error, Waits};
 #[track_caller]
 fn replays(agent: &str, story: &str, model_calls: u32, tool_calls: u32, ends: Ends<'_>) {
     let fixture = fixture(agent, story);
-    let run = fixture.replay(&bare(agent)).unwrap();
+    let run = bare(agent).replay(&fixture).unwrap();
 
     let asked = |exchange: &&Exchange| matches!(exchange, Exchange::Model { .. });
     let called = |exchange: &&Exchange| matches!(exchange, Exchange::Tool { .. });
@@ -119,7 +119,7 @@ fn users_test_is_three_lines() -> Result<(), Box<dyn std::error::Error>> {
     let agent = Agent::builder(agents::shipped("validated").expect("ships")).build()?;
 
     let fixture = Fixture::load("fixtures/validated/notebook.json")?;
-    let run = fixture.replay(&agent)?;
+    let run = agent.replay(&fixture)?;
     insta::assert_json_snapshot!(run.trace());
     Ok(())
 }

@@ -31,7 +31,7 @@ fn journal_of_an_earlier_format_is_written_on() {
     let spec = fold(FileJournal::parse(whole.as_bytes()).unwrap()).unwrap().rules.spec().clone();
     let calc = planwright_docs::Calc::new();
     let agent = planwright::driver::Agent::builder(spec).model(planwright_offline::Offline::new()).tool(calc);
-    let run = agent.build().unwrap().resuming(&mut FileJournal::open(&path).unwrap()).run().unwrap();
+    let run = agent.build().unwrap().resume(&mut FileJournal::open(&path).unwrap()).run().unwrap();
     assert_eq!(run.answer(), Some("12/4+9 = 12"));
     let records = FileJournal::parse(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(&fold(records).unwrap().state, run.state(), "records of both formats fold as one run");

@@ -91,9 +91,9 @@ fn answer_goes_on_with_a_waiting_journal_and_asks_nothing_again() {
     let mut journal = MemoryJournal::new();
     assert!(agent.job(asked("q")).journal(&mut journal).run().unwrap().is_waiting());
     // A resumed run without an answer waits on.
-    assert!(agent.resume(&mut journal, None).unwrap().is_waiting());
+    assert!(agent.resume(&mut journal).run().unwrap().is_waiting());
 
-    let run = agent.answer(&mut journal, HumanAnswer::respond("네"), None).unwrap();
+    let run = agent.resume(&mut journal).answer(HumanAnswer::respond("네")).run().unwrap();
     assert_eq!(run.answer(), Some("보냈습니다"));
     assert_eq!((script.asked(), calls.names()), (2, vec!["find:서울".to_owned(), "send:편지".to_owned()]));
     let records = journal.records().unwrap();
@@ -117,7 +117,7 @@ fn run_that_holds_its_records_is_answered_without_a_journal() {
 fn person_who_is_there_is_asked_within_the_run() {
     let (script, calls) = (model([plan_with_a_question(), answer("끝")]), Calls::default());
     let person = Person::who_says([HumanAnswer::respond("네, 보내세요")]);
-    let agent = echoing(asking(spec(PTE)), &script, &calls).shared_human(person.clone()).build().unwrap();
+    let agent = echoing(asking(spec(PTE)), &script, &calls).human(person.clone()).build().unwrap();
     let run = agent.run("q").unwrap();
     assert_eq!((run.answer(), person.asked.load(Ordering::SeqCst)), (Some("끝"), 1));
     let shown = script.seen().last().unwrap().payload.clone();
@@ -139,7 +139,7 @@ fn what_a_person_says_passes_without_keys() {
 fn refused_answer_is_asked_again_with_the_reason_and_then_the_run_waits() {
     let (script, calls) = (model([plan_with_a_question()]), Calls::default());
     let person = Person::who_says([impossible(), impossible(), impossible(), impossible()]);
-    let agent = echoing(asking(spec(PTE)), &script, &calls).shared_human(person.clone()).build().unwrap();
+    let agent = echoing(asking(spec(PTE)), &script, &calls).human(person.clone()).build().unwrap();
     let run = agent.run("q").unwrap();
     assert_eq!(person.asked.load(Ordering::SeqCst), 3, "as often as this, and no more");
     let refusals = person.refusals.lock().unwrap();
@@ -156,12 +156,15 @@ fn refused_answer_leaves_the_journal_as_it_was() {
     let mut journal = MemoryJournal::new();
     agent.job(asked("q")).journal(&mut journal).run().unwrap();
     let before = journal.records().unwrap();
-    let stopped = agent.answer(&mut journal, impossible(), None).unwrap_err();
+    let stopped = agent.resume(&mut journal).answer(impossible()).run().unwrap_err();
     let Stopped::Refused { question, refusal } = stopped else { panic!("{stopped:?}") };
     assert_eq!(question, SEND_IT);
     assert!(refusal.contains("hammer"), "{refusal}");
     assert_eq!(journal.records().unwrap(), before);
-    assert_eq!(agent.answer(&mut journal, HumanAnswer::respond("네"), None).unwrap().answer(), Some("끝"));
+    assert_eq!(
+        agent.resume(&mut journal).answer(HumanAnswer::respond("네")).run().unwrap().answer(),
+        Some("끝")
+    );
 }
 
 #[test]
@@ -203,7 +206,7 @@ fn run_that_does_not_wait_cannot_be_answered() {
     let yes = || HumanAnswer::respond("네");
     assert!(matches!(run.respond(&agent, yes()), Err(Stopped::NotWaiting)));
     let before = journal.records().unwrap();
-    assert!(matches!(agent.answer(&mut journal, yes(), None), Err(Stopped::NotWaiting)));
+    assert!(matches!(agent.resume(&mut journal).answer(yes()).run(), Err(Stopped::NotWaiting)));
     assert_eq!(journal.records().unwrap(), before);
 }
 

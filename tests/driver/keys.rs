@@ -69,7 +69,7 @@ fn spec_that_holds_a_key_is_not_adopted() {
         for changed in [Changed::Refuse, Changed::Adopt] {
             let mut journal = MemoryJournal::from(begun.clone());
             let agent = with_key(spec.clone(), &model([""; 0]), &Calls::default());
-            names_the_place(&agent.resuming(&mut journal).changed(changed).run().unwrap_err(), place);
+            names_the_place(&agent.resume(&mut journal).changed(changed).run().unwrap_err(), place);
             assert!(journal.records().unwrap() == begun);
         }
     }
@@ -77,7 +77,7 @@ fn spec_that_holds_a_key_is_not_adopted() {
     let mut journal = MemoryJournal::from(begun);
     let script = model([plan(&[("find", "하나")]), answer("답")]);
     let agent = with_key(leaking().remove(0).0, &script, &Calls::default());
-    let kept = agent.resuming(&mut journal).changed(Changed::Keep).run().unwrap();
+    let kept = agent.resume(&mut journal).changed(Changed::Keep).run().unwrap();
     assert_eq!(kept.answer(), Some("답"));
 }
 
@@ -118,8 +118,7 @@ fn what_a_person_says_of_a_write_is_without_the_key_and_no_longer_than_the_tool_
     let agent = with_key(spec, &model([answer("답")]), &Calls::default());
     let token = token(&planwright::journal::fold(records).unwrap()).unwrap();
     let output = format!("{KEY} {}", "가".repeat(100));
-    let run =
-        agent.resuming(&mut journal).token(token).resolve(Resolution::Happened { output }).run().unwrap();
+    let run = agent.resume(&mut journal).token(token).resolve(Resolution::Happened { output }).run().unwrap();
     let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
     assert_eq!(steps[0], Some("[redacted] 가가가… [cut: 20 of 311 bytes]"));
 }

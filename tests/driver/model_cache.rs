@@ -96,14 +96,14 @@ fn only_entry(folder: &Path) -> PathBuf {
 #[test]
 fn same_request_is_answered_without_asking_and_costs_nothing() {
     let (home, inner) = (folder(), Arc::new(Counting::new()));
-    let model = Cached::shared(inner.clone(), home.path().join("made/here"));
+    let model = Cached::new(inner.clone(), home.path().join("made/here"));
     let first = ask(&model, "질문");
     assert!(!first.cached && !first.usage.is_zero());
     let again = ask(&model, "질문");
     assert_eq!(again, ModelReply { usage: Usage::default(), cached: true, ..first });
     assert_eq!((again.model.as_str(), inner.asked()), ("m-priced", 1));
     // Another process, later.
-    let later = Cached::shared(inner.clone(), home.path().join("made/here"));
+    let later = Cached::new(inner.clone(), home.path().join("made/here"));
     assert_eq!(ask(&later, "질문"), again);
     assert_eq!((inner.asked(), later.warning()), (1, None));
 }
@@ -120,7 +120,7 @@ fn tool_calls_are_kept_with_the_reply() {
 #[test]
 fn request_that_differs_in_anything_is_another() {
     let (home, inner) = (folder(), Arc::new(Counting::new()));
-    let model = Cached::shared(inner.clone(), home.path());
+    let model = Cached::new(inner.clone(), home.path());
     let call = Call { id: "call_1".into(), name: "wiki".into(), arguments: json!({"input": "세종"}) };
     let said = |text: &str| Message::User { content: text.into() };
     let framed = |frame: RequestFrame| ModelRequest { frame: Arc::new(frame), ..request("질문") };
@@ -153,8 +153,8 @@ fn request_that_differs_in_anything_is_another() {
 #[test]
 fn entry_of_another_request_under_the_same_digest_is_no_answer() {
     let (home, other, inner) = (folder(), folder(), Arc::new(Counting::new()));
-    ask(&Cached::shared(inner.clone(), other.path()), "다른 질문");
-    let model = Cached::shared(inner.clone(), home.path());
+    ask(&Cached::new(inner.clone(), other.path()), "다른 질문");
+    let model = Cached::new(inner.clone(), home.path());
     ask(&model, "질문");
     // As if both had one digest.
     fs::copy(only_entry(other.path()), only_entry(home.path())).unwrap();
@@ -199,7 +199,7 @@ fn sink_gets_the_pieces_first_and_the_whole_text_at_once_then() {
 #[track_caller]
 fn check_damaged(damage: impl FnOnce(&Path)) {
     let (home, inner) = (folder(), Arc::new(Counting::new()));
-    let model = Cached::shared(inner.clone(), home.path());
+    let model = Cached::new(inner.clone(), home.path());
     ask(&model, "질문");
     damage(&only_entry(home.path()));
     assert_eq!(ask(&model, "질문").text, "답 2: 질문");
@@ -232,7 +232,7 @@ fn damaged_or_foreign_file_is_asked_for_again_and_replaced() {
 #[test]
 fn least_recently_used_goes_first() {
     let (home, inner) = (folder(), Arc::new(Counting::new()));
-    let model = Cached::shared(inner.clone(), home.path()).max_entries(3);
+    let model = Cached::new(inner.clone(), home.path()).max_entries(3);
     for payload in ["a", "b", "c"] {
         ask(&model, payload);
     }
@@ -308,7 +308,7 @@ fn file_left_behind_by_a_process_that_ended_is_removed_in_time() {
 #[track_caller]
 fn check_unusable(folder: &Path) {
     let inner = Arc::new(Counting::new());
-    let model = Cached::shared(inner.clone(), folder);
+    let model = Cached::new(inner.clone(), folder);
     assert_eq!(model.warning(), None, "nothing was tried yet");
     assert!(!ask(&model, "q").cached && !ask(&model, "q").cached);
     let warning = model.warning().expect("a warning");
@@ -356,7 +356,7 @@ fn reply_with_a_key_in_it_is_not_kept() {
         // The model says its payload again.
         let home = folder();
         let inner = Arc::new(Counting { key: Some(KEY), ..Counting::new() });
-        let model = Cached::shared(inner.clone(), home.path());
+        let model = Cached::new(inner.clone(), home.path());
         assert!(model.secrets() == [Secret::new(KEY)]);
         assert!(!ask(&model, payload).cached && !ask(&model, payload).cached);
         assert!(entries(home.path()).is_empty(), "{payload}");

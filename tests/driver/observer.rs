@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planwright::driver::{Sleeper, Threads};
+use planwright::driver::{Clock, Threads};
 use planwright::journal::MemoryStore;
 use planwright::machine::{EffectId, Input, ModelReply, Usage};
 use planwright::ports::{Cause, ModelError, Observer, ScriptedModel, Signal, ToolError};
@@ -147,7 +147,7 @@ fn every_effect_is_heard_of_as_asked_and_as_answered() {
     let usage = Usage { output_tokens: 7, ..Usage::default() };
     let script = ScriptedModel::says([ModelReply { usage, ..ModelReply::text(plan(&[("calc", "x")])) }]);
     let script = Arc::new(script.answer(Err(ModelError::unanswered(Cause::RateLimit, "429"))));
-    let agent = echoing(spec, &script, &calls).tool(calc).sleeper(NoWait).build().unwrap();
+    let agent = echoing(spec, &script, &calls).tool(calc).clock(NoWait).build().unwrap();
     let (threads, pairs) = (Threads::new(Arc::new(MemoryStore::new())), Pairs::default());
     threads.at(&"대화".parse().unwrap()).observer(&pairs).ask(&agent, "q").unwrap_err();
     let wanted = [
@@ -164,6 +164,6 @@ fn every_effect_is_heard_of_as_asked_and_as_answered() {
 /// Lets no time pass.
 struct NoWait;
 
-impl Sleeper for NoWait {
+impl Clock for NoWait {
     fn sleep(&self, _: Duration, _: &dyn Fn() -> bool) {}
 }

@@ -97,7 +97,7 @@ fn key_in_question_reply_output_and_failure_is_kept_nowhere() {
     assert_eq!(steps[2], Some("ERROR: panic: [redacted]"));
 
     let bare = Agent::builder(spec("validated")).build().unwrap();
-    let again = fixture.unwrap().replay(&bare).unwrap();
+    let again = bare.replay(&fixture.unwrap()).unwrap();
     assert_eq!(again.state(), run.state(), "the fixture replays without the key");
 }
 

@@ -30,7 +30,7 @@ fn id(text: &str) -> EffectId {
 /// How a fixture drifts under a spec.
 #[track_caller]
 fn drifts(spec: Spec, fixture: &Fixture) -> Vec<Drift> {
-    match fixture.replay(&bare(spec)) {
+    match bare(spec).replay(fixture) {
         Err(Stopped::Drifted(drifts)) => drifts,
         other => panic!("expected drift, found {other:?}"),
     }
@@ -130,7 +130,7 @@ fn unwrap_and_assert_replays_show_the_difference() {
     spec.roles.planner.prompt.push_str("\nBe brief.");
     let agent = bare(spec);
     let path = "fixtures/validated/replanned_twice.json";
-    let stopped = Fixture::load(path).unwrap().replay(&agent).unwrap_err();
+    let stopped = agent.replay(&Fixture::load(path).unwrap()).unwrap_err();
     let shown = stopped.to_string();
     assert!(shown.contains("- recorded: ") && shown.contains("Be brief."), "{shown}");
     assert_eq!(format!("{stopped:?}"), shown);
@@ -247,15 +247,12 @@ fn plan_with_more_steps_than_a_lowered_limit_is_contract_drift_once_its_request_
         // the recording of old is the answer that it would get.
         let mut fixture = fixture("validated", "notebook");
         let bad = bare(spec.clone());
-        let request = planwright::prompt::render(
-            bad.rules(),
-            &planwright::machine::start(bad.rules(), fixture.input.clone()).state,
-            planwright::spec::RoleName::Planner,
-        );
+        let begun = planwright::machine::start(bad.rules(), fixture.input.clone());
+        let request = planwright::prompt::Request::of(bad.rules(), &begun.state, begun.effects[0]);
         let Exchange::Model { digest, .. } = &mut fixture.exchanges[0] else {
             panic!("the planner is asked first")
         };
-        *digest = request.unwrap().digest();
+        *digest = request.unwrap().digest;
         let found = drifts(spec, &fixture);
         let recorded = if on_bad_reply == OnBadReply::Fail { "true" } else { "PLAN" };
         is_contract(&found[0], 1, path, recorded, "");
@@ -387,7 +384,7 @@ fn parallel_replay_may_not_mind_the_order_of_steps_side_by_side() {
 fn narrower_replay_may_not_mind_the_order_of_steps_and_one_by_one_does() {
     let (recorded, fixture) = answered_in(["3", "1", "2"], ["a", "b", "c"]);
     // With room for two, the third step cannot be the first to be answered.
-    let run = fixture.replay(&bare(parallel("plan-then-execute", 2))).unwrap();
+    let run = bare(parallel("plan-then-execute", 2)).replay(&fixture).unwrap();
     assert_eq!(run.trace(), recorded.trace());
     let found = drifts(stage::spec("plan-then-execute"), &fixture);
     let wanted = Drift::Order { exchange: 2, recorded: id("step.1.3.1"), now: id("step.1.1.1") };

@@ -62,7 +62,7 @@ fn goes_on_from_every_record(spec: &Spec) {
         let (models_before, tools_before) = answers(&whole[..len]);
         let rest: Vec<String> = replies().into_iter().skip(models_before).collect();
         let (script, calls, mut journal) = (model(rest), Calls::default(), journal_of(&whole[..len]));
-        let run = agent(spec.clone(), &script, &calls).resume(&mut journal, None).unwrap();
+        let run = agent(spec.clone(), &script, &calls).resume(&mut journal).run().unwrap();
         assert_eq!(*run.state(), end, "cut after {len} records");
         assert_eq!((script.asked(), calls.count()), (5 - models_before, 4 - tools_before), "cut after {len}");
         for called in calls.all() {
@@ -98,7 +98,7 @@ fn resumed_run_is_the_fixture_of_an_uninterrupted_one() {
         let (models, _) = answers(&whole[..len]);
         let rest: Vec<String> = replies().into_iter().skip(models).collect();
         let mut journal = journal_of(&whole[..len]);
-        agent(spec("validated"), &model(rest), &Calls::default()).resume(&mut journal, None).unwrap();
+        agent(spec("validated"), &model(rest), &Calls::default()).resume(&mut journal).run().unwrap();
         let records = journal.records().unwrap();
         assert_eq!(Fixture::of_records(&records, None).unwrap().to_json(), straight);
     }
@@ -115,7 +115,7 @@ fn stricter() -> Spec {
 fn run_does_not_go_on_under_changed_rules_unasked() {
     let whole = recorded(spec("validated"));
     let (script, mut journal) = (model(replies()), journal_of(&whole[..2]));
-    let stopped = agent(stricter(), &script, &Calls::default()).resume(&mut journal, None).unwrap_err();
+    let stopped = agent(stricter(), &script, &Calls::default()).resume(&mut journal).run().unwrap_err();
     assert!(matches!(stopped, Stopped::Changed { .. }), "{stopped:?}");
     assert!(stopped.to_string().contains("$.limits.max_replans"), "{stopped}");
     assert_eq!((journal.records().unwrap(), script.asked()), (whole[..2].to_vec(), 0));
@@ -126,7 +126,7 @@ fn resumed_run_keeps_the_rules_it_began_with() {
     let whole = recorded(spec("validated"));
     let mut journal = journal_of(&whole[..2]);
     let agent = agent(stricter(), &model(replies()), &Calls::default());
-    let run = agent.resuming(&mut journal).changed(Changed::Keep).run().unwrap();
+    let run = agent.resume(&mut journal).changed(Changed::Keep).run().unwrap();
     assert_eq!(run.answer(), Some("답입니다."));
 }
 
@@ -135,7 +135,7 @@ fn resumed_run_takes_changed_rules_where_it_is_asked_to_and_keeps_them() {
     let whole = recorded(spec("validated"));
     let mut journal = journal_of(&whole[..2]);
     let changed = agent(stricter(), &model(replies()), &Calls::default());
-    let run = changed.resuming(&mut journal).changed(Changed::Adopt).run().unwrap();
+    let run = changed.resume(&mut journal).changed(Changed::Adopt).run().unwrap();
     assert_eq!(run.error().unwrap().code, ErrorCode::ValidationFailedMaxReplans);
     let folded = fold(journal.records().unwrap()).unwrap();
     assert_eq!((folded.rules.spec(), folded.state), (&stricter(), run.state().clone()));
@@ -158,7 +158,7 @@ fn write_in_doubt_is_not_done_again() {
     let (script, calls, mut journal) = (model([answer("끝")]), Calls::default(), journal_of(&records));
     let agent = agent(spec("plan-then-execute"), &script, &calls);
     for _ in 0..2 {
-        let stopped = agent.resume(&mut journal, None).unwrap_err();
+        let stopped = agent.resume(&mut journal).run().unwrap_err();
         let Stopped::InDoubt { effect, tool } = &stopped else { panic!("{stopped:?}") };
         assert_eq!((effect.to_string().as_str(), tool.as_str()), ("step.1.2.1", "send"));
         assert!(
@@ -175,7 +175,7 @@ fn write_that_was_not_yet_asked_for_is_done() {
     records.pop();
     let (calls, mut journal) = (Calls::default(), journal_of(&records));
     let agent = agent(spec("plan-then-execute"), &model([answer("끝")]), &calls);
-    assert_eq!(agent.resume(&mut journal, None).unwrap().answer(), Some("끝"));
+    assert_eq!(agent.resume(&mut journal).run().unwrap().answer(), Some("끝"));
     assert_eq!(calls.names(), ["send:y"]);
 }
 
@@ -186,7 +186,7 @@ fn call_that_may_be_repeated_is_made_again_with_the_same_key() {
         let Record::Header(header) = &records[0] else { panic!("a journal begins with a header") };
         let (calls, mut journal) = (Calls::default(), journal_of(&records));
         let agent = agent(spec("plan-then-execute"), &model([answer("끝")]), &calls);
-        assert_eq!(agent.resume(&mut journal, None).unwrap().answer(), Some("끝"));
+        assert_eq!(agent.resume(&mut journal).run().unwrap().answer(), Some("끝"));
         let keys: Vec<String> = calls.all().into_iter().map(|called| called.key).collect();
         assert_eq!(keys, [format!("{}/step.1.2.1", header.run)]);
     }
@@ -209,7 +209,7 @@ fn deadline_in_a_journal_ends_the_run_and_its_fixture_replays() {
     assert_eq!(*run.state(), folded.state);
 
     let (script, mut journal) = (model(replies()), journal_of(&records));
-    let run = agent(spec("validated"), &script, &Calls::default()).resume(&mut journal, None).unwrap();
+    let run = agent(spec("validated"), &script, &Calls::default()).resume(&mut journal).run().unwrap();
     assert_eq!((run.error().unwrap().to_string(), script.asked()), (said, 0), "an ended run asks nobody");
 }
 
@@ -250,13 +250,13 @@ fn run_does_not_begin_in_a_journal_that_is_in_use() {
 fn write_that_would_be_another_now_is_not_made_under_the_key_of_the_first() {
     let mut records = cut_at_call("store");
     let Some(Record::Requested { digest, .. }) = records.last_mut() else { panic!("it was asked for") };
-    *digest = planwright::prompt::tool_digest("store", &"z".into());
+    *digest = planwright::spec::Digest::of([b"another call".as_slice()]);
     let (script, calls, mut journal) = (model([answer("끝")]), Calls::default(), journal_of(&records));
     let agent = agent(spec("plan-then-execute"), &script, &calls);
-    let stopped = agent.resume(&mut journal, None).unwrap_err();
+    let stopped = agent.resume(&mut journal).run().unwrap_err();
     assert!(matches!(stopped, Stopped::Changed { .. }), "{stopped:?}");
     assert_eq!((calls.count(), journal.records().unwrap()), (0, records));
-    let run = agent.resuming(&mut journal).changed(Changed::Keep).run().unwrap();
+    let run = agent.resume(&mut journal).changed(Changed::Keep).run().unwrap();
     assert_eq!((run.answer(), calls.names()), (Some("끝"), vec!["store:y".to_owned()]));
 }
 
@@ -330,7 +330,7 @@ fn torn_last_line_is_dropped_and_the_run_goes_on_in_the_same_file() {
         let (models_before, tools_before) = answers(&whole[..len - 1]);
         let rest: Vec<String> = replies().into_iter().skip(models_before).collect();
         let (script, calls, mut journal) = (model(rest), Calls::default(), FileJournal::open(&path).unwrap());
-        let run = agent(spec("validated"), &script, &calls).resume(&mut journal, None).unwrap();
+        let run = agent(spec("validated"), &script, &calls).resume(&mut journal).run().unwrap();
         assert_eq!(*run.state(), end);
         assert_eq!((script.asked(), calls.count()), (5 - models_before, 4 - tools_before));
         let again = FileJournal::parse(&std::fs::read(&path).unwrap()).unwrap();
@@ -379,7 +379,7 @@ fn journal_of_another_format_is_refused() {
     let said = fold(records.clone()).unwrap_err().to_string();
     assert_eq!(said, "journal record 0: expected journal format 4, found 5");
     let (script, calls, mut journal) = (model(replies()), Calls::default(), journal_of(&records[..2]));
-    let stopped = agent(spec("validated"), &script, &calls).resume(&mut journal, None).unwrap_err();
+    let stopped = agent(spec("validated"), &script, &calls).resume(&mut journal).run().unwrap_err();
     assert!(matches!(stopped, Stopped::Journal(_)), "{stopped:?}");
     assert_eq!((script.asked(), calls.count()), (0, 0));
 }

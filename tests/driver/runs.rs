@@ -64,7 +64,7 @@ fn transport_failure_interrupts_the_run_and_it_can_be_resumed() {
         let Stopped::Interrupted(interrupted) = stopped else { panic!("{stopped:?}") };
         assert_eq!((interrupted.cause.cause, interrupted.state.phase()), (cause, PhaseName::Write));
 
-        let run = agent.resume(&mut journal, None).unwrap();
+        let run = agent.resume(&mut journal).run().unwrap();
         assert_eq!(run.answer(), Some("드디어"));
         assert_eq!((script.asked(), calls.count()), (3, 1), "plan and tool were not asked again");
     }
@@ -78,10 +78,10 @@ fn run_may_be_interrupted_again_and_again() {
     let agent = echoing(spec(PTE), &script, &Calls::default()).build().unwrap();
     assert!(matches!(agent.job(asked("q")).journal(&mut journal).run(), Err(Stopped::Interrupted(_))));
     for _ in 0..2 {
-        assert!(matches!(agent.resume(&mut journal, None), Err(Stopped::Interrupted(_))));
+        assert!(matches!(agent.resume(&mut journal).run(), Err(Stopped::Interrupted(_))));
     }
-    assert_eq!(agent.resume(&mut journal, None).unwrap().answer(), Some("예"));
-    assert_eq!(agent.resume(&mut journal, None).unwrap().answer(), Some("예"), "an ended run is read again");
+    assert_eq!(agent.resume(&mut journal).run().unwrap().answer(), Some("예"));
+    assert_eq!(agent.resume(&mut journal).run().unwrap().answer(), Some("예"), "an ended run is read again");
     assert_eq!(script.asked(), 5);
 }
 
@@ -100,7 +100,7 @@ fn is_incomplete(builder: AgentBuilder, wanted: &str) {
 fn tool_that_nobody_registered_is_said_before_anything_runs() {
     let script = model([plan(&[])]);
     let calls = Calls::default();
-    let builder = Agent::builder(spec(PTE)).shared_model(script.clone()).tool(calls.echo(calc()));
+    let builder = Agent::builder(spec(PTE)).model(script.clone()).tool(calls.echo(calc()));
     is_incomplete(builder, "the spec names tools that are not registered: find, send, store (register them,");
     assert_eq!((script.asked(), calls.count()), (0, 0));
 }

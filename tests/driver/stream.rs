@@ -158,7 +158,7 @@ impl Model for Held {
 fn dropped_stream_stops_its_run() {
     let ((go, held), (asks, asked), calls) = (channel(), channel(), Calls::default());
     let model = Held { go: Mutex::new(held), asked: Mutex::new(asks) };
-    let agent = echoing(spec(PTE), &stage::model([""; 0]), &calls).shared_model(Arc::new(model));
+    let agent = echoing(spec(PTE), &stage::model([""; 0]), &calls).model(Arc::new(model));
     let agent = agent.build().unwrap();
     let stream = agent.stream("q");
     assert_eq!(asked.recv().unwrap(), "planner");
@@ -196,7 +196,7 @@ impl Model for Panics {
 
 #[test]
 fn panic_of_a_port_is_passed_on_to_who_reads_the_stream() {
-    let agent = echoing(spec(PTE), &model([""; 0]), &Calls::default()).shared_model(Arc::new(Panics));
+    let agent = echoing(spec(PTE), &model([""; 0]), &Calls::default()).model(Arc::new(Panics));
     let agent = agent.build().unwrap();
     let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| agent.stream("q").count()));
     let said = read.unwrap_err();

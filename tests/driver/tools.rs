@@ -61,7 +61,7 @@ fn write_that_does_not_come_back_interrupts_the_run_and_stays_in_doubt() {
             let said = ended.unwrap_err().to_string();
             let wanted = "interrupted at step.1.1.1 (EXECUTE): timeout: send: no answer within 20 ms; the write may have happened";
             assert_eq!(said, wanted);
-            let again = agent.resume(&mut journal, None).unwrap_err();
+            let again = agent.resume(&mut journal).run().unwrap_err();
             assert!(matches!(again, Stopped::InDoubt { .. }), "{again:?}");
             assert_eq!(calls.names(), ["send:x"], "nothing ran after it, and it was not done again");
         } else {
@@ -83,12 +83,12 @@ fn failed_write_that_may_happen_once_is_in_doubt_unless_the_tool_says_that_it_di
                 Err(if says_no { error.did_not_happen() } else { error })
             });
             let script = model([plan(&[(tool, "x")]), answer("끝")]);
-            let agent = Agent::builder(spec).shared_model(script).tool(failing).build().unwrap();
+            let agent = Agent::builder(spec).model(script).tool(failing).build().unwrap();
             let mut journal = MemoryJournal::new();
             let ended = agent.job(asked("q")).journal(&mut journal).run();
             if tool == "send" && !says_no {
                 assert!(matches!(ended, Err(Stopped::Interrupted(_))), "{kind}");
-                let again = agent.resume(&mut journal, None).unwrap_err();
+                let again = agent.resume(&mut journal).run().unwrap_err();
                 assert!(matches!(again, Stopped::InDoubt { .. }), "{kind}: {again:?}");
             } else {
                 assert_eq!(outputs(&ended.unwrap())[0], format!("ERROR: {kind}: broke off"));

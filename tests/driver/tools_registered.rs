@@ -20,7 +20,7 @@ fn replies() -> [String; 2] {
 /// An agent under this spec that has `tool` registered in the place of the tool of that name.
 fn agent_with(spec: Spec, tool: ToolContract, script: &Arc<ScriptedModel>, calls: &Calls) -> Agent {
     let contracts = spec.tools.clone();
-    let builder = Agent::builder(spec).shared_model(script.clone());
+    let builder = Agent::builder(spec).model(script.clone());
     let tools = contracts.into_iter().map(|own| if own.name == tool.name { tool.clone() } else { own });
     tools.fold(builder, |builder, contract| builder.tool(calls.echo(contract))).build().unwrap()
 }
@@ -51,7 +51,7 @@ fn write_that_may_no_longer_be_repeated_is_not_repeated_under_the_old_contract()
     for changed in [Changed::Refuse, Changed::Keep] {
         let (script, calls, mut journal) = (model([answer("답")]), Calls::default(), journal(&killed));
         let agent = agent_with(spec("plan-then-execute"), now.clone(), &script, &calls);
-        let stopped = agent.resuming(&mut journal).changed(changed).run().unwrap_err();
+        let stopped = agent.resume(&mut journal).changed(changed).run().unwrap_err();
         assert!(matches!(stopped, Stopped::Incomplete(_)), "{stopped:?}");
         let said = stopped.to_string();
         assert!(said.contains("store.idempotent: expected false, found true"), "{said}");
@@ -64,7 +64,7 @@ fn write_that_may_no_longer_be_repeated_is_not_repeated_under_the_old_contract()
 fn same_tools_go_on() {
     let (calls, mut journal) = (Calls::default(), journal(&killed()));
     let agent = agent_with(spec("plan-then-execute"), contract("store"), &model([answer("답")]), &calls);
-    assert_eq!(agent.resume(&mut journal, None).unwrap().answer(), Some("답"));
+    assert_eq!(agent.resume(&mut journal).run().unwrap().answer(), Some("답"));
     assert_eq!(calls.names(), ["store:하나"]);
 }
 

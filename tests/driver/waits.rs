@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planwright::driver::{Agent, CancelToken, Sleeper};
+use planwright::driver::{Agent, CancelToken, Clock};
 use planwright::journal::{Journal, MemoryJournal, Record};
 use planwright::ports::{Cause, ModelError, ScriptedModel, ToolError};
 use planwright::spec::{Spec, StepTries};
@@ -20,7 +20,7 @@ struct Diary<F> {
     meanwhile: F,
 }
 
-impl<F: Fn(&dyn Fn() -> bool) + Send + Sync> Sleeper for Diary<F> {
+impl<F: Fn(&dyn Fn() -> bool) + Send + Sync> Clock for Diary<F> {
     fn sleep(&self, delay: Duration, stop: &dyn Fn() -> bool) {
         self.slept.lock().unwrap().push(u64::try_from(delay.as_millis()).unwrap());
         (self.meanwhile)(stop);
@@ -47,7 +47,7 @@ fn failing(
     });
     let diary = Diary { slept: Arc::clone(&slept), meanwhile };
     let script = model([plan(steps), answer("끝")]);
-    let agent = echoing(persistent(spec), &script, calls).tool(calc).sleeper(diary).build().unwrap();
+    let agent = echoing(persistent(spec), &script, calls).tool(calc).clock(diary).build().unwrap();
     (agent, slept)
 }
 
@@ -128,7 +128,7 @@ fn wait_that_an_interruption_cuts_short_is_waited_again_on_resume() {
         _ => Ok("드디어".to_owned()),
     });
     let diary = Diary { slept: slept.clone(), meanwhile: |_: &dyn Fn() -> bool| {} };
-    let agent = echoing(persistent(spec(PTE)), &script, &calls).tool(calc).sleeper(diary).build().unwrap();
+    let agent = echoing(persistent(spec(PTE)), &script, &calls).tool(calc).clock(diary).build().unwrap();
     let mut journal = MemoryJournal::new();
     agent.job(asked("q")).journal(&mut journal).run().unwrap_err();
     // The journal as it was when the wait had been asked for and not come to its end.
@@ -136,6 +136,6 @@ fn wait_that_an_interruption_cuts_short_is_waited_again_on_resume() {
     let waits = |record: &Record| matches!(record, Record::Requested { effect, .. } if effect.to_string().starts_with("wait."));
     let cut = records.iter().position(waits).expect("the run waited");
     let mut journal = MemoryJournal::from(records[..=cut].to_vec());
-    assert_eq!(agent.resume(&mut journal, None).unwrap().answer(), Some("끝"));
+    assert_eq!(agent.resume(&mut journal).run().unwrap().answer(), Some("끝"));
     assert_eq!(*slept.lock().unwrap(), [1_000, 1_000]);
 }

@@ -198,7 +198,7 @@ fn builder(model: &Arc<ScriptedModel>) -> AgentBuilder {
     spec.tools.retain(|tool| tool.name == "calc");
     let contract = spec.tools[0].clone();
     let calc = FnTool::new(contract, |call| Ok(format!("of {}", call.text()?)));
-    Agent::builder(spec).shared_model(model.clone()).tool(calc)
+    Agent::builder(spec).model(model.clone()).tool(calc)
 }
 
 fn agent(replies: impl IntoIterator<Item = Say>) -> (Agent, Arc<ScriptedModel>) {
@@ -216,11 +216,11 @@ fn a_run_without_a_person_ends_waiting_and_another_process_goes_on_with_the_answ
     assert_eq!(run.state().phase(), PhaseName::Execute);
 
     let (second, model) = agent([text("답")]);
-    let still = second.resume(&mut journal, None).expect("pauses still");
+    let still = second.resume(&mut journal).run().expect("pauses still");
     assert_eq!((still.outcome(), model.asked()), (run.outcome(), 0));
-    let done = second.answer(&mut journal, HumanAnswer::respond("네"), None).expect("ends");
+    let done = second.resume(&mut journal).answer(HumanAnswer::respond("네")).run().expect("ends");
     assert_eq!(done.answer(), Some("답"));
-    let again = second.answer(&mut journal, HumanAnswer::respond("또"), None);
+    let again = second.resume(&mut journal).answer(HumanAnswer::respond("또")).run();
     assert!(matches!(again, Err(Stopped::NotWaiting)));
     assert_eq!(&fold(journal.into_records()).expect("folds").state, done.state());
 }

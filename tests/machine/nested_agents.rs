@@ -227,7 +227,7 @@ fn two_agents_side_by_side_ask_at_once_and_end_in_any_order() {
 fn agent(model: &Arc<ScriptedModel>) -> Agent {
     let spec = outer("");
     let contracts = spec.tools.clone();
-    let builder = Agent::builder(spec).shared_model(model.clone());
+    let builder = Agent::builder(spec).model(model.clone());
     let builder = contracts.into_iter().fold(builder, |builder, contract| {
         builder.tool(FnTool::new(contract, |call| Ok(format!("of {}", call.input))))
     });
@@ -254,8 +254,8 @@ fn a_run_interrupted_in_the_middle_of_a_nested_one_is_resumed_there() {
     };
     let stopped = agent(&model).job(Input::question("q")).journal(&mut journal).run();
     assert_eq!(interrupted(stopped), "step.1.2.1/plan.1.1");
-    assert_eq!(interrupted(agent(&model).resume(&mut journal, None)), "write.1.1");
-    let resumed = agent(&model).resume(&mut journal, None).expect("ends");
+    assert_eq!(interrupted(agent(&model).resume(&mut journal).run()), "write.1.1");
+    let resumed = agent(&model).resume(&mut journal).run().expect("ends");
     assert_eq!(resumed.state(), straight.state());
     assert_eq!(model.asked(), 5, "what was answered is not asked again");
 }
@@ -266,7 +266,7 @@ fn a_recorded_run_with_a_nested_one_replays() {
     let model = Arc::new(ScriptedModel::says(replies.map(Say::reply)));
     let agent = agent(&model);
     let run = agent.job(Input::question("q")).run().expect("ends");
-    let again = run.fixture().expect("a fixture").replay(&agent).expect("replays");
+    let again = agent.replay(&run.fixture().expect("a fixture")).expect("replays");
     assert_eq!(again.state(), run.state());
     assert_eq!(model.asked(), 3);
 }

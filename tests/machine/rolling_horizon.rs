@@ -139,7 +139,7 @@ fn an_interrupted_round_is_resumed_with_the_same_conversation() {
         Arc::new(model.answer(Ok(asks(&[("find", "c")]).reply())).reply("답"))
     };
     let agent = |model: &Arc<ScriptedModel>| {
-        let builder = Agent::builder(react()).shared_model(model.clone());
+        let builder = Agent::builder(react()).model(model.clone());
         let tool = |contract| FnTool::new(contract, |call| Ok(format!("of {}", call.input)));
         let tools = react().tools.into_iter();
         tools.fold(builder, |builder, contract| builder.tool(tool(contract))).build().expect("builds")
@@ -152,7 +152,7 @@ fn an_interrupted_round_is_resumed_with_the_same_conversation() {
     let mut journal = MemoryJournal::new();
     let stopped = agent(&torn).job(Input::question("q")).journal(&mut journal).run();
     assert!(matches!(stopped, Err(Stopped::Interrupted(_))));
-    let resumed = agent(&torn).resume(&mut journal, None).expect("ends");
+    let resumed = agent(&torn).resume(&mut journal).run().expect("ends");
     assert_eq!(resumed.answer(), Some("답"));
     assert_eq!(resumed.state(), &fold(journal.into_records()).expect("folds").state);
     let last = |model: &ScriptedModel| model.seen().last().expect("asked").clone();

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use planwright::machine::{Effect, Event, ModelReply, PlanView, State, ToolOutcome, outstanding, transition};
-use planwright::prompt;
+use planwright::prompt::Request;
 use planwright::spec::CompiledSpec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -77,8 +77,7 @@ fn use_state(rules: &CompiledSpec, state: &State) {
     let _ = PlanView::of(state);
     let waiting = outstanding(rules, state);
     for effect in waiting {
-        let _ = prompt::request(rules, state, effect);
-        let _ = prompt::question(rules, state, effect);
+        let _ = Request::of(rules, state, effect);
         let id = effect.id();
         let replies = PLANS.iter().chain(&["{\"ok\": false}", "{\"final\": \"x\"}", "?"]);
         let mut events: Vec<Event> =

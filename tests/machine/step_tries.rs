@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planwright::contract::ToolContract;
-use planwright::driver::{Agent, Sleeper};
+use planwright::driver::{Agent, Clock};
 use planwright::machine::{Effect, FailureClass, Input, Refusal};
 use planwright::ports::{FnTool, ScriptedModel, ToolError};
 
@@ -87,7 +87,7 @@ fn waits_double() {
 fn the_driver_lets_exactly_that_time_pass_and_each_try_has_a_key_of_its_own() {
     #[derive(Clone, Default)]
     struct Diary(Arc<Mutex<Vec<Duration>>>);
-    impl Sleeper for Diary {
+    impl Clock for Diary {
         fn sleep(&self, delay: Duration, _: &dyn Fn() -> bool) {
             self.0.lock().unwrap().push(delay);
         }
@@ -100,7 +100,7 @@ fn the_driver_lets_exactly_that_time_pass_and_each_try_has_a_key_of_its_own() {
         Err(ToolError::new("http", "status 500"))
     });
     let model = ScriptedModel::says([plan("find a"), text("답")].map(Say::reply));
-    let agent = Agent::builder(spec).model(model).sleeper(diary.clone()).tool(find).build().expect("builds");
+    let agent = Agent::builder(spec).model(model).clock(diary.clone()).tool(find).build().expect("builds");
     let run = agent.job(Input::question("q")).run().expect("ends");
     assert_eq!(run.answer(), Some("답"));
     assert_eq!(*diary.0.lock().unwrap(), [Duration::from_secs(1), Duration::from_secs(2)]);

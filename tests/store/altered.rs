@@ -160,6 +160,6 @@ fn journal_of_a_header_alone_is_a_run_that_has_just_begun() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.jsonl");
     std::fs::write(&path, &whole[0]).unwrap();
-    let run = agent().resuming(&mut FileJournal::open(&path).unwrap()).run().unwrap();
+    let run = agent().resume(&mut FileJournal::open(&path).unwrap()).run().unwrap();
     assert!(run.is_waiting(), "it goes on from its start");
 }

@@ -34,12 +34,12 @@ fn cut(story: &Story, bytes: &[u8], at: &Path, happened: bool) -> Came {
     if unanswered && happened {
         log.did("send step.2.4.1");
     }
-    let (begun, mut doubted) = (agent.resuming(&mut journal).run(), false);
+    let (begun, mut doubted) = (agent.resume(&mut journal).run(), false);
     let ended = finish(&log, begun, |say| match say {
-        Say::Answer(answer) => agent.resuming(&mut journal).answer(answer).run(),
+        Say::Answer(answer) => agent.resume(&mut journal).answer(answer).run(),
         Say::Resolve(resolution) => {
             doubted = true;
-            agent.resuming(&mut journal).resolve(resolution).run()
+            agent.resume(&mut journal).resolve(resolution).run()
         }
     });
     let run = match ended {

@@ -92,10 +92,10 @@ pub fn tell_on(store: &Arc<dyn Store>, thread: &ThreadId, agent: &Agent, log: &L
 pub fn tell_in(journal: &mut FileJournal, agent: &Agent, log: &Log) -> Result<Run, Stopped> {
     let ended = match journal.records()?.is_empty() {
         true => agent.job(input()).journal(journal).run(),
-        false => agent.resuming(journal).run(),
+        false => agent.resume(journal).run(),
     };
     finish(log, ended, |say| match say {
-        Say::Answer(answer) => agent.resuming(journal).answer(answer).run(),
-        Say::Resolve(resolution) => agent.resuming(journal).resolve(resolution).run(),
+        Say::Answer(answer) => agent.resume(journal).answer(answer).run(),
+        Say::Resolve(resolution) => agent.resume(journal).resolve(resolution).run(),
     })
 }

@@ -112,9 +112,9 @@ impl PreparedAgent {
         let name = spec.name.clone();
         let toolbox = Toolbox::open(&tool_names(&spec), &name, settings)?;
         let model = if spec.policy.enable_cache { cache_replies(model, settings) } else { model };
-        let builder = Agent::builder(spec).shared_model(model);
-        let builder = toolbox.tools.into_iter().fold(builder, AgentBuilder::shared_tool);
-        let builder = human.into_iter().fold(builder, AgentBuilder::shared_human);
+        let builder = Agent::builder(spec).model(model);
+        let builder = toolbox.tools.into_iter().fold(builder, AgentBuilder::tool);
+        let builder = human.into_iter().fold(builder, AgentBuilder::human);
         let builder = settings.secrets.iter().cloned().fold(builder, AgentBuilder::secret);
         let agent = builder.build().map_err(|error| Error::unusable(format!("{name}: {error}")))?;
         Ok(PreparedAgent {

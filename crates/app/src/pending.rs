@@ -7,7 +7,7 @@ use serde::Serialize;
 use planwright::driver::{open_question, token};
 use planwright::journal::{Folded, RunStatus};
 use planwright::machine::{EffectId, EffectKind, awaited, local};
-use planwright::prompt;
+use planwright::prompt::{Request, RequestBody};
 
 /// What a run waits for: the answer to a question, or a word on a write in doubt.
 #[derive(Clone, Debug)]
@@ -47,8 +47,9 @@ impl Pending {
         let token = token(folded)?;
         if let Some((effect, tool)) = folded.doubts().next() {
             let asked = awaited(&folded.rules, &folded.state, effect);
-            let input = asked.and_then(|asked| prompt::call(&folded.rules, &folded.state, asked));
-            let input = input.map_or_else(String::new, |(_, input)| input.to_string());
+            let body = asked.and_then(|asked| Request::of(&folded.rules, &folded.state, asked))?.body;
+            let RequestBody::Tool { input, .. } = body else { return None };
+            let input = input.to_string();
             let subject = Subject::Doubt(DoubtedCall { tool, input });
             return Some(Pending { effect, subject, token, since: None, expires: None });
         }

@@ -61,7 +61,7 @@ pub(crate) fn open_model(settings: &Settings) -> Result<(Arc<dyn Model>, String)
 pub(crate) fn cache_replies(model: Arc<dyn Model>, settings: &Settings) -> Arc<dyn Model> {
     let cache = &settings.file.cache;
     let Some(folder) = cache.folder.as_ref().filter(|_| settings.server.is_some()) else { return model };
-    let mut cached = Cached::shared(model, folder);
+    let mut cached = Cached::new(model, folder);
     if let Some(entries) = cache.entries {
         cached = cached.max_entries(entries);
     }

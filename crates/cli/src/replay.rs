@@ -176,7 +176,7 @@ fn explain_drift(fixture: &Fixture, rules: &CompiledSpec) -> Vec<String> {
 fn diff_frames(fixture: &Fixture, rules: &CompiledSpec) -> String {
     let mut diff = String::new();
     for (role, recorded) in &fixture.frames {
-        let now = prompt::frame(rules, role).map(|frame| Frame::of(frame));
+        let now = prompt::role_frame(rules, role).map(|frame| Frame::of(frame));
         let Some(now) = now.filter(|now| now != recorded) else { continue };
         let (old, new) = (frame_text(recorded), frame_text(&now));
         let names = (format!("{role}, recorded"), format!("{role}, now"));

@@ -57,7 +57,7 @@ pub fn resume_journal(args: &ResumeArgs, color: ColorChoice) -> Result<Exit> {
         (None, None) => None,
     };
     call.go_on(&folded, location, None, |agent, _, watch, cancel| {
-        let mut resume = agent.resuming(&mut journal).observer(watch).cancel(cancel);
+        let mut resume = agent.resume(&mut journal).observer(watch).cancel(cancel);
         resume = answer.into_iter().fold(resume, |resume, answer| resume.answer(answer));
         resume = resolution.into_iter().fold(resume, |resume, resolution| resume.resolve(resolution));
         token.into_iter().fold(resume, |resume, token| resume.token(token)).run()

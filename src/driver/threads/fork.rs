@@ -1,8 +1,9 @@
 //! Forks: a thread that begins with what another holds.
 
+use super::Threads;
 use super::leased_thread::LeasedThread;
-use super::stored::Threads;
-use crate::driver::job::run_id;
+use crate::driver::job::make_run_id;
+use crate::journal::system::now_ms;
 use crate::journal::{
     Header, Journal, JournalError, Origin, Record, RunStatus, StoreError, ThreadId, find_unrepeatable, fold,
 };
@@ -10,15 +11,14 @@ use crate::machine::outstanding;
 use crate::prompt::Request;
 
 impl Threads {
-    /// Begins a thread with what another holds up to a point: all turns before `turn`, and the first
-    /// `records` records of it, or all of them. What was asked and not answered by then is asked anew
-    /// where the new thread goes on; a write that may not be done twice is in doubt there, also where it
-    /// only comes next: the other thread may have made it since, and what was allowed there was allowed
-    /// once. The other thread is left as it is.
+    /// Begins a thread with what another holds: all turns before `turn`, and the first `records` records of
+    /// it, or all of them. What was asked and not answered by then is asked anew when the new thread goes
+    /// on. A write that may not be done twice is in doubt there, also one that only comes next: the other
+    /// thread may have made it since. The other thread is left as it is.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] where the new name is taken, [`StoreError::NoThread`] and
-    /// [`StoreError::NoTurn`], and a [`JournalError`] where there are not so many records.
+    /// [`StoreError::Exists`] if the new name is taken, [`StoreError::NoThread`] and
+    /// [`StoreError::NoTurn`], and a [`JournalError`] if there are not so many records.
     pub fn fork(
         &self,
         from: &ThreadId,
@@ -30,7 +30,7 @@ impl Threads {
             Some(turn) => turn,
             None => self.0.turns(from)?.saturating_sub(1),
         };
-        let (mut copies, mut status) = (Vec::new(), None);
+        let (mut copies, mut last) = (Vec::new(), None);
         for at in 0..=turn {
             let whole = self.0.records(from, at)?;
             let len = whole.len() as u64;
@@ -39,24 +39,24 @@ impl Threads {
                 let problem = format!("expected 1 to {len} records to copy, found {most}");
                 return Err(JournalError::damaged(format!("thread {from}, turn {}", at + 1), problem).into());
             }
-            let copy = copied(whole, most, from, to)?;
-            // It must mean something before anybody goes on with it.
+            let copy = copy_records(whole, most, from, to)?;
+            // A copy that does not fold is refused here, and not when the new thread goes on.
             let folded = fold(copy.iter().cloned())?;
-            status = Some((folded.len, RunStatus::of(&folded)));
+            last = Some((folded.len, RunStatus::of(&folded)));
             copies.push(copy);
         }
-        let mut held = LeasedThread::begin(&*self.0, to, copies)?;
-        if let Some((len, status)) = status {
+        let mut begun = LeasedThread::begin(&*self.0, to, copies)?;
+        if let Some((len, status)) = last {
             // It follows from the records: a failure to note it loses nothing.
-            let _ = held.turn(turn).conclude(len, Vec::new(), &status);
+            let _ = begun.turn(turn).conclude(len, Vec::new(), &status);
         }
         Ok(())
     }
 }
 
-/// The beginning of a turn under another thread's name and with another id. What is asked and not
-/// answered in it is left out, but for a write that may not be done twice.
-fn copied(
+/// The beginning of a turn under another thread's name and another id. What is asked and not answered in it
+/// is left out, except for a write that may not be done twice.
+fn copy_records(
     mut records: Vec<Record>,
     most: u64,
     from: &ThreadId,
@@ -64,27 +64,24 @@ fn copied(
 ) -> Result<Vec<Record>, StoreError> {
     records.truncate(usize::try_from(most).unwrap_or(usize::MAX));
     let folded = fold(records.iter().cloned())?;
-    // A write that may not be done twice was asked for in the original: whether it happened in the world
-    // is as much in doubt here as it would be there.
-    let asked_anew = |record: &Record| match record {
+    let (rules, state) = (&folded.rules, &folded.state);
+    // Whether such a write happened in the world is as much in doubt here as in the original.
+    records.retain(|record| match record {
         Record::Requested { effect, .. } => {
-            folded.pending(*effect).is_some()
-                && find_unrepeatable(&folded.rules, &folded.state, *effect).is_none()
+            folded.pending(*effect).is_none() || find_unrepeatable(rules, state, *effect).is_some()
         }
-        _ => false,
-    };
-    records.retain(|record| !asked_anew(record));
-    // What comes next and may not be done twice: the original has done it since, or was allowed to once.
-    let next = outstanding(&folded.rules, &folded.state).into_iter();
-    let once = next.filter(|effect| folded.pending(effect.id()).is_none());
-    let once = once.filter(|effect| find_unrepeatable(&folded.rules, &folded.state, effect.id()).is_some());
-    records.extend(once.filter_map(|effect| {
-        let request = Request::of(&folded.rules, &folded.state, effect);
-        request.map(|Request { effect, digest, .. }| Record::Requested { effect, digest, at: None })
+        _ => true,
+    });
+    // The original has made the writes that come next, or was allowed to once.
+    let next = outstanding(rules, state).into_iter().filter(|effect| {
+        folded.pending(effect.id()).is_none() && find_unrepeatable(rules, state, effect.id()).is_some()
+    });
+    records.extend(next.filter_map(|effect| Request::of(rules, state, effect)).map(|request| {
+        Record::Requested { effect: request.effect, digest: request.digest, at: Some(now_ms()) }
     }));
     if let Some(Record::Header(header)) = records.first_mut() {
         let origin = Origin { thread: from.to_string(), turn: header.turn, records: most };
-        let (run, thread) = (run_id(), to.to_string());
+        let (run, thread) = (make_run_id(), to.to_string());
         **header = Header { run, thread, origin: Some(origin), ..Header::clone(header) };
     }
     Ok(records)

@@ -1,18 +1,25 @@
-//! One thread to be gone on with: asked, resumed, answered, resolved, cancelled.
+//! One thread: asked, resumed, answered, resolved, cancelled; and what it remembers of its earlier turns.
+//!
+//! **Invariant:** what is remembered is bounded, in turns and in bytes.
 
-use super::history::{history, remember};
 use super::leased_thread::LeasedThread;
 use crate::driver::agent::Agent;
-use crate::driver::approval::{self, Resolution};
-use crate::driver::deadline::CancelToken;
+use crate::driver::approval::{Resolution, find_spent};
+use crate::driver::clock::CancelToken;
 use crate::driver::redact::Redactor;
 use crate::driver::resume::{self, Changed, Resume};
-use crate::driver::run::Run;
-use crate::driver::stopped::Stopped;
+use crate::driver::run::{Run, Stopped};
 use crate::journal::{Claim, RunStatus, Store, StoreError, ThreadId, fold};
-use crate::machine::{HumanAnswer, Input};
+use crate::machine::{HumanAnswer, Input, Speaker, Turn};
 use crate::ports::{Nobody, Observer, Secret};
 use crate::spec::Memory;
+
+/// Most turns, question and answer together, that a thread remembers. The oldest go first.
+pub const MAX_TURNS: usize = 20;
+/// Most bytes of what a thread remembers.
+pub const MAX_HISTORY_BYTES: usize = 32 << 10;
+/// Most bytes of one question or answer that is remembered. A longer one is cut, and marked as cut.
+pub const MAX_MESSAGE_BYTES: usize = 8 << 10;
 
 /// A thread to be gone on with: who watches, who may stop it, and what is said.
 #[must_use]
@@ -44,7 +51,7 @@ impl<'a> ThreadHandle<'a> {
         self
     }
 
-    /// Which rules an unfinished turn goes on under where the agent's are others.
+    /// Which rules an unfinished turn goes on under if the agent's are others.
     pub fn changed(mut self, changed: Changed) -> Self {
         self.changed = changed;
         self
@@ -69,14 +76,14 @@ impl<'a> ThreadHandle<'a> {
     /// Asks the next question, as a new turn.
     ///
     /// # Errors
-    /// [`Stopped::Waiting`] with the open question where the last turn waits for a person,
-    /// [`Stopped::InDoubt`] where a write of it is in doubt, [`Stopped::Unfinished`] where it can go on
-    /// by itself; and whatever else stops a run.
+    /// [`Stopped::Waiting`] with the open question if the last turn waits for a person,
+    /// [`Stopped::InDoubt`] if a write of it is in doubt, [`Stopped::Unfinished`] if it can go on by
+    /// itself; and whatever else stops a run.
     pub fn ask(self, agent: &Agent, question: impl Into<String>) -> Result<Run, Stopped> {
         self.ask_with(agent, agent.input(question))
     }
 
-    /// Asks an input as a new turn, as [`ask`](ThreadHandle::ask) does a question. Its history is the thread's.
+    /// Asks a whole input as a new turn. Its history is replaced by the thread's.
     ///
     /// # Errors
     /// As [`ask`](ThreadHandle::ask).
@@ -86,18 +93,17 @@ impl<'a> ThreadHandle<'a> {
         }
         agent.check_secrets()?;
         let remembers = agent.rules().policy().memory == Memory::Thread;
+        if remembers {
+            input.history = Vec::new();
+        }
         let mut leased = LeasedThread::new(self.store, self.thread);
         if self.take_over {
             leased = self.claim(Claim::Any)?;
         } else {
-            // Most threads are new: one that is, is begun with the first records of its run. Of one that
-            // is not, nothing was written or asked.
-            let mut first = input.clone();
-            if remembers {
-                remember(&mut first, &[]);
-            }
-            let ended = self.run(&mut leased, 0, agent, first);
-            if let Some(refused) = leased.refused() {
+            // Most threads are new, and begin with the first records of their run. If this one is not new,
+            // nothing was written or asked yet.
+            let ended = self.run(&mut leased, 0, agent, input.clone());
+            if let Some(refused) = leased.refused.take() {
                 return Err(refused.into());
             }
             if leased.turns() == 0 {
@@ -106,8 +112,7 @@ impl<'a> ThreadHandle<'a> {
         }
         let turns = leased.turns();
         if let Some(last) = turns.checked_sub(1) {
-            let folded = fold(self.store.records(self.thread, last)?)?;
-            match RunStatus::of(&folded) {
+            match RunStatus::of(&fold(self.store.records(self.thread, last)?)?) {
                 RunStatus::Waiting { question, .. } => return Err(Stopped::Waiting { question }),
                 RunStatus::InDoubt { effect, tool } => return Err(Stopped::InDoubt { effect, tool }),
                 RunStatus::Unfinished => return Err(Stopped::Unfinished),
@@ -116,7 +121,10 @@ impl<'a> ThreadHandle<'a> {
             }
         }
         if remembers {
-            remember(&mut input, &history(self.store, self.thread)?);
+            let turns = history(self.store, self.thread)?.into_iter();
+            let turns = turns
+                .flat_map(|(question, answer)| [(Speaker::User, question), (Speaker::Assistant, answer)]);
+            input.history = turns.map(|(role, content)| Turn { role, content }).collect();
         }
         self.run(&mut leased, turns, agent, input)
     }
@@ -136,7 +144,7 @@ impl<'a> ThreadHandle<'a> {
     /// Goes on with the last turn.
     ///
     /// # Errors
-    /// [`Stopped`]; a write that may or may not have happened is [`Stopped::InDoubt`].
+    /// As [`Resume::run`].
     pub fn resume(self, agent: &Agent) -> Result<Run, Stopped> {
         self.go_on(agent, |resume| resume)
     }
@@ -157,46 +165,81 @@ impl<'a> ThreadHandle<'a> {
         self.go_on(agent, |resume| resume.resolve(resolution))
     }
 
-    /// Ends the last turn without going on with it. What is in doubt is said to be unknown. No agent is at
-    /// hand that would keep `keys` out of the reason, so the caller names those that there are.
-    ///
-    /// # Errors
-    /// [`Stopped::Ended`] where it has ended.
-    pub fn cancel(self, reason: impl Into<String>, keys: &[Secret]) -> Result<(), Stopped> {
-        let mut leased = self.claim(Claim::Known)?;
-        let mut journal = leased.last()?;
-        let reason = Redactor::new(keys.iter().cloned()).text(reason.into());
-        resume::cancel(&mut journal, reason).map(drop)
-    }
-
-    /// Refuses a token that was spent before, without taking the thread, if the last turn has ended. What
-    /// cannot be read here is an error where the thread is taken.
-    fn check_first(&self) -> Result<(), Stopped> {
-        let (Some(token), Ok(Some(listed))) = (&self.token, self.store.find(self.thread)) else {
-            return Ok(());
-        };
-        let ended = matches!(listed.status, RunStatus::Done { .. } | RunStatus::Failed { .. });
-        let last = listed.turns.checked_sub(1).filter(|_| ended && !listed.running);
-        let records = last.and_then(|last| self.store.records(self.thread, last).ok());
-        match records.and_then(|records| approval::spent(&records, token)) {
-            Some(effect) => Err(Stopped::AlreadyAnswered { effect }),
-            None => Ok(()),
-        }
-    }
-
     fn go_on(
         self,
         agent: &Agent,
         says: impl for<'r> FnOnce(Resume<'r>) -> Resume<'r>,
     ) -> Result<Run, Stopped> {
-        self.check_first()?;
+        self.check_spent()?;
         let mut leased = self.claim(Claim::Known)?;
         let mut journal = leased.last()?;
-        let resume = agent.resuming(&mut journal).changed(self.changed);
+        let resume = agent.resume(&mut journal).changed(self.changed);
         let resume = says(resume.observer(self.observer).cancel(self.cancel));
         match self.token {
             Some(token) => resume.token(token).run(),
             None => resume.run(),
         }
     }
+
+    /// Refuses a token that was spent before, without taking the thread, if the last turn has ended. What
+    /// cannot be read here is an error when the thread is taken.
+    fn check_spent(&self) -> Result<(), Stopped> {
+        let (Some(token), Ok(Some(listed))) = (&self.token, self.store.find(self.thread)) else {
+            return Ok(());
+        };
+        let last = listed.turns.checked_sub(1).filter(|_| listed.status.has_ended() && !listed.running);
+        let records = last.and_then(|last| self.store.records(self.thread, last).ok());
+        match records.and_then(|records| find_spent(&records, token)) {
+            Some(effect) => Err(Stopped::AlreadyAnswered { effect }),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the last turn without going on with it. What is in doubt is said to be unknown. There is no agent
+    /// that would keep its keys out of the reason, so the caller names the `keys` there are.
+    ///
+    /// # Errors
+    /// [`Stopped::Ended`] if it has ended.
+    pub fn cancel(self, reason: impl Into<String>, keys: &[Secret]) -> Result<(), Stopped> {
+        let mut leased = self.claim(Claim::Known)?;
+        let reason = Redactor::new(keys.iter().cloned()).text(reason.into());
+        resume::cancel(&mut leased.last()?, reason)
+    }
+}
+
+/// The questions of a thread's last turns with their answers, oldest first. A turn without an answer leaves
+/// nothing behind.
+///
+/// # Errors
+/// If the thread cannot be read.
+pub fn history(store: &dyn Store, thread: &ThreadId) -> Result<Vec<(String, String)>, StoreError> {
+    let turns = match store.turns(thread) {
+        Err(StoreError::NoThread { .. }) => 0,
+        turns => turns?,
+    };
+    let (mut answered, mut bytes) = (Vec::new(), 0);
+    for turn in (turns.saturating_sub(MAX_TURNS as u32)..turns).rev() {
+        let folded = fold(store.records(thread, turn)?)?;
+        let RunStatus::Done { answer } = RunStatus::of(&folded) else { continue };
+        let turn = (shorten(folded.state.task.input.question), shorten(answer));
+        bytes += turn.0.len() + turn.1.len();
+        if bytes > MAX_HISTORY_BYTES {
+            break;
+        }
+        answered.push(turn);
+    }
+    answered.reverse();
+    Ok(answered)
+}
+
+/// A message as it is remembered: cut between characters, with a mark.
+fn shorten(mut text: String) -> String {
+    const MARK: &str = "…";
+    if text.len() > MAX_MESSAGE_BYTES {
+        let most = MAX_MESSAGE_BYTES - MARK.len();
+        let end = (0..=most).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str(MARK);
+    }
+    text
 }

@@ -4,26 +4,24 @@ use crate::journal::{
     Claim, Journal, JournalError, JournalErrorKind, Lease, Record, RunStatus, Store, StoreError, ThreadId,
 };
 
-/// A thread that this process has, until this is dropped; or one that it begins with what is first
-/// appended.
+/// A thread that this process has until this is dropped, or that it begins with what is first appended.
 pub(super) struct LeasedThread<'a> {
     store: &'a dyn Store,
     thread: &'a ThreadId,
     lease: Option<Lease>,
-    /// Why it could not be taken.
-    refused: Option<StoreError>,
+    /// Why it could not be taken, if that failed.
+    pub refused: Option<StoreError>,
 }
 
 impl<'a> LeasedThread<'a> {
+    /// A thread that may not exist yet. It is taken with the first append, and begun with that if it is new.
+    pub fn new(store: &'a dyn Store, thread: &'a ThreadId) -> Self {
+        LeasedThread { store, thread, lease: None, refused: None }
+    }
+
     pub fn claim(store: &'a dyn Store, thread: &'a ThreadId, claim: Claim) -> Result<Self, StoreError> {
         let lease = Some(store.claim(thread, claim)?);
         Ok(LeasedThread { store, thread, lease, refused: None })
-    }
-
-    /// A thread that may not be there yet. It is taken with the first append, and begun with that where
-    /// it is not.
-    pub fn new(store: &'a dyn Store, thread: &'a ThreadId) -> Self {
-        LeasedThread { store, thread, lease: None, refused: None }
     }
 
     /// Begins a thread with its first turns.
@@ -32,31 +30,30 @@ impl<'a> LeasedThread<'a> {
         thread: &'a ThreadId,
         turns: Vec<Vec<Record>>,
     ) -> Result<Self, StoreError> {
-        let held = LeasedThread { store, thread, lease: Some(store.begin(thread, turns)?), refused: None };
-        match held.turns() {
-            0 => Ok(held),
-            _ => Err(StoreError::Exists { thread: thread.clone() }),
-        }
+        let mut begun = LeasedThread::new(store, thread);
+        begun.take(turns)?;
+        Ok(begun)
     }
 
-    /// How many turns the thread had when it was claimed.
+    /// Takes the thread and begins it with these turns. It stays taken if it existed.
+    fn take(&mut self, turns: Vec<Vec<Record>>) -> Result<(), StoreError> {
+        let lease = self.lease.insert(self.store.begin(self.thread, turns)?);
+        if lease.turns() > 0 { Err(StoreError::Exists { thread: self.thread.clone() }) } else { Ok(()) }
+    }
+
+    /// How many turns the thread had when it was taken.
     pub fn turns(&self) -> u32 {
-        self.lease.as_ref().map_or(0, |lease| lease.turns())
+        self.lease.as_ref().map_or(0, Lease::turns)
     }
 
     pub fn turn(&mut self, turn: u32) -> TurnJournal<'_, 'a> {
-        TurnJournal { held: self, turn }
+        TurnJournal { leased: self, turn }
     }
 
     pub fn last(&mut self) -> Result<TurnJournal<'_, 'a>, StoreError> {
         let missing = || StoreError::NoThread { thread: self.thread.clone() };
         let last = self.turns().checked_sub(1).ok_or_else(missing)?;
         Ok(self.turn(last))
-    }
-
-    /// Why the thread could not be taken, where that was it.
-    pub fn refused(&mut self) -> Option<StoreError> {
-        self.refused.take()
     }
 }
 
@@ -71,38 +68,31 @@ impl Drop for LeasedThread<'_> {
 
 /// One turn of a thread, as the journal of its run.
 pub(super) struct TurnJournal<'h, 'a> {
-    held: &'h mut LeasedThread<'a>,
+    leased: &'h mut LeasedThread<'a>,
     turn: u32,
 }
 
 impl Journal for TurnJournal<'_, '_> {
     fn append(&mut self, index: u64, records: Vec<Record>) -> Result<(), JournalError> {
-        let LeasedThread { store, thread, lease, refused } = &mut *self.held;
-        match lease {
-            Some(lease) => store.append(lease, self.turn, index, records).map_err(as_journal),
-            None => match store.begin(thread, vec![records]) {
-                Ok(taken) => {
-                    let there = taken.turns() > 0;
-                    *lease = Some(taken);
-                    let exists = || as_journal(StoreError::Exists { thread: thread.clone() });
-                    if there { Err(exists()) } else { Ok(()) }
-                }
-                Err(error) => {
-                    *refused = Some(error.clone());
-                    Err(as_journal(error))
-                }
-            },
+        if let Some(lease) = &self.leased.lease {
+            return self.leased.store.append(lease, self.turn, index, records).map_err(as_journal);
         }
+        self.leased.take(vec![records]).map_err(|error| {
+            if self.leased.lease.is_none() {
+                self.leased.refused = Some(error.clone());
+            }
+            as_journal(error)
+        })
     }
 
     fn records(&self) -> Result<Vec<Record>, JournalError> {
-        self.held.store.records(self.held.thread, self.turn).map_err(as_journal)
+        self.leased.store.records(self.leased.thread, self.turn).map_err(as_journal)
     }
 
     fn conclude(&mut self, index: u64, records: Vec<Record>, status: &RunStatus) -> Result<(), JournalError> {
-        match &self.held.lease {
+        match &self.leased.lease {
             Some(lease) => {
-                self.held.store.conclude(lease, self.turn, index, records, status).map_err(as_journal)
+                self.leased.store.conclude(lease, self.turn, index, records, status).map_err(as_journal)
             }
             None if records.is_empty() => Ok(()),
             None => self.append(index, records),

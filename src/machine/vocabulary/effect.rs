@@ -6,10 +6,8 @@ use super::effect_id::EffectId;
 use super::event::Event;
 use crate::spec::RoleName;
 
-/// What a run asks of the world. Small: the words of a model request are rendered from the state by
-/// [`prompt::request`](crate::prompt::request), the tool and the input of a call by
-/// [`prompt::call`](crate::prompt::call), the question to a person by
-/// [`prompt::question`](crate::prompt::question).
+/// What a run asks of the world. Small: [`Request::of`](crate::prompt::Request::of) renders what is asked
+/// from the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {

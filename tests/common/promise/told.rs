@@ -6,7 +6,7 @@ use planwright::machine::{
     Counters, Effect, Event, Input, PhaseName, Refusal, State, StepRecord, admit, outstanding, start,
     transition,
 };
-use planwright::prompt::{self, Message};
+use planwright::prompt::{Message, ModelRequest, Request, RequestBody};
 use planwright::spec::{CompiledSpec, Spec};
 use serde_json::Value;
 
@@ -104,8 +104,8 @@ impl Told {
     /// Answers one effect.
     #[track_caller]
     pub fn answer(&mut self, to: &str, answer: Say) -> &mut Self {
-        let asked = prompt::asked(&self.rules, &self.state, self.effect(to));
-        self.asked.push(asked.expect("somebody is asked"));
+        let asked = self.rendered(to).asked;
+        self.asked.push(asked);
         self.take(answer.event(id(to)))
     }
 
@@ -237,13 +237,19 @@ impl Told {
     /// What a person is asked by what it waits for first.
     #[track_caller]
     pub fn question(&self) -> String {
-        prompt::question(&self.rules, &self.state, self.effect(&self.first())).expect("a person is asked")
+        self.rendered(&self.first()).into_question().expect("a person is asked")
+    }
+
+    #[track_caller]
+    fn rendered(&self, of: &str) -> Request<'_> {
+        Request::of(&self.rules, &self.state, self.effect(of)).expect("the run waits for it")
     }
 
     /// What one effect asks a model with.
     #[track_caller]
-    pub fn request(&self, of: &str) -> prompt::ModelRequest {
-        prompt::request(&self.rules, &self.state, self.effect(of)).expect("a model is asked")
+    pub fn request(&self, of: &str) -> ModelRequest {
+        let RequestBody::Model { request, .. } = self.rendered(of).body else { panic!("{of} asks no model") };
+        request
     }
 
     /// The payload of one effect.
@@ -267,6 +273,7 @@ impl Told {
     /// What the tool of a step is called with.
     #[track_caller]
     pub fn input(&self, of: &str) -> Value {
-        prompt::call(&self.rules, &self.state, self.effect(of)).expect("a tool is called").1.into_owned()
+        let RequestBody::Tool { input, .. } = self.rendered(of).body else { panic!("{of} calls no tool") };
+        input
     }
 }

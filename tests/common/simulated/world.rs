@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use planwright::agents;
 use planwright::contract::{ToolContract, ToolEffect};
-use planwright::driver::{Agent, Clock, Sleeper};
+use planwright::driver::{Agent, Clock};
 use planwright::machine::{
     Effect, EffectId, Event, HumanAnswer, Input, ModelReply, State, ToolOutcome, outstanding, start,
     transition,
 };
 use planwright::ports::{Cause, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput};
-use planwright::prompt::{self, ModelRequest};
+use planwright::prompt::{ModelRequest, Request, RequestBody};
 use planwright::spec::{Approval, CompiledSpec, Digest, Execution, OnRejection, Spec};
 
 use super::store::Faulty;
@@ -116,12 +116,14 @@ impl Straight {
         };
         match effect {
             Effect::AskModel { .. } => {
-                let digest = prompt::request(rules, state, effect).expect("it is asked").digest();
+                let digest = Request::of(rules, state, effect).expect("it is asked").digest;
                 let said = event(rules, state, effect, &draw(&digest.to_string()), &PLANS);
                 self.models.entry(digest).or_insert(said).clone().addressed(id)
             }
             Effect::CallTool { .. } => {
-                let once = prompt::called(rules, state, effect).is_some_and(is_once);
+                let body = Request::of(rules, state, effect).expect("it is called").body;
+                let once =
+                    matches!(body, RequestBody::Tool { contract: Some(contract), .. } if is_once(contract));
                 // All tries of a call are one to whoever is called. What a person says of a write in doubt is
                 // what came of it, and never a failure.
                 let answer = match draw(&id.first_try().to_string()) {
@@ -209,8 +211,7 @@ impl World {
         let spec = self.straight.spec.clone();
         let mut contracts = Vec::new();
         all_tools(&spec, &mut contracts);
-        let builder = Agent::builder(spec).model(Says(self.clone())).sleeper(Says(self.clone()));
-        let builder = builder.clock(Says(self.clone()));
+        let builder = Agent::builder(spec).model(Says(self.clone())).clock(Says(self.clone()));
         // What care a tool needs is for the contract of each agent to say.
         let bare = |contract| ToolContract { effect: ToolEffect::Pure, idempotent: None, ..contract };
         let tool = |contract| Does { contract: bare(contract), world: self.clone() };
@@ -256,11 +257,9 @@ impl Model for Says {
     }
 }
 
-impl Sleeper for Says {
-    fn sleep(&self, _: Duration, _: &dyn Fn() -> bool) {}
-}
-
 impl Clock for Says {
+    fn sleep(&self, _: Duration, _: &dyn Fn() -> bool) {}
+
     fn now_ms(&self) -> u64 {
         self.0.now_ms.load(Ordering::SeqCst)
     }
@@ -292,7 +291,7 @@ impl Tool for Does {
         let effect: EffectId = effect.parse().expect("an effect");
         match &world.straight.tools[&effect.first_try().to_string()] {
             ToolOutcome::Returned { output, .. } => Ok(output.clone().into()),
-            ToolOutcome::Failed { kind, message } => Err(ToolError::new(kind.clone(), message.clone())),
+            ToolOutcome::Failed { kind, message } => Err(ToolError::new(kind.as_str(), message.clone())),
         }
     }
 }

@@ -102,7 +102,7 @@ pub fn parallel(name: &str, width: u32) -> Spec {
 /// An agent under this spec whose tools echo.
 pub fn echoing(spec: Spec, model: &Arc<ScriptedModel>, calls: &Calls) -> AgentBuilder {
     let contracts = spec.tools.clone();
-    let builder = Agent::builder(spec).shared_model(model.clone());
+    let builder = Agent::builder(spec).model(model.clone());
     contracts.into_iter().fold(builder, |builder, contract| builder.tool(calls.echo(contract)))
 }
 

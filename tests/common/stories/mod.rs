@@ -67,7 +67,7 @@ impl Story {
                     ToolOutcome::Returned { output, sources } => {
                         Ok(ToolOutput::from_sources(output, sources))
                     }
-                    ToolOutcome::Failed { kind, message } => Err(ToolError::new(kind, message)),
+                    ToolOutcome::Failed { kind, message } => Err(ToolError::new(kind.as_str(), message)),
                 };
                 let (tool, input) = (tool.clone(), input.clone());
                 Some(Act { said: Said::Tool { tool, input, answer }, cancels: false })
@@ -94,7 +94,7 @@ impl Story {
         });
         let world = World::new(self.acts(), people.collect());
         let tools = world.tools(&spec);
-        let builder = Agent::builder(spec).model(world.clone()).human(world.clone()).sleeper(world.clone());
+        let builder = Agent::builder(spec).model(world.clone()).human(world.clone()).clock(world.clone());
         let agent = tools.into_iter().fold(builder, |builder, tool| builder.tool(tool));
         let agent = agent.build().expect("a shipped spec checks");
         let mut journal = world.journal();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use planwright::contract::ToolContract;
-use planwright::driver::{CancelToken, Sleeper};
+use planwright::driver::{CancelToken, Clock};
 use planwright::journal::{Journal, JournalError, MemoryJournal, Record};
 use planwright::machine::{Event, HumanAnswer, ModelReply};
 use planwright::ports::{
@@ -173,7 +173,7 @@ impl Human for World {
     }
 }
 
-impl Sleeper for World {
+impl Clock for World {
     fn sleep(&self, _: Duration, _: &dyn Fn() -> bool) {}
 }
 

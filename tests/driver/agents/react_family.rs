@@ -94,7 +94,7 @@ fn talking(stories: &[&str]) -> (Agent, Arc<ScriptedModel>) {
     });
     let script = Arc::new(ScriptedModel::says(replies));
     let spec = agents::shipped(TALK).unwrap().with_tools(|tool| tool.name == "calc");
-    (Agent::builder(spec).shared_model(script.clone()).tool(Calc::new()).build().unwrap(), script)
+    (Agent::builder(spec).model(script.clone()).tool(Calc::new()).build().unwrap(), script)
 }
 
 fn answered(run: &Run, story: &str) {

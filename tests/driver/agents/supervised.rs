@@ -14,7 +14,7 @@ const AGENT: &str = "supervised";
 #[test]
 fn report_with_four_approvals_takes_nine_calls() {
     replays(AGENT, "report", 9, 0, Done("Step 1: 최근 3개월 매출 데이터 검색 - completed\nStep 2: "));
-    let run = fixture(AGENT, "report").replay(&bare(AGENT)).unwrap();
+    let run = bare(AGENT).replay(&fixture(AGENT, "report")).unwrap();
     let lines: Vec<&str> = run.answer().unwrap().lines().collect();
     assert_eq!(lines.len(), 11);
     assert_eq!(lines[3], "Step 4: 검색된 데이터가 맞나요? - completed");
@@ -36,7 +36,7 @@ fn waiting_run_goes_on_from_its_records_to_the_same_end() {
     let later: Vec<_> = replies.by_ref().skip(5).collect();
     let spec = agents::shipped(AGENT).unwrap();
     let agent = Agent::builder(spec).model(ScriptedModel::says(later)).build().unwrap();
-    let mut run = fixture(AGENT, "left_waiting").replay(&bare(AGENT)).unwrap();
+    let mut run = bare(AGENT).replay(&fixture(AGENT, "left_waiting")).unwrap();
     for answer in ["네", "좋습니다", "네", "승인"] {
         assert!(run.is_waiting(), "{:?}", run.outcome());
         run = run.respond(&agent, HumanAnswer::respond(answer)).unwrap();

@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::screen::answer_line;
 use planwright::contract::excerpt;
 use planwright::journal::{Record, ResolvedAs};
-use planwright::machine::{Effect, EffectId, Event, State, ToolOutcome, awaited, start, transition};
-use planwright::prompt;
+use planwright::machine::{EffectId, Event, State, ToolOutcome, awaited, start, transition};
+use planwright::prompt::{Request, RequestBody};
 use planwright::spec::CompiledSpec;
 
 /// How much of a text is shown, in characters.
@@ -75,14 +75,11 @@ fn line_of(number: usize, record: &Record, at: &mut Option<(CompiledSpec, State)
 
 /// Who is asked, and what of a person or a tool.
 fn request_text(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
-    let effect = awaited(rules, state, id)?;
-    Some(match effect {
-        Effect::CallTool { .. } => {
-            let (tool, input) = prompt::call(rules, state, effect)?;
-            format!("{tool} {input}")
-        }
-        Effect::AskHuman { .. } => prompt::question(rules, state, effect)?,
-        _ => prompt::asked(rules, state, effect)?,
+    let Request { asked, body, .. } = Request::of(rules, state, awaited(rules, state, id)?)?;
+    Some(match body {
+        RequestBody::Tool { tool, input, .. } => format!("{tool} {input}"),
+        RequestBody::Human { question, .. } => question,
+        _ => asked,
     })
 }
 

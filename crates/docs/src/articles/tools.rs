@@ -25,18 +25,14 @@ const MAX_REASON_CHARS: usize = 200;
 /// ```
 /// use planwright::ports::{Tool, ToolCall};
 /// use planwright_docs::{Articles, ContractTools};
-/// use planwright::ports::ToolBox;
 /// use serde_json::json;
 ///
 /// let contracts = ContractTools::new(Articles::example(), Articles::example_standard(), None);
-/// let mut tools = ToolBox::new();
-/// for tool in contracts.tools() {
-///     tools.insert(tool);
-/// }
-///
 /// let input = json!("제1조");
 /// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 16_000, once: false };
-/// let found = tools.get("get_article_by_index").unwrap().call(&call)?;
+/// let tools = contracts.tools();
+/// let by_index = tools.iter().find(|tool| tool.contract().name == "get_article_by_index").unwrap();
+/// let found = by_index.call(&call)?;
 /// assert_eq!(found.sources[0].part, Some(contracts.outline()[1].clone()));
 /// # Ok::<(), planwright::ports::ToolError>(())
 /// ```
