@@ -1,8 +1,6 @@
 //! `chat`: a line is a question or an answer, answers alone go to stdout, and how it ends.
 
-use crate::cli_support;
-
-use cli_support::{Home, Said, check};
+use crate::cli_support::{Home, Said, check};
 
 /// A chat with the offline model, from lines.
 #[track_caller]

@@ -1,11 +1,8 @@
 //! What a run costs: tokens and money are told, and limited where that is asked for.
 
-use crate::cli_support;
-use crate::support;
-
-use cli_support::{Home, Said};
-use serde_json::{Value, json};
-use support::{Answer, Server};
+use crate::cli_support::Home;
+use crate::support::{Answer, Server, completion};
+use serde_json::json;
 
 const SUM: &str = "What is 345*872?";
 const PLAN: &str = r#"{"goal": "sum", "steps": [{"tool": "calc", "input": "345*872"}, {"tool": "final_answer", "input": "say it"}]}"#;
@@ -26,24 +23,16 @@ fn home(server: &Server, prices: &str) -> Home {
 
 const PRICES: &str = "currency = 'USD'\n[prices.m]\ninput = '2.50'\noutput = 10\n";
 
-#[track_caller]
-fn json_of(said: &Said) -> Value {
-    serde_json::from_str(&said.stdout).unwrap()
-}
-
 #[test]
 fn tokens_are_told_at_the_end_of_a_run() {
-    let said = home(&server(), "").check(&["run", SUM], 0);
-    said.complains(&["planwright: 33 tokens read, 15 written"]);
+    let mut last = completion("It is 300840.");
+    last["usage"]["prompt_tokens_details"] = json!({"cached_tokens": 4});
+    let server = Server::answering([Answer::reply(PLAN), Answer::reply(GOOD), Answer::json(200, &last)]);
+    let said = home(&server, "").check(&["run", SUM], 0);
+    said.complains(&["planwright: 33 tokens read, 15 written (4 of those read were cached); planner 11+5"]);
     assert!(!said.stderr.contains("cost"), "no price is known: {}", said.stderr);
-    let said = home(&server(), "").check(&["run", "--quiet", SUM], 0);
-    assert_eq!(said.stderr, "");
-}
-
-#[test]
-fn run_without_a_token_says_nothing_about_them() {
     let said = Home::new().check(&["run", SUM], 0);
-    assert!(!said.stderr.contains("tokens"), "{}", said.stderr);
+    assert!(!said.stderr.contains("tokens"), "nothing is said of none: {}", said.stderr);
 }
 
 #[test]
@@ -51,7 +40,7 @@ fn cost_is_told_by_the_prices_of_the_configuration_file() {
     // 33 tokens at 2.50 and 15 at 10 for a million.
     home(&server(), PRICES).check(&["run", SUM], 0).complains(&["; cost 0.0002325 USD"]);
 
-    let spent = json_of(&home(&server(), PRICES).check(&["run", "--json", SUM], 0))["spent"].clone();
+    let spent = home(&server(), PRICES).check(&["run", "--json", SUM], 0).json()["spent"].clone();
     assert_eq!((&spent["cost"], &spent["currency"]), (&json!("0.0002325"), &json!("USD")));
     assert_eq!(spent["tokens"], json!({"input_tokens": 33, "output_tokens": 15, "cached_tokens": 0}));
     for role in ["planner", "validator", "writer"] {
@@ -89,9 +78,8 @@ fn tokens_are_told_for_each_agent_by_its_name() {
     let home = home(&server, "");
     home.write("staff.toml", STAFF);
     let said = home.check(&["run", "--agent", "staff.toml", "--json", SUM], 0);
-    let roles = "; planner 11+5, agent:review 11+5, agent:search 22+10";
-    said.complains(&[roles]);
-    let spent = json_of(&said)["spent"].clone();
+    said.complains(&["; planner 11+5, agent:review 11+5, agent:search 22+10"]);
+    let spent = said.json()["spent"].clone();
     for (name, tokens) in [("planner", 11), ("agent:search", 22), ("agent:review", 11)] {
         assert_eq!(spent["by_role"][name]["input_tokens"], tokens, "{spent}");
     }
@@ -105,7 +93,7 @@ fn run_ends_when_its_tokens_or_its_money_are_used_up() {
         let mut args = vec!["run", "--json"];
         args.extend(limit);
         args.push(SUM);
-        let object = json_of(&home(&server, PRICES).check(&args, 1));
+        let object = home(&server, PRICES).check(&args, 1).json();
         assert_eq!(object["phase"], "ERROR", "{limit:?}");
         assert!(server.count() < 3, "{limit:?}: {} calls", server.count());
     }
@@ -116,8 +104,7 @@ fn money_is_limited_only_where_a_price_is_known() {
     let server = server();
     home(&server, "")
         .check(&["run", "--max-cost", "0.10", SUM], 2)
-        .complains(&["--max-cost: no model has a price"])
-        .complains(&["[prices.\"MODEL\"]"]);
+        .complains(&["--max-cost: no model has a price", "[prices.\"MODEL\"]"]);
     assert_eq!(server.count(), 0);
     home(&server, PRICES)
         .check(&["run", "--max-cost", "much", SUM], 2)
@@ -133,9 +120,8 @@ fn limit_on_money_in_a_spec_takes_the_prices_of_the_configuration_file() {
     let unpriced = home(&server, "");
     unpriced.write("staff.toml", &spec);
     let args = ["run", "--agent", "staff.toml", SUM];
-    let said = unpriced.check(&args, 2);
     let problem = "staff: limits.max_cost: never reached: `prices` has none of a model that is asked";
-    said.complains(&[problem]);
+    unpriced.refuses(&args, &[problem]);
     assert_eq!(server.count(), 0);
     let priced = home(&server, PRICES);
     priced.write("staff.toml", &spec);
@@ -146,12 +132,10 @@ fn limit_on_money_in_a_spec_takes_the_prices_of_the_configuration_file() {
 fn prices_of_a_spec_go_before_those_of_the_configuration_file() {
     let server = server();
     let home = home(&server, PRICES);
-    let spec =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../src/agents/validated.toml"))
-            .unwrap();
+    let spec = planwright::agents::source("validated").unwrap();
     home.write("mine.toml", &format!("{spec}\n[prices.m]\ninput = 0\noutput = 1000\n"));
     let said = home.check(&["run", "--agent", "mine.toml", "--json", SUM], 0);
-    assert_eq!(json_of(&said)["spent"]["cost"], "0.015");
+    assert_eq!(said.json()["spent"]["cost"], "0.015");
 }
 
 #[test]

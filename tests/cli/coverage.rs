@@ -1,8 +1,6 @@
 //! `coverage`: every edge of a machine is taken by a fixture, or it is said why not.
 
-use crate::cli_support;
-
-use cli_support::{Home, Said};
+use crate::cli_support::{Home, Said};
 use planwright::agents;
 use serde_json::{Value, json};
 
@@ -26,19 +24,17 @@ fn shipped_fixtures_take_every_edge_or_say_why() {
 /// The fixtures that a stated reason points to exist.
 #[test]
 fn reasons_of_the_shipped_fixtures_name_fixtures_that_exist() {
-    let said = Home::new().check(&["coverage", "--all", "--json", SHIPPED], 0);
-    let report = said.json();
-    let agents = report["agents"].as_array().unwrap();
-    let mut named = 0;
-    for reason in agents.iter().flat_map(reasons) {
-        let reason = reason.expect("every edge has a reason");
-        for word in reason.split_whitespace().filter(|word| word.contains('/')) {
-            let fixture = std::path::Path::new(SHIPPED).join(word).with_extension("json");
-            assert!(fixture.exists(), "{reason}");
-            named += 1;
-        }
+    let report = Home::new().check(&["coverage", "--all", "--json", SHIPPED], 0).json();
+    let reasons: Vec<_> = report["agents"].as_array().unwrap().iter().flat_map(reasons).collect();
+    let words = reasons.iter().flat_map(|reason| {
+        let reason = reason.as_ref().expect("every edge has a reason");
+        reason.split_whitespace().filter(|word| word.contains('/'))
+    });
+    let named: Vec<&str> = words.collect();
+    for word in &named {
+        assert!(std::path::Path::new(SHIPPED).join(word).with_extension("json").exists(), "{word}");
     }
-    assert!(named > 0, "{report}");
+    assert!(!named.is_empty(), "{report}");
 }
 
 /// The reasons for what one agent of a report is missing.
@@ -80,19 +76,11 @@ fn lines_with<'a>(said: &'a Said, text: &str) -> Vec<&'a str> {
 fn edge_that_is_neither_taken_nor_explained_is_named_and_the_code_is_1() {
     let home = runs();
     let said = home.check(&["coverage", "runs"], 1);
-    assert!(said.stdout.starts_with("validated: "), "{}", said.stdout);
-    assert!(lines_with(&said, " by 1 fixtures").len() == 1, "{}", said.stdout);
-    said.prints(&[&*format!("  {EDGE} not taken\n")]);
-    assert!(!said.stdout.contains(TAKEN), "{}", said.stdout);
-}
-
-#[test]
-fn one_edge_without_a_reason_among_many_with_one_is_enough_for_code_1() {
-    let home = runs();
-    let (without, others): (Vec<String>, Vec<String>) =
-        missing(&home).into_iter().partition(|edge| edge == EDGE);
-    assert_eq!(without, [EDGE]);
-    assert!(others.len() > 1, "{others:?}");
+    assert!(said.stdout.starts_with("validated: ") && !said.stdout.contains(TAKEN), "{}", said.stdout);
+    said.prints(&[&*format!("  {EDGE} not taken\n"), " by 1 fixtures\n"]);
+    // One without a reason among many with one is enough.
+    let mut others = missing(&home);
+    others.retain(|edge| edge != EDGE);
     explain(&home, "validated", &others);
     let said = home.check(&["coverage", "runs"], 1);
     assert_eq!(lines_with(&said, "not taken"), [format!("  {EDGE} not taken")]);
@@ -124,8 +112,7 @@ fn reason_for_an_edge_that_is_taken_or_cannot_be_is_stale_and_the_code_is_1() {
         let said = home.check(&["coverage", "runs"], 1);
         let line = format!("coverage.toml: stale: {agent} {edge:?} is taken, or cannot be");
         assert_eq!(lines_with(&said, "stale"), [line]);
-        let report: Value =
-            serde_json::from_str(&home.check(&["coverage", "--json", "runs"], 1).stdout).unwrap();
+        let report = home.check(&["coverage", "--json", "runs"], 1).json();
         assert_eq!(report["stale_reasons"], json!([{"agent": agent, "edge": edge}]));
     }
 }
@@ -157,28 +144,15 @@ fn what_cannot_be_read_is_code_2_and_named() {
     let home = runs();
     home.write("broken/run.json", "{\"format\": ");
     std::fs::create_dir(home.path("empty")).unwrap();
-    let unusable = [
-        ("broken", "run.json"),
-        ("nowhere", "nowhere: cannot be read"),
-        ("empty", "empty: expected fixtures (*.json), found none"),
-    ];
-    for (path, text) in unusable {
-        let said = home.check(&["coverage", path], 2);
-        assert!(said.stderr.contains(text) && said.stdout.is_empty(), "{}", said.stderr);
-    }
-}
-
-#[test]
-fn reasons_that_do_not_read_or_say_nothing_are_code_2() {
-    let home = runs();
-    let unusable = [
+    home.refuses(&["coverage", "broken"], &["run.json"]);
+    home.refuses(&["coverage", "nowhere"], &["nowhere: cannot be read"]);
+    home.refuses(&["coverage", "empty"], &["empty: expected fixtures (*.json), found none"]);
+    for (file, text) in [
         ("[[missing]]\nagent = ".to_owned(), "coverage.toml: "),
         (reason("validated", EDGE, "x") + "since = 2026", "unknown field `since`"),
         (reason("validated", EDGE, " "), "expected a reason, found none"),
-    ];
-    for (file, text) in unusable {
+    ] {
         home.write("runs/coverage.toml", &file);
-        let said = home.check(&["coverage", "runs"], 2);
-        assert!(said.stderr.contains(text) && said.stdout.is_empty(), "{}", said.stderr);
+        home.refuses(&["coverage", "runs"], &[text]);
     }
 }

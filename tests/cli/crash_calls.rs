@@ -5,15 +5,12 @@
 //! `PLANWRIGHT_TEST_ALL_CALLS` is set.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
-use crate::cli_support;
-use crate::faults;
-
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use cli_support::Home;
-use faults::Fault;
+use crate::cli_support::Home;
+use crate::faults::Fault;
 
 const THREAD: &str = "죽어도 계속";
 const QUESTION: &str = "12/4+9?";
@@ -27,7 +24,7 @@ struct Stored {
 impl Stored {
     fn new() -> Self {
         let home = Home::new();
-        let library = faults::library(&home.path("."));
+        let library = crate::faults::library(&home.path("."));
         Stored { home, library }
     }
 
@@ -70,8 +67,8 @@ impl Stored {
     /// Dies at one call. Gives whether there was such a call.
     fn dies(&self, fault: &Fault, kth: u64, folder: &Path) -> bool {
         let mut program = self.runs();
-        faults::preload(&mut program, &self.library, folder);
-        faults::first(&mut program, fault, kth);
+        crate::faults::preload(&mut program, &self.library, folder);
+        crate::faults::first(&mut program, fault, kth);
         let ended = program.output().unwrap();
         assert!(ended.status.success() || ended.status.signal() == Some(9), "{:?}", said(&ended));
         ended.status.signal() == Some(9)

@@ -1,13 +1,11 @@
 //! Damage on the command line: what is damaged is said by name and with the code for it, and nobody goes
 //! on with it; what else is kept is shown as it is.
 
-use crate::cli_support;
-
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use cli_support::store::{keep_in, store};
-use cli_support::{Home, ended_journal, waiting_journal};
+use crate::cli_support::store::{keep_in, store};
+use crate::cli_support::{Home, ended_journal, waiting_journal};
 use rusqlite::Connection;
 
 const DATABASE: &str = "data/planwright/threads.db";

@@ -2,28 +2,7 @@
 //! code of other errors, and what was kept before is as it was.
 #![cfg(unix)]
 
-use crate::cli_support;
-
-use std::process::Command;
-
-use cli_support::Home;
-
-/// Runs the program where files may not grow beyond so many blocks of 512 bytes. Says how it ended (nothing,
-/// where a signal ended it), and what it said.
-fn limited(home: &Home, blocks: u32, args: &[&str]) -> (Option<i32>, String) {
-    let program = home.program();
-    let mut shell = Command::new("sh");
-    shell.current_dir(program.get_current_dir().unwrap());
-    for (name, value) in program.get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
-    let script = format!("ulimit -f {blocks}; exec \"$0\" \"$@\"");
-    let output = shell.args(["-c", &script]).arg(program.get_program()).args(args).output().unwrap();
-    (output.status.code(), String::from_utf8(output.stderr).unwrap())
-}
+use crate::cli_support::Home;
 
 /// Goes from where nothing fits to where all does: each ends with an answer, or with an error that says what
 /// cannot be written; then `look` looks at what was kept, and whether there is an answer.
@@ -33,7 +12,8 @@ fn every_limit(args: &[&str], begin: impl Fn(&Home), look: impl Fn(&Home, bool))
     for blocks in [0, 1, 2, 3, 4, 6, 8, 16, 32, 64, 128, 256, 1024] {
         let home = Home::new();
         begin(&home);
-        let (code, said) = limited(&home, blocks, args);
+        let output = home.program_after(&format!("ulimit -f {blocks}"), args).output().unwrap();
+        let (code, said) = (output.status.code(), String::from_utf8(output.stderr).unwrap());
         match code {
             Some(0) => answered += 1,
             Some(2) => {

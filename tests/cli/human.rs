@@ -1,8 +1,8 @@
 //! People on the command line: a run that waits says so, and `resume` answers it.
 
-use crate::cli_support;
-
-use cli_support::{ASKED, Home, Said, approving_journal, ended_journal, in_doubt_journal, waiting_journal};
+use crate::cli_support::{
+    ASKED, Home, Said, approving_journal, ended_journal, in_doubt_journal, waiting_journal,
+};
 use planwright::spec::Approval;
 use serde_json::Value;
 
@@ -31,34 +31,22 @@ fn token(home: &Home) -> String {
 }
 
 #[test]
-fn run_that_waits_ends_with_5_and_says_how_to_go_on() {
+fn run_that_waits_ends_with_5_says_how_to_go_on_and_goes_on() {
     let home = waiting();
     let said = home.check(&["resume", "--offline", "run.jsonl"], 5);
-    assert_eq!(said.stdout, "");
-    said.complains(&[&*format!("the run waits for a person: {ASKED}")]);
-    let hint = said.stderr.lines().last().unwrap().to_owned();
-
+    said.prints_nothing().complains(&[&*format!("the run waits for a person: {ASKED}")]);
     let object = home.check(&["resume", "--offline", "--json", "run.jsonl"], 5).json();
     assert_eq!((&object["waiting"]["question"], &object["waiting"]["step"]), (&ASKED.into(), &2.into()));
     assert_eq!((&object["phase"], &object["answer"]), (&"EXECUTE".into(), &Value::Null));
     let token = object["waiting"]["token"].as_str().unwrap();
     let command = format!("planwright resume --token {token} --respond TEXT run.jsonl  answers");
-    assert!(hint.contains(&command), "expected {command:?} in:\n{hint}");
-    home.check(&["resume", "--offline", "--token", "0123", "--respond", "네", "run.jsonl"], 6);
-    home.check(&["resume", "--offline", "--token", token, "--respond", "네", "run.jsonl"], 0);
-}
+    assert!(said.stderr.lines().last().unwrap().contains(&command), "{command:?} in:\n{}", said.stderr);
 
-#[test]
-fn response_goes_on_with_the_run() {
-    let home = waiting();
+    home.check(&["resume", "--offline", "--token", "0123", "--respond", "네", "run.jsonl"], 6);
     answers(&home, &["--respond", "네, 보내세요"], 0).prints(&["12"]);
     // It has ended now: there is nothing left to answer.
-    home.check(&["resume", "--respond", "네", "run.jsonl"], 2)
-        .complains(&["the run does not wait for a person"]);
-}
-
-#[test]
-fn rejection_ends_the_run_with_its_reason() {
+    let problem = "the run does not wait for a person";
+    home.refuses(&["resume", "--respond", "네", "run.jsonl"], &[problem]);
     answers(&waiting(), &["--reject", "너무 이릅니다"], 1).complains(&["너무 이릅니다"]);
 }
 
@@ -95,8 +83,7 @@ fn approve_says_yes_to_a_plan_and_then_to_its_call() {
     let home = Home::new();
     approving_journal(&home.path("run.jsonl"), Approval::ALL);
     home.check(&["resume", "--offline", "run.jsonl"], 5)
-        .complains(&["1. calc: 12/4+9"])
-        .complains(&[" --approve run.jsonl  answers"]);
+        .complains(&["1. calc: 12/4+9", " --approve run.jsonl  answers"]);
     answers(&home, &["--respond", "네"], 5)
         .complains(&["approve.1 is answered by `approve`, `reject` or `edit`"]);
 
@@ -118,14 +105,6 @@ fn edited_input_is_read_from_a_file_and_called_with() {
     answers(&home, &["--edit-input", "input.json"], 0).prints(&["42"]);
     home.check(&["resume", "--approve", "--edit-input", "input.json", "run.jsonl"], 2)
         .complains(&["cannot be used with"]);
-}
-
-#[test]
-fn run_that_does_not_wait_cannot_be_answered() {
-    let home = Home::new();
-    ended_journal(&home.path("run.jsonl"));
-    home.check(&["resume", "--respond", "네", "run.jsonl"], 2)
-        .complains(&["the run does not wait for a person"]);
 }
 
 #[test]

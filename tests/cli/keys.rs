@@ -1,11 +1,9 @@
 //! The values of all configured keys, whether a run uses them or not, are in nothing that it leaves.
 
-use crate::cli_support;
-
 use std::path::Path;
 
-use cli_support::store::waits;
-use cli_support::{Home, Said, check};
+use crate::cli_support::store::waits;
+use crate::cli_support::{Home, Said, check};
 
 const KEY: &str = "tvly-1234567890abcdef";
 

@@ -1,9 +1,7 @@
 //! What the program shows of a run acts on no terminal: in questions, lists, tables and errors.
 
-use crate::cli_support;
-
-use cli_support::store::{keep, token};
-use cli_support::{Home, Says, Script};
+use crate::cli_support::store::{keep, token};
+use crate::cli_support::{Home, Says, Script};
 use planwright::agents;
 use planwright::driver::Agent;
 use planwright::journal::FileJournal;

@@ -2,29 +2,16 @@
 //! there already keeps its mode, and a fixture is made to be shared.
 #![cfg(unix)]
 
-use crate::cli_support;
-
 use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use cli_support::{Home, check};
+use crate::cli_support::{Home, check};
 
 /// Runs the program where the umask takes nothing away.
 #[track_caller]
 fn open_handed(home: &Home, args: &[&str]) {
-    let program = home.program();
-    let mut shell = Command::new("sh");
-    shell.current_dir(program.get_current_dir().unwrap());
-    for (name, value) in program.get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
-    let script = "umask 000; exec \"$0\" \"$@\"";
-    check(shell.args(["-c", script]).arg(program.get_program()).args(args), "", 0);
+    check(&mut home.program_after("umask 000", args), "", 0);
 }
 
 fn mode(path: &Path) -> u32 {
@@ -61,7 +48,7 @@ fn store_of_one_file_is_its_owners_alone() {
     open_handed(&home, &[&ASK[..], &["--thread", "합계", "12/4+9?"]].concat());
     are_private(&home.path("data"), 3);
     // While it is open, its log and its holders are too.
-    let store = cli_support::store::store(&home);
+    let store = crate::cli_support::store::store(&home);
     let lease = planwright::journal::Store::claim(
         &store,
         &"합계".parse().unwrap(),

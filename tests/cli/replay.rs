@@ -1,8 +1,6 @@
 //! `replay` and `trace`: what they find out about recorded runs, and how they say it.
 
-use crate::cli_support;
-
-use cli_support::{Home, check, ended_journal, interrupted_journal, replanned};
+use crate::cli_support::{Home, check, ended_journal, interrupted_journal, replanned};
 use planwright::journal::Fixture;
 use unicode_width::UnicodeWidthStr;
 
@@ -39,7 +37,7 @@ fn changed_prompt_is_drift_and_shown_as_a_diff() {
 #[test]
 fn other_limits_than_the_shipped_ones_drift_unless_replayed_as_recorded() {
     let home = Home::new();
-    let mut fixture = cli_support::exhausted();
+    let mut fixture = crate::cli_support::exhausted();
     fixture.spec.limits.max_replans = 3;
     fixture.save(home.path("run.json")).unwrap();
     assert!(home.check(&["replay", "run.json"], 0).stdout.contains("1 ok"));

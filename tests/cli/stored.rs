@@ -1,9 +1,7 @@
 //! Stored runs as fixtures, and every one of them through the present machine.
 
-use crate::cli_support;
-
-use cli_support::store::waits;
-use cli_support::{Home, check};
+use crate::cli_support::store::waits;
+use crate::cli_support::{Home, check};
 use planwright::journal::{Fixture, Outcome};
 
 const THREAD: &str = "보고서";

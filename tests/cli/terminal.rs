@@ -2,15 +2,12 @@
 //! the conversation, nothing is lost and they are told how to answer later.
 #![cfg(unix)]
 
-use crate::cli_support;
-use crate::support;
-
-use cli_support::store::{open, token, waits, wants_approval};
-use cli_support::{ASKED, Home};
+use crate::cli_support::store::{open, token, waits, wants_approval};
+use crate::cli_support::{ASKED, Home};
+use crate::support::{Answer, Server};
 use rexpect::process::WaitStatus;
 use rexpect::reader::Options;
 use rexpect::session::{PtySession, spawn_with_options};
-use support::{Answer, Server};
 
 const THREAD: &str = "보고서";
 

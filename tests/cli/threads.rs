@@ -1,17 +1,14 @@
 //! Threads on the command line: kept, listed, shown, gone on with from another process, forked and
 //! deleted.
 
-use crate::cli_support;
-use crate::support;
-
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
-use cli_support::store::{keep, store, token, waits};
-use cli_support::{ASKED, Home, check, waiting_journal};
+use crate::cli_support::store::{keep, store, token, waits};
+use crate::cli_support::{ASKED, Home, check, waiting_journal};
+use crate::support::{Answer, Server};
 use planwright::journal::{Claim, FileJournal, Store};
-use support::{Answer, Server};
 use unicode_width::UnicodeWidthStr;
 
 const THREAD: &str = "보고서";
@@ -61,6 +58,7 @@ fn nothing_is_made_before_something_is_written() {
     let said = home.check(&["threads", "list"], 0);
     assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("", "planwright: there are no such threads\n"));
     home.refuses(&["threads", "show", THREAD], &["there is no thread 보고서", "planwright threads list"]);
+    home.check(&["waiting"], 0).prints_nothing().complains(&["planwright: nobody is waited for\n"]);
     home.check(&["replay", "--all-stored"], 0);
     home.check(&["run", "--offline", "--quiet", "12/4+9?"], 0);
     assert!(!home.path("data").exists());
@@ -418,7 +416,7 @@ fn command_that_is_said_can_be_typed_in_a_shell() {
     let home = Home::new();
     let thread = "it's \"$HOME\" 보고서";
     waits(&home, thread);
-    let command = cli_support::store::open(&home, thread)["commands"][0].as_str().unwrap().to_owned();
+    let command = crate::cli_support::store::open(&home, thread)["commands"][0].as_str().unwrap().to_owned();
     let bin = std::path::Path::new(env!("CARGO_BIN_EXE_planwright")).parent().unwrap().to_owned();
     let mut shell = std::process::Command::new("/bin/sh");
     shell.envs(home.program().get_envs().filter_map(|(name, value)| Some((name, value?))));

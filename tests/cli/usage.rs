@@ -1,8 +1,6 @@
 //! Bad input: the program ends with 2 and says what to do. Keys are never repeated.
 
-use crate::cli_support;
-
-use cli_support::{Home, check};
+use crate::cli_support::{Home, check};
 
 #[test]
 fn wrong_usage_is_explained() {
@@ -48,9 +46,7 @@ fn bad_spec_is_refused_with_its_place() {
     let home = Home::new();
     home.write("mine.toml", "name = 'mine'\ncolour = 'red'\n");
     home.refuses(&["run", "--agent", "mine.toml", "q"], &["mine.toml: spec: ", "line 2", "colour"]);
-    let spec =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../src/agents/validated.toml"))
-            .unwrap();
+    let spec = planwright::agents::source("validated").unwrap();
     home.write("mine.toml", &spec.replace("max_steps = 6", "max_steps = 0"));
     home.refuses(&["agents", "show", "mine.toml"], &["mine.toml: policy.plan.max_steps"]);
 }
@@ -68,45 +64,36 @@ fn tools_are_picked_among_the_specs() {
 #[test]
 fn model_settings_that_lack_something_are_explained() {
     let home = Home::new();
-    let with = |name: &str, value: &str, args: &[&str], expect: &[&str]| {
-        let said = check(home.program().env(name, value).arg("run").args(args).arg("q"), "", 2);
-        for text in expect {
-            assert!(said.stderr.contains(text), "expected {text:?} in:\n{}", said.stderr);
-        }
-        assert!(!said.stderr.contains("sk-1234567890"), "{}", said.stderr);
-    };
     let name_one = "name one with --model NAME or PLANWRIGHT_MODEL";
-    with(
-        "OPENAI_API_KEY",
-        "sk-1234567890",
-        &[],
-        &["no model is named for https://api.openai.com/v1", name_one],
-    );
-    with(
-        "OPENAI_BASE_URL",
-        "http://u:sk-1234567890@localhost:1/v1?k=sk-1234567890",
-        &[],
-        &["for the server http://localhost:1/v1", name_one],
-    );
-    with("PLANWRIGHT_MODEL", "m", &[], &["no key and no server", "OPENAI_API_KEY", "--offline"]);
-    with(
-        "NOTHING",
-        "",
-        &["--model", "m", "--api-key-env", "MY_KEY"],
-        &["the environment variable MY_KEY", "is not set"],
-    );
-    with(
-        "NOTHING",
-        "",
-        &["--model", "m", "--api-key-env", "sk-1234567890"],
-        &["expected the name of an environment variable"],
-    );
-    with(
-        "NOTHING",
-        "",
-        &["--model", "m", "--api-key-env", "sk_1234567890"],
-        &["named by --api-key-env is not set"],
-    );
+    let (nothing, key) = (("NOTHING", ""), "sk-1234567890");
+    for ((name, value), args, expect) in [
+        (
+            ("OPENAI_API_KEY", key),
+            &[][..],
+            &["no model is named for https://api.openai.com/v1", name_one][..],
+        ),
+        (
+            ("OPENAI_BASE_URL", "http://u:sk-1234567890@localhost:1/v1?k=sk-1234567890"),
+            &[],
+            &["for the server http://localhost:1/v1", name_one],
+        ),
+        (("PLANWRIGHT_MODEL", "m"), &[], &["no key and no server", "OPENAI_API_KEY", "--offline"]),
+        (
+            nothing,
+            &["--model", "m", "--api-key-env", "MY_KEY"],
+            &["the environment variable MY_KEY", "is not set"],
+        ),
+        (nothing, &["--model", "m", "--api-key-env", key], &["expected the name of an environment variable"]),
+        (
+            nothing,
+            &["--model", "m", "--api-key-env", "sk_1234567890"],
+            &["named by --api-key-env is not set"],
+        ),
+    ] {
+        let said = check(home.program().env(name, value).arg("run").args(args).arg("q"), "", 2);
+        said.complains(expect);
+        assert!(!said.stderr.contains(key), "{}", said.stderr);
+    }
 }
 
 #[test]
@@ -167,7 +154,7 @@ fn existing_file_is_never_overwritten_by_a_journal() {
     let home = Home::new();
     home.fixture("run.json");
     home.write("run.jsonl", "mine");
-    let args = ["run", "--record", "run.json", "--journal", "run.jsonl", cli_support::QUESTION];
+    let args = ["run", "--record", "run.json", "--journal", "run.jsonl", crate::cli_support::QUESTION];
     home.refuses(&args, &["run.jsonl: there is a file already", "planwright resume run.jsonl"]);
     assert_eq!(std::fs::read_to_string(home.path("run.jsonl")).unwrap(), "mine");
 }

@@ -1,8 +1,6 @@
 //! `verify` and `diagram`: what exploring an agent tells a person and a machine.
 
-use crate::cli_support;
-
-use cli_support::Home;
+use crate::cli_support::Home;
 use planwright::agents;
 
 #[test]
@@ -26,8 +24,7 @@ fn spec_of_the_users_own_is_verified_with_what_was_made_smaller() {
     let spec = home.check(&["agents", "show", "plan-then-execute"], 0).stdout;
     home.write("mine.toml", &spec.replace("max_steps = 6", "max_steps = 12"));
     home.check(&["verify", "--agent", "mine.toml"], 0)
-        .prints(&["max_steps 12 explored as 6"])
-        .prints(&["tool calls   11           5"]);
+        .prints(&["max_steps 12 explored as 6", "tool calls   11           5"]);
 }
 
 #[test]

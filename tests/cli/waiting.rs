@@ -1,14 +1,12 @@
 //! Runs that wait for people, in threads: what they are told, and that a word is taken once, for what it
 //! was meant for.
 
-use crate::cli_support;
-
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::sync::Arc;
 
-use cli_support::store::{is_in_doubt, keep, keep_with, open, token, waits, wants_approval};
-use cli_support::{ASKED, Home, Said, approving_journal, check, waiting_journal};
+use crate::cli_support::store::{is_in_doubt, keep, keep_with, open, token, waits, wants_approval};
+use crate::cli_support::{ASKED, Home, Said, approving_journal, check, waiting_journal};
 use planwright::journal::Record;
 use planwright::spec::Approval;
 use serde_json::json;
@@ -37,37 +35,13 @@ fn stays_as_it_was(home: &Home, act: impl FnOnce()) {
 }
 
 #[test]
-fn run_that_waits_names_the_command_that_answers_it() {
+fn run_that_waits_names_the_command_that_answers_it_and_takes_no_new_question() {
     let home = waiting();
-    let said = threads(&home, &["resume"], 5);
-    assert_eq!(said.stdout, "");
-    said.complains(&[&*format!("the run waits for a person: {ASKED}")]);
-    let command =
-        format!("planwright threads answer {THREAD} --token {} --respond TEXT", token(&home, THREAD));
-    assert!(said.stderr.contains(&command), "expected {command:?} in:\n{}", said.stderr);
-}
-
-#[test]
-fn answer_with_its_token_goes_on_with_the_run() {
-    let home = waiting();
-    threads(&home, &["answer", "--token", &token(&home, THREAD), "--respond", "네"], 0).prints(&["12"]);
-    home.check(&["threads", "show", THREAD], 0).prints(&["turn 1  done"]);
-}
-
-#[test]
-fn rejection_ends_the_run_with_its_reason() {
-    let home = waiting();
-    threads(&home, &["answer", "--token", &token(&home, THREAD), "--reject", "너무 이릅니다"], 1)
-        .complains(&["너무 이릅니다"]);
-}
-
-#[test]
-fn plan_is_approved_by_its_token() {
-    let home = Home::new();
-    wants_approval(&home, THREAD);
-    let command = open(&home, THREAD)["commands"][0].as_str().unwrap().to_owned();
-    assert!(command.ends_with("--approve"), "{command}");
-    threads(&home, &["answer", "--token", &token(&home, THREAD), "--approve"], 0).prints(&["12"]);
+    let token = token(&home, THREAD);
+    let command = format!("planwright threads answer {THREAD} --token {token} --respond TEXT");
+    let waits = format!("the run waits for a person: {ASKED}");
+    threads(&home, &["resume"], 5).prints_nothing().complains(&[&waits, &command]);
+    home.check(&["run", "--offline", "--thread", THREAD, "7*6?"], 5).complains(&[ASKED, &token]);
 }
 
 #[test]
@@ -84,49 +58,36 @@ fn answer_without_a_token_is_told_the_question_and_the_command() {
 }
 
 #[test]
-fn answer_with_another_token_changes_nothing() {
+fn answer_with_another_token_or_one_that_does_not_fit_changes_nothing() {
     let home = waiting();
     let mine = token(&home, THREAD);
     waits(&home, "다른 보고서");
     let other = token(&home, "다른 보고서");
     assert_ne!(mine, other);
+    home.write("steps.json", r#"[{"tool": "hammer", "input": "x"}]"#);
     stays_as_it_was(&home, || {
+        threads(&home, &["answer", "--token", &mine, "--edit", "steps.json"], 5)
+            .complains(&["the answer is refused"]);
         for wrong in ["0123", &other] {
-            threads(&home, &["answer", "--token", wrong, "--respond", "네"], 6)
-                .complains(&["the token is of another question"])
-                .complains(&[&*format!("planwright threads show {THREAD}")]);
+            threads(&home, &["answer", "--token", wrong, "--respond", "네"], 6).complains(&[
+                "the token is of another question",
+                &*format!("planwright threads show {THREAD}"),
+            ]);
         }
     });
 }
 
 #[test]
-fn answer_is_taken_once() {
+fn answer_with_its_token_goes_on_and_is_taken_once() {
     let home = waiting();
     let token = token(&home, THREAD);
-    threads(&home, &["answer", "--token", &token, "--respond", "네"], 0);
+    threads(&home, &["answer", "--token", &token, "--respond", "네"], 0).prints(&["12"]);
+    home.check(&["threads", "show", THREAD], 0).prints(&["turn 1  done"]);
     stays_as_it_was(&home, || {
         threads(&home, &["answer", "--token", &token, "--respond", "아니요"], 6)
             .complains(&["human.1.2 was answered before"]);
     });
     threads(&home, &["answer", "--respond", "네"], 2).complains(&["waits for nobody"]);
-}
-
-#[test]
-fn answer_that_does_not_fit_is_refused_and_the_run_waits_on() {
-    let home = waiting();
-    let token = token(&home, THREAD);
-    home.write("steps.json", r#"[{"tool": "hammer", "input": "x"}]"#);
-    stays_as_it_was(&home, || {
-        threads(&home, &["answer", "--token", &token, "--edit", "steps.json"], 5)
-            .complains(&["the answer is refused"]);
-    });
-}
-
-#[test]
-fn new_question_to_a_thread_that_waits_is_told_the_open_one() {
-    let home = waiting();
-    home.check(&["run", "--offline", "--thread", THREAD, "7*6?"], 5)
-        .complains(&[ASKED, &token(&home, THREAD)]);
 }
 
 #[test]
@@ -273,14 +234,6 @@ fn chat_puts_the_question_that_somebody_elses_answer_has_led_to() {
     assert_eq!(open(&home, THREAD)["question"], call, "nobody has answered it");
 }
 
-#[test]
-fn nobody_waits_where_nothing_is_kept() {
-    let home = Home::new();
-    let said = home.check(&["waiting"], 0);
-    assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("", "planwright: nobody is waited for\n"));
-    assert!(!home.path("data").exists(), "nothing is made by looking");
-}
-
 /// A home with a thread of which a write is in doubt.
 fn in_doubt() -> Home {
     let home = Home::new();
@@ -331,7 +284,7 @@ fn settlement_is_written_down_and_taken_once() {
         [(&["--happened", "13"][..], "it happened"), (&["--did-not-happen"], "it did not happen")]
     {
         let home = in_doubt();
-        let token = cli_support::store::token(&home, THREAD);
+        let token = crate::cli_support::store::token(&home, THREAD);
         let args: Vec<&str> = ["resolve", "--token", &token].iter().chain(word).copied().collect();
         // The plan's other step is nonsense, which did not happen, so the run ends without an answer; but it goes on.
         threads(&home, &args, 1);

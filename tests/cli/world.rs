@@ -1,14 +1,11 @@
 //! `run` and `resume` in the world: which model answers, what an interruption leaves, what Ctrl-C
 //! does. Servers are on loopback.
 
-use crate::cli_support;
-use crate::support;
-
 use std::process::Command;
 
-use cli_support::{Home, check, in_doubt_journal};
+use crate::cli_support::{Home, check, in_doubt_journal};
+use crate::support::{Answer, DeadPort, Server};
 use serde_json::Value;
-use support::{Answer, DeadPort, Server};
 
 const SUM: &str = "What is 345*872?";
 const PLAN: &str = r#"{"goal": "sum", "steps": [{"tool": "calc", "input": "345*872"}, {"tool": "final_answer", "input": "say it"}]}"#;
@@ -21,10 +18,10 @@ fn talkative() -> Server {
 #[test]
 fn offline_model_answers_where_nothing_is_configured() {
     let home = Home::new();
-    home.check(&["run", SUM], 0)
-        .prints(&["300840"])
-        .complains(&["the offline model"])
-        .complains(&["searching the built-in handbook; --docs DIR searches your own folder"]);
+    home.check(&["run", SUM], 0).prints(&["300840"]).complains(&[
+        "the offline model",
+        "searching the built-in handbook; --docs DIR searches your own folder",
+    ]);
 }
 
 #[test]

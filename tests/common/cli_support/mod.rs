@@ -98,6 +98,21 @@ impl Home {
         command
     }
 
+    /// The program in a shell that has done this before.
+    pub fn program_after(&self, setup: &str, args: &[&str]) -> Command {
+        let program = self.program();
+        let mut shell = Command::new("sh");
+        for (name, value) in program.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        shell.current_dir(self.0.path()).args(["-c", &format!("{setup}; exec \"$0\" \"$@\"")]);
+        shell.arg(program.get_program()).args(args);
+        shell
+    }
+
     /// Runs the program and expects this exit code.
     #[track_caller]
     pub fn check(&self, args: &[&str], code: i32) -> Said {
