@@ -11,8 +11,7 @@ fn guide(name: &str) -> String {
 
 /// The TOML blocks of a page.
 fn blocks(page: &str) -> Vec<&str> {
-    let parts = page.split("```toml\n").skip(1);
-    parts.map(|part| part.split("```").next().expect("a block ends")).collect()
+    page.split("```toml\n").skip(1).map(|part| part.split("```").next().expect("a block ends")).collect()
 }
 
 #[test]

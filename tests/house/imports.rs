@@ -15,10 +15,9 @@ pub fn root() -> PathBuf {
 /// The source folders: the engine's, then each crate's.
 pub fn crates() -> Vec<String> {
     let mut folders = vec!["src".to_owned()];
-    for entry in fs::read_dir(root().join("crates")).expect("the folder of crates") {
-        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
-        folders.push(format!("crates/{name}/src"));
-    }
+    let crates = fs::read_dir(root().join("crates")).expect("the folder of crates");
+    let names = crates.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+    folders.extend(names.map(|name| format!("crates/{name}/src")));
     folders.sort();
     folders
 }

@@ -101,17 +101,9 @@ fn check_every_step_takes_the_same(execution: Execution, chained: bool) {
 }
 
 #[test]
-fn step_one_by_one_takes_as_many_allocations_in_a_long_run_as_in_a_short_one() {
+fn step_one_by_one_beside_others_or_in_a_chain_takes_as_many_allocations_in_a_long_run_as_in_a_short_one() {
     check_every_step_takes_the_same(Execution::Sequential, false);
-}
-
-#[test]
-fn step_beside_others_takes_as_many_allocations_in_a_long_run_as_in_a_short_one() {
     check_every_step_takes_the_same(Execution::Parallel { width: 8 }, false);
-}
-
-#[test]
-fn step_in_a_chain_takes_as_many_allocations_in_a_long_run_as_in_a_short_one() {
     check_every_step_takes_the_same(Execution::Parallel { width: 8 }, true);
 }
 

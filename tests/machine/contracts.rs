@@ -41,14 +41,6 @@ fn plan(steps: Value) -> String {
     json!({"goal": "g", "steps": steps}).to_string()
 }
 
-#[track_caller]
-fn refuses(reply: &str, expected: &str) {
-    match read(reply) {
-        Ok(plan) => panic!("read as {plan:?}"),
-        Err(error) => assert_eq!(error, expected),
-    }
-}
-
 const GOOD: &str =
     r#"{"goal":"g","steps":[{"tool":"wiki","input":"서울 {중괄호}"},{"tool":"final_answer","input":"x"}]}"#;
 
@@ -77,34 +69,40 @@ fn the_outermost_object_is_read_and_not_one_inside_it() {
     assert_eq!(plan.steps.len(), 2);
 }
 
+/// Replies, and the error with which each is refused.
+const NONSENSE: &str = r#"
+I would search first. => $: expected a JSON object, found text that begins "I would search first."
+[1, 2] => $: expected a JSON object, found an array
+{"steps": []} => $: missing field `goal`
+{"goal": 7, "steps": []} => $.goal: invalid type: integer `7`, expected a string
+{"goal": "g", "steps": [{"input": "x"}]} => $.steps[0]: missing field `tool`
+{"goal": "g", "steps": [{"tool": "wiki"}, {"tool": 3}]} => $.steps[1].tool: invalid type: integer `3`, expected a string
+{"goal": "g", "steps": [{"tool": "wiki", "agent": "a", "team": null}]} => $.steps[0]: duplicate field `agent`
+{"goal":"g","steps":[{"tool":"wiki","input":"x"},]} => $: expected a JSON object, found JSON that does not parse (expected value at line 1 column 50)
+"#;
+
+/// The steps of plans before their `final_answer`, and the error with which each plan is refused.
+const WRONG_PLANS: &str = r#"
+{"tool": "final_answer", "input": "x"} => $.steps[0].tool: "final_answer" must be the last step, and only the last
+{"tool": "rm -rf", "input": "x"} => $.steps[0].tool: expected one of wiki, book, final_answer, found "rm -rf"
+{"tool": "wiki"} => $.steps[0].input: expected an input, found none
+{"tool": "wiki", "input": ""} => $.steps[0].input: expected at least 1 characters, found 0
+{"tool": "wiki", "input": ["a"]} => $.steps[0].input: expected string, found ["a"]
+{"tool": "book", "input": {"people": 0}} => $.steps[0].input.people: expected at least 1, found 0
+{"tool": "book", "input": {"people": 2, "x": 1}} => $.steps[0].input.x: unexpected field
+"#;
+
+fn rows(table: &str) -> impl Iterator<Item = (&str, &str)> {
+    table.trim().lines().map(|row| row.split_once(" => ").expect("a reply and its error"))
+}
+
 #[test]
 fn nonsense_names_the_json_path() {
-    refuses("", "$: expected a JSON object, found an empty reply");
-    refuses(
-        "I would search first.",
-        "$: expected a JSON object, found text that begins \"I would search first.\"",
-    );
-    refuses("[1, 2]", "$: expected a JSON object, found an array");
-    refuses(r#"{"steps": []}"#, "$: missing field `goal`");
-    refuses(r#"{"goal": 7, "steps": []}"#, "$.goal: invalid type: integer `7`, expected a string");
-    refuses(r#"{"goal": "g", "steps": [{"input": "x"}]}"#, "$.steps[0]: missing field `tool`");
-    refuses(
-        r#"{"goal": "g", "steps": [{"tool": "wiki", "input": "x"}, {"tool": 3}]}"#,
-        "$.steps[1].tool: invalid type: integer `3`, expected a string",
-    );
-    refuses(
-        r#"{"goal": "g", "steps": [{"tool": "wiki", "input": "x", "agent": "a", "team": null}]}"#,
-        "$.steps[0]: duplicate field `agent`",
-    );
-    let cut = &GOOD[..GOOD.len() - 10];
-    assert!(
-        read(cut).expect_err("cut").starts_with("$: expected a whole JSON object, found one that is cut off")
-    );
-    let comma = r#"{"goal":"g","steps":[{"tool":"wiki","input":"x"},]}"#;
-    assert_eq!(
-        read(comma).expect_err("broken"),
-        "$: expected a JSON object, found JSON that does not parse (expected value at line 1 column 50)"
-    );
+    for (reply, error) in rows(NONSENSE).chain([("", "$: expected a JSON object, found an empty reply")]) {
+        assert_eq!(read(reply), Err(error.to_owned()), "{reply}");
+    }
+    let cut = read(&GOOD[..GOOD.len() - 10]).expect_err("cut");
+    assert!(cut.starts_with("$: expected a whole JSON object, found one that is cut off"), "{cut}");
     assert_eq!(AnswerForm::Text.parse("<think>hm {</think>\n답", 100).as_deref(), Ok("답"));
     let inside = r#"{"notes": {"final": "not the answer"}, "fin"#;
     assert!(AnswerForm::Final.parse(inside, 1_000).is_err(), "a part of a cut reply is not the reply");
@@ -113,34 +111,17 @@ fn nonsense_names_the_json_path() {
 
 #[test]
 fn a_plan_is_checked_whole() {
-    let wiki = json!({"tool": "wiki", "input": "x"});
-    let many: Vec<&Value> = vec![&wiki; 10_000];
-    assert!(contract().parse(Before::NOTHING, &plan(json!(many)), 10_000_000).is_err());
-    refuses(&plan(json!([])), "$.steps: expected 1 to 4 steps, found 0");
-    let last = "$.steps[0].tool: expected \"final_answer\" as the last step, found \"wiki\"";
-    refuses(&plan(json!([wiki])), last);
+    let wiki = |input: &str| json!({"tool": "wiki", "input": input});
     let end = json!({"tool": "final_answer", "input": "x"});
-    for (steps, said) in [
-        (json!([end]), "$.steps[0].tool: \"final_answer\" must be the last step, and only the last"),
-        (
-            json!([{"tool": "rm -rf", "input": "x"}]),
-            "$.steps[0].tool: expected one of wiki, book, final_answer, found \"rm -rf\"",
-        ),
-        (json!([{"tool": "wiki"}]), "$.steps[0].input: expected an input, found none"),
-        (json!([{"tool": "wiki", "input": ""}]), "$.steps[0].input: expected at least 1 characters, found 0"),
-        (json!([{"tool": "wiki", "input": ["a"]}]), "$.steps[0].input: expected string, found [\"a\"]"),
-        (
-            json!([{"tool": "wiki", "input": "x".repeat(101)}]),
-            "$.steps[0].input: expected at most 100 bytes, found 101",
-        ),
-        (
-            json!([{"tool": "book", "input": {"people": 0}}]),
-            "$.steps[0].input.people: expected at least 1, found 0",
-        ),
-        (json!([{"tool": "book", "input": {"people": 2, "x": 1}}]), "$.steps[0].input.x: unexpected field"),
-    ] {
-        let steps = steps.as_array().expect("steps").iter().chain([&end]);
-        refuses(&plan(steps.cloned().collect()), said);
+    let many = plan(json!(vec![wiki("x"); 10_000]));
+    assert!(contract().parse(Before::NOTHING, &many, 10_000_000).is_err());
+    let refused = |steps: Value, error: &str| assert_eq!(read(&plan(steps)), Err(error.to_owned()));
+    refused(json!([]), "$.steps: expected 1 to 4 steps, found 0");
+    let unended = "$.steps[0].tool: expected \"final_answer\" as the last step, found \"wiki\"";
+    refused(json!([wiki("x")]), unended);
+    refused(json!([wiki(&"x".repeat(101)), end]), "$.steps[0].input: expected at most 100 bytes, found 101");
+    for (step, error) in rows(WRONG_PLANS) {
+        refused(json!([serde_json::from_str::<Value>(step).expect(step), end]), error);
     }
 }
 

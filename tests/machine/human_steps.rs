@@ -1,17 +1,12 @@
 //! Steps that a person does: the run pauses, nothing else moves, and what they say is carried out.
 
-use std::sync::Arc;
-
-use planwright::driver::{Agent, AgentBuilder, Stopped};
-use planwright::journal::{MemoryJournal, Outcome, fold};
-use planwright::machine::{HumanAnswer, Input, PhaseName, PlanView, Refusal};
-use planwright::ports::{FnTool, Human, Question, ScriptedModel};
+use planwright::machine::{PhaseName, PlanView, Refusal};
 use planwright::spec::Spec;
 use serde_json::json;
 
 use crate::promise::{
     PARALLEL, Say, Steps, Told, edit, found, id, plan, refuses_to_say, reject, respond, role_agent, spec,
-    steps, text, with_agents,
+    text, with_agents,
 };
 
 fn supervised(policy: &str) -> Spec {
@@ -185,76 +180,12 @@ fn a_plan_may_not_ask_a_person_where_the_policy_does_not() {
 #[test]
 fn an_answer_is_taken_once_and_only_a_persons_will_do() {
     let mut told = Told::run(supervised(""), [around()]);
-    told.check_refusals(&[("human.1.2", "NeverAsked")]);
-    told.tell([found("1")]).check_refusals(&[("step.1.2.1", "NeverAsked")]);
+    told.check_late("", "human.1.2");
+    told.tell([found("1")]).check_late("", "step.1.2.1");
     for answer in [text("네"), found("네")] {
         assert_eq!(told.refusal("human.1.2", answer), Refusal::WrongKind(id("human.1.2")));
     }
-    told.tell([respond("네")]).check_refusals(&[("human.1.2", "AlreadyAnswered")]);
-}
-
-fn builder(model: &Arc<ScriptedModel>) -> AgentBuilder {
-    let mut spec = supervised("");
-    spec.tools.retain(|tool| tool.name == "calc");
-    let contract = spec.tools[0].clone();
-    let calc = FnTool::new(contract, |call| Ok(format!("of {}", call.text()?)));
-    Agent::builder(spec).model(model.clone()).tool(calc)
-}
-
-fn agent(replies: impl IntoIterator<Item = Say>) -> (Agent, Arc<ScriptedModel>) {
-    let model = Arc::new(ScriptedModel::says(replies.into_iter().map(Say::reply)));
-    (builder(&model).build().expect("builds"), model)
-}
-
-#[test]
-fn a_run_without_a_person_ends_waiting_and_another_process_goes_on_with_the_answer() {
-    let (first, _) = agent([around()]);
-    let mut journal = MemoryJournal::new();
-    let run = first.job(Input::question("q")).journal(&mut journal).run().expect("pauses");
-    assert_eq!(run.outcome(), Outcome::Waiting { question: "계속할까요?".into() });
-    assert!(run.is_waiting() && run.answer().is_none() && run.error().is_none());
-    assert_eq!(run.state().phase(), PhaseName::Execute);
-
-    let (second, model) = agent([text("답")]);
-    let still = second.resume(&mut journal).run().expect("pauses still");
-    assert_eq!((still.outcome(), model.asked()), (run.outcome(), 0));
-    let done = second.resume(&mut journal).answer(HumanAnswer::respond("네")).run().expect("ends");
-    assert_eq!(done.answer(), Some("답"));
-    let again = second.resume(&mut journal).answer(HumanAnswer::respond("또")).run();
-    assert!(matches!(again, Err(Stopped::NotWaiting)));
-    assert_eq!(&fold(journal.into_records()).expect("folds").state, done.state());
-}
-
-#[test]
-fn a_refused_edit_leaves_the_journal_as_it_was() {
-    let (agent, _) = agent([around(), text("답")]);
-    let run = agent.job(Input::question("q")).run().expect("pauses");
-    let bad = HumanAnswer::Edit { steps: steps("rm x") };
-    let Err(Stopped::Refused { question, refusal }) = run.respond(&agent, bad) else { panic!("refused") };
-    assert_eq!(question, "계속할까요?");
-    assert!(refusal.starts_with("the edited steps do not fit: $.steps[0].tool"), "{refusal}");
-    let done = run.respond(&agent, HumanAnswer::respond("네")).expect("ends");
-    assert_eq!(done.answer(), Some("답"));
-    assert!(done.records().len() > run.records().len());
-}
-
-#[test]
-fn whoever_is_there_is_asked_with_the_run_so_far() {
-    struct Boss;
-    impl Human for Boss {
-        fn ask(&self, question: &Question<'_>) -> Option<HumanAnswer> {
-            let seen = question.state.current_steps().next()?.output?;
-            Some(match question.refused {
-                None => HumanAnswer::Edit { steps: steps("rm x") },
-                Some(_) => HumanAnswer::respond(format!("{}: {seen}", question.text)),
-            })
-        }
-    }
-    let (_, model) = agent([around(), text("답")]);
-    let agent = builder(&model).human(Boss).build().expect("builds");
-    let run = agent.job(Input::question("q")).run().expect("ends");
-    let said = run.state().current_steps().nth(1).expect("a step").output;
-    assert_eq!(said, Some("계속할까요?: of 1"), "a bad edit is refused and asked again");
+    told.tell([respond("네")]).check_late("human.1.2", "");
 }
 
 #[test]

@@ -202,47 +202,19 @@ fn a_budget_that_is_just_enough_is_enough() {
 
 #[test]
 fn a_refusal_says_whether_it_was_answered_or_never_asked() {
-    const ASKED: &str = "AlreadyAnswered";
-    const NEVER: &str = "NeverAsked";
     let mut told = Told::run(validated(|_| {}), answers(&["no plan", PLAN, "="]));
-    told.check_refusals(&[
-        ("plan.1.1", ASKED),
-        ("plan.1.2", ASKED),
-        ("plan.1.3", NEVER),
-        ("plan.2.1", NEVER),
-        ("step.1.1.1", ASKED),
-        ("step.1.1.2", NEVER),
-        ("step.1.3.1", NEVER),
-        ("step.1.4.1", NEVER),
-        ("step.2.1.1", NEVER),
-        ("validate.1.1", NEVER),
-        ("write.1.1", NEVER),
-    ]);
+    let never = "plan.1.3 plan.2.1 step.1.1.2 step.1.3.1 step.1.4.1 step.2.1.1 validate.1.1 write.1.1";
+    told.check_late("plan.1.1 plan.1.2 step.1.1.1", never);
     told.tell(answers(&["=", "no verdict", REJECTED]));
-    told.check_refusals(&[
-        ("plan.1.2", ASKED),
-        ("plan.1.3", NEVER),
-        ("plan.2.2", NEVER),
-        ("step.1.2.1", ASKED),
-        ("step.1.3.1", NEVER),
-        ("validate.1.1", ASKED),
-        ("validate.1.2", ASKED),
-        ("validate.1.3", NEVER),
-        ("validate.2.1", NEVER),
-    ]);
+    let never = "plan.1.3 plan.2.2 step.1.3.1 validate.1.3 validate.2.1";
+    told.check_late("plan.1.2 step.1.2.1 validate.1.1 validate.1.2", never);
     told.tell(answers(&[ONLY_FINAL, OK, " "]));
-    told.check_refusals(&[
-        ("write.2.1", ASKED),
-        ("write.1.1", NEVER),
-        ("write.2.3", NEVER),
-        ("validate.2.1", ASKED),
-        ("validate.2.2", NEVER),
-        ("plan.2.1", ASKED),
-        ("plan.3.1", NEVER),
-        ("step.2.1.1", NEVER),
-    ]);
+    let never = "write.1.1 write.2.3 validate.2.2 plan.3.1 step.2.1.1";
+    told.check_late("write.2.1 validate.2.1 plan.2.1", never);
     told.ends([text("an answer")], "an answer");
-    told.check_refusals(&[("write.2.2", "Ended"), ("plan.9.9", "Ended")]);
+    for late in ["write.2.2", "plan.9.9"] {
+        assert_eq!(told.refusal(late, text("late")), Refusal::Ended);
+    }
 }
 
 #[test]

@@ -130,82 +130,66 @@ pub fn play(rules: &CompiledSpec, spec: &Spec, moves: &[Move], plans: &[&str]) -
     let mut played =
         Played { records: vec![Record::Header(Box::new(header))], states: Vec::new(), answered: Vec::new() };
     let mut state = begun.state;
-    let requested = |effects: &[Effect]| -> Vec<Record> {
-        let digest = Digest::of([]);
-        effects.iter().map(|effect| Record::Requested { effect: effect.id(), digest, at: None }).collect()
-    };
     played.records.extend(requested(&begun.effects));
     for one in moves {
         let waiting = outstanding(rules, &state);
-        let event = match one {
+        let pick = |which: &Index| waiting[which.index(waiting.len())];
+        let (fits, event) = match one {
             Move::Answer(which, answer) if !waiting.is_empty() => {
-                event(rules, &state, waiting[which.index(waiting.len())], answer, plans)
+                (true, event(rules, &state, pick(which), answer, plans))
             }
-            Move::Cancel => Event::Cancelled { reason: "stop".into() },
-            Move::Deadline => Event::DeadlinePassed,
+            Move::Cancel => (true, Event::Cancelled { reason: "stop".into() }),
+            Move::Deadline => (true, Event::DeadlinePassed),
             Move::Again(which) if !played.answered.is_empty() => {
-                let again = played.answered[which.index(played.answered.len())].clone();
-                state = refused(rules, state, again);
-                continue;
+                (false, played.answered[which.index(played.answered.len())].clone())
             }
             Move::Foreign(draft, ask) => {
-                let id = EffectKind::Validate { draft: *draft, ask: *ask }.into();
-                if !waiting.iter().any(|effect| effect.id() == id) {
-                    let reply = ModelReply::text(VERDICTS[0]);
-                    state = refused(rules, state, Event::ModelReplied { effect: id, reply });
-                }
-                continue;
+                let effect: EffectId = EffectKind::Validate { draft: *draft, ask: *ask }.into();
+                let foreign = !waiting.iter().any(|known| known.id() == effect);
+                let event = Event::ModelReplied { effect, reply: ModelReply::text(VERDICTS[0]) };
+                if foreign { (false, event) } else { continue }
             }
             Move::WrongKind(which) if !waiting.is_empty() => {
-                let effect = waiting[which.index(waiting.len())];
-                let (id, is_call) = (effect.id(), matches!(effect, Effect::CallTool { .. }));
-                let event = match is_call {
-                    true => Event::ModelReplied { effect: id, reply: ModelReply::text("{}") },
-                    false => Event::ToolReturned { effect: id, outcome: ToolOutcome::returned("x") },
-                };
-                state = refused(rules, state, event);
-                continue;
+                let (effect, is_call) = (pick(which).id(), matches!(pick(which), Effect::CallTool { .. }));
+                (
+                    false,
+                    match is_call {
+                        true => Event::ModelReplied { effect, reply: ModelReply::text("{}") },
+                        false => Event::ToolReturned { effect, outcome: ToolOutcome::returned("x") },
+                    },
+                )
             }
             _ => continue,
         };
-        if state.phase().is_terminal() {
-            state = refused(rules, state, event);
-            continue;
-        }
-        state = one_step(rules, state, event, &mut played, requested);
+        state = match fits && !state.phase().is_terminal() {
+            true => step(rules, state, event, &mut played),
+            false => refused(rules, state, event),
+        };
     }
     played.states.push(state);
     played
 }
 
-fn one_step(
-    rules: &CompiledSpec,
-    state: State,
-    event: Event,
-    played: &mut Played,
-    requested: impl Fn(&[Effect]) -> Vec<Record>,
-) -> State {
+fn requested(effects: &[Effect]) -> Vec<Record> {
+    let digest = Digest::of([]);
+    effects.iter().map(|effect| Record::Requested { effect: effect.id(), digest, at: None }).collect()
+}
+
+fn step(rules: &CompiledSpec, state: State, event: Event, played: &mut Played) -> State {
     let read: State = serde_json::from_str(&written(&state)).expect("a state reads back");
     let from_read = transition(rules, read, event.clone()).expect("fits");
     played.states.push(state.clone());
     played.records.push(Record::of_event(event.clone(), None));
     let tainted = state.is_tainted();
     let Step { state, effects, .. } = transition(rules, state, event.clone()).expect("fits");
-    assert_eq!(
-        written(&from_read.state),
-        written(&state),
-        "a state that was written and read steps otherwise"
-    );
+    assert_eq!(written(&from_read.state), written(&state), "a state that was read steps otherwise");
     assert_eq!(from_read.effects, effects);
-    assert!(state.counters().replans <= rules.spec().limits.max_replans);
     assert!(!tainted || state.is_tainted(), "taint went away");
-    let bounds = rules.bounds();
-    let counters = state.counters();
+    let (bounds, counters) = (rules.bounds(), state.counters());
+    assert!(counters.replans <= rules.spec().limits.max_replans);
     assert!(counters.model_calls <= bounds.model_calls && counters.tool_calls <= bounds.tool_calls);
     assert!(counters.transitions <= bounds.transitions);
-    if state.phase().is_terminal() {
-        assert!(effects.is_empty());
-    }
+    assert!(effects.is_empty() || !state.phase().is_terminal());
     if event.effect().is_some() {
         played.answered.push(event);
     }

@@ -58,14 +58,8 @@ fn bend(state: &mut Value, place: Index, how: u8) {
         (Value::Bool(flag), _) => json!(!flag),
         (Value::Object(fields), how) => {
             let left_out = how as usize % fields.len().max(1);
-            Value::Object(
-                fields
-                    .into_iter()
-                    .enumerate()
-                    .filter(|(nth, _)| *nth != left_out)
-                    .map(|(_, field)| field)
-                    .collect(),
-            )
+            let fields = fields.into_iter().enumerate().filter(|(nth, _)| *nth != left_out);
+            Value::Object(fields.map(|(_, field)| field).collect())
         }
         (Value::String(_), 0) => json!("pending"),
         (_, _) => Value::Null,
