@@ -17,6 +17,7 @@ mod golden;
 mod human;
 mod keys;
 mod legible;
+mod one_writer;
 mod private;
 mod replay;
 mod run;

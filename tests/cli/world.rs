@@ -271,24 +271,8 @@ fn tool_that_nobody_implements_is_an_error_before_anything_is_asked() {
 mod ctrl_c {
     use std::io::{BufRead, BufReader, Lines, Read};
     use std::process::{Child, ChildStderr, Stdio};
-    use std::sync::Mutex;
-    use std::sync::mpsc::{Receiver, Sender, channel};
 
     use super::*;
-
-    /// A server that says when it is asked, and answers when it is told.
-    fn waiting() -> (Server, Receiver<()>, Sender<()>) {
-        let (asked, was_asked) = channel();
-        let (answer, may_answer) = channel::<()>();
-        let ends = Mutex::new((asked, may_answer));
-        let server = Server::start(move |_, _| {
-            let ends = ends.lock().unwrap();
-            ends.0.send(()).unwrap();
-            let _ = ends.1.recv();
-            Answer::reply(PLAN)
-        });
-        (server, was_asked, answer)
-    }
 
     fn start(home: &Home, server: &Server) -> (Child, Lines<BufReader<ChildStderr>>) {
         let mut program = home.program();
@@ -311,7 +295,7 @@ mod ctrl_c {
     #[test]
     fn first_stops_the_run_at_its_next_answer() {
         let home = Home::new();
-        let (server, was_asked, answer) = waiting();
+        let (server, was_asked, answer) = Server::pausing(Answer::reply(PLAN));
         let (mut child, mut lines) = start(&home, &server);
         was_asked.recv().unwrap();
         press(&child);
@@ -326,7 +310,7 @@ mod ctrl_c {
     #[test]
     fn second_ends_the_program_at_once_and_the_journal_goes_on() {
         let home = Home::new();
-        let (server, was_asked, _answer) = waiting();
+        let (server, was_asked, _answer) = Server::pausing(Answer::reply(PLAN));
         let (mut child, mut lines) = start(&home, &server);
         was_asked.recv().unwrap();
         press(&child);

@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -202,6 +203,20 @@ impl Server {
     pub fn answering(answers: impl IntoIterator<Item = Answer>) -> Self {
         let answers: Vec<Answer> = answers.into_iter().collect();
         Server::start(move |_, nth| answers[nth.min(answers.len() - 1)].clone())
+    }
+
+    /// Says when it is asked, and answers when it is told to.
+    pub fn pausing(answer: Answer) -> (Self, Receiver<()>, Sender<()>) {
+        let ((asked, was_asked), (answer_now, may_answer)) = (channel(), channel());
+        let ends = Mutex::new((asked, may_answer));
+        let server = Server::start(move |_, _| {
+            let ends = ends.lock().expect("no test panics while it answers");
+            // Where the test has ended meanwhile, nobody hears and nobody tells.
+            let _ = ends.0.send(());
+            let _ = ends.1.recv();
+            answer.clone()
+        });
+        (server, was_asked, answer_now)
     }
 
     pub fn port(&self) -> u16 {

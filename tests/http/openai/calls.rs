@@ -85,8 +85,7 @@ fn call_cut_at_the_token_limit_is_a_cut_reply() {
         json!({"tool_calls": [{"id": "a", "function": {"name": "wiki", "arguments": "{\"input\": \"세"}}]});
     failed(ask(cut, "length"), FailureClass::Length);
     let pieces = [piece(0, Some("a"), Some("wiki"), "{\"inp"), finish("length"), DONE.to_owned()];
-    let server = Server::answering([Answer::chunks(pieces)]);
-    failed(Asker::of(&server).stream().1, FailureClass::Length);
+    failed(Asker::answering([Answer::chunks(pieces)]).stream().1, FailureClass::Length);
 }
 
 #[test]
@@ -134,8 +133,7 @@ fn piece(index: usize, id: Option<&str>, name: Option<&str>, arguments: &str) ->
 #[track_caller]
 fn check_stream(pieces: impl IntoIterator<Item = String>, expected: &[(&str, &str)]) {
     let whole: String = pieces.into_iter().chain([finish("tool_calls"), DONE.to_owned()]).collect();
-    let server = Server::answering([Answer::chunks([whole])]);
-    let (texts, outcome) = Asker::of(&server).stream();
+    let (texts, outcome) = Asker::answering([Answer::chunks([whole])]).stream();
     assert_eq!(outcome.unwrap().tool_calls, calls(expected));
     assert!(texts.is_empty(), "{texts:?}");
 }
@@ -164,8 +162,7 @@ fn pieces_are_put_together_by_index() {
 #[test]
 fn text_and_calls_may_come_in_one_stream() {
     let pieces = [event("먼저 "), piece(0, Some("a"), Some("wiki"), "{}"), event("찾자."), finish("stop")];
-    let server = Server::answering([Answer::chunks(pieces)]);
-    let (texts, outcome) = Asker::of(&server).stream();
+    let (texts, outcome) = Asker::answering([Answer::chunks(pieces)]).stream();
     let reply = outcome.unwrap();
     assert_eq!((texts.concat(), reply.text.as_str()), ("먼저 찾자.".to_owned(), "먼저 찾자."));
     assert_eq!(reply.tool_calls, calls(&[("wiki", "{}")]));
@@ -182,8 +179,7 @@ fn characters_of_arguments_split_between_reads_are_whole_again() {
     .concat()
     .into_bytes();
     for size in 1..=7 {
-        let server = Server::answering([Answer::chunks(stream.chunks(size))]);
-        let reply = Asker::of(&server).stream().1.unwrap();
+        let reply = Asker::answering([Answer::chunks(stream.chunks(size))]).stream().1.unwrap();
         assert_eq!(reply.tool_calls, calls(&[("위키", "{\"input\":\"훈민정음 🦀\"}")]), "{size}");
     }
 }
@@ -302,10 +298,8 @@ fn whole_message_in_place_of_a_stream_may_hold_calls() {
 fn stream_that_broke_amid_a_call_is_asked_for_again() {
     let broken = Answer::chunks([piece(0, Some("a"), Some("wiki"), "{\"input\":")]);
     let good = Answer::chunks([piece(0, Some("a"), Some("wiki"), "{}"), finish("tool_calls")]);
-    let server = Server::answering([broken.clone(), good]);
-    let asker = Asker::of(&server);
+    let asker = Asker::answering([broken.clone(), good]);
     assert_eq!(asker.stream().1.unwrap().tool_calls, calls(&[("wiki", "{}")]));
-    assert_eq!((server.count(), asker.waits().len()), (2, 1));
-    let server = Server::answering([broken]);
-    unanswered(Asker::of(&server).stream().1, Cause::BadResponse);
+    assert_eq!((asker.server().count(), asker.waits().len()), (2, 1));
+    unanswered(Asker::answering([broken]).stream().1, Cause::BadResponse);
 }

@@ -135,11 +135,10 @@ fn conversation_in_words_alone_needs_no_native_calls() {
 /// The server takes no tools: that is its answer, and the request is not put without them.
 #[track_caller]
 fn check_refusal(status: u16, message: &str) {
-    let server = Server::answering([Answer::error(status, message)]);
-    let asker = Asker::of(&server);
+    let asker = Asker::answering([Answer::error(status, message)]);
     let told = failed(asker.ask_with(&native()), FailureClass::BadRequest);
     assert!(told.contains(message), "{told}");
-    assert_eq!((server.count(), asker.waits().len()), (1, 0), "{message}");
+    assert_eq!((asker.server().count(), asker.waits().len()), (1, 0), "{message}");
 }
 
 #[test]
@@ -155,12 +154,10 @@ fn server_that_refuses_tools_is_believed_and_the_tools_are_not_dropped() {
 
 #[test]
 fn failure_of_a_server_that_takes_tools_passes_as_any_other() {
-    let server = Server::answering([Answer::error(500, "Failed to parse input"), Answer::reply("a")]);
-    let asker = Asker::of(&server);
+    let asker = Asker::answering([Answer::error(500, "Failed to parse input"), Answer::reply("a")]);
     assert_eq!(asker.ask_with(&native()).unwrap().text, "a");
-    assert_eq!((server.count(), asker.waits().len()), (2, 1));
-    let server = Server::answering([Answer::error(404, "no such model")]);
-    let outcome = Asker::of(&server).ask_with(&native());
+    assert_eq!((asker.server().count(), asker.waits().len()), (2, 1));
+    let outcome = Asker::answering([Answer::error(404, "no such model")]).ask_with(&native());
     assert!(matches!(outcome, Err(ModelError::Unanswered(_))), "{outcome:?}");
 }
 

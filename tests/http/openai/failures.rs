@@ -14,12 +14,14 @@ use super::{Asker, config, failed, request, unanswered, with_schema};
 /// The failure lasts: it is tried `tries` times in all and then has this cause and says this.
 #[track_caller]
 fn check_lasting(answer: Answer, cause: Cause, tries: u32, says: &str) {
-    let server = Server::answering([answer]);
-    let asker = Asker::of(&server);
+    let asker = Asker::answering([answer]);
     let error = unanswered(asker.ask(), cause);
     assert!(error.message.contains(says), "expected {says:?} in {error}");
-    assert!(error.message.contains("127.0.0.1"), "the server is named: {error}");
-    assert_eq!((server.count() as u32, error.tries, asker.waits().len() as u32), (tries, tries, tries - 1));
+    assert!(error.message.contains("127.0.0.1"), "the asker.server() is named: {error}");
+    assert_eq!(
+        (asker.server().count() as u32, error.tries, asker.waits().len() as u32),
+        (tries, tries, tries - 1)
+    );
 }
 
 #[test]
@@ -77,8 +79,10 @@ fn message_is_found_wherever_the_server_puts_it() {
         json!({"error": {"message": "Provider returned error", "metadata": {"raw": "what it said"}}});
     check_failure(400, &routed, class, "Provider returned error: what it said");
     check_failure(400, &json!({"odd": 1}), class, r#"{"odd":1}"#);
-    let server = Server::answering([Answer::body(418, "text/plain", "short and stout")]);
-    assert!(failed(Asker::of(&server).ask(), class).contains("short and stout (status 418)"));
+    assert!(
+        failed(Asker::answering([Answer::body(418, "text/plain", "short and stout")]).ask(), class)
+            .contains("short and stout (status 418)")
+    );
 }
 
 #[test]
@@ -126,10 +130,9 @@ fn passing_failure_is_tried_again_until_it_has_passed() {
     let broken = Answer::body(200, "application/json", "{\"choices\": [");
     let hang_up = Answer::raw("");
     for trouble in [Answer::error(429, "slow"), Answer::error(503, "busy"), broken, hang_up] {
-        let server = Server::answering([trouble, Answer::reply("끝내")]);
-        let asker = Asker::of(&server);
+        let asker = Asker::answering([trouble, Answer::reply("끝내")]);
         assert_eq!(asker.ask().unwrap().text, "끝내");
-        assert_eq!((server.count(), asker.waits().len()), (2, 1));
+        assert_eq!((asker.server().count(), asker.waits().len()), (2, 1));
     }
 }
 
@@ -148,12 +151,11 @@ fn server_that_asks_for_too_long_a_wait_is_not_tried_again() {
     for (value, expected) in
         [("120", Duration::from_secs(120)), ("99999999999999999999999999", Duration::MAX)]
     {
-        let server = Server::answering([Answer::error(429, "later").header("retry-after", value)]);
-        let asker = Asker::of(&server);
+        let asker = Asker::answering([Answer::error(429, "later").header("retry-after", value)]);
         let error = unanswered(asker.ask(), Cause::RateLimit);
         assert_eq!(error.retry_after, Some(expected));
-        assert_eq!((server.count(), asker.waits().len()), (1, 0));
-        assert!(error.to_string().contains("the server asks to wait"), "{error}");
+        assert_eq!((asker.server().count(), asker.waits().len()), (1, 0));
+        assert!(error.to_string().contains("the asker.server() asks to wait"), "{error}");
     }
 }
 

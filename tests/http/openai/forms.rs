@@ -110,14 +110,13 @@ fn what_one_model_refuses_is_still_asked_of_another() {
 
 #[test]
 fn refusal_that_no_form_mends_is_told_and_nothing_is_learnt_from_it() {
-    let server = Server::answering([Answer::error(400, "images are not supported")]);
-    let asker = Asker::of(&server);
+    let asker = Asker::answering([Answer::error(400, "images are not supported")]);
     for _ in 0..2 {
         let message = failed(asker.ask_with(&with_schema()), FailureClass::BadRequest);
         assert!(message.contains("images are not supported"));
     }
     let once = ["json_schema", "json_object+prompt", "none+prompt"];
-    assert_eq!(forms(&server), [once, once].concat());
+    assert_eq!(forms(&asker.server()), [once, once].concat());
 }
 
 #[test]

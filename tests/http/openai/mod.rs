@@ -20,12 +20,14 @@ use planwright_http::{OpenAi, OpenAiConfig, Retry};
 use serde_json::json;
 
 use super::Waits;
-use super::support::{self, Server};
+use super::support::{self, Answer, Server};
 
 /// A client whose waits are counted and not waited.
 struct Asker {
     client: OpenAi,
     waits: Waits,
+    /// The server, where it is the client's alone.
+    server: Option<Server>,
 }
 
 impl Asker {
@@ -36,11 +38,22 @@ impl Asker {
     fn retrying(config: OpenAiConfig, adapt: impl Fn(Retry) -> Retry) -> Self {
         let (retry, waits) = super::noting();
         let client = OpenAi::new(config.retry(adapt(retry))).expect("the settings are sound");
-        Asker { client, waits }
+        Asker { client, waits, server: None }
     }
 
     fn of(server: &Server) -> Self {
         Asker::new(config(server))
+    }
+
+    /// A client of a server that gives these answers.
+    fn answering(answers: impl IntoIterator<Item = Answer>) -> Self {
+        let server = Server::answering(answers);
+        let asker = Asker::of(&server);
+        Asker { server: Some(server), ..asker }
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().expect("made with `answering`")
     }
 
     fn ask(&self) -> Result<ModelReply, ModelError> {

@@ -9,7 +9,7 @@ use planwright::ports::{Cause, ModelError};
 use serde_json::Value;
 
 use super::Asker;
-use super::support::{Answer, Server};
+use super::support::Answer;
 
 /// What a body should be read as, worked out here without the client's own reading.
 #[derive(Debug, PartialEq)]
@@ -59,8 +59,7 @@ fn ask(entry: &Value, status: u16, body: Vec<u8>, streams: bool) -> Expected {
     for (name, value) in entry["headers"].as_object().into_iter().flatten() {
         answer = answer.header(name, value.as_str().unwrap_or_default());
     }
-    let server = Server::answering([answer]);
-    let asker = Asker::of(&server);
+    let asker = Asker::answering([answer]);
     let outcome = if streams {
         let (pieces, outcome) = asker.stream();
         if let Ok(reply) = &outcome {

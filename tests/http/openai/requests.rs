@@ -86,8 +86,7 @@ fn name_is_the_configured_model() {
 fn reply_carries_the_name_that_was_asked_and_not_the_one_that_answered() {
     let mut answer = completion("a");
     answer["model"] = json!("m-2025-01-01");
-    let server = Server::answering([Answer::json(200, &answer)]);
-    let asker = Asker::of(&server);
+    let asker = Asker::answering([Answer::json(200, &answer)]);
     assert_eq!(asker.ask().unwrap().model, "m");
     let named = request(RequestFrame { model: Some("bigger".to_owned()), ..frame() });
     assert_eq!(asker.ask_with(&named).unwrap().model, "bigger");
@@ -97,10 +96,9 @@ fn reply_carries_the_name_that_was_asked_and_not_the_one_that_answered() {
 fn check_usage(usage: Value, expected: (u64, u64, u64)) {
     let mut answer = completion("a");
     answer["usage"] = usage;
-    let server = Server::answering([Answer::json(200, &answer)]);
     let (input_tokens, output_tokens, cached_tokens) = expected;
     let expected = Usage { input_tokens, output_tokens, cached_tokens };
-    assert_eq!(Asker::of(&server).ask().unwrap().usage, expected);
+    assert_eq!(Asker::answering([Answer::json(200, &answer)]).ask().unwrap().usage, expected);
 }
 
 #[test]
@@ -175,8 +173,7 @@ fn cut_filtered_and_refused_replies_reach_the_machine_as_failures() {
 fn first_choice_is_the_answer_wherever_it_stands() {
     let choice = |index: u32, text: &str| json!({"index": index, "message": {"content": text}});
     let answer = json!({"choices": [choice(1, "b"), choice(0, "a")]});
-    let server = Server::answering([Answer::json(200, &answer)]);
-    assert_eq!(Asker::of(&server).ask().unwrap().text, "a");
+    assert_eq!(Asker::answering([Answer::json(200, &answer)]).ask().unwrap().text, "a");
 }
 
 #[test]
@@ -229,14 +226,12 @@ fn redirect_is_named_and_not_followed() {
 #[test]
 fn error_under_status_200_is_an_error() {
     let answer = json!({"error": {"message": "Provider returned error", "code": 429}, "user_id": "u"});
-    let server = Server::answering([Answer::json(200, &answer), Answer::reply("a")]);
-    let asker = Asker::of(&server);
+    let asker = Asker::answering([Answer::json(200, &answer), Answer::reply("a")]);
     assert_eq!(asker.ask().unwrap().text, "a");
-    assert_eq!((server.count(), asker.waits().len()), (2, 1));
+    assert_eq!((asker.server().count(), asker.waits().len()), (2, 1));
 
     let filtered = json!({"error": {"message": "filtered", "code": "content_filter", "status": 400}});
-    let server = Server::answering([Answer::json(200, &filtered)]);
-    failed(Asker::of(&server).ask(), FailureClass::ContentFilter);
+    failed(Asker::answering([Answer::json(200, &filtered)]).ask(), FailureClass::ContentFilter);
 }
 
 #[test]

@@ -73,8 +73,7 @@ fn usage_of_a_stream_comes_with_its_last_event() {
     }});
     let null = json!({"choices": [{"index": 0, "delta": {"content": "가"}}], "usage": null});
     let events = [format!("data: {null}\n\n"), finish("stop"), format!("data: {usage}\n\n"), DONE.into()];
-    let server = Server::answering([Answer::chunks(events)]);
-    let usage = Asker::of(&server).stream().1.unwrap().usage;
+    let usage = Asker::answering([Answer::chunks(events)]).stream().1.unwrap().usage;
     assert_eq!(usage, Usage { input_tokens: 20, output_tokens: 2, cached_tokens: 16 });
 }
 
@@ -86,8 +85,13 @@ fn server_that_ignores_stream_is_read_all_the_same() {
 
 #[test]
 fn server_that_streams_unasked_is_read_all_the_same() {
-    let server = Server::answering([Answer::chunks([event("가"), event("나"), finish("stop"), DONE.into()])]);
-    assert_eq!(Asker::of(&server).ask().unwrap().text, "가나");
+    assert_eq!(
+        Asker::answering([Answer::chunks([event("가"), event("나"), finish("stop"), DONE.into()])])
+            .ask()
+            .unwrap()
+            .text,
+        "가나"
+    );
 }
 
 #[test]
@@ -137,22 +141,22 @@ fn stream_that_broke_before_its_first_piece_is_tried_again() {
         Answer::chunks(["data: [DONE]\n\n"]),
         Answer::error(503, "busy"),
     ] {
-        let server = Server::answering([broken, good.clone()]);
-        let asker = Asker::of(&server);
+        let asker = Asker::answering([broken, good.clone()]);
         let (pieces, outcome) = asker.stream();
         assert_eq!((outcome.unwrap().text, pieces), ("나".to_owned(), vec!["나".to_owned()]));
-        assert_eq!((server.count(), asker.waits().len()), (2, 1));
+        assert_eq!((asker.server().count(), asker.waits().len()), (2, 1));
     }
 }
 
 #[test]
 fn error_in_a_stream_has_the_class_that_it_would_have_elsewhere() {
     let error = |value| Answer::chunks([format!("data: {value}\n\n")]);
-    let server = Server::answering([error(json!({"error": {"code": 401, "message": "no"}}))]);
-    unanswered(Asker::of(&server).stream().1, Cause::Authentication);
+    unanswered(
+        Asker::answering([error(json!({"error": {"code": 401, "message": "no"}}))]).stream().1,
+        Cause::Authentication,
+    );
     let long = json!({"error": {"code": "context_length_exceeded", "message": "long"}});
-    let server = Server::answering([error(long)]);
-    failed(Asker::of(&server).stream().1, FailureClass::ContextLength);
+    failed(Asker::answering([error(long)]).stream().1, FailureClass::ContextLength);
 }
 
 #[test]
@@ -165,8 +169,10 @@ fn stream_may_end_in_a_failure_for_the_machine() {
     }
     let refusing = |text| format!("data: {}\n\n", json!({"choices": [{"delta": {"refusal": text}}]}));
     let events = [refusing("I'm "), refusing("sorry."), finish("stop"), DONE.into()];
-    let server = Server::answering([Answer::chunks(events)]);
-    assert_eq!(failed(Asker::of(&server).stream().1, FailureClass::Refusal), "I'm sorry.");
+    assert_eq!(
+        failed(Asker::answering([Answer::chunks(events)]).stream().1, FailureClass::Refusal),
+        "I'm sorry."
+    );
 }
 
 #[test]
