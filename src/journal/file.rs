@@ -5,13 +5,12 @@
 //! of them, and they are dropped. Anything else that does not read is an error that names the line, and the
 //! command that keeps what is before it.
 
-use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::JournalErrorKind::{Locked, Stale};
-use super::{Durability, Journal, JournalError, Record, Seal, system};
+use super::{Durability, Journal, JournalError, JournalErrorKind, Record, Seal, system};
 
 /// A journal in a JSON-lines file. What an append survives is its [`Durability`].
 ///
@@ -22,7 +21,7 @@ use super::{Durability, Journal, JournalError, Record, Seal, system};
 #[derive(Debug)]
 pub struct FileJournal {
     path: PathBuf,
-    file: Box<dyn FileIo>,
+    file: File,
     durability: Durability,
     end: End,
 }
@@ -47,22 +46,18 @@ impl FileJournal {
     /// lives. A file whose writer was stopped before it held a record is taken over.
     ///
     /// # Errors
-    /// If the file holds a record already, or cannot be made; [`Locked`] if another writer has it.
+    /// If the file holds anything else, or cannot be made; [`Locked`] if another writer has it.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
-        let path = path.into();
-        check_is_file(&path)?;
-        let journal = if std::fs::read(&path).is_ok_and(|bytes| is_torn_header(&bytes)) {
-            FileJournal::open(path)?
-        } else {
-            let file = system::private_options().read(true).write(true).create_new(true).open(&path);
-            let file = file.map_err(|error| match error.kind() {
-                ErrorKind::AlreadyExists => {
-                    JournalError::new(Stale, path.display().to_string(), "there is a file already")
-                }
-                _ => io_error(&path, "cannot be created", &error),
-            })?;
-            FileJournal::over(path.clone(), Box::new(lock(&path, file)?))?
-        };
+        let options = system::private_options().create(true).truncate(false).clone();
+        let (path, file) = open(path.into(), options, "cannot be created")?;
+        let exists = JournalError::new(Stale, path.display().to_string(), "there is a file already");
+        let journal = FileJournal::over(path, file).map_err(|error| match error.kind() {
+            JournalErrorKind::Damaged | JournalErrorKind::Format => exists.clone(),
+            _ => error,
+        })?;
+        if journal.end.len > 0 {
+            return Err(exists);
+        }
         system::sync_folder(&journal.path)
             .map_err(|error| io_error(&journal.path, "cannot be created", &error))?;
         Ok(journal)
@@ -74,21 +69,20 @@ impl FileJournal {
     /// # Errors
     /// If the file cannot be opened, or a line of it does not read; [`Locked`] if another writer has it.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
-        let path = path.into();
-        check_is_file(&path)?;
-        let file = OpenOptions::new().read(true).write(true).open(&path);
-        let file = lock(&path, file.map_err(|error| io_error(&path, "cannot be opened", &error))?)?;
-        file.sync_data().map_err(|error| io_error(&path, "cannot be written", &error))?;
-        FileJournal::over(path, Box::new(file))
+        let (path, file) = open(path.into(), OpenOptions::new(), "cannot be opened")?;
+        FileJournal::over(path, file)
     }
 
-    /// Opens a journal over any [`FileIo`], empty or not. Errors name it by the path.
-    ///
-    /// # Errors
-    /// If the bytes cannot be read, or a line of them does not read.
-    pub fn over(path: impl Into<PathBuf>, file: Box<dyn FileIo>) -> Result<Self, JournalError> {
-        let path = path.into();
-        let (_, end) = read(&path, &*file)?;
+    /// Locks and reads a file.
+    fn over(path: PathBuf, file: File) -> Result<Self, JournalError> {
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => {
+                JournalError::new(Locked, path.display().to_string(), "another process is writing to it")
+            }
+            TryLockError::Error(error) => io_error(&path, "cannot be locked", &error),
+        })?;
+        file.sync_data().map_err(|error| io_error(&path, "cannot be written", &error))?;
+        let (_, end) = read(&path, &file)?;
         Ok(FileJournal { path, file, durability: Durability::Full, end })
     }
 
@@ -110,10 +104,11 @@ impl FileJournal {
     /// Writes lines after the last whole one.
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         if self.end.size != self.end.at {
-            self.file.cut(self.end.at)?;
+            self.file.set_len(self.end.at)?;
         }
-        self.file.write(self.end.at, lines)?;
-        if self.durability == Durability::Full { self.file.sync() } else { Ok(()) }
+        self.file.seek(SeekFrom::Start(self.end.at))?;
+        self.file.write_all(lines)?;
+        if self.durability == Durability::Full { self.file.sync_data() } else { Ok(()) }
     }
 }
 
@@ -132,15 +127,15 @@ impl Journal for FileJournal {
             lines.extend_from_slice(&text);
             lines.push(b'\n');
         }
-        let size = self.file.size().map_err(|error| io_error(&self.path, "cannot be read", &error))?;
+        let size = file_size(&self.file).map_err(|error| io_error(&self.path, "cannot be read", &error))?;
         if size != expected {
             let problem = format!("another writer was here: expected {expected} bytes, found {size}");
             return Err(JournalError::new(Stale, self.path.display().to_string(), problem));
         }
         if let Err(error) = self.write(&lines) {
             // Some of the new lines may be there. If they cannot be cut off, the next append tries again.
-            let _ = self.file.cut(at);
-            self.end.size = self.file.size().unwrap_or(size);
+            let _ = self.file.set_len(at);
+            self.end.size = file_size(&self.file).unwrap_or(size);
             return Err(io_error(&self.path, "cannot be written", &error));
         }
         let (len, at) = (len + records.len() as u64, at + lines.len() as u64);
@@ -149,37 +144,35 @@ impl Journal for FileJournal {
     }
 
     fn records(&self) -> Result<Vec<Record>, JournalError> {
-        Ok(read(&self.path, &*self.file)?.0)
+        let (mut records, _) = read(&self.path, &self.file)?;
+        // What a failed append left behind is not part of the journal.
+        records.truncate(usize::try_from(self.end.len).unwrap_or(usize::MAX));
+        Ok(records)
     }
 }
 
-/// Locks a file until its handle is dropped or the process ends.
-fn lock(path: &Path, file: File) -> Result<File, JournalError> {
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(JournalError::new(Locked, path.display().to_string(), "another process is writing to it"))
-        }
-        Err(TryLockError::Error(error)) => Err(io_error(path, "cannot be locked", &error)),
+/// Opens a file. What is none is refused: a pipe would wait for a writer, a device may have no end.
+fn open(path: PathBuf, mut options: OpenOptions, fails: &str) -> Result<(PathBuf, File), JournalError> {
+    if std::fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+        return Err(io_error(&path, "cannot be opened", &io::Error::other("it is no file")));
     }
+    let file = options.read(true).write(true).open(&path);
+    let file = file.map_err(|error| io_error(&path, fails, &error))?;
+    Ok((path, file))
 }
 
-/// Refuses what is not a file: a pipe would wait for a writer, a device may have no end.
-fn check_is_file(path: &Path) -> Result<(), JournalError> {
-    match std::fs::metadata(path) {
-        Ok(found) if !found.is_file() => {
-            Err(io_error(path, "cannot be opened", &io::Error::other("it is no file")))
-        }
-        _ => Ok(()),
-    }
+fn file_size(file: &File) -> io::Result<u64> {
+    Ok(file.metadata()?.len())
 }
 
 fn io_error(path: &Path, what: &str, error: &io::Error) -> JournalError {
     JournalError::io(path.display(), what, error)
 }
 
-fn read(path: &Path, file: &dyn FileIo) -> Result<(Vec<Record>, End), JournalError> {
-    let bytes = file.read().map_err(|error| io_error(path, "cannot be read", &error))?;
+fn read(path: &Path, mut file: &File) -> Result<(Vec<Record>, End), JournalError> {
+    let mut bytes = Vec::new();
+    let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes));
+    read.map_err(|error| io_error(path, "cannot be read", &error))?;
     parse(&bytes).map_err(|error| error.within(path.display()))
 }
 
@@ -231,11 +224,6 @@ fn is_torn(line: &[u8], nth: usize) -> bool {
         && !(rest.len() > begun.len() && is_json())
 }
 
-/// Whether a file holds no record yet: nothing, or the beginning of a journal's first line.
-fn is_torn_header(bytes: &[u8]) -> bool {
-    !bytes.contains(&b'\n') && parse(bytes).is_ok_and(|(records, _)| records.is_empty())
-}
-
 /// Describes a line whose seal does not fit. Another version's first line is named by its format.
 fn describe_unsealed(nth: usize, line: &[u8]) -> JournalError {
     let sealed = line.get(Seal::WIDTH + 1..).unwrap_or_default();
@@ -248,63 +236,4 @@ fn describe_unsealed(nth: usize, line: &[u8]) -> JournalError {
         problem.push_str(&format!("; `head -n {nth} FILE > NEW` keeps the {nth} lines before it"));
     }
     JournalError::damaged(format!("line {}", nth + 1), problem)
-}
-
-/// The bytes of a [`FileJournal`]: a file, or what stands in for one.
-pub trait FileIo: fmt::Debug + Send {
-    /// The number of bytes.
-    ///
-    /// # Errors
-    /// Those of the system.
-    fn size(&self) -> io::Result<u64>;
-
-    /// All bytes.
-    ///
-    /// # Errors
-    /// Those of the system.
-    fn read(&self) -> io::Result<Vec<u8>>;
-
-    /// Writes bytes from a place on.
-    ///
-    /// # Errors
-    /// Those of the system. Some of the bytes may have been written.
-    fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
-
-    /// Removes all bytes from a place on.
-    ///
-    /// # Errors
-    /// Those of the system.
-    fn cut(&mut self, at: u64) -> io::Result<()>;
-
-    /// Waits until what was written survives a loss of power.
-    ///
-    /// # Errors
-    /// Those of the system.
-    fn sync(&mut self) -> io::Result<()>;
-}
-
-impl FileIo for File {
-    fn size(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
-    }
-
-    fn read(&self) -> io::Result<Vec<u8>> {
-        let (mut file, mut bytes) = (self, Vec::new());
-        file.seek(SeekFrom::Start(0))?;
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    }
-
-    fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.seek(SeekFrom::Start(at))?;
-        self.write_all(bytes)
-    }
-
-    fn cut(&mut self, at: u64) -> io::Result<()> {
-        self.set_len(at)
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.sync_data()
-    }
 }

@@ -32,7 +32,7 @@ mod thread_id;
 pub use drift::{Difference, Divergence, Drift, first_difference};
 pub use error::{JournalError, JournalErrorKind};
 pub use exchange::{Exchange, ModelAnswer};
-pub use file::{FileIo, FileJournal};
+pub use file::FileJournal;
 pub use fixture::{Fixture, FixtureError, Frame, Outcome};
 pub(crate) use fold::fold_under;
 pub use fold::{Folded, Pending, find_unrepeatable, fold};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use planwright::driver::Stopped;
-use planwright::journal::{Durability, FileJournal, Journal, Record};
+use planwright::journal::{Durability, FileJournal, Journal, JournalErrorKind, Record};
 
 use crate::crash_support::{Log, Story, answered};
 use crate::support::{Say, agent, finish, tell_in};
@@ -22,7 +22,14 @@ enum Came {
 /// `happened`: whether the write of a cut journal that asks for it is to have happened.
 fn cut(story: &Story, bytes: &[u8], at: &Path, happened: bool) -> Came {
     std::fs::write(at, bytes).unwrap();
-    let Ok(journal) = FileJournal::open(at) else { return Came::Refused };
+    let opened = loop {
+        match FileJournal::open(at) {
+            // A child that another test forks holds all locks of this process until it is another program.
+            Err(error) if error.kind() == JournalErrorKind::Locked => std::thread::yield_now(),
+            opened => break opened,
+        }
+    };
+    let Ok(journal) = opened else { return Came::Refused };
     // What a disk takes to keep a record is not what is asked here.
     let mut journal = journal.durability(Durability::Normal);
     let records = journal.records().unwrap();

@@ -1,126 +1,90 @@
-//! The k-th call to the system fails: the run stops and says so, what is kept is sound, and it goes on to
-//! the same end when the system works again.
+//! The k-th call to the system fails while a journal file is written, and a database finds its disk full: the
+//! run stops and says so, what is kept is sound, and it goes on to the same end when the system works again.
 
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use planwright::driver::Stopped;
-use planwright::journal::{Claim, FileIo, FileJournal, JournalErrorKind, Store, StoreError};
+use planwright::journal::{Claim, JournalErrorKind, Store, StoreError};
 
 use crate::crash_support::{Log, Story};
-use crate::support::{id, is_sound, open, tell_in, tell_on};
+use crate::support::{id, is_sound, open, tell_on};
 
-/// Which calls fail, and how.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Fault {
-    /// The k-th alone.
-    Once,
-    /// The k-th, which writes the half of what it was given, and no other.
-    Short,
-    /// The k-th and all after it.
-    ForGood,
-}
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod journal_file {
+    use std::path::Path;
 
-/// A file whose k-th change fails.
-#[derive(Debug)]
-struct Faulty {
-    file: File,
-    calls: Arc<AtomicU64>,
-    kth: u64,
-    fault: Fault,
-}
+    use planwright::journal::{FileJournal, JournalError};
 
-impl Faulty {
-    /// A journal over such a file, and how many changes there were.
-    fn journal(path: &Path, kth: u64, fault: Fault) -> (FileJournal, Arc<AtomicU64>) {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap();
-        let calls = Arc::new(AtomicU64::new(0));
-        let faulty = Faulty { file, calls: Arc::clone(&calls), kth, fault };
-        (FileJournal::over(path, Box::new(faulty)).unwrap(), calls)
+    use super::*;
+    use crate::faults::{self, Fault, Span, heal};
+    use crate::strike::{GoesOn, Strike, every_call, lost};
+    use crate::support::tell_in;
+
+    /// Those that change a file.
+    const CHANGES: [Fault; 5] = [faults::FULL, faults::BROKEN, faults::HALF, faults::SHORT, faults::UNSYNCED];
+
+    fn open(path: &Path) -> Result<FileJournal, JournalError> {
+        FileJournal::create(path).or_else(|error| match error.kind() {
+            JournalErrorKind::Stale => FileJournal::open(path),
+            _ => Err(error),
+        })
     }
 
-    fn call(&self) -> io::Result<()> {
-        let nth = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
-        let fails = nth == self.kth || (nth > self.kth && self.fault == Fault::ForGood);
-        if fails { Err(io::Error::other("the disk is gone")) } else { Ok(()) }
-    }
-}
-
-impl FileIo for Faulty {
-    fn size(&self) -> io::Result<u64> {
-        self.file.size()
-    }
-
-    fn read(&self) -> io::Result<Vec<u8>> {
-        FileIo::read(&self.file)
-    }
-
-    fn write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.call().inspect_err(|_| {
-            if self.fault == Fault::Short {
-                FileIo::write(&mut self.file, at, &bytes[..bytes.len() / 2]).unwrap();
+    fn story_is_told(story: &Story, strike: Strike, folder: &Path) -> bool {
+        let (path, log) = (folder.join("run.jsonl"), Log::in_memory());
+        let agent = story.agent(&log, Arc::new(|_| {}));
+        strike.begin();
+        let mut journal = open(&path);
+        let told = match &mut journal {
+            Ok(journal) => tell_in(journal, &agent, &log),
+            Err(error) => Err(error.clone().into()),
+        };
+        let fired = heal().fired > 0;
+        match told {
+            Ok(run) => {
+                assert!(story.is_told_by(&run));
+                assert!(!fired || strike.fault.said.is_empty(), "a failure went unnoticed");
             }
-        })?;
-        FileIo::write(&mut self.file, at, bytes)
-    }
-
-    fn cut(&mut self, at: u64) -> io::Result<()> {
-        self.call()?;
-        self.file.cut(at)
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.call()?;
-        self.file.sync()
-    }
-}
-
-/// Tells the story while each call fails in turn, then to its end, over the journal that saw it fail or one
-/// that is opened anew.
-fn check_every_call(faults: &[Fault], opens_again: bool) {
-    let story = Story::told();
-    for &fault in faults {
-        for kth in 1.. {
-            let folder = tempfile::tempdir().unwrap();
-            let (path, log) = (folder.path().join("run.jsonl"), Log::in_memory());
-            let agent = story.agent(&log, Arc::new(|_| {}));
-            let (mut journal, calls) = Faulty::journal(&path, kth, fault);
-            match tell_in(&mut journal, &agent, &log) {
-                Err(Stopped::Journal(error)) => {
-                    assert_eq!(error.kind(), JournalErrorKind::Io, "{error}");
-                    assert!(error.to_string().contains("cannot be written: the disk is gone"), "{error}");
-                }
-                Err(stopped) => panic!("{stopped:?}"),
-                Ok(run) => {
-                    assert!(story.is_told_by(&run));
-                    assert!(calls.load(Ordering::SeqCst) < kth, "a failure went unnoticed");
-                    assert!(kth > 20, "only {kth} calls");
-                    break;
-                }
+            Err(Stopped::Journal(error)) => {
+                assert_eq!(error.kind(), JournalErrorKind::Io, "{error}");
+                let said = error.to_string();
+                assert!(said.contains("run.jsonl: cannot be ") && said.contains(strike.fault.said), "{said}");
             }
-            // The system works again.
-            if opens_again {
+            Err(stopped) => panic!("{stopped:?}"),
+        }
+        // The system works again.
+        let mut journal = match journal {
+            Ok(journal) if strike.goes_on == GoesOn::Same => journal,
+            journal => {
                 drop(journal);
-                journal = Faulty::journal(&path, 0, Fault::Once).0;
+                open(&path).unwrap()
             }
-            let run = tell_in(&mut journal, &agent, &log).unwrap();
-            assert!(story.is_told_by(&run), "{fault:?} {kth}");
-            assert_eq!(log.times("send"), 1, "{fault:?} {kth}");
+        };
+        assert!(story.is_told_by(&tell_in(&mut journal, &agent, &log).unwrap()));
+        assert_eq!(log.times("send"), 1);
+        assert_eq!(lost(), [""; 0]);
+        fired
+    }
+
+    fn check_every_call(goes_on: GoesOn, test: &str) {
+        if faults::are_here(test) {
+            let story = Story::told();
+            let spans = [Span::Once, Span::ForGood];
+            every_call(&CHANGES, goes_on, (&spans, 1), |strike, folder| {
+                story_is_told(&story, strike, folder)
+            });
         }
     }
-}
 
-#[test]
-fn journal_file_outlives_the_failure_of_any_call_to_the_system() {
-    check_every_call(&[Fault::Once, Fault::Short, Fault::ForGood], true);
-}
+    #[test]
+    fn journal_file_outlives_the_failure_of_any_call_to_the_system() {
+        check_every_call(GoesOn::Next, "journal_file_outlives_the_failure_of_any_call_to_the_system");
+    }
 
-#[test]
-fn journal_goes_on_after_a_failure_without_being_opened_again() {
-    check_every_call(&[Fault::Once, Fault::Short], false);
+    #[test]
+    fn journal_goes_on_after_a_failure_without_being_opened_again() {
+        check_every_call(GoesOn::Same, "journal_goes_on_after_a_failure_without_being_opened_again");
+    }
 }
 
 #[test]

@@ -34,13 +34,18 @@ pub enum GoesOn {
 /// One fault at one call.
 #[derive(Clone, Copy, Debug)]
 pub struct Strike {
-    fault: Fault,
+    pub fault: Fault,
     span: Span,
-    goes_on: GoesOn,
+    pub goes_on: GoesOn,
     kth: u64,
 }
 
 impl Strike {
+    /// From here on the fault strikes, until the system heals.
+    pub fn begin(&self) {
+        self.fault.strikes(self.kth, self.span);
+    }
+
     /// Opens the store and does something with it while the fault strikes; gives the handle that goes on, what
     /// came of it, and whether there was such a call.
     pub fn over<T>(
@@ -48,7 +53,7 @@ impl Strike {
         folder: &Path,
         does: impl FnOnce(Arc<dyn Store>) -> Result<T, StoreError>,
     ) -> (Arc<dyn Store>, Option<T>, bool) {
-        self.fault.strikes(self.kth, self.span);
+        self.begin();
         let opened = open(folder);
         let done = opened.clone().and_then(does);
         let opened = opened.ok().filter(|_| self.goes_on == GoesOn::Same);
@@ -93,6 +98,7 @@ pub fn lost() -> Vec<String> {
 /// Every call fails in turn, in every way. Of the reading ones, of which there can be very many, it is one in
 /// so many, unless all are asked for.
 pub fn every_call(
+    faults: &[Fault],
     goes_on: GoesOn,
     (spans, reads): (&[Span], usize),
     strikes: impl Fn(Strike, &Path) -> bool,
@@ -106,9 +112,7 @@ pub fn every_call(
         }
     }
     let root = faults::root();
-    for (fault, &span) in
-        faults::ALL.into_iter().flat_map(|fault| spans.iter().map(move |span| (fault, span)))
-    {
+    for (fault, &span) in faults.iter().flat_map(|fault| spans.iter().map(move |span| (*fault, span))) {
         // SQLite asks again, for seconds.
         if fault.classes == "l" && span == Span::ForGood {
             continue;

@@ -46,7 +46,9 @@ fn every_call_of_a_run(goes_on: GoesOn, test: &str) {
     if faults::are_here(test) {
         let story = Story::told();
         let spans = [Span::Once, Span::ForGood];
-        every_call(goes_on, (&spans, 1), |strike, folder| story_is_told(&story, strike, folder));
+        every_call(&faults::ALL, goes_on, (&spans, 1), |strike, folder| {
+            story_is_told(&story, strike, folder)
+        });
     }
 }
 
@@ -176,7 +178,9 @@ fn threads_in_a_database_are_there_whole_or_gone_whole_after_the_failure_of_any_
         let before = Place::new();
         let both = [Span::Once, Span::ForGood];
         for (goes_on, spans) in [(GoesOn::Same, &both[..]), (GoesOn::Next, &both[1..])] {
-            every_call(goes_on, (spans, 11), |strike, folder| deeds_are_done(&before, strike, folder));
+            every_call(&faults::ALL, goes_on, (spans, 11), |strike, folder| {
+                deeds_are_done(&before, strike, folder)
+            });
         }
     }
 }

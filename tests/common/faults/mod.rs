@@ -27,26 +27,30 @@ pub struct Fault {
     pub said: &'static str,
 }
 
-const ENOSPC: i32 = 28;
-const EIO: i32 = 5;
+const fn fault(
+    name: &'static str,
+    how: &'static str,
+    classes: &'static str,
+    error: i32,
+    said: &'static str,
+) -> Fault {
+    Fault { name, how, classes, error, said }
+}
 
-pub const FULL: Fault =
-    Fault { name: "no space", how: "fail", classes: "wtsn", error: ENOSPC, said: "No space left on device" };
-pub const BROKEN: Fault =
-    Fault { name: "broken disk", how: "fail", classes: "wtsn", error: EIO, said: "Input/output error" };
-pub const HALF: Fault =
-    Fault { name: "half a write", how: "half", classes: "w", error: ENOSPC, said: "No space left on device" };
-pub const SHORT: Fault = Fault { name: "short write", how: "short", classes: "w", error: 0, said: "" };
-pub const UNSYNCED: Fault =
-    Fault { name: "failed sync", how: "fail", classes: "s", error: EIO, said: "Input/output error" };
-pub const UNREAD: Fault =
-    Fault { name: "failed read", how: "fail", classes: "r", error: EIO, said: "Input/output error" };
-pub const UNLOCKED: Fault =
-    Fault { name: "failed lock", how: "fail", classes: "l", error: EIO, said: "Input/output error" };
+const EIO: i32 = 5;
+const NO_SPACE: &str = "No space left on device";
+const IO_ERROR: &str = "Input/output error";
+
+pub const FULL: Fault = fault("no space", "fail", "wtsn", 28, NO_SPACE);
+pub const BROKEN: Fault = fault("broken disk", "fail", "wtsn", EIO, IO_ERROR);
+pub const HALF: Fault = fault("half a write", "half", "w", 28, NO_SPACE);
+pub const SHORT: Fault = fault("short write", "short", "w", 0, "");
+pub const UNSYNCED: Fault = fault("failed sync", "fail", "s", EIO, IO_ERROR);
+pub const UNREAD: Fault = fault("failed read", "fail", "r", EIO, IO_ERROR);
+pub const UNLOCKED: Fault = fault("failed lock", "fail", "l", EIO, IO_ERROR);
 
 /// Nothing can be made, written or taken away.
-pub const READ_ONLY: Fault =
-    Fault { name: "read-only medium", how: "fail", classes: "wtn", error: 30, said: "Read-only file system" };
+pub const READ_ONLY: Fault = fault("read-only medium", "fail", "wtn", 30, "Read-only file system");
 
 /// All kinds, of which the first three and the failed sync are those of a disk that does not take more.
 pub const ALL: [Fault; 7] = [FULL, BROKEN, HALF, SHORT, UNSYNCED, UNREAD, UNLOCKED];
