@@ -17,7 +17,7 @@ fn check_lasting(answer: Answer, cause: Cause, tries: u32, says: &str) {
     let asker = Asker::answering([answer]);
     let error = unanswered(asker.ask(), cause);
     assert!(error.message.contains(says), "expected {says:?} in {error}");
-    assert!(error.message.contains("127.0.0.1"), "the asker.server() is named: {error}");
+    assert!(error.message.contains("127.0.0.1"), "the server is named: {error}");
     assert_eq!(
         (asker.server().count() as u32, error.tries, asker.waits().len() as u32),
         (tries, tries, tries - 1)
@@ -155,7 +155,7 @@ fn server_that_asks_for_too_long_a_wait_is_not_tried_again() {
         let error = unanswered(asker.ask(), Cause::RateLimit);
         assert_eq!(error.retry_after, Some(expected));
         assert_eq!((asker.server().count(), asker.waits().len()), (1, 0));
-        assert!(error.to_string().contains("the asker.server() asks to wait"), "{error}");
+        assert!(error.to_string().contains("the server asks to wait"), "{error}");
     }
 }
 
