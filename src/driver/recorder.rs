@@ -20,7 +20,8 @@ impl<'a> Drive<'a> {
         queue: &mut Vec<Request<'a>>,
     ) -> Result<(), JournalError> {
         let begins = self.index == 0;
-        self.prepare(state, effects, asked, &mut records, queue);
+        let at = self.agent.environment.clock.now_ms();
+        self.prepare(state, effects, asked, &mut records, queue, at);
         self.append(records)?;
         if begins {
             self.observer.notice(Signal::Entered(state.phase.name()));
@@ -29,7 +30,8 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
-    /// Renders what is about to be performed, with the records that say so.
+    /// Renders what is about to be performed, with the records that say so; `at` is the time now in
+    /// milliseconds since 1970.
     fn prepare(
         &mut self,
         state: &State,
@@ -37,12 +39,12 @@ impl<'a> Drive<'a> {
         asked: &[EffectId],
         records: &mut Vec<Record>,
         queue: &mut Vec<Request<'a>>,
+        at: u64,
     ) {
         for effect in effects {
             let request = Request::of(self.rules, state, effect)
                 .expect("the machine asks only for what the state holds");
             if !asked.contains(&request.effect) {
-                let at = self.agent.environment.clock.now_ms();
                 if request.is_human() {
                     self.asked_at.push((request.effect, at));
                 }
@@ -69,14 +71,16 @@ impl<'a> Drive<'a> {
         if let Some(effect) = event.effect().filter(|_| !self.asked_at.is_empty()) {
             self.asked_at.retain(|(asked, _)| *asked != effect);
         }
-        records.push(Record::of_event(event.clone(), Some(self.agent.environment.clock.now_ms())));
+        // What is written down together has one time: looking at the clock is felt.
+        let at = self.agent.environment.clock.now_ms();
+        records.push(Record::of_event(event.clone(), Some(at)));
         let (answered, lines) = (event.effect(), state.task.trace.len());
         let nested = self.show_answer(&event);
         let mut step = transition(self.rules, state, event).expect("admitted above");
         let effects = std::mem::take(&mut step.effects);
         let first = queue.as_ref().map_or(0, |queue| queue.len());
         if let Some(queue) = &mut queue {
-            self.prepare(&step.state, effects, &[], &mut records, queue);
+            self.prepare(&step.state, effects, &[], &mut records, queue, at);
         }
         if step.state.phase.name().is_terminal() {
             let (status, count) = (self.run_status(&step.state), records.len() as u64);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::awaits::{Local, awaited_here, local, nested_rules, stage, stage_awaits};
+use super::awaits::{awaited_here, local, nested_rules, stage, stage_awaits};
 use super::edit;
 use super::state::{Draft, State, StepRun, Task};
 use super::vocabulary::{EffectId, EffectKind, Event, HumanAnswer, Refusal};
@@ -38,24 +38,32 @@ pub fn admit(rules: &CompiledSpec, state: &State, event: &Event) -> Result<(), R
         return Err(Refusal::Ended);
     }
     let Some(id) = event.answers() else { return Ok(()) };
-    let here = local(rules, state, *id);
-    let awaited = here.and_then(|Local { rules, state, id, .. }| awaited_here(rules, state, id.kind));
-    match (here, awaited, event) {
-        (Some(_), Some(effect), _) if !effect.is_answered_by(event) => Err(Refusal::WrongKind(*id)),
-        (Some(here), Some(_), Event::HumanAnswered { answer, effect }) => {
-            answers_question(here, answer, *effect)
+    // Nearly every id is of the run itself, which need not be searched for.
+    let here = match id.path.is_empty() {
+        true => Some((rules, state)),
+        false => local(rules, state, *id).map(|local| (local.rules, local.state)),
+    };
+    let awaited = here.and_then(|(rules, state)| Some((rules, state, awaited_here(rules, state, id.kind)?)));
+    match (awaited, event) {
+        (Some((.., effect)), _) if !effect.is_answered_by(event) => Err(Refusal::WrongKind(*id)),
+        (Some((rules, state, _)), Event::HumanAnswered { answer, .. }) => {
+            answers_question(rules, &state.task, answer, *id)
         }
-        (Some(_), Some(_), _) => Ok(()),
-        _ if was_asked(rules, state, *id) => Err(Refusal::AlreadyAnswered(*id)),
-        _ => Err(Refusal::NeverAsked(*id)),
+        (Some(_), _) => Ok(()),
+        (None, _) if was_asked(rules, state, *id) => Err(Refusal::AlreadyAnswered(*id)),
+        (None, _) => Err(Refusal::NeverAsked(*id)),
     }
 }
 
 /// Whether a person may answer so, and whether what they wrote passes the checks of what it replaces.
-fn answers_question(here: Local<'_, '_>, answer: &HumanAnswer, effect: EffectId) -> Result<(), Refusal> {
-    let (rules, task) = (here.rules, &here.state.task);
+fn answers_question(
+    rules: &CompiledSpec,
+    task: &Task,
+    answer: &HumanAnswer,
+    effect: EffectId,
+) -> Result<(), Refusal> {
     let bad_edit = |error| Refusal::BadEdit(Box::new(error));
-    let expected = match (here.id.kind, answer) {
+    let expected = match (effect.kind, answer) {
         (EffectKind::ApprovePlan { .. }, HumanAnswer::Edit { steps }) => {
             return edit::check_plan_edit(rules, task, steps).map_err(bad_edit);
         }

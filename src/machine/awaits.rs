@@ -73,8 +73,8 @@ pub(super) fn step_awaits(run: &StepRun, step: u32, task: &Task, rules: &Compile
     match *run {
         StepRun::Running { attempt } => {
             let id = EffectKind::Step { draft, step, attempt }.into();
-            let doer = task.planned(step).and_then(|planned| rules.agent(&planned.tool));
-            Some(match doer {
+            let agent = task.planned(step).and_then(|planned| rules.agent(&planned.tool));
+            Some(match agent {
                 Some(CompiledAgent::Role(_)) => Effect::AskModel { id, role: RoleName::Agent },
                 _ => Effect::CallTool { id, step },
             })

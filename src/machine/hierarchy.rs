@@ -116,27 +116,34 @@ pub(super) fn start(rules: &CompiledSpec, input: Input, tainted: bool) -> Step {
     let mut phase = Phase::Plan(run.first_plan_stage());
     let levels = phase.depth();
     phase.enter(&mut Machine, &mut run, levels);
-    settle(phase, run)
+    settle(&mut phase, &mut run);
+    finish(phase, run)
 }
 
 /// Moves a run, or the one nested in it that the event is for.
+#[inline]
 pub(super) fn step(rules: &CompiledSpec, state: State, event: Event) -> Result<Step, Box<Refused>> {
-    match event.effect().and_then(EffectId::outside) {
-        Some((place, inner)) => step_nested(rules, state, event, place, inner),
-        None => {
-            let State { mut phase, task } = state;
-            let before = task.counters.transitions;
-            let mut run = Run::new(rules, task, Some(Incoming::Event(event)));
-            run.task.counters.transitions = before.saturating_add(1);
-            if handle(&mut phase, &mut run) {
-                return Ok(settle(phase, run));
-            }
-            // statig drops an event that no state handles; here it comes back.
-            run.task.counters.transitions = before;
-            let event = run.take_event().expect("a handler that answers Super leaves the event");
-            Err(unhandled(State { phase, task: run.task }, event))
-        }
+    if let Some((place, inner)) = event.effect().and_then(EffectId::outside) {
+        return step_nested(rules, state, event, place, inner);
     }
+    let State { mut phase, task } = state;
+    let before = task.counters.transitions;
+    let mut run = Run::new(rules, task, Some(Incoming::Event(event)));
+    run.task.counters.transitions = before.saturating_add(1);
+    if handle(&mut phase, &mut run) {
+        settle(&mut phase, &mut run);
+        return Ok(finish(phase, run));
+    }
+    // statig drops an event that no state handles; here it comes back.
+    run.task.counters.transitions = before;
+    let event = run.take_event().expect("a handler that answers Super leaves the event");
+    Err(unhandled(State { phase, task: run.task }, event))
+}
+
+#[inline]
+fn finish(phase: Phase, run: Run<'_>) -> Step {
+    let Run { task, effects, moves, .. } = run;
+    Step { state: State { phase, task }, effects, moves }
 }
 
 fn unhandled(state: State, event: Event) -> Box<Refused> {
@@ -157,11 +164,12 @@ fn step_nested(
     let before = nested.task.counters;
     match step(inner_rules, nested, event.addressed(inner)) {
         Ok(stepped) => {
-            let State { phase, task } = state;
+            let State { mut phase, task } = state;
             let mut run = Run::new(rules, task, None);
             run.task.counters.transitions = run.task.counters.transitions.saturating_add(1);
             absorb(&mut run, place, before, stepped);
-            Ok(settle(phase, run))
+            settle(&mut phase, &mut run);
+            Ok(finish(phase, run))
         }
         Err(refused) => {
             let Refused { state: nested, event, .. } = *refused;
@@ -214,20 +222,20 @@ fn handle(phase: &mut Phase, run: &mut Run<'_>) -> bool {
 /// Begins the nested runs that are to begin, and follows the phases that end as soon as they are
 /// entered: a plan of only `final_answer` passes EXECUTE without an effect. Each phase leads on to a
 /// later one, and each step is begun once a try, so this ends.
-fn settle(mut phase: Phase, mut run: Run<'_>) -> Step {
+fn settle(phase: &mut Phase, run: &mut Run<'_>) {
     loop {
         if run.incoming.is_some() {
             // No phase but EXECUTE has steps that could end.
-            if !handle(&mut phase, &mut run) {
+            if !handle(phase, run) {
                 run.incoming = None;
             }
-        } else if let Some(target) = next(phase.name(), &mut run) {
-            change(&mut phase, target, &mut run);
+        } else if let Some(target) = next(phase.name(), run) {
+            change(phase, target, run);
         } else if !run.begins.is_empty() && !phase.name().is_terminal() {
             let Begin { place, input, tainted } = run.begins.remove(0);
             if let Some(rules) = nested_rules(run.rules, &run.task, place.step) {
                 let begun = start(rules, input, tainted);
-                absorb(&mut run, place, Counters::default(), begun);
+                absorb(run, place, Counters::default(), begun);
                 run.effects.sort_by_key(|effect| effect.id().step());
             }
         } else {
@@ -238,8 +246,6 @@ fn settle(mut phase: Phase, mut run: Run<'_>) -> Step {
         run.task.nested.clear();
         run.effects.clear();
     }
-    let Run { task, effects, moves, .. } = run;
-    Step { state: State { phase, task }, effects, moves }
 }
 
 fn change(phase: &mut Phase, mut target: Phase, run: &mut Run<'_>) {

@@ -63,11 +63,9 @@
 
 mod admit;
 mod awaits;
-mod charge;
 mod edit;
 pub mod explore;
 mod hierarchy;
-mod lines;
 mod need;
 mod person;
 mod phase;

@@ -1,11 +1,13 @@
-//! Ending: what a run that ends leaves behind.
+//! Ending: what a visit of EXECUTE and a run that ends leave behind, worked out from the steps, so that
+//! it does not depend on the order in which answers came.
 
 use std::collections::BTreeSet;
 
 use crate::contract::Source;
 use crate::machine::route::Exit;
 use crate::machine::run::Run;
-use crate::machine::vocabulary::{ErrorCode, PhaseName, RunError, TraceLine};
+use crate::machine::state::StepRun;
+use crate::machine::vocabulary::{ErrorCode, NestedTrace, PhaseName, RunError, TraceLine};
 use crate::spec::RoleName;
 
 impl Run<'_> {
@@ -26,6 +28,43 @@ impl Run<'_> {
             PhaseName::Done | PhaseName::Error => return,
         };
         self.line(line);
+    }
+
+    /// Leaves the lines of a visit of EXECUTE that ends: those of its steps in plan order (what was
+    /// skipped, what came out of the cache), then its own.
+    pub(in crate::machine) fn execute_line(&mut self, ok: bool, error: Option<String>) {
+        let task = &*self.task;
+        let (mut lines, mut nested) = (Vec::new(), Vec::new());
+        let (mut num_results, mut num_failed, mut num_retries) = (0, 0, 0u32);
+        for (at, planned, run) in task.drafted() {
+            num_retries = num_retries.saturating_add(run.attempts().saturating_sub(1));
+            let kept = match run {
+                StepRun::Skipped { same_as: Some(same) } => {
+                    let (step, same_as) = (planned.name(at), task.step_name(*same));
+                    lines.push(TraceLine::Skip { step, tool: planned.tool.clone(), same_as });
+                    continue;
+                }
+                StepRun::Completed { cached, nested, .. } => {
+                    if *cached {
+                        let step = Some(planned.name(at));
+                        lines.push(TraceLine::Cached { of: RoleName::Agent, step });
+                    }
+                    nested
+                }
+                StepRun::Failed { nested, .. } => {
+                    num_failed += 1;
+                    nested
+                }
+                _ => continue,
+            };
+            num_results += 1;
+            if let Some(kept) = kept {
+                let (step, agent) = (planned.name(at), planned.tool.clone());
+                nested.push(NestedTrace { step, agent, trace: kept.trace.clone() });
+            }
+        }
+        self.task.trace.append(&mut lines);
+        self.line(TraceLine::Execute { ok, num_results, num_failed, num_retries, nested, error });
     }
 
     /// Ends a run that may not go back to PLAN. The line of the phase that would send it back says why

@@ -197,8 +197,12 @@ impl Task {
 
     /// The steps of the current draft with how far they are, after their positions.
     pub(crate) fn drafted(&self) -> impl Iterator<Item = (usize, &PlanStep, &StepRun)> {
-        let steps = self.progress.iter().flat_map(|progress| progress.plan.steps.iter().zip(&progress.steps));
-        steps.enumerate().skip(self.first_step()).map(|(at, (planned, run))| (at, planned, run))
+        let (planned, runs) = match &self.progress {
+            Some(progress) => (progress.plan.steps.as_slice(), progress.steps.as_slice()),
+            None => (&[][..], &[][..]),
+        };
+        let steps = planned.iter().zip(runs).enumerate().skip(self.first_step());
+        steps.map(|(at, (planned, run))| (at, planned, run))
     }
 
     /// The first failed step of the current draft: which, and how it failed.
@@ -236,7 +240,7 @@ impl Task {
 pub struct Understanding {
     pub(crate) scope: Option<Scope>,
     pub(crate) previous_context: Option<PreviousContext>,
-    pub(crate) intent: Option<Intent>,
+    pub(crate) intent: Option<Box<Intent>>,
     /// How many replies each of the three took.
     pub(crate) asks: [u32; 3],
 }

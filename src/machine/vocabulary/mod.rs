@@ -3,7 +3,6 @@
 
 mod effect;
 mod effect_id;
-mod error;
 mod event;
 mod phase_name;
 mod refusal;
@@ -12,9 +11,8 @@ mod usage;
 
 pub use effect::Effect;
 pub use effect_id::{EffectId, EffectKind, Place};
-pub use error::{ErrorCode, Failure, RunError};
 pub use event::{Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, ToolOutcome};
-pub use phase_name::{PhaseName, WriteReason};
+pub use phase_name::{ErrorCode, Failure, PhaseName, RunError, WriteReason};
 pub use refusal::Refusal;
 pub use trace::{Concern, NestedTrace, Steps, TraceLine};
 pub use usage::{Counters, Usage};

@@ -1,26 +1,34 @@
 //! Refusals: why an event does not fit.
 
-use std::fmt;
+use thiserror::Error;
 
 use super::effect_id::EffectId;
 use crate::contract::ContractError;
 
 /// Why an event does not fit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Refusal {
     /// The run has ended.
+    #[error("the run has ended")]
     Ended,
     /// The effect was answered before.
+    #[error("{0} was answered before")]
     AlreadyAnswered(EffectId),
     /// The run never asked for this.
+    #[error("the run has not asked for {0}")]
     NeverAsked(EffectId),
     /// The effect is outstanding, and this kind of event does not answer it.
+    #[error("this kind of event does not answer {0}")]
     WrongKind(EffectId),
     /// The steps that a person wrote do not pass the checks of a plan. The question stands.
+    #[error("the edited steps do not fit: {0}")]
     BadEdit(Box<ContractError>),
     /// The input that a person wrote is none that the tool takes. The question stands.
+    #[error("the edited input does not fit: {0}")]
     BadInput(Box<ContractError>),
     /// This is asked, and a person cannot answer it so. The question stands.
+    #[error("{effect} is answered by {expected}, not by `{answer}`")]
     WrongAnswer {
         /// What is asked.
         effect: EffectId,
@@ -29,23 +37,7 @@ pub enum Refusal {
         /// What would answer it.
         expected: &'static str,
     },
-    /// No phase handles this event. A state that was made by hand can get here; a run cannot.
+    /// No phase handles the event. A fault in the machine, never in the caller.
+    #[error("no phase handles it")]
     Unhandled,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::Ended => f.write_str("the run has ended"),
-            Refusal::AlreadyAnswered(id) => write!(f, "{id} was answered before"),
-            Refusal::NeverAsked(id) => write!(f, "the run has not asked for {id}"),
-            Refusal::WrongKind(id) => write!(f, "this kind of event does not answer {id}"),
-            Refusal::BadEdit(error) => write!(f, "the edited steps do not fit: {error}"),
-            Refusal::BadInput(error) => write!(f, "the edited input does not fit: {error}"),
-            Refusal::WrongAnswer { effect, answer, expected } => {
-                write!(f, "{effect} is answered by {expected}, not by `{answer}`")
-            }
-            Refusal::Unhandled => f.write_str("no phase handles it"),
-        }
-    }
 }

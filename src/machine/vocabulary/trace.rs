@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize, Serializer, ser::SerializeSeq};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::event::HumanAnswer;
 use super::phase_name::PhaseName;
@@ -223,11 +223,7 @@ impl Steps {
 
 impl Serialize for Steps {
     fn serialize<S: Serializer>(&self, sink: S) -> Result<S::Ok, S::Error> {
-        let mut list = sink.serialize_seq(Some(self.0.steps.len()))?;
-        for step in &self.0.steps {
-            list.serialize_element(step)?;
-        }
-        list.end()
+        self.as_slice().serialize(sink)
     }
 }
 

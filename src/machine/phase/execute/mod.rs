@@ -17,22 +17,19 @@
 //! Steps sit in slots. Answers may come in any order; what the run looks like when EXECUTE is left
 //! does not depend on it.
 
-mod amend;
-mod dispatch;
-mod human;
+mod call;
 mod orchestrate;
-mod outcome;
-mod tool_approval;
 
-use self::dispatch::result_without_call;
-use self::tool_approval::CallAnswer;
+use self::call::{nested_input, result_without_call};
+use crate::machine::awaits::Stage;
+use crate::machine::edit::link_rest_edit;
 use crate::machine::need::happens_once;
-use crate::machine::person::No;
+use crate::machine::person::{Heard, No};
 use crate::machine::route::Exit;
-use crate::machine::run::{Incoming, Run};
-use crate::machine::state::{ExecuteStage, Feedback, StepRun};
-use crate::machine::vocabulary::{EffectKind, ErrorCode, Event};
-use crate::spec::{Execution, OnStepFailure, Orchestrate};
+use crate::machine::run::{Begin, Incoming, Run};
+use crate::machine::state::{ExecuteStage, Feedback, StepOutput, StepRun};
+use crate::machine::vocabulary::{Concern, Effect, EffectKind, ErrorCode, Event, HumanAnswer, Place};
+use crate::spec::{CompiledAgent, Execution, OnStepFailure, Orchestrate, RoleName};
 
 /// What the re-planner is told after a failed step.
 const STEP_FAILED_HINT: &str = "Plan another way to what the failed step was for.";
@@ -89,13 +86,19 @@ impl Run<'_> {
                     progress.finish(step, result);
                     continue;
                 }
-                Dispatch::AskHuman | Dispatch::AskCallApproval | Dispatch::Call => {}
-            }
-            progress.begin(step);
-            match dispatch {
-                Dispatch::AskHuman => return self.ask_human(stage, step),
-                Dispatch::AskCallApproval => return self.ask_call_approval(stage, step),
-                _ => self.call(step, 1),
+                Dispatch::AskHuman => {
+                    progress.begin(step);
+                    return self.ask_person(stage, step, ExecuteStage::AwaitingHuman { step });
+                }
+                Dispatch::AskCallApproval => {
+                    progress.begin(step);
+                    self.task.current().calls_asked.push(step);
+                    return self.ask_person(stage, step, ExecuteStage::AwaitingCallApproval { step });
+                }
+                Dispatch::Call => {
+                    progress.begin(step);
+                    self.call(step, 1);
+                }
             }
             if self.has_ended() {
                 return;
@@ -129,6 +132,38 @@ impl Run<'_> {
         })
     }
 
+    /// Asks a person to do a step, or whether its tool may be called. They see the very input that the
+    /// tool is called with, and are asked once, however often the step is tried.
+    fn ask_person(&mut self, stage: &mut ExecuteStage, step: u32, asking: ExecuteStage) {
+        if let Some(slot) = self.task.slot(step) {
+            *slot = StepRun::WaitingHuman;
+        }
+        *stage = asking;
+        self.ask(Stage::Execute(stage));
+    }
+
+    /// Makes one try of a step: calls its tool, asks its agent, or begins a run of its own.
+    fn call(&mut self, step: u32, attempt: u32) {
+        let rules = self.rules;
+        let Some(planned) = self.task.planned(step) else { return };
+        let agent = rules.agent(&planned.tool);
+        let draft = self.task.draft;
+        let id = EffectKind::Step { draft, step, attempt }.into();
+        let nested = matches!(agent, Some(CompiledAgent::Spec(_)));
+        if let Some(CompiledAgent::Spec(inner)) = agent {
+            let Some((input, tainted)) = nested_input(rules, &self.task, step) else { return };
+            self.begin(id, inner, Begin { place: Place { draft, step, attempt }, input, tainted });
+        }
+        if let Some(slot) = self.task.slot(step) {
+            *slot = if nested { StepRun::Nested { attempt } } else { StepRun::Running { attempt } };
+        }
+        match agent {
+            Some(CompiledAgent::Spec(_)) => return,
+            Some(CompiledAgent::Role(_)) => self.emit(Effect::AskModel { id, role: RoleName::Agent }),
+            None => self.emit(Effect::CallTool { id, step }),
+        };
+    }
+
     /// Takes an answer to the step that it is for.
     pub(in crate::machine) fn on_execute(&mut self, stage: &mut ExecuteStage) {
         let id = match &self.incoming {
@@ -141,31 +176,20 @@ impl Run<'_> {
             }
             None => None,
         };
-        let Some(kind) = id.map(|id| id.kind) else { return };
-        match kind {
-            EffectKind::Orchestrate { .. } => {
-                let goes_on = self.hear_decision(stage);
-                if goes_on {
+        match id.map(|id| id.kind) {
+            Some(EffectKind::Orchestrate { .. }) => {
+                if self.hear_decision(stage) {
                     self.advance(stage);
                 }
             }
-            EffectKind::Human { step, .. } => match self.hear_human(step) {
-                Some(Ok(result)) => self.finish_try(stage, step, result),
-                Some(Err(no)) => self.reject_step(step, no, 1),
-                None => {}
-            },
-            EffectKind::ApproveCall { step, .. } => match self.hear_call_approval(step) {
-                Some(CallAnswer::Approved) => self.call_approved(stage, step),
-                Some(CallAnswer::Instead(result)) => self.finish_try(stage, step, result),
-                Some(CallAnswer::No(no)) => self.reject_step(step, no, 0),
-                None => {}
-            },
-            EffectKind::Wait { step, attempt, .. } => {
+            Some(EffectKind::Human { step, .. }) => self.hear_about_step(stage, step),
+            Some(EffectKind::ApproveCall { step, .. }) => self.hear_about_call(stage, step),
+            Some(EffectKind::Wait { step, attempt, .. }) => {
                 if let Some(Event::TimePassed { .. }) = self.take_event() {
                     self.call(step, attempt);
                 }
             }
-            EffectKind::Step { step, attempt, .. } => {
+            Some(EffectKind::Step { step, attempt, .. }) => {
                 if let Some(result) = self.take_outcome(step, attempt) {
                     self.finish_try(stage, step, result);
                 }
@@ -174,13 +198,51 @@ impl Run<'_> {
         }
     }
 
-    /// Calls the tool of a step that a person approved, and starts what may run beside it.
-    fn call_approved(&mut self, stage: &mut ExecuteStage, step: u32) {
-        let rules = self.rules;
+    /// Takes what a person said who does a step: its result, or a no.
+    fn hear_about_step(&mut self, stage: &mut ExecuteStage, step: u32) {
+        let name = self.task.step_name(step);
+        let output = match self.hear(&name, Concern::Step) {
+            Some(Heard::Answer(HumanAnswer::Respond { text })) => StepOutput::Text(text),
+            Some(Heard::Answer(HumanAnswer::Edit { steps })) => {
+                // It passed this very check before it was taken.
+                if let Ok(links) = link_rest_edit(self.rules, &self.task, &steps)
+                    && let Some(progress) = self.task.progress.as_mut()
+                {
+                    if let Some(slot) = progress.steps.get_mut(step as usize) {
+                        *slot = StepRun::completed(StepOutput::Edited, 1);
+                    }
+                    progress.replace_pending(steps, links, self.rules);
+                }
+                StepOutput::Edited
+            }
+            Some(Heard::Answer(_)) => StepOutput::Approved,
+            Some(Heard::No(no)) => return self.reject_step(step, no, 1),
+            None => return,
+        };
+        self.finish_try(stage, step, StepRun::completed(output, 1));
+    }
+
+    /// Takes what a person said about a call: the tool is called, their own answer stands in the place
+    /// of the call, or a no.
+    fn hear_about_call(&mut self, stage: &mut ExecuteStage, step: u32) {
+        let name = self.task.step_name(step);
+        let answer = match self.hear(&name, Concern::Call) {
+            Some(Heard::Answer(answer)) => answer,
+            Some(Heard::No(no)) => return self.reject_step(step, no, 0),
+            None => return,
+        };
         let Some(progress) = self.task.progress.as_mut() else { return };
+        match answer {
+            HumanAnswer::Respond { text } => {
+                let result = StepRun::completed(StepOutput::Text(text), 0);
+                return self.finish_try(stage, step, result);
+            }
+            HumanAnswer::EditInput { input } => progress.replace_input(step, input),
+            _ => {}
+        }
         let planned = progress.plan.steps.get(step as usize);
-        let once = planned.is_some_and(|planned| happens_once(planned, rules));
-        progress.schedule.alone = rules.policy().execution.width() > 1 && once;
+        let once = planned.is_some_and(|planned| happens_once(planned, self.rules));
+        progress.schedule.alone = self.rules.policy().execution.width() > 1 && once;
         progress.schedule.people.remove(&step);
         *stage = ExecuteStage::Running;
         self.call(step, 1);
@@ -214,16 +276,35 @@ impl Run<'_> {
         let policy = self.rules.policy();
         let judged_at_once =
             policy.execution == Execution::Sequential && policy.on_step_failure != OnStepFailure::Record;
-        if failed && judged_at_once {
-            return self.leave_execute();
+        match failed && judged_at_once {
+            true => self.leave_execute(),
+            false => self.go_on(stage),
         }
-        self.go_on(stage);
+    }
+
+    /// Whether a failed try is followed by another: then the wait for it has begun.
+    fn tries_again(&mut self, step: u32, attempt: u32) -> bool {
+        let tries = self.rules.policy().step_tries;
+        let planned = self.task.planned(step);
+        if attempt >= tries.tries || planned.is_none_or(|planned| happens_once(planned, self.rules)) {
+            return false;
+        }
+        let attempt = attempt + 1;
+        if let Some(slot) = self.task.slot(step) {
+            *slot = StepRun::Waiting { attempt };
+        }
+        let id = EffectKind::Wait { draft: self.task.draft, step, attempt }.into();
+        self.emit(Effect::Wait { id, delay_ms: tries.wait_before(attempt) });
+        true
     }
 
     /// Ends the visit: with results, or with a failed step where the policy does not take that for one.
     fn leave_execute(&mut self) {
         let on_step_failure = self.rules.policy().on_step_failure;
-        let failure = self.task.first_failure().filter(|_| on_step_failure != OnStepFailure::Record);
+        let failure = match on_step_failure {
+            OnStepFailure::Record => None,
+            OnStepFailure::Replan | OnStepFailure::Abort => self.task.first_failure(),
+        };
         let Some((reason, output)) = failure else {
             self.execute_line(true, None);
             return self.leave(Exit::Executed);

@@ -84,7 +84,7 @@ impl Run<'_> {
         let at_once = &self.rules.policy().intent.answer_at_once;
         let plans = intent.needs_tool && !at_once.contains(&intent.intent);
         self.line(TraceLine::Intent { intent: intent.intent.clone(), needs_tool: plans });
-        self.task.understanding.intent = Some(intent);
+        self.task.understanding.intent = Some(Box::new(intent));
         if !plans {
             self.leave_without_plan(Exit::NothingToDo);
         }

@@ -1,52 +1,61 @@
-//! Dispatch: sets one step going, in the way its tool or agent wants it, and tries it again where the
-//! policy says so.
+//! Call: what a step starts from, and what an answer makes of it. Both follow from the plan and the
+//! answer alone, and not from what else has finished by now.
 
-use crate::contract::{PlanStep, Trust, schema};
-use crate::machine::need::happens_once;
-use crate::machine::run::{Begin, Run};
+use crate::contract::{AnswerForm, PlanStep, Trust, schema};
+use crate::machine::reply::Spender;
+use crate::machine::run::Run;
 use crate::machine::state::{Finding, Input, Progress, StepFailure, StepOutput, StepRun, Task, known_by};
-use crate::machine::vocabulary::{Effect, EffectKind, Place};
-use crate::spec::{CompiledAgent, CompiledSpec, RoleName};
+use crate::machine::vocabulary::{Event, ToolOutcome};
+use crate::spec::{CompiledSpec, OnFailure};
 
 impl Run<'_> {
-    /// Makes one try of a step: calls its tool, asks its agent, or begins a run of its own.
-    pub(super) fn call(&mut self, step: u32, attempt: u32) {
-        let rules = self.rules;
-        let Some(planned) = self.task.planned(step) else { return };
-        let doer = rules.agent(&planned.tool);
-        let draft = self.task.draft;
-        let id = EffectKind::Step { draft, step, attempt }.into();
-        if let Some(CompiledAgent::Spec(inner)) = doer {
-            let Some((input, tainted)) = nested_input(rules, &self.task, step) else { return };
-            self.begin(id, inner, Begin { place: Place { draft, step, attempt }, input, tainted });
-        }
-        if let Some(slot) = self.task.slot(step) {
-            *slot = match doer {
-                Some(CompiledAgent::Spec(_)) => StepRun::Nested { attempt },
-                _ => StepRun::Running { attempt },
-            };
-        }
-        match doer {
-            Some(CompiledAgent::Spec(_)) => return,
-            Some(CompiledAgent::Role(_)) => self.emit(Effect::AskModel { id, role: RoleName::Agent }),
-            None => self.emit(Effect::CallTool { id, step }),
-        };
+    /// Takes what a tool returned or an agent replied.
+    pub(super) fn take_outcome(&mut self, step: u32, attempts: u32) -> Option<StepRun> {
+        Some(match self.take_event()? {
+            Event::ToolReturned { outcome, .. } => {
+                if !self.task.tainted {
+                    let tool = self.task.planned(step).and_then(|planned| self.rules.tool(&planned.tool));
+                    self.task.tainted = tool.is_none_or(|tool| tool.trust == Trust::Untrusted);
+                }
+                match outcome {
+                    ToolOutcome::Returned { output, sources } => {
+                        let output = StepOutput::Text(output);
+                        StepRun::Completed { output, sources, attempts, cached: false, nested: None }
+                    }
+                    ToolOutcome::Failed { kind, message } => {
+                        StepRun::failed(StepFailure::new(kind, message), attempts)
+                    }
+                }
+            }
+            Event::ModelReplied { reply, .. } => {
+                self.charge_reply(Spender::AgentOf(step), &reply);
+                let most = self.rules.spec().limits.max_reply_bytes as usize;
+                match AnswerForm::Text.parse(&reply.text, most) {
+                    Ok(text) => {
+                        let (output, sources) = (StepOutput::Text(text), Vec::new());
+                        StepRun::Completed { output, sources, attempts, cached: reply.cached, nested: None }
+                    }
+                    Err(error) => self.fall_back_on(step, attempts, StepFailure::new("reply", error)),
+                }
+            }
+            Event::ModelFailed { failure, .. } => {
+                self.charge(Spender::AgentOf(step), failure.usage, &failure.model);
+                let failure = StepFailure::new(failure.class.to_string(), failure.message);
+                self.fall_back_on(step, attempts, failure)
+            }
+            _ => return None,
+        })
     }
 
-    /// Whether a failed try is followed by another: then the wait for it has begun.
-    pub(super) fn tries_again(&mut self, step: u32, attempt: u32) -> bool {
-        let tries = self.rules.policy().step_tries;
+    /// What the spec gives in the place of an agent's reply, or the failure.
+    fn fall_back_on(&self, step: u32, attempts: u32, failure: StepFailure) -> StepRun {
+        let agents = &self.rules.spec().agents;
         let planned = self.task.planned(step);
-        if attempt >= tries.tries || planned.is_none_or(|planned| happens_once(planned, self.rules)) {
-            return false;
+        let agent = planned.and_then(|planned| agents.iter().find(|agent| agent.name == planned.tool));
+        match agent.and_then(|agent| agent.role.as_ref()?.on_failure.clone()) {
+            Some(OnFailure::Fallback(text)) => StepRun::completed(StepOutput::Text(text), attempts),
+            _ => StepRun::failed(failure, attempts),
         }
-        let attempt = attempt + 1;
-        if let Some(slot) = self.task.slot(step) {
-            *slot = StepRun::Waiting { attempt };
-        }
-        let id = EffectKind::Wait { draft: self.task.draft, step, attempt }.into();
-        self.emit(Effect::Wait { id, delay_ms: tries.wait_before(attempt) });
-        true
     }
 }
 
@@ -93,7 +102,7 @@ fn unfit_input(
 
 /// What a nested run starts from, and whether it has read what may steer it. Both follow from the plan
 /// alone and not from what else has finished by now.
-fn nested_input(rules: &CompiledSpec, task: &Task, step: u32) -> Option<(Input, bool)> {
+pub(super) fn nested_input(rules: &CompiledSpec, task: &Task, step: u32) -> Option<(Input, bool)> {
     let progress = task.progress.as_ref()?;
     let planned = task.planned(step)?;
     let source = progress.schedule.links.inputs.get(step as usize).copied().flatten();
