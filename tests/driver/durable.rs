@@ -139,8 +139,7 @@ fn fork_goes_on_with_another_answer_and_leaves_the_original_alone() {
     let open = question(&threads, &thread);
     threads.at(&thread).token(&open).answer(&agent, HumanAnswer::respond("네")).unwrap();
     let before = threads.store().records(&thread, 0).unwrap();
-    let asked =
-        |record: &Record| matches!(record, Record::Answered { event: Event::HumanAnswered { .. }, .. });
+    let asked = |it: &Record| matches!(it, Record::Answered { event: Event::HumanAnswered { .. }, .. });
     let cut = before.iter().position(asked).unwrap() as u64;
 
     threads.fork(&thread, None, Some(cut), &fork).unwrap();
@@ -183,6 +182,12 @@ fn in_doubt(threads: &Threads, thread: &ThreadId) -> Vec<Record> {
     whole[..cut].to_vec()
 }
 
+fn doubtful() -> (Threads, ThreadId) {
+    let (threads, thread) = (threads(), id("의심"));
+    in_doubt(&threads, &thread);
+    (threads, thread)
+}
+
 #[test]
 fn write_in_doubt_waits_for_a_persons_word() {
     let (threads, thread) = (threads(), id("의심"));
@@ -195,53 +200,41 @@ fn write_in_doubt_waits_for_a_persons_word() {
     assert_eq!((threads.store().records(&thread, 0).unwrap(), calls.count()), (records, 0));
     let listed = threads.list(&Query { statuses: vec!["in_doubt".to_owned()], ..Query::default() }).unwrap();
     assert_eq!(listed.len(), 1, "a list finds what a killed process left behind");
+    let fork = id("갈래");
+    threads.fork(&thread, None, None, &fork).unwrap();
+    let stopped = threads.at(&fork).resume(&agent).unwrap_err();
+    assert!(matches!(&stopped, Stopped::InDoubt { tool, .. } if tool == "send"), "{stopped:?}");
+    assert_eq!(calls.count(), 0, "a fork does not do again either what may have happened");
+    assert_ne!(question(&threads, &fork), question(&threads, &thread));
 }
 
 #[test]
 fn write_that_happened_is_not_done_again() {
-    let (threads, thread) = (threads(), id("일어남"));
-    in_doubt(&threads, &thread);
+    let (threads, thread) = doubtful();
     let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
     let token = question(&threads, &thread);
     let happened = || Resolution::Happened { output: "보냈음".to_owned() };
     let run = threads.at(&thread).token(&token).resolve(&agent, happened()).unwrap();
     assert_eq!((run.answer(), calls.count()), (Some("끝"), 0));
-    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
-    assert_eq!(steps[1], Some("보냈음"));
+    assert_eq!(run.state().current_steps().nth(1).unwrap().output, Some("보냈음"));
     let stopped = threads.at(&thread).token(&token).resolve(&agent, happened()).unwrap_err();
     assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "{stopped:?}");
 }
 
 #[test]
 fn write_that_did_not_happen_is_done_once() {
-    let (threads, thread) = (threads(), id("안 일어남"));
-    in_doubt(&threads, &thread);
+    let (threads, thread) = doubtful();
     let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
     let token = question(&threads, &thread);
     let run = threads.at(&thread).token(&token).resolve(&agent, Resolution::DidNotHappen).unwrap();
     assert_eq!((run.answer(), calls.names()), (Some("끝"), vec!["send:y".to_owned()]));
     let records = threads.store().records(&thread, 0).unwrap();
-    assert!(
-        records
-            .iter()
-            .any(|record| matches!(record, Record::Resolved { resolution: ResolvedAs::DidNotHappen, .. }))
-    );
+    let resolved = |it: &Record| matches!(it, Record::Resolved { resolution: ResolvedAs::DidNotHappen, .. });
+    assert!(records.iter().any(resolved));
     assert_eq!(fold(records).unwrap().state, *run.state());
     let stopped = threads.at(&thread).token(&token).resolve(&agent, Resolution::DidNotHappen).unwrap_err();
     assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "{stopped:?}");
     assert_eq!(calls.count(), 1);
-}
-
-#[test]
-fn fork_of_a_thread_in_doubt_is_in_doubt_too() {
-    let (threads, thread, fork) = (threads(), id("의심"), id("갈래"));
-    in_doubt(&threads, &thread);
-    threads.fork(&thread, None, None, &fork).unwrap();
-    let (agent, _, calls) = agent(spec("plan-then-execute"), &[answer("끝")]);
-    let stopped = threads.at(&fork).resume(&agent).unwrap_err();
-    assert!(matches!(&stopped, Stopped::InDoubt { tool, .. } if tool == "send"), "{stopped:?}");
-    assert_eq!(calls.count(), 0, "what may have happened is not done again unasked");
-    assert_ne!(question(&threads, &fork), question(&threads, &thread));
 }
 
 /// What a person allowed in the original, or what it has done since, is not done by a fork.
@@ -269,10 +262,7 @@ fn fork_that_would_write_next_is_in_doubt_wherever_it_is_cut() {
             threads.fork(&thread, None, Some(cut as u64), &fork).unwrap();
             let (agent, _, calls) = self::agent(spec.clone(), &[answer("다른 끝")]);
             let stopped = threads.at(&fork).resume(&agent).unwrap_err();
-            assert!(
-                matches!(&stopped, Stopped::InDoubt { tool, .. } if tool == "send"),
-                "{cut}: {stopped:?}"
-            );
+            assert!(matches!(&stopped, Stopped::InDoubt { tool, .. } if tool == "send"), "{stopped:?}");
             assert_eq!(calls.count(), 0, "{approval:?} {cut}");
             let token = question(&threads, &fork);
             let run = threads.at(&fork).token(&token).resolve(&agent, Resolution::DidNotHappen).unwrap();
@@ -283,8 +273,7 @@ fn fork_that_would_write_next_is_in_doubt_wherever_it_is_cut() {
 
 #[test]
 fn run_in_doubt_can_be_stopped() {
-    let (threads, thread) = (threads(), id("멈춤"));
-    in_doubt(&threads, &thread);
+    let (threads, thread) = doubtful();
     let (agent, _, calls) = agent(spec("plan-then-execute"), &[]);
     let stop = Resolution::Stop { reason: "모르겠음".to_owned() };
     let token = question(&threads, &thread);
@@ -293,12 +282,15 @@ fn run_in_doubt_can_be_stopped() {
     says_unknown(&threads, &thread);
     let stopped = threads.at(&thread).token(&token).resolve(&agent, stop).unwrap_err();
     assert!(matches!(stopped, Stopped::AlreadyAnswered { .. }), "{stopped:?}");
+
+    let (threads, thread) = doubtful();
+    threads.at(&thread).cancel("그만", &[]).unwrap();
+    says_unknown(&threads, &thread);
 }
 
 /// An ended thread says that nobody knows whether `send` happened: in its records, in a list, in a fork.
 fn says_unknown(threads: &Threads, thread: &ThreadId) {
-    let send =
-        |unknown: &[Unknown]| unknown.iter().map(|left| left.tool.clone()).collect::<Vec<_>>() == ["send"];
+    let send = |unknown: &[Unknown]| unknown.len() == 1 && unknown[0].tool == "send";
     let folded = threads.folded(thread, None).unwrap();
     assert!(send(&folded.unknown), "{:?}", folded.unknown);
     let standing = RunStatus::of(&folded);
@@ -310,17 +302,8 @@ fn says_unknown(threads: &Threads, thread: &ThreadId) {
 }
 
 #[test]
-fn thread_in_doubt_that_is_cancelled_says_that_nobody_knows() {
-    let (threads, thread) = (threads(), id("취소"));
-    in_doubt(&threads, &thread);
-    threads.at(&thread).cancel("그만", &[]).unwrap();
-    says_unknown(&threads, &thread);
-}
-
-#[test]
 fn word_that_was_cut_off_before_the_end_of_the_run_leaves_the_doubt() {
-    let (threads, thread, fork) = (threads(), id("멈춤"), id("갈래"));
-    in_doubt(&threads, &thread);
+    let ((threads, thread), fork) = (doubtful(), id("갈래"));
     threads.at(&thread).cancel("그만", &[]).unwrap();
     let records = threads.store().records(&thread, 0).unwrap().len() as u64;
     threads.fork(&thread, None, Some(records - 1), &fork).unwrap();
@@ -360,8 +343,7 @@ fn cancelled_thread_has_ended() {
     assert!(matches!(threads.at(&thread).cancel("또", &[]), Err(Stopped::Ended)));
     let stopped = threads.at(&thread).token(token).answer(&agent, HumanAnswer::respond("네")).unwrap_err();
     assert!(matches!(stopped, Stopped::WrongToken | Stopped::NotWaiting), "{stopped:?}");
-    let listed = threads.list(&Query::default()).unwrap();
-    assert_eq!(listed[0].status.name(), "failed");
+    assert_eq!(threads.list(&Query::default()).unwrap()[0].status.name(), "failed");
     threads.delete(&thread).unwrap();
     assert!(matches!(threads.delete(&thread), Err(StoreError::NoThread { .. })));
 }

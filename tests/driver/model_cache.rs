@@ -73,15 +73,15 @@ impl Model for Counting {
     }
 }
 
-fn folder() -> TempDir {
+pub fn folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
-fn ask(model: &Cached, payload: &str) -> ModelReply {
+pub fn ask(model: &Cached, payload: &str) -> ModelReply {
     model.ask(&request(payload), None).expect("a reply")
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
+pub fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     found.sort();
     found
@@ -106,15 +106,6 @@ fn same_request_is_answered_without_asking_and_costs_nothing() {
     let later = Cached::new(inner.clone(), home.path().join("made/here"));
     assert_eq!(ask(&later, "질문"), again);
     assert_eq!((inner.asked(), later.warning()), (1, None));
-}
-
-#[test]
-fn tool_calls_are_kept_with_the_reply() {
-    let home = folder();
-    let reply = ModelReply::calls([("wiki", json!({"input": "훈민정음 \"해례\" 🦀"}))]);
-    let model = Cached::new(ScriptedModel::says([reply.clone()]), home.path());
-    assert_eq!(ask(&model, "질문"), reply);
-    assert_eq!(ask(&model, "질문"), ModelReply { cached: true, ..reply });
 }
 
 #[test]
@@ -151,18 +142,6 @@ fn request_that_differs_in_anything_is_another() {
 }
 
 #[test]
-fn entry_of_another_request_under_the_same_digest_is_no_answer() {
-    let (home, other, inner) = (folder(), folder(), Arc::new(Counting::new()));
-    ask(&Cached::new(inner.clone(), other.path()), "다른 질문");
-    let model = Cached::new(inner.clone(), home.path());
-    ask(&model, "질문");
-    // As if both had one digest.
-    fs::copy(only_entry(other.path()), only_entry(home.path())).unwrap();
-    assert_eq!(ask(&model, "질문").text, "답 3: 질문");
-    assert!(ask(&model, "질문").cached, "and it was replaced");
-}
-
-#[test]
 fn failures_are_asked_again() {
     let home = folder();
     let script = ScriptedModel::new()
@@ -188,11 +167,12 @@ fn sink_gets_the_pieces_first_and_the_whole_text_at_once_then() {
     };
     assert_eq!(stream(), ["답 ", "1: ", "둘"]);
     assert_eq!(stream(), ["답 1: 둘"]);
-    let silent = Cached::new(ScriptedModel::says([ModelReply::calls([("f", json!({}))])]), home.path());
-    ask(&silent, "{}");
+    let calls = ModelReply::calls([("wiki", json!({"input": "훈민정음 \"해례\" 🦀"}))]);
+    let silent = Cached::new(ScriptedModel::says([calls.clone()]), home.path());
+    assert_eq!(ask(&silent, "{}"), calls);
     let mut told = 0;
-    assert!(silent.ask(&request("{}"), Some(&mut |_: &str| told += 1)).unwrap().cached);
-    assert_eq!(told, 0, "no text is no piece");
+    let again = silent.ask(&request("{}"), Some(&mut |_: &str| told += 1)).unwrap();
+    assert_eq!((again, told), (ModelReply { cached: true, ..calls }, 0), "no text is no piece");
 }
 
 /// Whatever stands in the entry's place is asked for again, and replaced.
@@ -224,6 +204,10 @@ fn damaged_or_foreign_file_is_asked_for_again_and_replaced() {
     check_damaged(|path| rewrite(path, &|text| text[..text.len() - 1].to_owned()));
     check_damaged(|path| rewrite(path, &|text| text.replace("답 1", "답 9")));
     check_damaged(|path| rewrite(path, &|text| text.replace("planwright reply 1", "planwright reply 2")));
+    // The entry of another request, as if both had one digest.
+    let other = folder();
+    ask(&Cached::new(Counting::new(), other.path()), "다른 질문");
+    check_damaged(|path| assert!(fs::copy(only_entry(other.path()), path).unwrap() > 0));
     for end in [1, 17, 60] {
         check_damaged(|path| rewrite(path, &|text| text.chars().take(end).collect()));
     }
@@ -260,18 +244,12 @@ fn folder_is_bounded_in_bytes() {
     assert!(!ask(&model, &"나".repeat(5_000)).cached);
     assert_eq!(entries(home.path()), kept);
     assert!(!ask(&model, &"나".repeat(5_000)).cached);
-}
-
-#[test]
-fn limit_of_zero_keeps_nothing() {
-    for model in [
-        |path| Cached::new(Counting::new(), path).max_entries(0),
-        |path: PathBuf| Cached::new(Counting::new(), path).max_bytes(0),
-    ] {
-        let home = folder();
-        let model = model(home.path().to_owned());
+    // A limit of zero keeps nothing.
+    let other = folder();
+    let new = || Cached::new(Counting::new(), other.path());
+    for model in [new().max_entries(0), new().max_bytes(0)] {
         assert!(!ask(&model, "q").cached && !ask(&model, "q").cached);
-        assert!(entries(home.path()).is_empty());
+        assert!(entries(other.path()).is_empty());
     }
 }
 
@@ -364,61 +342,4 @@ fn reply_with_a_key_in_it_is_not_kept() {
         let kept = fs::read_to_string(only_entry(home.path())).unwrap();
         assert!(!kept.contains("sk-live"), "{kept}");
     }
-}
-
-/// Asks the model that answers each payload with itself, many times over.
-fn hammer(folder: &Path, times: usize) {
-    struct Echo;
-    impl Model for Echo {
-        fn name(&self) -> &str {
-            "echo"
-        }
-        fn ask(&self, request: &ModelRequest, _: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
-            Ok(ModelReply::text(request.payload.clone()))
-        }
-    }
-    let model = Cached::new(Echo, folder).max_entries(8);
-    for nth in 0..times {
-        let payload = format!("질문 {} {}", nth % 12, "가".repeat(nth % 12 * 500));
-        assert_eq!(ask(&model, &payload).text, payload);
-    }
-    assert_eq!(model.warning(), None);
-}
-
-#[test]
-fn threads_share_a_folder() {
-    let home = folder();
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| hammer(home.path(), 100));
-        }
-    });
-    hammer(home.path(), 20);
-    assert_eq!(entries(home.path()).len(), 8);
-}
-
-const CHILD: &str = "PLANWRIGHT_TEST_CACHE_FOLDER";
-
-/// What a child of the next test does.
-#[test]
-fn one_process_of_several() {
-    if let Some(folder) = std::env::var_os(CHILD) {
-        hammer(Path::new(&folder), 100);
-    }
-}
-
-#[test]
-fn processes_share_a_folder() {
-    let home = folder();
-    let child = || {
-        let mut command = std::process::Command::new(std::env::current_exe().expect("this test"));
-        command.args(["--exact", "model_cache::one_process_of_several"]).env(CHILD, home.path());
-        command.stdout(std::process::Stdio::null()).spawn().expect("a child")
-    };
-    let children: Vec<_> = (0..3).map(|_| child()).collect();
-    for mut child in children {
-        assert!(child.wait().expect("it ends").success());
-    }
-    hammer(home.path(), 20);
-    assert_eq!(entries(home.path()).len(), 8);
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use planwright::agents;
 use planwright::driver::{Agent, Stopped};
-use planwright::journal::{Drift, Exchange, Fixture, ModelAnswer, Outcome};
+use planwright::journal::{Difference, Drift, Exchange, Fixture, ModelAnswer, Outcome};
 use planwright::machine::{EffectId, ModelReply, TraceLine};
 use planwright::spec::{OnBadReply, Spec, Validate};
 
@@ -46,6 +46,12 @@ fn drift(story: &str, change: impl FnOnce(&mut Spec)) -> Drift {
     found.remove(0)
 }
 
+#[track_caller]
+fn is_difference(difference: &Difference, path: &str, recorded: &str, new: &str) {
+    assert_eq!(difference.path, path);
+    assert!(difference.recorded.contains(recorded) && difference.now.contains(new), "{difference}");
+}
+
 /// That a drift is one of a request, whose it is, and where it first differs.
 #[track_caller]
 fn is_request(drift: &Drift, wanted: (&str, &str), path: &str, recorded: &str, new: &str) {
@@ -53,15 +59,11 @@ fn is_request(drift: &Drift, wanted: (&str, &str), path: &str, recorded: &str, n
     assert_eq!(drift.kind(), "request");
     assert_eq!((*effect, asked.as_str()), (id(wanted.0), wanted.1));
     assert_eq!(*nearest, id(wanted.0), "the nearest recording");
-    assert_eq!(difference.path, path);
-    assert!(difference.recorded.contains(recorded), "{difference}");
-    assert!(difference.now.contains(new), "{difference}");
+    is_difference(difference, path, recorded, new);
     let said = drift.to_string();
     assert!(said.starts_with(&format!("request drift: {} asks {}", wanted.0, wanted.1)), "{said}");
     assert!(said.contains(&format!("nearest is {}, at {path}", wanted.0)), "{said}");
 }
-
-// Request drift.
 
 #[test]
 fn changed_prompt_is_request_drift_at_the_line_that_changed() {
@@ -85,30 +87,20 @@ fn changed_question_is_request_drift_in_the_payload() {
 }
 
 #[test]
-fn changed_model_setting_is_request_drift_in_the_frame() {
-    let warmer = drift("notebook", |spec| spec.roles.validator.as_mut().unwrap().temperature = Some(0.5));
-    is_request(&warmer, ("validate.1.1", "validator"), "validator frame.temperature", "0.0", "0.5");
-    let other =
-        drift("notebook", |spec| spec.roles.writer.as_mut().unwrap().model = Some("another".to_owned()));
-    is_request(&other, ("write.2.1", "writer"), "writer frame.model", "(nothing)", "another");
-}
-
-#[test]
-fn changed_schema_is_request_drift_in_the_frame() {
-    let drift = drift("notebook", |spec| spec.policy.plan.max_steps = 2);
-    is_request(&drift, ("plan.1.1", "planner"), "planner frame.schema.properties.steps.maxItems", "6", "2");
-}
-
-#[test]
-fn tool_contract_that_no_frame_shows_is_request_drift_all_the_same() {
-    let drift = drift("notebook", |spec| spec.tools[0].max_output_bytes = 1);
-    is_request(
-        &drift,
-        ("plan.1.1", "planner"),
-        "the digest alone (the tools' contracts, or the file was edited)",
-        "digest ",
-        "digest ",
-    );
+fn changed_setting_is_request_drift_in_the_frame_or_in_the_digest_alone() {
+    let check = |change: &dyn Fn(&mut Spec), wanted, path: &str, recorded, new| {
+        is_request(&drift("notebook", change), wanted, path, recorded, new);
+    };
+    let (planner, validator) = (("plan.1.1", "planner"), ("validate.1.1", "validator"));
+    let warmer = |spec: &mut Spec| spec.roles.validator.as_mut().unwrap().temperature = Some(0.5);
+    check(&warmer, validator, "validator frame.temperature", "0.0", "0.5");
+    let other = |spec: &mut Spec| spec.roles.writer.as_mut().unwrap().model = Some("another".to_owned());
+    check(&other, ("write.2.1", "writer"), "writer frame.model", "(nothing)", "another");
+    let schema = |spec: &mut Spec| spec.policy.plan.max_steps = 2;
+    check(&schema, planner, "planner frame.schema.properties.steps.maxItems", "6", "2");
+    let contract = |spec: &mut Spec| spec.tools[0].max_output_bytes = 1;
+    let path = "the digest alone (the tools' contracts, or the file was edited)";
+    check(&contract, planner, path, "digest ", "digest ");
 }
 
 #[test]
@@ -143,58 +135,42 @@ fn unwrap_and_assert_replays_show_the_difference() {
     assert_eq!(format!("{missing:?}"), missing.to_string());
 }
 
-// Transition drift.
-
 #[track_caller]
 fn is_transition(drift: &Drift, path: &str, recorded: &str, new: &str) {
     let Drift::Transition { what, difference: Some(difference) } = drift else { panic!("{drift:#?}") };
     assert_eq!(drift.kind(), "transition");
     assert!(what.starts_with("the run left another trace line "), "{what}");
-    assert_eq!(difference.path, path);
-    assert!(difference.recorded.contains(recorded), "{difference}");
-    assert!(difference.now.contains(new), "{difference}");
+    is_difference(difference, path, recorded, new);
     assert_eq!(drift.difference(), Some(difference));
 }
 
 #[test]
-fn fewer_replans_are_transition_drift_at_the_trigger_that_is_missing() {
-    let drift = drift("replanned_twice", |spec| spec.limits.max_replans = 0);
-    is_transition(&drift, "trace line 4", "REPLAN_TRIGGER", "null");
-}
-
-#[test]
-fn more_replans_are_transition_drift_at_the_trigger_that_is_new() {
-    let drift = drift("replans_used_up", |spec| spec.limits.max_replans = 3);
-    is_transition(&drift, "trace line 12", "null", "REPLAN_TRIGGER");
-}
-
-#[test]
-fn validator_switched_off_is_transition_drift_where_it_used_to_judge() {
-    let drift = drift("accepted_at_once", |spec| {
+fn changed_policy_is_transition_drift_at_the_line_that_is_missing_new_or_another() {
+    let fewer = drift("replanned_twice", |spec| spec.limits.max_replans = 0);
+    is_transition(&fewer, "trace line 4", "REPLAN_TRIGGER", "null");
+    let more = drift("replans_used_up", |spec| spec.limits.max_replans = 3);
+    is_transition(&more, "trace line 12", "null", "REPLAN_TRIGGER");
+    let unjudged = drift("accepted_at_once", |spec| {
         spec.policy.validate = Validate::Off;
         (spec.roles.validator, spec.roles.replanner) = (None, None);
     });
-    is_transition(&drift, "trace line 3.phase", "VALIDATE", "WRITE");
+    is_transition(&unjudged, "trace line 3.phase", "VALIDATE", "WRITE");
 }
 
 #[test]
-fn recording_that_was_interrupted_ends_in_transition_drift() {
+fn another_ending_is_transition_drift() {
     let mut fixture = fixture("validated", "accepted_at_once");
+    let mut other = fixture.clone();
+    other.outcome = Outcome::Answer("자판기".to_owned());
+    let found = drifts(other.spec.clone(), &other);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].to_string().starts_with("transition drift: the run ended otherwise, at outcome.answer"));
     fixture.exchanges.truncate(3);
     fixture.trace.truncate(3);
     fixture.outcome = Outcome::Interrupted("rate limit: try later".to_owned());
     let found = drifts(fixture.spec.clone(), &fixture);
     let said = "transition drift: the run asks writer (write.1.1), the fixture ends after 3 exchanges";
     assert_eq!(found.iter().map(Drift::to_string).collect::<Vec<_>>(), [said]);
-}
-
-#[test]
-fn another_ending_is_transition_drift_at_the_outcome() {
-    let mut fixture = fixture("validated", "accepted_at_once");
-    fixture.outcome = Outcome::Answer("자판기".to_owned());
-    let found = drifts(fixture.spec.clone(), &fixture);
-    assert_eq!(found.len(), 1);
-    assert!(found[0].to_string().starts_with("transition drift: the run ended otherwise, at outcome.answer"));
 }
 
 #[test]
@@ -209,30 +185,21 @@ fn recording_answers_only_effects_of_its_kind() {
     assert_eq!(found[0].to_string(), said);
 }
 
-// Contract drift.
-
 #[track_caller]
 fn is_contract(drift: &Drift, line: usize, path: &str, recorded: &str, new: &str) {
     let Drift::Contract { line: found, difference } = drift else { panic!("{drift:#?}") };
     assert_eq!((drift.kind(), *found), ("contract", line));
-    assert_eq!(difference.path, path);
-    assert!(difference.recorded.contains(recorded), "{difference}");
-    assert!(difference.now.contains(new), "{difference}");
+    is_difference(difference, path, recorded, new);
 }
 
 #[test]
-fn recorded_plan_that_no_longer_reads_is_contract_drift_where_the_run_ends_at_once() {
-    let drift = drift("notebook", |spec| {
-        spec.limits.max_input_bytes = 100;
-        spec.policy.on_bad_reply = OnBadReply::Fail;
+fn recorded_plan_that_no_longer_reads_is_contract_drift() {
+    let repaired = drift("notebook", |spec| spec.limits.max_input_bytes = 100);
+    is_contract(&repaired, 1, "trace line 1.phase", "PLAN", "REPAIR");
+    let ended = drift("notebook", |spec| {
+        (spec.limits.max_input_bytes, spec.policy.on_bad_reply) = (100, OnBadReply::Fail);
     });
-    is_contract(&drift, 1, "trace line 1.ok", "true", "false");
-}
-
-#[test]
-fn recorded_plan_that_no_longer_reads_is_contract_drift_where_it_would_be_repaired() {
-    let drift = drift("notebook", |spec| spec.limits.max_input_bytes = 100);
-    is_contract(&drift, 1, "trace line 1.phase", "PLAN", "REPAIR");
+    is_contract(&ended, 1, "trace line 1.ok", "true", "false");
 }
 
 #[test]
@@ -270,8 +237,6 @@ fn reply_that_reads_again_is_contract_drift_too() {
     is_contract(&found[0], 3, "trace line 3.ok", "false", "true");
 }
 
-// Order and tail.
-
 #[test]
 fn same_calls_in_another_order_are_order_drift() {
     let mut fixture = fixture("validated", "failing_tool");
@@ -294,8 +259,6 @@ fn recordings_that_are_never_asked_for_are_an_unused_tail() {
     let said = "unused drift: 2 recorded exchanges were never asked for, the first is exchange 5 (planner)";
     assert_eq!(wanted.to_string(), said);
 }
-
-// Byte for byte.
 
 #[test]
 fn replay_repeats_every_fixture_byte_for_byte() {
@@ -353,35 +316,23 @@ fn repeats(order: [&str; 3], inputs: [&str; 3]) -> Vec<TraceLine> {
 fn steps_side_by_side_replay_byte_for_byte_in_whatever_order_they_were_answered() {
     let traces: Vec<_> = ORDERS.iter().map(|order| repeats(*order, ["a", "b", "c"])).collect();
     assert!(traces.iter().all(|trace| *trace == traces[0]), "the trace does not tell the order");
-}
-
-#[test]
-fn identical_requests_at_the_same_time_each_get_their_own_answer_again() {
+    // Of requests that are equal each gets its own answer again.
     for order in ORDERS {
         repeats(order, ["same", "same", "same"]);
         let (_, fixture) = answered_in(order, ["same", "same", "same"]);
-        let nth: Vec<u32> = fixture.exchanges.iter().filter_map(occurrence).collect();
-        assert_eq!(nth, [1, 2, 3]);
-    }
-}
-
-fn occurrence(exchange: &Exchange) -> Option<u32> {
-    match exchange {
-        Exchange::Tool { occurrence, .. } => Some(*occurrence),
-        _ => None,
+        let nth = fixture.exchanges.iter().filter_map(|exchange| match exchange {
+            Exchange::Tool { occurrence, .. } => Some(*occurrence),
+            _ => None,
+        });
+        assert!(nth.eq([1, 2, 3]));
     }
 }
 
 #[test]
-fn parallel_replay_may_not_mind_the_order_of_steps_side_by_side() {
-    let (_, mut fixture) = answered_in(["1", "2", "3"], ["a", "b", "c"]);
-    fixture.exchanges.swap(1, 3);
-    let run = fixture.replay_as_recorded().unwrap();
-    assert_eq!(run.answer(), Some("끝"));
-}
-
-#[test]
-fn narrower_replay_may_not_mind_the_order_of_steps_and_one_by_one_does() {
+fn parallel_replay_may_not_mind_the_order_of_steps_and_one_by_one_does() {
+    let (_, mut swapped) = answered_in(["1", "2", "3"], ["a", "b", "c"]);
+    swapped.exchanges.swap(1, 3);
+    assert_eq!(swapped.replay_as_recorded().unwrap().answer(), Some("끝"));
     let (recorded, fixture) = answered_in(["3", "1", "2"], ["a", "b", "c"]);
     // With room for two, the third step cannot be the first to be answered.
     let run = bare(parallel("plan-then-execute", 2)).replay(&fixture).unwrap();

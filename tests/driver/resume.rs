@@ -1,33 +1,29 @@
-//! Crash anywhere: a journal cut at any record, and a journal file cut at any byte, goes on. What was
-//! answered is not asked again; what may not be done twice is not.
+//! Crash anywhere: a journal cut at any record goes on. What was answered is not asked again; what may not
+//! be done twice is not.
 
 use crate::stage;
 
-use std::path::{Path, PathBuf};
-
 use planwright::driver::{Agent, Changed, Stopped};
-use planwright::journal::{
-    FileJournal, Fixture, Journal, JournalError, JournalErrorKind, MemoryJournal, Record, fold,
-};
+use planwright::journal::{Fixture, Journal, JournalError, MemoryJournal, Record, fold};
 use planwright::machine::{ErrorCode, Event, PhaseName};
 use planwright::ports::ScriptedModel;
-use planwright::spec::Spec;
+use planwright::spec::{Execution, Spec};
 use std::sync::Arc;
 
 use stage::{Calls, accepted, answer, asked, echoing, model, parallel, plan, rejected, spec};
 
 /// The replies of a run of `validated` with one replan.
-fn replies() -> Vec<String> {
+pub fn replies() -> Vec<String> {
     let first = plan(&[("find", "하나"), ("calc", "둘"), ("store", "셋")]);
     vec![first, rejected("아직", "넷"), plan(&[("find", "넷")]), accepted(), "답입니다.".to_owned()]
 }
 
-fn agent(spec: Spec, script: &Arc<ScriptedModel>, calls: &Calls) -> Agent {
+pub fn agent(spec: Spec, script: &Arc<ScriptedModel>, calls: &Calls) -> Agent {
     echoing(spec, script, calls).build().unwrap()
 }
 
 /// All records of a whole run.
-fn recorded(spec: Spec) -> Vec<Record> {
+pub fn recorded(spec: Spec) -> Vec<Record> {
     let agent = agent(spec, &model(replies()), &Calls::default());
     agent.job(asked("질문?")).run().unwrap().records().to_vec()
 }
@@ -40,7 +36,7 @@ fn journal_of(records: &[Record]) -> MemoryJournal {
     journal
 }
 
-fn answers(records: &[Record]) -> (usize, usize) {
+pub fn answers(records: &[Record]) -> (usize, usize) {
     let of = |tools: bool| {
         let kind = |record: &&Record| match record {
             Record::Answered { event, .. } => matches!(event, Event::ToolReturned { .. }) == tools,
@@ -57,6 +53,7 @@ fn answers(records: &[Record]) -> (usize, usize) {
 fn goes_on_from_every_record(spec: &Spec) {
     let whole = recorded(spec.clone());
     let end = fold(whole.clone()).unwrap().state;
+    let straight = Fixture::of_records(&whole, None).unwrap().to_json();
     let Record::Header(header) = &whole[0] else { panic!("a journal begins with a header") };
     for len in 1..=whole.len() {
         let (models_before, tools_before) = answers(&whole[..len]);
@@ -65,15 +62,14 @@ fn goes_on_from_every_record(spec: &Spec) {
         let run = agent(spec.clone(), &script, &calls).resume(&mut journal).run().unwrap();
         assert_eq!(*run.state(), end, "cut after {len} records");
         assert_eq!((script.asked(), calls.count()), (5 - models_before, 4 - tools_before), "cut after {len}");
-        for called in calls.all() {
-            assert!(
-                called.key.starts_with(&format!("{}/step.", header.run)),
-                "{called:?}: the key of the run"
-            );
-        }
+        let key = format!("{}/step.", header.run);
+        assert!(calls.all().iter().all(|called| called.key.starts_with(&key)), "the key of the run");
         // The journal is whole again: it folds to the same state, and no effect is answered twice.
         let records = journal.records().unwrap();
         assert_eq!(answers(&records), (5, 4));
+        if spec.policy.execution == Execution::Sequential {
+            assert_eq!(Fixture::of_records(&records, None).unwrap().to_json(), straight);
+        }
         assert_eq!(fold(records).unwrap().state, end);
     }
 }
@@ -87,20 +83,6 @@ fn run_cut_after_any_record_goes_on_and_asks_nothing_twice() {
 fn run_cut_between_steps_side_by_side_goes_on_and_asks_nothing_twice() {
     for width in [2, 3] {
         goes_on_from_every_record(&parallel("validated", width));
-    }
-}
-
-#[test]
-fn resumed_run_is_the_fixture_of_an_uninterrupted_one() {
-    let whole = recorded(spec("validated"));
-    let straight = Fixture::of_records(&whole, None).unwrap().to_json();
-    for len in 1..=whole.len() {
-        let (models, _) = answers(&whole[..len]);
-        let rest: Vec<String> = replies().into_iter().skip(models).collect();
-        let mut journal = journal_of(&whole[..len]);
-        agent(spec("validated"), &model(rest), &Calls::default()).resume(&mut journal).run().unwrap();
-        let records = journal.records().unwrap();
-        assert_eq!(Fixture::of_records(&records, None).unwrap().to_json(), straight);
     }
 }
 
@@ -122,26 +104,18 @@ fn run_does_not_go_on_under_changed_rules_unasked() {
 }
 
 #[test]
-fn resumed_run_keeps_the_rules_it_began_with() {
+fn run_goes_on_under_its_own_rules_or_the_changed_ones_where_it_is_asked_to() {
     let whole = recorded(spec("validated"));
-    let mut journal = journal_of(&whole[..2]);
-    let agent = agent(stricter(), &model(replies()), &Calls::default());
-    let run = agent.resume(&mut journal).changed(Changed::Keep).run().unwrap();
+    let (mut kept, mut journal) = (journal_of(&whole[..2]), journal_of(&whole[..2]));
+    let changed = agent(stricter(), &model(replies()), &Calls::default());
+    let run = changed.resume(&mut kept).changed(Changed::Keep).run().unwrap();
     assert_eq!(run.answer(), Some("답입니다."));
-}
-
-#[test]
-fn resumed_run_takes_changed_rules_where_it_is_asked_to_and_keeps_them() {
-    let whole = recorded(spec("validated"));
-    let mut journal = journal_of(&whole[..2]);
     let changed = agent(stricter(), &model(replies()), &Calls::default());
     let run = changed.resume(&mut journal).changed(Changed::Adopt).run().unwrap();
     assert_eq!(run.error().unwrap().code, ErrorCode::ValidationFailedMaxReplans);
     let folded = fold(journal.records().unwrap()).unwrap();
     assert_eq!((folded.rules.spec(), folded.state), (&stricter(), run.state().clone()));
 }
-
-// Writes in doubt.
 
 /// The records of a run that was cut when `tool` had been asked for.
 fn cut_at_call(tool: &str) -> Vec<Record> {
@@ -192,8 +166,6 @@ fn call_that_may_be_repeated_is_made_again_with_the_same_key() {
     }
 }
 
-// What happened unasked.
-
 #[test]
 fn deadline_in_a_journal_ends_the_run_and_its_fixture_replays() {
     let whole = recorded(spec("validated"));
@@ -211,29 +183,6 @@ fn deadline_in_a_journal_ends_the_run_and_its_fixture_replays() {
     let (script, mut journal) = (model(replies()), journal_of(&records));
     let run = agent(spec("validated"), &script, &Calls::default()).resume(&mut journal).run().unwrap();
     assert_eq!((run.error().unwrap().to_string(), script.asked()), (said, 0), "an ended run asks nobody");
-}
-
-// Journals.
-
-#[test]
-fn append_at_an_index_that_is_taken_or_too_far_is_refused() {
-    let whole = recorded(spec("validated"));
-    let folder = tempfile::tempdir().unwrap();
-    let mut file = FileJournal::create(folder.path().join("run.jsonl")).unwrap();
-    let mut memory = MemoryJournal::new();
-    let journals: [&mut dyn Journal; 2] = [&mut memory, &mut file];
-    for journal in journals {
-        journal.append(0, vec![whole[0].clone()]).unwrap();
-        for index in [0, 2] {
-            let said = journal.append(index, vec![whole[1].clone()]).unwrap_err().to_string();
-            assert_eq!(
-                said,
-                format!("journal record {index}: another writer was here: the journal has 1 records")
-            );
-        }
-        journal.append(1, vec![whole[1].clone()]).unwrap();
-        assert_eq!(journal.records().unwrap(), whole[..2]);
-    }
 }
 
 #[test]
@@ -290,70 +239,6 @@ fn nothing_is_performed_that_could_not_be_written_down_before() {
     }
 }
 
-/// A whole run in a file.
-fn file_of(folder: &Path, records: &[Record]) -> PathBuf {
-    let path = folder.join("실행.jsonl");
-    let mut journal = FileJournal::create(&path).unwrap();
-    for (index, record) in (0..).zip(records) {
-        journal.append(index, vec![record.clone()]).unwrap();
-    }
-    path
-}
-
-#[test]
-fn journal_file_cut_at_any_byte_folds_to_its_whole_lines() {
-    let whole = recorded(spec("validated"));
-    let folder = tempfile::tempdir().unwrap();
-    let bytes = std::fs::read(file_of(folder.path(), &whole)).unwrap();
-    let header = bytes.iter().position(|&byte| byte == b'\n').unwrap();
-    let cut = folder.path().join("cut.jsonl");
-    // Every byte of the last lines, and every eleventh before them.
-    for end in (header + 1..bytes.len()).step_by(11).chain(bytes.len() - 250..=bytes.len()) {
-        std::fs::write(&cut, &bytes[..end]).unwrap();
-        let records = FileJournal::open(&cut).unwrap().records().unwrap();
-        // A record is whole as soon as nothing but the end of its line is missing.
-        let lines = bytes[..bytes.len().min(end + 1)].iter().filter(|&&byte| byte == b'\n').count();
-        assert_eq!(records, whole[..lines], "cut at byte {end}");
-        fold(records).unwrap();
-    }
-}
-
-#[test]
-fn torn_last_line_is_dropped_and_the_run_goes_on_in_the_same_file() {
-    let whole = recorded(spec("validated"));
-    let end = fold(whole.clone()).unwrap().state;
-    for len in (2..=whole.len()).step_by(4) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = file_of(folder.path(), &whole[..len]);
-        let bytes = std::fs::read(&path).unwrap();
-        std::fs::write(&path, &bytes[..bytes.len() - 3]).unwrap();
-        let (models_before, tools_before) = answers(&whole[..len - 1]);
-        let rest: Vec<String> = replies().into_iter().skip(models_before).collect();
-        let (script, calls, mut journal) = (model(rest), Calls::default(), FileJournal::open(&path).unwrap());
-        let run = agent(spec("validated"), &script, &calls).resume(&mut journal).run().unwrap();
-        assert_eq!(*run.state(), end);
-        assert_eq!((script.asked(), calls.count()), (5 - models_before, 4 - tools_before));
-        let again = FileJournal::parse(&std::fs::read(&path).unwrap()).unwrap();
-        assert_eq!(fold(again).unwrap().state, end, "the torn line is gone from the file");
-    }
-}
-
-#[test]
-fn corrupt_earlier_line_is_an_error_that_names_file_and_line() {
-    let whole = recorded(spec("validated"));
-    let folder = tempfile::tempdir().unwrap();
-    let path = file_of(folder.path(), &whole);
-    let text = std::fs::read_to_string(&path).unwrap();
-    for line in [1, 2, whole.len()] {
-        let spoilt: Vec<&str> =
-            text.lines().enumerate().map(|(at, it)| if at + 1 == line { "{\"고장\"" } else { it }).collect();
-        std::fs::write(&path, spoilt.join("\n") + "\n").unwrap();
-        let said = FileJournal::open(&path).unwrap_err().to_string();
-        let wanted = format!("{}: line {line}: the seal does not fit: ", path.display());
-        assert!(said.starts_with(&wanted), "{said}");
-    }
-}
-
 #[test]
 fn record_that_does_not_fit_is_an_error_that_names_it() {
     let whole = recorded(spec("validated"));
@@ -382,57 +267,4 @@ fn journal_of_another_format_is_refused() {
     let stopped = agent(spec("validated"), &script, &calls).resume(&mut journal).run().unwrap_err();
     assert!(matches!(stopped, Stopped::Journal(_)), "{stopped:?}");
     assert_eq!((script.asked(), calls.count()), (0, 0));
-}
-
-#[test]
-fn second_writer_of_a_journal_file_is_refused() {
-    let whole = recorded(spec("validated"));
-    let folder = tempfile::tempdir().unwrap();
-    let path = file_of(folder.path(), &whole[..3]);
-    let mut one = FileJournal::open(&path).unwrap();
-    let error = FileJournal::open(&path).unwrap_err();
-    assert_eq!(error.kind(), JournalErrorKind::Locked);
-    assert_eq!(error.to_string(), format!("{}: another process is writing to it", path.display()));
-    one.append(3, vec![whole[3].clone()]).unwrap();
-    // Who writes past the lock is noticed.
-    let mut bytes = std::fs::read(&path).unwrap();
-    bytes.push(b'x');
-    std::fs::write(&path, bytes).unwrap();
-    let said = one.append(4, vec![whole[4].clone()]).unwrap_err().to_string();
-    assert!(said.starts_with(&format!("{}: another writer was here: expected ", path.display())), "{said}");
-    drop(one);
-    assert_eq!(
-        FileJournal::parse(&std::fs::read(&path).unwrap()[..]).unwrap_err().kind(),
-        JournalErrorKind::Damaged
-    );
-}
-
-#[test]
-fn journal_file_is_not_begun_twice_and_not_opened_where_there_is_none() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.jsonl");
-    let said = FileJournal::open(&path).unwrap_err().to_string();
-    assert!(said.starts_with(&format!("{}: cannot be opened: ", path.display())), "{said}");
-    let whole = recorded(spec("validated"));
-    FileJournal::create(&path).unwrap().append(0, vec![whole[0].clone()]).unwrap();
-    let said = FileJournal::create(&path).unwrap_err().to_string();
-    assert_eq!(said, format!("{}: there is a file already", path.display()));
-    std::fs::write(&path, "notes without a line end").unwrap();
-    assert!(FileJournal::create(&path).is_err(), "somebody's file is not taken for a journal");
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "notes without a line end");
-}
-
-#[test]
-fn journal_that_was_stopped_in_its_first_line_is_begun_anew() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.jsonl");
-    let whole = recorded(spec("validated"));
-    let header = std::fs::read_to_string(file_of(folder.path(), &whole[..1])).unwrap();
-    for torn in [0, 1, 9, 32, 33, 40, header.len() - 2] {
-        std::fs::write(&path, &header[..torn]).unwrap();
-        let mut journal = FileJournal::create(&path).unwrap();
-        journal.append(0, vec![whole[0].clone()]).unwrap();
-        drop(journal);
-        assert_eq!(FileJournal::open(&path).unwrap().records().unwrap(), whole[..1]);
-    }
 }
