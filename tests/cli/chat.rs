@@ -19,13 +19,8 @@ fn each_line_is_answered_and_answers_alone_go_to_stdout() {
 }
 
 #[test]
-fn quiet_chat_says_nothing_beside_its_answers() {
-    let said = chat(&Home::new(), &["--quiet"], "12/4+9?\n", 0);
-    assert_eq!(said.stderr, "");
-}
-
-#[test]
-fn quit_ends_before_the_end_of_the_input() {
+fn quiet_chat_says_nothing_beside_its_answers_and_quit_ends_it() {
+    assert_eq!(chat(&Home::new(), &["--quiet"], "12/4+9?\n", 0).stderr, "");
     let said = chat(&Home::new(), &["--quiet"], "/quit\n12/4+9?\n", 0);
     assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("", ""));
     chat(&Home::new(), &["--quiet"], "", 0);
@@ -68,14 +63,8 @@ fn chat_that_cannot_begin_is_unusable() {
 
 #[test]
 fn line_that_is_no_text_is_refused() {
-    use std::io::Write;
-    use std::process::Stdio;
-    let mut program = Home::new().program();
-    program.args(["chat", "--offline", "--quiet"]).current_dir(std::env::temp_dir());
-    let child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = child.unwrap();
-    child.stdin.take().unwrap().write_all(&[0xff, 0xfe, b'\n']).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("stdin cannot be read"));
+    let home = Home::new();
+    let mut program = home.program();
+    check(program.args(["chat", "--offline", "--quiet"]), b"\xff\xfe\n", 2)
+        .complains(&["stdin cannot be read"]);
 }

@@ -127,19 +127,6 @@ fn plan_is_edited_in_a_line_and_what_does_not_fit_is_asked_again() {
 }
 
 #[test]
-fn plan_is_rejected_with_a_reason_in_korean() {
-    let (home, server) = (Home::new(), model());
-    agent(&home, "plan");
-    let mut terminal = asks(&home, &server);
-    terminal.sees("edit: STEPS)> ");
-    terminal.types("reject: 너무 비쌉니다");
-    let last = terminal.ends(1);
-    assert!(last.contains("REJECTED") && last.contains("너무 비쌉니다"), "{last}");
-    assert!(shown(&home).contains("rejected: 너무 비쌉니다"), "{}", shown(&home));
-    assert_eq!(server.count(), 1);
-}
-
-#[test]
 fn answer_that_is_typed_in_korean_is_what_the_model_is_told() {
     let (home, question) = (Home::new(), "어디로 보낼까요? 👩‍🚀");
     let plan = format!(

@@ -137,11 +137,11 @@ impl Home {
 
 /// Runs a command and expects this exit code.
 #[track_caller]
-pub fn check(command: &mut Command, stdin: &str, code: i32) -> Said {
+pub fn check(command: &mut Command, stdin: impl AsRef<[u8]>, code: i32) -> Said {
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = child.unwrap();
     // A program that does not read its stdin closes it; that is no failure of the test.
-    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+    let _ = child.stdin.take().unwrap().write_all(stdin.as_ref());
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     let said = Said {
         code: status.code().unwrap_or(-1),

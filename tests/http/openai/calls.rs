@@ -169,22 +169,6 @@ fn text_and_calls_may_come_in_one_stream() {
 }
 
 #[test]
-fn characters_of_arguments_split_between_reads_are_whole_again() {
-    let stream = [
-        piece(0, Some("a"), Some("위키"), "{\"input\":\"훈민"),
-        piece(0, None, None, "정음 🦀\"}"),
-        finish("tool_calls"),
-        DONE.to_owned(),
-    ]
-    .concat()
-    .into_bytes();
-    for size in 1..=7 {
-        let reply = Asker::answering([Answer::chunks(stream.chunks(size))]).stream().1.unwrap();
-        assert_eq!(reply.tool_calls, calls(&[("위키", "{\"input\":\"훈민정음 🦀\"}")]), "{size}");
-    }
-}
-
-#[test]
 fn name_may_be_repeated_or_come_in_pieces() {
     let repeated = [
         piece(0, Some("a"), Some("wiki"), ""),

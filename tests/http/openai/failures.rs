@@ -8,7 +8,7 @@ use planwright::spec::RequestFrame;
 use planwright_http::OpenAiConfig;
 use serde_json::{Value, json};
 
-use super::support::{Answer, DeadPort, Server, completion};
+use super::support::{Answer, Server, completion};
 use super::{Asker, config, failed, request, unanswered, with_schema};
 
 /// The failure lasts: it is tried `tries` times in all and then has this cause and says this.
@@ -185,16 +185,6 @@ fn connection_closed_mid_reply_is_a_connection_failure() {
     cut.extend_from_slice(half);
     check_lasting(Answer::raw(cut), Cause::Connection, 6, "");
     check_lasting(Answer::raw(""), Cause::Connection, 6, "");
-}
-
-#[test]
-fn dead_port_is_a_connection_failure() {
-    let port = DeadPort::new();
-    let address = format!("http://127.0.0.1:{}/v1", port.number());
-    let asker = Asker::new(OpenAiConfig::new(&address, "m"));
-    let error = unanswered(asker.ask(), Cause::Connection);
-    assert!(error.message.starts_with(&format!("{address}: ")), "{error}");
-    assert_eq!((error.tries, asker.waits().len()), (6, 5));
 }
 
 const SHORT: Duration = Duration::from_millis(300);

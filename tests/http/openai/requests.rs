@@ -209,21 +209,6 @@ fn limit_counts_what_a_response_unpacks_to() {
 }
 
 #[test]
-fn redirect_is_named_and_not_followed() {
-    let elsewhere = Server::answering([Answer::reply("stolen")]);
-    for status in [301, 302, 303, 307, 308] {
-        let place = format!("http://user:pass@127.0.0.1:{}/v1?token=abc", elsewhere.port());
-        let server = Server::answering([Answer::body(status, "text/plain", "").header("location", place)]);
-        let asker = Asker::new(config(&server).api_key(Secret::new("sk-test-1234")));
-        let error = unanswered(asker.ask(), Cause::BadResponse);
-        let shown = format!("redirect to http://127.0.0.1:{}/v1,", elsewhere.port());
-        assert!(error.message.contains(&shown), "{error}");
-        assert_eq!((server.count(), error.tries), (1, 1));
-    }
-    assert_eq!(elsewhere.count(), 0);
-}
-
-#[test]
 fn error_under_status_200_is_an_error() {
     let answer = json!({"error": {"message": "Provider returned error", "code": 429}, "user_id": "u"});
     let asker = Asker::answering([Answer::json(200, &answer), Answer::reply("a")]);

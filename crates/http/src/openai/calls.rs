@@ -43,7 +43,7 @@ impl Calls {
     pub(super) fn add(&mut self, message: &Value, is_piece: bool) -> Result<(), String> {
         let entries = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
         if !entries.is_empty() && self.legacy {
-            // Of servers that say it in both ways; the newer one is the fuller.
+            // Some servers say it in both ways; the newer one is the fuller.
             *self = Calls::default();
         }
         for (nth, entry) in entries.iter().enumerate() {
