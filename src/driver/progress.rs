@@ -162,32 +162,22 @@ impl Progress {
 /// assert_eq!(kinds.borrow()[0], ProgressKind::Phase);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Reporter<F> {
-    hand_on: F,
-    tokens: bool,
-}
+pub struct Reporter<F>(F);
 
 impl<F: Fn(Progress)> Reporter<F> {
     /// Hands everything on, tokens included.
     pub fn new(hand_on: F) -> Self {
-        Reporter { hand_on, tokens: true }
-    }
-
-    /// Leaves the tokens out.
-    #[must_use]
-    pub fn without_tokens(mut self) -> Self {
-        self.tokens = false;
-        self
+        Reporter(hand_on)
     }
 }
 
 impl<F: Fn(Progress)> Observer for Reporter<F> {
     fn notice(&self, signal: Signal<'_>) {
-        Progress::of(&signal).into_iter().for_each(&self.hand_on);
+        Progress::of(&signal).into_iter().for_each(&self.0);
     }
 
     fn wants_tokens(&self) -> bool {
-        self.tokens
+        true
     }
 }
 

@@ -30,10 +30,16 @@ fn text(model: &ScriptedModel, role: RoleName) -> String {
 }
 
 #[test]
-fn answers_come_in_the_order_of_the_script() {
-    let model = ScriptedModel::replies(["하나", "둘"]);
+fn answers_and_failures_come_in_the_order_of_the_script_and_requests_are_kept() {
+    let refusal = ModelError::failed(FailureClass::Refusal, "no");
+    let model = ScriptedModel::replies(["하나"]).answer(Err(refusal.clone())).reply("둘");
     assert_eq!(text(&model, RoleName::Planner), "하나");
+    assert_eq!(model.ask(&request(RoleName::Writer, "질문"), None), Err(refusal));
+    assert_eq!(model.seen()[1], request(RoleName::Writer, "질문"));
+    assert_eq!((model.asked(), model.remaining()), (2, 1));
     assert_eq!(text(&model, RoleName::Writer), "둘");
+    let error = model.ask(&request(RoleName::Writer, "{}"), None).unwrap_err();
+    assert_eq!(error.to_string(), "unavailable: the script has no answer to request 4, as writer");
 }
 
 #[test]
@@ -44,30 +50,6 @@ fn role_with_a_script_of_its_own_does_not_touch_the_shared_one() {
     let end = model.ask(&request(RoleName::Validator, "{}"), None);
     assert!(matches!(end, Err(ModelError::Unanswered(error)) if error.cause == Cause::Unavailable));
     assert_eq!(text(&model, RoleName::Writer), "b");
-}
-
-#[test]
-fn end_of_the_script_is_no_answer() {
-    let model = ScriptedModel::replies(["a"]);
-    text(&model, RoleName::Planner);
-    let error = model.ask(&request(RoleName::Writer, "{}"), None).unwrap_err();
-    assert_eq!(error.to_string(), "unavailable: the script has no answer to request 2, as writer");
-}
-
-#[test]
-fn script_may_hold_failures() {
-    let refusal = ModelError::failed(FailureClass::Refusal, "no");
-    let model = ScriptedModel::new().answer(Err(refusal.clone())).answer(Ok(ModelReply::text("yes")));
-    assert_eq!(model.ask(&request(RoleName::Planner, "{}"), None), Err(refusal));
-    assert_eq!(text(&model, RoleName::Planner), "yes");
-}
-
-#[test]
-fn requests_are_kept_as_they_were_seen() {
-    let model = ScriptedModel::replies(["a", "b"]);
-    model.ask(&request(RoleName::Planner, "질문"), None).unwrap();
-    assert_eq!(model.seen(), [request(RoleName::Planner, "질문")]);
-    assert_eq!((model.asked(), model.remaining()), (1, 1));
 }
 
 #[test]

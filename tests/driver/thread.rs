@@ -37,6 +37,7 @@ fn thread_remembers_questions_as_asked_with_their_answers() {
     let wanted =
         [("나는 1999년에 태어났어. 무슨 띠?", "토끼띠입니다"), (" 내가 몇 년에 태어났지? ", "1999년입니다")];
     assert_eq!(history, wanted.map(owned));
+    assert_eq!(Thread::new(&agent).history(), [], "another thread remembers nothing of this one");
 }
 
 #[test]
@@ -59,15 +60,6 @@ fn earlier_turns_are_shown_to_models_only_where_the_policy_says_so() {
         assert_eq!(payload(2).get("history"), shown, "the second question's planner, {memory:?}");
         assert_eq!(payload(2)["user_question"], "둘째 질문");
     }
-}
-
-#[test]
-fn another_thread_remembers_nothing_of_this_one() {
-    let script = model(replies(["하나".to_owned()]));
-    let agent = echoing(remembering(spec(PTE)), &script, &Calls::default()).build().unwrap();
-    let mut thread = Thread::new(&agent);
-    thread.ask("q").unwrap();
-    assert_eq!((thread.history().len(), Thread::new(&agent).history().len()), (1, 0));
 }
 
 #[test]

@@ -58,13 +58,9 @@ fn write_that_may_no_longer_be_repeated_is_not_repeated_under_the_old_contract()
         assert_eq!((calls.count(), script.asked()), (0, 0));
         assert!(journal.records().unwrap() == killed);
     }
-}
-
-#[test]
-fn same_tools_go_on() {
-    let (calls, mut journal) = (Calls::default(), journal(&killed()));
+    let (calls, mut journal) = (Calls::default(), journal(&killed));
     let agent = agent_with(spec("plan-then-execute"), contract("store"), &model([answer("답")]), &calls);
-    assert_eq!(agent.resume(&mut journal).run().unwrap().answer(), Some("답"));
+    assert_eq!(agent.resume(&mut journal).run().unwrap().answer(), Some("답"), "the same tools go on");
     assert_eq!(calls.names(), ["store:하나"]);
 }
 
@@ -116,13 +112,8 @@ fn tool_that_takes_no_input_of_its_contract_is_refused_by_name() {
 
 #[test]
 fn replay_calls_no_tool_and_minds_none() {
-    let fixture = echoing(spec("plan-then-execute"), &model(replies()), &Calls::default())
-        .build()
-        .unwrap()
-        .run("질문?")
-        .unwrap()
-        .fixture()
-        .unwrap();
+    let agent = echoing(spec("plan-then-execute"), &model(replies()), &Calls::default()).build().unwrap();
+    let fixture = agent.run("질문?").unwrap().fixture().unwrap();
     let now = ToolContract { idempotent: None, ..contract("store") };
     let agent = agent_with(spec("plan-then-execute"), now, &model([""; 0]), &Calls::default());
     assert_eq!(agent.replay(&fixture).unwrap().answer(), Some("답입니다."));
