@@ -181,6 +181,9 @@ fn a_number_is_never_cut() {
 fn everyday_powers_are_approximated_where_exactness_costs_too_much() {
     check("(1+1/1000)^1000", "approx. 2.716923932");
     check("1,000,000 × (1 + 0.035/12)^360", "approx. 2853287.1652");
+    // The truth is 2.7182818270…; floating point alone says 2.7182820523….
+    check("(1+1/1000000000)^1000000000", "approx. 2.718");
+    check_error("(1+1/10^15)^10^15", "limit", "too many operations");
 }
 
 #[test]

@@ -100,6 +100,59 @@ fn decomposed_names_and_texts_are_found_and_shown_composed() {
 }
 
 #[test]
+fn forms_of_a_word_are_found() {
+    for (text, query, found) in [
+        ("contributing", "contribute", true),
+        ("The Plans, max_replans: 3!", "plan", true),
+        ("policies", "policy", true),
+        ("install", "installation", true),
+        ("configure", "configuration", true),
+        ("planning", "plans", true),
+        ("validate", "validation", true),
+        ("ＡＢＣ", "abc", true),
+        ("bus", "bu", false),
+        ("the plan", "what is the weather", false),
+        ("who", "who is who", true),
+    ] {
+        assert_eq!(!sources(&of(&[("a.md", text)]), query).is_empty(), found, "{text}: {query}");
+    }
+}
+
+/// The passages of a document, with the headings above them.
+#[track_caller]
+fn check_passages(name: &str, text: &str, expected: &[(&str, &str)]) {
+    let mut found = of(&[(name, text)]).search(text, 99).unwrap();
+    found.sort_by_key(|passage| passage.position);
+    let found: Vec<(String, &str)> =
+        found.iter().map(|passage| (passage.headings.join(" > "), passage.text.as_str())).collect();
+    let expected: Vec<(String, &str)> =
+        expected.iter().map(|(headings, text)| ((*headings).to_owned(), *text)).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_document_is_cut_at_its_headings_and_behind_sentences() {
+    let text = "top\n\n# A\none\n\ntwo\n## B ##\nthree\n# C\nfour";
+    check_passages("a.md", text, &[("", "top"), ("A", "one\n\ntwo"), ("A > B", "three"), ("C", "four")]);
+    let titled = [("Title", "x"), ("Title > Part", "y")];
+    check_passages("a.txt", "Title\n=====\nx\n\nPart\n----\ny", &titled);
+    check_passages("a.adoc", "= Title\nx\n== Part\ny", &titled);
+    check_passages("a.rst", "Title\n=====\n\nPart\n~~~~\ny", &[("Title > Part", "y")]);
+    // Code and front matter hold no headings.
+    check_passages("a.md", "```sh\n# no heading\n```\n", &[("", "```sh\n# no heading\n```")]);
+    check_passages("a.md", "---\ntitle: x\n---\n# A\ny", &[("", "---\ntitle: x\n---"), ("A", "y")]);
+    // A heading with nothing below it is its own passage.
+    check_passages("a.md", "# A\n## B\n", &[("A > B", "B")]);
+    check_passages("a.md", "# Q\n# B\nx", &[("Q", "Q"), ("B", "x")]);
+    let text = "상태 기계는 순수하다. ".repeat(200);
+    let mut found = of(&[("a.md", &text)]).search("상태", 99).unwrap();
+    found.sort_by_key(|passage| passage.position);
+    let texts: Vec<&str> = found.iter().map(|passage| passage.text.as_str()).collect();
+    assert!(texts.len() > 2 && texts.iter().all(|text| text.ends_with('.') && text.chars().count() <= 900));
+    assert_eq!(texts.join(" "), text.trim_end());
+}
+
+#[test]
 fn the_tool_answers_with_compact_json_best_first() {
     let docs = of(&[("b.md", "# Plan\nA plan."), ("a.md", "# Other\nThe plan is \"frozen\".")]);
     assert_eq!(

@@ -2,9 +2,9 @@
 
 pub mod articles;
 mod calc;
-mod decode;
 pub mod docs;
 mod index;
+mod read;
 
 pub use articles::{Articles, ContractTools};
 pub use calc::Calc;

@@ -1,13 +1,11 @@
-//! Intake: whether a question has to do with the material at hand, whether it goes on from earlier
-//! turns, and what the user wants.
-//!
-//! All of it is told by cues, never by meaning.
+//! Intake: whether a question has to do with the material at hand, whether it goes on from earlier turns, and
+//! what the user wants. All of it is told by cues, never by meaning.
 
 use serde_json::{Value, json};
 
 use super::cues;
 use super::duties::Duty;
-use super::lexicon::{LEXICON, Words};
+use super::lexicon::{Words, table};
 use super::payload::{Payload, Turn};
 use super::question::Question;
 use super::talk::is_handed_over;
@@ -27,81 +25,76 @@ const MAX_CONSTRAINTS: usize = 200;
 /// Most characters of the subject in a phrase.
 const MAX_SUBJECT: usize = 80;
 
-/// The reply of the role that says whether a question is in scope. Only one that names something, and
-/// nothing that the material or a contract speaks of, is turned away.
+/// The reply of the role that says whether a question is in scope. A question is turned away if it names
+/// something, and nothing that the material or a contract speaks of.
 pub(super) fn scope(payload: &Payload<'_>) -> Value {
     let question = clean(payload.question, 4_000);
-    let korean = is_korean(&question);
     let outline = payload.labels("outline");
-    if let Some((english, hangul)) = in_scope(&question, &outline) {
-        return json!({"in_scope": true, "reason": if korean { hangul } else { english }, "refusal": ""});
+    let korean = usize::from(is_korean(&question));
+    if let Some(reason) = in_scope(&question, &outline) {
+        return json!({"in_scope": true, "reason": reason[korean], "refusal": ""});
     }
     let labels = outline.iter().take(MAX_NAMED).map(|label| line(&clean(label, 200), 60));
     let labels = labels.collect::<Vec<String>>().join(", ");
-    let (reason, refusal) = match korean {
-        false => (
-            "the question has no word in common with the material",
-            "I am sorry, but this question is outside the material I have, so I cannot answer it. I can answer \
-             questions about its parts, for example {}.",
-        ),
-        true => (
-            "질문에 자료와 겹치는 말이 없습니다",
-            "죄송합니다. 이 질문은 제가 가진 자료의 범위를 벗어나 답변드리기 어렵습니다. 자료의 내용(예: {})에 대해 물어봐 주세요.",
-        ),
-    };
-    json!({"in_scope": false, "reason": reason, "refusal": refusal.replace("{}", &labels)})
+    let reason =
+        ["the question has no word in common with the material", "질문에 자료와 겹치는 말이 없습니다"];
+    let refusal = [
+        "I am sorry, but this question is outside the material I have, so I cannot answer it. I can answer questions \
+         about its parts, for example {}.",
+        "죄송합니다. 이 질문은 제가 가진 자료의 범위를 벗어나 답변드리기 어렵습니다. 자료의 내용(예: {})에 대해 물어봐 주세요.",
+    ];
+    json!({"in_scope": false, "reason": reason[korean], "refusal": refusal[korean].replace("{}", &labels)})
 }
 
-/// Why a question is in scope; `None` where it is not.
-fn in_scope(question: &str, outline: &[&str]) -> Option<(&'static str, &'static str)> {
+/// Why a question is in scope, in English and in Korean; `None` if it is not.
+fn in_scope(question: &str, outline: &[&str]) -> Option<[&'static str; 2]> {
     if outline.is_empty() {
-        return Some(("nothing says what the material is about", "자료의 범위가 정해져 있지 않습니다"));
+        return Some(["nothing says what the material is about", "자료의 범위가 정해져 있지 않습니다"]);
     }
     if cues::small_talk(question).is_some() {
-        return Some(("small talk is welcome", "인사는 언제나 괜찮습니다"));
+        return Some(["small talk is welcome", "인사는 언제나 괜찮습니다"]);
     }
     if cues::names_an_article(question) {
-        return Some(("the question names an article", "질문에 조항 번호가 있습니다"));
+        return Some(["the question names an article", "질문에 조항 번호가 있습니다"]);
     }
     let asked = terms(question);
     if !asked.iter().any(|term| term.weight > 1) {
-        return Some(("the question names nothing of its own", "질문에 주제가 드러나지 않습니다"));
+        return Some(["the question names nothing of its own", "질문에 주제가 드러나지 않습니다"]);
     }
     if cues::refers(question) {
-        return Some((
+        return Some([
             "the question may go on from an earlier one",
             "앞선 질문에 이어지는 질문일 수 있습니다",
-        ));
+        ]);
     }
     let mut material = Vocabulary::of(&outline.join("\n"));
-    LEXICON.contracts.iter().chain(LEXICON.korean_contracts.iter()).for_each(|word| material.add(word));
+    table("contracts").iter().chain(table("korean_contracts").iter()).for_each(|word| material.add(word));
     // A Korean compound is about each of its parts: 계약금액, 손해배상액.
-    let mut nouns = outline.iter().flat_map(|label| terms(label));
+    let holds =
+        |noun: &Term| noun.is_dense() && noun.text.chars().nth(1).is_some() && question.contains(&noun.text);
     let shares = asked.iter().any(|term| material.has(term))
-        || LEXICON.korean_contracts.are_in(question)
-        || nouns.any(|term| {
-            term.is_dense() && term.text.chars().nth(1).is_some() && question.contains(&term.text)
-        });
-    shares.then_some(("the question and the material share words", "질문과 자료에 겹치는 말이 있습니다"))
+        || table("korean_contracts").are_in(question)
+        || outline.iter().any(|label| terms(label).iter().any(holds));
+    shares.then_some(["the question and the material share words", "질문과 자료에 겹치는 말이 있습니다"])
 }
 
 /// The reply of the role that says whether earlier turns matter.
 pub(super) fn previous_context(payload: &Payload<'_>) -> Value {
     let question = clean(payload.question, 4_000);
-    let (needed, english, hangul) = match (payload.history().is_empty(), cues::refers(&question)) {
-        (true, _) => (false, "there is no earlier turn", "이전 대화가 없습니다"),
-        (false, true) => (true, "the question points to an earlier turn", "질문이 이전 대화를 가리킵니다"),
-        (false, false) => (false, "the question stands alone", "질문만으로 뜻이 분명합니다"),
+    let (needed, reason) = match (payload.history().is_empty(), cues::refers(&question)) {
+        (true, _) => (false, ["there is no earlier turn", "이전 대화가 없습니다"]),
+        (false, true) => (true, ["the question points to an earlier turn", "질문이 이전 대화를 가리킵니다"]),
+        (false, false) => (false, ["the question stands alone", "질문만으로 뜻이 분명합니다"]),
     };
-    json!({"need_previous_context": needed, "reason": if is_korean(&question) { hangul } else { english }})
+    json!({"need_previous_context": needed, "reason": reason[usize::from(is_korean(&question))]})
 }
 
 /// The user's turns that a question goes on from, oldest first: back to the one that stands alone.
-fn gone_on_from(history: &[Turn]) -> Vec<&Turn> {
+fn turns_before(history: &[Turn]) -> Vec<&Turn> {
     let asked = history.iter().rev().filter(|turn| turn.user && cues::small_talk(&turn.text).is_none());
     let mut alone = false;
-    let mut turns: Vec<&Turn> =
-        asked.take_while(|turn| !std::mem::replace(&mut alone, !cues::refers(&turn.text))).collect();
+    let turns = asked.take_while(|turn| !std::mem::replace(&mut alone, !cues::refers(&turn.text)));
+    let mut turns: Vec<&Turn> = turns.collect();
     turns.reverse();
     turns
 }
@@ -110,7 +103,7 @@ fn gone_on_from(history: &[Turn]) -> Vec<&Turn> {
 fn standalone(question: &str, history: &[Turn]) -> String {
     let own = terms(question);
     let mut kept: Vec<Term> = Vec::new();
-    for term in gone_on_from(history).into_iter().flat_map(|turn| terms(&turn.text)) {
+    for term in turns_before(history).into_iter().flat_map(|turn| terms(&turn.text)) {
         if own.iter().chain(&kept).all(|known| known.text != term.text) && kept.len() < MAX_TERMS {
             kept.push(term);
         }
@@ -125,12 +118,11 @@ fn standalone(question: &str, history: &[Turn]) -> String {
 /// What earlier turns demand of any answer: their clauses that restrict, word for word.
 fn constraints(history: &[Turn]) -> Option<String> {
     let mut found: Vec<String> = Vec::new();
-    for turn in gone_on_from(history) {
-        for clause in turn.text.split(['.', '!', '?', ',', ';', '\n']) {
-            let clause = line(clause, 120);
-            if LEXICON.restrict.are_in(&clause.to_lowercase()) && !found.contains(&clause) {
-                found.push(clause);
-            }
+    let clauses =
+        turns_before(history).into_iter().flat_map(|turn| turn.text.split(['.', '!', '?', ',', ';', '\n']));
+    for clause in clauses.map(|clause| line(clause, 120)) {
+        if table("restrict").are_in(&clause.to_lowercase()) && !found.contains(&clause) {
+            found.push(clause);
         }
     }
     (!found.is_empty()).then(|| line(&found.join(", "), MAX_CONSTRAINTS))
@@ -154,7 +146,7 @@ pub(super) fn intent(frame: &RequestFrame, payload: &Payload<'_>) -> String {
     }
 }
 
-/// The first of the kinds with one of these words in it; where any kind will do, the first word.
+/// The first of the kinds with one of these words in it; if there are none, the first word.
 fn pick<'a>(kinds: &[&'a str], words: &'a str) -> Option<&'a str> {
     let mut words = words.split_whitespace();
     if kinds.is_empty() {
@@ -173,7 +165,7 @@ fn query_intent(text: &str, payload: &Payload<'_>, kinds: &[&str]) -> Value {
     if talk {
         kind = pick(kinds, "chitchat chat small greet").unwrap_or(new);
     } else if needs_tool && history.iter().any(|turn| turn.user) && cues::refers(text) {
-        let unclear = LEXICON.clarify.are_in(&text.to_lowercase());
+        let unclear = table("clarify").are_in(&text.to_lowercase());
         let words = if unclear { "clarification clarif follow" } else { "follow_up follow" };
         kind = pick(kinds, words).unwrap_or(new);
         (rewritten, demanded) = (standalone(text, &history), constraints(&history));
@@ -185,7 +177,7 @@ fn query_intent(text: &str, payload: &Payload<'_>, kinds: &[&str]) -> Value {
 fn kind_of<'a>(text: &str, kinds: &[&'a str]) -> (&'a str, f64) {
     let spaced = |kind: &str| kind.to_lowercase().replace(['_', '-'], " ");
     // A kind may say that nothing is to be done.
-    let is_open = |kind: &&&str| !LEXICON.closed_kinds.are_in(&spaced(kind));
+    let is_open = |kind: &&&str| !table("closed_kinds").are_in(&spaced(kind));
     let open: Vec<&str> = kinds.iter().filter(is_open).copied().collect();
     let first = open.first().or(kinds.first()).copied().unwrap_or("search");
     if cues::small_talk(text).is_some() {
@@ -196,7 +188,7 @@ fn kind_of<'a>(text: &str, kinds: &[&'a str]) -> (&'a str, f64) {
     }
     let asked = Duty::asked(text);
     let work: Vec<Duty> = asked.iter().copied().filter(|duty| *duty != Duty::Search).collect();
-    let several = kinds.iter().find(|kind| LEXICON.manifold_kinds.are_in(&spaced(kind)));
+    let several = kinds.iter().find(|kind| table("manifold_kinds").are_in(&spaced(kind)));
     if let Some(kind) = several.filter(|_| work.len() > 1) {
         return (kind, 0.7);
     }
@@ -226,26 +218,26 @@ fn is_unclear(text: &str) -> bool {
 /// What is wanted, as a short phrase: the work, and on what.
 fn phrase(text: &str) -> String {
     let question = Question::parse(text, true);
-    if cues::small_talk(text).is_some() {
-        return question.say("small talk", "인사나 잡담").to_owned();
+    let fixed = match question.expressions.first() {
+        _ if cues::small_talk(text).is_some() => ["small talk", "인사나 잡담"],
+        _ if is_handed_over(text) => ["a text to work on", "글을 다루는 요청"],
+        Some(expression) => {
+            return line(&question.tell("calculation: {}", "계산: {}", expression), 2 * MAX_SUBJECT);
+        }
+        None if is_unclear(text) => ["an unclear request", "분명하지 않은 요청"],
+        None => ["", ""],
+    };
+    if !fixed[0].is_empty() {
+        return fixed[usize::from(question.korean)].to_owned();
     }
-    if is_handed_over(text) {
-        return question.say("a text to work on", "글을 다루는 요청").to_owned();
-    }
-    if let [expression, ..] = question.expressions.as_slice() {
-        return line(&format!("{}: {expression}", question.say("calculation", "계산")), 2 * MAX_SUBJECT);
-    }
-    if is_unclear(text) {
-        return question.say("an unclear request", "분명하지 않은 요청").to_owned();
-    }
-    let question = question.without_work();
-    let subject = query(question.terms(), MAX_SUBJECT);
     // A report is a written text already.
     let mut asked: Vec<Duty> = Duty::asked(text).into_iter().filter(|duty| *duty != Duty::Writing).collect();
     if asked.is_empty() {
         asked.push(Duty::Search);
     }
     let work: Vec<&str> = asked.iter().map(|duty| duty.noun(question.korean)).collect();
+    let question = question.without_work();
+    let subject = query(question.terms(), MAX_SUBJECT);
     match question.korean {
         false => format!("{} on {subject}", work.join(" and ")),
         true => format!("{subject}에 대한 {}", work.join(", ")),

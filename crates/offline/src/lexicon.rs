@@ -1,14 +1,19 @@
 //! The words that rules go by, English and Korean: `tables/words.toml`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The words of `words.toml`.
-pub(super) static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
+/// The words of `words.toml`, which says what each table is for.
+static TABLES: LazyLock<HashMap<String, Words>> = LazyLock::new(|| {
     toml::from_str(include_str!("tables/words.toml")).expect("every test of this crate reads words.toml")
 });
+
+/// One table of words. Every name in this crate is one that `words.toml` has.
+pub(super) fn table(name: &str) -> &'static Words {
+    &TABLES[name]
+}
 
 /// A list of words. In the table, `_` stands for a blank inside an entry.
 #[derive(Debug, Deserialize)]
@@ -51,62 +56,4 @@ impl Words {
             false => lower.contains(cue),
         })
     }
-}
-
-/// What each list is for, `words.toml` says.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Lexicon {
-    pub stop: Words,
-    pub stop_heads: Words,
-    pub stop_tails: Words,
-    pub generic: Words,
-    pub starters: Words,
-    pub question_ends: Words,
-    pub pronouns: Words,
-    pub korean_pronouns: Words,
-    pub stand_ins: Words,
-    pub compares: Words,
-    pub after_any: Words,
-    pub after_consonant: Words,
-    pub after_vowel: Words,
-    pub after_open: Words,
-    pub short_ends: Words,
-    pub noun_ends: Words,
-    pub compound_ends: Words,
-    pub verb_tails: Words,
-    pub verb_endings: Words,
-    pub loose_endings: Words,
-    pub copulas: Words,
-    pub helpers: Words,
-    pub irregular: Words,
-    pub greetings: Words,
-    pub thanks: Words,
-    pub farewells: Words,
-    pub laughter: Words,
-    pub fillers: Words,
-    pub earlier: Words,
-    pub openers: Words,
-    pub clarify: Words,
-    pub speaker: Words,
-    pub restrict: Words,
-    pub articles: Words,
-    pub demands: Words,
-    pub approvals: Words,
-    pub news: Words,
-    pub instructions: Words,
-    pub shows_code: Words,
-    pub wishes: Words,
-    pub korean_wishes: Words,
-    pub texts: Words,
-    pub code: Words,
-    pub definitions: Words,
-    pub contracts: Words,
-    pub korean_contracts: Words,
-    pub work: Words,
-    pub measures: Words,
-    pub summary_wishes: Words,
-    pub translation_wishes: Words,
-    pub closed_kinds: Words,
-    pub manifold_kinds: Words,
 }

@@ -1,8 +1,12 @@
 //! Markdown made plain: sentences, list entries, table rows and code, without marks and link targets.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
+use regex_lite::Regex;
+
+use super::text::line;
 
 /// Most units of one passage.
 const MAX_UNITS: usize = 400;
@@ -10,16 +14,18 @@ const MAX_UNITS: usize = 400;
 const MAX_SENTENCE: usize = 400;
 /// Most lines of a code block.
 const MAX_CODE_LINES: usize = 10;
-/// Tags that show nothing themselves. What else stands in angle brackets is text (`Vec<String>`).
-const TAGS: [&str; 26] = [
-    "a", "b", "br", "code", "dd", "details", "div", "dl", "dt", "em", "h1", "h2", "h3", "hr", "i", "img",
-    "kbd", "li", "p", "pre", "span", "strong", "sub", "summary", "sup", "u",
-];
+/// Comments, and tags that show nothing themselves. What else stands in angle brackets is text
+/// (`Vec<String>`).
+static TAGS: LazyLock<Regex> = LazyLock::new(|| {
+    let tags = "a|br?|code|d[dlt]|details|div|em|h[1-3r]|i|img|kbd|li|p|pre|span|strong|su[bp]|summary|u";
+    Regex::new(&format!(r"(?is)<!--.*?-->|</*(?:{tags})(?:[^0-9a-z>][^>]*)?>"))
+        .expect("the pattern is compiled by every test")
+});
 /// Short forms that end with a full stop inside a sentence.
 const SHORT: [&str; 12] = ["e.g", "i.e", "vs", "dr", "mr", "mrs", "ms", "no", "fig", "cf", "st", "approx"];
 
 /// What an answer may be put together from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone)]
 pub(super) struct Unit {
     pub text: String,
     pub kind: UnitKind,
@@ -27,7 +33,7 @@ pub(super) struct Unit {
     pub opens: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum UnitKind {
     Heading,
     #[default]
@@ -52,7 +58,7 @@ pub(super) fn units(text: &str) -> Vec<Unit> {
         if reader.units.len() >= MAX_UNITS {
             break;
         }
-        reader.event(event, &text, place);
+        reader.take(event, &text, place);
     }
     reader.end_block();
     reader.units.truncate(MAX_UNITS);
@@ -66,26 +72,20 @@ struct Reader {
     block: String,
     kind: UnitKind,
     cells: Vec<String>,
-    fenced: bool,
 }
 
 impl Reader {
-    fn event(&mut self, event: Event<'_>, source: &str, place: Range<usize>) {
+    fn take(&mut self, event: Event<'_>, source: &str, place: Range<usize>) {
         match event {
-            Event::Start(Tag::Emphasis) | Event::End(TagEnd::Emphasis) => {
-                // `a*b*c` is no emphasis.
-                let inside_a_word = source[..place.start].ends_with(char::is_alphanumeric);
-                if inside_a_word {
-                    self.block.push('*');
-                }
+            // `a*b*c` is no emphasis.
+            Event::Start(Tag::Emphasis) | Event::End(TagEnd::Emphasis)
+                if source[..place.start].ends_with(char::is_alphanumeric) =>
+            {
+                self.block.push('*');
             }
             Event::Start(Tag::Heading { .. }) => self.begin(UnitKind::Heading),
             Event::Start(Tag::Item) => self.begin(UnitKind::Item),
-            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => {
-                self.begin(UnitKind::Code);
-                self.fenced = true;
-            }
-            Event::End(TagEnd::CodeBlock) if self.fenced => self.end_code(),
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => self.begin(UnitKind::Code),
             Event::Start(Tag::TableCell) => self.block.clear(),
             Event::End(TagEnd::TableCell) => self.cells.push(std::mem::take(&mut self.block)),
             // The head of a table names its columns and says nothing.
@@ -101,7 +101,7 @@ impl Reader {
             | Event::Rule => self.end_block(),
             Event::Text(text) => self.block.push_str(&text),
             Event::Code(text) => self.block.extend(["`", text.trim(), "`"]),
-            Event::Html(html) | Event::InlineHtml(html) => self.block.push_str(&without_tags(&html)),
+            Event::Html(html) | Event::InlineHtml(html) => self.block.push_str(&TAGS.replace_all(&html, "")),
             Event::SoftBreak | Event::HardBreak => self.block.push('\n'),
             _ => {}
         }
@@ -114,42 +114,32 @@ impl Reader {
 
     fn end_block(&mut self) {
         let block = std::mem::take(&mut self.block);
-        if block.trim().is_empty() {
+        if self.kind != UnitKind::Code && block.trim().is_empty() {
             return;
         }
         let mut kind = std::mem::take(&mut self.kind);
-        if kind == UnitKind::Sentence && block.starts_with('|') {
-            return self.rows(&block);
-        }
-        let text = without_marks(&block.replace('\n', " "));
-        if kind == UnitKind::Heading {
-            return self.unit(&text, kind, true);
-        }
-        let mut opens = true;
-        for sentence in sentences(&text) {
-            self.unit(sentence, kind, opens);
-            (kind, opens) = (UnitKind::Sentence, false);
-        }
-    }
-
-    fn end_code(&mut self) {
-        self.fenced = false;
-        self.kind = UnitKind::Sentence;
-        let code = std::mem::take(&mut self.block);
-        let lines: Vec<&str> = code.lines().map(str::trim_end).take(MAX_CODE_LINES).collect();
-        let text = lines.join("\n");
-        if !text.trim().is_empty() {
-            self.units.push(Unit { text, kind: UnitKind::Code, opens: true });
-        }
-    }
-
-    /// Rows of a table whose head stands in another passage.
-    fn rows(&mut self, block: &str) {
-        for row in block.lines() {
-            if row.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ')) {
-                self.units.pop_if(|unit| unit.kind == UnitKind::Item);
-            } else {
-                self.row(row.trim_matches('|').split('|'));
+        match kind {
+            UnitKind::Code => {
+                let lines: Vec<&str> = block.lines().map(str::trim_end).take(MAX_CODE_LINES).collect();
+                let text = lines.join("\n");
+                self.units.extend((!text.trim().is_empty()).then_some(Unit { text, kind, opens: true }));
+            }
+            UnitKind::Heading => self.unit(&without_marks(&block), kind, true),
+            // Rows of a table whose head stands in another passage.
+            UnitKind::Sentence if block.starts_with('|') => {
+                for row in block.lines() {
+                    if row.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ')) {
+                        self.units.pop_if(|unit| unit.kind == UnitKind::Item);
+                    } else {
+                        self.row(row.trim_matches('|').split('|'));
+                    }
+                }
+            }
+            UnitKind::Sentence | UnitKind::Item => {
+                for (at, sentence) in sentences(&without_marks(&block)).into_iter().enumerate() {
+                    self.unit(sentence, kind, at == 0);
+                    kind = UnitKind::Sentence;
+                }
             }
         }
     }
@@ -160,42 +150,20 @@ impl Reader {
     }
 
     fn unit(&mut self, text: &str, kind: UnitKind, opens: bool) {
-        let text = super::text::line(text, MAX_SENTENCE);
+        let text = line(text, MAX_SENTENCE);
         if text.chars().any(char::is_alphanumeric) {
             self.units.push(Unit { text, kind, opens });
         }
     }
 }
 
-/// A text without marks of emphasis that the rules of Markdown leave over: `**"이것"**은`.
+/// A text on one line, without marks of emphasis that the rules of Markdown leave over: `**"이것"**은`.
 fn without_marks(text: &str) -> String {
+    let text = text.replace('\n', " ");
     let pieces = text.split('`').enumerate();
     let pieces =
         pieces.map(|(at, piece)| if at % 2 == 0 { piece.replace("**", "") } else { piece.to_owned() });
     pieces.collect::<Vec<String>>().join("`")
-}
-
-/// HTML without its tags and comments.
-fn without_tags(html: &str) -> String {
-    let mut out = String::new();
-    let mut rest = html;
-    while let Some((before, tag)) = rest.split_once('<') {
-        out.push_str(before);
-        if let Some((_, behind)) = tag.strip_prefix("!--").and_then(|comment| comment.split_once("-->")) {
-            rest = behind;
-            continue;
-        }
-        let name = tag.trim_start_matches('/').split(|c: char| !c.is_ascii_alphanumeric()).next();
-        let name = name.unwrap_or_default().to_ascii_lowercase();
-        match tag.split_once('>').filter(|_| TAGS.contains(&name.as_str())) {
-            Some((_, behind)) => rest = behind,
-            None => {
-                out.push('<');
-                rest = tag;
-            }
-        }
-    }
-    out + rest
 }
 
 /// The sentences of a paragraph.
@@ -203,19 +171,17 @@ fn sentences(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut start = 0;
     for (at, c) in text.char_indices() {
-        let end = at + c.len_utf8();
-        let behind = text[end..].trim_start_matches(['"', '\'', ')', '”', '’', '*']);
+        let behind = text[at + c.len_utf8()..].trim_start_matches(['"', '\'', ')', '”', '’', '*']);
         let gap = behind.starts_with(char::is_whitespace);
+        let small = behind.trim_start().starts_with(char::is_lowercase);
         let ends = match c {
+            _ if at < start => false,
             '。' => true,
             '?' | '!' => gap,
-            '.' => {
-                gap && !is_short_form(&text[start..at])
-                    && !behind.trim_start().starts_with(char::is_lowercase)
-            }
+            '.' => gap && !small && !is_short_form(&text[start..at]),
             _ => false,
         };
-        if ends && end > start {
+        if ends {
             let end = text.len() - behind.len();
             sentences.push(text[start..end].trim());
             start = end;

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::duties::Duty;
-use super::lexicon::LEXICON;
+use super::lexicon::table;
 use super::payload::{Payload, Rejected, str_of};
 use super::planner::{CALC, MAX_QUERY, Planner, is_step};
 use super::question::Question;
@@ -117,7 +117,7 @@ fn without_asking(text: &str) -> String {
 
 /// Whether the question wants a person to be asked on the way.
 fn asks_to_be_asked(text: &str) -> bool {
-    LEXICON.approvals.are_in(&text.to_lowercase())
+    table("approvals").are_in(&text.to_lowercase())
 }
 
 /// The plans that may be made with agents, best first.

@@ -8,7 +8,7 @@
 use serde_json::Value;
 
 use super::duties::Duty;
-use super::lexicon::LEXICON;
+use super::lexicon::table;
 use super::payload::Rejected;
 use super::question::Question;
 use super::shape::{Shape, Step};
@@ -228,7 +228,7 @@ impl<'a> Planner<'a> {
 
 /// The tools that look something up: what searches the material at hand comes before the world outside.
 fn sources<'a>(shape: &Shape<'a>, question: &Question) -> Vec<&'a ToolContract> {
-    let news = shape.tool(DOCS).is_none() && LEXICON.news.are_in(&question.text.to_lowercase());
+    let news = shape.tool(DOCS).is_none() && table("news").are_in(&question.text.to_lowercase());
     let about = |tool: &ToolContract| Vocabulary::of(&format!("{} {}", tool.name, tool.description));
     let rank = |tool: &&ToolContract| match SOURCES.iter().position(|name| *name == tool.name) {
         Some(0) => Some(0),

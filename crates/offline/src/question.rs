@@ -1,7 +1,7 @@
 //! The question, taken apart: what is to be calculated, and what is to be looked for in how many parts.
 
 use super::arithmetic::{self, MARK};
-use super::lexicon::LEXICON;
+use super::lexicon::table;
 use super::stem;
 use super::terms::{Term, terms};
 use super::text::{clean, is_korean};
@@ -42,7 +42,7 @@ impl Question {
         let mut parts = parts(if found.expressions.is_empty() { &text } else { &found.rest });
         // `How long is 5 km in miles?` asks for nothing beside the calculation.
         if !found.expressions.is_empty() {
-            parts.retain(|part| !part.terms.iter().all(|term| LEXICON.measures.has(&term.text)));
+            parts.retain(|part| !part.terms.iter().all(|term| table("measures").has(&term.text)));
         }
         Question { korean: is_korean(&text), text, expressions: found.expressions, parts }
     }
@@ -85,7 +85,7 @@ impl Question {
 
 /// Whether a word names work, and not what the work is on.
 pub(super) fn is_work(word: &str) -> bool {
-    LEXICON.work.are_in(&word.to_lowercase())
+    table("work").are_in(&word.to_lowercase())
 }
 
 /// The parts of a question, in order.
@@ -123,7 +123,7 @@ fn add(parts: &mut Vec<Part>, piece: &str) {
 
 fn refers_back(word: &str) -> bool {
     let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-    LEXICON.pronouns.has(&word.to_lowercase()) || LEXICON.korean_pronouns.begin(word)
+    table("pronouns").has(&word.to_lowercase()) || table("korean_pronouns").begin(word)
 }
 
 /// The clauses of a text: what ends with a mark, or goes on with a question word behind a comma.
@@ -149,12 +149,12 @@ fn clauses(text: &str) -> Vec<&str> {
 }
 
 fn begins_question(word: &str) -> bool {
-    LEXICON.starters.has(&word.to_lowercase())
+    table("starters").has(&word.to_lowercase())
 }
 
 /// The pieces of a clause that ask for things of their own: what `and` joins, what is compared.
 fn pieces(clause: &str) -> Vec<&str> {
-    let compares = LEXICON.compares.are_in(&clause.to_lowercase());
+    let compares = table("compares").are_in(&clause.to_lowercase());
     let all = terms(clause);
     let rich = all.len() >= 5 || all.iter().filter(|term| term.name).count() >= 2;
     let (mut tries, mut start) = (0, 0);
@@ -169,7 +169,7 @@ fn pieces(clause: &str) -> Vec<&str> {
                 (compares || asks || rich).then_some(from)
             }
             "vs" | "vs." | "versus" | "그리고" | "또한" => Some(from),
-            word if LEXICON.question_ends.end(word) => Some(to),
+            word if table("question_ends").end(word) => Some(to),
             word if stem::joins(word) && (compares || is_parallel(&clause[start..to], &clause[to..])) => {
                 Some(to)
             }

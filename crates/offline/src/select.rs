@@ -1,5 +1,6 @@
 //! Selection: the few sentences of the passages that speak most of what was asked.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::markdown::{Unit, UnitKind, units};
@@ -19,11 +20,10 @@ const MAX_UNITS: usize = 2_000;
 const DEFINES: usize = 2;
 
 /// A sentence that was chosen.
-#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pick {
     /// The position of its passage.
     pub passage: usize,
-    /// Its position in the passage, that of its last sentence where it has two.
+    /// Its position in the passage, of two sentences that of the last.
     pub at: usize,
     pub unit: Unit,
 }
@@ -40,29 +40,39 @@ struct Candidate {
     bonus: u32,
 }
 
-/// The best sentences on the terms of so many parts of a question, in reading order. Without
-/// terms, the first ones.
+impl Candidate {
+    fn len(&self) -> usize {
+        self.pick.unit.text.chars().count()
+    }
+
+    /// A term that was not named yet counts twice one that was.
+    fn gain(&self, terms: &[&Term], seen: &[bool]) -> u32 {
+        let named = terms.iter().zip(&self.names).zip(seen).filter(|((_, names), _)| **names);
+        self.bonus + named.map(|((term, _), seen)| term.weight * if *seen { 2 } else { 4 }).sum::<u32>()
+    }
+}
+
+/// The best sentences on the terms of so many parts of a question, in reading order. Without terms, the
+/// first ones.
 pub(super) fn select(passages: &[Passage], terms: &[&Term], parts: usize, shows_code: bool) -> Vec<Pick> {
     let mut candidates = candidates(passages, terms, shows_code);
     let mut seen = vec![false; terms.len()];
     let mut picks: Vec<Pick> = Vec::new();
-    let mut room = MAX_CHARS;
-    let mut first = 0;
+    let (mut room, mut first) = (MAX_CHARS, 0);
     let widest = candidates.iter().map(|one| one.covers).max().unwrap_or(0);
     // Of two things asked, a sentence need not speak of both.
     let enough = if parts > 1 { widest.div_ceil(2) } else { widest / 2 + 1 };
     while picks.len() < MAX_PICKS {
-        let fits =
-            |candidate: &&Candidate| picks.is_empty() || candidate.pick.unit.text.chars().count() <= room;
-        let worth = |candidate: &Candidate| match gain(candidate, terms, &seen) {
-            // What says nothing new, of half of what the others speak of, only fills the page.
-            _ if !picks.is_empty() && says_nothing_new(candidate, &picks, &seen, enough) => 0,
-            gain => gain,
+        // From another passage, a sentence that names nothing new and is about less only fills the page.
+        let fills = |one: &Candidate| {
+            let new = one.names.iter().zip(&seen).any(|(names, seen)| *names && !seen);
+            let apart = picks.iter().all(|pick| pick.passage != one.pick.passage);
+            !picks.is_empty() && !new && apart && (one.aside || one.covers < enough)
         };
-        let scored = candidates.iter().enumerate().filter(|(_, one)| fits(one));
+        let worth = |one: &Candidate| if fills(one) { 0 } else { one.gain(terms, &seen) };
+        let fitting = candidates.iter().enumerate().filter(|(_, one)| picks.is_empty() || one.len() <= room);
         // The first among equals: best passage, reading order.
-        let best =
-            scored.map(|(at, one)| (worth(one), at)).max_by_key(|(gain, at)| (*gain, std::cmp::Reverse(*at)));
+        let best = fitting.map(|(at, one)| (worth(one), at)).max_by_key(|(gain, at)| (*gain, Reverse(*at)));
         let Some((gain, at)) = best else { break };
         first = first.max(gain);
         // What says far less than the best only fills the page.
@@ -70,45 +80,28 @@ pub(super) fn select(passages: &[Passage], terms: &[&Term], parts: usize, shows_
             break;
         }
         let chosen = candidates.remove(at);
-        room = room.saturating_sub(chosen.pick.unit.text.chars().count());
-        for (seen, names) in seen.iter_mut().zip(&chosen.names) {
-            *seen |= names;
-        }
+        room = room.saturating_sub(chosen.len());
+        seen.iter_mut().zip(&chosen.names).for_each(|(seen, names)| *seen |= names);
         picks.push(chosen.pick);
     }
     picks.sort_by_key(|pick| (pick.passage, pick.at));
     picks
 }
 
-/// Adds the sentence that goes on where the first passage's picks end: of what is to be done, the
-/// second half seldom names it again.
+/// Adds the sentence that goes on where the first passage's picks end: of what is to be done, the second
+/// half seldom names it again.
 pub(super) fn go_on(picks: &mut Vec<Pick>, passages: &[Passage]) {
     let Some(passage) = picks.first().map(|pick| pick.passage) else { return };
     let Some(place) = picks.iter().rposition(|pick| pick.passage == passage) else { return };
-    let (last, text) = (picks[place].at, passages.get(passage).map_or("", |found| found.text.as_str()));
-    let next = answered(units(text)).into_iter().find(|(at, _)| *at > last);
+    let at = picks[place].at + 1;
+    let next = answered(units(&passages[passage].text)).into_iter().find(|(place, _)| *place >= at);
     let goes_on = |unit: &Unit| unit.kind == UnitKind::Sentence && !unit.opens;
-    if let Some((at, unit)) = next.filter(|(at, unit)| *at == last + 1 && goes_on(unit))
+    if let Some((_, unit)) = next.filter(|(place, unit)| *place == at && goes_on(unit))
         && picks.iter().all(|pick| pick.unit.text != unit.text)
         && picks.len() < MAX_PICKS
     {
         picks.insert(place + 1, Pick { passage, at, unit });
     }
-}
-
-/// Whether a candidate of a new passage names nothing that was not named, and is about less than
-/// others are.
-fn says_nothing_new(candidate: &Candidate, picks: &[Pick], seen: &[bool], enough: u32) -> bool {
-    let new = candidate.names.iter().zip(seen).any(|(names, seen)| *names && !seen);
-    let apart = picks.iter().all(|pick| pick.passage != candidate.pick.passage);
-    !new && apart && (candidate.aside || candidate.covers < enough)
-}
-
-/// A term that was not named yet counts twice one that was.
-fn gain(candidate: &Candidate, terms: &[&Term], seen: &[bool]) -> u32 {
-    let named = terms.iter().zip(&candidate.names).zip(seen).filter(|((_, names), _)| **names);
-    named.map(|((term, _), seen)| if *seen { term.weight * 2 } else { term.weight * 4 }).sum::<u32>()
-        + candidate.bonus
 }
 
 fn candidates(passages: &[Passage], terms: &[&Term], shows_code: bool) -> Vec<Candidate> {
@@ -117,46 +110,46 @@ fn candidates(passages: &[Passage], terms: &[&Term], shows_code: bool) -> Vec<Ca
     for (passage, found) in passages.iter().enumerate() {
         let place = found.source.split_once('#').map_or("", |(_, place)| place);
         let mut context = Vocabulary::of(place);
-        let mut whole = Vocabulary::of(place);
-        whole.add(&found.text);
-        let aside =
-            terms.iter().any(|term| term.name) && !terms.iter().any(|term| term.name && whole.has(term));
-        let mut first = true;
-        let mut listed = false;
+        let all = Vocabulary::of(&format!("{place}\n{}", found.text));
+        let named = terms.iter().any(|term| term.name && all.has(term));
+        let aside = !named && terms.iter().any(|term| term.name);
+        let (mut leads, mut listed) = (true, false);
         for (at, mut unit) in answered(units(&found.text)) {
             if candidates.len() >= MAX_UNITS {
                 return candidates;
             }
             if unit.kind == UnitKind::Heading {
-                context = Vocabulary::of(place);
-                context.add(&unit.text);
-                (first, listed) = (true, false);
+                context = Vocabulary::of(&format!("{place}\n{}", unit.text));
+                (leads, listed) = (true, false);
                 continue;
             }
-            if unit.kind == UnitKind::Code {
+            let code = unit.kind == UnitKind::Code;
+            if code {
                 unit.text = unit.text.chars().take(MAX_CODE).collect();
             }
             let near = context.weight(terms.iter().copied());
-            // What a heading names, the sentence right below it is about.
-            // So are the entries of a list right below it.
-            let leads = std::mem::take(&mut first);
-            listed = unit.kind == UnitKind::Item && (leads || listed);
-            let opens = near > 1 && (listed || leads && unit.kind == UnitKind::Sentence);
-            let defines = opens && leads && terms.len() <= DEFINES;
+            // What a heading names, the sentence right below it is about, and so are the entries of a list
+            // right below it.
+            let first = std::mem::take(&mut leads);
+            listed = unit.kind == UnitKind::Item && (first || listed);
+            let opens = near > 1 && (listed || first && unit.kind == UnitKind::Sentence);
+            let defines = opens && first && terms.len() <= DEFINES;
             let own = Vocabulary::of(&unit.text);
             let names: Vec<bool> =
                 terms.iter().map(|term| own.has(term) || (defines && context.has(term))).collect();
             let about = names.contains(&true) || opens || terms.is_empty();
-            if !about || (unit.kind == UnitKind::Code && !says(&unit.text, &names, terms, shows_code)) {
+            let shown = !code || is_worth_showing(&unit.text, &names, terms, shows_code);
+            if !about || !shown || !known.insert(unit.text.clone()) {
                 continue;
             }
-            if !known.insert(unit.text.clone()) {
-                continue;
-            }
-            let rank = u32::try_from(3usize.saturating_sub(passage)).unwrap_or(0);
-            let code = if unit.kind == UnitKind::Code && shows_code { 4 } else { 0 };
-            let about = if terms.len() <= DEFINES && is_definition(&unit, terms) { 4 } else { 0 };
-            let bonus = u32::from(near > 0) + rank + code + about + if opens { 3 } else { 0 };
+            let rank = 3u32.saturating_sub(u32::try_from(passage).unwrap_or(u32::MAX));
+            let definition = terms.len() <= DEFINES && is_definition(&unit, terms);
+            let worth = |fits: bool, worth: u32| if fits { worth } else { 0 };
+            let bonus = rank
+                + worth(near > 0, 1)
+                + worth(code && shows_code, 4)
+                + worth(definition, 4)
+                + worth(opens, 3);
             let covered = terms.iter().filter(|term| own.has(term) || context.has(term));
             let covers = covered.map(|term| term.weight).sum();
             candidates.push(Candidate { pick: Pick { passage, at, unit }, names, covers, aside, bonus });
@@ -165,17 +158,15 @@ fn candidates(passages: &[Passage], terms: &[&Term], shows_code: bool) -> Vec<Ca
     candidates
 }
 
-/// The units with their places; a question that a document asks itself (and so all of an FAQ) goes
-/// together with the sentence that answers it.
+/// The units with their places. A question that a document asks itself (as in an FAQ) goes together with the
+/// sentence that answers it.
 fn answered(units: Vec<Unit>) -> Vec<(usize, Unit)> {
+    let asks =
+        |last: &Unit| last.text.ends_with('?') && matches!(last.kind, UnitKind::Sentence | UnitKind::Item);
     let mut joined: Vec<(usize, Unit)> = Vec::with_capacity(units.len());
     for (at, unit) in units.into_iter().enumerate() {
         match joined.last_mut() {
-            Some((place, last))
-                if last.text.ends_with('?')
-                    && matches!(last.kind, UnitKind::Sentence | UnitKind::Item)
-                    && unit.kind == UnitKind::Sentence =>
-            {
+            Some((place, last)) if asks(last) && unit.kind == UnitKind::Sentence => {
                 last.text = format!("{} {}", last.text, unit.text);
                 *place = at;
             }
@@ -187,25 +178,15 @@ fn answered(units: Vec<Unit>) -> Vec<(usize, Unit)> {
 
 /// Whether a sentence begins with what is asked for and says what it is.
 fn is_definition(unit: &Unit, terms: &[&Term]) -> bool {
-    let mut words = unit.text.splitn(8, ' ');
-    let mut head = String::new();
-    let english = words.by_ref().take(5).any(|word| {
-        let is = matches!(word, "is" | "are" | "means");
-        if !is {
-            head.push_str(word);
-            head.push(' ');
-        }
-        is
-    });
+    let words: Vec<&str> = unit.text.split(' ').collect();
     let names = |text: &str| Vocabulary::of(text).weight(terms.iter().copied()) > 1;
-    let first = unit.text.split(' ').next().unwrap_or_default();
-    let korean = first.ends_with(['은', '는', '란']) && unit.text.ends_with("다.") && names(first);
-    korean || english && names(&head)
+    let is = words.iter().take(5).position(|word| matches!(*word, "is" | "are" | "means"));
+    let korean = words[0].ends_with(['은', '는', '란']) && unit.text.ends_with("다.") && names(words[0]);
+    korean || is.is_some_and(|is| names(&words[..is].join(" ")))
 }
 
-/// Whether a code block is worth a place: it is asked for or has a name that is asked for, and is
-/// no drawing.
-fn says(code: &str, names: &[bool], terms: &[&Term], shows_code: bool) -> bool {
+/// Whether a code block is worth a place: it is asked for or has a name that is asked for, and is no drawing.
+fn is_worth_showing(code: &str, names: &[bool], terms: &[&Term], shows_code: bool) -> bool {
     let named = terms.iter().zip(names).any(|(term, names)| *names && term.name);
     let drawn = code.chars().any(|c| matches!(c, '\u{2500}'..='\u{259f}'));
     (shows_code || named) && !drawn

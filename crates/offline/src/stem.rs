@@ -7,7 +7,7 @@
 
 use std::sync::LazyLock;
 
-use super::lexicon::{LEXICON, Words};
+use super::lexicon::{Words, table};
 use super::text::is_hangul;
 
 /// The stem of a lower-case English word: plurals, `-ing`, `-ed`, `-ion`, `-or` and a last `e` go, so that
@@ -16,7 +16,7 @@ pub(super) fn english(word: &str) -> String {
     if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return word.to_owned();
     }
-    let mut pairs = LEXICON.irregular.iter();
+    let mut pairs = table("irregular").iter();
     let irregular = pairs.position(|form| form == word).filter(|at| at % 2 == 0).and_then(|_| pairs.next());
     let singular = singular(irregular.unwrap_or(word));
     let has_vowel = |rest: &&str| rest.len() >= 3 && rest.contains(['a', 'e', 'i', 'o', 'u', 'y']);
@@ -56,10 +56,10 @@ type Fits = fn(u32) -> bool;
 /// Particles and endings, longest first. Taken off a word from its end, one after another.
 static ENDS: LazyLock<Vec<(&str, Fits)>> = LazyLock::new(|| {
     let lists: [(&Words, Fits); 4] = [
-        (&LEXICON.after_any, |_| true),
-        (&LEXICON.after_consonant, |end| !matches!(end, 0 | NO_SYLLABLE)),
-        (&LEXICON.after_vowel, |end| end == 0),
-        (&LEXICON.after_open, |end| end == 0 || end == RIEUL),
+        (table("after_any"), |_| true),
+        (table("after_consonant"), |end| !matches!(end, 0 | NO_SYLLABLE)),
+        (table("after_vowel"), |end| end == 0),
+        (table("after_open"), |end| end == 0 || end == RIEUL),
     ];
     let mut ends: Vec<(&str, Fits)> =
         lists.into_iter().flat_map(|(list, fits)| list.iter().map(move |end| (end, fits))).collect();
@@ -88,9 +88,9 @@ fn has_two_letters(text: &str) -> bool {
 
 /// Whether a Korean word asks, joins or is polite, and says nothing else.
 pub(super) fn is_stop(word: &str) -> bool {
-    let tail = |rest: &str| rest.is_empty() || LEXICON.stop_tails.has(rest);
+    let tail = |rest: &str| rest.is_empty() || table("stop_tails").has(rest);
     let polite = |head: &str| word.strip_prefix(head).is_some_and(tail);
-    LEXICON.stop.has(word) || word.starts_with('몇') || LEXICON.stop_heads.iter().any(polite)
+    table("stop").has(word) || word.starts_with('몇') || table("stop_heads").iter().any(polite)
 }
 
 /// The noun that a longer one was made of, of two syllables at least.
@@ -116,12 +116,12 @@ pub(super) fn korean(word: &str) -> &str {
 }
 
 fn without_end(word: &str) -> Option<&str> {
-    if LEXICON.noun_ends.end(word) || word.chars().nth(3).is_some() && LEXICON.compound_ends.end(word) {
+    if table("noun_ends").end(word) || word.chars().nth(3).is_some() && table("compound_ends").end(word) {
         return None;
     }
     ENDS.iter().find_map(|(end, fits)| {
         let rest = word.strip_suffix(end)?;
-        let long = has_two_letters(rest) || !rest.is_empty() && LEXICON.short_ends.has(end);
+        let long = has_two_letters(rest) || !rest.is_empty() && table("short_ends").has(end);
         (long && fits(final_consonant(rest))).then_some(rest)
     })
 }
@@ -137,14 +137,14 @@ pub(super) enum Predicate<'a> {
 /// What a Korean word comes from; `None` if it is no predicate.
 pub(super) fn predicate(word: &str) -> Option<Predicate<'_>> {
     let made =
-        |(at, c): &(usize, char)| MAKERS.contains(*c) && LEXICON.verb_tails.has(&word[at + c.len_utf8()..]);
+        |(at, c): &(usize, char)| MAKERS.contains(*c) && table("verb_tails").has(&word[at + c.len_utf8()..]);
     if let Some((at, _)) = word.char_indices().skip(2).find(made) {
         return Some(Predicate::Noun(&word[..at]));
     }
-    if LEXICON.copulas.end(word) {
+    if table("copulas").end(word) {
         return None;
     }
-    let mut ends = LEXICON.verb_endings.iter().filter(|end| *end != word);
+    let mut ends = table("verb_endings").iter().filter(|end| *end != word);
     // 바꾸면, but not 짜장면: 면 stands behind an open syllable.
     let open = |rest: &&str| has_two_letters(rest) && matches!(final_consonant(rest), 0 | RIEUL);
     let rest = ends.find_map(|end| word.strip_suffix(end)).or(word.strip_suffix('면').filter(open))?;
@@ -156,7 +156,7 @@ pub(super) fn verb(word: &str) -> String {
     if let Some(Predicate::Verb(stem)) = predicate(word) {
         return stem;
     }
-    let mut rests = LEXICON.loose_endings.iter().filter_map(|end| word.strip_suffix(end));
+    let mut rests = table("loose_endings").iter().filter_map(|end| word.strip_suffix(end));
     bare(rests.find(|rest| !rest.is_empty()).unwrap_or(word))
 }
 

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::cues::{self, SmallTalk};
-use super::lexicon::{LEXICON, Words};
+use super::lexicon::{Words, table};
 use super::markdown::{Unit, UnitKind, units};
 use super::terms::{Vocabulary, terms};
 use super::text::{clean, is_korean, line};
@@ -133,10 +133,10 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 fn parse_wish(line: &str) -> Option<Wish> {
     let lower = line.to_lowercase();
     let first = lower.split_whitespace().find(|word| !["please", "can", "could", "you"].contains(word))?;
-    let korean = LEXICON.korean_wishes.are_in(line) || !line.ends_with('?') && LEXICON.texts.are_in(line);
-    (LEXICON.wishes.begin(first) || korean && cues::asks(line)).then(|| match () {
-        _ if LEXICON.translation_wishes.are_in(&lower) => Wish::Translate,
-        _ if LEXICON.summary_wishes.are_in(&lower) => Wish::Summarise,
+    let korean = table("korean_wishes").are_in(line) || !line.ends_with('?') && table("texts").are_in(line);
+    (table("wishes").begin(first) || korean && cues::asks(line)).then(|| match () {
+        _ if table("translation_wishes").are_in(&lower) => Wish::Translate,
+        _ if table("summary_wishes").are_in(&lower) => Wish::Summarise,
         _ => Wish::Other,
     })
 }
@@ -152,7 +152,7 @@ fn kind(text: &str) -> Kind {
         return Kind::Data;
     }
     let is_code =
-        |line: &&&str| LEXICON.code.begin(line) || line.ends_with(['{', '}', ';']) || line.ends_with("):");
+        |line: &&&str| table("code").begin(line) || line.ends_with(['{', '}', ';']) || line.ends_with("):");
     let code = lines.iter().filter(is_code).count();
     let mostly = lines.len() >= 3 && code * 5 >= lines.len() * 2;
     if mostly || text.starts_with("```") { Kind::Code } else { Kind::Prose }
@@ -193,7 +193,7 @@ fn show(given: &HandedOver<'_>, korean: bool) -> String {
 /// The lines of a code that name what it defines.
 fn definitions(text: &str) -> Vec<String> {
     let names = |line: &str, words: &Words| words.iter().any(|word| line.contains(&format!(" {word}")));
-    let defines = |line: &&str| LEXICON.definitions.begin(line) || names(line, &LEXICON.definitions);
+    let defines = |line: &&str| table("definitions").begin(line) || names(line, table("definitions"));
     lines(text).filter(defines).take(2 * MAX_KEY).map(|text| line(text, 160)).collect()
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::lexicon::LEXICON;
+use super::lexicon::table;
 use super::stem::{self, Predicate};
 use super::text::{Script, Word, is_korean, words};
 
@@ -79,14 +79,14 @@ fn dense(word: &Word<'_>) -> Option<Term> {
         Some(Term { text, key, script: Script::Dense, parts: Vec::new(), weight, name: false, verb })
     };
     let (noun, verb) = match stem::predicate(word.text) {
-        Some(Predicate::Verb(verb)) if LEXICON.helpers.has(&verb) || stem::is_stop(&verb) => return None,
+        Some(Predicate::Verb(verb)) if table("helpers").has(&verb) || stem::is_stop(&verb) => return None,
         Some(Predicate::Verb(verb)) => return term(&verb, format!("{VERB}{verb}"), 1, true),
         Some(Predicate::Noun(noun)) => (noun, true),
         None => (stem::korean(word.text), false),
     };
     let weight = match noun.chars().count() {
         _ if stem::is_stop(noun) => return None,
-        _ if LEXICON.generic.has(noun) => 1,
+        _ if table("generic").has(noun) => 1,
         1 => 1,
         2 | 3 => 2,
         _ => 3,
@@ -100,7 +100,7 @@ fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
     let upper = |c: char| c.is_uppercase() || c.is_ascii_digit();
     let long = word.chars().nth(1).is_some();
     let acronym = long && word.contains(char::is_uppercase) && word.chars().all(upper);
-    if lower.is_empty() || LEXICON.stop.has(&lower) && !acronym {
+    if lower.is_empty() || table("stop").has(&lower) && !acronym {
         return None;
     }
     let number = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -111,7 +111,7 @@ fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
     let name = code || acronym || word.starts_with(char::is_uppercase) && (capital_tells || korean);
     let weight = match lower.chars().count() {
         _ if name => 4,
-        _ if LEXICON.generic.has(&lower) => 1,
+        _ if table("generic").has(&lower) => 1,
         _ if number => 2,
         _ if korean => 3,
         1 => 1,

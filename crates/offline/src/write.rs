@@ -3,16 +3,18 @@
 //! It says where each sentence is from and what was not found. It never says a thing that no
 //! result says.
 
-use super::judge::{Coverage, Library, quote};
-use super::lexicon::LEXICON;
+use std::collections::HashSet;
+
+use super::judge::{Library, quote};
+use super::lexicon::table;
 use super::markdown::UnitKind;
 use super::question::Question;
-use super::results::{Passage, Results};
+use super::results::{Calculation, Passage, Results};
 use super::select::{Pick, go_on, select};
 use super::terms::Term;
 use super::text::line;
 
-/// Most failures that are told of.
+/// Most failures that are named.
 const MAX_FAILURES: usize = 3;
 /// Longest answer after a reply that did not fit.
 const MAX_SHORT: usize = 300;
@@ -28,53 +30,48 @@ pub(super) fn write(question: &Question, results: &Results, brief: bool) -> Stri
         return write_briefly(question, results);
     }
     let lower = question.text.to_lowercase();
-    let terms = question.terms();
-    let mut picks =
-        select(&results.passages, &terms, question.parts.len(), LEXICON.shows_code.are_in(&lower));
-    if LEXICON.instructions.are_in(&lower) {
+    let shows_code = table("shows_code").are_in(&lower);
+    let mut picks = select(&results.passages, &question.terms(), question.parts.len(), shows_code);
+    if table("instructions").are_in(&lower) {
         go_on(&mut picks, &results.passages);
     }
-    let mut blocks: Vec<String> = Vec::new();
-    blocks.extend(calculations(results));
+    let mut calculations: Vec<String> = results.calculations.iter().map(equation).collect();
+    let mut seen = HashSet::new();
+    calculations.retain(|equation| seen.insert(equation.clone()));
+    let mut blocks = vec![calculations.join("\n")];
     let mut sources: Vec<&str> = Vec::new();
     blocks.extend(extracts(&results.passages, &picks, &mut sources));
     let missing = missing(question, results, &picks);
-    let honest = missing.is_some();
+    let what_this_is = missing.is_some().then(|| question.say(WHAT_THIS_IS.0, WHAT_THIS_IS.1).to_owned());
     blocks.extend(missing);
-    blocks.extend(failures(question, results));
+    blocks.push(failures(question, results));
     if !sources.is_empty() {
         let entries = sources.iter().enumerate().map(|(at, source)| format!("\n[{}] {source}", at + 1));
         blocks.push(format!("{}{}", question.say("Sources:", "출처:"), entries.collect::<String>()));
     }
+    blocks.retain(|block| !block.is_empty());
     if blocks.is_empty() {
         blocks.push(question.say(NOTHING.0, NOTHING.1).to_owned());
     }
-    if honest {
-        blocks.push(question.say(WHAT_THIS_IS.0, WHAT_THIS_IS.1).to_owned());
-    }
+    blocks.extend(what_this_is);
     blocks.join("\n\n")
 }
 
 fn write_briefly(question: &Question, results: &Results) -> String {
     if let Some(first) = results.calculations.first() {
-        return line(&format!("{} = {}", first.expression, first.result), MAX_SHORT);
+        return line(&equation(first), MAX_SHORT);
     }
     let picks = select(&results.passages, &question.terms(), question.parts.len(), false);
-    match picks.first().and_then(|pick| Some((pick, results.passages.get(pick.passage)?))) {
-        Some((pick, passage)) => line(&format!("{} ({})", pick.unit.text, passage.source), MAX_SHORT),
+    match picks.first() {
+        Some(Pick { passage, unit, .. }) => {
+            line(&format!("{} ({})", unit.text, results.passages[*passage].source), MAX_SHORT)
+        }
         None => question.say(NOTHING.0, NOTHING.1).to_owned(),
     }
 }
 
-fn calculations(results: &Results) -> Option<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for one in &results.calculations {
-        let line = format!("{} = {}", one.expression, one.result);
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
-    (!lines.is_empty()).then(|| lines.join("\n"))
+fn equation(one: &Calculation) -> String {
+    format!("{} = {}", one.expression, one.result)
 }
 
 /// One block for each source, in the order of the passages, with its number.
@@ -82,7 +79,7 @@ fn extracts<'a>(passages: &'a [Passage], picks: &[Pick], sources: &mut Vec<&'a s
     let mut blocks: Vec<String> = Vec::new();
     let mut last: Option<&Pick> = None;
     for pick in picks {
-        let Some(passage) = passages.get(pick.passage) else { continue };
+        let passage = &passages[pick.passage];
         let number = sources.iter().position(|source| *source == passage.source).unwrap_or(sources.len());
         if number == sources.len() {
             sources.push(&passage.source);
@@ -122,34 +119,35 @@ fn append(block: &mut String, pick: &Pick, last: Option<&Pick>) {
 
 /// What was asked and not found.
 fn missing(question: &Question, results: &Results, picks: &[Pick]) -> Option<String> {
-    let nothing = picks.is_empty() && results.calculations.is_empty();
+    let nothing = picks.is_empty() && results.calculations.is_empty() && results.failures.is_empty();
     if question.parts.is_empty() {
         let text = question.say(
             "The question names nothing that could be looked for or calculated.",
             "질문에 찾아보거나 계산할 말이 없습니다.",
         );
-        return (nothing && results.failures.is_empty()).then(|| text.to_owned());
+        return nothing.then(|| text.to_owned());
     }
-    if nothing && !results.asked && results.failures.is_empty() {
+    if nothing && !results.asked {
         return Some(question.say("Nothing was looked up.", "찾아본 것이 없습니다.").to_owned());
     }
     let library = Library::of(&results.passages);
-    let covered: Vec<Coverage<'_>> = question.insisted().map(|part| library.coverage(&part.terms)).collect();
-    let lacking = covered.iter().filter(|part| picks.is_empty() || !part.is_enough());
-    let lacking: Vec<&Term> = lacking
-        .flat_map(|part| part.found.iter().filter(|_| picks.is_empty()).chain(&part.missing).copied())
-        .collect();
-    if lacking.is_empty() {
-        return None;
+    let mut lacking: Vec<&Term> = Vec::new();
+    for part in question.insisted().map(|part| library.coverage(&part.terms)) {
+        if picks.is_empty() {
+            lacking.extend(part.found.iter().chain(&part.missing));
+        } else if !part.is_enough() {
+            lacking.extend(part.missing);
+        }
     }
-    let names = quote(question, lacking);
-    Some(question.tell("Nothing was found about {}.", "{}에 대한 내용은 찾지 못했습니다.", &names))
+    let names = quote(question, lacking.iter().copied());
+    let text = question.tell("Nothing was found about {}.", "{}에 대한 내용은 찾지 못했습니다.", &names);
+    (!lacking.is_empty()).then_some(text)
 }
 
-fn failures(question: &Question, results: &Results) -> Option<String> {
+fn failures(question: &Question, results: &Results) -> String {
     let label = question.say("One step failed (", "실패한 단계(");
     let failures = results.failures.iter().take(MAX_FAILURES);
     let lines: Vec<String> =
         failures.map(|failure| format!("{label}{}): {}", failure.tool, failure.why)).collect();
-    (!lines.is_empty()).then(|| lines.join("\n"))
+    lines.join("\n")
 }

@@ -18,15 +18,13 @@ mod parse;
 mod tools;
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use unicode_normalization::UnicodeNormalization;
 
 use planwright::ports::ToolError;
 
-use crate::decode::decode;
+use crate::read::read_text;
 pub use article::{Article, ArticleNumber};
 pub use tools::ContractTools;
 
@@ -75,14 +73,11 @@ impl Articles {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ToolError> {
         let path = path.as_ref();
         let fail = |problem: String| ToolError::input(format!("{}: {problem}", path.display()));
-        let mut bytes = Vec::new();
-        File::open(path)
-            .and_then(|file| file.take(MAX_CONTRACT_BYTES as u64 + 1).read_to_end(&mut bytes))
+        let read = read_text(path, MAX_CONTRACT_BYTES as u64)
             .map_err(|error| fail(format!("the contract cannot be read: {error}")))?;
-        if bytes.len() > MAX_CONTRACT_BYTES {
+        let Some((text, complete)) = read else {
             return Err(fail(format!("expected at most {MAX_CONTRACT_BYTES} bytes, found more")));
-        }
-        let (text, complete) = decode(&bytes);
+        };
         // Binary formats hold a zero sooner or later.
         if !complete || text.contains('\0') {
             let expected = "expected Markdown or plain text in UTF-8 or UTF-16";

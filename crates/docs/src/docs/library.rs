@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Result;
 use twox_hash::XxHash3_128;
 
-use super::document::Document;
-use super::skipped::Skipped;
+use super::folder::{Document, Skipped};
 use crate::index::{Index, is_damage};
 
 /// Hears how many documents have been read, of how many.

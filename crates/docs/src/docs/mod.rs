@@ -4,13 +4,10 @@
 //! own rule. The folder is never written to, nothing leaves the machine, and what a document says is
 //! never more than text: the results are untrusted by contract.
 
-mod document;
 mod folder;
 mod html;
 mod library;
 mod passages;
-mod read;
-mod skipped;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,9 +19,9 @@ use planwright::contract::{Source, ToolContract};
 use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput};
 
 use crate::index::{Hit, Index, Stamp, is_damage};
-use document::{Content, Document};
+pub use folder::Skipped;
+use folder::{Content, Document};
 use library::{Library, Progress};
-pub use skipped::Skipped;
 
 /// Most passages that the tool returns.
 const MAX_RESULTS: usize = 5;

