@@ -7,8 +7,8 @@
 
 use serde_json::{Value, json};
 
-use super::duties::Duty;
 use super::judge::judge;
+use super::lexicon::Duty;
 use super::payload::{Payload, completed, str_of};
 use super::question::{Question, is_work};
 use super::results::Results;
@@ -18,19 +18,15 @@ use super::write::write;
 use planwright::contract::HITL;
 use planwright::spec::RequestFrame;
 
-/// Most characters of a task that is repeated.
-const MAX_TASK: usize = 120;
+const MAX_TASK_CHARS: usize = 120;
 
-/// The work of an agent.
 pub(super) fn work(payload: &Payload<'_>) -> String {
     let task = clean(payload.text("task").unwrap_or(payload.question), 2_000);
     let results = Results::parse(&material(payload));
     let question = subject(&task, payload, &results);
-    let shown = line(&task, MAX_TASK);
+    let shown = line(&task, MAX_TASK_CHARS);
     if results.is_empty() {
-        let (english, korean) =
-            ("There is no material to work on for this task: {}", "이 작업에 쓸 자료가 없습니다: {}");
-        return question.tell(english, korean, &shown);
+        return question.tell("no_material", &shown);
     }
     let text = write(&question, &results, payload.repair);
     let asked = Duty::asked(&task);
@@ -38,7 +34,7 @@ pub(super) fn work(payload: &Payload<'_>) -> String {
         return format!("# {shown}\n\n{text}");
     }
     if asked.iter().any(|duty| matches!(duty, Duty::Validation | Duty::Critique)) && !payload.repair {
-        let label = question.say("Checked by words", "단어 기준 검증");
+        let label = question.say("checked_by_words");
         return format!("{label}: {}\n\n{text}", judge(&question, &results).reason);
     }
     text
@@ -67,40 +63,30 @@ fn subject(task: &str, payload: &Payload<'_>, results: &Results) -> Question {
     Question { text: subject.text, korean: subject.korean, ..parse(payload.question) }
 }
 
-/// The decision of the orchestrator.
 pub(super) fn orchestrate(frame: &RequestFrame, payload: &Payload<'_>) -> Value {
     let question = Question::parse(payload.query(), false).without_work();
     let done = payload.list("situation_summary");
     let found_nothing = |entry: &&Value| entry.get("results").and_then(Value::as_u64) == Some(0);
     let last = done.last().filter(found_nothing).and_then(|entry| entry.get("agent")?.as_str());
-    let again = last.filter(|agent| searches(frame, agent) && !added_before(payload, agent));
+    let searches = |agent: &str| {
+        frame.tools.iter().any(|known| known.name == agent && Duty::of(known) == Some(Duty::Search))
+    };
+    let again = last.filter(|agent| searches(agent) && !added_before(payload, agent));
     let (action, reasoning, confidence) = match again {
-        Some(agent) => {
-            let (english, korean) = (
-                "{} found nothing: it searches once more, in other words",
-                "{}의 결과가 없어 다른 말로 한 번 더 검색합니다",
-            );
-            ("add_agent", question.tell(english, korean, agent), 0.7)
-        }
+        Some(agent) => ("add_agent", question.tell("searches_again", agent), 0.7),
         None => {
-            let (english, korean) = match (done.is_empty(), payload.list("remaining_steps").is_empty()) {
-                (true, _) => {
-                    ("nothing has run yet: the plan goes on", "아직 실행된 단계가 없어 계획대로 진행합니다")
-                }
-                (false, true) => ("every step has run", "모든 단계를 실행했습니다"),
-                (false, false) => ("the plan goes on as it is", "계획대로 계속 진행합니다"),
+            let key = match (done.is_empty(), payload.list("remaining_steps").is_empty()) {
+                (true, _) => "nothing_ran_yet",
+                (false, true) => "every_step_has_run",
+                (false, false) => "plan_goes_on",
             };
-            ("continue", question.say(english, korean).to_owned(), 0.9)
+            ("continue", question.say(key).to_owned(), 0.9)
         }
     };
     json!({
         "action": action, "reasoning": reasoning, "confidence": confidence, "next_agent": again,
         "task": again.map(|_| other_words(&question)), "collaboration_needed": null,
     })
-}
-
-fn searches(frame: &RequestFrame, agent: &str) -> bool {
-    frame.tools.iter().any(|known| known.name == agent && Duty::of(known) == Some(Duty::Search))
 }
 
 /// Whether this agent was added before, by a decision or by having run twice.
@@ -114,9 +100,8 @@ fn added_before(payload: &Payload<'_>, agent: &str) -> bool {
     payload.list("decisions").iter().any(adds) || runs.count() > 1
 }
 
-/// The words that say most, widened.
 fn other_words(question: &Question) -> String {
     let terms = question.terms();
     let words = if terms.is_empty() { line(&question.text, 200) } else { query(strongest(&terms, 2), 160) };
-    question.tell("{} overview", "{} 개요", &words)
+    question.tell("overview", &words)
 }

@@ -9,12 +9,9 @@ use super::text::line;
 use planwright::contract::ToolContract;
 use planwright::prompt::Message;
 
-/// Most characters of a thought.
-const MAX_THOUGHT: usize = 200;
-/// Most messages that are looked at.
+const MAX_THOUGHT_CHARS: usize = 200;
 const MAX_MESSAGES: usize = 2_000;
 
-/// One call that was made.
 pub(super) struct Made {
     id: String,
     pub tool: String,
@@ -24,10 +21,8 @@ pub(super) struct Made {
     record: Option<Value>,
 }
 
-/// What was said since the first message.
 #[derive(Default)]
 pub(super) struct Rounds {
-    /// How many replies called something.
     pub count: usize,
     pub made: Vec<Made>,
     /// What does not fit in the last reply.
@@ -63,12 +58,10 @@ impl Rounds {
         rounds
     }
 
-    /// Whether this call was made before.
     pub(super) fn has_made(&self, tool: &str, arguments: &Value) -> bool {
         self.made.iter().any(|made| made.tool == tool && made.arguments == *arguments)
     }
 
-    /// The results, as records of `tool_results`.
     pub(super) fn records(&self) -> Vec<Value> {
         self.made.iter().filter_map(|made| made.record.clone()).collect()
     }
@@ -104,7 +97,6 @@ impl Rounds {
     }
 }
 
-/// A step as thought and action.
 pub(super) fn thought_and_action(step: &Step, korean: bool) -> String {
     let json = || step.input.clone().unwrap_or_default().to_string();
     let input = step.text().map_or_else(json, |text| line(text, usize::MAX));
@@ -112,7 +104,7 @@ pub(super) fn thought_and_action(step: &Step, korean: bool) -> String {
         false => format!("I call {} for: {input}", step.who),
         true => format!("{} 도구로 찾아봅니다: {input}", step.who),
     };
-    format!("Thought: {}\nAction: {}\nAction Input: {input}", line(&thought, MAX_THOUGHT), step.who)
+    format!("Thought: {}\nAction: {}\nAction Input: {input}", line(&thought, MAX_THOUGHT_CHARS), step.who)
 }
 
 /// The final answer. A line of it that looks like a label is set apart, so that it is not read as one.

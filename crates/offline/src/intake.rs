@@ -3,69 +3,53 @@
 
 use serde_json::{Value, json};
 
-use super::cues;
-use super::duties::Duty;
-use super::lexicon::{Words, table};
+use super::lexicon::{Duty, Words, say, table};
 use super::payload::{Payload, Turn};
 use super::question::Question;
-use super::talk::is_handed_over;
+use super::talk;
 use super::terms::{Term, Vocabulary, query, terms};
 use super::text::{clean, is_korean, line};
 use planwright::spec::RequestFrame;
 
-/// Most labels that a refusal names.
 const MAX_NAMED: usize = 2;
-/// Most terms that are taken over from earlier turns.
 const MAX_TERMS: usize = 12;
-/// Most characters of a question that is passed on, and of one made to stand alone.
-const MAX_QUERY: usize = 2_000;
+const MAX_QUERY_CHARS: usize = 2_000;
 const MAX_STANDALONE: usize = 400;
-/// Most characters of what earlier turns demand.
-const MAX_CONSTRAINTS: usize = 200;
-/// Most characters of the subject in a phrase.
-const MAX_SUBJECT: usize = 80;
+const MAX_CONSTRAINTS_CHARS: usize = 200;
+const MAX_SUBJECT_CHARS: usize = 80;
 
 /// The reply of the role that says whether a question is in scope. A question is turned away if it names
 /// something, and nothing that the material or a contract speaks of.
 pub(super) fn scope(payload: &Payload<'_>) -> Value {
     let question = clean(payload.question, 4_000);
     let outline = payload.labels("outline");
-    let korean = usize::from(is_korean(&question));
+    let korean = is_korean(&question);
     if let Some(reason) = in_scope(&question, &outline) {
-        return json!({"in_scope": true, "reason": reason[korean], "refusal": ""});
+        return json!({"in_scope": true, "reason": say(reason, korean), "refusal": ""});
     }
     let labels = outline.iter().take(MAX_NAMED).map(|label| line(&clean(label, 200), 60));
     let labels = labels.collect::<Vec<String>>().join(", ");
-    let reason =
-        ["the question has no word in common with the material", "질문에 자료와 겹치는 말이 없습니다"];
-    let refusal = [
-        "I am sorry, but this question is outside the material I have, so I cannot answer it. I can answer questions \
-         about its parts, for example {}.",
-        "죄송합니다. 이 질문은 제가 가진 자료의 범위를 벗어나 답변드리기 어렵습니다. 자료의 내용(예: {})에 대해 물어봐 주세요.",
-    ];
-    json!({"in_scope": false, "reason": reason[korean], "refusal": refusal[korean].replace("{}", &labels)})
+    let (reason, refusal) = (say("no_common_word", korean), say("out_of_scope", korean));
+    json!({"in_scope": false, "reason": reason, "refusal": refusal.replace("{}", &labels)})
 }
 
-/// Why a question is in scope, in English and in Korean; `None` if it is not.
-fn in_scope(question: &str, outline: &[&str]) -> Option<[&'static str; 2]> {
+/// The key of the text that says why a question is in scope; `None` if it is not.
+fn in_scope(question: &str, outline: &[&str]) -> Option<&'static str> {
     if outline.is_empty() {
-        return Some(["nothing says what the material is about", "자료의 범위가 정해져 있지 않습니다"]);
+        return Some("material_unknown");
     }
-    if cues::small_talk(question).is_some() {
-        return Some(["small talk is welcome", "인사는 언제나 괜찮습니다"]);
+    if talk::small_talk(question).is_some() {
+        return Some("small_talk_is_welcome");
     }
-    if cues::names_an_article(question) {
-        return Some(["the question names an article", "질문에 조항 번호가 있습니다"]);
+    if talk::names_an_article(question) {
+        return Some("the_question_names_an_article");
     }
     let asked = terms(question);
     if !asked.iter().any(|term| term.weight > 1) {
-        return Some(["the question names nothing of its own", "질문에 주제가 드러나지 않습니다"]);
+        return Some("names_nothing_of_its_own");
     }
-    if cues::refers(question) {
-        return Some([
-            "the question may go on from an earlier one",
-            "앞선 질문에 이어지는 질문일 수 있습니다",
-        ]);
+    if talk::refers(question) {
+        return Some("may_go_on");
     }
     let mut material = Vocabulary::of(&outline.join("\n"));
     table("contracts").iter().chain(table("korean_contracts").iter()).for_each(|word| material.add(word));
@@ -75,25 +59,25 @@ fn in_scope(question: &str, outline: &[&str]) -> Option<[&'static str; 2]> {
     let shares = asked.iter().any(|term| material.has(term))
         || table("korean_contracts").are_in(question)
         || outline.iter().any(|label| terms(label).iter().any(holds));
-    shares.then_some(["the question and the material share words", "질문과 자료에 겹치는 말이 있습니다"])
+    shares.then_some("shares_words")
 }
 
 /// The reply of the role that says whether earlier turns matter.
 pub(super) fn previous_context(payload: &Payload<'_>) -> Value {
     let question = clean(payload.question, 4_000);
-    let (needed, reason) = match (payload.history().is_empty(), cues::refers(&question)) {
-        (true, _) => (false, ["there is no earlier turn", "이전 대화가 없습니다"]),
-        (false, true) => (true, ["the question points to an earlier turn", "질문이 이전 대화를 가리킵니다"]),
-        (false, false) => (false, ["the question stands alone", "질문만으로 뜻이 분명합니다"]),
+    let (needed, reason) = match (payload.history().is_empty(), talk::refers(&question)) {
+        (true, _) => (false, "no_earlier_turn"),
+        (false, true) => (true, "points_to_an_earlier_turn"),
+        (false, false) => (false, "the_question_stands_alone"),
     };
-    json!({"need_previous_context": needed, "reason": reason[usize::from(is_korean(&question))]})
+    json!({"need_previous_context": needed, "reason": say(reason, is_korean(&question))})
 }
 
 /// The user's turns that a question goes on from, oldest first: back to the one that stands alone.
 fn turns_before(history: &[Turn]) -> Vec<&Turn> {
-    let asked = history.iter().rev().filter(|turn| turn.user && cues::small_talk(&turn.text).is_none());
+    let asked = history.iter().rev().filter(|turn| turn.user && talk::small_talk(&turn.text).is_none());
     let mut alone = false;
-    let turns = asked.take_while(|turn| !std::mem::replace(&mut alone, !cues::refers(&turn.text)));
+    let turns = asked.take_while(|turn| !std::mem::replace(&mut alone, !talk::refers(&turn.text)));
     let mut turns: Vec<&Turn> = turns.collect();
     turns.reverse();
     turns
@@ -125,7 +109,7 @@ fn constraints(history: &[Turn]) -> Option<String> {
             found.push(clause);
         }
     }
-    (!found.is_empty()).then(|| line(&found.join(", "), MAX_CONSTRAINTS))
+    (!found.is_empty()).then(|| line(&found.join(", "), MAX_CONSTRAINTS_CHARS))
 }
 
 /// The reply of the role that says what the user wants, in the form that its schema asks for.
@@ -155,16 +139,15 @@ fn pick<'a>(kinds: &[&'a str], words: &'a str) -> Option<&'a str> {
     words.find_map(|word| kinds.iter().find(|kind| kind.to_lowercase().contains(word)).copied())
 }
 
-/// `{intent, rewritten_query, needs_tool, constraints}`.
 fn query_intent(text: &str, payload: &Payload<'_>, kinds: &[&str]) -> Value {
     let history = payload.history();
     let new = pick(kinds, "new_question new question").or(kinds.first().copied()).unwrap_or("new_question");
-    let (mut kind, mut rewritten, mut demanded) = (new, line(text, MAX_QUERY), None);
-    let talk = cues::small_talk(text).is_some();
-    let needs_tool = !talk && !is_handed_over(text);
+    let (mut kind, mut rewritten, mut demanded) = (new, line(text, MAX_QUERY_CHARS), None);
+    let talk = talk::small_talk(text).is_some();
+    let needs_tool = !talk && !talk::is_handed_over(text);
     if talk {
         kind = pick(kinds, "chitchat chat small greet").unwrap_or(new);
-    } else if needs_tool && history.iter().any(|turn| turn.user) && cues::refers(text) {
+    } else if needs_tool && history.iter().any(|turn| turn.user) && talk::refers(text) {
         let unclear = table("clarify").are_in(&text.to_lowercase());
         let words = if unclear { "clarification clarif follow" } else { "follow_up follow" };
         kind = pick(kinds, words).unwrap_or(new);
@@ -180,7 +163,7 @@ fn kind_of<'a>(text: &str, kinds: &[&'a str]) -> (&'a str, f64) {
     let is_open = |kind: &&&str| !table("closed_kinds").are_in(&spaced(kind));
     let open: Vec<&str> = kinds.iter().filter(is_open).copied().collect();
     let first = open.first().or(kinds.first()).copied().unwrap_or("search");
-    if cues::small_talk(text).is_some() {
+    if talk::small_talk(text).is_some() {
         return (pick(kinds, "chitchat chat greet unclear irrelevant").unwrap_or(first), 0.9);
     }
     if is_unclear(text) {
@@ -209,26 +192,24 @@ fn kind_of<'a>(text: &str, kinds: &[&'a str]) -> (&'a str, f64) {
     by_work.unwrap_or((first, 0.5))
 }
 
-/// Whether a text names nothing that could be worked on.
 fn is_unclear(text: &str) -> bool {
     let calculates = !Question::parse(text, true).expressions.is_empty();
-    !calculates && !terms(text).iter().any(|term| term.weight > 1) && !cues::names_an_article(text)
+    !calculates && !terms(text).iter().any(|term| term.weight > 1) && !talk::names_an_article(text)
 }
 
 /// What is wanted, as a short phrase: the work, and on what.
 fn phrase(text: &str) -> String {
     let question = Question::parse(text, true);
-    let fixed = match question.expressions.first() {
-        _ if cues::small_talk(text).is_some() => ["small talk", "인사나 잡담"],
-        _ if is_handed_over(text) => ["a text to work on", "글을 다루는 요청"],
+    let key = match question.expressions.first() {
+        _ if talk::small_talk(text).is_some() => Some("small_talk"),
+        _ if talk::is_handed_over(text) => Some("a_text_to_work_on"),
         Some(expression) => {
-            return line(&question.tell("calculation: {}", "계산: {}", expression), 2 * MAX_SUBJECT);
+            return line(&question.tell("calculation", expression), 2 * MAX_SUBJECT_CHARS);
         }
-        None if is_unclear(text) => ["an unclear request", "분명하지 않은 요청"],
-        None => ["", ""],
+        None => is_unclear(text).then_some("an_unclear_request"),
     };
-    if !fixed[0].is_empty() {
-        return fixed[usize::from(question.korean)].to_owned();
+    if let Some(key) = key {
+        return question.say(key).to_owned();
     }
     // A report is a written text already.
     let mut asked: Vec<Duty> = Duty::asked(text).into_iter().filter(|duty| *duty != Duty::Writing).collect();
@@ -237,7 +218,7 @@ fn phrase(text: &str) -> String {
     }
     let work: Vec<&str> = asked.iter().map(|duty| duty.noun(question.korean)).collect();
     let question = question.without_work();
-    let subject = query(question.terms(), MAX_SUBJECT);
+    let subject = query(question.terms(), MAX_SUBJECT_CHARS);
     match question.korean {
         false => format!("{} on {subject}", work.join(" and ")),
         true => format!("{subject}에 대한 {}", work.join(", ")),

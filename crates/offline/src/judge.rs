@@ -13,23 +13,16 @@ use super::text::{clean, line};
 use planwright::contract::Verdict;
 use planwright::spec::RequestFrame;
 
-/// Most terms that a reason or hint names.
 const MAX_NAMED: usize = 6;
-/// Most characters of a reason after a reply that did not fit.
-const MAX_SHORT: usize = 80;
 
 /// The reply of the role, in the form that its schema asks for.
 pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Value {
     let results = Results::parse(&payload.records());
     let question = Question::parse(payload.query(), results.calculated());
-    let mut verdict = match payload.answer() {
+    let verdict = match payload.answer() {
         Some(answer) => judge_answer(&question, answer),
         None => judge(&question, &results),
     };
-    if payload.repair {
-        verdict.reason = line(&verdict.reason, MAX_SHORT);
-        verdict.fix_hint = line(&verdict.fix_hint, MAX_SHORT);
-    }
     let sufficient = |schema: &Value| schema.pointer("/properties/sufficient").is_some();
     if !frame.schema.as_ref().is_some_and(sufficient) {
         return json!({"ok": verdict.ok, "reason": verdict.reason, "fix_hint": verdict.fix_hint});
@@ -48,10 +41,7 @@ fn missing_info(question: &Question, verdict: &Verdict, payload: &Payload<'_>) -
     }
     // The hint quotes them.
     let quoted: Vec<&str> = verdict.fix_hint.split('"').skip(1).step_by(2).collect();
-    match quoted.is_empty() {
-        true => question.say("anything on the question", "질문에 대한 내용").to_owned(),
-        false => quoted.join(", "),
-    }
+    if quoted.is_empty() { question.say("anything_on_the_question").to_owned() } else { quoted.join(", ") }
 }
 
 /// Judges a written answer: whether there is one, and whether it speaks of what was asked.
@@ -63,22 +53,16 @@ fn judge_answer(question: &Question, answer: &str) -> Verdict {
     let empty = answer.trim().is_empty();
     let calculated = !question.expressions.is_empty() && answer.chars().any(|c| c.is_ascii_digit());
     if !empty && (!found.is_empty() || calculated || terms(&question.text).is_empty()) {
-        return accepted(
-            question.say("the answer speaks of what was asked", "답변이 질문에 대해 말하고 있습니다"),
-        );
+        return accepted(question.say("answer_speaks_of_it"));
     }
-    let (english, korean) = match empty {
-        true => ("the answer is empty", "답변이 비어 있습니다"),
-        false => ("the answer does not speak of what was asked", "답변이 질문에 대해 말하지 않습니다"),
-    };
-    let fix_hint = question.tell("write about {}", "{}에 대해 쓰세요", &quote(question, missing));
-    Verdict { ok: false, reason: question.say(english, korean).to_owned(), fix_hint }
+    let key = if empty { "the_answer_is_empty" } else { "answer_does_not_speak_of_it" };
+    let fix_hint = question.tell("write_about", &quote(question, missing));
+    Verdict { ok: false, reason: question.say(key).to_owned(), fix_hint }
 }
 
-/// Judges the results of a plan.
 pub(super) fn judge(question: &Question, results: &Results) -> Verdict {
     if !question.expressions.is_empty() && results.calculations.is_empty() {
-        let reason = question.say("the calculation has no result", "계산 결과가 없습니다");
+        let reason = question.say("the_calculation_has_no_result");
         let why = results.failures.iter().find(|failure| failure.calculates && !failure.why.is_empty());
         let reason = why.map_or_else(|| reason.to_owned(), |failure| format!("{reason}: {}", failure.why));
         return rejected(question, reason, &question.terms());
@@ -94,31 +78,28 @@ pub(super) fn judge(question: &Question, results: &Results) -> Verdict {
     let missing: Vec<&Term> = found.iter().flat_map(|part| part.missing.iter().copied()).collect();
     if !found.iter().any(Coverage::is_enough) {
         let named = quote(question, missing.iter().copied());
-        let reason =
-            question.tell("the results do not speak of {}", "결과에 {}에 대한 내용이 없습니다", &named);
+        let reason = question.tell("results_do_not_speak_of", &named);
         return rejected(question, reason, &missing);
     }
     let named = quote(question, found.iter().flat_map(|part| part.found.iter().copied()));
-    let mut reason = question.tell("the results speak of {}", "결과에 {}에 대한 내용이 있습니다", &named);
+    let mut reason = question.tell("results_speak_of", &named);
     let mut lacking = found.iter().filter(|part| !part.is_enough()).peekable();
     if lacking.peek().is_some() {
         let lacking = quote(question, lacking.flat_map(|part| part.missing.iter().copied()));
-        reason += &question.tell("; they do not speak of {}", "; {}에 대한 내용은 없습니다", &lacking);
+        reason += &question.tell("they_do_not_speak_of", &lacking);
     }
     accepted(&reason)
 }
 
 /// A question that names nothing to look for, beside what was calculated.
 fn judge_without_terms(question: &Question, results: &Results) -> Verdict {
-    let (english, korean) = match results {
-        _ if !results.calculations.is_empty() => ("the calculation has a result", "계산 결과가 있습니다"),
-        _ if !results.passages.is_empty() => ("there are results", "결과가 있습니다"),
-        _ if results.failures.is_empty() && !results.asked => {
-            ("the question names nothing to look for", "질문에 찾아볼 말이 없습니다")
-        }
+    let key = match results {
+        _ if !results.calculations.is_empty() => "the_calculation_has_a_result",
+        _ if !results.passages.is_empty() => "there_are_results",
+        _ if results.failures.is_empty() && !results.asked => "nothing_to_look_for",
         _ => return rejected(question, nothing_found(question, results), &[]),
     };
-    accepted(question.say(english, korean))
+    accepted(question.say(key))
 }
 
 fn accepted(reason: &str) -> Verdict {
@@ -127,27 +108,17 @@ fn accepted(reason: &str) -> Verdict {
 
 fn rejected(question: &Question, reason: String, missing: &[&Term]) -> Verdict {
     let named = quote(question, missing.iter().copied());
-    let (english, korean) = match missing.is_empty() {
-        true => ("use another tool or more general words", "다른 도구나 더 일반적인 말을 쓰세요"),
-        false => (
-            "look for {} one by one, with more general words or another tool",
-            "{} 하나씩, 더 일반적인 말이나 다른 도구로 찾으세요",
-        ),
-    };
-    let fix_hint = question.tell(english, korean, &named);
-    Verdict { ok: false, reason, fix_hint }
+    let key = if missing.is_empty() { "use_another_tool" } else { "look_for_one_by_one" };
+    Verdict { ok: false, reason, fix_hint: question.tell(key, &named) }
 }
 
 fn nothing_found(question: &Question, results: &Results) -> String {
     match results.failures.first() {
-        Some(Failure { tool, why, .. }) => {
-            question.tell("the steps failed: {}", "단계가 실패했습니다: {}", &format!("{tool}: {why}"))
-        }
-        None => question.say("nothing was found", "찾은 것이 없습니다").to_owned(),
+        Some(Failure { tool, why, .. }) => question.tell("the_steps_failed", &format!("{tool}: {why}")),
+        None => question.say("nothing_was_found").to_owned(),
     }
 }
 
-/// The terms in quotes, each once.
 pub(super) fn quote<'t>(question: &Question, terms: impl IntoIterator<Item = &'t Term>) -> String {
     let mut names: Vec<String> = Vec::new();
     for term in terms {
@@ -156,7 +127,7 @@ pub(super) fn quote<'t>(question: &Question, terms: impl IntoIterator<Item = &'t
             names.push(name);
         }
     }
-    if names.is_empty() { question.say("the question", "질문").to_owned() } else { names.join(", ") }
+    if names.is_empty() { question.say("the_question").to_owned() } else { names.join(", ") }
 }
 
 /// What the passages speak of, one by one and together.

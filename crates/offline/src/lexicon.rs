@@ -1,11 +1,11 @@
-//! The words that rules go by, English and Korean: `tables/words.toml`.
+//! The words that rules go by and the texts that people are told, English and Korean: the files in `tables/`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::LazyLock;
 
+use planwright::contract::ToolContract;
 use serde::Deserialize;
 
-/// The words of `words.toml`, which says what each table is for.
 static TABLES: LazyLock<HashMap<String, Words>> = LazyLock::new(|| {
     toml::from_str(include_str!("tables/words.toml")).expect("every test of this crate reads words.toml")
 });
@@ -13,6 +13,15 @@ static TABLES: LazyLock<HashMap<String, Words>> = LazyLock::new(|| {
 /// One table of words. Every name in this crate is one that `words.toml` has.
 pub(super) fn table(name: &str) -> &'static Words {
     &TABLES[name]
+}
+
+static TEXTS: LazyLock<HashMap<String, [String; 2]>> = LazyLock::new(|| {
+    toml::from_str(include_str!("tables/texts.toml")).expect("every test of this crate reads texts.toml")
+});
+
+/// What is said to people. Every key in this crate is one that `texts.toml` has.
+pub(super) fn say(key: &str, korean: bool) -> &'static str {
+    &TEXTS[key][usize::from(korean)]
 }
 
 /// A list of words. In the table, `_` stands for a blank inside an entry.
@@ -55,5 +64,59 @@ impl Words {
             true => lower.split(|c| !in_word(c)).any(|word| word.starts_with(cue)),
             false => lower.contains(cue),
         })
+    }
+}
+
+/// A kind of work, in the order in which one follows another: what a question asks for, and what a tool or an
+/// agent does. No agent is known by its name alone.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Duty {
+    Search,
+    Validation,
+    Analysis,
+    Comparison,
+    Critique,
+    Summary,
+    Translation,
+    Document,
+    /// Writes what is the answer.
+    Writing,
+}
+
+/// The words of a duty; `duties.toml` says what each list is for.
+#[derive(Deserialize)]
+struct DutyWords {
+    done_by: Words,
+    asked_by: Words,
+    kinds: Words,
+    noun: [String; 2],
+}
+
+static DUTIES: LazyLock<BTreeMap<Duty, DutyWords>> = LazyLock::new(|| {
+    toml::from_str(include_str!("tables/duties.toml")).expect("every test of this crate reads duties.toml")
+});
+
+impl Duty {
+    /// What the kinds of an intent may call it.
+    pub(super) fn is_kind(self, kind: &str) -> bool {
+        DUTIES[&self].done_by.are_in(kind) || DUTIES[&self].kinds.are_in(kind)
+    }
+
+    /// The work of a tool or an agent: what its name says, else what its description says first.
+    pub(super) fn of(contract: &ToolContract) -> Option<Duty> {
+        let by =
+            |text: &str| DUTIES.iter().find(|(_, words)| words.done_by.are_in(text)).map(|(duty, _)| *duty);
+        let name = contract.name.to_lowercase().replace(['_', '-'], " ");
+        by(&name).or_else(|| by(&contract.description.to_lowercase()))
+    }
+
+    pub(super) fn asked(question: &str) -> Vec<Duty> {
+        let lower = question.to_lowercase();
+        DUTIES.iter().filter(|(_, words)| words.asked_by.are_in(&lower)).map(|(duty, _)| *duty).collect()
+    }
+
+    pub(super) fn noun(self, korean: bool) -> &'static str {
+        &DUTIES[&self].noun[usize::from(korean)]
     }
 }

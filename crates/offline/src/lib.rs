@@ -1,19 +1,15 @@
 //! Offline: the model that answers where there is no language model.
 //!
-//! It is rules, and says so. It plans by the words of the question, judges by whether results name
-//! what the question names, and answers with sentences taken from the results, word for word and
-//! with their sources. It plays every role, and reads the same request that a language model gets:
-//! which role to play, and how to reply, is in the frame; which agent runs is nowhere.
+//! It works by rule, and says so. It plans by the words of the question, judges by whether results name what
+//! the question names, and answers with sentences of the results, word for word and with their sources. It
+//! plays every role on the request that a language model gets, and is never told which agent runs.
 //!
-//! **Invariant:** nothing here does I/O or reads a clock, equal requests get equal replies, and
-//! text in a payload is only ever compared and quoted, never followed: a result, a hint or a task
-//! names what to look for, and nothing else.
+//! **Invariant:** nothing here does I/O or reads a clock, equal requests get equal replies, and text in a
+//! payload is compared and quoted, never followed.
 
 mod agent;
 mod arithmetic;
 mod conversation;
-mod cues;
-mod duties;
 mod intake;
 mod judge;
 mod lexicon;

@@ -8,11 +8,8 @@ use regex_lite::Regex;
 
 use super::text::line;
 
-/// Most units of one passage.
 const MAX_UNITS: usize = 400;
-/// Longest sentence, in characters; a longer one is cut and marked.
-const MAX_SENTENCE: usize = 400;
-/// Most lines of a code block.
+const MAX_SENTENCE_CHARS: usize = 400;
 const MAX_CODE_LINES: usize = 10;
 /// Comments, and tags that show nothing themselves. What else stands in angle brackets is text
 /// (`Vec<String>`).
@@ -29,7 +26,6 @@ const SHORT: [&str; 12] = ["e.g", "i.e", "vs", "dr", "mr", "mrs", "ms", "no", "f
 pub(super) struct Unit {
     pub text: String,
     pub kind: UnitKind,
-    /// Whether it begins a paragraph, an entry or another block.
     pub opens: bool,
 }
 
@@ -150,7 +146,7 @@ impl Reader {
     }
 
     fn unit(&mut self, text: &str, kind: UnitKind, opens: bool) {
-        let text = line(text, MAX_SENTENCE);
+        let text = line(text, MAX_SENTENCE_CHARS);
         if text.chars().any(char::is_alphanumeric) {
             self.units.push(Unit { text, kind, opens });
         }
@@ -166,7 +162,6 @@ fn without_marks(text: &str) -> String {
     pieces.collect::<Vec<String>>().join("`")
 }
 
-/// The sentences of a paragraph.
 fn sentences(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut start = 0;

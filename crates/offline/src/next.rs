@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 
 use super::agent;
 use super::conversation::{Rounds, final_answer, thought_and_action};
-use super::cues;
-use super::duties::Duty;
 use super::judge::judge;
+use super::lexicon::Duty;
 use super::payload::{Payload, completed};
 use super::planner::{CALC, MAX_QUERY, Planner};
 use super::question::Question;
@@ -24,12 +23,9 @@ use planwright::contract::{ToolContract, ToolEffect, schema};
 use planwright::machine::ModelReply;
 use planwright::prompt::ModelRequest;
 
-/// Most rounds that are spent on finding anything if none is asked for.
 const MAX_ROUNDS: usize = 3;
-/// Most characters of a text that is handed over to be worked on.
-const MAX_MATERIAL: usize = 4_000;
+const MAX_MATERIAL_CHARS: usize = 4_000;
 
-/// What a planner does next.
 enum Next {
     /// At least one call.
     Call(Vec<Step>),
@@ -44,17 +40,8 @@ pub(super) fn reply(request: &ModelRequest, payload: &Payload<'_>) -> ModelReply
     let shape = Shape::of(frame);
     let question = Question::parse(payload.query(), shape.tool(CALC).is_some()).without_work();
     let planner = Planner::new(&shape, &question, rounds.missing.as_deref().unwrap_or_default());
-    let mut records = rounds.records();
-    records.extend(payload.list("past_steps").iter().cloned());
-    records.extend(payload.records());
-    let ahead = Ahead {
-        payload,
-        rounds: &rounds,
-        shape: &shape,
-        question: &question,
-        planner: &planner,
-        results: Results::parse(&records),
-    };
+    let records = [rounds.records(), payload.list("past_steps").to_vec(), payload.records()].concat();
+    let ahead = Ahead { payload, rounds: &rounds, planner, results: Results::parse(&records) };
     let korean = question.korean;
     match ahead.next() {
         Next::Call(steps) if frame.native_calls => ModelReply::calls(steps.into_iter().filter_map(|step| {
@@ -72,9 +59,7 @@ pub(super) fn reply(request: &ModelRequest, payload: &Payload<'_>) -> ModelReply
 struct Ahead<'a> {
     payload: &'a Payload<'a>,
     rounds: &'a Rounds,
-    shape: &'a Shape<'a>,
-    question: &'a Question,
-    planner: &'a Planner<'a>,
+    planner: Planner<'a>,
     results: Results,
 }
 
@@ -95,7 +80,7 @@ impl Ahead<'_> {
 
     fn is_new(&self, step: &Step) -> bool {
         let input = step.input.clone().unwrap_or_default();
-        let arguments = self.shape.tool(&step.who).map(|tool| tool.arguments(&input));
+        let arguments = self.planner.shape.tool(&step.who).map(|tool| tool.arguments(&input));
         arguments.is_some_and(|arguments| !self.rounds.has_made(&step.who, &arguments))
     }
 
@@ -111,7 +96,7 @@ impl Ahead<'_> {
             }
         }
         // Material that answers the task makes a search needless.
-        if self.payload.text("material").is_some() && judge(self.question, &self.results).ok {
+        if self.payload.text("material").is_some() && judge(self.planner.question, &self.results).ok {
             return Next::Say(agent::work(self.payload));
         }
         let mut steps = self.planner.rung(0);
@@ -126,7 +111,7 @@ impl Ahead<'_> {
         if !alone || steps.len() < 2 {
             return steps;
         }
-        let all = || self.planner.ask(self.planner.sources.first()?, &self.question.terms());
+        let all = || self.planner.ask(self.planner.sources.first()?, &self.planner.question.terms());
         let calculation = steps.iter().find(|step| step.who == CALC).cloned();
         calculation.or_else(all).or(steps.into_iter().next()).into_iter().collect()
     }
@@ -135,7 +120,8 @@ impl Ahead<'_> {
     fn proposed(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
         for call in self.payload.list("suggested_calls") {
-            let tool = call.get("tool").and_then(Value::as_str).and_then(|name| self.shape.tool(name));
+            let tool =
+                call.get("tool").and_then(Value::as_str).and_then(|name| self.planner.shape.tool(name));
             let (Some(tool), Some(input)) = (tool, call.get("input")) else { continue };
             let input = match input {
                 Value::String(text) => json!(line(&clean(text, 4_000), 1_000)),
@@ -153,62 +139,64 @@ impl Ahead<'_> {
     /// The material, for a tool that works on it: the one whose work is asked for, else the first.
     fn handed_over(&self) -> Vec<Step> {
         let Some(material) = self.payload.text("material") else { return Vec::new() };
-        let asked = Duty::asked(&self.question.text);
+        let asked = Duty::asked(&self.planner.question.text);
         let works =
             |tool: &&ToolContract| !matches!(Duty::of(tool), None | Some(Duty::Search)) && tool.name != CALC;
-        let mut tools: Vec<&ToolContract> = self.shape.tools.iter().copied().filter(works).collect();
+        let mut tools: Vec<&ToolContract> = self.planner.shape.tools.iter().copied().filter(works).collect();
         tools.sort_by_key(|tool| !Duty::of(tool).is_some_and(|duty| asked.contains(&duty)));
-        let text = clean(material, 2 * MAX_MATERIAL);
-        tools.into_iter().find_map(|tool| self.shape.step(tool, &text, MAX_MATERIAL)).into_iter().collect()
+        let text = clean(material, 2 * MAX_MATERIAL_CHARS);
+        tools
+            .into_iter()
+            .find_map(|tool| self.planner.shape.step(tool, &text, MAX_MATERIAL_CHARS))
+            .into_iter()
+            .collect()
     }
 
     /// An answer out of what the user said earlier in this conversation, to a question about just that.
     fn remembered(&self) -> Option<String> {
-        let text = &self.question.text;
-        let refers = cues::refers(text) || cues::is_about_the_speaker(text);
-        if !self.question.expressions.is_empty() || !refers {
+        let text = &self.planner.question.text;
+        let refers = talk::refers(text) || talk::is_about_the_speaker(text);
+        if !self.planner.question.expressions.is_empty() || !refers {
             return None;
         }
-        let source = self.question.say("earlier in this conversation", "이 대화의 앞부분");
-        let told = |text: &str| !text.ends_with('?') && !cues::asks(text) && cues::small_talk(text).is_none();
+        let source = self.planner.question.say("earlier_in_this_conversation");
+        let told = |text: &str| !text.ends_with('?') && !talk::asks(text) && talk::small_talk(text).is_none();
         let turns = self.payload.history().into_iter().filter(|turn| turn.user && told(&turn.text));
         let records: Vec<Value> = turns.map(|turn| completed(source, &turn.text)).collect();
         let results = Results::parse(&records);
-        let names = self.question.terms().iter().any(|term| !term.verb);
-        (names && !results.passages.is_empty() && judge(self.question, &results).ok)
-            .then(|| write(self.question, &results, false))
+        let names = self.planner.question.terms().iter().any(|term| !term.verb);
+        (names && !results.passages.is_empty() && judge(self.planner.question, &results).ok)
+            .then(|| write(self.planner.question, &results, false))
     }
 
     /// The call that a repair note demands: of the tool that it names.
     fn demanded(&self) -> Option<Step> {
         let error = self.rounds.repair.as_deref()?;
         let words = error.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'));
-        let named: Vec<&ToolContract> = words.filter_map(|word| self.shape.tool(word)).collect();
+        let named: Vec<&ToolContract> = words.filter_map(|word| self.planner.shape.tool(word)).collect();
         let called = |tool: &ToolContract| self.rounds.made.iter().any(|made| made.tool == tool.name);
         let tool = named.iter().find(|tool| !called(tool)).or(named.first())?;
-        let subjects = self.subjects(tool).into_iter();
-        subjects
-            .filter_map(|subject| self.shape.step(tool, &subject, MAX_QUERY))
-            .find(|step| self.is_new(step))
+        let step = |subject: String| self.planner.shape.step(tool, &subject, MAX_QUERY);
+        self.subjects(tool).into_iter().filter_map(step).find(|step| self.is_new(step))
     }
 
     /// What a tool may be asked for, best first.
     fn subjects(&self, tool: &ToolContract) -> Vec<String> {
         let mut subjects: Vec<String> = Vec::new();
         if tool.name == CALC {
-            subjects.extend(self.question.expressions.iter().cloned());
+            subjects.extend(self.planner.question.expressions.iter().cloned());
         }
         // What wants an exact title is given one that was found.
         let lower = format!("{} {}", tool.name, tool.description).to_lowercase();
         if lower.contains("title") || lower.contains("제목") {
             let found = self.results.passages.iter().map(|passage| passage.source.as_str());
-            let titles = found.filter(|source| self.shape.tool(source).is_none());
+            let titles = found.filter(|source| self.planner.shape.tool(source).is_none());
             subjects.extend(titles.map(|source| source.split(" (http").next().unwrap_or(source).to_owned()));
         }
-        let terms = self.question.terms();
+        let terms = self.planner.question.terms();
         subjects.push(query(terms.iter().copied(), MAX_QUERY));
         subjects.extend(strongest(&terms, 3).into_iter().map(|term| term.text.clone()));
-        subjects.push(line(&self.question.text, MAX_QUERY));
+        subjects.push(line(&self.planner.question.text, MAX_QUERY));
         subjects.retain(|subject| !subject.trim().is_empty());
         subjects
     }
@@ -217,7 +205,7 @@ impl Ahead<'_> {
     /// tools that touch nothing outside.
     fn for_missing(&self, missing: &str) -> Option<Step> {
         let hinted = hinted(&clean(missing, 1_000));
-        let own = self.question.terms();
+        let own = self.planner.question.terms();
         let all: Vec<&Term> = hinted.iter().collect();
         let is_known = |term: &&Term| own.iter().any(|known| known.text == term.text);
         let known: Vec<&Term> = all.iter().copied().filter(is_known).collect();
@@ -233,7 +221,7 @@ impl Ahead<'_> {
     /// One more call if none is asked for: what was planned and not called yet; while nothing was found,
     /// other words or another tool.
     fn going_on(&self) -> Option<Step> {
-        if judge(self.question, &self.results).ok {
+        if judge(self.planner.question, &self.results).ok {
             // If a proposal was taken, it took the place of what the question names.
             let planned = self.planner.rung(0);
             let begun = planned.iter().any(|step| !self.is_new(step));
@@ -245,6 +233,6 @@ impl Ahead<'_> {
 
     fn answer(&self) -> Next {
         let brief = self.rounds.repair.is_some() || self.payload.repair;
-        Next::Say(write(self.question, &self.results, brief))
+        Next::Say(write(self.planner.question, &self.results, brief))
     }
 }

@@ -7,16 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::text::clean;
 
-/// Most earlier turns that are looked at.
 const MAX_TURNS: usize = 40;
-/// Most characters of one earlier turn.
-const MAX_TURN: usize = 4_000;
-/// Most entries of a list.
+const MAX_TURN_CHARS: usize = 4_000;
 const MAX_LIST: usize = 500;
 
-/// One earlier turn of the conversation with the user.
 pub(super) struct Turn {
-    /// Whether the user said it.
     pub user: bool,
     pub text: String,
 }
@@ -27,9 +22,7 @@ pub(super) struct Rejected {
     pub input: Value,
 }
 
-/// What a payload says.
 pub(super) struct Payload<'a> {
-    /// The question as it was asked.
     pub question: &'a str,
     /// The records of what the plan brought back.
     pub results: &'a [Value],
@@ -72,7 +65,7 @@ impl<'a> Payload<'a> {
         Ok(Payload { question, results, rejected, hint, repair: !field("repair").is_null(), fields })
     }
 
-    /// A text that only some roles get; `None` if it is blank.
+    /// A text, if it is not blank.
     pub(super) fn text(&self, key: &str) -> Option<&'a str> {
         self.fields.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
     }
@@ -83,7 +76,6 @@ impl<'a> Payload<'a> {
         &list[..list.len().min(MAX_LIST)]
     }
 
-    /// The entries of a list of texts.
     pub(super) fn labels(&self, key: &str) -> Vec<&'a str> {
         self.list(key).iter().filter_map(Value::as_str).filter(|label| !label.trim().is_empty()).collect()
     }
@@ -112,11 +104,10 @@ impl<'a> Payload<'a> {
         self.results.is_empty() && !ran && !self.fields.contains_key("plan")
     }
 
-    /// The earlier turns, oldest first.
     pub(super) fn history(&self) -> Vec<Turn> {
         let turns = self.list("history");
         let turn = |turn: &Value| {
-            let text = clean(turn.get("content")?.as_str()?, MAX_TURN).trim().to_owned();
+            let text = clean(turn.get("content")?.as_str()?, MAX_TURN_CHARS).trim().to_owned();
             Some(Turn { user: turn.get("role")?.as_str()? == "user", text })
         };
         turns[turns.len().saturating_sub(MAX_TURNS)..].iter().filter_map(turn).collect()
@@ -128,7 +119,6 @@ pub(super) fn str_of<'v>(record: &'v Value, key: &str) -> &'v str {
     record.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A record of `tool_results`.
 pub(super) fn completed(source: &str, output: &str) -> Value {
     json!({"tool": source, "status": "completed", "output": output})
 }

@@ -6,8 +6,7 @@
 
 use serde_json::Value;
 
-use super::duties::Duty;
-use super::lexicon::table;
+use super::lexicon::{Duty, table};
 use super::payload::{Payload, Rejected, str_of};
 use super::planner::{CALC, MAX_QUERY, Planner, is_step};
 use super::question::Question;
@@ -60,23 +59,17 @@ pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<Strin
         |steps: &Vec<Step>| !(was_sent_back(steps) || rejected.is_some() && by_tools && steps.is_empty());
     let mut steps = drafts.swap_remove(drafts.iter().position(is_new).unwrap_or(0));
     if by_tools {
-        let short = planner.shortened(&steps).filter(|short| payload.repair && !was_sent_back(short));
-        steps = leave_out_done(short.unwrap_or(steps), past, shape.least, rejected.is_none());
+        steps = leave_out_done(steps, past, shape.least, rejected.is_none());
         steps = steps.into_iter().map(|step| planner.describe(step)).collect();
     }
     let names: Vec<&str> = steps.iter().map(|step| step.who.as_str()).collect();
     let reasoning = match names.is_empty() {
-        _ if by_tools => {
-            question.say("what is asked is looked up, step by step", "묻는 내용을 하나씩 찾습니다").to_owned()
-        }
-        true => {
-            question.say("the question names nothing to work on", "질문에 작업할 내용이 없습니다").to_owned()
-        }
-        false => question.tell("in this order: {}", "진행 순서: {}", &line(&names.join(" → "), MAX_QUERY)),
+        _ if by_tools => question.say("looked_up_step_by_step").to_owned(),
+        true => question.say("nothing_to_work_on").to_owned(),
+        false => question.tell("in_this_order", &line(&names.join(" → "), MAX_QUERY)),
     };
-    let goal = if payload.repair { String::new() } else { line(&question.text, 200) };
-    let goal =
-        if goal.is_empty() { question.say("answer the question", "질문에 답하기") } else { &goal };
+    let goal = line(&question.text, 200);
+    let goal = if goal.is_empty() { question.say("answer_the_question") } else { &goal };
     Ok(shape.plan(goal, &reasoning, &steps).to_string())
 }
 
@@ -85,7 +78,6 @@ fn is_plan(rejected: &[Rejected], steps: &[Step]) -> bool {
         && rejected.iter().zip(steps).all(|(rejected, step)| is_step(rejected, step))
 }
 
-/// How many steps stand before a new plan.
 fn count_kept(past: &[Value]) -> usize {
     let index = |record: &Value| usize::try_from(record.get("step_index")?.as_u64()?).ok();
     past.iter().filter_map(index).max().map_or(past.len(), |last| last.saturating_add(1).max(past.len()))
@@ -115,21 +107,18 @@ fn without_asking(text: &str) -> String {
     if rest.trim().is_empty() { text.to_owned() } else { rest }
 }
 
-/// Whether the question wants a person to be asked on the way.
 fn asks_to_be_asked(text: &str) -> bool {
     table("approvals").are_in(&text.to_lowercase())
 }
 
 /// The plans that may be made with agents, best first.
 fn drafts_with_agents(planner: &Planner<'_>) -> Vec<Vec<Step>> {
-    let draft = |wording| Draft { planner, question: planner.question, shape: planner.shape, wording };
+    let draft = |wording| Draft { planner, wording };
     (0..WORDINGS).filter_map(|wording| draft(wording).steps()).chain(draft(0).reworded()).collect()
 }
 
 struct Draft<'a> {
     planner: &'a Planner<'a>,
-    question: &'a Question,
-    shape: &'a Shape<'a>,
     wording: usize,
 }
 
@@ -141,26 +130,27 @@ impl<'a> Draft<'a> {
             return Some(steps);
         }
         steps.extend(self.work());
-        let label = self.question.say("write the answer", "답변 작성");
-        let write = format!("{label}: {}", line(&self.question.text, MAX_QUERY));
+        let label = self.planner.question.say("write_the_answer");
+        let write = format!("{label}: {}", line(&self.planner.question.text, MAX_QUERY));
         steps.extend(self.agent(Duty::Writing).map(|writer| work_on(writer, write, label)));
         if steps.is_empty() {
             steps.extend(self.anyone());
         }
         // Who writes last stays, and of what is looked up the first.
-        while steps.len() > self.shape.most {
+        while steps.len() > self.planner.shape.most {
             looked_up = looked_up.saturating_sub(1);
             steps.remove(if looked_up > 0 { looked_up } else { steps.len().saturating_sub(2) });
         }
         looked_up = looked_up.min(steps.len());
-        if self.shape.asks_people && asks_to_be_asked(&self.question.text) && steps.len() < self.shape.most {
-            let ask = self
-                .question
-                .say("Shall I go on with what was found so far?", "지금까지의 결과로 계속 진행할까요?");
+        if self.planner.shape.asks_people
+            && asks_to_be_asked(&self.planner.question.text)
+            && steps.len() < self.planner.shape.most
+        {
+            let ask = self.planner.question.say("shall_i_go_on");
             let person = Step { question: Some(ask.to_owned()), ..work_on(HITL, ask.to_owned(), ask) };
             steps.insert(looked_up.max(steps.len().saturating_sub(1)), person);
         }
-        self.shape.fit(linked(steps, looked_up), self.planner.last_words(false))
+        self.planner.shape.fit(linked(steps, looked_up), self.planner.last_words(false))
     }
 
     /// The plan with the last agent's task worded differently.
@@ -169,33 +159,35 @@ impl<'a> Draft<'a> {
         if steps.is_empty() {
             steps.extend(self.anyone());
         }
-        let last = steps.iter_mut().rfind(|step| self.shape.agents.contains(&step.who.as_str()))?;
+        let last = steps.iter_mut().rfind(|step| self.planner.shape.agents.contains(&step.who.as_str()))?;
         for text in [&mut last.task, &mut last.description].into_iter().flatten() {
-            *text = self.question.tell("{} (in other words)", "{} (다른 말로)", text);
+            *text = self.planner.question.tell("in_other_words", text);
         }
         Some(steps)
     }
 
     /// Whether the question names nothing, and a plan may do nothing.
     fn may_be_empty(&self) -> bool {
-        self.question.terms().is_empty() && self.question.expressions.is_empty() && self.shape.least == 0
+        self.planner.question.terms().is_empty()
+            && self.planner.question.expressions.is_empty()
+            && self.planner.shape.least == 0
     }
 
-    /// The first agent with this duty.
     fn agent(&self, duty: Duty) -> Option<&'a str> {
-        let does = |name: &&&str| self.shape.tool(name).is_some_and(|agent| Duty::of(agent) == Some(duty));
-        self.shape.agents.iter().find(does).copied()
+        let does =
+            |name: &&&str| self.planner.shape.tool(name).is_some_and(|agent| Duty::of(agent) == Some(duty));
+        self.planner.shape.agents.iter().find(does).copied()
     }
 
     /// What is looked up: by tools if there are any for it, else by the agent that searches.
     fn lookups(&self) -> Vec<Step> {
         let steps = self.planner.rung(self.wording).into_iter();
         let mut steps: Vec<Step> = steps.map(|step| self.planner.describe(step)).collect();
-        let calculated = self.question.parts.is_empty() && !steps.is_empty();
+        let calculated = self.planner.question.parts.is_empty() && !steps.is_empty();
         let searcher = self.agent(Duty::Search);
         let needed = self.planner.sources.is_empty() && !self.may_be_empty() && !calculated;
         if let Some(searcher) = searcher.filter(|_| needed) {
-            let label = self.question.say("search", "검색");
+            let label = self.planner.question.say("search");
             steps.extend(self.searches().into_iter().map(|task| work_on(searcher, task, label)));
         }
         steps
@@ -203,12 +195,12 @@ impl<'a> Draft<'a> {
 
     /// What is searched for: each part by itself if searches need not wait for one another.
     fn searches(&self) -> Vec<String> {
-        let question = self.question;
+        let question = self.planner.question;
         let all = question.terms();
-        let apart = self.shape.offers("depends_on") && question.parts.len() > 1;
+        let apart = self.planner.shape.offers("depends_on") && question.parts.len() > 1;
         let text = line(&question.text, MAX_QUERY);
         match self.wording {
-            _ if all.is_empty() && text.is_empty() => vec![question.say("search", "검색").to_owned()],
+            _ if all.is_empty() && text.is_empty() => vec![question.say("search").to_owned()],
             _ if all.is_empty() => vec![text],
             0 if apart => question.parts.iter().map(|part| query(&part.terms, MAX_QUERY)).collect(),
             0 => vec![query(all, MAX_QUERY)],
@@ -219,19 +211,19 @@ impl<'a> Draft<'a> {
 
     /// The work that is asked for, by those who do it.
     fn work(&self) -> Vec<Step> {
-        let mut asked = Duty::asked(&self.question.text);
+        let mut asked = Duty::asked(&self.planner.question.text);
         // An analyst compares if no one else does; without a writer the report is a document.
         for (duty, other) in [(Duty::Comparison, Duty::Analysis), (Duty::Writing, Duty::Document)] {
             if asked.contains(&duty) && self.agent(duty).is_none() {
                 asked.push(other);
             }
         }
-        let subject = query(self.question.terms(), MAX_QUERY);
-        let subject = if subject.is_empty() { line(&self.question.text, MAX_QUERY) } else { subject };
+        let subject = query(self.planner.question.terms(), MAX_QUERY);
+        let subject = if subject.is_empty() { line(&self.planner.question.text, MAX_QUERY) } else { subject };
         let does = |duty: Duty| {
             let agent = self.agent(duty).filter(|_| asked.contains(&duty))?;
-            let noun = duty.noun(self.question.korean);
-            let task = self.question.say("{noun} on {subject}", "{subject} {noun}");
+            let noun = duty.noun(self.planner.question.korean);
+            let task = self.planner.question.say("noun_on_subject");
             Some(work_on(agent, task.replace("{noun}", noun).replace("{subject}", &subject), noun))
         };
         WORK.into_iter().filter_map(does).collect()
@@ -239,10 +231,10 @@ impl<'a> Draft<'a> {
 
     /// If no agent's duty is asked for, the first agent gets the question.
     fn anyone(&self) -> Option<Step> {
-        let label = self.question.say("work on the question", "질문에 대한 작업");
-        let text = line(&self.question.text, MAX_QUERY);
+        let label = self.planner.question.say("work_on_the_question");
+        let text = line(&self.planner.question.text, MAX_QUERY);
         let task = if text.is_empty() { label.to_owned() } else { text };
-        self.shape.agents.first().map(|agent| work_on(agent, task, label))
+        self.planner.shape.agents.first().map(|agent| work_on(agent, task, label))
     }
 }
 

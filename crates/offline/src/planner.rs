@@ -7,8 +7,7 @@
 
 use serde_json::Value;
 
-use super::duties::Duty;
-use super::lexicon::table;
+use super::lexicon::{Duty, table};
 use super::payload::Rejected;
 use super::question::Question;
 use super::shape::{Shape, Step};
@@ -16,22 +15,18 @@ use super::terms::{Term, Vocabulary, hinted, query, strongest};
 use super::text::{clean, line};
 use planwright::contract::{FINAL_ANSWER, ToolContract, ToolEffect};
 
-/// Most terms of one query.
 const MAX_QUERY_TERMS: usize = 8;
 /// Most characters of a query, of one after a reply that did not fit, and of any other input.
 pub(super) const MAX_QUERY: usize = 200;
 const MAX_SHORT: usize = 48;
 const MAX_INPUT: usize = 300;
-/// Most single words that are looked for one by one.
 const MAX_SINGLE: usize = 3;
-/// How many rungs the ladder has.
 const RUNGS: usize = 4;
 /// The tool that calculates, and those that look something up, in the order in which they are tried.
 pub(super) const CALC: &str = "calc";
 const DOCS: &str = "docs";
 const SOURCES: [&str; 4] = [DOCS, "wiki", "search", "lookup"];
 
-/// What plans by rule.
 pub(super) struct Planner<'a> {
     pub shape: &'a Shape<'a>,
     pub question: &'a Question,
@@ -83,16 +78,10 @@ impl<'a> Planner<'a> {
         self.shape.fit(steps, self.last_words(again))
     }
 
-    /// What the last step is told.
     pub(super) fn last_words(&self, again: bool) -> &'static str {
         match again {
-            false => self.question.say(
-                "Answer from what was found and name the sources.",
-                "찾은 내용으로 답하고 출처를 밝힙니다.",
-            ),
-            true => self
-                .question
-                .say("Say what was found and what was not.", "찾은 것과 찾지 못한 것을 말합니다."),
+            false => self.question.say("answer_and_name_sources"),
+            true => self.question.say("say_what_was_found"),
         }
     }
 
@@ -102,16 +91,15 @@ impl<'a> Planner<'a> {
         let text = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
         let does = match (step.who.as_str(), step.from) {
             (FINAL_ANSWER, _) => text,
-            (tool, Some(_)) => self.question.tell("on what was found: {}", "찾은 내용으로: {}", tool),
-            (CALC, None) => self.question.tell("work out: {}", "계산: {}", &text),
-            _ => self.question.tell("look for: {}", "찾기: {}", &text),
+            (tool, Some(_)) => self.question.tell("on_what_was_found", tool),
+            (CALC, None) => self.question.tell("work_out", &text),
+            _ => self.question.tell("look_for", &text),
         };
         let does = line(&does, MAX_QUERY);
         (step.task, step.description) = (Some(does.clone()), Some(does));
         step
     }
 
-    /// All steps of the ladder, rung by rung.
     pub(super) fn ladder(&self) -> impl Iterator<Item = Step> {
         (0..RUNGS).flat_map(|rung| self.rung(rung))
     }
@@ -169,7 +157,7 @@ impl<'a> Planner<'a> {
     }
 
     pub(super) fn widened(&self, text: &str) -> String {
-        self.question.tell("{} overview", "{} 개요", text)
+        self.question.tell("overview", text)
     }
 
     /// What the hint names and the question does not.
@@ -191,7 +179,6 @@ impl<'a> Planner<'a> {
         self.shape.step(tool, &text, MAX_INPUT)
     }
 
-    /// These steps with the last one written differently.
     fn varied(&self, mut steps: Vec<Step>) -> Vec<Step> {
         let vary = |last: &Step| {
             let text = last.text()?;
@@ -209,20 +196,10 @@ impl<'a> Planner<'a> {
     /// The step of a plan that must call a tool for a question that names nothing to look for.
     fn anything(&self) -> Vec<Step> {
         let text = line(&self.question.text, MAX_SHORT);
-        let text = if text.is_empty() { self.question.say("overview", "개요") } else { &text };
+        let text = if text.is_empty() { self.question.say("overview_word") } else { &text };
         let tools = SOURCES.iter().filter_map(|name| self.shape.tool(name));
         let mut tools = tools.chain(self.shape.tools.iter().copied());
         tools.find_map(|tool| self.shape.step(tool, text, MAX_INPUT)).into_iter().collect()
-    }
-
-    /// As few and as short steps as the contract takes.
-    pub(super) fn shortened(&self, steps: &[Step]) -> Option<Vec<Step>> {
-        let calls = steps.iter().filter(|step| step.who != FINAL_ANSWER).take(self.shape.least.max(1));
-        let shorter = |step: &Step| {
-            let tool = self.shape.tool(&step.who).filter(|tool| tool.name != CALC)?;
-            self.shape.step(tool, step.text()?, MAX_SHORT)
-        };
-        self.shape.fit(calls.map(|step| shorter(step).unwrap_or_else(|| step.clone())).collect(), "")
     }
 }
 
@@ -260,7 +237,6 @@ pub(super) fn is_step(rejected: &Rejected, step: &Step) -> bool {
     rejected.who == step.who && (rejected.input == told || described())
 }
 
-/// Whether a tool makes one text of another.
 fn works_on_text(tool: &ToolContract) -> bool {
     tool.takes_text() && matches!(Duty::of(tool), Some(Duty::Summary | Duty::Translation))
 }

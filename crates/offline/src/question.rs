@@ -1,22 +1,17 @@
 //! The question, taken apart: what is to be calculated, and what is to be looked for in how many parts.
 
 use super::arithmetic::{self, MARK};
-use super::lexicon::table;
+use super::lexicon::{say, table};
 use super::stem;
 use super::terms::{Term, terms};
 use super::text::{clean, is_korean};
 
-/// Most characters of a question that are looked at.
 const MAX_CHARS: usize = 4_000;
-/// Most parts; what more there is joins the last.
 const MAX_PARTS: usize = 3;
-/// Most places of a clause that are tried as the end of a part.
 const MAX_CUTS: usize = 16;
 
-/// A question and what it asks for.
 #[derive(Debug)]
 pub(super) struct Question {
-    /// As asked, cleaned.
     pub text: String,
     /// Whether to answer in Korean.
     pub korean: bool,
@@ -26,7 +21,6 @@ pub(super) struct Question {
     pub parts: Vec<Part>,
 }
 
-/// One thing asked.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Part {
     pub terms: Vec<Term>,
@@ -56,7 +50,6 @@ impl Question {
         self
     }
 
-    /// The terms of all parts, each once.
     pub(super) fn terms(&self) -> Vec<&Term> {
         let mut all: Vec<&Term> = Vec::new();
         for term in self.parts.iter().flat_map(|part| &part.terms) {
@@ -72,14 +65,13 @@ impl Question {
         self.parts.iter().filter(|part| !part.beside)
     }
 
-    /// The text in the question's language.
-    pub(super) fn say<'t>(&self, english: &'t str, korean: &'t str) -> &'t str {
-        if self.korean { korean } else { english }
+    pub(super) fn say(&self, key: &str) -> &'static str {
+        say(key, self.korean)
     }
 
-    /// The text in the question's language, with `what` in the place of its `{}`.
-    pub(super) fn tell(&self, english: &str, korean: &str, what: &str) -> String {
-        self.say(english, korean).replacen("{}", what, 1)
+    /// The text of this key, with `what` in the place of its `{}`.
+    pub(super) fn tell(&self, key: &str, what: &str) -> String {
+        self.say(key).replacen("{}", what, 1)
     }
 }
 
@@ -88,7 +80,6 @@ pub(super) fn is_work(word: &str) -> bool {
     table("work").are_in(&word.to_lowercase())
 }
 
-/// The parts of a question, in order.
 fn parts(text: &str) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for piece in clauses(text).into_iter().flat_map(pieces) {

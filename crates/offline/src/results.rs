@@ -10,36 +10,28 @@ use super::payload::str_of;
 use super::text::{clean, line};
 use planwright::contract::FINAL_ANSWER;
 
-/// Most results that are read.
 const MAX_RESULTS: usize = 64;
-/// Most characters of one output, and of all outputs.
-const MAX_OUTPUT: usize = 64_000;
+const MAX_OUTPUT_CHARS: usize = 64_000;
 const MAX_ALL: usize = 400_000;
-/// Most passages of all results.
 const MAX_PASSAGES: usize = 120;
-/// Most characters of one passage.
-const MAX_PASSAGE: usize = 12_000;
-/// Most characters of a source's name.
-const MAX_SOURCE: usize = 200;
+const MAX_PASSAGE_CHARS: usize = 12_000;
+const MAX_SOURCE_CHARS: usize = 200;
 /// The keys under which a record holds its text.
 const TEXTS: [&str; 4] = ["text", "content", "summary", "snippet"];
 /// Headings of an answer's list of sources.
 const SOURCES: [&str; 2] = ["Sources:", "출처:"];
 
-/// A text with its source.
 #[derive(PartialEq)]
 pub(super) struct Passage {
     pub source: String,
     pub text: String,
 }
 
-/// A calculation that was carried out.
 pub(super) struct Calculation {
     pub expression: String,
     pub result: String,
 }
 
-/// A step that failed.
 pub(super) struct Failure {
     pub tool: String,
     pub why: String,
@@ -47,7 +39,6 @@ pub(super) struct Failure {
     pub calculates: bool,
 }
 
-/// All that a plan brought back.
 #[derive(Default)]
 pub(super) struct Results {
     /// In the order of the steps; within a step, best first.
@@ -59,7 +50,6 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// Reads the records of `tool_results`.
     pub(super) fn parse(records: &[Value]) -> Self {
         let mut results = Results::default();
         let mut room = MAX_ALL;
@@ -68,7 +58,7 @@ impl Results {
             if tool.is_empty() || tool == FINAL_ANSWER {
                 continue;
             }
-            let output = field(record, "output", MAX_OUTPUT.min(room));
+            let output = field(record, "output", MAX_OUTPUT_CHARS.min(room));
             room -= output.chars().count().min(room);
             let input = line(&field(record, "input", 400), 320);
             results.add(tool, input, str_of(record, "status") == "failed", output.trim());
@@ -81,7 +71,6 @@ impl Results {
         !self.calculations.is_empty() || self.failures.iter().any(|failure| failure.calculates)
     }
 
-    /// Whether there is nothing to work with.
     pub(super) fn is_empty(&self) -> bool {
         self.passages.is_empty() && self.calculations.is_empty() && self.failures.is_empty()
     }
@@ -100,8 +89,8 @@ impl Results {
         let titled = !input.is_empty() && output.starts_with(&input);
         let source = if titled { input } else { tool };
         for (name, text) in passages.unwrap_or_else(|| vec![(String::new(), output.to_owned())]) {
-            let source = line(if name.is_empty() { &source } else { &name }, MAX_SOURCE);
-            let passage = Passage { source, text: clean(&text, MAX_PASSAGE).trim().to_owned() };
+            let source = line(if name.is_empty() { &source } else { &name }, MAX_SOURCE_CHARS);
+            let passage = Passage { source, text: clean(&text, MAX_PASSAGE_CHARS).trim().to_owned() };
             let known = passage.text.is_empty() || self.passages.contains(&passage);
             if !known && self.passages.len() < MAX_PASSAGES {
                 self.passages.push(passage);
@@ -134,7 +123,7 @@ fn records(output: &str) -> Option<Vec<(String, String)>> {
     let passage = |record: &Value| {
         let text = TEXTS.into_iter().find_map(|key| record.get(key)?.as_str())?;
         let [part, title, url, source] =
-            ["part", "title", "url", "source"].map(|key| field(record, key, MAX_SOURCE));
+            ["part", "title", "url", "source"].map(|key| field(record, key, MAX_SOURCE_CHARS));
         let source = match (title.as_str(), url.as_str()) {
             _ if !title.is_empty() && !url.is_empty() => format!("{title} ({url})"),
             _ => [source, title, url].into_iter().find(|name| !name.is_empty()).unwrap_or_default(),

@@ -7,21 +7,15 @@ use super::markdown::{Unit, UnitKind, units};
 use super::results::Passage;
 use super::terms::{Term, Vocabulary};
 
-/// Most sentences of an answer.
 const MAX_PICKS: usize = 5;
-/// Most characters of an answer's sentences.
 const MAX_CHARS: usize = 900;
-/// Longest code block, in characters.
-const MAX_CODE: usize = 600;
-/// Most units that are weighed.
+const MAX_CODE_CHARS: usize = 600;
 const MAX_UNITS: usize = 2_000;
 
 /// A question of no more terms than this asks what something is.
 const DEFINES: usize = 2;
 
-/// A sentence that was chosen.
 pub(super) struct Pick {
-    /// The position of its passage.
     pub passage: usize,
     /// Its position in the passage, of two sentences that of the last.
     pub at: usize,
@@ -30,7 +24,6 @@ pub(super) struct Pick {
 
 struct Candidate {
     pick: Pick,
-    /// The terms it names.
     names: Vec<bool>,
     /// The weight of the terms that it or what stands above it names.
     covers: u32,
@@ -125,7 +118,7 @@ fn candidates(passages: &[Passage], terms: &[&Term], shows_code: bool) -> Vec<Ca
             }
             let code = unit.kind == UnitKind::Code;
             if code {
-                unit.text = unit.text.chars().take(MAX_CODE).collect();
+                unit.text = unit.text.chars().take(MAX_CODE_CHARS).collect();
             }
             let near = context.weight(terms.iter().copied());
             // What a heading names, the sentence right below it is about, and so are the entries of a list

@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 use planwright::contract::{FINAL_ANSWER, HITL, ToolContract, ToolEffect, schema};
 use planwright::spec::RequestFrame;
 
-/// Most steps that a plan is filled up to if its contract asks for many.
 const MAX_FILL: usize = 64;
 /// Stands before the list of agents in the planner's instructions.
 const AGENTS: &str = "\n\nAgents:";
@@ -32,12 +31,10 @@ impl Step {
         Step { who: tool.to_owned(), input: Some(input), ..Step::default() }
     }
 
-    /// The input, if it is a text.
     pub(super) fn text(&self) -> Option<&str> {
         self.input.as_ref().and_then(Value::as_str)
     }
 
-    /// What an agent is told.
     pub(super) fn told(&self) -> Option<&str> {
         self.task.as_deref().or(self.description.as_deref())
     }
@@ -53,11 +50,8 @@ impl Step {
 pub(super) struct Shape<'a> {
     /// The tools and agents that may be planned: those of the contract, without those that write.
     pub tools: Vec<&'a ToolContract>,
-    /// Which of them are agents.
     pub agents: Vec<&'a str>,
-    /// Whether the last step is `final_answer`.
     pub ends: bool,
-    /// Whether a step may ask a person.
     pub asks_people: bool,
     /// How many steps stand before the plan and are kept.
     pub kept: usize,
@@ -123,7 +117,6 @@ impl<'a> Shape<'a> {
         self.tools.iter().find(|tool| tool.name == name).copied()
     }
 
-    /// Whether a step may have this field.
     pub(super) fn offers(&self, field: &str) -> bool {
         self.fields.contains(&field)
     }

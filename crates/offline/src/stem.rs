@@ -71,12 +71,10 @@ static ENDS: LazyLock<Vec<(&str, Fits)>> = LazyLock::new(|| {
 const RIEUL: u32 = 8;
 const NO_SYLLABLE: u32 = 99;
 const FIRST_SYLLABLE: u32 = 0xac00;
-/// What makes a verb of a noun.
 const MAKERS: &str = "하해했한할합함되돼됐된될됩됨받";
 /// Ends that make a noun of a noun: 출장비 is about 출장.
 const MADE: [char; 6] = ['비', '금', '일', '서', '료', '율'];
 
-/// The final consonant of a word's last syllable.
 fn final_consonant(word: &str) -> u32 {
     let syllable = word.chars().next_back().filter(|c| matches!(c, '\u{ac00}'..='\u{d7a3}'));
     syllable.map_or(NO_SYLLABLE, |c| (c as u32 - FIRST_SYLLABLE) % 28)
@@ -110,7 +108,6 @@ pub(super) fn joins(word: &str) -> bool {
     ["와", "과", "하고", "이랑", "랑"].iter().any(|end| word.strip_suffix(end).is_some_and(fits))
 }
 
-/// A Korean word without its particles and endings.
 pub(super) fn korean(word: &str) -> &str {
     (0..3).try_fold(word, |stem, _| without_end(stem).ok_or(stem)).unwrap_or_else(|stem| stem)
 }
@@ -126,7 +123,6 @@ fn without_end(word: &str) -> Option<&str> {
     })
 }
 
-/// What a predicate comes from.
 pub(super) enum Predicate<'a> {
     /// A noun: 신청하나.
     Noun(&'a str),

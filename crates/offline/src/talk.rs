@@ -1,98 +1,50 @@
-//! Talk: the answer if no tool is needed.
+//! Talk: what a text is by its first look (small talk, a word that points back, an article's number), and the
+//! answer if no tool is needed.
 //!
 //! Small talk is answered in kind; a text that was handed over is shown by its key sentences. What takes a
 //! language model (to translate, to tell in other words) is not pretended.
 
 use serde_json::Value;
 
-use super::cues::{self, SmallTalk};
-use super::lexicon::{Words, table};
+use super::lexicon::{Words, say, table};
 use super::markdown::{Unit, UnitKind, units};
-use super::terms::{Vocabulary, terms};
-use super::text::{clean, is_korean, line};
+use super::terms::{Term, Vocabulary, terms};
+use super::text::{clean, is_hangul, is_korean, line, words};
 
-/// Most key sentences that are shown.
+const MAX_TALK: usize = 10;
 const MAX_KEY: usize = 3;
-/// Fewest characters of a text that comes without a wish, and with one.
-const ALONE: usize = 160;
+const ALONE_CHARS: usize = 160;
 const WITH_WISH: usize = 40;
-/// Most characters of a line that says what is to be done.
-const MAX_WISH: usize = 120;
-/// Most sentences that are weighed.
+const MAX_WISH_CHARS: usize = 120;
 const MAX_UNITS: usize = 120;
-/// A text in English and in Korean.
-type Said = [&'static str; 2];
 
-const UNCLEAR: Said = [
-    "I am not sure what you would like to know. Could you tell me a little more: what it is about, and what I \
-     should find or work out?",
-    "무엇을 원하시는지 분명하지 않습니다. 무엇에 대해 찾거나 계산해 드리면 되는지 조금 더 자세히 말씀해 주세요.",
-];
-const NO_TRANSLATION: Said = [
-    "I work by rule and without a language model, so I cannot translate. These are the key sentences as they \
-     stand in the text:",
-    "저는 언어 모델 없이 규칙으로 답하기 때문에 번역은 할 수 없습니다. 대신 본문의 핵심 문장을 그대로 옮깁니다.",
-];
-const ONLY_SHOWN: Said = [
-    "I work by rule and without a language model, so I can only show what stands in the text:",
-    "저는 언어 모델 없이 규칙으로 답하기 때문에 본문에 있는 내용만 보여 드릴 수 있습니다.",
-];
-const WHAT_NEXT: Said = [
-    "What would you like next: a summary, an explanation of a part, or (with a language model) a translation?",
-    "다음으로 무엇을 해 드릴까요? 요약, 자세한 설명, (언어 모델을 연결하면) 번역을 도와드릴 수 있습니다.",
-];
-
-fn say(said: Said, korean: bool) -> String {
-    said[usize::from(korean)].to_owned()
-}
-
-/// The answer to a message that needs no tool.
 pub(super) fn answer(message: &str) -> String {
-    answer_at_once(message).unwrap_or_else(|| say(UNCLEAR, is_korean(message)))
+    answer_at_once(message).unwrap_or_else(|| say("unclear", is_korean(message)).to_owned())
 }
 
 /// The answer to small talk and to a text that was handed over; `None` for anything else.
 pub(super) fn answer_at_once(message: &str) -> Option<String> {
     let message = clean(message, 40_000);
     let korean = is_korean(&message);
-    let reply = match cues::small_talk(&message) {
-        Some(SmallTalk::Greeting) => ["Hello! What can I do for you?", "안녕하세요! 무엇을 도와드릴까요?"],
-        Some(SmallTalk::Thanks) => [
-            "You are welcome! If there is anything else, just ask.",
-            "별말씀을요! 더 궁금한 것이 있으면 말씀해 주세요.",
-        ],
-        Some(SmallTalk::Farewell) => ["Goodbye, and take care!", "안녕히 가세요! 좋은 하루 보내세요."],
-        Some(SmallTalk::Laughter) => {
-            ["Glad to hear it! What shall we do next?", "즐거우시다니 좋네요! 무엇을 도와드릴까요?"]
-        }
-        None => return handed_over(&message).map(|text| show(&text, korean)),
-    };
-    Some(say(reply, korean))
+    match small_talk(&message) {
+        Some(kind) => Some(say(kind, korean).to_owned()),
+        None => handed_over(&message).map(|text| show(&text, korean)),
+    }
 }
 
-/// Whether a message is a text to be worked on.
 pub(super) fn is_handed_over(message: &str) -> bool {
     handed_over(message).is_some()
 }
 
-/// What is to be done with a text.
-enum Wish {
-    Summarise,
-    Translate,
-    /// Something that a rule cannot do but by showing the key sentences.
-    Other,
-}
-
-#[derive(PartialEq, Eq)]
 enum Kind {
     Prose,
     Code,
     Data,
 }
 
-/// A text to work on.
 struct HandedOver<'a> {
-    wish: Option<Wish>,
+    /// What is to be done with it, as the key of what is said before the answer; empty for a summary.
+    wish: Option<&'static str>,
     kind: Kind,
     text: &'a str,
 }
@@ -108,7 +60,7 @@ fn handed_over(message: &str) -> Option<HandedOver<'_>> {
     ];
     for (wish, text) in cuts.into_iter().flatten() {
         let (wish, text) = (wish.trim(), text.trim());
-        let fits = wish.chars().count() <= MAX_WISH && text.chars().count() >= WITH_WISH;
+        let fits = wish.chars().count() <= MAX_WISH_CHARS && text.chars().count() >= WITH_WISH;
         if let Some(wish) = parse_wish(wish).filter(|_| fits) {
             return Some(HandedOver { wish: Some(wish), kind: kind(text), text });
         }
@@ -116,8 +68,8 @@ fn handed_over(message: &str) -> Option<HandedOver<'_>> {
     let kind = kind(message);
     let lines = lines(message).count();
     let sentences = units(message);
-    let asks = |unit: Option<&Unit>| unit.is_some_and(|unit| cues::asks(&unit.text));
-    let long = message.chars().count() >= ALONE && (sentences.len() >= 3 || lines >= 3);
+    let asks = |unit: Option<&Unit>| unit.is_some_and(|unit| asks(&unit.text));
+    let long = message.chars().count() >= ALONE_CHARS && (sentences.len() >= 3 || lines >= 3);
     let holds = match kind {
         Kind::Prose => long && !asks(sentences.first()) && !asks(sentences.last()),
         Kind::Code | Kind::Data => long || lines >= 3,
@@ -130,14 +82,14 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty())
 }
 
-fn parse_wish(line: &str) -> Option<Wish> {
+fn parse_wish(line: &str) -> Option<&'static str> {
     let lower = line.to_lowercase();
     let first = lower.split_whitespace().find(|word| !["please", "can", "could", "you"].contains(word))?;
     let korean = table("korean_wishes").are_in(line) || !line.ends_with('?') && table("texts").are_in(line);
-    (table("wishes").begin(first) || korean && cues::asks(line)).then(|| match () {
-        _ if table("translation_wishes").are_in(&lower) => Wish::Translate,
-        _ if table("summary_wishes").are_in(&lower) => Wish::Summarise,
-        _ => Wish::Other,
+    (table("wishes").begin(first) || korean && asks(line)).then(|| match () {
+        _ if table("translation_wishes").are_in(&lower) => "no_translation",
+        _ if table("summary_wishes").are_in(&lower) => "",
+        _ => "only_shown",
     })
 }
 
@@ -159,35 +111,21 @@ fn kind(text: &str) -> Kind {
 }
 
 fn show(given: &HandedOver<'_>, korean: bool) -> String {
-    let before = match given.wish {
-        Some(Wish::Translate) => Some(say(NO_TRANSLATION, korean)),
-        Some(Wish::Other) => Some(say(ONLY_SHOWN, korean)),
-        Some(Wish::Summarise) | None => None,
-    };
+    let before = given.wish.filter(|key| !key.is_empty()).map(|key| say(key, korean));
     let (heading, mut shown) = match given.kind {
-        Kind::Prose => {
-            (["Key sentences of the text:", "이 글의 핵심 문장입니다."], key_sentences(given.text))
-        }
-        Kind::Code => (
-            [
-                "This is code, {} lines long. It begins and defines:",
-                "코드로 보입니다({}줄). 정의하는 것들입니다.",
-            ],
-            definitions(given.text),
-        ),
-        Kind::Data => (
-            ["This is data, {} lines long. It begins:", "데이터로 보입니다({}줄). 앞부분입니다."],
-            Vec::new(),
-        ),
+        Kind::Prose => ("key_sentences", key_sentences(given.text)),
+        Kind::Code => ("this_is_code", definitions(given.text)),
+        Kind::Data => ("this_is_data", Vec::new()),
     };
     let heading = say(heading, korean).replace("{}", &lines(given.text).count().to_string());
     if shown.is_empty() {
         shown = lines(given.text).take(MAX_KEY).map(|text| line(text, 160)).collect();
     }
     let shown: Vec<String> = shown.iter().map(|line| format!("- {line}")).collect();
-    let next = given.wish.is_none().then(|| say(WHAT_NEXT, korean));
-    let blocks = before.into_iter().chain([heading, shown.join("\n")]).chain(next);
-    blocks.collect::<Vec<String>>().join("\n\n")
+    let next = given.wish.is_none().then(|| say("what_next", korean));
+    let shown = shown.join("\n");
+    let blocks = before.into_iter().chain([heading.as_str(), &shown]).chain(next);
+    blocks.collect::<Vec<&str>>().join("\n\n")
 }
 
 /// The lines of a code that name what it defines.
@@ -215,4 +153,84 @@ fn key_sentences(text: &str) -> Vec<String> {
     weighed.truncate(MAX_KEY);
     weighed.sort_unstable();
     weighed.into_iter().map(|(at, _)| units[at].text.clone()).collect()
+}
+
+/// What kind of small talk a text is, if it is nothing else: the key of the answer in kind.
+pub(super) fn small_talk(text: &str) -> Option<&'static str> {
+    let mut kind = None;
+    for (at, word) in words(text).enumerate() {
+        let lower = word.text.to_lowercase();
+        let laughs = lower.chars().all(|c| matches!(c, 'ㅋ' | 'ㅎ')) && lower.chars().nth(1).is_some();
+        let found = match lower.as_str() {
+            _ if at >= MAX_TALK => return None,
+            word if table("thanks").has(word) => Some("thanks"),
+            word if table("greetings").has(word) => Some("greeting"),
+            word if table("farewells").has(word) => Some("farewell"),
+            word if laughs || table("laughter").has(word) => Some("laughter"),
+            word if table("fillers").has(word) => None,
+            _ => return None,
+        };
+        // A greeting with thanks is thanks.
+        if kind.is_none() || found == Some("thanks") {
+            kind = found.or(kind);
+        }
+    }
+    kind
+}
+
+/// Whether a text points to earlier turns: by a word that refers, or by naming nothing of its own.
+pub(super) fn refers(text: &str) -> bool {
+    let lower = text.trim().to_lowercase();
+    if table("earlier").are_in(&lower) || lower == "then" {
+        return true;
+    }
+    let own = terms(text);
+    if !own.iter().any(Term::is_noun) {
+        return small_talk(text).is_none() && text.chars().any(char::is_alphanumeric);
+    }
+    // 갱신은?
+    let topic = lower.trim_end_matches(['?', '!', '.', ' ']).ends_with(['은', '는', '도', '요']);
+    table("openers").begin(&lower) || stands_in(text) || own.len() == 1 && topic && words(text).count() == 1
+}
+
+/// Whether a word stands for a noun that the text does not name before it.
+fn stands_in(text: &str) -> bool {
+    let mut before = String::new();
+    let mut more = false;
+    for word in words(text) {
+        let lower = word.text.to_lowercase();
+        // `more than three` compares.
+        if std::mem::take(&mut more) && lower != "than" {
+            return true;
+        }
+        let stands = table("stand_ins").has(&lower) || table("korean_pronouns").begin(&lower);
+        if stands && !terms(&before).iter().any(Term::is_noun) {
+            more = lower == "more";
+            if !more {
+                return true;
+            }
+        }
+        before.extend([word.text, " "]);
+    }
+    more
+}
+
+pub(super) fn is_about_the_speaker(text: &str) -> bool {
+    words(text).any(|word| table("speaker").has(&word.text.to_lowercase()))
+}
+
+/// Whether a text names an article by its number: 제5조, article 5, § 5.
+pub(super) fn names_an_article(text: &str) -> bool {
+    let found: Vec<&str> = words(text).map(|word| word.text).collect();
+    let number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+    let part = |word: &str| word.starts_with(['조', '항', '호']) && word.chars().all(is_hangul);
+    let numbered = |pair: &[&str]| {
+        number(pair[0]) && part(pair[1]) || table("articles").has(&pair[0].to_lowercase()) && number(pair[1])
+    };
+    text.contains('§') || found.windows(2).any(numbered)
+}
+
+pub(super) fn asks(sentence: &str) -> bool {
+    let end = sentence.trim().trim_end_matches(['.', '!', '~', ' ', ':']);
+    end.ends_with('?') || table("demands").end(end)
 }

@@ -9,7 +9,6 @@ use super::lexicon::table;
 use super::stem::{self, Predicate};
 use super::text::{Script, Word, is_korean, words};
 
-/// Most terms of one question.
 const MAX_TERMS: usize = 24;
 /// Begins the key of a verb, so that it meets no noun.
 const VERB: char = '~';
@@ -199,7 +198,6 @@ impl Vocabulary {
         }
     }
 
-    /// The weight of those of the terms that the text speaks of.
     pub(super) fn weight<'t>(&self, terms: impl IntoIterator<Item = &'t Term>) -> u32 {
         terms.into_iter().filter(|term| self.has(term)).map(|term| term.weight).sum()
     }

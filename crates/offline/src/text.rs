@@ -9,10 +9,8 @@ use planwright::contract::is_sanitized;
 use regex_lite::Regex;
 use unicode_normalization::UnicodeNormalization;
 
-/// Most words of one text.
 const MAX_WORDS: usize = 20_000;
-/// Most characters of one word.
-const MAX_WORD: usize = 64;
+const MAX_WORD_CHARS: usize = 64;
 
 /// Escape sequences of terminals: those with parameters, and titles and links up to their end.
 static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
@@ -61,7 +59,6 @@ pub(super) fn is_korean(text: &str) -> bool {
     text.chars().any(is_hangul)
 }
 
-/// One word of a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Word<'a> {
     pub text: &'a str,
@@ -109,7 +106,7 @@ fn word_len(text: &str, kind: Script) -> usize {
     let mut count = 0;
     while let Some((at, c)) = chars.next() {
         count += 1;
-        if count > MAX_WORD {
+        if count > MAX_WORD_CHARS {
             return at;
         }
         if script(c) == Some(kind) {

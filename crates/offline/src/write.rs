@@ -14,15 +14,8 @@ use super::select::{Pick, go_on, select};
 use super::terms::Term;
 use super::text::line;
 
-/// Most failures that are named.
 const MAX_FAILURES: usize = 3;
-/// Longest answer after a reply that did not fit.
 const MAX_SHORT: usize = 300;
-const NOTHING: (&str, &str) = ("Nothing was found.", "찾은 것이 없습니다.");
-const WHAT_THIS_IS: (&str, &str) = (
-    "(An extractive answer, put together by rule and without a language model.)",
-    "(언어 모델 없이 규칙으로 찾아낸 발췌 답변입니다.)",
-);
 
 /// The answer to a question; a brief one is the first result, or that there is none.
 pub(super) fn write(question: &Question, results: &Results, brief: bool) -> String {
@@ -42,16 +35,16 @@ pub(super) fn write(question: &Question, results: &Results, brief: bool) -> Stri
     let mut sources: Vec<&str> = Vec::new();
     blocks.extend(extracts(&results.passages, &picks, &mut sources));
     let missing = missing(question, results, &picks);
-    let what_this_is = missing.is_some().then(|| question.say(WHAT_THIS_IS.0, WHAT_THIS_IS.1).to_owned());
+    let what_this_is = missing.is_some().then(|| question.say("extractive_answer").to_owned());
     blocks.extend(missing);
     blocks.push(failures(question, results));
     if !sources.is_empty() {
         let entries = sources.iter().enumerate().map(|(at, source)| format!("\n[{}] {source}", at + 1));
-        blocks.push(format!("{}{}", question.say("Sources:", "출처:"), entries.collect::<String>()));
+        blocks.push(format!("{}{}", question.say("sources"), entries.collect::<String>()));
     }
     blocks.retain(|block| !block.is_empty());
     if blocks.is_empty() {
-        blocks.push(question.say(NOTHING.0, NOTHING.1).to_owned());
+        blocks.push(question.say("nothing_found_sentence").to_owned());
     }
     blocks.extend(what_this_is);
     blocks.join("\n\n")
@@ -66,7 +59,7 @@ fn write_briefly(question: &Question, results: &Results) -> String {
         Some(Pick { passage, unit, .. }) => {
             line(&format!("{} ({})", unit.text, results.passages[*passage].source), MAX_SHORT)
         }
-        None => question.say(NOTHING.0, NOTHING.1).to_owned(),
+        None => question.say("nothing_found_sentence").to_owned(),
     }
 }
 
@@ -117,18 +110,14 @@ fn append(block: &mut String, pick: &Pick, last: Option<&Pick>) {
     }
 }
 
-/// What was asked and not found.
 fn missing(question: &Question, results: &Results, picks: &[Pick]) -> Option<String> {
     let nothing = picks.is_empty() && results.calculations.is_empty() && results.failures.is_empty();
     if question.parts.is_empty() {
-        let text = question.say(
-            "The question names nothing that could be looked for or calculated.",
-            "질문에 찾아보거나 계산할 말이 없습니다.",
-        );
+        let text = question.say("nothing_to_look_for_or_calculate");
         return nothing.then(|| text.to_owned());
     }
     if nothing && !results.asked {
-        return Some(question.say("Nothing was looked up.", "찾아본 것이 없습니다.").to_owned());
+        return Some(question.say("nothing_was_looked_up").to_owned());
     }
     let library = Library::of(&results.passages);
     let mut lacking: Vec<&Term> = Vec::new();
@@ -140,12 +129,12 @@ fn missing(question: &Question, results: &Results, picks: &[Pick]) -> Option<Str
         }
     }
     let names = quote(question, lacking.iter().copied());
-    let text = question.tell("Nothing was found about {}.", "{}에 대한 내용은 찾지 못했습니다.", &names);
+    let text = question.tell("nothing_was_found_about", &names);
     (!lacking.is_empty()).then_some(text)
 }
 
 fn failures(question: &Question, results: &Results) -> String {
-    let label = question.say("One step failed (", "실패한 단계(");
+    let label = question.say("one_step_failed");
     let failures = results.failures.iter().take(MAX_FAILURES);
     let lines: Vec<String> =
         failures.map(|failure| format!("{label}{}): {}", failure.tool, failure.why)).collect();

@@ -16,11 +16,8 @@ use super::terms::terms;
 use rewrite::{CUE, regex, rewrite};
 use run::{Run, evaluates, look_alikes, read_run};
 
-/// Most expressions of one question.
 const MAX_EXPRESSIONS: usize = 3;
-/// Most characters of a question that are looked at: a longer one is a text.
-const MAX_QUESTION: usize = 600;
-/// Longest expression, in characters.
+const MAX_QUESTION_CHARS: usize = 600;
 const MAX_CHARS: usize = 300;
 
 /// Stands where an expression stood. Not in the question: control characters are taken out before.
@@ -38,9 +35,8 @@ pub(super) struct Found {
 static CLAUSE_END: LazyLock<Regex> =
     LazyLock::new(|| regex(r"[?!;,\n]|\.(?:\s|$)|\b(?:and|then)\b|그리고|얼마고|이고"));
 
-/// Finds the arithmetic in a question.
 pub(super) fn find(question: &str) -> Found {
-    let end = question.char_indices().nth(MAX_QUESTION).map_or(question.len(), |(at, _)| at);
+    let end = question.char_indices().nth(MAX_QUESTION_CHARS).map_or(question.len(), |(at, _)| at);
     let (question, behind) = question.split_at(end);
     let text = rewrite(question);
     let look_alikes = look_alikes(&text);

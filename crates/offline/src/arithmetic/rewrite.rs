@@ -6,12 +6,17 @@ use std::sync::LazyLock;
 use regex_lite::{Captures, Regex};
 use serde::Deserialize;
 
-const NUMBER: &str = r"(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)";
-const UNIT: &str = r"([a-z]+(?:/[a-z]+)?)";
+const PLACEHOLDERS: [(&str, &str); 4] = [
+    ("{n}", r"(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)"),
+    ("{u}", r"([a-z]+(?:/[a-z]+)?)"),
+    ("{l}", r"([\d)%])"),
+    ("{r}", r"(-?\d|\(|sqrt|pi\b)"),
+];
 
-/// A pattern: `{n}` is a number, `{u}` an English unit; case says nothing.
+/// A pattern with the placeholders of `arithmetic.toml`.
 pub(super) fn regex(pattern: &str) -> Regex {
-    let pattern = pattern.replace("{n}", NUMBER).replace("{u}", UNIT);
+    let pattern =
+        PLACEHOLDERS.iter().fold(pattern.to_owned(), |pattern, (name, is)| pattern.replace(name, is));
     Regex::new(&format!("(?i){pattern}")).expect("every pattern of arithmetic/ is compiled by its tests")
 }
 
@@ -19,8 +24,6 @@ pub(super) fn regex(pattern: &str) -> Regex {
 #[derive(Deserialize)]
 struct Tables {
     phrases: Vec<(String, String)>,
-    signs: Vec<(String, String)>,
-    verbs: Vec<(String, String)>,
     numbers: Vec<String>,
     units: BTreeMap<String, String>,
 }
@@ -29,20 +32,8 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     toml::from_str(include_str!("../tables/arithmetic.toml")).expect("every test reads arithmetic.toml")
 });
 
-/// All rewriting, in its order.
-static REWRITES: LazyLock<Vec<(Regex, String)>> = LazyLock::new(|| {
-    let phrases = TABLES.phrases.iter().map(|(pattern, meaning)| (regex(pattern), meaning.clone()));
-    // A sign's right side is the left side of the next, so every other one is left to a second pass.
-    let signs = TABLES.signs.iter().chain(&TABLES.signs).map(|(sign, words)| {
-        let pattern = format!(r"([\d)%]) ?(?:{words}) ?(-?\d|\(|sqrt|pi\b)");
-        (regex(&pattern), format!("$1 {sign} $2"))
-    });
-    let verbs = TABLES.verbs.iter().map(|(sign, verbs)| {
-        let pattern =
-            format!("{{n}}(?:에서|에|을|를|과|와|하고|이랑) ?{{n}}(?:을|를|으로|로|의)? ?(?:{verbs})");
-        (regex(&pattern), format!("$1 {sign} $2"))
-    });
-    phrases.chain(signs).chain(verbs).collect()
+static REWRITES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    TABLES.phrases.iter().map(|(pattern, meaning)| (regex(pattern), meaning.as_str())).collect()
 });
 
 /// A pattern with `{k}` for a unit, Korean or not.
@@ -78,7 +69,7 @@ pub(super) fn rewrite(question: &str) -> String {
         value.map(|value| value.to_string()).unwrap_or_default()
     });
     for (regex, meaning) in REWRITES.iter() {
-        text = regex.replace_all(&text, meaning.as_str()).into_owned();
+        text = regex.replace_all(&text, *meaning).into_owned();
     }
     // What fend calls a unit.
     let unit = |name: &str| TABLES.units.get(name).map_or_else(|| name.to_owned(), String::clone);

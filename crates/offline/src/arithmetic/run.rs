@@ -10,16 +10,13 @@ use super::super::stem;
 use super::super::text::is_hangul;
 use super::rewrite::{CUE, regex};
 
-/// Most brackets of an expression that is tried out: each level takes twice the time of the last.
 const MAX_BRACKETS: usize = 4;
 /// How often fend may look up from its work on one expression.
 const BUDGET: u32 = 20_000;
 
-/// One operand.
 static OPERAND: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"^(?:{n}(e[-+]?\d+)?|((?:sqrt|cbrt|sin|cos|tan|ln|log10|abs)\()|(pi\b|π)|(\()|-)")
 });
-/// What may stand behind an operand.
 static OPERATOR: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"^(?:(\*\*|[-+*/^×÷−–⋅x])|%( of\b)?|(!)|(\))|(?:in|to|into|as) ([a-z]+(?:/[a-z]+)?(?:\^\d)?|%)|{u})",
@@ -32,7 +29,6 @@ static LOOK_ALIKE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// What may be an expression.
 pub(super) struct Run {
     pub text: String,
     pub end: usize,
@@ -90,92 +86,84 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Takes the next operand or operator, or says that the run ends before it.
     fn step(&mut self) -> bool {
-        let rest = &self.text[self.at..];
-        let body = rest.trim_start_matches(' ');
+        let body = self.text[self.at..].trim_start_matches(' ');
         let here = self.text.len() - body.len();
         let spaced = here > self.at && !self.out.is_empty() && !self.out.ends_with(['(', ' ']);
-        let token = if self.wants { &OPERAND } else { &OPERATOR };
-        let Some(found) = token.captures(body) else { return false };
+        let Some(found) = (if self.wants { &OPERAND } else { &OPERATOR }).captures(body) else {
+            return false;
+        };
+        let end = here + found[0].len();
         let taken =
-            if self.wants { self.operand(&found, here, spaced) } else { self.operator(&found, body, spaced) };
-        taken.map(|len| self.at = here + len).is_some()
+            if self.wants { self.operand(&found, here, spaced) } else { self.operator(&found, end, spaced) };
+        taken.map(|()| self.at = end).is_some()
     }
 
     fn put(&mut self, text: &str, spaced: bool) {
         self.out.extend([if spaced { " " } else { "" }, text]);
     }
 
-    fn operand(&mut self, found: &Captures<'a>, here: usize, spaced: bool) -> Option<usize> {
-        let whole = found.get(0)?.as_str();
-        if let Some(number) = found.get(1) {
+    fn operand(&mut self, found: &Captures<'a>, here: usize, spaced: bool) -> Option<()> {
+        let [number, exponent, function, pi, bracket] =
+            [1, 2, 3, 4, 5].map(|at| found.get(at).map(|group| group.as_str()));
+        if let Some(number) = number {
             let masked = self.look_alikes.iter().any(|(from, to)| (*from..*to).contains(&here));
-            if masked || goes_on(&self.text[here + whole.len()..]) {
+            if masked || goes_on(&self.text[here + found[0].len()..]) {
                 return None;
             }
-            self.put(&number.as_str().replace(',', ""), spaced);
-            self.put(found.get(2).map_or("", |exponent| exponent.as_str()), false);
+            self.put(&(number.replace(',', "") + exponent.unwrap_or_default()), spaced);
         } else {
-            self.put(if found.get(4).is_some() { "pi" } else { whole }, spaced);
+            self.put(if pi.is_some() { "pi" } else { &found[0] }, spaced);
         }
-        let function = found.get(3).is_some();
-        self.certain |= function;
-        self.operators += usize::from(function);
-        self.depth += usize::from(function || found.get(5).is_some());
-        self.wants = found.get(1).or(found.get(4)).is_none();
-        Some(whole.len())
+        self.certain |= function.is_some();
+        self.operators += usize::from(function.is_some());
+        self.depth += usize::from(function.or(bracket).is_some());
+        self.wants = number.or(pi).is_none();
+        Some(())
     }
 
-    fn operator(&mut self, found: &Captures<'a>, body: &'a str, spaced: bool) -> Option<usize> {
-        let whole = found.get(0)?.as_str();
-        if let Some(sign) = found.get(1) {
-            return self.sign(sign.as_str(), &body[whole.len()..], spaced);
-        }
-        if let Some(to) = found.get(5) {
-            if !is_unit(to.as_str()) {
-                return None;
-            }
-            self.put(&format!("in {}", to.as_str()), true);
+    fn operator(&mut self, found: &Captures<'a>, end: usize, spaced: bool) -> Option<()> {
+        let [sign, of, factorial, closing, to, unit] =
+            [1, 2, 3, 4, 5, 6].map(|at| found.get(at).map(|group| group.as_str()));
+        let behind = &self.text[end..];
+        let digit_follows = behind.trim_start().starts_with(|c: char| c.is_ascii_digit());
+        if let Some(sign) = sign {
+            let shown = match sign {
+                "**" => "^",
+                "x" | "X" if !digit_follows => return None,
+                "×" | "⋅" | "x" | "X" => "*",
+                "÷" => "/",
+                "−" | "–" => "-",
+                sign => sign,
+            };
+            // `18+ 20` is no sum, `2x4` may be a size.
+            let even = spaced == behind.starts_with(' ');
+            self.certain |= even && ["+", "*", "^", "×", "÷", "−", "⋅", "**"].contains(&sign);
+            self.certain |= self.first_sign.is_some_and(|first| first != shown);
+            self.first_sign = self.first_sign.or(Some(shown));
+            self.put(shown, spaced);
+            (self.wants, self.operators) = (true, self.operators + 1);
+        } else if let Some(to) = to.filter(|to| is_unit(to)) {
+            self.put(&format!("in {to}"), true);
             (self.certain, self.operators) = (true, self.operators + 1);
-        } else if let Some(unit) = found.get(6) {
-            if !is_unit(unit.as_str()) || !self.out.ends_with(|c: char| c.is_ascii_digit()) {
+        } else if let Some(unit) = unit.filter(|unit| is_unit(unit)) {
+            if !self.out.ends_with(|c: char| c.is_ascii_digit()) {
                 return None;
             }
-            self.put(unit.as_str(), true);
             // `5 ft 11 inches`
-            if body[whole.len()..].trim_start().starts_with(|c: char| c.is_ascii_digit()) {
-                self.put("+", true);
-                self.wants = true;
-            }
-        } else if found.get(4).is_some() {
+            self.put(&format!("{unit}{}", if digit_follows { " +" } else { "" }), true);
+            self.wants = digit_follows;
+        } else if to.or(unit).is_some() {
+            return None;
+        } else if closing.is_some() {
             self.depth = self.depth.checked_sub(1)?;
             self.put(")", false);
         } else {
-            self.put(whole, false);
-            self.wants = found.get(2).is_some();
+            self.put(&found[0], false);
+            self.wants = of.is_some();
             self.certain |= self.wants;
-            self.operators += usize::from(self.wants || found.get(3).is_some());
+            self.operators += usize::from(self.wants || factorial.is_some());
         }
-        Some(whole.len())
-    }
-
-    fn sign(&mut self, sign: &'a str, behind: &str, spaced: bool) -> Option<usize> {
-        let shown = match sign {
-            "**" => "^",
-            "×" | "⋅" => "*",
-            "÷" => "/",
-            "−" | "–" => "-",
-            "x" | "X" if !behind.trim_start().starts_with(|c: char| c.is_ascii_digit()) => return None,
-            "x" | "X" => "*",
-            sign => sign,
-        };
-        // `18+ 20` is no sum, `2x4` may be a size.
-        let even = spaced == behind.starts_with(' ');
-        self.certain |= even && ["+", "*", "^", "×", "÷", "−", "⋅", "**"].contains(&sign);
-        self.certain |= self.first_sign.is_some_and(|first| first != shown);
-        self.first_sign = self.first_sign.or(Some(shown));
-        self.put(shown, spaced);
-        (self.wants, self.operators) = (true, self.operators + 1);
-        Some(sign.len())
+        Some(())
     }
 }
 
