@@ -8,16 +8,7 @@ use super::read::{check_size, deserialize_texts, parse_object};
 use super::schema::strict_object;
 use super::{ContractError, excerpt, strip_thoughts};
 
-/// Whether a question is in the agent's scope.
-///
-/// ```
-/// use planwright::contract::Scope;
-///
-/// assert!(Scope::parse(r#"{"in_scope": true}"#, 1_000)?.in_scope);
-/// // A refusal must say something to the user.
-/// assert!(Scope::parse(r#"{"in_scope": false, "refusal": " "}"#, 1_000).is_err());
-/// # Ok::<(), planwright::contract::ContractError>(())
-/// ```
+/// Whether a question is in the agent's scope. A refusal must say something to the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
     /// Whether it is.

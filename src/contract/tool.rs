@@ -1,6 +1,7 @@
 //! What a tool declares about itself before any plan may name it.
 
 use core::time::Duration;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -25,14 +26,9 @@ pub enum ToolEffect {
     Write,
 }
 
-impl ToolEffect {
-    /// As it is written: `pure`, `read` or `write`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ToolEffect::Pure => "pure",
-            ToolEffect::Read => "read",
-            ToolEffect::Write => "write",
-        }
+impl fmt::Display for ToolEffect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
@@ -261,8 +257,7 @@ impl ToolContract {
     /// ```
     pub fn find_mismatch(&self, tool: &ToolContract) -> Option<String> {
         if tool.effect > self.effect {
-            let (expected, found) = (tool.effect.as_str(), self.effect.as_str());
-            return Some(format!("effect: expected {expected}, found {found}"));
+            return Some(format!("effect: expected {}, found {}", tool.effect, self.effect));
         }
         if tool.happens_once() && !self.happens_once() {
             return Some("idempotent: expected false, found true".to_owned());

@@ -226,7 +226,7 @@ impl PlanContract {
             StepField::With => step.with.is_none(),
         };
         match self.shape.required.iter().find(missing) {
-            Some(field) => Err(ContractError::at(field.as_str(), "needed, and missing")),
+            Some(field) => Err(ContractError::at(field.to_string(), "needed, and missing")),
             None => Ok(()),
         }
     }

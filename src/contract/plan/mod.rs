@@ -9,6 +9,8 @@ pub use actions::{AskedCall, ReactReply};
 pub use contract::PlanContract;
 pub use links::{Before, Links};
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -143,18 +145,9 @@ pub enum StepField {
     With,
 }
 
-impl StepField {
-    /// The field's name in a plan.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            StepField::Id => "id",
-            StepField::InputFrom => "input_from",
-            StepField::DependsOn => "depends_on",
-            StepField::Description => "description",
-            StepField::Task => "task",
-            StepField::HitlQuestion => "hitl_question",
-            StepField::With => "with",
-        }
+impl fmt::Display for StepField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 

@@ -1,8 +1,6 @@
-//! What makes two states the same for exploring. The key holds every input of a branch: the phase
-//! with its stage, how many plans were sent back, whether there is a hint, whether the run is
-//! tainted, the shape of the plan and how far it is. It leaves out words, which no branch reads
-//! once they are accepted, and call counters, which only grow: that the graph without them has no
-//! cycle is the proof that runs end.
+//! What makes two states the same for exploring. The key holds every input of a branch. It leaves out
+//! words, which no branch reads once they are accepted, and call counters, which only grow: that the
+//! graph without them has no cycle is the proof that runs end.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +51,7 @@ pub struct Key {
     pub progress: Option<PlanKey>,
 }
 
-/// How far a plan is. Terminal states hold none: nothing reads it any more.
+/// How far a plan is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct PlanKey {
     /// The steps of earlier drafts, as far as a branch may read them: how many of which tool are how
@@ -83,28 +81,24 @@ pub fn key(rules: &CompiledSpec, state: &State) -> Key {
     let task = &state.task;
     let phase = state.phase.name();
     let asking = state.phase.asking();
-    let draft = task.drafts.last();
+    // Nothing reads drafts and progress of a run that has ended.
+    let draft = task.drafts.last().filter(|_| !phase.is_terminal());
     let progress = task.progress.as_ref().filter(|_| !phase.is_terminal());
     Key {
         phase,
         stage: stage(&state.phase),
         ask: asking.map_or(0, |asking| asking.ask),
         repairing: asking.is_some_and(|asking| asking.repair.is_some()),
-        gate: match &state.phase {
-            Phase::Write(writing) => Some(writing.gate),
-            _ => None,
-        },
+        gate: if let Phase::Write(writing) = &state.phase { Some(writing.gate) } else { None },
         error: state.error().map(|error| error.code),
         draft: task.draft,
         replans: task.counters.replans,
         added: task.counters.added_steps,
         past: task.artifacts.past.len(),
         feedback: task.feedback.as_ref().map(|feedback| !feedback.fix_hint.trim().is_empty()),
-        tainted: (task.tainted, !phase.is_terminal() && draft.is_some_and(|draft| draft.tainted)),
+        tainted: (task.tainted, draft.is_some_and(|draft| draft.tainted)),
         answered: task.artifacts.final_answer.is_some(),
-        asks: draft
-            .filter(|_| !phase.is_terminal())
-            .map_or((0, 0, 0), |draft| (draft.plan_asks, draft.verdict_asks, draft.write_asks)),
+        asks: draft.map_or((0, 0, 0), |draft| (draft.plan_asks, draft.verdict_asks, draft.write_asks)),
         progress: progress.map(|progress| plan_key(rules, task, progress)),
     }
 }
@@ -127,12 +121,9 @@ fn stage(phase: &Phase) -> &'static str {
 fn plan_key(rules: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKey {
     let schedule = &progress.schedule;
     let first = task.first_step();
-    let steps = || progress.plan.steps.iter().zip(&progress.steps);
-    let tools: Vec<&str> = steps()
-        .skip(first)
-        .filter(|(step, _)| !step.is_final())
-        .map(|(step, _)| step.tool.as_str())
-        .collect();
+    let steps = || progress.plan.steps.iter().zip(&progress.steps).skip(first);
+    let working = steps().filter(|(step, _)| !step.is_final());
+    let tools: Vec<&str> = working.map(|(step, _)| step.tool.as_str()).collect();
     let waits = |at: usize| schedule.links.needs.get(at).is_some_and(|needs| !needs.is_empty());
     let linked = !schedule.twins.is_empty() || (first..progress.steps.len()).any(waits);
     // Independent steps of one kind are interchangeable, except that one by one they keep order
@@ -148,13 +139,10 @@ fn plan_key(rules: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKey {
         _ => (run.status(), 0),
     };
     let mut counts: BTreeMap<(&'static str, u32), usize> = BTreeMap::new();
-    if !listed {
-        for (_, run) in steps().skip(first) {
-            *counts.entry(status(run)).or_default() += 1;
-        }
+    for (_, run) in steps().filter(|_| !listed) {
+        *counts.entry(status(run)).or_default() += 1;
     }
     let here = steps()
-        .skip(first)
         .map(|(planned, run)| StepKey { tool: planned.tool.clone(), status: listed.then(|| status(run)) });
     let from_here = |at: u32| at.checked_sub(first as u32);
     let needs = (first..progress.steps.len()).filter(|_| linked).map(|at| {
@@ -172,8 +160,8 @@ fn plan_key(rules: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKey {
     }
 }
 
-/// What branches read of the steps of earlier drafts; and of this one's, where an orchestrator asks who
-/// has found something and the draft is kept as counts.
+/// What branches read of the steps of earlier drafts; and of this one's if an orchestrator asks which
+/// agent has found something and the draft is kept as counts.
 fn kept(
     rules: &CompiledSpec,
     progress: &Progress,
@@ -203,13 +191,12 @@ fn kept(
             kept.insert((planned.tool.clone(), "may be called again"), 1);
         }
     }
-    // Where the drafts after it do nothing, the last step decides whether there is an answer.
-    if policy.write == Write::LastResult {
-        let fails = |run: &StepRun| matches!(run, StepRun::Failed { .. });
-        let last = progress.last_to_answer_with(first);
-        kept.extend(
-            last.map(|(_, run)| ((String::new(), if fails(run) { "last failed" } else { "last done" }), 1)),
-        );
+    // If the drafts after it do nothing, the last step decides whether there is an answer.
+    if policy.write == Write::LastResult
+        && let Some((_, run)) = progress.last_to_answer_with(first)
+    {
+        let failed = matches!(run, StepRun::Failed { .. });
+        kept.insert((String::new(), if failed { "last failed" } else { "last done" }), 1);
     }
     kept
 }

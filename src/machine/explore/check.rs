@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::abstraction::Key;
-use super::alphabet::Letter;
-use super::feed::{Done, Spent};
-use super::machine::Machine;
+use super::letters::Letter;
+use super::machine::{Machine, Outcome, Spent};
 use super::report::{self, Check, Edge};
 use crate::machine::{
     Effect, ErrorCode, Exit, Move, Phase, PhaseName, State, Step, WriteReason, outstanding,
@@ -13,7 +12,7 @@ use crate::machine::{
 use crate::spec::{Bounds, CompiledSpec, Horizon, OnExhausted, Validate, ValidateAt, Write};
 
 /// Violations kept of one invariant; more would only repeat them.
-const KEPT: usize = 10;
+const MAX_VIOLATIONS: usize = 10;
 
 const TOTAL: usize = 0;
 const BOUNDED: usize = 1;
@@ -38,73 +37,71 @@ const CLAIMS: [(&str, &str); 8] = [
     (report::ABSTRACTION, "states that are told to be the same do the same"),
 ];
 
-pub(super) struct Checks(Vec<Check>);
+/// The checks of one walk.
+pub(super) struct Checks<'a> {
+    machine: &'a dyn Machine,
+    rules: &'a CompiledSpec,
+    checks: Vec<Check>,
+}
 
-impl Checks {
-    pub fn new() -> Self {
+impl<'a> Checks<'a> {
+    pub fn new(machine: &'a dyn Machine, rules: &'a CompiledSpec) -> Self {
         let check = |(invariant, claim)| Check { invariant, claim, cases: 0, violations: Vec::new() };
-        Checks(CLAIMS.into_iter().map(check).collect())
+        Checks { machine, rules, checks: CLAIMS.into_iter().map(check).collect() }
     }
 
     pub fn finish(self) -> Vec<Check> {
-        self.0
+        self.checks
     }
 
     fn claim(&mut self, invariant: usize, holds: bool, violation: impl FnOnce() -> String) {
-        let check = &mut self.0[invariant];
+        let check = &mut self.checks[invariant];
         check.cases += 1;
-        if !holds && check.violations.len() < KEPT {
+        if !holds && check.violations.len() < MAX_VIOLATIONS {
             check.violations.push(violation());
         }
     }
 
-    pub fn start(&mut self, rules: &CompiledSpec, begun: &Step) {
-        let asked = begun.effects.to_vec();
-        let waiting = outstanding(rules, &begun.state);
-        self.claim(TOTAL, asked == waiting, || "a run begins waiting for something it did not ask".into());
+    pub fn check_start(&mut self, begun: &Step) {
+        let same = begun.effects.to_vec() == outstanding(self.rules, &begun.state);
+        self.claim(TOTAL, same, || "a run begins waiting for something it did not ask".into());
     }
 
-    pub fn state(&mut self, rules: &CompiledSpec, state: &State, letters: &[Letter]) {
+    pub fn check_state(&mut self, state: &State, letters: &[Letter]) {
         let phase = state.phase.name();
-        let waiting = outstanding(rules, state);
-        let said = || format!("{phase} waits for {waiting:?}");
-        self.claim(TOTAL, phase.is_terminal() == waiting.is_empty(), said);
+        let waiting = outstanding(self.rules, state);
+        let waits = || format!("{phase} waits for {waiting:?}");
+        self.claim(TOTAL, phase.is_terminal() == waiting.is_empty(), waits);
         let answers = letters.iter().any(|letter| letter.fits && letter.event.effect().is_some());
-        self.claim(TOTAL, answers != phase.is_terminal(), said);
-        let limits = &rules.spec().limits;
+        self.claim(TOTAL, answers != phase.is_terminal(), waits);
+        let limits = &self.rules.spec().limits;
         let (replans, draft) = (state.task.counters.replans, state.task.draft);
-        match limits.max_iterations {
-            Some(most) => self.claim(REPLANS, replans == 0 && draft <= most, || {
-                format!("iteration {draft} of {most}, {replans} replans in {phase}")
-            }),
-            None => {
-                let holds = replans <= limits.max_replans && replans + 1 == draft;
-                self.claim(REPLANS, holds, || {
-                    format!("draft {draft}, {replans} replans of {} in {phase}", limits.max_replans)
-                });
-            }
-        }
+        let counted = match limits.max_iterations {
+            Some(most) => replans == 0 && draft <= most,
+            None => replans <= limits.max_replans && replans + 1 == draft,
+        };
+        self.claim(REPLANS, counted, || format!("draft {draft}, {replans} replans in {phase} of {limits:?}"));
         if let Phase::Write(writing) = &state.phase {
-            let holds = gate_holds(rules, writing.gate);
+            let policy = self.rules.policy();
+            let holds = match writing.gate {
+                WriteReason::Accepted => policy.validate != Validate::Off,
+                WriteReason::ValidationOff => policy.validate == Validate::Off,
+                WriteReason::JudgedAfterwards => policy.validate_at == ValidateAt::Answer,
+                WriteReason::NoToolNeeded => policy.can_skip_plan(),
+                WriteReason::Exhausted => policy.on_exhausted == OnExhausted::Write,
+            };
             self.claim(GATED, holds, || format!("WRITE with the gate {:?}", writing.gate));
         }
     }
 
-    pub fn step(
-        &mut self,
-        machine: &dyn Machine,
-        rules: &CompiledSpec,
-        before: &State,
-        letter: &Letter,
-        done: &Done,
-    ) {
+    pub fn check_step(&mut self, before: &State, letter: &Letter, outcome: &Outcome) {
         let phase = before.phase.name();
         let case = || format!("{} in {phase} ({:?})", letter.name, letter.event.effect());
-        self.claim(TOTAL, !matches!(done, Done::Panicked), || {
+        self.claim(TOTAL, !matches!(outcome, Outcome::Panicked), || {
             format!("{}: a panic or a changed state", case())
         });
-        let admitted = machine.admit(rules, before, &letter.event).is_ok();
-        let stepped = matches!(done, Done::Stepped { .. });
+        let admitted = self.machine.admit(self.rules, before, &letter.event).is_ok();
+        let stepped = matches!(outcome, Outcome::Stepped { .. });
         self.claim(TOTAL, admitted == stepped, || {
             format!("{}: admitted {admitted}, stepped {stepped}", case())
         });
@@ -115,49 +112,42 @@ impl Checks {
         } else {
             self.claim(ANSWERED_ONCE, !stepped, || format!("{}: taken, though nothing asked for it", case()));
         }
-        if let Done::Stepped { step, .. } = done {
-            self.stepped(machine, rules, before, letter, step);
+        if let Outcome::Stepped { step, .. } = outcome {
+            self.check_stepped(before, letter, step);
         }
     }
 
-    fn stepped(
-        &mut self,
-        machine: &dyn Machine,
-        rules: &CompiledSpec,
-        before: &State,
-        letter: &Letter,
-        step: &Step,
-    ) {
+    fn check_stepped(&mut self, before: &State, letter: &Letter, step: &Step) {
         let (from, to) = (before.phase.name(), step.state.phase.name());
         let case = || format!("{} from {from} to {to}", letter.name);
         if let Some(effect) = letter.event.effect() {
-            let again = machine.admit(rules, &step.state, &letter.event).is_err();
+            let again = self.machine.admit(self.rules, &step.state, &letter.event).is_err();
             self.claim(ANSWERED_ONCE, again, || format!("{}: {effect} may be answered again", case()));
         }
         if to.is_terminal() {
-            let said = || format!("{}: asks for {:?}", case(), step.effects);
-            self.claim(TERMINAL, step.effects.is_empty(), said);
+            let asks = || format!("{}: asks for {:?}", case(), step.effects);
+            self.claim(TERMINAL, step.effects.is_empty(), asks);
         }
-        let (waited, waits) = (outstanding(rules, before), outstanding(rules, &step.state));
+        let (waited, waits) = (outstanding(self.rules, before), outstanding(self.rules, &step.state));
         let asked = step.effects.iter().all(|effect| waits.contains(effect));
         self.claim(TOTAL, asked, || format!("{}: asks for what it does not wait for", case()));
         let silent = waits.iter().find(|effect| !waited.contains(effect) && !step.effects.contains(effect));
         self.claim(TOTAL, silent.is_none(), || format!("{}: waits for {silent:?} unasked", case()));
         for taken in &step.moves {
-            self.moved(rules, before, taken, &step.state);
+            self.check_move(before, taken, &step.state);
         }
         let entered = step.moves.last().map(|taken| taken.to);
         let changed = entered.map_or(from == to, |entered| entered == to);
         self.claim(TOTAL, changed, || format!("{}: the moves say {entered:?}", case()));
     }
 
-    fn moved(&mut self, rules: &CompiledSpec, before: &State, taken: &Move, after: &State) {
-        let limits = &rules.spec().limits;
+    fn check_move(&mut self, before: &State, taken: &Move, after: &State) {
+        let limits = &self.rules.spec().limits;
         let left = match limits.max_iterations {
             Some(most) => before.task.draft < most,
             None => before.task.counters.replans < limits.max_replans,
         };
-        let policy = rules.policy();
+        let policy = self.rules.policy();
         let goes_on = taken.exit == Exit::Executed
             && policy.horizon == Horizon::Next
             && (policy.validate == Validate::Off || policy.validate_at == ValidateAt::Answer);
@@ -199,7 +189,7 @@ impl Checks {
 
     /// With a budget used up, nothing more is asked on it. (A plan's tool calls are set aside when
     /// EXECUTE is entered, so there they count as spent already.)
-    pub fn within_budget(&mut self, spent: Spent, letter: &Letter, step: &Step) {
+    pub fn check_budget(&mut self, spent: Spent, letter: &Letter, step: &Step) {
         let asks_model = step.effects.iter().any(|effect| matches!(effect, Effect::AskModel { .. }));
         let begins_plan = step.moves.iter().any(|taken| taken.to == PhaseName::Execute);
         let calls_tool = step.effects.iter().any(|effect| matches!(effect, Effect::CallTool { .. }));
@@ -210,7 +200,7 @@ impl Checks {
             Spent::Transitions => !step.effects.is_empty(),
         };
         self.claim(BOUNDED, !over, || {
-            format!("{}{}: asks for {:?}", letter.name, spent.said(), step.effects)
+            format!("{}{}: asks for {:?}", letter.name, spent.suffix(), step.effects)
         });
     }
 
@@ -225,9 +215,9 @@ impl Checks {
     }
 
     /// The step from a state and the step from the same state, written and read.
-    pub fn faithful(&mut self, letter: &Letter, done: &Done, from_read: &Done) {
-        let same = match (done, from_read) {
-            (Done::Stepped { step: left, .. }, Done::Stepped { step: right, .. }) => {
+    pub fn check_faithful(&mut self, letter: &Letter, outcome: &Outcome, from_read: &Outcome) {
+        let same = match (outcome, from_read) {
+            (Outcome::Stepped { step: left, .. }, Outcome::Stepped { step: right, .. }) => {
                 left.state == right.state && left.effects == right.effects && left.moves == right.moves
             }
             (left, right) => std::mem::discriminant(left) == std::mem::discriminant(right),
@@ -235,51 +225,49 @@ impl Checks {
         self.claim(FAITHFUL, same, || format!("{} steps otherwise after reading back", letter.name));
     }
 
-    pub fn same_behaviour(&mut self, number: usize, first: &[String], other: &[String]) {
+    pub fn check_same_behaviour(
+        &mut self,
+        number: usize,
+        first: &BTreeSet<String>,
+        other: &BTreeSet<String>,
+    ) {
         self.claim(ABSTRACTION, first == other, || {
             let differs = first.iter().zip(other).find(|(left, right)| left != right);
             format!("state {number}: {differs:?} ({} and {} outcomes)", first.len(), other.len())
         });
     }
 
-    pub fn took_different_states_for_the_same(&self) -> bool {
-        !self.0[ABSTRACTION].violations.is_empty()
+    pub fn merged_different_states(&self) -> bool {
+        !self.checks[ABSTRACTION].violations.is_empty()
     }
 
     /// What only the whole graph can tell.
-    pub fn graph(
+    pub fn check_graph(
         &mut self,
-        rules: &CompiledSpec,
         keys: &[Key],
         edges: &[Edge],
         moves: &BTreeSet<Move>,
         longest: Option<Bounds>,
     ) {
         self.claim(BOUNDED, longest.is_some(), || "the graph has a cycle".into());
-        let bounds = rules.bounds();
+        let (bounds, limits) = (self.rules.bounds(), &self.rules.spec().limits);
+        // A limit that the spec sets below what its graph allows ends runs earlier than the graph: then
+        // the budget is the bound, and `check_budget` is the proof.
+        let budgeted = limits.max_model_calls.or(limits.max_tool_calls).or(limits.max_transitions).is_some();
         if let Some(longest) = longest {
             let within = longest.model_calls <= bounds.model_calls.max(1)
                 && longest.tool_calls <= bounds.tool_calls
                 && longest.transitions <= bounds.transitions;
-            // A limit that the spec sets below what its graph allows ends runs earlier than the
-            // graph: then the budget is the bound, and `within_budget` is the proof.
-            let limits = &rules.spec().limits;
-            let budgeted = limits.max_model_calls.is_some()
-                || limits.max_tool_calls.is_some()
-                || limits.max_transitions.is_some();
             self.claim(BOUNDED, within || budgeted, || format!("longest {longest:?}, bounds {bounds:?}"));
         }
         let phases: BTreeSet<PhaseName> = moves.iter().map(|taken| taken.to).collect();
-        let writes = !(rules.policy().write == Write::Planner);
         for phase in [PhaseName::Execute, PhaseName::Write, PhaseName::Done] {
-            if phase == PhaseName::Write && !writes {
+            if phase == PhaseName::Write && self.rules.policy().write == Write::Planner {
                 continue;
             }
+            let passes = phase == PhaseName::Execute && bounds.tool_calls == 0;
             // A budget may be too small to get there; then not getting there is what was asked for.
-            let limits = &rules.spec().limits;
-            let may_end_early = limits.max_model_calls.or(limits.max_tool_calls).or(limits.max_transitions);
-            let passes = phase == PhaseName::Execute && rules.bounds().tool_calls == 0;
-            let reached = phases.contains(&phase) || passes || may_end_early.is_some();
+            let reached = phases.contains(&phase) || passes || budgeted;
             self.claim(TOTAL, reached, || {
                 format!("{phase} is never reached: no reply that was tried leads there")
             });
@@ -291,15 +279,5 @@ impl Checks {
                 format!("state {number} is stuck: {key:?}")
             });
         }
-    }
-}
-
-fn gate_holds(rules: &CompiledSpec, gate: WriteReason) -> bool {
-    match gate {
-        WriteReason::Accepted => rules.policy().validate != Validate::Off,
-        WriteReason::ValidationOff => rules.policy().validate == Validate::Off,
-        WriteReason::JudgedAfterwards => rules.policy().validate_at == ValidateAt::Answer,
-        WriteReason::NoToolNeeded => rules.policy().can_skip_plan(),
-        WriteReason::Exhausted => rules.policy().on_exhausted == OnExhausted::Write,
     }
 }

@@ -1,5 +1,5 @@
-//! Coverage: which edges a run takes, coarse enough to be listed: the edges of the phase graph, and
-//! what happens inside a phase.
+//! Coverage: which edges a run takes, coarse enough to be listed: those of the phase graph, and what
+//! happens inside a phase.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ impl fmt::Display for Taken {
 }
 
 /// The edges that one step takes; `lines_before` is how many trace lines there were before it.
-pub fn taken(step: &Step, lines_before: usize) -> impl Iterator<Item = Taken> + '_ {
+pub(crate) fn taken(step: &Step, lines_before: usize) -> impl Iterator<Item = Taken> + '_ {
     let moves = step.moves.iter().copied().map(Taken::Move);
     let lines = step.state.task.trace.iter().skip(lines_before).filter_map(inside);
     let again = step.effects.iter().any(|effect| matches!(effect, Effect::Wait { .. }));
@@ -41,25 +41,23 @@ pub fn taken(step: &Step, lines_before: usize) -> impl Iterator<Item = Taken> + 
     moves.chain(lines).chain(again)
 }
 
+pub(super) const EXPIRED: &str = "nobody answered in time";
+
 fn inside(line: &TraceLine) -> Option<Taken> {
+    let planning = |what: &str| (PhaseName::Plan, what.to_owned());
+    let executing = |what: &str| (PhaseName::Execute, what.to_owned());
     let (phase, what) = match line {
-        TraceLine::Scope { in_scope: true } => (PhaseName::Plan, "in scope".to_owned()),
-        TraceLine::Scope { in_scope: false } => (PhaseName::Plan, "out of scope".to_owned()),
-        TraceLine::PreviousContext { needed: true } => (PhaseName::Plan, "earlier turns needed".to_owned()),
-        TraceLine::PreviousContext { needed: false } => {
-            (PhaseName::Plan, "earlier turns not needed".to_owned())
-        }
-        TraceLine::Intent { needs_tool: true, .. } => (PhaseName::Plan, "intent to be planned".to_owned()),
-        TraceLine::Intent { needs_tool: false, .. } => {
-            (PhaseName::Plan, "intent answered at once".to_owned())
-        }
-        TraceLine::Skip { .. } => (PhaseName::Execute, "a repeated call is skipped".to_owned()),
-        TraceLine::Decision { fallback: Some(_), .. } => {
-            (PhaseName::Execute, "decision falls back".to_owned())
-        }
-        TraceLine::Decision { decision, .. } => (PhaseName::Execute, format!("decision {}", decision.action)),
+        TraceLine::Scope { in_scope: true } => planning("in scope"),
+        TraceLine::Scope { in_scope: false } => planning("out of scope"),
+        TraceLine::PreviousContext { needed: true } => planning("earlier turns needed"),
+        TraceLine::PreviousContext { needed: false } => planning("earlier turns not needed"),
+        TraceLine::Intent { needs_tool: true, .. } => planning("intent to be planned"),
+        TraceLine::Intent { needs_tool: false, .. } => planning("intent answered at once"),
+        TraceLine::Skip { .. } => executing("a repeated call is skipped"),
+        TraceLine::Decision { fallback: Some(_), .. } => executing("decision falls back"),
+        TraceLine::Decision { decision, .. } => executing(&format!("decision {}", decision.action)),
         TraceLine::Human { about, answer, .. } => {
-            let said = match (answer, about) {
+            let answered = match (answer, about) {
                 (HumanAnswer::Approve, _) => "approved",
                 (HumanAnswer::Respond { .. }, Concern::Call) => "answered in the place of",
                 (HumanAnswer::Respond { .. }, _) => "responded",
@@ -69,7 +67,7 @@ fn inside(line: &TraceLine) -> Option<Taken> {
                 (HumanAnswer::EditInput { .. }, _) => "edited the input of",
             };
             let (phase, what) = asked_about(*about);
-            (phase, format!("a person {said}{what}"))
+            (phase, format!("a person {answered}{what}"))
         }
         TraceLine::Expired { about, .. } => {
             let (phase, what) = asked_about(*about);
@@ -81,9 +79,7 @@ fn inside(line: &TraceLine) -> Option<Taken> {
     Some(Taken::Inside(phase, what))
 }
 
-pub(super) const EXPIRED: &str = "nobody answered in time";
-
-/// Where a person is asked, and what it is called where it is no step of theirs.
+/// Where a person is asked, and what about unless it is a step of theirs.
 fn asked_about(about: Concern) -> (PhaseName, &'static str) {
     match about {
         Concern::Step => (PhaseName::Execute, ""),

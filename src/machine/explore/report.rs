@@ -1,13 +1,14 @@
-//! The report of a walk.
+//! The report of a walk, and its picture.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 use super::abstraction::Key;
 use super::coverage::Taken;
 use crate::machine::{Move, PhaseName};
 use crate::spec::Bounds;
 
-/// The claim that is about the walk's own means, and not about the agent.
+/// The claim that is about the walk itself, and not about the agent.
 pub(super) const ABSTRACTION: &str = "abstraction";
 
 /// One invariant, and how it fared.
@@ -19,12 +20,12 @@ pub struct Check {
     pub claim: &'static str,
     /// How many cases were tried.
     pub cases: usize,
-    /// The cases in which it does not hold; the first ten.
+    /// The first ten cases in which it does not hold.
     pub violations: Vec<String>,
 }
 
 impl Check {
-    /// Whether it is about the walk's own means, and not about the agent.
+    /// Whether it is about the walk itself, and not about the agent.
     pub fn is_about_the_walk(&self) -> bool {
         self.invariant == ABSTRACTION
     }
@@ -37,13 +38,13 @@ pub struct Report {
     pub states: usize,
     /// The edges between them, refusals left out.
     pub edges: Vec<Edge>,
-    /// The most that any run of the spec can do, worked out from the spec alone.
+    /// The most that any run of the spec can do, counted from the spec alone.
     pub bounds: Bounds,
     /// The longest paths of the graph that was walked.
     pub longest: Bounds,
     /// What was checked, invariant by invariant.
     pub checks: Vec<Check>,
-    /// Whether every reachable state was walked; if not, the walk was given up.
+    /// Whether every reachable state was walked.
     pub whole: bool,
     /// Which numbers of the spec were made smaller for the walk.
     pub explored_as: Vec<String>,
@@ -63,9 +64,8 @@ impl Report {
         self.whole && self.checks.iter().all(|check| check.violations.is_empty())
     }
 
-    /// Why the walk shows neither that every invariant holds nor that one does not: it was given up, or
-    /// it took states for the same that are not, and may have passed some over. Neither says anything
-    /// against the agent. What is violated for certain is decided.
+    /// Why the walk decides nothing: it was given up, or it merged states that differ and may have
+    /// passed some over. A violation of a claim about the agent is always decided.
     pub fn undecided(&self) -> Option<String> {
         let violated = |check: &&Check| !check.violations.is_empty();
         if self.checks.iter().filter(violated).any(|check| !check.is_about_the_walk()) {
@@ -77,16 +77,32 @@ impl Report {
         let merged = self.checks.iter().find(violated)?;
         Some(format!("the walk took states for the same that are not: {}", merged.violations[0]))
     }
+
+    /// The edges of the phase graph with their labels.
+    fn labels(&self) -> BTreeMap<(PhaseName, PhaseName), Vec<String>> {
+        let mut edges: BTreeMap<(PhaseName, PhaseName), Vec<String>> = BTreeMap::new();
+        for taken in &self.moves {
+            edges.entry((taken.from, taken.to)).or_default().push(taken.exit.to_string());
+        }
+        for phase in &self.repairs {
+            edges.entry((*phase, *phase)).or_default().push("repair".to_owned());
+        }
+        edges
+    }
+
+    fn ends(&self) -> BTreeSet<PhaseName> {
+        self.moves.iter().map(|taken| taken.to).filter(|phase| phase.is_terminal()).collect()
+    }
 }
 
 /// One step from one abstract state to another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge {
-    /// The state it leaves, by number.
+    /// The number of the state it leaves.
     pub from: usize,
     /// The kind of event.
     pub on: String,
-    /// The state it reaches, by number.
+    /// The number of the state it reaches.
     pub to: usize,
     /// Model calls it asks for.
     pub model_calls: u32,
@@ -94,4 +110,46 @@ pub struct Edge {
     pub tool_calls: u32,
     /// The trace lines it leaves, without their words.
     pub lines: Vec<String>,
+}
+
+/// Draws the phase graph as a Mermaid state diagram.
+pub fn mermaid(report: &Report) -> String {
+    let mut text = String::from("stateDiagram-v2\n    [*] --> PLAN\n");
+    for ((from, to), labels) in report.labels() {
+        let _ = writeln!(text, "    {from} --> {to}: {}", labels.join(", "));
+    }
+    for end in report.ends() {
+        let _ = writeln!(text, "    {end} --> [*]");
+    }
+    text
+}
+
+/// Draws the phase graph in Graphviz DOT.
+pub fn dot(report: &Report) -> String {
+    let mut text = String::from(
+        "digraph planwright {\n    rankdir=LR;\n    node [shape=box, style=rounded];\n    start [shape=point];\n    \
+         start -> PLAN;\n",
+    );
+    for end in report.ends() {
+        let _ = writeln!(text, "    {end} [peripheries=2];");
+    }
+    for ((from, to), labels) in report.labels() {
+        let _ = writeln!(text, "    {from} -> {to} [label=\"{}\"];", labels.join("\\n"));
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// Draws the phase graphs of several walks as one text, an arrow a line.
+pub fn arrows(reports: &[Report]) -> String {
+    let mut exits: BTreeMap<(PhaseName, PhaseName), BTreeSet<String>> = BTreeMap::new();
+    for taken in reports.iter().flat_map(|report| &report.moves) {
+        exits.entry((taken.from, taken.to)).or_default().insert(taken.exit.to_string());
+    }
+    let mut text = String::from("start ─▶ PLAN\n");
+    for ((from, to), exits) in exits {
+        let exits = exits.into_iter().collect::<Vec<_>>().join(", ");
+        let _ = writeln!(text, "{:<8} ─ {exits} ─▶ {to}", from.to_string());
+    }
+    text
 }

@@ -14,10 +14,10 @@ pub(super) fn refuse(field: impl Into<String>, problem: impl Into<String>) -> Ch
     Err(SpecError::at(field, problem))
 }
 
-/// Refuses by the first row that is true.
-pub(super) fn refuse_first(rows: &[(bool, &str, &str)]) -> Checked {
-    match rows.iter().find(|(wrong, ..)| *wrong) {
-        Some((_, field, problem)) => refuse(*field, *problem),
+/// Refuses a field by the first row that is true.
+pub(super) fn refuse_if(field: &str, rows: &[(bool, &str)]) -> Checked {
+    match rows.iter().find(|(wrong, _)| *wrong) {
+        Some((_, problem)) => refuse(field, *problem),
         None => Ok(()),
     }
 }

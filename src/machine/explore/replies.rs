@@ -1,0 +1,330 @@
+//! Every kind of reply of every role: plans of every size worth telling apart, and replies that break
+//! each contract in one way each.
+
+use serde_json::{Value, json};
+
+use super::abstraction::{MOST_LINES, may_be_called_again};
+use crate::contract::{
+    AnswerForm, FINAL_ANSWER, FinalStep, HITL, IntentForm, ToolContract, VerdictForm, schema,
+};
+use crate::machine::{ModelReply, State, StepRun};
+use crate::spec::{CompiledSpec, Duplicates, Execution, Planner, RoleName, Write};
+
+/// Kinds of replies, by name.
+type Replies = Vec<(String, ModelReply)>;
+
+fn text(name: impl Into<String>, reply: impl ToString) -> (String, ModelReply) {
+    (name.into(), ModelReply::text(reply.to_string()))
+}
+
+/// Every kind of reply of a role.
+pub(super) fn replies(rules: &CompiledSpec, state: &State, role: RoleName) -> Replies {
+    let mut replies = match role {
+        RoleName::Scope => vec![
+            text("in scope", json!({"in_scope": true})),
+            text("out of scope", json!({"in_scope": false, "refusal": "sorry"})),
+            text("out of scope without a word", json!({"in_scope": false})),
+        ],
+        RoleName::PreviousContext => vec![
+            text("needed", json!({"need_previous_context": true})),
+            text("not needed", json!({"need_previous_context": false})),
+            text("no answer", json!({"need_previous_context": "maybe"})),
+        ],
+        RoleName::Intent => intents(rules),
+        RoleName::Planner | RoleName::Replanner => match rules.policy().planner {
+            Planner::Json => plans(rules, state),
+            Planner::ToolCalls => calls(rules, state),
+            Planner::ReactText => actions(rules, state),
+        },
+        RoleName::Orchestrator => decisions(rules),
+        RoleName::Validator => verdicts(rules.policy().validate.form().unwrap_or_default()),
+        RoleName::Writer if rules.form() == AnswerForm::Final => {
+            vec![text("answer", json!({"final": "an answer"})), text("no answer", json!({"final": 7}))]
+        }
+        RoleName::Writer | RoleName::Conversation | RoleName::Agent => vec![text("answer", "an answer")],
+    };
+    let too_large = "x".repeat(rules.spec().limits.max_reply_bytes as usize + 1);
+    replies.extend([text("empty reply", ""), text("reply too large", too_large)]);
+    replies
+}
+
+fn intents(rules: &CompiledSpec) -> Replies {
+    let policy = &rules.policy().intent;
+    let at_once = policy.answer_at_once.first();
+    let other = policy.kinds.iter().find(|kind| !policy.answer_at_once.contains(kind));
+    let kind = other.map_or("a question", String::as_str);
+    let query = |needs_tool: bool, kind: &str| json!({"intent": kind, "rewritten_query": "q", "needs_tool": needs_tool});
+    let sorted = |kind: &str| json!({"intent_type": kind, "confidence": 0.5});
+    let mut replies = match policy.form {
+        IntentForm::Query => vec![
+            text("needs a tool", query(true, kind)),
+            text("needs no tool", query(false, kind)),
+            text("no intent", json!({"intent": 7})),
+        ],
+        IntentForm::Kind => vec![text("to be planned", sorted(kind)), text("no intent", sorted(""))],
+        IntentForm::Text => return vec![text("in words", "wants something")],
+    };
+    replies.extend(at_once.map(|kind| match policy.form {
+        IntentForm::Kind => text("answered at once", sorted(kind)),
+        IntentForm::Query | IntentForm::Text => text("answered at once", query(true, kind)),
+    }));
+    replies
+}
+
+fn verdicts(form: VerdictForm) -> Replies {
+    let verdict = |ok: bool, hint: &str| match form {
+        VerdictForm::Verdict => json!({"ok": ok, "reason": "…", "fix_hint": hint}),
+        VerdictForm::Sufficiency => json!({"sufficient": ok, "reason": "…", "missing_info": hint}),
+    };
+    vec![
+        text("accepted", verdict(true, "")),
+        text("rejected with a hint", verdict(false, "look elsewhere")),
+        text("rejected without a hint", verdict(false, " ")),
+        text("no verdict", json!({"ok": "yes", "sufficient": "yes"})),
+    ]
+}
+
+fn decisions(rules: &CompiledSpec) -> Replies {
+    let name = |agent: Option<&ToolContract>| agent.map_or("?", |agent| agent.name.as_str()).to_owned();
+    let (first, last) = (name(rules.plan().agents().first()), name(rules.plan().agents().last()));
+    let both = |primary: &str, supporting: &str| {
+        let needed = json!({"primary_agent": primary, "supporting_agent": supporting});
+        json!({"action": "collaborate", "collaboration_needed": needed})
+    };
+    vec![
+        text("continue", json!({"action": "continue"})),
+        text("add an agent", json!({"action": "add_agent", "next_agent": first})),
+        text("add nobody", json!({"action": "add_agent"})),
+        text("skip the rest", json!({"action": "skip_remaining"})),
+        text("collaborate", both(&last, &first)),
+        text("collaborate the other way", both(&first, &last)),
+        text("no decision", json!({"action": "dance"})),
+    ]
+}
+
+/// One tool or agent of each kind that a branch can tell apart.
+fn kinds(rules: &CompiledSpec) -> Vec<&ToolContract> {
+    let kind = |tool: &ToolContract| {
+        let required = rules.policy().required_calls.iter().find(|required| required.tool == tool.name);
+        (
+            (tool.effect, tool.is_idempotent(), tool.trust),
+            (rules.agent(&tool.name).is_some(), rules.needs_approval(&tool.name)),
+            required.map(|required| required.tool.clone()),
+        )
+    };
+    let mut kinds: Vec<&ToolContract> = Vec::new();
+    for tool in rules.plan().all() {
+        if !kinds.iter().any(|known| kind(known) == kind(tool)) {
+            kinds.push(tool);
+        }
+    }
+    kinds
+}
+
+/// A small value that fits a schema, if a simple one does.
+pub(super) fn sample(schema: &Value) -> Value {
+    let first = |keyword: &str| schema.get(keyword).and_then(Value::as_array).and_then(|list| list.first());
+    if let Some(value) = schema.get("const").or_else(|| first("enum")) {
+        return value.clone();
+    }
+    if let Some(choice) = first("anyOf") {
+        return sample(choice);
+    }
+    let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_u64).unwrap_or(0) as usize;
+    let kind = schema.get("type").and_then(Value::as_str).or_else(|| first("type")?.as_str());
+    match kind.unwrap_or("object") {
+        "string" => Value::from("x".repeat(bound("minLength").clamp(1, 4_096))),
+        "boolean" => Value::Bool(true),
+        "integer" | "number" => {
+            schema.get("minimum").or(schema.get("maximum")).cloned().unwrap_or(Value::from(1))
+        }
+        "array" => vec![schema.get("items").map_or(Value::Null, sample); bound("minItems").min(64)].into(),
+        "object" => {
+            let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+            let field = |name: &str| (name.to_owned(), sample(&schema["properties"][name]));
+            required.filter_map(Value::as_str).map(field).collect()
+        }
+        _ => Value::Null,
+    }
+}
+
+/// An input that no other step has, if the tool's schema leaves room for one.
+fn fresh_input(tool: &ToolContract, nth: usize) -> Value {
+    let input = sample(&tool.input);
+    let longer = input.as_str().map(|text| Value::from(format!("{text}{nth}")));
+    longer.filter(|longer| schema::check(&tool.input, longer).is_ok()).unwrap_or(input)
+}
+
+/// Cycles through the kinds.
+fn mixed<'a>(kinds: &[&'a ToolContract], count: usize) -> Vec<&'a ToolContract> {
+    kinds.iter().copied().cycle().take(count).collect()
+}
+
+fn whole_plan(mut steps: Vec<Value>, ends: bool) -> Value {
+    if ends {
+        steps.push(json!({"tool": FINAL_ANSWER, "input": "answer"}));
+    }
+    json!({"goal": "…", "reasoning": "…", "strategy": "…", "steps": steps})
+}
+
+/// Plans in JSON.
+fn plans(rules: &CompiledSpec, state: &State) -> Replies {
+    let policy = rules.policy();
+    let ends = policy.plan.final_step == FinalStep::Required;
+    let most = policy.plan.max_steps as usize;
+    let kinds = kinds(rules);
+    let first = kinds.first().copied();
+    // The steps that stand before a new plan.
+    let kept = state.task.progress.as_ref().filter(|_| policy.keeps_steps());
+    let base = kept.map_or(0, |progress| progress.steps.len());
+    let step = |tool: &ToolContract, at: usize, needs: &[String]| {
+        let depends_on = if needs.is_empty() { Value::Null } else { json!(needs) };
+        let input = fresh_input(tool, 10 * base + at);
+        json!({"tool": tool.name, "input": input, "task": "…", "description": "…", "depends_on": depends_on})
+    };
+    let step_id = |at: usize| format!("step_{}", base + at + 1);
+    let independent = |tools: &[&ToolContract]| -> Vec<Value> {
+        tools.iter().enumerate().map(|(at, tool)| step(tool, at, &[])).collect()
+    };
+    let mut replies = Vec::new();
+    let mut add = |name: String, steps: Vec<Value>| replies.push(text(name, whole_plan(steps, ends)));
+    for size in policy.plan.min_steps as usize..=most {
+        let calls = size - usize::from(ends);
+        if calls == 0 {
+            add(if ends { "plan of only the final step" } else { "plan of nothing" }.into(), Vec::new());
+            continue;
+        }
+        for tool in &kinds {
+            add(format!("plan of {calls} × {}", tool.name), independent(&vec![*tool; calls]));
+        }
+        if kinds.len() > 1 && calls > 1 {
+            add(format!("plan of {calls} mixed steps"), independent(&mixed(&kinds, calls)));
+        }
+        let Some(tool) = first else { continue };
+        if calls == 4 && policy.execution != Execution::Sequential {
+            let needs = [vec![], vec![step_id(0)], vec![step_id(0)], vec![step_id(1), step_id(2)]];
+            let steps = needs.iter().enumerate().map(|(at, needs)| step(tool, at, needs));
+            add("plan of a diamond".into(), steps.collect());
+        }
+        if calls == 3 {
+            let needs = [vec![], vec![step_id(0)], vec![step_id(1)]];
+            let steps = needs.iter().enumerate().map(|(at, needs)| step(tool, at, needs));
+            add("plan of a chain".into(), steps.collect());
+        }
+        if policy.duplicates == Duplicates::Skip && calls == 2 {
+            add("plan of the same call twice".into(), vec![step(tool, 0, &[]), step(tool, 0, &[])]);
+        }
+        if policy.approval.steps && calls > 1 {
+            let mut steps = independent(&vec![tool; calls - 1]);
+            steps.insert(calls - 2, json!({"agent": HITL}));
+            add(format!("plan of {calls} steps with a question"), steps);
+        }
+    }
+    if policy.approval.steps && most > 1 {
+        let asks = json!({"agent": HITL, "hitl_question": "may I?"});
+        add("plan of only a question".into(), vec![asks]);
+    }
+    let progress = state.task.progress.as_ref().filter(|_| base > 0);
+    if let (Some(tool), Some(progress)) = (first, progress)
+        && let Some(done) = progress.steps.iter().position(|run| matches!(run, StepRun::Completed { .. }))
+    {
+        let needs = [progress.plan.steps[done].name(done)];
+        add("plan that goes on from what was done".into(), vec![step(tool, 0, &needs)]);
+    }
+    let last = json!({"tool": FINAL_ANSWER, "input": "x"});
+    let unknown = json!({"tool": "no such tool", "input": "x"});
+    let own = json!({"id": "a", "tool": FINAL_ANSWER, "input": "x", "depends_on": ["a"]});
+    replies.extend([
+        text("plan with an unknown tool", json!({"goal": "…", "steps": [unknown]})),
+        text("plan without steps or a goal", json!({"steps": []})),
+        text("plan with too many steps", json!({"goal": "…", "steps": vec![last; most + 1]})),
+        text("plan that is prose", "First I would search."),
+        text("plan with a cycle", json!({"goal": "…", "steps": [own]})),
+    ]);
+    replies
+}
+
+/// Native calls.
+fn calls(rules: &CompiledSpec, state: &State) -> Replies {
+    let policy = rules.policy();
+    let most = policy.plan.max_steps as usize;
+    let kinds = kinds(rules);
+    let base =
+        state.task.first_step() + state.task.progress.as_ref().map_or(0, |progress| progress.steps.len());
+    let call = |tool: &ToolContract, nth: usize| (tool.name.clone(), tool.arguments(&fresh_input(tool, nth)));
+    let all = |tools: &[&ToolContract]| {
+        ModelReply::calls(tools.iter().enumerate().map(|(nth, tool)| call(tool, 10 * base + nth)))
+    };
+    let mut replies = words(rules);
+    for size in 1..=most {
+        for tool in &kinds {
+            replies.push((format!("{size} calls of {}", tool.name), all(&vec![*tool; size])));
+        }
+        if size > 1 && kinds.len() > 1 {
+            replies.push((format!("{size} mixed calls"), all(&mixed(&kinds, size))));
+        }
+    }
+    if policy.duplicates == Duplicates::Skip
+        && let Some(tool) = kinds.first()
+    {
+        if most > 1 {
+            let twice = [call(tool, 10 * base), call(tool, 10 * base)];
+            replies.push(("the same call twice".into(), ModelReply::calls(twice)));
+        }
+        replies.extend(repeated_call(state));
+    }
+    let required: Vec<&ToolContract> =
+        policy.required_calls.iter().filter_map(|required| rules.tool(&required.tool)).collect();
+    if required.len() > 1 && required.len() <= most {
+        replies.push(("every required call".into(), all(&required)));
+    }
+    replies.push(("call of an unknown tool".into(), ModelReply::calls([("no such tool", json!({}))])));
+    if let Some(tool) = kinds.first() {
+        let empty = ModelReply::calls([(tool.name.clone(), json!({}))]);
+        replies.push(("call without arguments".into(), empty));
+        replies.push(("too many calls".into(), ModelReply::calls(vec![call(tool, 0); most + 1])));
+    }
+    replies
+}
+
+/// The first call that succeeded in an earlier round, again. A step that an orchestrator put there has
+/// no input to call it with.
+fn repeated_call(state: &State) -> Option<(String, ModelReply)> {
+    let progress = state.task.progress.as_ref()?;
+    let steps = progress.plan.steps.iter().zip(&progress.steps);
+    let done = steps.filter(|(planned, run)| may_be_called_again(planned, run));
+    let (planned, _) = done.min_by_key(|(planned, _)| &planned.tool)?;
+    let call = (planned.tool.clone(), json!({"input": planned.input}));
+    Some(("an earlier call again".into(), ModelReply::calls([call])))
+}
+
+/// Words instead of calls: an answer, if the planner gives it.
+fn words(rules: &CompiledSpec) -> Replies {
+    let mut replies = vec![text("words", "an answer")];
+    let policy = rules.policy();
+    for required in policy.required_calls.iter().filter(|_| policy.write == Write::Planner) {
+        let Some(begins) = &required.per_line else { continue };
+        for lines in 1..=MOST_LINES {
+            let words = format!("{begins} …\n").repeat(lines as usize);
+            replies.push(text(format!("words with {lines} lines of {begins:?}"), words));
+        }
+    }
+    replies
+}
+
+/// Thoughts and actions as text.
+fn actions(rules: &CompiledSpec, state: &State) -> Replies {
+    let answer = |(name, reply): (String, ModelReply)| {
+        text(name, format!("Thought: done\nFinal Answer: {}", reply.text))
+    };
+    let mut replies: Replies = words(rules).into_iter().map(answer).collect();
+    for tool in kinds(rules) {
+        let input = fresh_input(tool, state.task.first_step());
+        let input = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+        let action = format!("Thought: more\nAction: {}\nAction Input: {input}", tool.name);
+        replies.push(text(format!("action {}", tool.name), action));
+    }
+    replies.push(text("unknown action", "Action: no such tool\nAction Input: x"));
+    replies.push(text("neither action nor answer", "Thought: hm"));
+    replies
+}
