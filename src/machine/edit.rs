@@ -10,9 +10,6 @@ use crate::contract::{ContractError, Plan, PlanStep};
 use crate::spec::{CompiledSpec, Horizon};
 
 /// Checks the steps that take the place of those of the plan that is asked about.
-///
-/// # Errors
-/// The first thing that does not fit, with its JSON path.
 pub(super) fn check_plan_edit(
     rules: &CompiledSpec,
     task: &Task,
@@ -24,9 +21,6 @@ pub(super) fn check_plan_edit(
 }
 
 /// Links the steps that take the place of those of the plan that is asked about.
-///
-/// # Errors
-/// The first thing that does not fit, with its JSON path.
 pub(super) fn link_plan_edit(
     rules: &CompiledSpec,
     task: &Task,
@@ -45,9 +39,6 @@ pub(super) fn link_plan_edit(
 }
 
 /// Checks the steps that are to follow the one that a person is asked about.
-///
-/// # Errors
-/// The first thing that does not fit, with its JSON path.
 pub(super) fn check_rest_edit(
     rules: &CompiledSpec,
     task: &Task,
@@ -58,9 +49,6 @@ pub(super) fn check_rest_edit(
 }
 
 /// Links the steps that are to follow the one that a person is asked about.
-///
-/// # Errors
-/// The first thing that does not fit, with its JSON path.
 pub(super) fn link_rest_edit(
     rules: &CompiledSpec,
     task: &Task,
@@ -79,9 +67,6 @@ fn no_plan() -> ContractError {
 }
 
 /// Checks the input that a person gives the call of a step.
-///
-/// # Errors
-/// What does not fit, with its JSON path.
 pub(super) fn check_input(
     rules: &CompiledSpec,
     task: &Task,
@@ -94,9 +79,6 @@ pub(super) fn check_input(
 
 /// Where a reply leads to an answer, the calls that must come before one must have been made, or be
 /// part of the plan.
-///
-/// # Errors
-/// Which call is missing.
 pub(super) fn check_required_calls(
     rules: &CompiledSpec,
     task: &Task,

@@ -68,9 +68,6 @@ pub(super) fn happens_once(planned: &PlanStep, rules: &CompiledSpec) -> bool {
 }
 
 /// Whether steps that take the place of others can still be carried out.
-///
-/// # Errors
-/// Which limit they would go over.
 pub(super) fn leaves_room(spent: &Counters, rules: &CompiledSpec, steps: &[PlanStep]) -> Result<(), String> {
     let need = Need::of(steps.iter(), rules);
     let bounds = rules.bounds();
@@ -90,9 +87,6 @@ pub(super) fn leaves_room(spent: &Counters, rules: &CompiledSpec, steps: &[PlanS
 
 /// Whether steps that an answer puts in the place of others can still be carried out after it: the
 /// answer is a transition too.
-///
-/// # Errors
-/// Which limit they would go over, as a problem of the steps.
 pub(super) fn leaves_room_after_this(
     task: &Task,
     rules: &CompiledSpec,

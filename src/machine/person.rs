@@ -5,7 +5,7 @@ use super::state::{Feedback, StepFailure};
 use super::vocabulary::{Concern, ErrorCode, Event, HumanAnswer, TraceLine};
 use crate::spec::{OnExpiry, OnRejection, Policy};
 
-/// The reason of a no that nobody gave.
+/// The reason that stands for a no by silence.
 const EXPIRED: &str = "nobody answered in time";
 
 /// What asking a person led to.

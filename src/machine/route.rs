@@ -23,8 +23,7 @@ pub enum Exit {
     Executed,
     /// EXECUTE has a failed step, and the policy says to plan anew.
     StepFailed,
-    /// PLAN or EXECUTE was told by a person that this plan is not to go on, or by nobody in time that it
-    /// is.
+    /// PLAN or EXECUTE may not go on with this plan: a person said no, or said nothing in time.
     Declined,
     /// VALIDATE accepted what it judged.
     Accepted,
@@ -74,8 +73,7 @@ pub(super) enum Next {
     Validate,
     Write(WriteReason),
     Done,
-    /// The run ends. `exhausted` where it is because PLAN may not be entered again, and nobody has
-    /// said so yet.
+    /// The run ends; `exhausted` if because PLAN may not be entered again, which is still to be said.
     Error {
         exhausted: bool,
     },

@@ -150,6 +150,8 @@ fn row_of(line: &TraceLine) -> Row {
             let chars = final_chars.map_or_else(String::new, |chars| format!("{chars} characters"));
             ("WRITE", ok(good), format!("{chars}{}", error_text(error)))
         }
+        // A kind of line that is newer than this table is shown as it is written.
+        other => ("OTHER", String::new(), serde_json::to_string(other).unwrap_or_default()),
     }
 }
 

@@ -140,7 +140,7 @@ pub enum StepRun {
     Skipped { same_as: Option<u32> },
 }
 
-/// What came of a step that is done. What is not text becomes text only where somebody reads it.
+/// What came of a step that is done. What is not text becomes text only when it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutput {

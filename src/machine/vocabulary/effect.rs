@@ -10,6 +10,7 @@ use crate::spec::RoleName;
 /// from the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Effect {
     /// Ask the model in one of its roles.
     AskModel {

@@ -11,6 +11,7 @@ use crate::contract::{AskedCall, PlanStep, Source};
 /// What happened in the world, as it was said there. Reading it is the machine's affair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Event {
     /// The model answered. The text is as received; `contract/` reads it.
     ModelReplied {
@@ -52,7 +53,7 @@ pub enum Event {
     },
     /// Someone stopped the run. Answers no effect.
     Cancelled {
-        /// Why, in the words of whoever did.
+        /// Why, in their words.
         reason: String,
     },
     /// The run's deadline passed. Answers no effect.
@@ -180,6 +181,7 @@ impl fmt::Display for ModelFailure {
 /// The kinds of answers that are no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum FailureClass {
     /// The model refused.
     Refusal,

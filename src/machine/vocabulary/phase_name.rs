@@ -82,6 +82,7 @@ impl std::error::Error for RunError {}
 /// The kinds of errors that end a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[non_exhaustive]
 pub enum ErrorCode {
     /// No usable plan came.
     PlanError,
@@ -109,7 +110,7 @@ pub enum ErrorCode {
     MaxCostExceeded,
     /// A person said no.
     Rejected,
-    /// Nobody answered in time.
+    /// The time for an answer ran out.
     Expired,
     /// Someone stopped the run.
     Cancelled,

@@ -15,6 +15,7 @@ use crate::spec::RoleName;
 /// is triggered and each repair that is asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "SCREAMING_SNAKE_CASE")]
+#[non_exhaustive]
 pub enum TraceLine {
     /// A visit of PLAN ended.
     Plan {
@@ -120,11 +121,11 @@ pub enum TraceLine {
         /// What they said.
         answer: HumanAnswer,
     },
-    /// Nobody answered in time.
+    /// The time for an answer ran out.
     Expired {
         /// The step; `plan` where it was about a whole plan.
         step: String,
-        /// What somebody was asked to do.
+        /// What the person was asked to do.
         #[serde(default, skip_serializing_if = "Concern::is_step")]
         about: Concern,
     },
@@ -168,6 +169,7 @@ pub enum TraceLine {
 /// What a person is asked to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Concern {
     /// A step of the plan.
     #[default]

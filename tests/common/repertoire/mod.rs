@@ -217,6 +217,7 @@ pub fn event(rules: &CompiledSpec, state: &State, effect: Effect, answer: &Answe
                 Event::ModelFailed { effect: id, failure: ModelFailure::new(class, "m") }
             }
         },
+        other => panic!("nothing answers {other:?}"),
     }
 }
 

@@ -158,6 +158,7 @@ impl Straight {
                 said
             }
             Effect::Wait { .. } => Event::TimePassed { effect: id },
+            other => panic!("nothing answers {other:?}"),
         }
     }
 

@@ -198,7 +198,7 @@ impl Run<'_> {
         }
     }
 
-    /// Takes what a person said who does a step: its result, or a no.
+    /// Takes a person's answer about a step: its result, or a no.
     fn hear_about_step(&mut self, stage: &mut ExecuteStage, step: u32) {
         let name = self.task.step_name(step);
         let output = match self.hear(&name, Concern::Step) {

@@ -68,10 +68,8 @@ impl Run<'_> {
     }
 }
 
-/// Carries a decision out. Returns who does the remaining steps now, in order, where that changed.
-///
-/// # Errors
-/// Why it cannot be carried out; then nothing has changed.
+/// Carries a decision out. Returns the agents of the remaining steps, in order, if they changed; on an
+/// error nothing has changed.
 fn amend(decision: &Decision, task: &mut Task, rules: &CompiledSpec) -> Result<Option<Vec<String>>, String> {
     let question = task.query().to_owned();
     let Some(progress) = task.progress.as_mut() else { return Ok(None) };

@@ -73,7 +73,7 @@ impl Run<'_> {
         self.rules.policy().approval.plan && self.task.drafted().any(|(_, planned, _)| !planned.is_final())
     }
 
-    /// Asks, unless the plan is over the limits: nobody is to approve what cannot run.
+    /// Asks, unless the plan is over the limits: what cannot run needs no approval.
     pub(super) fn ask_approval(&mut self, stage: &mut PlanStage) {
         if self.allows_plan(1) {
             *stage = PlanStage::AwaitingApproval;
