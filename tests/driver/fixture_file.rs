@@ -81,35 +81,27 @@ fn fixture_cut_anywhere_is_an_error() {
 }
 
 #[test]
-fn field_missing_at_the_top_is_said_to_be_at_the_top() {
-    let mut value: serde_json::Value =
-        serde_json::from_str(&fixture("validated", "cancelled").to_json()).unwrap();
+fn fixture_without_a_field_a_file_or_sense_is_an_error_that_says_where() {
+    let cancelled = || fixture("validated", "cancelled");
+    let mut value: Value = serde_json::from_str(&cancelled().to_json()).unwrap();
     value.as_object_mut().unwrap().remove("spec");
     let said = Fixture::parse(&value.to_string()).unwrap_err();
     assert!(said.starts_with("$: missing field `spec`"), "{said}");
-}
 
-#[test]
-fn answer_to_an_effect_does_not_just_happen() {
-    let mut fixture = fixture("validated", "cancelled");
-    let (effect, reply) = ("plan.1.1".parse().unwrap(), ModelReply::text("{}"));
-    fixture.exchanges[2] = Exchange::Happened(Event::ModelReplied { effect, reply });
-    let said = Fixture::parse(&fixture.to_json()).unwrap_err();
+    // An answer to an effect does not just happen.
+    let (mut happened, effect) = (cancelled(), "plan.1.1".parse().unwrap());
+    let reply = ModelReply::text("{}");
+    happened.exchanges[2] = Exchange::Happened(Event::ModelReplied { effect, reply });
+    let said = Fixture::parse(&happened.to_json()).unwrap_err();
     let wanted = "$.exchanges[2].happened: expected what answers no effect, found \"model_replied\"";
     assert_eq!(said, wanted);
-}
 
-#[test]
-fn missing_fixture_is_an_error_that_names_the_path() {
     let said = Fixture::load("fixtures/nobody/nothing.json").unwrap_err().to_string();
     assert!(said.starts_with("fixtures/nobody/nothing.json: cannot be read: "), "{said}");
-}
 
-#[test]
-fn fixture_whose_spec_contradicts_itself_does_not_replay_as_recorded() {
-    let mut fixture = fixture("validated", "cancelled");
-    fixture.spec.roles.validator = None;
-    let said = fixture.replay_as_recorded().unwrap_err().to_string();
+    let mut contradictory = cancelled();
+    contradictory.spec.roles.validator = None;
+    let said = contradictory.replay_as_recorded().unwrap_err().to_string();
     assert_eq!(said, "the fixture's spec: roles.validator: needed under `validate = \"verdict\"`");
 }
 

@@ -161,10 +161,8 @@ fn refused_answer_leaves_the_journal_as_it_was() {
     assert_eq!(question, SEND_IT);
     assert!(refusal.contains("hammer"), "{refusal}");
     assert_eq!(journal.records().unwrap(), before);
-    assert_eq!(
-        agent.resume(&mut journal).answer(HumanAnswer::respond("네")).run().unwrap().answer(),
-        Some("끝")
-    );
+    let run = agent.resume(&mut journal).answer(HumanAnswer::respond("네")).run().unwrap();
+    assert_eq!(run.answer(), Some("끝"));
 }
 
 #[test]
@@ -200,14 +198,12 @@ fn edit_replaces_the_steps_that_remain() {
 #[test]
 fn run_that_does_not_wait_cannot_be_answered() {
     let (agent, _, _) = stage([plan(&[]), answer("끝")]);
-    let mut journal = MemoryJournal::new();
-    let run = agent.job(asked("q")).journal(&mut journal).run().unwrap();
-    assert!(!run.is_waiting());
-    let yes = || HumanAnswer::respond("네");
-    assert!(matches!(run.respond(&agent, yes()), Err(Stopped::NotWaiting)));
-    let before = journal.records().unwrap();
-    assert!(matches!(agent.resume(&mut journal).answer(yes()).run(), Err(Stopped::NotWaiting)));
-    assert_eq!(journal.records().unwrap(), before);
+    let run = agent.run("q").unwrap();
+    assert!(matches!(run.respond(&agent, HumanAnswer::respond("네")), Err(Stopped::NotWaiting)));
+    let mut journal = MemoryJournal::from(run.records().to_vec());
+    let again = agent.resume(&mut journal).answer(HumanAnswer::respond("네")).run();
+    assert!(matches!(again, Err(Stopped::NotWaiting)));
+    assert_eq!(journal.records().unwrap(), run.records());
 }
 
 #[test]

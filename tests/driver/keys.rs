@@ -119,6 +119,5 @@ fn what_a_person_says_of_a_write_is_without_the_key_and_no_longer_than_the_tool_
     let token = token(&planwright::journal::fold(records).unwrap()).unwrap();
     let output = format!("{KEY} {}", "가".repeat(100));
     let run = agent.resume(&mut journal).token(token).resolve(Resolution::Happened { output }).run().unwrap();
-    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
-    assert_eq!(steps[0], Some("[redacted] 가가가… [cut: 20 of 311 bytes]"));
+    assert_eq!(stage::output(&run, 0), Some("[redacted] 가가가… [cut: 20 of 311 bytes]"));
 }

@@ -3,15 +3,17 @@
 use crate::record::{place, read};
 use crate::stage;
 
-use planwright::driver::{Agent, RecordMode, Run, Stopped};
+use planwright::contract::ToolContract;
+use planwright::driver::{Agent, AgentBuilder, RecordMode, Run, Stopped};
 use planwright::journal::{FileJournal, Fixture, Outcome};
 use planwright::machine::{FailureClass, ModelReply};
-use planwright::ports::ScriptedModel;
-use planwright::ports::{Cause, Model, ModelError, Secret, TokenSink, ToolError};
+use planwright::ports::{
+    Cause, Model, ModelError, ScriptedModel, Secret, TokenSink, Tool, ToolCall, ToolError, ToolOutput,
+};
 use planwright::prompt::ModelRequest;
 use planwright::spec::{RoleName, Spec};
 
-use stage::{Calls, accepted, answer, asked, echoing, model, plan, rejected, spec};
+use stage::{Calls, accepted, answer, asked, echoing, model, output, plan, rejected, spec};
 
 /// A key with everything in it that JSON escapes, and Korean.
 const KEY: &str = "sk-열쇠\"\\/-0123456789abcdef";
@@ -64,7 +66,7 @@ fn keeps_no_key(agent: &Agent, question: &str) -> (Result<Run, Stopped>, Option<
     (run, Fixture::load(&path).ok())
 }
 
-fn keyed(spec: Spec, script: ScriptedModel, calls: &Calls) -> planwright::driver::AgentBuilder {
+fn keyed(spec: Spec, script: ScriptedModel, calls: &Calls) -> AgentBuilder {
     let contracts = spec.tools.clone();
     let builder = Agent::builder(spec).model(Keyed(script));
     contracts.into_iter().fold(builder, |builder, contract| builder.tool(calls.echo(contract)))
@@ -102,20 +104,16 @@ fn key_in_question_reply_output_and_failure_is_kept_nowhere() {
 }
 
 #[test]
-fn key_in_a_failure_of_the_model_is_kept_nowhere() {
-    let script = ScriptedModel::new()
-        .answer(Err(ModelError::failed(FailureClass::BadRequest, format!("bad key {KEY}"))));
-    let agent = keyed(spec("validated"), script, &Calls::default()).build().unwrap();
-    let (run, _) = keeps_no_key(&agent, "질문?");
+fn key_in_a_failure_of_the_model_or_the_transport_is_kept_nowhere() {
+    let fails = |error| {
+        let script = ScriptedModel::new().answer(Err(error));
+        let agent = keyed(spec("validated"), script, &Calls::default()).build().unwrap();
+        keeps_no_key(&agent, "질문?")
+    };
+    let (run, _) = fails(ModelError::failed(FailureClass::BadRequest, format!("bad key {KEY}")));
     assert_eq!(run.unwrap().error().unwrap().to_string(), "PLAN_ERROR: bad_request: bad key [redacted]");
-}
-
-#[test]
-fn key_in_a_transport_failure_is_kept_nowhere() {
-    let script = ScriptedModel::new()
-        .answer(Err(ModelError::unanswered(Cause::Authentication, format!("{KEY} is not accepted"))));
-    let agent = keyed(spec("validated"), script, &Calls::default()).build().unwrap();
-    let (run, fixture) = keeps_no_key(&agent, "질문?");
+    let gone = ModelError::unanswered(Cause::Authentication, format!("{KEY} is not accepted"));
+    let (run, fixture) = fails(gone);
     let said = "authentication: [redacted] is not accepted";
     assert_eq!(run.unwrap_err().to_string(), format!("interrupted at plan.1.1 (PLAN): {said}"));
     assert_eq!(fixture.unwrap().outcome, Outcome::Interrupted(said.to_owned()));
@@ -142,14 +140,11 @@ fn output_cut_in_the_middle_of_a_key_keeps_no_half_of_it() {
 #[test]
 fn keys_of_tools_and_further_keys_are_kept_out_as_well() {
     struct Guarded;
-    impl planwright::ports::Tool for Guarded {
-        fn contract(&self) -> planwright::contract::ToolContract {
+    impl Tool for Guarded {
+        fn contract(&self) -> ToolContract {
             stage::contracts().remove(0)
         }
-        fn call(
-            &self,
-            _: &planwright::ports::ToolCall<'_>,
-        ) -> Result<planwright::ports::ToolOutput, ToolError> {
+        fn call(&self, _: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
             Ok(format!("{KEY} and another-long-key").into())
         }
         fn secrets(&self) -> Vec<Secret> {
@@ -161,8 +156,7 @@ fn keys_of_tools_and_further_keys_are_kept_out_as_well() {
     let agent = agent.secret(Secret::new("another-long-key")).build().unwrap();
     let (run, _) = keeps_no_key(&agent, "질문?");
     let run = run.unwrap();
-    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
-    assert_eq!(steps[0], Some("[redacted] and [redacted]"));
+    assert_eq!(output(&run, 0), Some("[redacted] and [redacted]"));
     assert_eq!(run.answer(), Some("[redacted]"));
 }
 
@@ -207,8 +201,7 @@ fn text_of_nothing_but_backslashes_is_looked_through_like_any_other() {
     let agent = echoing(spec("plan-then-execute"), &script, &Calls::default()).tool(tool);
     let agent = agent.secret(Secret::new("sk-0123456789")).build().unwrap();
     let run = agent.run("?").unwrap();
-    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
-    assert!(steps[0].unwrap().starts_with(&slashes[..1_000]));
+    assert!(output(&run, 0).unwrap().starts_with(&slashes[..1_000]));
 }
 
 #[test]
@@ -221,8 +214,7 @@ fn key_of_many_lines_is_kept_nowhere_in_json_either() {
     let agent = agent.secret(Secret::new(lines)).build().unwrap();
     let (run, _) = keeps_no_key(&agent, &format!("{lines}?"));
     let run = run.unwrap();
-    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
-    assert_eq!(steps[0], Some(r#"{"key":"[redacted]"}"#));
+    assert_eq!(output(&run, 0), Some(r#"{"key":"[redacted]"}"#));
     assert_eq!(run.answer(), Some("[redacted]"));
 }
 

@@ -14,7 +14,7 @@ use planwright::ports::ScriptedModel;
 use planwright::ports::{Cause, ModelError, ToolError};
 use planwright::spec::{RoleName, Spec};
 
-use stage::{Calls, Conductor, accepted, answer, asked, echoing, model, parallel, plan, spec};
+use stage::{Calls, Conductor, accepted, answer, asked, echoing, model, output, parallel, plan, spec};
 
 const PTE: &str = "plan-then-execute";
 
@@ -237,8 +237,7 @@ fn token_stops_the_run_at_its_next_answer() {
     let run = agent.job(asked("q")).cancel(token).run().unwrap();
     assert_eq!(run.error().unwrap().to_string(), "CANCELLED: stopped by the user");
     assert_eq!(calls.names(), ["calc:a"], "the second tool is not called");
-    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
-    assert_eq!(steps[0], Some("일을 마쳤습니다"));
+    assert_eq!(output(&run, 0), Some("일을 마쳤습니다"));
     assert_eq!(run.fixture().unwrap().replay_as_recorded().unwrap().state(), run.state());
 
     // A token that was used before stops the run before anybody is asked.
@@ -271,8 +270,7 @@ fn token_that_stops_steps_side_by_side_loses_no_answer() {
         .unwrap();
     let run = agent.job(asked("q")).cancel(token).observer(&*conductor).run().unwrap();
     assert_eq!(run.error().unwrap().to_string(), "CANCELLED: stopped by the user");
-    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
-    assert_eq!((steps[0], steps[1]), (Some("하나"), Some("둘")));
+    assert_eq!((output(&run, 0), output(&run, 1)), (Some("하나"), Some("둘")));
     assert_eq!(run.fixture().unwrap().replay_as_recorded().unwrap().state(), run.state());
 }
 
@@ -288,7 +286,6 @@ fn run_that_takes_longer_than_its_deadline_ends_at_its_next_answer() {
     let run = echoing(spec, &script, &calls).tool(slow).build().unwrap().run("q").unwrap();
     assert_eq!(run.error().unwrap().to_string(), "DEADLINE_EXCEEDED: the run took more than 1 s");
     assert_eq!(calls.names(), ["calc:a"], "the second tool is not called");
-    let steps: Vec<_> = run.state().current_steps().map(|step| step.output).collect();
-    assert_eq!(steps[0], Some("늦었습니다"), "what came late is kept");
+    assert_eq!(output(&run, 0), Some("늦었습니다"), "what came late is kept");
     assert_eq!(run.fixture().unwrap().replay_as_recorded().unwrap().state(), run.state());
 }

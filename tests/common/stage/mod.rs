@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use planwright::agents;
 use planwright::contract::{ToolContract, ToolEffect, Trust};
-use planwright::driver::{Agent, AgentBuilder};
+use planwright::driver::{Agent, AgentBuilder, Run};
 use planwright::machine::Input;
 use planwright::ports::FnTool;
 use planwright::ports::ScriptedModel;
@@ -160,4 +160,9 @@ impl Observer for Conductor {
             self.moved.notify_all();
         }
     }
+}
+
+/// The output of a step of the last plan, counted from 0.
+pub fn output(run: &Run, step: usize) -> Option<&str> {
+    run.state().current_steps().nth(step).and_then(|step| step.output)
 }
