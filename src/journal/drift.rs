@@ -172,6 +172,7 @@ fn excerpt_around(old: &str, new: &str) -> (String, String) {
 
 /// The first place where a stored run would now take another path.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Divergence {
     /// The index of the record that no longer fits; the number of records if it is their end.
     pub record: u64,
@@ -189,24 +190,6 @@ impl Divergence {
     /// Takes a journal through the present machine, under its own spec or another, and finds the first place
     /// where the run would now take another path. If the run has `ended`, the machine may not go on after the
     /// last record.
-    ///
-    /// ```
-    /// use planwright::driver::Agent;
-    /// use planwright::journal::Divergence;
-    /// use planwright_docs::Calc;
-    /// use planwright_offline::Offline;
-    ///
-    /// let spec = planwright::agents::shipped("validated").unwrap().with_tools(|tool| tool.name == "calc");
-    /// let agent = Agent::builder(spec.clone()).model(Offline::new()).tool(Calc::new()).build()?;
-    /// let run = agent.run("12/4+9?")?;
-    /// assert_eq!(Divergence::find(run.records(), None, true)?, None);
-    ///
-    /// let mut other = spec;
-    /// other.roles.planner.prompt.push_str("\nBe brief.");
-    /// let divergence = Divergence::find(run.records(), Some(&other), true)?.unwrap();
-    /// assert_eq!(divergence.to_string(), "record 1: plan.1.1 asks planner something else than it did");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     ///
     /// # Errors
     /// If the journal has no header of this version, or the spec does not check.

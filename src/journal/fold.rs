@@ -11,6 +11,7 @@ use crate::spec::{CompiledSpec, Digest, Spec};
 
 /// What was requested and is not answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Pending {
     /// The effect.
     pub effect: EffectId,

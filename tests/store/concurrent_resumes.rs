@@ -5,7 +5,7 @@
 //!
 //! The child is this test binary itself, started with the name of one test.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
@@ -24,6 +24,8 @@ use planwright::prompt::ModelRequest;
 use planwright::spec::{Approval, RoleName};
 use serde_json::json;
 
+use crate::support::{self, done, is_sound};
+
 const FOLDER: &str = "PLANWRIGHT_TEST_FOLDER";
 const NAME: &str = "PLANWRIGHT_TEST_NAME";
 /// What is wanted of every thread: to be answered, or to be gone on with.
@@ -36,7 +38,7 @@ const PROCESSES: usize = 2;
 const WORKERS: usize = 32;
 
 fn open(folder: &Path) -> Arc<dyn Store> {
-    Arc::new(crate::support::open(&folder.join("threads.db")))
+    Arc::new(support::open(&folder.join("threads.db")))
 }
 
 /// Plans to send, whatever the question; where somebody is to answer, after having asked them.
@@ -125,26 +127,20 @@ fn child_wants_every_thread() {
     let work = |worker: usize| {
         ready.wait();
         let threads = &handles[worker / 16 % handles.len()];
-        let mut fared = BTreeMap::<&str, usize>::new();
-        let mut won = Vec::new();
-        for (thread, token) in order(worker, tokens.len()).map(|at| &tokens[at]) {
-            let thread_of = threads.at(thread);
+        let wants = |at: usize| {
+            let (thread, token) = &tokens[at];
             let result = match &*wanted {
                 ANSWER => {
                     let answer = HumanAnswer::respond(format!("네, {worker}"));
-                    thread_of.token(token).answer(&agent, answer)
+                    threads.at(thread).token(token).answer(&agent, answer)
                 }
-                _ => thread_of.resume(&agent),
+                _ => threads.at(thread).resume(&agent),
             };
-            let result = outcome(result);
-            *fared.entry(result).or_default() += 1;
-            if result == "told" {
-                won.push(thread.clone());
-            }
-        }
-        (fared, won)
+            (thread.clone(), outcome(result))
+        };
+        order(worker, tokens.len()).map(wants).collect::<Vec<_>>()
     };
-    let fared: Vec<(BTreeMap<&str, usize>, Vec<ThreadId>)> = std::thread::scope(|scope| {
+    let fared: Vec<(ThreadId, &str)> = std::thread::scope(|scope| {
         let work = &work;
         let workers: Vec<_> = (0..WORKERS).map(|worker| scope.spawn(move || work(worker))).collect();
         std::fs::write(folder.join(format!("ready-{name}")), "").unwrap();
@@ -152,7 +148,7 @@ fn child_wants_every_thread() {
             std::thread::sleep(Duration::from_millis(2));
         }
         ready.wait();
-        workers.into_iter().map(|worker| worker.join().expect("a worker fares well")).collect()
+        workers.into_iter().flat_map(|worker| worker.join().expect("a worker fares well")).collect()
     });
     std::fs::write(folder.join(format!("fared-{name}")), serde_json::to_string(&fared).unwrap()).unwrap();
 }
@@ -180,15 +176,10 @@ fn wait(threads: &Threads, wanted: &str, never: &Path, count: usize) -> Vec<(Thr
     (0..count).map(begin).collect()
 }
 
-/// How often each outcome was, and how often each thread was told to its end.
-#[derive(Default)]
-struct Fared {
-    outcomes: BTreeMap<String, usize>,
-    told: BTreeMap<ThreadId, usize>,
-}
-
-/// Has two processes want so many threads.
-fn race(wanted: &str, folder: &Path, count: usize) -> Fared {
+/// Has two processes want so many threads. Gives how each of their workers fared with each thread.
+fn race(wanted: &str, count: usize) -> Vec<(ThreadId, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
     let threads = Threads::new(open(folder));
     let tokens = wait(&threads, wanted, &folder.join("never"), count);
     std::fs::write(folder.join("tokens"), serde_json::to_string(&tokens).unwrap()).unwrap();
@@ -206,37 +197,20 @@ fn race(wanted: &str, folder: &Path, count: usize) -> Fared {
         let ended = child.wait_with_output().unwrap();
         assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stdout));
     }
-    let mut all = Fared::default();
+    let mut all: Vec<(ThreadId, String)> = Vec::new();
     for name in 0..PROCESSES {
         let text = std::fs::read_to_string(folder.join(format!("fared-{name}"))).unwrap();
-        let fared: Vec<(BTreeMap<String, usize>, Vec<ThreadId>)> = serde_json::from_str(&text).unwrap();
-        for (outcomes, told) in fared {
-            outcomes
-                .into_iter()
-                .for_each(|(outcome, times)| *all.outcomes.entry(outcome).or_default() += times);
-            told.into_iter().for_each(|thread| *all.told.entry(thread).or_default() += 1);
-        }
+        all.extend(serde_json::from_str::<Vec<(ThreadId, String)>>(&text).unwrap());
     }
-    println!("{count} threads, {wanted}: {:?}", all.outcomes);
-    assert_eq!(all.outcomes.values().sum::<usize>(), PROCESSES * WORKERS * count, "all wanted all");
-    assert_eq!(all.told.len(), count, "every thread is told to its end");
+    assert_eq!(all.len(), PROCESSES * WORKERS * count, "all wanted all");
+    let told: BTreeSet<&ThreadId> = told(&all).collect();
+    assert_eq!(told.len(), count, "every thread is told to its end");
     assert_each_was_sent_once(folder, &threads, &tokens);
     all
 }
 
-#[track_caller]
-fn check_that_each_is_answered_once(count: usize) {
-    let folder = tempfile::tempdir().unwrap();
-    let fared = race(ANSWER, folder.path(), count);
-    assert!(fared.told.values().all(|winners| *winners == 1), "{:?}", fared.told);
-}
-
-/// Whoever goes on with a run that has ended is told how it ended.
-#[track_caller]
-fn check_that_each_goes_on_once(count: usize) {
-    let folder = tempfile::tempdir().unwrap();
-    let fared = race(RESUME, folder.path(), count);
-    assert_eq!(fared.outcomes.get("answered"), None);
+fn told(fared: &[(ThreadId, String)]) -> impl Iterator<Item = &ThreadId> {
+    fared.iter().filter(|(_, outcome)| outcome == "told").map(|(thread, _)| thread)
 }
 
 #[track_caller]
@@ -247,7 +221,7 @@ fn assert_each_was_sent_once(folder: &Path, threads: &Threads, tokens: &[(Thread
     let mut expected = BTreeSet::new();
     for (thread, _) in tokens {
         let folded = threads.folded(thread, None).unwrap();
-        assert_eq!(RunStatus::of(&folded), RunStatus::Done { answer: "보냈습니다.".to_owned() });
+        assert_eq!(RunStatus::of(&folded), done("보냈습니다."));
         expected.insert(folded.run);
     }
     let runs: BTreeSet<String> =
@@ -256,19 +230,20 @@ fn assert_each_was_sent_once(folder: &Path, threads: &Threads, tokens: &[(Thread
     let senders: BTreeSet<&str> = sent.iter().filter_map(|line| line.split(' ').nth(1)).collect();
     assert_eq!(senders.len(), PROCESSES, "one process alone was no rival");
 
-    let done = Query { statuses: vec!["done".to_owned()], limit: usize::MAX, ..Query::default() };
-    let listed = threads.list(&done).unwrap();
+    let ended = Query { statuses: vec!["done".to_owned()], limit: usize::MAX, ..Query::default() };
+    let listed = threads.list(&ended).unwrap();
     assert_eq!(listed.len(), tokens.len());
     assert!(listed.iter().all(|listed| !listed.running));
-    assert_eq!(threads.store().check().unwrap(), Vec::<String>::new());
+    is_sound(threads.store());
 }
 
 #[test]
 fn thousand_waiting_threads_in_a_database_are_each_answered_once() {
-    check_that_each_is_answered_once(1_000);
+    assert_eq!(told(&race(ANSWER, 1_000)).count(), 1_000);
 }
 
+/// A worker that continues a run that has ended is told how it ended.
 #[test]
 fn interrupted_threads_in_a_database_each_go_on_once() {
-    check_that_each_goes_on_once(150);
+    assert!(race(RESUME, 150).iter().all(|(_, outcome)| outcome != "answered"));
 }

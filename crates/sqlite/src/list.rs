@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planwright::journal::{Listed, Order, Query, StoreError, ThreadId};
+use planwright::journal::{Listed, Order, Query, ThreadId};
 use rusqlite::types::Value;
 
 use crate::database::Database;
@@ -30,38 +30,33 @@ impl Database {
     }
 
     pub fn find(&mut self, thread: &ThreadId) -> Result<Option<Listed>, Fault> {
-        let row = match Row::find_known(&self.conn, thread) {
-            Err(Fault::Store(StoreError::NoThread { .. })) => return Ok(None),
-            row => row?,
-        };
+        let Some(row) = Row::find(&self.conn, thread)?.filter(|row| row.turns > 0) else { return Ok(None) };
         let running = self.is_held(&row, &mut BTreeMap::new())?;
         Ok(Some(row.list(running)))
     }
 
-    /// Threads that nobody holds, and whose writers were stopped before they noted a status.
+    /// Threads without a holder whose writers were stopped before they noted a status.
     pub fn list_stale(&mut self) -> Result<Vec<ThreadId>, Fault> {
         let sql = format!("SELECT {COLUMNS} FROM thread WHERE turns > 0 AND noted = 0 ORDER BY name");
         let mut select = self.conn.prepare_cached(&sql)?;
         let mut rows = select.query([])?;
-        let (mut unnoted, mut alive) = (Vec::new(), BTreeMap::new());
+        let (mut stale, mut alive) = (Vec::new(), BTreeMap::new());
         while let Some(row) = rows.next()? {
             let Ok(row) = Row::parse(row) else { continue };
             if !self.is_held(&row, &mut alive)? {
-                unnoted.push(row.name);
+                stale.push(row.name);
             }
         }
-        Ok(unnoted)
+        Ok(stale)
     }
 
     /// Whether a holder that is alive has the thread; each holder is looked up once.
     fn is_held(&self, row: &Row, known: &mut BTreeMap<String, bool>) -> Result<bool, Fault> {
         let Some(id) = &row.holder else { return Ok(false) };
-        if let Some(alive) = known.get(id) {
-            return Ok(*alive);
+        if !known.contains_key(id) {
+            known.insert(id.clone(), self.holders.describe_alive(id)?.is_some());
         }
-        let alive = self.holders.describe_alive(id)?.is_some();
-        known.insert(id.clone(), alive);
-        Ok(alive)
+        Ok(known[id])
     }
 }
 

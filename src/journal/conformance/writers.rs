@@ -8,7 +8,7 @@ use crate::journal::{Claim, Query, StoreError};
 
 pub(super) const CHECKS: &[fn(Open<'_>)] = &[
     one_of_many_who_claim_at_once_has_the_thread,
-    thread_that_somebody_has_is_claimed_by_nobody_else_until_it_is_released,
+    thread_is_claimed_by_one_writer_until_it_is_released,
     two_threads_are_written_side_by_side,
     writer_who_was_taken_over_writes_nothing_more,
     lease_of_a_thread_that_was_deleted_is_none_of_its_successor,
@@ -51,7 +51,7 @@ fn one_of_many_who_claim_at_once_has_the_thread(open: Open<'_>) {
     assert_eq!(open().records(&thread, 0).unwrap().len(), 6);
 }
 
-fn thread_that_somebody_has_is_claimed_by_nobody_else_until_it_is_released(open: Open<'_>) {
+fn thread_is_claimed_by_one_writer_until_it_is_released(open: Open<'_>) {
     let (one, other, thread) = (open(), open(), id("demo"));
     for known in [false, true] {
         let lease = claim(&*one, &thread);
