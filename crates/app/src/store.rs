@@ -145,12 +145,6 @@ impl StoredThread {
         StoredThread { threads, thread: new_thread_id(), flag: String::new() }
     }
 
-    /// Another thread in the same store.
-    #[must_use]
-    pub fn sibling(&self, thread: ThreadId) -> Self {
-        StoredThread { threads: self.threads.clone(), thread, flag: self.flag.clone() }
-    }
-
     /// The thread, to be asked, answered or cancelled.
     pub fn handle(&self) -> ThreadHandle<'_> {
         self.threads.at(&self.thread)

@@ -15,6 +15,7 @@ use planwright::journal::{FileJournal, Fixture};
 use planwright::machine::{Input, ModelReply};
 use planwright::ports::{Cause, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput};
 use planwright::prompt::ModelRequest;
+use planwright::spec::Approval;
 use serde_json::Value;
 
 pub const QUESTION: &str = "상태기계란 무엇인가?";
@@ -250,17 +251,8 @@ pub fn in_doubt_journal(path: &Path) {
 }
 
 /// A journal of a run that waits for a person's yes: to its plan, to the call in it, or to both.
-pub fn approving_journal(path: &Path, approval: planwright::spec::Approval) {
-    let mut spec = agents::shipped("plan-then-execute").unwrap().with_tools(|tool| tool.name == "calc");
-    spec.policy.approval = approval;
-    spec.tools[0].needs_approval = true;
-    let plan = r#"{"goal": "설명", "steps": [
-        {"tool": "calc", "input": "12/4+9"}, {"tool": "final_answer", "input": "답"}]}"#;
-    let agent = Agent::builder(spec).model(Script::of(&[plan]));
-    let agent = agent.tool(Says(agents::tool("calc").unwrap(), Ok("12".to_owned())));
-    let mut journal = FileJournal::create(path).unwrap();
-    let run = agent.build().unwrap().job(input()).journal(&mut journal).run().unwrap();
-    assert!(run.is_waiting());
+pub fn approving_journal(path: &Path, approval: Approval) {
+    plan_then_wait(path, approval, "");
 }
 
 /// What a person is asked in [`waiting_journal`].
@@ -268,17 +260,21 @@ pub const ASKED: &str = "보고서를 보낼까요?";
 
 /// A journal of a run that waits for a person.
 pub fn waiting_journal(path: &Path) {
+    let step = format!(r#"{{"tool": "hitl", "hitl_question": "{ASKED}"}},"#);
+    plan_then_wait(path, Approval::STEPS, &step);
+}
+
+/// Plans a sum, and what may stand between it and the answer, and waits for a person.
+fn plan_then_wait(path: &Path, approval: Approval, step: &str) {
     let mut spec = agents::shipped("plan-then-execute").unwrap().with_tools(|tool| tool.name == "calc");
-    spec.policy.approval = planwright::spec::Approval::STEPS;
-    let calc = agents::tool("calc").unwrap();
+    spec.policy.approval = approval;
+    spec.tools[0].needs_approval = approval != Approval::STEPS;
     let plan = format!(
-        r#"{{"goal": "설명", "steps": [
-            {{"tool": "calc", "input": "12/4+9"}},
-            {{"tool": "hitl", "hitl_question": "{ASKED}"}},
+        r#"{{"goal": "설명", "steps": [{{"tool": "calc", "input": "12/4+9"}}, {step}
             {{"tool": "final_answer", "input": "답"}}]}}"#
     );
-    let agent = Agent::builder(spec).model(Script::of(&[&plan])).tool(Says(calc, Ok("12".to_owned())));
+    let calc = Says(agents::tool("calc").unwrap(), Ok("12".to_owned()));
+    let agent = Agent::builder(spec).model(Script::of(&[&plan])).tool(calc).build().unwrap();
     let mut journal = FileJournal::create(path).unwrap();
-    let run = agent.build().unwrap().job(input()).journal(&mut journal).run().unwrap();
-    assert_eq!(run.waiting().map(|waiting| waiting.question.as_str()), Some(ASKED));
+    assert!(agent.job(input()).journal(&mut journal).run().unwrap().is_waiting());
 }

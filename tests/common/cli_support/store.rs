@@ -42,24 +42,24 @@ pub fn keep_in(store: &dyn Store, thread: &str, journal: &Path, change: impl FnO
 
 /// Keeps a thread that waits for a person; see [`super::ASKED`].
 pub fn waits(home: &Home, thread: &str) {
-    let path = home.path("waits.jsonl");
-    let _ = std::fs::remove_file(&path);
-    waiting_journal(&path);
-    keep(home, thread, &path);
+    keep_made(home, thread, waiting_journal);
 }
 
 /// Keeps a thread that waits for a yes to its plan.
 pub fn wants_approval(home: &Home, thread: &str) {
-    let path = home.path("plan.jsonl");
-    approving_journal(&path, Approval { plan: true, ..Approval::default() });
-    keep(home, thread, &path);
+    let approval = Approval { plan: true, ..Approval::default() };
+    keep_made(home, thread, |path| approving_journal(path, approval));
 }
 
 /// Keeps a thread of which a write is in doubt.
 pub fn is_in_doubt(home: &Home, thread: &str) {
-    let path = home.path("doubt.jsonl");
+    keep_made(home, thread, in_doubt_journal);
+}
+
+fn keep_made(home: &Home, thread: &str, make: impl FnOnce(&Path)) {
+    let path = home.path("made.jsonl");
     let _ = std::fs::remove_file(&path);
-    in_doubt_journal(&path);
+    make(&path);
     keep(home, thread, &path);
 }
 

@@ -63,7 +63,8 @@ fn cancel(store: &StoreArgs, thread: &ThreadId, reason: &str) -> Result<Exit> {
 
 /// Begins a thread with what another holds up to a point.
 fn fork(store: &StoreArgs, args: &ForkArgs) -> Result<Exit> {
-    let stored = store.place()?.thread(&args.thread)?;
+    let place = store.place()?;
+    let stored = place.thread(&args.thread)?;
     if redactor(store)?.finds(args.to.as_str()) {
         return Err(Error::unusable("--to: the name holds the value of a key, and would be written down"));
     }
@@ -85,7 +86,7 @@ fn fork(store: &StoreArgs, args: &ForkArgs) -> Result<Exit> {
         (None, None) => None,
     };
     stored.threads.fork(&stored.thread, Some(turn), records, &args.to)?;
-    let fork = stored.sibling(args.to.clone());
+    let fork = place.thread_of(&stored.threads, args.to.clone());
     out::complain(&format!("planwright: {} begins with what {} held", fork.thread, stored.thread));
     let next = match RunStatus::of(&fork.fold_turn(None)?) {
         RunStatus::Unfinished => format!("{}  goes on with it", fork.command("resume")),
