@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use planwright::ports::{Embedder, Secret, ToolError};
+use planwright::ports::{Embedder, Secret, ToolError, ToolErrorKind};
 
 use crate::client::{Client, Endpoint, Request, Retry, parse_endpoint};
 
@@ -114,7 +114,7 @@ impl Embedder for Embeddings {
 }
 
 fn unfit<T>(problem: String) -> Result<T, ToolError> {
-    Err(ToolError::new("response", problem))
+    Err(ToolError::new(ToolErrorKind::Response, problem))
 }
 
 /// Checks what servers refuse, each in its own way, and names the text.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use planwright::contract::{Source, ToolContract};
-use planwright::ports::{Secret, Tool, ToolCall, ToolError, ToolOutput, first_chars};
+use planwright::ports::{Secret, Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput, first_chars};
 
 use crate::client::{Client, Endpoint, Retry, parse_endpoint};
 
@@ -92,7 +92,7 @@ impl Tool for Search {
             let found = self.client.redact(&answer);
             let found = first_chars(&found, 200);
             let problem = format!("expected a list \"results\" from the search service, found {found}");
-            return Err(ToolError::new("response", problem));
+            return Err(ToolError::new(ToolErrorKind::Response, problem));
         };
         let field = |result: &Value, name: &str, most| {
             let text = self.client.redact(result[name].as_str().unwrap_or_default()).into_owned();

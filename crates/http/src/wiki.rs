@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use planwright::contract::{Source, ToolContract};
-use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput, first_chars};
+use planwright::ports::{Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput, first_chars};
 
 use crate::client::{Client, DEFAULT_TIMEOUT, Retry, parse_address};
 
@@ -96,7 +96,7 @@ impl MediaWiki {
         if !answer.is_object() {
             let found = answer.to_string();
             let problem = format!("expected a JSON object, found {}", first_chars(&found, 80));
-            return Err(ToolError::new("response", problem));
+            return Err(ToolError::new(ToolErrorKind::Response, problem));
         }
         Ok(answer)
     }
@@ -127,7 +127,7 @@ impl MediaWiki {
         let titles: Vec<String> = titles.map(|title| format!("{:?}", first_chars(title, 100))).collect();
         let hint =
             if titles.is_empty() { String::new() } else { format!("; near it are {}", titles.join(", ")) };
-        ToolError::new("not_found", format!("no article has the title {title:?}{hint}"))
+        ToolError::new(ToolErrorKind::NotFound, format!("no article has the title {title:?}{hint}"))
     }
 }
 
@@ -215,7 +215,7 @@ impl Tool for Lookup {
         let article = text_of(page, "extract");
         if article.is_empty() {
             let problem = format!("the encyclopedia has {title:?} but gives no text of it");
-            return Err(ToolError::new("response", problem));
+            return Err(ToolError::new(ToolErrorKind::Response, problem));
         }
         let source = self.0.cite(title, text_of(page, "title"));
         let shown = format!("Page: {}\n{article}", source.title);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Article, Articles};
 use crate::index::{Entry, Index, Stamp};
 use planwright::contract::Source;
-use planwright::ports::{ToolError, ToolOutput, first_chars};
+use planwright::ports::{ToolError, ToolErrorKind, ToolOutput, first_chars};
 
 /// Most parts that are listed if something else was asked for.
 const MAX_LISTED: usize = 40;
@@ -95,7 +95,10 @@ impl Contract {
         let asked = first_chars(asked, 100);
         let near = if near.is_empty() { String::new() } else { format!("; near it are {}", near.join(", ")) };
         let (whose, name, parts) = (self.whose.as_str(), self.articles.name(), self.list_parts());
-        ToolError::new("not_found", format!("{whose} ({name}) has no {asked:?}{near}; it has {parts}"))
+        ToolError::new(
+            ToolErrorKind::NotFound,
+            format!("{whose} ({name}) has no {asked:?}{near}; it has {parts}"),
+        )
     }
 
     /// A JSON object that says whose contract it is from, with the parts that were found and their sources.

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Article, Articles};
-use planwright::ports::{Embedder, Secret, ToolError, first_chars};
+use planwright::ports::{Embedder, Secret, ToolError, ToolErrorKind, first_chars};
 
 /// A contract of more parts is searched by words alone.
 const MAX_EMBEDDED: usize = 2_000;
@@ -34,7 +34,7 @@ impl Meaning {
         let (Some(asked), Some(first)) = (asked.first(), vectors.first()) else { return Ok(Vec::new()) };
         if asked.len() != first.len() {
             let problem = format!("expected a vector of {} numbers, found {}", first.len(), asked.len());
-            return Err(ToolError::new("response", problem));
+            return Err(ToolError::new(ToolErrorKind::Response, problem));
         }
         let near = vectors.iter().map(|vector| cosine(asked, vector)).enumerate();
         let mut near: Vec<(usize, f64)> = near.filter(|(_, near)| *near > 0.0).collect();
@@ -51,7 +51,7 @@ impl Meaning {
         if parts.len() > MAX_EMBEDDED {
             let found = parts.len();
             let problem = format!("expected a contract of at most {MAX_EMBEDDED} parts, found {found}");
-            return Err(ToolError::new("limit", problem));
+            return Err(ToolError::new(ToolErrorKind::Limit, problem));
         }
         let text = |part: &Article| {
             first_chars(&format!("{}\n{}", part.part(), part.text), MAX_EMBEDDED_CHARS).to_owned()
@@ -61,7 +61,10 @@ impl Meaning {
             vectors.extend(self.embed(&batch.iter().map(text).collect::<Vec<String>>())?);
         }
         if vectors.windows(2).any(|pair| pair[0].len() != pair[1].len()) {
-            return Err(ToolError::new("response", "expected vectors of one length, found several lengths"));
+            return Err(ToolError::new(
+                ToolErrorKind::Response,
+                "expected vectors of one length, found several lengths",
+            ));
         }
         Ok(Arc::clone(kept.insert(Arc::new(vectors))))
     }
@@ -71,10 +74,13 @@ impl Meaning {
         let vectors = self.embedder.embed(texts)?;
         if vectors.len() != texts.len() {
             let problem = format!("expected {} vectors, found {}", texts.len(), vectors.len());
-            return Err(ToolError::new("response", problem));
+            return Err(ToolError::new(ToolErrorKind::Response, problem));
         }
         if vectors.iter().any(|vector| vector.is_empty() || vector.iter().any(|number| !number.is_finite())) {
-            return Err(ToolError::new("response", "expected vectors of finite numbers, found another one"));
+            return Err(ToolError::new(
+                ToolErrorKind::Response,
+                "expected vectors of finite numbers, found another one",
+            ));
         }
         Ok(vectors)
     }

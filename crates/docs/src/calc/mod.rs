@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use planwright::contract::ToolContract;
-use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput};
+use planwright::ports::{Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput};
 
 use planwright::ports::first_chars;
 
@@ -82,7 +82,7 @@ impl Tool for Calc {
 }
 
 fn too_much(why: String) -> ToolError {
-    ToolError::new("limit", format!("the calculation is too large: {why}"))
+    ToolError::new(ToolErrorKind::Limit, format!("the calculation is too large: {why}"))
 }
 
 /// The expression in the characters that the arithmetic reads.
@@ -236,19 +236,17 @@ fn evaluate(expression: String, timeout: Duration) -> Result<String, ToolError> 
             ))),
         });
     };
-    thread::Builder::new()
-        .name("calc".into())
-        .stack_size(STACK_BYTES)
-        .spawn(work)
-        .map_err(|error| ToolError::new("internal", format!("no thread for the calculation: {error}")))?;
+    thread::Builder::new().name("calc".into()).stack_size(STACK_BYTES).spawn(work).map_err(|error| {
+        ToolError::new(ToolErrorKind::Internal, format!("no thread for the calculation: {error}"))
+    })?;
     answered.recv_timeout(timeout + GRACE).unwrap_or_else(|error| match error {
         mpsc::RecvTimeoutError::Timeout => Err(late(timeout)),
         mpsc::RecvTimeoutError::Disconnected => {
-            Err(ToolError::new("internal", "the arithmetic failed on this expression"))
+            Err(ToolError::new(ToolErrorKind::Internal, "the arithmetic failed on this expression"))
         }
     })
 }
 
 fn late(timeout: Duration) -> ToolError {
-    ToolError::new("timeout", format!("no result within {} ms", timeout.as_millis()))
+    ToolError::new(ToolErrorKind::Timeout, format!("no result within {} ms", timeout.as_millis()))
 }
