@@ -15,15 +15,23 @@ pub mod schema;
 mod tool;
 
 pub use intake::IntentForm;
-#[doc(hidden)]
-pub use intake::{Intent, PreviousContext, Scope};
 pub(crate) use plan::Links;
-pub use plan::{AskedCall, FinalStep, Plan, PlanContract, PlanSays, PlanStep, StepField};
-#[doc(hidden)]
-pub use plan::{Before, PlanShape, ReactReply, ReadPlan};
-pub use read::{ContractError, excerpt};
+pub use plan::{AskedCall, FinalStep, Plan, PlanSays, PlanStep, StepField};
+pub use read::ContractError;
 pub(crate) use read::{check_size, strip_thoughts};
-pub use replies::{Action, AnswerForm, Collaboration, Decision, Verdict, VerdictForm};
-pub use sanitize::{is_sanitized, sanitize};
+pub use replies::{Action, AnswerForm, Decision, Verdict};
+pub use sanitize::sanitize;
 pub use tool::{FINAL_ANSWER, HITL, Source, ToolContract, ToolEffect, Trust};
 pub(crate) use tool::{canonical, check_name};
+
+// For the other crates of this workspace and for tests.
+#[doc(hidden)]
+pub use intake::{Intent, PreviousContext, Scope};
+#[doc(hidden)]
+pub use plan::{Before, PlanContract, PlanShape, ReactReply, ReadPlan};
+#[doc(hidden)]
+pub use read::excerpt;
+#[doc(hidden)]
+pub use replies::{Collaboration, VerdictForm};
+#[doc(hidden)]
+pub use sanitize::is_sanitized;

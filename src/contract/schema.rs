@@ -26,6 +26,7 @@ pub(crate) fn strict_object(properties: Value) -> Value {
 ///
 /// # Errors
 /// Names the keyword, with its path in the schema.
+#[doc(hidden)]
 pub fn check_supported(schema: &Value) -> Result<(), ContractError> {
     check_keywords(schema, "$", 0)
 }

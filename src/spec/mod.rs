@@ -22,8 +22,8 @@ mod suggest;
 pub(crate) mod tools;
 
 pub use approval::{Approval, OnExpiry, OnRejection};
+pub use compiled::CompiledSpec;
 pub(crate) use compiled::MAX_NESTING;
-pub use compiled::{CompiledAgent, CompiledSpec};
 pub use definition::{Spec, SpecError, SubAgent};
 pub use digest::Digest;
 pub use frame::RequestFrame;
@@ -35,4 +35,9 @@ pub use policy::{
 };
 pub use role::{OnFailure, Role, RoleName, Roles};
 pub use steps::{Duplicates, Execution, OnStepFailure, Orchestrate, RequiredCall, StepTries};
+
+// For the other crates of this workspace and for tests.
+#[doc(hidden)]
+pub use compiled::CompiledAgent;
+#[doc(hidden)]
 pub use suggest::Suggested;

@@ -227,7 +227,7 @@ impl StepName {
     }
 }
 
-/// A step id, where there is one.
+/// A step id, if there is one.
 struct Name(Option<String>);
 
 impl<'de> Deserialize<'de> for Name {

@@ -20,7 +20,7 @@ pub struct Key {
     pub phase: PhaseName,
     /// What it is doing.
     pub stage: &'static str,
-    /// Which asking for the current reply this is, 0 where none is asked for.
+    /// How often the current reply was asked for; 0 if none is.
     pub ask: u32,
     /// Whether the request shows a repair.
     pub repairing: bool,
@@ -59,9 +59,9 @@ pub struct PlanKey {
     pub kept: Vec<((String, &'static str), usize)>,
     /// Whether the step that runs must run alone.
     pub alone: bool,
-    /// For each step of the draft its kind, and its status where it matters which step has it.
+    /// The kind of each step of the draft, and its status if it matters which step has it.
     pub steps: Vec<StepKey>,
-    /// How many of them have which status and try, where it does not matter which.
+    /// How many of them have which status and try, if it does not matter which.
     pub counts: Vec<((&'static str, u32), usize)>,
     /// For each step, the steps it waits for and the one it repeats.
     pub needs: Vec<(Vec<u32>, Option<u32>)>,
@@ -72,7 +72,7 @@ pub struct PlanKey {
 pub struct StepKey {
     /// The tool.
     pub tool: String,
-    /// The status and the try, where it matters which step has it.
+    /// The status and the try, if it matters which step has them.
     pub status: Option<(&'static str, u32)>,
 }
 

@@ -13,6 +13,7 @@ pub(super) const ABSTRACTION: &str = "abstraction";
 
 /// One invariant, and how it fared.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Check {
     /// Its name.
     pub invariant: &'static str,
@@ -33,6 +34,7 @@ impl Check {
 
 /// What a walk found.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Report {
     /// How many abstract states are reachable.
     pub states: usize,
@@ -97,6 +99,7 @@ impl Report {
 
 /// One step from one abstract state to another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct Edge {
     /// The number of the state it leaves.
     pub from: usize,
