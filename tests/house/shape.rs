@@ -1,6 +1,6 @@
 //! The house holds its shape: who may import whom, who may name which crate, what stays pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 
@@ -219,16 +219,12 @@ fn unsafe_code_is_forbidden_and_documentation_is_not_optional_in_every_crate() {
 
 /// What `cargo tree` says of a package's dependencies, a crate a line. Reads the lock file, so it needs no
 /// network.
-fn tree(package: &str) -> Vec<String> {
+fn tree(package: &str) -> BTreeSet<String> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["tree", "--offline", "--edges", "normal", "--prefix", "none", "--package", package]);
     let tree = cargo.current_dir(root()).output().expect("cargo runs");
     assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
-    let tree = String::from_utf8_lossy(&tree.stdout).replace(" (*)", "");
-    let mut crates: Vec<String> = tree.lines().map(str::to_owned).collect();
-    crates.sort();
-    crates.dedup();
-    crates
+    String::from_utf8_lossy(&tree.stdout).replace(" (*)", "").lines().map(str::to_owned).collect()
 }
 
 /// The engine has no crate for network, database or command line in its tree, and few at all.
