@@ -129,8 +129,7 @@ fn run_that_ends_in_error_ends_the_program_with_1() {
 #[test]
 fn question_is_read_from_stdin() {
     let home = recorded();
-    let said =
-        check(home.program().args(["run", "--replay", "run.json", "-"]), &format!("  {QUESTION}\n"), 0);
+    let said = check(home.program().args(["run", "--replay", "run.json", "-"]), format!("  {QUESTION}\n"), 0);
     assert_eq!(said.stdout, format!("{ANSWER}\n"));
 }
 

@@ -116,7 +116,7 @@ fn refusal_that_no_form_mends_is_told_and_nothing_is_learnt_from_it() {
         assert!(message.contains("images are not supported"));
     }
     let once = ["json_schema", "json_object+prompt", "none+prompt"];
-    assert_eq!(forms(&asker.server()), [once, once].concat());
+    assert_eq!(forms(asker.server()), [once, once].concat());
 }
 
 #[test]
