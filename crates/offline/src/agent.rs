@@ -83,9 +83,11 @@ pub(super) fn orchestrate(frame: &RequestFrame, payload: &Payload<'_>) -> Value 
             ("continue", question.say(key).to_owned(), 0.9)
         }
     };
+    let terms = question.terms();
+    let words = if terms.is_empty() { line(&question.text, 200) } else { query(strongest(&terms, 2), 160) };
     json!({
         "action": action, "reasoning": reasoning, "confidence": confidence, "next_agent": again,
-        "task": again.map(|_| other_words(&question)), "collaboration_needed": null,
+        "task": again.map(|_| question.tell("overview", &words)), "collaboration_needed": null,
     })
 }
 
@@ -98,10 +100,4 @@ fn added_before(payload: &Payload<'_>, agent: &str) -> bool {
     };
     let runs = payload.list("situation_summary").iter().filter(|entry| str_of(entry, "agent") == agent);
     payload.list("decisions").iter().any(adds) || runs.count() > 1
-}
-
-fn other_words(question: &Question) -> String {
-    let terms = question.terms();
-    let words = if terms.is_empty() { line(&question.text, 200) } else { query(strongest(&terms, 2), 160) };
-    question.tell("overview", &words)
 }

@@ -17,8 +17,7 @@ pub(super) struct Made {
     pub tool: String,
     /// As a native call has them, also if the call was written as text.
     pub arguments: Value,
-    /// Its result, as a record of `tool_results`.
-    record: Option<Value>,
+    pub record: Option<Value>,
 }
 
 #[derive(Default)]
@@ -56,14 +55,6 @@ impl Rounds {
             }
         }
         rounds
-    }
-
-    pub(super) fn has_made(&self, tool: &str, arguments: &Value) -> bool {
-        self.made.iter().any(|made| made.tool == tool && made.arguments == *arguments)
-    }
-
-    pub(super) fn records(&self) -> Vec<Value> {
-        self.made.iter().filter_map(|made| made.record.clone()).collect()
     }
 
     fn add_result(&mut self, is_it: impl Fn(&Made) -> bool, content: &str) {

@@ -35,22 +35,7 @@ pub(super) fn scope(payload: &Payload<'_>) -> Value {
 
 /// The key of the text that says why a question is in scope; `None` if it is not.
 fn in_scope(question: &str, outline: &[&str]) -> Option<&'static str> {
-    if outline.is_empty() {
-        return Some("material_unknown");
-    }
-    if talk::small_talk(question).is_some() {
-        return Some("small_talk_is_welcome");
-    }
-    if talk::names_an_article(question) {
-        return Some("the_question_names_an_article");
-    }
     let asked = terms(question);
-    if !asked.iter().any(|term| term.weight > 1) {
-        return Some("names_nothing_of_its_own");
-    }
-    if talk::refers(question) {
-        return Some("may_go_on");
-    }
     let mut material = Vocabulary::of(&outline.join("\n"));
     table("contracts").iter().chain(table("korean_contracts").iter()).for_each(|word| material.add(word));
     // A Korean compound is about each of its parts: 계약금액, 손해배상액.
@@ -59,10 +44,17 @@ fn in_scope(question: &str, outline: &[&str]) -> Option<&'static str> {
     let shares = asked.iter().any(|term| material.has(term))
         || table("korean_contracts").are_in(question)
         || outline.iter().any(|label| terms(label).iter().any(holds));
-    shares.then_some("shares_words")
+    let reasons = [
+        ("material_unknown", outline.is_empty()),
+        ("small_talk_is_welcome", talk::small_talk(question).is_some()),
+        ("the_question_names_an_article", talk::names_an_article(question)),
+        ("names_nothing_of_its_own", !asked.iter().any(|term| term.weight > 1)),
+        ("may_go_on", talk::refers(question)),
+        ("shares_words", shares),
+    ];
+    reasons.into_iter().find(|(_, holds)| *holds).map(|(key, _)| key)
 }
 
-/// The reply of the role that says whether earlier turns matter.
 pub(super) fn previous_context(payload: &Payload<'_>) -> Value {
     let question = clean(payload.question, 4_000);
     let (needed, reason) = match (payload.history().is_empty(), talk::refers(&question)) {
@@ -197,7 +189,6 @@ fn is_unclear(text: &str) -> bool {
     !calculates && !terms(text).iter().any(|term| term.weight > 1) && !talk::names_an_article(text)
 }
 
-/// What is wanted, as a short phrase: the work, and on what.
 fn phrase(text: &str) -> String {
     let question = Question::parse(text, true);
     let key = match question.expressions.first() {

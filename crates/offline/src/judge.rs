@@ -15,7 +15,6 @@ use planwright::spec::RequestFrame;
 
 const MAX_NAMED: usize = 6;
 
-/// The reply of the role, in the form that its schema asks for.
 pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Value {
     let results = Results::parse(&payload.records());
     let question = Question::parse(payload.query(), results.calculated());

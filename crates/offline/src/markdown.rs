@@ -18,7 +18,6 @@ static TAGS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?is)<!--.*?-->|</*(?:{tags})(?:[^0-9a-z>][^>]*)?>"))
         .expect("the pattern is compiled by every test")
 });
-/// Short forms that end with a full stop inside a sentence.
 const SHORT: [&str; 12] = ["e.g", "i.e", "vs", "dr", "mr", "mrs", "ms", "no", "fig", "cf", "st", "approx"];
 
 /// What an answer may be put together from.
@@ -39,7 +38,6 @@ pub(super) enum UnitKind {
     Code,
 }
 
-/// The sentences, entries, rows and code blocks of a text, in order.
 pub(super) fn units(text: &str) -> Vec<Unit> {
     let text = format!("\n{text}").replace("\n• ", "\n- ");
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;

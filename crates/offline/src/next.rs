@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::agent;
-use super::conversation::{Rounds, final_answer, thought_and_action};
+use super::conversation::{Made, Rounds, final_answer, thought_and_action};
 use super::judge::judge;
 use super::lexicon::Duty;
 use super::payload::{Payload, completed};
@@ -40,7 +40,8 @@ pub(super) fn reply(request: &ModelRequest, payload: &Payload<'_>) -> ModelReply
     let shape = Shape::of(frame);
     let question = Question::parse(payload.query(), shape.tool(CALC).is_some()).without_work();
     let planner = Planner::new(&shape, &question, rounds.missing.as_deref().unwrap_or_default());
-    let records = [rounds.records(), payload.list("past_steps").to_vec(), payload.records()].concat();
+    let observed = rounds.made.iter().filter_map(|made| made.record.clone()).collect();
+    let records = [observed, payload.list("past_steps").to_vec(), payload.records()].concat();
     let ahead = Ahead { payload, rounds: &rounds, planner, results: Results::parse(&records) };
     let korean = question.korean;
     match ahead.next() {
@@ -81,7 +82,8 @@ impl Ahead<'_> {
     fn is_new(&self, step: &Step) -> bool {
         let input = step.input.clone().unwrap_or_default();
         let arguments = self.planner.shape.tool(&step.who).map(|tool| tool.arguments(&input));
-        arguments.is_some_and(|arguments| !self.rounds.has_made(&step.who, &arguments))
+        let same = |made: &Made| made.tool == step.who && Some(&made.arguments) == arguments.as_ref();
+        arguments.is_some() && !self.rounds.made.iter().any(same)
     }
 
     /// The first move: what is proposed, else what the question names, else an answer.
@@ -116,7 +118,6 @@ impl Ahead<'_> {
         calculation.or_else(all).or(steps.into_iter().next()).into_iter().collect()
     }
 
-    /// The proposed calls that the contract takes.
     fn proposed(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
         for call in self.payload.list("suggested_calls") {
@@ -169,7 +170,6 @@ impl Ahead<'_> {
             .then(|| write(self.planner.question, &results, false))
     }
 
-    /// The call that a repair note demands: of the tool that it names.
     fn demanded(&self) -> Option<Step> {
         let error = self.rounds.repair.as_deref()?;
         let words = error.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'));
@@ -180,7 +180,6 @@ impl Ahead<'_> {
         self.subjects(tool).into_iter().filter_map(step).find(|step| self.is_new(step))
     }
 
-    /// What a tool may be asked for, best first.
     fn subjects(&self, tool: &ToolContract) -> Vec<String> {
         let mut subjects: Vec<String> = Vec::new();
         if tool.name == CALC {

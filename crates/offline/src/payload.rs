@@ -24,13 +24,10 @@ pub(super) struct Rejected {
 
 pub(super) struct Payload<'a> {
     pub question: &'a str,
-    /// The records of what the plan brought back.
     pub results: &'a [Value],
-    /// The steps of the plan that was sent back.
     pub rejected: Option<Vec<Rejected>>,
     /// Why it was, and what to do differently, as one text.
     pub hint: &'a str,
-    /// Whether the last reply did not fit.
     pub repair: bool,
     fields: &'a Map<String, Value>,
 }
@@ -65,12 +62,10 @@ impl<'a> Payload<'a> {
         Ok(Payload { question, results, rejected, hint, repair: !field("repair").is_null(), fields })
     }
 
-    /// A text, if it is not blank.
     pub(super) fn text(&self, key: &str) -> Option<&'a str> {
         self.fields.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
     }
 
-    /// A list that only some roles get.
     pub(super) fn list(&self, key: &str) -> &'a [Value] {
         let list = self.fields.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         &list[..list.len().min(MAX_LIST)]
@@ -114,7 +109,6 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// A text of a record; empty if there is none.
 pub(super) fn str_of<'v>(record: &'v Value, key: &str) -> &'v str {
     record.get(key).and_then(Value::as_str).unwrap_or_default()
 }

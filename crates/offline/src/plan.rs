@@ -16,19 +16,7 @@ use super::text::line;
 use planwright::contract::{FINAL_ANSWER, HITL};
 use planwright::spec::RequestFrame;
 
-/// How many ways there are to word what is searched for.
 const WORDINGS: usize = 3;
-/// The work that follows a search, in its order.
-const WORK: [Duty; 7] = [
-    Duty::Validation,
-    Duty::Analysis,
-    Duty::Comparison,
-    Duty::Critique,
-    Duty::Summary,
-    Duty::Translation,
-    Duty::Document,
-];
-
 /// The reply of planner and re-planner.
 ///
 /// # Errors
@@ -54,7 +42,10 @@ pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<Strin
         return Err("no tool of this agent can be called by rule".to_owned());
     }
     // A new plan that does nothing is none, nor is the one that was sent back.
-    let was_sent_back = |steps: &[Step]| rejected.is_some_and(|rejected| is_plan(rejected, steps));
+    let was_sent_back = |steps: &[Step]| {
+        let same = |one: &[Rejected]| one.iter().zip(steps).all(|(rejected, step)| is_step(rejected, step));
+        rejected.is_some_and(|rejected| rejected.len() == steps.len() && same(rejected))
+    };
     let is_new =
         |steps: &Vec<Step>| !(was_sent_back(steps) || rejected.is_some() && by_tools && steps.is_empty());
     let mut steps = drafts.swap_remove(drafts.iter().position(is_new).unwrap_or(0));
@@ -71,11 +62,6 @@ pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<Strin
     let goal = line(&question.text, 200);
     let goal = if goal.is_empty() { question.say("answer_the_question") } else { &goal };
     Ok(shape.plan(goal, &reasoning, &steps).to_string())
-}
-
-fn is_plan(rejected: &[Rejected], steps: &[Step]) -> bool {
-    rejected.len() == steps.len()
-        && rejected.iter().zip(steps).all(|(rejected, step)| is_step(rejected, step))
 }
 
 fn count_kept(past: &[Value]) -> usize {
@@ -111,7 +97,6 @@ fn asks_to_be_asked(text: &str) -> bool {
     table("approvals").are_in(&text.to_lowercase())
 }
 
-/// The plans that may be made with agents, best first.
 fn drafts_with_agents(planner: &Planner<'_>) -> Vec<Vec<Step>> {
     let draft = |wording| Draft { planner, wording };
     (0..WORDINGS).filter_map(|wording| draft(wording).steps()).chain(draft(0).reworded()).collect()
@@ -153,7 +138,6 @@ impl<'a> Draft<'a> {
         self.planner.shape.fit(linked(steps, looked_up), self.planner.last_words(false))
     }
 
-    /// The plan with the last agent's task worded differently.
     fn reworded(&self) -> Option<Vec<Step>> {
         let mut steps = self.steps()?;
         if steps.is_empty() {
@@ -166,7 +150,6 @@ impl<'a> Draft<'a> {
         Some(steps)
     }
 
-    /// Whether the question names nothing, and a plan may do nothing.
     fn may_be_empty(&self) -> bool {
         self.planner.question.terms().is_empty()
             && self.planner.question.expressions.is_empty()
@@ -179,7 +162,6 @@ impl<'a> Draft<'a> {
         self.planner.shape.agents.iter().find(does).copied()
     }
 
-    /// What is looked up: by tools if there are any for it, else by the agent that searches.
     fn lookups(&self) -> Vec<Step> {
         let steps = self.planner.rung(self.wording).into_iter();
         let mut steps: Vec<Step> = steps.map(|step| self.planner.describe(step)).collect();
@@ -209,7 +191,6 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The work that is asked for, by those who do it.
     fn work(&self) -> Vec<Step> {
         let mut asked = Duty::asked(&self.planner.question.text);
         // An analyst compares if no one else does; without a writer the report is a document.
@@ -218,15 +199,21 @@ impl<'a> Draft<'a> {
                 asked.push(other);
             }
         }
+        asked.sort_unstable();
+        asked.dedup();
         let subject = query(self.planner.question.terms(), MAX_QUERY);
         let subject = if subject.is_empty() { line(&self.planner.question.text, MAX_QUERY) } else { subject };
         let does = |duty: Duty| {
-            let agent = self.agent(duty).filter(|_| asked.contains(&duty))?;
+            let agent = self.agent(duty)?;
             let noun = duty.noun(self.planner.question.korean);
             let task = self.planner.question.say("noun_on_subject");
             Some(work_on(agent, task.replace("{noun}", noun).replace("{subject}", &subject), noun))
         };
-        WORK.into_iter().filter_map(does).collect()
+        asked
+            .iter()
+            .filter(|duty| !matches!(duty, Duty::Search | Duty::Writing))
+            .filter_map(|duty| does(*duty))
+            .collect()
     }
 
     /// If no agent's duty is asked for, the first agent gets the question.

@@ -20,7 +20,6 @@ const MAX_QUERY_TERMS: usize = 8;
 pub(super) const MAX_QUERY: usize = 200;
 const MAX_SHORT: usize = 48;
 const MAX_INPUT: usize = 300;
-const MAX_SINGLE: usize = 3;
 const RUNGS: usize = 4;
 /// The tool that calculates, and those that look something up, in the order in which they are tried.
 pub(super) const CALC: &str = "calc";
@@ -51,7 +50,6 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The plans that may be made, best first.
     pub(super) fn drafts(&self, rejected: Option<&[Rejected]>) -> Vec<Vec<Step>> {
         let first = self.end(self.rung(0), false);
         let Some(rejected) = rejected else { return first.into_iter().collect() };
@@ -85,7 +83,6 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Adds the words that the contract may want beside a step.
     pub(super) fn describe(&self, mut step: Step) -> Step {
         let input = step.input.clone().unwrap_or_default();
         let text = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
@@ -123,7 +120,7 @@ impl<'a> Planner<'a> {
             }
             // The words that say most, one by one, and the second tool with all of them.
             1 => {
-                let words = strongest(&wanted, MAX_SINGLE);
+                let words = strongest(&wanted, 3);
                 let second = others.first().map(|tool| self.ask(tool, &words));
                 words.iter().map(|term| self.ask(first, &[term])).chain(second).collect()
             }
@@ -160,7 +157,6 @@ impl<'a> Planner<'a> {
         self.question.tell("overview", text)
     }
 
-    /// What the hint names and the question does not.
     fn hinted_step(&self, steps: &[Step]) -> Option<Step> {
         let known = self.question.terms();
         let new = |term: &&Term| term.weight > 1 && known.iter().all(|known| known.text != term.text);
@@ -230,7 +226,6 @@ fn sources<'a>(shape: &Shape<'a>, question: &Question) -> Vec<&'a ToolContract> 
     if sources.is_empty() { tools } else { sources }
 }
 
-/// Whether a step of a plan that was sent back is this one.
 pub(super) fn is_step(rejected: &Rejected, step: &Step) -> bool {
     let told = step.input.clone().unwrap_or_else(|| Value::from(step.told()));
     let described = || rejected.input.is_string() && rejected.input.as_str() == step.description.as_deref();

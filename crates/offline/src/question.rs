@@ -13,11 +13,8 @@ const MAX_CUTS: usize = 16;
 #[derive(Debug)]
 pub(super) struct Question {
     pub text: String,
-    /// Whether to answer in Korean.
     pub korean: bool,
-    /// What `calc` can work out.
     pub expressions: Vec<String>,
-    /// What is to be looked for beside that.
     pub parts: Vec<Part>,
 }
 
@@ -41,7 +38,6 @@ impl Question {
         Question { korean: is_korean(&text), text, expressions: found.expressions, parts }
     }
 
-    /// The question without the words of the work that it asks for, if something is left then.
     pub(super) fn without_work(mut self) -> Self {
         if self.terms().iter().any(|term| !is_work(&term.text)) {
             self.parts.iter_mut().for_each(|part| part.terms.retain(|term| !is_work(&term.text)));
@@ -75,7 +71,6 @@ impl Question {
     }
 }
 
-/// Whether a word names work, and not what the work is on.
 pub(super) fn is_work(word: &str) -> bool {
     table("work").are_in(&word.to_lowercase())
 }
@@ -93,7 +88,9 @@ fn add(parts: &mut Vec<Part>, piece: &str) {
     if found.is_empty() {
         return;
     }
-    let refers = piece.split_whitespace().any(refers_back);
+    let mut words = piece.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let refers =
+        words.any(|word| table("pronouns").has(&word.to_lowercase()) || table("korean_pronouns").begin(word));
     let vague = found.iter().all(|term| term.weight < 2);
     let full = parts.len() == MAX_PARTS;
     let new = |known: &[Term], term: &Term| known.iter().all(|known| known.text != term.text);
@@ -110,11 +107,6 @@ fn add(parts: &mut Vec<Part>, piece: &str) {
             parts.push(Part { terms, beside: piece.contains(MARK) });
         }
     }
-}
-
-fn refers_back(word: &str) -> bool {
-    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-    table("pronouns").has(&word.to_lowercase()) || table("korean_pronouns").begin(word)
 }
 
 /// The clauses of a text: what ends with a mark, or goes on with a question word behind a comma.

@@ -16,20 +16,13 @@ const MAX_ALL: usize = 400_000;
 const MAX_PASSAGES: usize = 120;
 const MAX_PASSAGE_CHARS: usize = 12_000;
 const MAX_SOURCE_CHARS: usize = 200;
-/// The keys under which a record holds its text.
 const TEXTS: [&str; 4] = ["text", "content", "summary", "snippet"];
-/// Headings of an answer's list of sources.
 const SOURCES: [&str; 2] = ["Sources:", "출처:"];
 
 #[derive(PartialEq)]
 pub(super) struct Passage {
     pub source: String,
     pub text: String,
-}
-
-pub(super) struct Calculation {
-    pub expression: String,
-    pub result: String,
 }
 
 pub(super) struct Failure {
@@ -43,7 +36,8 @@ pub(super) struct Failure {
 pub(super) struct Results {
     /// In the order of the steps; within a step, best first.
     pub passages: Vec<Passage>,
-    pub calculations: Vec<Calculation>,
+    /// `expression = value`, each once.
+    pub calculations: Vec<String>,
     pub failures: Vec<Failure>,
     /// Whether a tool was asked and did not fail, with or without a result.
     pub asked: bool,
@@ -82,7 +76,9 @@ impl Results {
         }
         self.asked = true;
         if is_value(output) && arithmetic::is_expression(&input) {
-            return self.calculations.push(Calculation { expression: input, result: line(output, 300) });
+            let equation = format!("{input} = {}", line(output, 300));
+            let new = !self.calculations.contains(&equation);
+            return self.calculations.extend(new.then_some(equation));
         }
         let passages = records(output).or_else(|| pages(output)).or_else(|| extracts(output));
         // A text that begins with what was asked for is the article of that title.
@@ -150,7 +146,6 @@ fn first_records(output: &str) -> Option<Vec<Value>> {
     (!records.is_empty()).then_some(records)
 }
 
-/// Blocks of `Page: …` and `Summary: …`.
 fn pages(output: &str) -> Option<Vec<(String, String)>> {
     let page = |block: &str| {
         let (title, text) = block.split_once('\n').unwrap_or((block, ""));

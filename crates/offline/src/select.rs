@@ -12,7 +12,6 @@ const MAX_CHARS: usize = 900;
 const MAX_CODE_CHARS: usize = 600;
 const MAX_UNITS: usize = 2_000;
 
-/// A question of no more terms than this asks what something is.
 const DEFINES: usize = 2;
 
 pub(super) struct Pick {

@@ -6,23 +6,19 @@ use planwright::contract::{FINAL_ANSWER, HITL, ToolContract, ToolEffect, schema}
 use planwright::spec::RequestFrame;
 
 const MAX_FILL: usize = 64;
-/// Stands before the list of agents in the planner's instructions.
 const AGENTS: &str = "\n\nAgents:";
 
 /// A step with all that the contract may ask for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Step {
-    /// The tool or agent that does it.
     pub who: String,
     /// What a tool is called with; what an agent is told is its task.
     pub input: Option<Value>,
     /// The step of this plan whose output it works on.
     pub from: Option<usize>,
-    /// The steps of this plan that it waits for.
     pub after: Vec<usize>,
     pub task: Option<String>,
     pub description: Option<String>,
-    /// What a person is asked.
     pub question: Option<String>,
 }
 
@@ -53,17 +49,13 @@ pub(super) struct Shape<'a> {
     pub agents: Vec<&'a str>,
     pub ends: bool,
     pub asks_people: bool,
-    /// How many steps stand before the plan and are kept.
     pub kept: usize,
-    /// Fewest and most steps before `final_answer`.
     pub least: usize,
     pub most: usize,
-    /// Under which key a step says who does it.
     key: &'a str,
     /// The optional fields of a step, and what stands beside the steps.
     fields: Vec<&'a str>,
     says: Vec<&'a str>,
-    /// Whether a step's input may be `null`.
     null_input: bool,
 }
 

@@ -1,8 +1,7 @@
 //! Stems: what the forms of a word have in common. A stem is no word; it is only compared with other stems.
 //!
-//! Korean particles and endings are taken off by rule, without a dictionary. Nothing is taken off if too
-//! little would remain, or if the letters before it say that it is no particle: 사과, 도로, 나이 and 회의 stay
-//! as they are. 신청하나, 신청했는데 and 신청한다 come from the noun 신청 and are compared as that noun. Any other
+//! Korean particles and endings are taken off by rule, without a dictionary; 사과, 도로, 나이 and 회의 stay as they
+//! are. 신청하나, 신청했는데 and 신청한다 come from the noun 신청 and are compared as that noun. Any other
 //! verb is compared by its stem alone (쉬나요, 쉽니다), which says little.
 
 use std::sync::LazyLock;
@@ -72,7 +71,6 @@ const RIEUL: u32 = 8;
 const NO_SYLLABLE: u32 = 99;
 const FIRST_SYLLABLE: u32 = 0xac00;
 const MAKERS: &str = "하해했한할합함되돼됐된될됩됨받";
-/// Ends that make a noun of a noun: 출장비 is about 출장.
 const MADE: [char; 6] = ['비', '금', '일', '서', '료', '율'];
 
 fn final_consonant(word: &str) -> u32 {
@@ -91,7 +89,6 @@ pub(super) fn is_stop(word: &str) -> bool {
     table("stop").has(word) || word.starts_with('몇') || table("stop_heads").iter().any(polite)
 }
 
-/// The noun that a longer one was made of, of two syllables at least.
 pub(super) fn made_of(noun: &str) -> Option<&str> {
     noun.strip_suffix(MADE).filter(|rest| has_two_letters(rest))
 }

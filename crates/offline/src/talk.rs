@@ -77,7 +77,6 @@ fn handed_over(message: &str) -> Option<HandedOver<'_>> {
     holds.then_some(HandedOver { wish: None, kind, text: message })
 }
 
-/// The lines of a text that are not blank, trimmed.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty())
 }
@@ -128,7 +127,6 @@ fn show(given: &HandedOver<'_>, korean: bool) -> String {
     blocks.collect::<Vec<&str>>().join("\n\n")
 }
 
-/// The lines of a code that name what it defines.
 fn definitions(text: &str) -> Vec<String> {
     let names = |line: &str, words: &Words| words.iter().any(|word| line.contains(&format!(" {word}")));
     let defines = |line: &&str| table("definitions").begin(line) || names(line, table("definitions"));

@@ -1,7 +1,5 @@
 //! Terms: what a question is about, and whether a text speaks of it.
-//!
-//! Question and text are taken apart by the same rules, so a term is found in any of its forms. Meanings
-//! are unknown here: `car` and `automobile` are two terms.
+//! Both are taken apart by the same rules; `car` and `automobile` are two terms.
 
 use std::collections::HashSet;
 
@@ -222,7 +220,6 @@ pub(super) fn query<'t>(terms: impl IntoIterator<Item = &'t Term>, max_chars: us
     query
 }
 
-/// The terms that say most, in the question's order among equals.
 pub(super) fn strongest<'t>(terms: &[&'t Term], count: usize) -> Vec<&'t Term> {
     let mut terms = terms.to_vec();
     terms.sort_by_key(|term| std::cmp::Reverse(term.weight));

@@ -1,7 +1,5 @@
-//! Text from outside, made safe to compare and to print, and its words.
-//!
-//! A text that was [cleaned](clean) holds no control character other than a line break: no escape sequence
-//! of a document reaches a terminal through an answer.
+//! Text from outside, made safe to compare and to print, and its words. No escape sequence of a document
+//! reaches a terminal through an answer: a [clean] text holds no control character but line breaks.
 
 use std::sync::LazyLock;
 
@@ -54,7 +52,6 @@ pub(super) fn is_hangul(c: char) -> bool {
     matches!(c, '\u{ac00}'..='\u{d7a3}' | '\u{1100}'..='\u{11ff}' | '\u{3131}'..='\u{318e}')
 }
 
-/// Whether a text is to be answered in Korean.
 pub(super) fn is_korean(text: &str) -> bool {
     text.chars().any(is_hangul)
 }

@@ -3,13 +3,11 @@
 //! It says where each sentence is from and what was not found. It never says a thing that no
 //! result says.
 
-use std::collections::HashSet;
-
 use super::judge::{Library, quote};
 use super::lexicon::table;
 use super::markdown::UnitKind;
 use super::question::Question;
-use super::results::{Calculation, Passage, Results};
+use super::results::{Passage, Results};
 use super::select::{Pick, go_on, select};
 use super::terms::Term;
 use super::text::line;
@@ -28,10 +26,7 @@ pub(super) fn write(question: &Question, results: &Results, brief: bool) -> Stri
     if table("instructions").are_in(&lower) {
         go_on(&mut picks, &results.passages);
     }
-    let mut calculations: Vec<String> = results.calculations.iter().map(equation).collect();
-    let mut seen = HashSet::new();
-    calculations.retain(|equation| seen.insert(equation.clone()));
-    let mut blocks = vec![calculations.join("\n")];
+    let mut blocks = vec![results.calculations.join("\n")];
     let mut sources: Vec<&str> = Vec::new();
     blocks.extend(extracts(&results.passages, &picks, &mut sources));
     let missing = missing(question, results, &picks);
@@ -52,7 +47,7 @@ pub(super) fn write(question: &Question, results: &Results, brief: bool) -> Stri
 
 fn write_briefly(question: &Question, results: &Results) -> String {
     if let Some(first) = results.calculations.first() {
-        return line(&equation(first), MAX_SHORT);
+        return line(first, MAX_SHORT);
     }
     let picks = select(&results.passages, &question.terms(), question.parts.len(), false);
     match picks.first() {
@@ -61,10 +56,6 @@ fn write_briefly(question: &Question, results: &Results) -> String {
         }
         None => question.say("nothing_found_sentence").to_owned(),
     }
-}
-
-fn equation(one: &Calculation) -> String {
-    format!("{} = {}", one.expression, one.result)
 }
 
 /// One block for each source, in the order of the passages, with its number.

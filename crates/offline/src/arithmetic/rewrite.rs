@@ -20,7 +20,6 @@ pub(super) fn regex(pattern: &str) -> Regex {
     Regex::new(&format!("(?i){pattern}")).expect("every pattern of arithmetic/ is compiled by its tests")
 }
 
-/// What is said and what it means; the file says in which form.
 #[derive(Deserialize)]
 struct Tables {
     phrases: Vec<(String, String)>,
@@ -59,7 +58,6 @@ pub(super) static CUE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// The question with its spoken arithmetic written out.
 pub(super) fn rewrite(question: &str) -> String {
     let mut text = question.replace(['$', '€', '£', '₩'], "");
     // `plus two`; any other word stays (`one of the plans`).
