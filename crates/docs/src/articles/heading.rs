@@ -83,6 +83,13 @@ pub(super) struct Heading {
     pub listed: bool,
 }
 
+/// A heading with the text below it.
+pub(super) struct Section {
+    /// `None`: what stands before the first heading.
+    pub heading: Option<Heading>,
+    pub text: String,
+}
+
 /// The line as a heading, if it may be one.
 pub(super) fn recognize_heading(line: &str) -> Option<Heading> {
     let line = Line::of(line)?;

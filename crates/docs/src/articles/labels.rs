@@ -4,8 +4,7 @@
 use std::collections::HashMap;
 
 use super::article::{Article, ArticleNumber};
-use super::heading::{Heading, Opens};
-use super::parse::Section;
+use super::heading::{Heading, Opens, Section};
 
 /// Gives every part a label of its own.
 #[derive(Default)]

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::article::{Article, ArticleNumber};
-use super::heading::{Heading, Opens, Sure, recognize_heading};
+use super::heading::{Heading, Opens, Section, Sure, recognize_heading};
 use super::labels;
 use super::line::{bracketed, fold};
 
@@ -12,13 +12,6 @@ use super::line::{bracketed, fold};
 const MAX_PARTS: usize = 10_000;
 /// Longest title that is read from the line below a number.
 const MAX_TITLE: usize = 80;
-
-/// A heading with the text below it.
-pub(super) struct Section {
-    /// `None`: what stands before the first heading.
-    pub heading: Option<Heading>,
-    pub text: String,
-}
 
 impl Section {
     pub fn number(&self) -> Option<ArticleNumber> {
