@@ -97,6 +97,7 @@ impl Asking {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Writing {
     pub(crate) gate: WriteReason,
+    #[serde(flatten)]
     pub(crate) asking: Asking,
 }
 
