@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use planwright::contract::{Source, ToolEffect, Trust};
-use planwright::ports::Embedder;
-use planwright::ports::{Secret, Tool, ToolCall, ToolError, ToolOutput};
+use planwright::ports::{Embedder, Secret, Tool, ToolError, ToolOutput};
 use planwright_docs::{Articles, ContractTools};
 use serde_json::{Value, json};
+
+use crate::call;
 
 const USER: &str = "갑과 을의 계약이다.\n\
     제1조 (목적)\n자문의 조건을 정한다.\n\
@@ -25,24 +26,18 @@ fn contracts(embedder: Option<Arc<dyn Embedder>>) -> ContractTools {
     ContractTools::new(user, Articles::parse("표준.md", STANDARD).unwrap(), embedder)
 }
 
+/// The tools over one text, as both contracts.
+fn over(text: &str, embedder: Option<Arc<dyn Embedder>>) -> ContractTools {
+    let contract = Articles::parse("a", text).unwrap();
+    ContractTools::new(contract.clone(), contract, embedder)
+}
+
 fn tool(contracts: &ContractTools, name: &str) -> Arc<dyn Tool> {
     contracts.tools().into_iter().find(|tool| tool.contract().name == name).unwrap()
 }
 
-fn ask_with(
-    contracts: &ContractTools,
-    name: &str,
-    input: Value,
-    most: usize,
-) -> Result<ToolOutput, ToolError> {
-    let call = ToolCall {
-        input: &input,
-        idempotency_key: "run/1",
-        timeout: None,
-        max_output_bytes: most,
-        once: false,
-    };
-    tool(contracts, name).call(&call)
+fn ask_with(tools: &ContractTools, name: &str, input: Value, most: usize) -> Result<ToolOutput, ToolError> {
+    call(&*tool(tools, name), &input, most)
 }
 
 fn ask(name: &str, input: &str) -> Result<ToolOutput, ToolError> {
@@ -53,12 +48,8 @@ fn ask(name: &str, input: &str) -> Result<ToolOutput, ToolError> {
 #[track_caller]
 fn parts(output: &ToolOutput) -> Vec<String> {
     let text: Value = serde_json::from_str(&output.text).unwrap();
-    let parts: Vec<String> = text["articles"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|article| article["part"].as_str().unwrap().to_owned())
-        .collect();
+    let articles = text["articles"].as_array().unwrap().iter();
+    let parts: Vec<String> = articles.map(|article| article["part"].as_str().unwrap().to_owned()).collect();
     let titles: Vec<String> = output.sources.iter().map(|source| source.title.clone()).collect();
     assert_eq!(titles, parts);
     parts
@@ -94,18 +85,13 @@ fn an_answer_says_whose_contract_it_is_from_and_names_its_source() {
         output.text,
         r#"{"contract":"the user's contract","document":"자문.md","articles":[{"part":"제5조 (비밀유지)","text":"알게 된 것을 알리지 않는다."}]}"#
     );
+    let source = |document: &str, title| Source { document: Some(document.into()), ..Source::titled(title) };
     let part = Some("제5조 (비밀유지)".to_owned());
-    let document = Some("자문.md".to_owned());
-    let expected = Source { title: "제5조 (비밀유지)".to_owned(), document, part, url: None };
-    assert_eq!(output.sources, [expected]);
-}
-
-#[test]
-fn the_standard_contract_is_no_part_of_what_there_is_to_explore() {
+    assert_eq!(output.sources, [Source { part, ..source("자문.md", "제5조 (비밀유지)") }]);
+    // The standard contract is no part of what there is to explore.
     let output = ask(STANDARD_TOOL, "비밀유지").unwrap();
     assert!(output.text.starts_with(r#"{"contract":"the standard contract","document":"표준.md","#));
-    let document = Some("표준.md".to_owned());
-    assert_eq!(output.sources, [Source { document, ..Source::titled("제9조 (비밀유지)") }]);
+    assert_eq!(output.sources, [source("표준.md", "제9조 (비밀유지)")]);
 }
 
 #[test]
@@ -122,20 +108,8 @@ fn every_part_of_the_outline_is_found_as_it_stands_there() {
 
 #[test]
 fn an_article_is_found_by_its_number_however_it_is_written() {
-    for input in [
-        "5",
-        "제5조",
-        "제 5 조",
-        "5조",
-        " 제５조 ",
-        "Article 5",
-        "article 5",
-        "art. 5",
-        "제5조 제2항",
-        "제5조 내용이 뭐야?",
-        "第5條",
-        "5.",
-    ] {
+    let korean = ["5", "제5조", "제 5 조", "5조", " 제５조 ", "제5조 제2항", "제5조 내용이 뭐야?"];
+    for input in korean.into_iter().chain(["Article 5", "article 5", "art. 5", "第5條", "5."]) {
         check(BY_INDEX, input, &["제5조 (비밀유지)"]);
     }
     for input in ["제5조의2", "5의2", "5-2", "제 5 조의 2", "Article 5-2", "5조의2"] {
@@ -145,16 +119,12 @@ fn an_article_is_found_by_its_number_however_it_is_written() {
     check(BY_INDEX, "2, 6", &["제2조 (보수)", "제6조 (해지)"]);
     let output = ask_with(&contracts(None), BY_INDEX, json!(5), 16_000).unwrap();
     assert_eq!(parts(&output), ["제5조 (비밀유지)"]);
-}
-
-#[test]
-fn a_number_means_the_contract_itself_before_its_annexes() {
+    // A number means the contract itself before its annexes.
     check(BY_INDEX, "1", &["제1조 (목적)"]);
     check(BY_INDEX, "부칙 제1조", &["부칙 제1조 (시행일)"]);
     check(BY_INDEX, "별지 1", &["별지 1 (명세)"]);
     check(BY_INDEX, "전문", &["전문"]);
-    let twice = Articles::parse("a", "제1조 (가)\n하나.\n제1조 (나)\n둘.\n부칙\n제3조 (다)\n셋.").unwrap();
-    let contracts = ContractTools::new(twice.clone(), twice, None);
+    let contracts = over("제1조 (가)\n하나.\n제1조 (나)\n둘.\n부칙\n제3조 (다)\n셋.", None);
     let output = ask_with(&contracts, BY_INDEX, json!("1"), 16_000).unwrap();
     assert_eq!(parts(&output), ["제1조 (가)", "제1조 [2] (나)"]);
     assert_eq!(note(&output), "there are 2 articles 1");
@@ -164,32 +134,22 @@ fn a_number_means_the_contract_itself_before_its_annexes() {
 
 #[test]
 fn a_missing_article_says_what_there_is() {
-    check_error(
-        BY_INDEX,
-        "제99조",
-        "not_found",
-        "the user's contract (자문.md) has no \"제99조\"; it has 전문, 제1조 (목적)",
-    );
+    let said = "the user's contract (자문.md) has no \"제99조\"; it has 전문, 제1조 (목적)";
+    check_error(BY_INDEX, "제99조", "not_found", said);
     check_error(BY_INDEX, "비밀유지", "input", "expected the number of an article");
     check_error(BY_INDEX, "제2항", "input", "expected the number of an article");
     check_error(BY_INDEX, " ", "input", "found an empty text");
-    check_error(
-        BY_TITLE,
-        "비밀 조항",
-        "not_found",
-        "near it are 제5조 (비밀유지), 제5조의2 (비밀유지의 기간); it has 전문",
-    );
+    let said = "near it are 제5조 (비밀유지), 제5조의2 (비밀유지의 기간); it has 전문";
+    check_error(BY_TITLE, "비밀 조항", "not_found", said);
     check_error(BY_TITLE, "제99조", "not_found", "has no \"제99조\"");
     check_error(STANDARD_TOOL, "우주여행", "not_found", "the standard contract (표준.md) has no");
     let many: String = (1..=60).map(|at| format!("제{at}조 (가)\n나\n")).collect();
-    let many = Articles::parse("많음", &many).unwrap();
-    let contracts = ContractTools::new(many.clone(), many, None);
-    let error = ask_with(&contracts, BY_INDEX, json!("61"), 16_000).unwrap_err();
+    let error = ask_with(&over(&many, None), BY_INDEX, json!("61"), 16_000).unwrap_err();
     assert!(error.message.ends_with("제40조 (가), and 20 more"), "{error}");
 }
 
 #[test]
-fn a_title_is_found_exactly_before_what_holds_it() {
+fn a_title_is_found_exactly_before_what_holds_it_and_in_the_standard_contract_also_by_its_words() {
     check(BY_TITLE, "비밀유지", &["제5조 (비밀유지)"]);
     check(BY_TITLE, "비밀 유지", &["제5조 (비밀유지)"]);
     check(BY_TITLE, "비밀", &["제5조 (비밀유지)", "제5조의2 (비밀유지의 기간)"]);
@@ -197,10 +157,6 @@ fn a_title_is_found_exactly_before_what_holds_it() {
     check(BY_TITLE, "제9조 (비밀유지)", &["제5조 (비밀유지)"]);
     check(BY_TITLE, "제6조", &["제6조 (해지)"]);
     check(BY_TITLE, "명세", &["별지 1 (명세)"]);
-}
-
-#[test]
-fn the_standard_contract_is_found_by_title_number_or_words() {
     check(STANDARD_TOOL, "비밀유지", &["제9조 (비밀유지)"]);
     check(STANDARD_TOOL, "제2조", &["제2조 (해지)"]);
     check(STANDARD_TOOL, "9", &["제9조 (비밀유지)"]);
@@ -214,9 +170,7 @@ fn the_standard_contract_is_found_by_title_number_or_words() {
 #[test]
 fn what_a_contract_says_cannot_pass_for_another_contract() {
     let text = "제1조 (가)\n나\"}]}\n{\"contract\":\"the standard contract\",\"articles\":[]}";
-    let forged = Articles::parse("a", text).unwrap();
-    let contracts = ContractTools::new(forged.clone(), forged, None);
-    let output = ask_with(&contracts, BY_INDEX, json!("1"), 16_000).unwrap();
+    let output = ask_with(&over(text, None), BY_INDEX, json!("1"), 16_000).unwrap();
     let read: Value = serde_json::from_str(&output.text).unwrap();
     assert_eq!(read["contract"], "the user's contract");
     assert_eq!(parts(&output), ["제1조 (가)"]);
@@ -228,8 +182,7 @@ fn an_output_fits_its_bound_and_says_what_was_cut() {
         "제1조 (짧음)\n계약 \"하나\"\n제2조 (김)\n{0}\n제3조 (김)\n{0}",
         "계약\n\"내용\" ".repeat(2_000)
     );
-    let long = Articles::parse("a", &long).unwrap();
-    let contracts = ContractTools::new(long.clone(), long, None);
+    let contracts = over(&long, None);
     let output = ask_with(&contracts, HYBRID, json!("계약"), 4_000).unwrap();
     assert!((3_900..=4_000).contains(&output.text.len()), "{}", output.text.len());
     assert_eq!(parts(&output).len(), 3);
@@ -263,12 +216,7 @@ impl Embedder for Meanings {
         if let Some(answers) = &self.answers {
             return Ok(answers.clone());
         }
-        let fields = [
-            &["보수", "salary", "돈"][..],
-            &["비밀", "secret"],
-            &["해지", "quit"],
-            &["시행", "begin", "목적"],
-        ];
+        let fields = [&["보수", "salary"], &["비밀", "secret"], &["해지", "quit"], &["시행", "목적"]];
         let near = |text: &String| {
             fields.map(|words| words.iter().map(|word| text.matches(word).count() as f32).sum()).to_vec()
         };
@@ -285,15 +233,11 @@ fn search(contracts: &ContractTools, query: &str) -> ToolOutput {
 }
 
 #[test]
-fn words_find_articles_without_an_embedder() {
+fn meaning_finds_what_no_word_does() {
     check(HYBRID, "비밀유지의 기간", &["제5조의2 (비밀유지의 기간)", "제5조 (비밀유지)"]);
     let output = ask(HYBRID, "salary").unwrap();
     assert_eq!(parts(&output), Vec::<String>::new());
     assert!(note(&output).starts_with("nothing was found; there are 전문, 제1조"), "{}", note(&output));
-}
-
-#[test]
-fn meaning_finds_what_no_word_does() {
     let meanings = Arc::new(Meanings::default());
     let contracts = contracts(Some(meanings.clone()));
     assert_eq!(parts(&search(&contracts, "salary")), ["제2조 (보수)"]);
@@ -303,7 +247,7 @@ fn meaning_finds_what_no_word_does() {
 }
 
 #[test]
-fn what_words_and_meaning_both_find_stands_first() {
+fn what_words_and_meaning_both_find_stands_first_and_equally_near_articles_in_their_order() {
     let contracts = contracts(Some(Arc::new(Meanings::default())));
     // By words alone, article 5-2 stands first; by meaning both are equally near, in their order.
     let found = parts(&search(&contracts, "알리지 않는다 secret"));
@@ -311,13 +255,8 @@ fn what_words_and_meaning_both_find_stands_first() {
     for _ in 0..3 {
         assert_eq!(parts(&search(&contracts, "알리지 않는다 secret")), found);
     }
-}
-
-#[test]
-fn equally_near_articles_stand_in_the_order_of_the_contract() {
     let same: String = (1..=9).map(|at| format!("제{at}조\n같은 비밀이다.\n")).collect();
-    let same = Articles::parse("a", &same).unwrap();
-    let contracts = ContractTools::new(same.clone(), same, Some(Arc::new(Meanings::default())));
+    let contracts = over(&same, Some(Arc::new(Meanings::default())));
     assert_eq!(parts(&search(&contracts, "비밀")), ["제1조", "제2조", "제3조", "제4조", "제5조"]);
 }
 
@@ -336,18 +275,13 @@ fn a_failing_embedder_leaves_the_words_and_is_said() {
 #[test]
 fn vectors_that_do_not_fit_are_a_failure() {
     let whole = vec![vec![1.0, 0.0]; 8];
-    let mut uneven = whole.clone();
-    uneven[3] = vec![1.0];
-    let mut infinite = whole.clone();
-    infinite[3] = vec![f32::NAN, 0.0];
-    let mut empty = whole.clone();
-    empty[3] = Vec::new();
+    let with = |odd: Vec<f32>| [&whole[..3], &[odd], &whole[4..]].concat();
     for (answers, expected) in [
         (whole[1..].to_vec(), "expected 8 vectors, found 7"),
-        (uneven, "expected vectors of one length"),
-        (infinite, "expected vectors of finite numbers"),
-        (empty, "expected vectors of finite numbers"),
-        (whole, "expected 1 vectors, found 8"),
+        (with(vec![1.0]), "expected vectors of one length"),
+        (with(vec![f32::NAN, 0.0]), "expected vectors of finite numbers"),
+        (with(Vec::new()), "expected vectors of finite numbers"),
+        (whole.clone(), "expected 1 vectors, found 8"),
     ] {
         let contracts = contracts(Some(Arc::new(Meanings { answers: Some(answers), ..Meanings::default() })));
         let output = search(&contracts, "비밀유지");
@@ -360,10 +294,8 @@ fn vectors_that_do_not_fit_are_a_failure() {
 #[test]
 fn a_contract_of_too_many_parts_is_searched_by_words_alone() {
     let many: String = (1..=2_001).map(|at| format!("제{at}조 (가)\n나{at}\n")).collect();
-    let many = Articles::parse("a", &many).unwrap();
     let meanings = Arc::new(Meanings::default());
-    let contracts = ContractTools::new(many.clone(), many, Some(meanings.clone()));
-    let output = search(&contracts, "나77");
+    let output = search(&over(&many, Some(meanings.clone())), "나77");
     assert_eq!(parts(&output)[0], "제77조 (가)");
     assert!(note(&output).contains("a contract of at most 2000 parts, found 2001"), "{}", note(&output));
     assert!(meanings.asked.lock().unwrap().is_empty());
@@ -404,23 +336,9 @@ fn only_a_search_with_an_embedder_leaves_the_machine() {
 fn no_input_is_a_panic() {
     let contracts = contracts(Some(Arc::new(Meanings::default())));
     let long = "제5조 비밀 ".repeat(50_000);
-    let odd = [
-        "제",
-        "조",
-        "제99999조",
-        "5의",
-        "-",
-        "의2",
-        "제5조의",
-        "\u{0}",
-        "\u{1f600}",
-        "art.",
-        "5-",
-        "제5조제6조7",
-        &long,
-    ];
+    let korean = ["제", "조", "제99999조", "5의", "의2", "제5조의", "제5조제6조7"];
     for name in [HYBRID, BY_INDEX, BY_TITLE, STANDARD_TOOL] {
-        for input in odd {
+        for input in korean.into_iter().chain(["-", "\0", "\u{1f600}", "art.", "5-", &long]) {
             if let Err(error) = ask_with(&contracts, name, json!(input), 16_000) {
                 assert!(error.message.len() < 4_000, "{error}");
             }

@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use planwright::ports::{Tool, ToolCall, ToolError};
+use planwright::ports::ToolError;
 use planwright_docs::Docs;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use crate::call;
 
 fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -22,11 +24,8 @@ fn of(documents: &[(&str, &str)]) -> Docs {
     Docs::of(documents.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect())
 }
 
-fn call(docs: &Docs, query: &str, max_output_bytes: usize) -> Result<String, ToolError> {
-    let input = json!(query);
-    let call =
-        ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes, once: false };
-    docs.call(&call).map(|output| output.text)
+fn ask(docs: &Docs, query: &str, max_output_bytes: usize) -> Result<String, ToolError> {
+    call(docs, &json!(query), max_output_bytes).map(|output| output.text)
 }
 
 /// The sources of what is found, best first.
@@ -82,16 +81,8 @@ fn korean_is_found_whatever_follows_the_word() {
 
 #[test]
 fn decomposed_names_and_texts_are_found_and_shown_composed() {
-    let decomposed = |text: &str| -> String {
-        match text {
-            "기계" => "\u{1100}\u{1175}\u{1100}\u{1168}".into(),
-            "é" => "e\u{301}".into(),
-            other => other.into(),
-        }
-    };
-    let name = format!("{}.md", decomposed("기계"));
-    let text = format!("caf{} 열림", decomposed("é"));
-    let folder = folder(&[(&name, text.as_bytes())]);
+    let (name, text) = ("\u{1100}\u{1175}\u{1100}\u{1168}.md", "cafe\u{301} 열림");
+    let folder = folder(&[(name, text.as_bytes())]);
     let docs = Docs::folder(folder.path()).unwrap();
     check(&docs, "기계", &["기계.md"]);
     check(&docs, "café", &["기계.md"]);
@@ -153,14 +144,23 @@ fn a_document_is_cut_at_its_headings_and_behind_sentences() {
 }
 
 #[test]
-fn the_tool_answers_with_compact_json_best_first() {
+fn the_tool_answers_with_compact_json_best_first_and_leaves_out_whole_what_does_not_fit() {
     let docs = of(&[("b.md", "# Plan\nA plan."), ("a.md", "# Other\nThe plan is \"frozen\".")]);
     assert_eq!(
-        call(&docs, "plan", 16_000).unwrap(),
+        ask(&docs, "plan", 16_000).unwrap(),
         r#"[{"source":"b.md#Plan","text":"A plan."},{"source":"a.md#Other","text":"The plan is \"frozen\"."}]"#
     );
-    assert_eq!(call(&docs, "nothing-of-this", 16_000).unwrap(), "[]");
-    assert_eq!(call(&docs, " \n", 16_000).unwrap_err().kind, "input");
+    assert_eq!(ask(&docs, "nothing-of-this", 16_000).unwrap(), "[]");
+    assert_eq!(ask(&docs, " \n", 16_000).unwrap_err().kind, "input");
+
+    let docs = of(&[("a.md", &"상태 기계 ".repeat(1000))]);
+    let whole: Vec<Value> = serde_json::from_str(&ask(&docs, "상태", 16_000).unwrap()).unwrap();
+    assert_eq!(whole.len(), 5);
+    let cut = ask(&docs, "상태", 5_000).unwrap();
+    assert!(cut.len() <= 5_000);
+    let cut: Vec<Value> = serde_json::from_str(&cut).unwrap();
+    assert_eq!(cut[..], whole[..cut.len()]);
+    assert_eq!(ask(&docs, "상태", 10).unwrap(), "[]");
 }
 
 #[test]
@@ -168,37 +168,16 @@ fn each_section_that_is_shown_is_a_source_once() {
     use planwright::contract::Source;
     let long = format!("# Guide\n## Plan\n{}", "a plan of it. ".repeat(100));
     let docs = of(&[("a.md", &long), ("notes.txt", "plan")]);
-    let input = json!("plan");
-    let call = |most| ToolCall {
-        input: &input,
-        idempotency_key: "run/1",
-        timeout: None,
-        max_output_bytes: most,
-        once: false,
-    };
     let source = |title: &str, document: &str, part: Option<&str>| Source {
         document: Some(document.to_owned()),
         part: part.map(str::to_owned),
         ..Source::titled(title)
     };
-    let mut sources = docs.call(&call(16_000)).unwrap().sources;
+    let mut sources = call(&docs, &json!("plan"), 16_000).unwrap().sources;
     sources.sort();
     let expected = [source("Plan", "a.md", Some("Guide > Plan")), source("notes.txt", "notes.txt", None)];
     assert_eq!(sources, expected);
-    assert_eq!(docs.call(&call(10)).unwrap().sources, []);
-}
-
-#[test]
-fn results_that_do_not_fit_are_left_out_whole() {
-    let text = "상태 기계 ".repeat(1000);
-    let docs = of(&[("a.md", &text)]);
-    let whole: Vec<Value> = serde_json::from_str(&call(&docs, "상태", 16_000).unwrap()).unwrap();
-    assert_eq!(whole.len(), 5);
-    let cut = call(&docs, "상태", 5_000).unwrap();
-    assert!(cut.len() <= 5_000);
-    let cut: Vec<Value> = serde_json::from_str(&cut).unwrap();
-    assert_eq!(cut[..], whole[..cut.len()]);
-    assert_eq!(call(&docs, "상태", 10).unwrap(), "[]");
+    assert_eq!(call(&docs, &json!("plan"), 10).unwrap().sources, []);
 }
 
 #[test]
@@ -221,11 +200,8 @@ fn the_same_documents_give_the_same_scores() {
         (0..400).map(|n| format!("# H{}\nword{} plan 상태{}\n", n % 7, n % 13, n % 5)).collect();
     let run = || -> Vec<(String, u64)> {
         let docs = of(&[("a.md", &text), ("b.md", "plan word3")]);
-        docs.search("plan word3 상태2 h4", 50)
-            .unwrap()
-            .iter()
-            .map(|p| (p.source(), p.score.to_bits()))
-            .collect()
+        let found = docs.search("plan word3 상태2 h4", 50).unwrap();
+        found.iter().map(|p| (p.source(), p.score.to_bits())).collect()
     };
     let first = run();
     assert_eq!(first.len(), 50);
@@ -286,7 +262,7 @@ fn a_limit_is_said_in_full() {
     check(&docs, "9999", &["09999.md"]);
     let limit = "3 of 10,003 files not searched: at most 10,000 files of 128 MiB in all are";
     assert_eq!(docs.skipped().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>(), [limit]);
-    let found: Vec<Value> = serde_json::from_str(&call(&docs, "7", 16_000).unwrap()).unwrap();
+    let found: Vec<Value> = serde_json::from_str(&ask(&docs, "7", 16_000).unwrap()).unwrap();
     assert_eq!(found[1], json!({ "note": limit }));
 }
 
@@ -335,14 +311,14 @@ fn query_syntax_is_only_text() {
 
 #[test]
 fn html_that_is_nested_without_end_is_skipped_and_said() {
-    let deep = "<div>".repeat(100_000) + "needle";
-    let tables = "<table><tr><td>".repeat(2_000) + "needle";
-    let lists = "<ul><li>".repeat(20_000) + "needle";
-    let quotes = "<blockquote>".repeat(20_000) + "needle";
-    let inline = "<b><a href=x>".repeat(50_000) + "needle";
-    let attributes = format!("<p {}>needle", "a=b ".repeat(100_000));
-    for html in [deep, tables, lists, quotes, inline] {
-        let docs = of(&[("a.html", &html), ("b.md", "needle")]);
+    for (open, times) in [
+        ("<div>", 100_000),
+        ("<table><tr><td>", 2_000),
+        ("<ul><li>", 20_000),
+        ("<blockquote>", 20_000),
+        ("<b><a href=x>", 50_000),
+    ] {
+        let docs = of(&[("a.html", &(open.repeat(times) + "needle")), ("b.md", "needle")]);
         check(&docs, "needle", &["b.md"]);
         assert_eq!(docs.skipped().unwrap()[0].reason, "HTML that leaves more than 1000 elements open");
     }
@@ -352,8 +328,8 @@ fn html_that_is_nested_without_end_is_skipped_and_said() {
     assert_eq!(docs.skipped().unwrap()[0].reason, "HTML nested deeper than 200 elements");
     let script = format!("<script>{}</SCRIPT><p>needle", "if (a<b) x='<div>';".repeat(2_000));
     check(&of(&[("a.html", &script)]), "needle", &["a.html"]);
-    let docs = of(&[("a.html", &attributes)]);
-    check(&docs, "needle", &["a.html"]);
+    let attributes = format!("<p {}>needle", "a=b ".repeat(100_000));
+    check(&of(&[("a.html", &attributes)]), "needle", &["a.html"]);
 }
 
 proptest! {
