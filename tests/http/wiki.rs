@@ -38,24 +38,6 @@ fn check_error(said: Result<String, ToolError>, kind: &str, message: &str) {
 }
 
 #[test]
-fn summaries_come_in_the_order_of_the_search() {
-    let second = json!({"pageid": 1, "title": "B", "index": 2, "extract": "Two.\n\nMore of two."});
-    let first = json!({"pageid": 9, "title": "A", "index": 1, "extract": "One."});
-    let expected = "Page: A\nSummary: One.\n\nPage: B\nSummary: Two.\nMore of two.";
-    assert_eq!(wiki(json!({"query": {"pages": [second, first]}})).unwrap(), expected);
-    // As older installations write it.
-    assert_eq!(wiki(json!({"query": {"pages": {"1": second, "9": first}}})).unwrap(), expected);
-}
-
-#[test]
-fn summaries_are_cut_at_a_character() {
-    let page = |n| json!({"title": "제목", "index": n, "extract": "가".repeat(1500)});
-    let said = wiki(json!({"query": {"pages": [page(1), page(2), page(3)]}})).unwrap();
-    assert_eq!(said.chars().count(), 2000);
-    assert!(said.starts_with("Page: 제목\nSummary: 가"));
-}
-
-#[test]
 fn each_article_that_is_shown_is_a_source_with_its_address() {
     let page = |title: &str, n: u32, text: &str| json!({"title": title, "index": n, "extract": text});
     let pages = [page("A b?", 1, "One."), page("유한", 2, &"가".repeat(2000)), page("C", 3, "Unseen.")];
@@ -78,7 +60,17 @@ fn each_article_that_is_shown_is_a_source_with_its_address() {
 }
 
 #[test]
-fn nothing_found_is_said() {
+fn summaries_come_in_the_order_of_the_search_and_are_cut_at_a_character() {
+    let second = json!({"pageid": 1, "title": "B", "index": 2, "extract": "Two.\n\nMore of two."});
+    let first = json!({"pageid": 9, "title": "A", "index": 1, "extract": "One."});
+    let expected = "Page: A\nSummary: One.\n\nPage: B\nSummary: Two.\nMore of two.";
+    assert_eq!(wiki(json!({"query": {"pages": [second, first]}})).unwrap(), expected);
+    // As older installations write it.
+    assert_eq!(wiki(json!({"query": {"pages": {"1": second, "9": first}}})).unwrap(), expected);
+    let page = |n| json!({"title": "제목", "index": n, "extract": "가".repeat(1500)});
+    let said = wiki(json!({"query": {"pages": [page(1), page(2), page(3)]}})).unwrap();
+    assert_eq!(said.chars().count(), 2000);
+    assert!(said.starts_with("Page: 제목\nSummary: 가"));
     assert_eq!(wiki(json!({"batchcomplete": true})).unwrap(), "No article was found.");
     assert_eq!(wiki(json!({"query": {"pages": []}})).unwrap(), "No article was found.");
     let no_extract = json!({"query": {"pages": [{"title": "A", "index": 1}]}});
@@ -91,19 +83,6 @@ fn what_the_service_refuses_is_told() {
     check_error(wiki(refusal.clone()), "api", "Unrecognized value (badvalue)");
     check_error(lookup("A", &[refusal]), "api", "Unrecognized value");
     check_error(wiki(json!([1])), "response", "expected a JSON object");
-}
-
-#[test]
-fn words_and_titles_are_sent_whole() {
-    let server = Server::answering([Answer::json(200, &json!({}))]);
-    let tool = Wiki(MediaWiki::at(&format!("{}/w/api.php", &server.origin())).unwrap());
-    ask(&tool, " 상태 a&b=c#d ").unwrap();
-    let seen = &server.seen()[0];
-    let words = "%EC%83%81%ED%83%9C%20a%26b%3Dc%23d";
-    assert!(seen.method == "GET" && seen.target.starts_with("/w/api.php?"), "{seen:?}");
-    assert!(seen.target.contains(&format!("gsrsearch={words}&")), "{seen:?}");
-    assert_eq!(seen.header("authorization"), None);
-    check_error(ask(&tool, "  "), "input", "found an empty text");
 }
 
 #[test]
@@ -123,7 +102,16 @@ fn address_may_leave_out_the_end() {
 }
 
 #[test]
-fn the_script_of_the_words_chooses_the_language() {
+fn what_is_sent_is_whole_in_the_language_of_its_script() {
+    let server = Server::answering([Answer::json(200, &json!({}))]);
+    let tool = Wiki(MediaWiki::at(&format!("{}/w/api.php", &server.origin())).unwrap());
+    ask(&tool, " 상태 a&b=c#d ").unwrap();
+    let seen = &server.seen()[0];
+    let words = "%EC%83%81%ED%83%9C%20a%26b%3Dc%23d";
+    assert!(seen.method == "GET" && seen.target.starts_with("/w/api.php?"), "{seen:?}");
+    assert!(seen.target.contains(&format!("gsrsearch={words}&")), "{seen:?}");
+    assert_eq!(seen.header("authorization"), None);
+    check_error(ask(&tool, "  "), "input", "found an empty text");
     let server = Server::answering([Answer::json(200, &json!({}))]);
     let tool = Wiki(MediaWiki::at(&format!("{}/{{lang}}/w/api.php", &server.origin())).unwrap());
     ask(&tool, "state machine").unwrap();
@@ -134,28 +122,20 @@ fn the_script_of_the_words_chooses_the_language() {
 }
 
 #[test]
-fn an_article_is_found_by_its_title_and_cut() {
+fn an_article_is_found_by_its_title_or_what_is_near_is_proposed() {
     let page = json!({"title": "Finite-state machine", "extract": "가".repeat(5000)});
     let said = lookup("FSM", &[json!({"query": {"redirects": [{"from": "FSM"}], "pages": [page]}})]).unwrap();
     assert!(said.starts_with("Page: Finite-state machine\n가"));
     assert_eq!(said.chars().count(), 4000);
-}
-
-#[test]
-fn a_missing_title_proposes_what_is_near() {
     let missing = json!({"query": {"pages": [{"title": "Fnite", "missing": true}]}});
     let near = json!({"query": {"search": [{"title": "Finite"}, {"title": "유한"}]}});
-    check_error(
-        lookup("Fnite", &[missing.clone(), near]),
-        "not_found",
-        "\"Fnite\"; near it are \"Finite\", \"유한\"",
-    );
-    check_error(
-        lookup("Fnite", &[missing.clone(), json!({})]),
-        "not_found",
-        "no article has the title \"Fnite\"",
-    );
-    check_error(lookup("Fnite", &[missing, json!({"error": {}})]), "not_found", "\"Fnite\"");
+    for (near, says) in [
+        (near, r#""Fnite"; near it are "Finite", "유한""#),
+        (json!({}), r#"no article has the title "Fnite""#),
+        (json!({"error": {}}), r#""Fnite""#),
+    ] {
+        check_error(lookup("Fnite", &[missing.clone(), near]), "not_found", says);
+    }
 }
 
 #[test]

@@ -46,10 +46,8 @@ fn several_calls_are_read_in_their_order_beside_the_text() {
 fn call_is_read_in_the_forms_that_servers_use() {
     let input = [("wiki", r#"{"input":"세종"}"#)];
     let text = r#"{"input":"세종"}"#;
-    check(
-        json!({"content": null, "tool_calls": [{"function": {"name": "wiki", "arguments": text}}]}),
-        &input,
-    );
+    let usual = json!({"content": null, "tool_calls": [{"function": {"name": "wiki", "arguments": text}}]});
+    check(usual, &input);
     let object = json!({"name": "wiki", "arguments": {"input": "세종"}});
     check(json!({"tool_calls": [{"id": "", "function": object}]}), &input);
     check(json!({"tool_calls": [object]}), &input);
@@ -62,19 +60,13 @@ fn call_is_read_in_the_forms_that_servers_use() {
 }
 
 #[test]
-fn call_without_arguments_has_an_empty_object() {
+fn arguments_may_be_missing_or_no_json() {
     for arguments in [json!(null), json!(""), json!(" "), json!({}), json!("{}")] {
-        check(
-            json!({"tool_calls": [{"id": "a", "function": {"name": "now", "arguments": arguments}}]}),
-            &[("now", "{}")],
-        );
+        let call = json!({"id": "a", "function": {"name": "now", "arguments": arguments}});
+        check(json!({"tool_calls": [call]}), &[("now", "{}")]);
     }
     let twice = json!({"tool_calls": [{"function": {"name": "now"}}, {"function": {"name": "now"}}]});
     check(twice, &[("now", "{}"), ("now", "{}")]);
-}
-
-#[test]
-fn arguments_that_are_no_json_are_passed_on_as_they_came() {
     let message = json!({"tool_calls": [{"function": {"name": "wiki", "arguments": "input: 세종"}}]});
     check(message, &[("wiki", "input: 세종")]);
 }
@@ -89,7 +81,7 @@ fn call_cut_at_the_token_limit_is_a_cut_reply() {
 }
 
 #[test]
-fn more_calls_than_anyone_needs_are_refused() {
+fn calls_and_their_arguments_are_bounded() {
     let entry = |nth: usize| json!({"id": format!("c{nth}"), "function": {"name": "f", "arguments": "{}"}});
     let many = |count: usize| json!({"tool_calls": (0..count).map(entry).collect::<Vec<_>>()});
     assert_eq!(ask(many(128), "tool_calls").unwrap().tool_calls.len(), 128);
@@ -100,10 +92,6 @@ fn more_calls_than_anyone_needs_are_refused() {
         Answer::broken_chunks(pieces).hanging()
     });
     failed(Asker::of(&server).stream().1, FailureClass::TooLarge);
-}
-
-#[test]
-fn arguments_count_towards_the_size_limit() {
     let long = "가".repeat(10_000);
     let server = Server::start(move |_, _| {
         Answer::broken_chunks((0..100).map(|_| piece(0, Some("a"), Some("f"), &long))).hanging()
@@ -169,7 +157,7 @@ fn text_and_calls_may_come_in_one_stream() {
 }
 
 #[test]
-fn name_may_be_repeated_or_come_in_pieces() {
+fn name_may_be_repeated_or_come_in_pieces_and_the_id_may_change() {
     let repeated = [
         piece(0, Some("a"), Some("wiki"), ""),
         piece(0, Some("a"), Some("wiki"), "{\"input\":"),
@@ -181,10 +169,6 @@ fn name_may_be_repeated_or_come_in_pieces() {
     check_stream(pieces, &[("wiki", "{}")]);
     let growing = [piece(0, Some("a"), Some("wi"), ""), piece(0, None, Some("wiki"), "{}")];
     check_stream(growing, &[("wiki", "{}")]);
-}
-
-#[test]
-fn new_id_in_every_piece_makes_no_new_call() {
     let pieces = [
         piece(0, Some("x1"), Some("wiki"), ""),
         piece(0, Some("x2"), None, "{\"input\":"),
@@ -260,17 +244,13 @@ fn arguments_may_be_an_object_or_be_told_once_more_as_a_whole() {
 }
 
 #[test]
-fn legacy_function_call_may_be_streamed() {
+fn stream_may_hold_a_legacy_function_call_or_a_whole_message() {
     let pieces = [
         said(&json!({"content": null, "function_call": {"name": "wiki", "arguments": ""}})),
         said(&json!({"function_call": {"arguments": "{\"input\":"}})),
         said(&json!({"function_call": {"arguments": "\"서울\"}"}})),
     ];
     check_stream(pieces, &[("wiki", "{\"input\":\"서울\"}")]);
-}
-
-#[test]
-fn whole_message_in_place_of_a_stream_may_hold_calls() {
     let message = json!({"content": null, "tool_calls": [
         {"id": "a", "function": {"name": "wiki", "arguments": "{}"}},
     ]});

@@ -55,17 +55,11 @@ fn tools_are_offered_with_their_parameters_and_no_form_is_asked_for() {
 }
 
 #[test]
-fn tools_of_a_frame_without_native_calls_are_not_offered() {
-    let asked = request(RequestFrame { tools: tools(), ..frame() });
-    let body = sent(&asked);
-    assert_eq!((body.get("tools"), body.get("tool_choice")), (None, None));
-}
-
-#[test]
-fn no_tools_are_offered_as_no_list_and_not_as_an_empty_one() {
-    let asked = request(RequestFrame { native_calls: true, ..frame() });
-    let body = sent(&asked);
-    assert_eq!((body.get("tools"), body.get("tool_choice")), (None, None));
+fn without_native_calls_or_tools_there_is_no_list_of_tools() {
+    for (tools, native_calls) in [(tools(), false), (Vec::new(), true)] {
+        let body = sent(&request(RequestFrame { tools, native_calls, ..frame() }));
+        assert_eq!((body.get("tools"), body.get("tool_choice")), (None, None));
+    }
 }
 
 fn call(id: &str, name: &str, arguments: Value) -> Call {

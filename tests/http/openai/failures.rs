@@ -18,10 +18,8 @@ fn check_lasting(answer: Answer, cause: Cause, tries: u32, says: &str) {
     let error = unanswered(asker.ask(), cause);
     assert!(error.message.contains(says), "expected {says:?} in {error}");
     assert!(error.message.contains("127.0.0.1"), "the server is named: {error}");
-    assert_eq!(
-        (asker.server().count() as u32, error.tries, asker.waits().len() as u32),
-        (tries, tries, tries - 1)
-    );
+    let (count, waits) = (asker.server().count() as u32, asker.waits().len() as u32);
+    assert_eq!((count, error.tries, waits), (tries, tries, tries - 1));
 }
 
 #[test]
@@ -45,14 +43,6 @@ fn every_status_class_has_its_cause_and_only_passing_ones_are_tried_again() {
     }
 }
 
-#[test]
-fn used_up_quota_is_not_waited_for() {
-    let quota = json!({"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}});
-    check_lasting(Answer::json(429, &quota), Cause::Quota, 1, "You exceeded your quota");
-    let kind = json!({"error": {"message": "pay", "type": "insufficient_quota", "code": null}});
-    check_lasting(Answer::json(429, &kind), Cause::Quota, 1, "pay");
-}
-
 #[track_caller]
 fn check_failure(status: u16, body: &Value, class: FailureClass, says: &str) {
     let server = Server::answering([Answer::json(status, body)]);
@@ -64,12 +54,8 @@ fn check_failure(status: u16, body: &Value, class: FailureClass, says: &str) {
 #[test]
 fn message_is_found_wherever_the_server_puts_it() {
     let class = FailureClass::BadRequest;
-    check_failure(
-        400,
-        &json!({"error": {"message": "나쁜 요청", "type": "t"}}),
-        class,
-        "나쁜 요청 (status 400)",
-    );
+    let usual = json!({"error": {"message": "나쁜 요청", "type": "t"}});
+    check_failure(400, &usual, class, "나쁜 요청 (status 400)");
     check_failure(400, &json!({"error": "as a text"}), class, "as a text");
     check_failure(422, &json!({"message": "beside a code", "code": 422}), class, "beside a code");
     check_failure(413, &json!({"detail": "as a detail"}), class, "as a detail");
@@ -79,26 +65,8 @@ fn message_is_found_wherever_the_server_puts_it() {
         json!({"error": {"message": "Provider returned error", "metadata": {"raw": "what it said"}}});
     check_failure(400, &routed, class, "Provider returned error: what it said");
     check_failure(400, &json!({"odd": 1}), class, r#"{"odd":1}"#);
-    assert!(
-        failed(Asker::answering([Answer::body(418, "text/plain", "short and stout")]).ask(), class)
-            .contains("short and stout (status 418)")
-    );
-}
-
-#[test]
-fn too_long_a_context_is_told_from_other_bad_requests() {
-    let class = FailureClass::ContextLength;
-    for message in [
-        "This model's maximum context length is 8192 tokens. However, you requested 9000",
-        "The prompt exceeds the context window",
-        "too many tokens",
-    ] {
-        check_failure(400, &json!({"error": {"message": message}}), class, message);
-    }
-    let code = json!({"error": {"message": "Too long.", "code": "context_length_exceeded"}});
-    check_failure(400, &code, class, "Too long.");
-    let llama = json!({"error": {"code": 400, "message": "it is long", "type": "exceed_context_size_error"}});
-    check_failure(400, &llama, class, "it is long");
+    let teapot = Asker::answering([Answer::body(418, "text/plain", "short and stout")]);
+    assert!(failed(teapot.ask(), class).contains("short and stout (status 418)"));
 }
 
 #[test]
@@ -112,12 +80,28 @@ fn too_long_a_context_is_not_asked_again_in_another_form() {
 }
 
 #[test]
-fn too_many_tokens_a_minute_is_no_matter_of_the_context() {
+fn used_up_quota_is_not_waited_for_and_too_many_tokens_a_minute_are() {
+    let quota = json!({"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}});
+    check_lasting(Answer::json(429, &quota), Cause::Quota, 1, "You exceeded your quota");
+    let kind = json!({"error": {"message": "pay", "type": "insufficient_quota", "code": null}});
+    check_lasting(Answer::json(429, &kind), Cause::Quota, 1, "pay");
     check_lasting(Answer::error(429, "Too many tokens, please wait"), Cause::RateLimit, 6, "Too many tokens");
 }
 
 #[test]
-fn filtered_prompt_is_told_from_other_bad_requests() {
+fn too_long_a_context_and_a_filtered_prompt_are_told_from_other_bad_requests() {
+    let class = FailureClass::ContextLength;
+    for message in [
+        "This model's maximum context length is 8192 tokens. However, you requested 9000",
+        "The prompt exceeds the context window",
+        "too many tokens",
+    ] {
+        check_failure(400, &json!({"error": {"message": message}}), class, message);
+    }
+    let code = json!({"error": {"message": "Too long.", "code": "context_length_exceeded"}});
+    check_failure(400, &code, class, "Too long.");
+    let llama = json!({"error": {"code": 400, "message": "it is long", "type": "exceed_context_size_error"}});
+    check_failure(400, &llama, class, "it is long");
     let body = json!({"error": {
         "message": "triggering content management policy", "code": "content_filter",
         "innererror": {"code": "ResponsibleAIPolicyViolation"},
@@ -165,12 +149,8 @@ fn body_that_is_no_completion_gets_one_more_try() {
     let html = Answer::body(200, "text/html", "<!doctype html><title>한국어</title>");
     check_lasting(html, kind, 2, "found \"<!doctype html>");
     check_lasting(Answer::body(200, "application/json", ""), kind, 2, "found an empty body");
-    check_lasting(
-        Answer::body(200, "application/json", "{\"choices\": [{"),
-        kind,
-        2,
-        "is the base URL right?",
-    );
+    let begun = Answer::body(200, "application/json", "{\"choices\": [{");
+    check_lasting(begun, kind, 2, "is the base URL right?");
     check_lasting(Answer::json(200, &json!({"choices": []})), kind, 2, "expected a chat completion");
     check_lasting(Answer::json(200, &json!([1, 2])), kind, 2, "[1,2]");
     check_lasting(Answer::body(200, "application/json", b"{\"a\": \"\xFF\"}"), kind, 2, "expected a chat");

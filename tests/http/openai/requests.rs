@@ -76,14 +76,10 @@ fn address_that_is_no_url_is_refused_with_an_example() {
 }
 
 #[test]
-fn name_is_the_configured_model() {
+fn name_is_the_model_that_was_asked_and_not_the_one_that_answered() {
     let client = OpenAi::new(OpenAiConfig::new("http://localhost/v1", "qwen3")).unwrap();
     assert_eq!(client.name(), "qwen3");
     assert!(client.secrets().is_empty());
-}
-
-#[test]
-fn reply_carries_the_name_that_was_asked_and_not_the_one_that_answered() {
     let mut answer = completion("a");
     answer["model"] = json!("m-2025-01-01");
     let asker = Asker::answering([Answer::json(200, &answer)]);
@@ -124,40 +120,10 @@ fn ask_for(message: Value, finish: Value) -> Result<ModelReply, planwright::port
 }
 
 #[test]
-fn content_may_be_null_a_text_or_a_list_of_parts() {
-    let parts = json!([
-        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
-        {"type": "text", "text": "둘"},
-        {"type": "text", "text": "셋"},
-    ]);
-    for (content, text) in
-        [(json!("하나"), "하나"), (json!(null), ""), (json!(""), ""), (json!([]), ""), (parts, "둘셋")]
-    {
-        assert_eq!(ask_for(json!({"content": content}), json!("stop")).unwrap().text, text);
-    }
-    assert_eq!(ask_for(json!({}), json!("stop")).unwrap().text, "");
-}
-
-#[test]
-fn reasoning_and_tool_calls_are_not_the_text() {
-    let message = json!({
-        "content": "42", "reasoning_content": "six times seven", "reasoning": "seven times six",
-        "refusal": null, "tool_calls": null,
-    });
-    assert_eq!(ask_for(message, json!("stop")).unwrap().text, "42");
-    let call = json!({"content": null, "tool_calls": [{"type": "function", "function": {"name": "f"}}]});
-    assert_eq!(ask_for(call, json!("tool_calls")).unwrap().text, "");
-}
-
-#[test]
-fn any_finish_that_is_not_a_failure_is_a_reply() {
+fn finish_that_is_a_failure_reaches_the_machine_and_any_other_is_a_reply() {
     for finish in [json!("stop"), json!("eos"), json!("end_turn"), json!("STOP"), json!(null), json!("")] {
         assert_eq!(ask_for(json!({"content": "a"}), finish).unwrap().text, "a");
     }
-}
-
-#[test]
-fn cut_filtered_and_refused_replies_reach_the_machine_as_failures() {
     let cut = json!({"content": "{\"goal\": \"ab"});
     failed(ask_for(cut.clone(), json!("length")), FailureClass::Length);
     failed(ask_for(cut.clone(), json!("max_tokens")), FailureClass::Length);
@@ -170,14 +136,39 @@ fn cut_filtered_and_refused_replies_reach_the_machine_as_failures() {
 }
 
 #[test]
-fn first_choice_is_the_answer_wherever_it_stands() {
+fn text_is_the_content_in_any_of_its_forms_and_nothing_beside_it() {
+    let parts = json!([
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        {"type": "text", "text": "둘"},
+        {"type": "text", "text": "셋"},
+    ]);
+    for (content, text) in
+        [(json!("하나"), "하나"), (json!(null), ""), (json!(""), ""), (json!([]), ""), (parts, "둘셋")]
+    {
+        assert_eq!(ask_for(json!({"content": content}), json!("stop")).unwrap().text, text);
+    }
+    assert_eq!(ask_for(json!({}), json!("stop")).unwrap().text, "");
+    let message = json!({
+        "content": "42", "reasoning_content": "six times seven", "reasoning": "seven times six",
+        "refusal": null, "tool_calls": null,
+    });
+    assert_eq!(ask_for(message, json!("stop")).unwrap().text, "42");
+    let call = json!({"content": null, "tool_calls": [{"type": "function", "function": {"name": "f"}}]});
+    assert_eq!(ask_for(call, json!("tool_calls")).unwrap().text, "");
     let choice = |index: u32, text: &str| json!({"index": index, "message": {"content": text}});
     let answer = json!({"choices": [choice(1, "b"), choice(0, "a")]});
     assert_eq!(Asker::answering([Answer::json(200, &answer)]).ask().unwrap().text, "a");
 }
 
+fn gzip(text: &str) -> Answer {
+    use std::io::Write;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(text.as_bytes()).unwrap();
+    Answer::body(200, "application/json", encoder.finish().unwrap()).header("content-encoding", "gzip")
+}
+
 #[test]
-fn response_over_the_limit_is_not_read() {
+fn response_over_the_limit_is_not_read_and_counts_as_unpacked() {
     let server = Server::answering([Answer::reply(&"가".repeat(10_000))]);
     let asker = Asker::new(config(&server).max_response_bytes(10_000));
     failed(asker.ask(), FailureClass::TooLarge);
@@ -189,17 +180,7 @@ fn response_over_the_limit_is_not_read() {
     assert_eq!(asker.ask().unwrap().text, "abc");
     let asker = Asker::new(config(&server).max_response_bytes(exact.len() - 1));
     failed(asker.ask(), FailureClass::TooLarge);
-}
 
-fn gzip(text: &str) -> Answer {
-    use std::io::Write;
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    encoder.write_all(text.as_bytes()).unwrap();
-    Answer::body(200, "application/json", encoder.finish().unwrap()).header("content-encoding", "gzip")
-}
-
-#[test]
-fn limit_counts_what_a_response_unpacks_to() {
     let small = completion("작은 답").to_string();
     let large = completion(&"a".repeat(5_000_000)).to_string();
     let server = Server::answering([gzip(&small), gzip(&large)]);

@@ -23,13 +23,8 @@ fn check_pieces(answer: Answer, expected: &[&str]) {
 
 #[test]
 fn pieces_come_in_order_and_the_reply_is_whole() {
-    let server = Server::answering([Answer::chunks([
-        event("하"),
-        event("나 "),
-        event("둘"),
-        finish("stop"),
-        DONE.into(),
-    ])]);
+    let events = [event("하"), event("나 "), event("둘"), finish("stop"), DONE.into()];
+    let server = Server::answering([Answer::chunks(events)]);
     let (pieces, outcome) = Asker::of(&server).stream();
     assert_eq!(pieces, ["하", "나 ", "둘"]);
     assert_eq!(outcome.unwrap().text, "하나 둘");
@@ -75,23 +70,6 @@ fn usage_of_a_stream_comes_with_its_last_event() {
     let events = [format!("data: {null}\n\n"), finish("stop"), format!("data: {usage}\n\n"), DONE.into()];
     let usage = Asker::answering([Answer::chunks(events)]).stream().1.unwrap().usage;
     assert_eq!(usage, Usage { input_tokens: 20, output_tokens: 2, cached_tokens: 16 });
-}
-
-#[test]
-fn server_that_ignores_stream_is_read_all_the_same() {
-    check_pieces(Answer::reply("통째로"), &["통째로"]);
-    check_pieces(Answer::body(200, "text/event-stream", completion("통째로").to_string()), &["통째로"]);
-}
-
-#[test]
-fn server_that_streams_unasked_is_read_all_the_same() {
-    assert_eq!(
-        Asker::answering([Answer::chunks([event("가"), event("나"), finish("stop"), DONE.into()])])
-            .ask()
-            .unwrap()
-            .text,
-        "가나"
-    );
 }
 
 #[test]
@@ -149,18 +127,12 @@ fn stream_that_broke_before_its_first_piece_is_tried_again() {
 }
 
 #[test]
-fn error_in_a_stream_has_the_class_that_it_would_have_elsewhere() {
+fn failure_in_a_stream_has_the_class_that_it_would_have_elsewhere() {
     let error = |value| Answer::chunks([format!("data: {value}\n\n")]);
-    unanswered(
-        Asker::answering([error(json!({"error": {"code": 401, "message": "no"}}))]).stream().1,
-        Cause::Authentication,
-    );
+    let refused = error(json!({"error": {"code": 401, "message": "no"}}));
+    unanswered(Asker::answering([refused]).stream().1, Cause::Authentication);
     let long = json!({"error": {"code": "context_length_exceeded", "message": "long"}});
     failed(Asker::answering([error(long)]).stream().1, FailureClass::ContextLength);
-}
-
-#[test]
-fn stream_may_end_in_a_failure_for_the_machine() {
     for (reason, class) in [("length", FailureClass::Length), ("content_filter", FailureClass::ContentFilter)]
     {
         let server = Server::answering([Answer::chunks([event("가"), finish(reason), DONE.into()])]);
@@ -169,10 +141,8 @@ fn stream_may_end_in_a_failure_for_the_machine() {
     }
     let refusing = |text| format!("data: {}\n\n", json!({"choices": [{"delta": {"refusal": text}}]}));
     let events = [refusing("I'm "), refusing("sorry."), finish("stop"), DONE.into()];
-    assert_eq!(
-        failed(Asker::answering([Answer::chunks(events)]).stream().1, FailureClass::Refusal),
-        "I'm sorry."
-    );
+    let outcome = Asker::answering([Answer::chunks(events)]).stream().1;
+    assert_eq!(failed(outcome, FailureClass::Refusal), "I'm sorry.");
 }
 
 #[test]
@@ -195,7 +165,11 @@ fn reasoning_is_not_told_to_the_sink() {
 }
 
 #[test]
-fn request_without_a_sink_asks_for_no_stream() {
+fn server_that_ignores_stream_or_streams_unasked_is_read_all_the_same() {
+    check_pieces(Answer::reply("통째로"), &["통째로"]);
+    check_pieces(Answer::body(200, "text/event-stream", completion("통째로").to_string()), &["통째로"]);
+    let events = [event("가"), event("나"), finish("stop"), DONE.into()];
+    assert_eq!(Asker::answering([Answer::chunks(events)]).ask().unwrap().text, "가나");
     let server = Server::answering([Answer::reply("a")]);
     Asker::of(&server).ask_with(&plain()).unwrap();
     let body = server.seen()[0].json();
