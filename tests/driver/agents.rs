@@ -2,14 +2,9 @@
 //! its snapshot shows, and costs exactly the calls it should. What is said of one agent is in its file
 //! under `agents/`; here is what holds for all.
 
-mod evaluate_loop;
-mod intent_first;
-mod orchestrated;
-mod plan_then_execute;
-mod react_family;
-mod research_team;
-mod supervised;
-mod validated;
+mod planners;
+mod rounds;
+mod teams;
 
 use crate::stage;
 use crate::stories;

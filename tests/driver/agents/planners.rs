@@ -1,0 +1,157 @@
+//! `plan-then-execute`, `validated` and `intent-first`: one plan, carried out whole before the answer.
+
+use std::sync::Arc;
+
+use planwright::journal::Outcome;
+use planwright::ports::ScriptedModel;
+use planwright::spec::{OnExhausted, RoleName};
+use serde_json::json;
+
+use crate::agents::{CANCELLED, Done, Error, PTE, payloads, replays};
+use crate::stage::{Calls, answer, echoing, model, plan, rejected, spec};
+
+#[test]
+fn recorded_runs_of_plan_then_execute_end_as_they_should_with_their_calls() {
+    replays(PTE, "answered", 2, 1, Done("345 × 872 = 300,840"));
+    replays(PTE, "notebook", 2, 3, Done("The Plan-Then-Execute pattern and the ReAct pattern are"));
+    let said =
+        "PLAN_ERROR: contract: $.steps[0].tool: expected \"final_answer\" as the last step, found \"wiki\"";
+    replays(PTE, "malformed_plan", 1, 0, Error(said));
+    replays(PTE, "failing_tool", 2, 2, Done("- 유한 상태 기계는"));
+    replays(PTE, "failing_writer", 2, 1, Error("WRITE_ERROR: contract: $: missing field `final`"));
+    replays(PTE, "cut_answer", 2, 1, Error("WRITE_ERROR: length: the reply was cut at the token limit"));
+    replays(PTE, "cancelled", 1, 1, Error(CANCELLED));
+}
+
+#[test]
+fn plan_of_a_last_step_alone_is_answered_without_a_tool() {
+    let (script, calls) = (model([plan(&[]), answer("안녕하세요")]), Calls::default());
+    let run = echoing(spec(PTE), &script, &calls).build().unwrap().run("안녕?").unwrap();
+    assert_eq!((run.answer(), calls.count(), script.asked()), (Some("안녕하세요"), 0, 2));
+}
+
+const VALIDATED: &str = "validated";
+
+#[test]
+fn recorded_runs_of_validated_end_as_they_should_with_their_calls() {
+    replays(VALIDATED, "accepted_at_once", 3, 1, Done("1. 자판기"));
+    replays(VALIDATED, "notebook", 5, 3, Done("1) **정의**: Plan-Then-Execute 모델은"));
+    replays(VALIDATED, "replanned_without_a_hint", 5, 2, Done("1. 자판기"));
+    replays(VALIDATED, "replanned_twice", 7, 4, Done("물체를 옮기는 로봇"));
+    let said = "VALIDATION_FAILED_MAX_REPLANS: 두 방식을 비교한 자료가 여전히 없습니다.";
+    replays(VALIDATED, "replans_used_up", 6, 4, Error(said));
+    replays(VALIDATED, "malformed_plan", 4, 1, Done("1. 자판기"));
+    let said = "PLAN_ERROR: contract: $: expected a whole JSON object, found one that is cut off: \
+                \"{\\\"goal\\\": \\\"일상 속 예를 찾는다.\\\", \\\"steps\\\": [{\\\"tool\\\": \\\"wiki\\\", \
+                \\\"input\\\":…\"";
+    replays(VALIDATED, "malformed_plan_twice", 2, 0, Error(said));
+    replays(VALIDATED, "fenced_plan", 3, 1, Done("1. 자판기"));
+    replays(VALIDATED, "malformed_verdict", 4, 1, Done("1. 자판기"));
+    replays(VALIDATED, "failing_tool", 3, 2, Done("1. 자판기"));
+    let said = "WRITE_ERROR: contract: $: expected an answer, found nothing";
+    replays(VALIDATED, "failing_writer", 4, 1, Error(said));
+    let said = "WRITE_ERROR: refusal: 죄송하지만 도와드릴 수 없습니다.";
+    replays(VALIDATED, "refusing_writer", 3, 1, Error(said));
+    replays(VALIDATED, "cancelled", 1, 1, Error(CANCELLED));
+    replays(VALIDATED, "in_english", 5, 2, Done("A token bucket lets a request through"));
+    let said = "VALIDATE_ERROR: contract: $: expected a JSON object, found text that begins \"Yes, the results are \
+                enough.\"";
+    replays(VALIDATED, "broken_verdict", 3, 1, Error(said));
+}
+
+/// Runs `validated` with a validator that never accepts. Returns the calls and how it ended.
+fn never_accepted(max_replans: u32, on_exhausted: OnExhausted) -> (u32, usize, Outcome) {
+    let mut spec = spec(VALIDATED);
+    spec.limits.max_replans = max_replans;
+    spec.policy.on_exhausted = on_exhausted;
+    let mut script = ScriptedModel::new().reply_as(RoleName::Writer, "with what there is");
+    for _ in 0..=max_replans {
+        script = script.reply(plan(&[("find", "x")])).reply(rejected("자료가 없습니다", "다시"));
+    }
+    let (script, calls) = (Arc::new(script), Calls::default());
+    let run = echoing(spec, &script, &calls).build().unwrap().run("q").unwrap();
+    assert_eq!(script.asked(), run.counters().model_calls as usize);
+    (run.counters().model_calls, calls.count(), run.outcome())
+}
+
+#[test]
+fn n_replans_allow_n_and_one_plans_and_the_next_rejection_ends_the_run() {
+    for replans in 0..=3 {
+        let (asked, called, outcome) = never_accepted(replans, OnExhausted::Fail);
+        assert_eq!((asked, called), (2 * (replans + 1), replans as usize + 1));
+        let Outcome::Error(error) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(error.to_string(), "VALIDATION_FAILED_MAX_REPLANS: 자료가 없습니다");
+    }
+}
+
+#[test]
+fn policy_may_say_to_write_with_what_there_is_when_replans_are_used_up() {
+    let (asked, called, outcome) = never_accepted(2, OnExhausted::Write);
+    assert_eq!((asked, called), (7, 3));
+    assert_eq!(outcome, Outcome::Answer("with what there is".to_owned()));
+}
+
+const INTENT_FIRST: &str = "intent-first";
+
+#[test]
+fn recorded_runs_of_intent_first_end_as_they_should_with_their_calls() {
+    replays(INTENT_FIRST, "weather", 3, 1, Done("지금 서울은 맑고 15°C입니다."));
+    replays(INTENT_FIRST, "thanks", 2, 0, Done("별말씀을요!"));
+    replays(INTENT_FIRST, "chained", 3, 2, Done("LangGraph는 상태를 가진 에이전트를"));
+    replays(INTENT_FIRST, "three_tools", 3, 3, Done("A marathon is a foot race over 42.195 km."));
+    let said = "PLAN_ERROR: contract: $: expected a whole JSON object, found one that is cut off: \
+                \"{\\\"steps\\\": [{\\\"id\\\": \\\"step_1\\\", \\\"tool\\\": \\\"search\\\", \\\"input\\\": \
+                \\\"3년 매…\"";
+    replays(INTENT_FIRST, "broken_plan", 2, 0, Error(said));
+    let said = "PLAN_ERROR: contract: $: expected a JSON object, found text that begins \"의도: 새 질문입니다. \
+                날씨 도구가 필요합니다.\"";
+    replays(INTENT_FIRST, "broken_intent", 1, 0, Error(said));
+    let said = "PLAN_ERROR: contract: $.steps[1].tool: expected one of search, wiki, lookup, docs, calc, found \
+                \"get_weather\"";
+    replays(INTENT_FIRST, "forbidden_tool", 2, 0, Error(said));
+    let said = "PLAN_ERROR: contract: $.steps[1].input_from: no step has the id \"step_9\"";
+    replays(INTENT_FIRST, "input_from_nowhere", 2, 0, Error(said));
+    let said = "STEP_FAILED_MAX_REPLANS: step_3 (docs) failed: ERROR: not_found: no document has these words";
+    replays(INTENT_FIRST, "replans_used_up", 4, 3, Error(said));
+    let said = "WRITE_ERROR: refusal: 죄송하지만 도와드릴 수 없습니다.";
+    replays(INTENT_FIRST, "refusing_writer", 3, 1, Error(said));
+    replays(INTENT_FIRST, "cancelled", 2, 1, Error(CANCELLED));
+}
+
+#[test]
+fn body_of_text_takes_two_calls_and_reaches_the_conversation_word_for_word() {
+    replays(INTENT_FIRST, "article_body", 2, 0, Done("뉴스 기사로 보입니다."));
+    let asked = payloads(INTENT_FIRST, "article_body", "conversation");
+    let question = asked[0]["user_question"].as_str().unwrap();
+    assert!(question.starts_with("오늘 서울시는 미세먼지 저감 대책의 일환으로"), "{question}");
+}
+
+#[test]
+fn follow_up_keeps_the_constraints_of_earlier_turns() {
+    replays(INTENT_FIRST, "follow_up", 3, 1, Done("네, 영등포의 C국수도 있습니다."));
+    for role in ["planner", "writer"] {
+        let asked = &payloads(INTENT_FIRST, "follow_up", role)[0];
+        assert_eq!(asked["rewritten_query"], "영등포 견과류 알레르기 안전한 다른 맛집 추천", "{role}");
+        assert_eq!(asked["constraints"], "위치(영등포), 제약사항(견과류 알레르기)", "{role}");
+        assert_eq!(asked["user_question"], "더 있어?", "{role}");
+    }
+    assert!(payloads(INTENT_FIRST, "follow_up", "intent")[0]["history"].is_array());
+}
+
+#[test]
+fn failed_step_takes_one_call_more_and_what_was_done_stays() {
+    replays(INTENT_FIRST, "rate_limited", 4, 4, Done("저장된 예보에 따르면"));
+    let asked = &payloads(INTENT_FIRST, "rate_limited", "replanner")[0];
+    assert_eq!(asked["past_steps"][0]["status"], "completed");
+    assert_eq!(asked["failed_steps"][0]["output"], "ERROR: rate_limit: API rate limit exceeded");
+    assert_eq!(asked["failed_steps"].as_array().unwrap().len(), 1);
+    let written = &payloads(INTENT_FIRST, "rate_limited", "writer")[0]["tool_results"];
+    let statuses: Vec<_> = written.as_array().unwrap().iter().map(|result| &result["status"]).collect();
+    assert_eq!(statuses, [&json!("completed"), &json!("failed"), &json!("completed"), &json!("completed")]);
+}
+
+#[test]
+fn empty_plan_is_answered_in_conversation() {
+    replays(INTENT_FIRST, "empty_plan", 3, 0, Done("회의의 목적과 끝나는 시각을 먼저 말하고"));
+    assert_eq!(payloads(INTENT_FIRST, "empty_plan", "conversation").len(), 1);
+}
