@@ -14,9 +14,8 @@ use planwright::ports::ScriptedModel;
 use planwright::spec::{Approval, Memory, Spec};
 use serde_json::json;
 
+use crate::human::{SEND_IT, plan_with_a_question};
 use stage::{Calls, answer, echoing, model, plan, spec};
-
-const SEND_IT: &str = "보낼까요?";
 
 fn threads() -> Threads {
     Threads::new(Arc::new(MemoryStore::new()))
@@ -29,7 +28,7 @@ fn id(name: &str) -> ThreadId {
 /// `plan-then-execute` that may ask people and remembers its thread.
 fn asking() -> Spec {
     let mut spec = spec("plan-then-execute");
-    spec.policy.approval = planwright::spec::Approval::STEPS;
+    spec.policy.approval = Approval::STEPS;
     spec.policy.memory = Memory::Thread;
     spec
 }
@@ -37,17 +36,6 @@ fn asking() -> Spec {
 fn agent(spec: Spec, replies: &[String]) -> (Agent, Arc<ScriptedModel>, Calls) {
     let (script, calls) = (model(replies.to_vec()), Calls::default());
     (echoing(spec, &script, &calls).build().unwrap(), script, calls)
-}
-
-/// Find, ask a person, send, answer.
-fn plan_that_asks() -> String {
-    let steps = json!([
-        {"tool": "find", "input": "서울"},
-        {"tool": "hitl", "hitl_question": SEND_IT},
-        {"tool": "send", "input": "편지"},
-        {"tool": "final_answer", "input": "the answer"},
-    ]);
-    json!({"goal": "a goal", "steps": steps}).to_string()
 }
 
 fn question(threads: &Threads, thread: &ThreadId) -> String {
@@ -77,7 +65,7 @@ fn turns_of_a_thread_remember_what_was_said_before() {
 
 #[test]
 fn waiting_thread_takes_an_answer_and_no_new_question() {
-    let (agent, _, calls) = agent(asking(), &[plan_that_asks(), answer("끝")]);
+    let (agent, _, calls) = agent(asking(), &[plan_with_a_question(), answer("끝")]);
     let (threads, thread) = (threads(), id("보고서"));
     assert!(threads.at(&thread).ask(&agent, "q").unwrap().is_waiting());
     let stopped = threads.at(&thread).ask(&agent, "다른 질문").unwrap_err();
@@ -89,7 +77,7 @@ fn waiting_thread_takes_an_answer_and_no_new_question() {
 
 #[test]
 fn one_answer_given_a_hundred_times_is_one_transition_and_one_effect() {
-    let (agent, _, calls) = agent(asking(), &[plan_that_asks(), answer("끝")]);
+    let (agent, _, calls) = agent(asking(), &[plan_with_a_question(), answer("끝")]);
     let (threads, thread) = (threads(), id("한 번"));
     threads.at(&thread).ask(&agent, "q").unwrap();
     let token = question(&threads, &thread);
@@ -133,7 +121,7 @@ fn answer_is_void_for_every_other_question() {
 
 #[test]
 fn fork_goes_on_with_another_answer_and_leaves_the_original_alone() {
-    let (agent, _, _) = agent(asking(), &[plan_that_asks(), answer("끝")]);
+    let (agent, _, _) = agent(asking(), &[plan_with_a_question(), answer("끝")]);
     let (threads, thread, fork) = (threads(), id("원본"), id("갈래"));
     threads.at(&thread).ask(&agent, "q").unwrap();
     let open = question(&threads, &thread);
@@ -156,7 +144,7 @@ fn fork_goes_on_with_another_answer_and_leaves_the_original_alone() {
 
 #[test]
 fn changed_rules_are_refused_in_a_thread_too() {
-    let (first, _, _) = agent(asking(), &[plan_that_asks()]);
+    let (first, _, _) = agent(asking(), &[plan_with_a_question()]);
     let (threads, thread) = (threads(), id("규칙"));
     threads.at(&thread).ask(&first, "q").unwrap();
     let mut other = asking();
@@ -317,7 +305,7 @@ fn word_that_was_cut_off_before_the_end_of_the_run_leaves_the_doubt() {
 
 #[test]
 fn thread_that_somebody_has_is_refused_to_others() {
-    let (agent, _, _) = agent(asking(), &[plan_that_asks(), answer("끝")]);
+    let (agent, _, _) = agent(asking(), &[plan_with_a_question(), answer("끝")]);
     let (threads, thread) = (threads(), id("하나뿐"));
     threads.at(&thread).ask(&agent, "q").unwrap();
     let lease = threads.store().claim(&thread, Claim::Known).unwrap();
@@ -335,7 +323,7 @@ fn thread_that_somebody_has_is_refused_to_others() {
 
 #[test]
 fn cancelled_thread_has_ended() {
-    let (agent, _, _) = agent(asking(), &[plan_that_asks()]);
+    let (agent, _, _) = agent(asking(), &[plan_with_a_question()]);
     let (threads, thread) = (threads(), id("취소"));
     threads.at(&thread).ask(&agent, "q").unwrap();
     let token = question(&threads, &thread);

@@ -17,7 +17,7 @@ use serde_json::json;
 use stage::{Calls, answer, asked, echoing, model, parallel, plan, spec};
 
 const PTE: &str = "plan-then-execute";
-const SEND_IT: &str = "보낼까요?";
+pub const SEND_IT: &str = "보낼까요?";
 
 /// An agent that may ask people.
 fn asking(mut spec: Spec) -> Spec {
@@ -26,7 +26,7 @@ fn asking(mut spec: Spec) -> Spec {
 }
 
 /// A plan that looks something up, asks a person and sends what was found.
-fn plan_with_a_question() -> String {
+pub fn plan_with_a_question() -> String {
     let steps = json!([
         {"tool": "find", "input": "서울"},
         {"tool": "hitl", "hitl_question": SEND_IT},

@@ -34,8 +34,14 @@ fn answers_and_failures_come_in_the_order_of_the_script_and_requests_are_kept() 
     let refusal = ModelError::failed(FailureClass::Refusal, "no");
     let model = ScriptedModel::replies(["하나"]).answer(Err(refusal.clone())).reply("둘");
     assert_eq!(text(&model, RoleName::Planner), "하나");
-    assert_eq!(model.ask(&request(RoleName::Writer, "질문"), None), Err(refusal));
-    assert_eq!(model.seen()[1], request(RoleName::Writer, "질문"));
+    let call = Call { id: "call_1".into(), name: "wiki".into(), arguments: json!({"input": "세종"}) };
+    let mut asked = request(RoleName::Writer, "질문");
+    asked.conversation = vec![
+        Message::Assistant { text: String::new(), calls: vec![call] },
+        Message::Tool { id: "call_1".into(), name: "wiki".into(), content: "{}".into() },
+    ];
+    assert_eq!(model.ask(&asked, None), Err(refusal));
+    assert_eq!(model.seen(), [request(RoleName::Planner, "{}"), asked]);
     assert_eq!((model.asked(), model.remaining()), (2, 1));
     assert_eq!(text(&model, RoleName::Writer), "둘");
     let error = model.ask(&request(RoleName::Writer, "{}"), None).unwrap_err();
@@ -64,22 +70,6 @@ fn script_may_ask_for_tool_calls() {
     assert_eq!(model.ask(&request(RoleName::Replanner, "{}"), None).unwrap(), first);
     assert_eq!(text(&model, RoleName::Planner), "끝");
     assert_eq!(model.ask(&request(RoleName::Planner, "{}"), None).unwrap(), first);
-}
-
-#[test]
-fn requests_are_kept_with_their_conversation() {
-    let call = Call { id: "call_1".into(), name: "wiki".into(), arguments: json!({"input": "세종"}) };
-    let mut asked = request(RoleName::Planner, "질문");
-    asked.conversation = vec![
-        Message::Assistant { text: String::new(), calls: vec![call] },
-        Message::Tool { id: "call_1".into(), name: "wiki".into(), content: "{}".into() },
-    ];
-    let model = ScriptedModel::replies(["a", "b"]);
-    model.ask(&asked, None).unwrap();
-    model.ask(&request(RoleName::Planner, "질문"), None).unwrap();
-    let seen = model.seen();
-    assert_eq!(seen[0].conversation, asked.conversation);
-    assert!(seen[1].conversation.is_empty());
 }
 
 #[test]

@@ -88,10 +88,8 @@ fn answer_streams_only_as_text_and_only_to_who_wants_it() {
     let token = |line: &String| line.starts_with("token");
     let replies = [plan(&[]), accepted(), "두 낱말".to_owned()];
     assert!(!watched("validated", &replies, false).iter().any(token));
-    assert!(
-        !watched(PTE, &[plan(&[]), answer("두 낱말")], true).iter().any(token),
-        "JSON is no answer to show"
-    );
+    let json = watched(PTE, &[plan(&[]), answer("두 낱말")], true);
+    assert!(!json.iter().any(token), "JSON is no answer to show");
 }
 
 #[test]

@@ -93,16 +93,12 @@ fn is_incomplete(builder: AgentBuilder, wanted: &str) {
 }
 
 #[test]
-fn tool_that_nobody_registered_is_said_before_anything_runs() {
+fn tools_and_models_that_are_missing_are_said_before_anything_runs() {
     let script = model([plan(&[])]);
     let calls = Calls::default();
     let builder = Agent::builder(spec(PTE)).model(script.clone()).tool(calls.echo(calc()));
     is_incomplete(builder, "the spec names tools that are not registered: find, send, store (register them,");
     assert_eq!((script.asked(), calls.count()), (0, 0));
-}
-
-#[test]
-fn role_that_has_no_model_is_said_before_anything_runs() {
     let bare = || {
         let contracts = stage::contracts();
         let builder = Agent::builder(spec("validated"));

@@ -64,6 +64,8 @@ fn stream_tells_the_run_from_its_first_phase_to_its_answer() {
         "answer answer",
     ];
     assert_eq!(names(&said), wanted);
+    let tokens = said.iter().filter(|progress| progress.kind == ProgressKind::Token);
+    assert_eq!(tokens.filter_map(|token| token.content.as_str()).collect::<String>(), "두 낱말");
     assert_eq!(said.last().unwrap().content, "두 낱말");
     assert_eq!(run.unwrap().answer(), Some("두 낱말"));
 }
@@ -83,15 +85,6 @@ fn each_item_has_type_step_and_content_and_reads_back() {
     assert_eq!(of("tool_selected"), &json!({"step": 0, "tool": "find", "input": "서울"}));
     assert_eq!(of("tool_result")["output"], "find of 서울");
     assert_eq!(of("evaluation_result")["reason"], "모자라다");
-}
-
-#[test]
-fn tokens_of_a_stream_are_the_answer() {
-    let script = model([plan(&[]), accepted(), "하나 둘 셋".to_owned()]);
-    let agent = echoing(spec("validated"), &script, &Calls::default()).build().unwrap();
-    let (said, _) = all(&agent, "q");
-    let tokens = said.iter().filter(|progress| progress.kind == ProgressKind::Token);
-    assert_eq!(tokens.filter_map(|token| token.content.as_str()).collect::<String>(), "하나 둘 셋");
 }
 
 /// A tool that names its sources.

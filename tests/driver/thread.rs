@@ -72,7 +72,7 @@ fn run_without_an_answer_leaves_nothing_behind() {
 }
 
 #[test]
-fn oldest_turns_go_when_there_are_too_many() {
+fn what_is_remembered_is_bounded_in_turns_and_bytes_and_cut_between_characters() {
     let most = MAX_TURNS + 3;
     let script = model(replies((0..most).map(|nth| format!("답 {nth}"))));
     let agent = echoing(spec(PTE), &script, &Calls::default()).build().unwrap();
@@ -82,10 +82,6 @@ fn oldest_turns_go_when_there_are_too_many() {
     }
     assert_eq!(thread.history().len(), MAX_TURNS);
     assert_eq!(thread.history()[0], owned(("질문 3", "답 3")));
-}
-
-#[test]
-fn what_is_remembered_is_bounded_in_bytes_and_cut_between_characters() {
     let long = "가".repeat(MAX_MESSAGE_BYTES);
     let count = 2 + MAX_HISTORY_BYTES / MAX_MESSAGE_BYTES;
     let script = model(replies(std::iter::repeat_n(long.clone(), count)));

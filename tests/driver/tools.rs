@@ -140,17 +140,13 @@ fn output_is_cut_between_characters_and_says_so() {
 }
 
 #[test]
-fn tool_call_carries_run_and_effect_as_its_idempotency_key() {
+fn tool_call_carries_run_and_effect_as_an_idempotency_key_of_its_own() {
     let replies = [plan(&[("calc", "a"), ("send", "b")]), answer("끝")];
     let (script, calls) = (model(replies), Calls::default());
     let run = echoing(spec(PTE), &script, &calls).build().unwrap().run("q").unwrap();
     let id = run_id(run.records());
     let keys: Vec<String> = calls.all().into_iter().map(|called| called.key).collect();
     assert_eq!(keys, [format!("{id}/step.1.1.1"), format!("{id}/step.1.2.1")]);
-}
-
-#[test]
-fn no_two_runs_share_an_idempotency_key() {
     let calls = Calls::default();
     for _ in 0..20 {
         let script = model([plan(&[("send", "b")]), answer("끝")]);

@@ -80,15 +80,11 @@ fn check(tool: ToolContract, expect: Option<&str>) {
 }
 
 #[test]
-fn tool_that_does_more_than_its_contract_says_is_refused_by_name() {
+fn contract_may_ask_for_more_care_than_its_tool_and_for_no_less() {
     let of = |name, effect| ToolContract { effect, timeout_ms: Some(1_000), ..contract(name) };
     check(of("calc", ToolEffect::Read), Some("calc.effect: expected read, found pure"));
     check(of("calc", ToolEffect::Write), Some("calc.effect: expected write, found pure"));
     check(of("find", ToolEffect::Write), Some("find.effect: expected write, found read"));
-}
-
-#[test]
-fn contract_may_ask_for_more_care_than_its_tool() {
     check(ToolContract { effect: ToolEffect::Pure, ..contract("find") }, None);
     check(ToolContract { effect: ToolEffect::Read, idempotent: None, ..contract("store") }, None);
     check(ToolContract { idempotent: Some(true), ..contract("send") }, None);

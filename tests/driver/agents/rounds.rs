@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use planwright::agents;
-use planwright::driver::{Agent, Run, Thread};
+use planwright::driver::{Agent, Thread};
 use planwright::machine::Event;
 use planwright::ports::ScriptedModel;
 use planwright_docs::Calc;
@@ -68,8 +68,9 @@ fn conversational_does_not_know_it_on_another_thread() {
     }
 }
 
-/// The agent, with the real `calc` and what the model says in these stories.
-fn talking(stories: &[&str]) -> (Agent, Arc<ScriptedModel>) {
+#[test]
+fn conversational_thread_carries_what_was_said_from_question_to_question() {
+    let stories = ["told", "age", "zodiac"];
     let exchanges = stories.iter().flat_map(|story| fixture(TALK, story).exchanges);
     let replies = exchanges.filter_map(|exchange| match exchange.event() {
         Event::ModelReplied { reply, .. } => Some(reply),
@@ -77,39 +78,15 @@ fn talking(stories: &[&str]) -> (Agent, Arc<ScriptedModel>) {
     });
     let script = Arc::new(ScriptedModel::says(replies));
     let spec = agents::shipped(TALK).unwrap().with_tools(|tool| tool.name == "calc");
-    (Agent::builder(spec).model(script.clone()).tool(Calc::new()).build().unwrap(), script)
-}
-
-fn answered(run: &Run, story: &str) {
-    assert_eq!(run.outcome(), fixture(TALK, story).outcome);
-}
-
-#[test]
-fn conversational_thread_carries_what_was_said_from_question_to_question() {
-    let (agent, script) = talking(&["told", "age", "zodiac"]);
+    let agent = Agent::builder(spec).model(script.clone()).tool(Calc::new()).build().unwrap();
     let mut thread = Thread::new(&agent);
-    for story in ["told", "age", "zodiac"] {
-        answered(&thread.ask(fixture(TALK, story).input.question).unwrap(), story);
+    for story in stories {
+        let told = fixture(TALK, story);
+        assert_eq!(thread.ask(told.input.question).unwrap().outcome(), told.outcome);
     }
     assert_eq!((thread.history().len(), script.asked()), (3, 4));
     let last: Value = serde_json::from_str(&script.seen()[3].payload).unwrap();
     assert_eq!(last["history"], payloads(TALK, "zodiac", "planner")[0]["history"]);
-}
-
-#[test]
-fn conversational_threads_know_nothing_of_one_another() {
-    let stories = ["told", "age_elsewhere", "zodiac_elsewhere"];
-    let (agent, script) = talking(&stories);
-    for story in stories {
-        answered(&Thread::new(&agent).ask(fixture(TALK, story).input.question).unwrap(), story);
-    }
-    for request in &script.seen()[1..] {
-        assert!(
-            !request.payload.contains("history") && !request.payload.contains("1994"),
-            "{}",
-            request.payload
-        );
-    }
 }
 
 const SELF_ASK: &str = "self-ask";
