@@ -102,6 +102,26 @@ pub struct Intent {
     pub confidence: Option<Confidence>,
 }
 
+/// The reply of [`IntentForm::Kind`]: its errors name the field that the role is asked for.
+#[derive(Deserialize)]
+struct KindReply {
+    #[serde(alias = "intent")]
+    intent_type: String,
+    rewritten_query: Option<String>,
+    #[serde(default = "yes", deserialize_with = "deserialize_needs_tool")]
+    needs_tool: bool,
+    #[serde(default, deserialize_with = "deserialize_constraints")]
+    constraints: Option<String>,
+    confidence: Option<Confidence>,
+}
+
+impl From<KindReply> for Intent {
+    fn from(reply: KindReply) -> Self {
+        let KindReply { intent_type: intent, rewritten_query, needs_tool, constraints, confidence } = reply;
+        Intent { intent, rewritten_query, needs_tool, constraints, confidence }
+    }
+}
+
 fn yes() -> bool {
     true
 }
@@ -131,10 +151,10 @@ impl Intent {
     ) -> Result<Self, ContractError> {
         let (field, mut intent) = match form {
             IntentForm::Query => ("$.intent", parse_object::<Intent>(text, max_bytes)?),
-            IntentForm::Kind => ("$.intent_type", parse_object(text, max_bytes)?),
+            IntentForm::Kind => ("$.intent_type", parse_object::<KindReply>(text, max_bytes)?.into()),
             IntentForm::Text => {
                 check_size(text, max_bytes)?;
-                let intent = strip_thoughts(text).to_owned();
+                let intent = strip_thoughts(text).into_owned();
                 ("$", Intent { intent, needs_tool: true, ..Intent::default() })
             }
         };

@@ -1,10 +1,16 @@
-//! Reading a model's reply: finds the JSON object in it and says exactly what does not fit.
+//! Reading a model's reply: finds the one JSON object in it and says exactly what does not fit. What a reply
+//! says twice and differently, or only in a thought, is not guessed at.
+
+use std::borrow::Cow;
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 /// How many opening braces of a reply are tried as the start of its JSON object.
 const MAX_CANDIDATES: usize = 64;
+/// The problem of a reply that says two different things.
+const SEVERAL: &str = "expected one JSON object, found several that differ";
 /// Longest path and longest problem of a contract error, in characters.
 const MAX_MESSAGE_CHARS: usize = 500;
 
@@ -68,12 +74,72 @@ pub(crate) fn check_size(text: &str, max_bytes: usize) -> Result<(), ContractErr
     Err(ContractError::at("$", format!("expected at most {max_bytes} bytes, found {}", text.len())))
 }
 
-/// A reply without the white space around it, and without the thoughts that reasoning models put in
-/// front (`<think>…</think>`).
-pub(crate) fn strip_thoughts(text: &str) -> &str {
+/// The tags between which reasoning models think aloud.
+const THOUGHT_TAGS: [&str; 3] = ["think", "thinking", "reasoning"];
+/// Longest thought tag, in bytes.
+const MAX_TAG_BYTES: usize = 16;
+
+/// Reads the tag of a thought at the start of `rest`: whether it opens one, and its length.
+fn thought_tag(rest: &str) -> Option<(bool, usize)> {
+    let end = rest.bytes().take(MAX_TAG_BYTES).position(|byte| byte == b'>')?;
+    let name = rest[..end].strip_prefix('<')?;
+    let opens = !name.starts_with('/');
+    let name = name.trim_start_matches('/').trim();
+    THOUGHT_TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(name)).then_some((opens, end + 1))
+}
+
+/// A reply without thoughts, and where a thought begins that does not end.
+fn cut_thoughts(text: &str) -> (Cow<'_, str>, Option<usize>) {
+    let (mut shown, mut from, mut depth, mut opened) = (Cow::Borrowed(text), 0, 0, 0);
+    let (mut kept, mut any) = (String::new(), false);
+    for (at, _) in text.match_indices('<') {
+        // A tag in backticks is spoken of.
+        let Some((opens, len)) = thought_tag(&text[at..]).filter(|_| !text[..at].ends_with('`')) else {
+            continue;
+        };
+        any = true;
+        match (opens, depth) {
+            (true, 0) => {
+                kept.push_str(&text[from..at]);
+                (depth, opened) = (1, at);
+            }
+            (true, _) => depth += 1,
+            // Some servers leave the opening tag out: what came before was a thought.
+            (false, 0) => kept.clear(),
+            (false, _) => depth -= 1,
+        }
+        from = at + len;
+    }
+    if any {
+        if depth == 0 {
+            kept.push_str(&text[from..]);
+        }
+        shown = Cow::Owned(kept);
+    }
+    (shown, (depth > 0).then_some(opened))
+}
+
+/// A reply without the white space around it, and without the thoughts of reasoning models. A tag that is
+/// never closed begins a thought where it begins a line; elsewhere it is a word of the text.
+pub(crate) fn strip_thoughts(text: &str) -> Cow<'_, str> {
     let text = text.trim_start_matches('\u{feff}').trim();
-    let thought = text.strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
-    thought.map_or(text, |(_, reply)| reply.trim())
+    match cut_thoughts(text) {
+        (shown, Some(at)) if !begins_line(text, at) => {
+            Cow::Owned(format!("{}{}", shown, &text[at..]))
+        }
+        (Cow::Borrowed(text), _) => Cow::Borrowed(text),
+        (Cow::Owned(shown), _) => Cow::Owned(shown.trim().to_owned()),
+    }
+}
+
+fn begins_line(text: &str, at: usize) -> bool {
+    let before = text[..at].trim_end_matches([' ', '\t']);
+    before.is_empty() || before.ends_with('\n')
+}
+
+/// A reply without any thought, closed or not.
+pub(super) fn strip_all_thoughts(text: &str) -> Cow<'_, str> {
+    cut_thoughts(text).0
 }
 
 /// Deserializes what models write as one text, as a list of texts, or not at all.
@@ -91,11 +157,12 @@ pub(super) fn deserialize_texts<'de, D: Deserializer<'de>>(source: D) -> Result<
 }
 
 /// Parses the JSON object of a reply as `T`: the reply itself or, if it is wrapped in a code fence or in
-/// prose, the first outermost object in it that fits.
+/// prose, the one outermost object in it that fits. Thoughts are not read. A reply that says two different
+/// things says nothing.
 ///
 /// # Errors
 /// The JSON path and the problem: of the largest object found if none fits, of the whole reply if there
-/// is no object in it.
+/// is no object in it, or more than one that fits, or if it breaks off in an object or a thought.
 pub(super) fn parse_object<T: DeserializeOwned>(text: &str, max_bytes: usize) -> Result<T, ContractError> {
     check_size(text, max_bytes)?;
     // Nearly every reply is just the object, so that is tried first and without path tracking.
@@ -105,31 +172,63 @@ pub(super) fn parse_object<T: DeserializeOwned>(text: &str, max_bytes: usize) ->
     {
         return Ok(value);
     }
-    let text = strip_thoughts(text);
-    if text.starts_with('[') && serde_json::from_str::<IgnoredAny>(text).is_ok() {
+    let shown = strip_thoughts(text);
+    if shown.starts_with('[') && serde_json::from_str::<IgnoredAny>(&shown).is_ok() {
         return Err(ContractError::at("$", "expected a JSON object, found an array"));
     }
-    let mut largest: Option<&str> = None;
-    let mut objects = Objects { text, from: 0, tries: MAX_CANDIDATES, broken: None };
-    for candidate in &mut objects {
-        match serde_json::from_str(candidate) {
-            Ok(value) => return Ok(value),
-            Err(_) if largest.is_none_or(|known| known.len() < candidate.len()) => largest = Some(candidate),
-            Err(_) => {}
+    let Objects { whole, broken, doubt } = find_objects(text);
+    let mut misfits: Vec<&str> = Vec::new();
+    let mut fits: Option<(T, &str)> = None;
+    for candidate in whole {
+        match (serde_json::from_str(candidate), &fits) {
+            (Ok(value), None) => fits = Some((value, candidate)),
+            (Ok(_), Some((_, first))) if is_same_json(first, candidate) => {}
+            (Ok(_), Some(_)) => {
+                return Err(ContractError::at("$", SEVERAL));
+            }
+            (Err(_), _) => misfits.push(candidate),
         }
     }
-    Err(match (largest, objects.broken) {
+    let largest = misfits.iter().copied().reduce(|one, next| if next.len() > one.len() { next } else { one });
+    match (fits, doubt) {
+        (Some(_), None) if misfits.iter().any(|misfit| has_part_that_fits::<T>(misfit)) => {
+            return Err(ContractError::at("$", SEVERAL));
+        }
+        (Some((value, _)), None) => return Ok(value),
+        (None, Some(_)) if largest.is_some() || broken.is_some() => {}
+        (_, Some(problem)) => return Err(ContractError::at("$", problem)),
+        (None, None) => {}
+    }
+    Err(match (largest, broken) {
         (Some(candidate), None) => explain_misfit::<T>(candidate),
         (Some(candidate), Some((read, _))) if read <= candidate.len() => explain_misfit::<T>(candidate),
         (_, Some((_, problem))) => ContractError::at("$", problem),
-        (None, None) if text.is_empty() => {
+        (None, None) if shown.is_empty() => {
             ContractError::at("$", "expected a JSON object, found an empty reply")
         }
         (None, None) => {
-            let begins = excerpt(text, 60);
+            let begins = excerpt(&shown, 60);
             ContractError::at("$", format!("expected a JSON object, found text that begins {begins:?}"))
         }
     })
+}
+
+/// Whether an object that does not fit holds one that does.
+fn has_part_that_fits<T: DeserializeOwned>(object: &str) -> bool {
+    fn any_fits<T: DeserializeOwned>(value: &Value) -> bool {
+        let parts = |value: &Value| value.is_object() && T::deserialize(value).is_ok() || any_fits::<T>(value);
+        match value {
+            Value::Object(fields) => fields.values().any(parts),
+            Value::Array(items) => items.iter().any(parts),
+            _ => false,
+        }
+    }
+    serde_json::from_str(object).is_ok_and(|value: Value| any_fits::<T>(&value))
+}
+
+fn is_same_json(one: &str, other: &str) -> bool {
+    let value = |text| serde_json::from_str::<Value>(text).ok();
+    one == other || value(one).is_some_and(|one| Some(one) == value(other))
 }
 
 /// Why an object does not fit, with the path to the place.
@@ -150,14 +249,16 @@ fn explain_misfit<T: DeserializeOwned>(candidate: &str) -> ContractError {
     }
 }
 
-/// The outermost complete JSON objects in a text, in order. What looks complete inside one that is
-/// broken or cut off is a part of it, and a part is not what was asked for.
+/// The outermost JSON objects of a text outside of thoughts.
+#[derive(Default)]
 struct Objects<'a> {
-    text: &'a str,
-    from: usize,
-    tries: usize,
+    /// The complete ones, in order. What looks complete inside one that is broken or cut off is a part of
+    /// it, and a part is not what was asked for.
+    whole: Vec<&'a str>,
     /// The broken object that parsed furthest: how many bytes of it, and what is wrong there.
     broken: Option<(usize, String)>,
+    /// Why what is whole may not be all that the reply says.
+    doubt: Option<String>,
 }
 
 impl Objects<'_> {
@@ -168,40 +269,61 @@ impl Objects<'_> {
     }
 }
 
-impl<'a> Iterator for Objects<'a> {
-    type Item = &'a str;
-
-    fn next(&mut self) -> Option<&'a str> {
-        while self.tries > 0 {
-            let start = self.from + self.text[self.from..].find('{')?;
-            self.tries -= 1;
-            let rest = &self.text[start..];
+fn find_objects(text: &str) -> Objects<'_> {
+    let mut found = Objects::default();
+    let (mut from, mut depth, mut tries) = (0, 0, 0);
+    while let Some(at) = text[from..].find(['{', '<']) {
+        let start = from + at;
+        let rest = &text[start..];
+        from = start + 1;
+        if let Some((opens, len)) = thought_tag(rest) {
+            from = start + len;
+            match (opens, depth) {
+                (true, _) => depth += 1,
+                (false, 0) => found = Objects::default(),
+                (false, _) => depth -= 1,
+            }
+        } else if rest.starts_with('{') && depth == 0 {
+            tries += 1;
+            if tries > MAX_CANDIDATES {
+                let problem = format!("expected one JSON object, found more than {MAX_CANDIDATES} braces");
+                found.doubt = Some(problem);
+                return found;
+            }
             let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
-            match values.next()? {
-                Ok(_) => {
-                    self.from = start + values.byte_offset();
-                    return Some(&self.text[start..self.from]);
-                }
-                Err(error) if error.is_eof() => {
+            match values.next() {
+                Some(Err(error)) if error.is_eof() => {
                     let begins = excerpt(rest, 60);
                     let problem =
                         format!("expected a whole JSON object, found one that is cut off: {begins:?}");
-                    self.note_broken(rest.len(), problem);
-                    return None;
+                    found.note_broken(rest.len(), problem.clone());
+                    found.doubt = Some(problem);
+                    return found;
                 }
-                Err(error) => {
+                Some(Err(error)) => {
                     let read = error_offset(rest, &error);
                     let problem = format!("expected a JSON object, found JSON that does not parse ({error})");
-                    self.note_broken(read, problem);
-                    self.from = start + read.max(1);
-                    while !self.text.is_char_boundary(self.from) {
-                        self.from += 1;
+                    // A brace that no key follows is a word of the prose.
+                    if rest[1..].trim_start().starts_with('"') {
+                        found.doubt.get_or_insert_with(|| problem.clone());
                     }
+                    found.note_broken(read, problem);
+                    from = start + read.max(1);
+                    while !text.is_char_boundary(from) {
+                        from += 1;
+                    }
+                }
+                _ => {
+                    from = start + values.byte_offset();
+                    found.whole.push(&text[start..from]);
                 }
             }
         }
-        None
     }
+    if depth > 0 {
+        found.doubt = Some("expected a JSON object, found a reply that ends in a thought".to_owned());
+    }
+    found
 }
 
 /// Where in a text a parse error stands, in bytes.

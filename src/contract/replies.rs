@@ -233,7 +233,7 @@ impl AnswerForm {
         let (path, answer) = match self {
             AnswerForm::Text => {
                 check_size(text, max_bytes)?;
-                ("$", strip_thoughts(text).to_owned())
+                ("$", strip_thoughts(text).into_owned())
             }
             AnswerForm::Final => {
                 let reply: FinalReply = parse_object(text, max_bytes)?;

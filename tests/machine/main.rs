@@ -42,6 +42,7 @@ mod intake;
 mod invariants;
 mod limits_spend;
 mod nested_agents;
+mod one_reply;
 mod orchestration;
 mod phases;
 mod plan_graph;

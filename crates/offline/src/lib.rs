@@ -42,6 +42,7 @@ use results::Results;
 /// The embedded model: extractive, by rule, in English and Korean. It needs no network and no key.
 ///
 /// ```
+/// use planwright::contract::Before;
 /// use planwright::ports::Model;
 /// use planwright_offline::Offline;
 /// use planwright::prompt::ModelRequest;

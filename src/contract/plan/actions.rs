@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 
 use super::contract::PlanContract;
 use super::{Before, Plan, PlanStep, ReadPlan};
-use crate::contract::{ContractError, check_size, excerpt, schema, strip_thoughts};
+use crate::contract::read::strip_all_thoughts;
+use crate::contract::{ContractError, check_size, excerpt, schema};
 
 /// One tool call as a model asks for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +79,7 @@ impl PlanContract {
         max_bytes: usize,
     ) -> Result<ReactReply, ContractError> {
         check_size(text, max_bytes)?;
-        let text = strip_thoughts(text);
+        let text = &strip_all_thoughts(text);
         let Some(name) = find_labelled(text, "Action:", &["Action Input:", "Observation:", "Thought:"])
         else {
             let answer = find_labelled(text, "Final Answer:", &[]).filter(|answer| !answer.is_empty());

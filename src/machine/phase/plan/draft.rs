@@ -116,11 +116,11 @@ fn read_draft(rules: &CompiledSpec, task: &Task, reply: &ModelReply) -> Result<D
             }
             let calls = &reply.tool_calls;
             let plan = (!calls.is_empty()).then(|| contract.parse_calls(before, calls, most)).transpose()?;
-            Drafted { said: said.to_owned(), plan: plan.map(Planned::from) }
+            Drafted { said: said.into_owned(), plan: plan.map(Planned::from) }
         }
         Planner::ReactText => match contract.parse_react(before, &reply.text, most)? {
             ReactReply::Act(read) => {
-                Drafted { said: strip_thoughts(&reply.text).to_owned(), plan: Some(read.into()) }
+                Drafted { said: strip_thoughts(&reply.text).into_owned(), plan: Some(read.into()) }
             }
             ReactReply::Answer(answer) => Drafted { said: answer, plan: None },
         },
