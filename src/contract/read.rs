@@ -124,9 +124,7 @@ fn cut_thoughts(text: &str) -> (Cow<'_, str>, Option<usize>) {
 pub(crate) fn strip_thoughts(text: &str) -> Cow<'_, str> {
     let text = text.trim_start_matches('\u{feff}').trim();
     match cut_thoughts(text) {
-        (shown, Some(at)) if !begins_line(text, at) => {
-            Cow::Owned(format!("{}{}", shown, &text[at..]))
-        }
+        (shown, Some(at)) if !begins_line(text, at) => Cow::Owned(format!("{}{}", shown, &text[at..])),
         (Cow::Borrowed(text), _) => Cow::Borrowed(text),
         (Cow::Owned(shown), _) => Cow::Owned(shown.trim().to_owned()),
     }
@@ -216,7 +214,8 @@ pub(super) fn parse_object<T: DeserializeOwned>(text: &str, max_bytes: usize) ->
 /// Whether an object that does not fit holds one that does.
 fn has_part_that_fits<T: DeserializeOwned>(object: &str) -> bool {
     fn any_fits<T: DeserializeOwned>(value: &Value) -> bool {
-        let parts = |value: &Value| value.is_object() && T::deserialize(value).is_ok() || any_fits::<T>(value);
+        let parts =
+            |value: &Value| value.is_object() && T::deserialize(value).is_ok() || any_fits::<T>(value);
         match value {
             Value::Object(fields) => fields.values().any(parts),
             Value::Array(items) => items.iter().any(parts),

@@ -56,7 +56,10 @@ fn intents_decisions_and_answers_are_read_the_same_way() {
         ("sure?\n</think>\n4", Some("4")),
         ("<think>4", None),
         ("4\n<think>or 5", Some("4")),
-        ("`<think>` opens a thought, `</think>` ends it", Some("`<think>` opens a thought, `</think>` ends it")),
+        (
+            "`<think>` opens a thought, `</think>` ends it",
+            Some("`<think>` opens a thought, `</think>` ends it"),
+        ),
         ("the tag <think> opens a thought", Some("the tag <think> opens a thought")),
         ("a < b and b > a", Some("a < b and b > a")),
     ] {
@@ -81,9 +84,27 @@ fn errors_name_the_fields_that_a_role_is_asked_for() {
 /// have of halves of thoughts without making the verdict itself a thought.
 fn surroundings(halves: &'static [&'static str]) -> impl Strategy<Value = String> {
     let whole = vec![
-        "So: ", "```json\n", "\n```\n", "{name} ", "{", "}", "[", "]", "\"", "{\"a\": ", "{\"a\": \"", ", \"b\": 1}",
-        "Y", "the page says Y.", "\"Y\"", "<think>Y</think>", "<reasoning>{\"ok\":</reasoning>", "`<think>", "한국어 ",
-        "{\"ok\": true, \"reason\": \"\", ", "{\"tool\": \"calc\"}",
+        "So: ",
+        "```json\n",
+        "\n```\n",
+        "{name} ",
+        "{",
+        "}",
+        "[",
+        "]",
+        "\"",
+        "{\"a\": ",
+        "{\"a\": \"",
+        ", \"b\": 1}",
+        "Y",
+        "the page says Y.",
+        "\"Y\"",
+        "<think>Y</think>",
+        "<reasoning>{\"ok\":</reasoning>",
+        "`<think>",
+        "한국어 ",
+        "{\"ok\": true, \"reason\": \"\", ",
+        "{\"tool\": \"calc\"}",
     ];
     let fragment = prop_oneof![select(whole), select(halves.to_vec())].prop_map(str::to_owned);
     let any = prop_oneof![4 => fragment, 1 => "[^YN<]{0,12}"];
