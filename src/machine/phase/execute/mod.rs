@@ -178,7 +178,8 @@ impl Run<'_> {
         };
         match id.map(|id| id.kind) {
             Some(EffectKind::Orchestrate { .. }) => {
-                if self.hear_decision(stage) {
+                let goes_on = self.hear_decision(stage);
+                if goes_on {
                     self.advance(stage);
                 }
             }
