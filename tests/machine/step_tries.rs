@@ -42,10 +42,9 @@ fn a_failed_try_is_followed_by_a_wait_and_another_until_one_succeeds_or_the_trie
 
 #[test]
 fn an_agent_is_tried_again_where_all_that_it_may_write_may_happen_twice() {
-    let keeps: [(&dyn Fn(&ToolContract) -> bool, _); 2] =
-        [(&|_| true, "write.1.1"), (&ToolContract::is_idempotent, "wait.1.1.2")];
-    let teams = keeps.map(|(keep, next)| (team_with("team", keep), next));
-    for (team, next) in teams.into_iter().chain([(team("team"), "wait.1.1.2")]) {
+    let writes = team_with("team", |_| true);
+    let repeats = team_with("team", ToolContract::is_idempotent);
+    for (team, next) in [(writes, "write.1.1"), (repeats, "wait.1.1.2"), (team("team"), "wait.1.1.2")] {
         let mut told = Told::run(with_agents(spec(THRICE), [team]), [plan("@team t")]);
         told.tell([asks(&[("nothing", "x")]), asks(&[("nothing", "x")])]);
         assert_eq!(told.waits(), [next]);
