@@ -51,7 +51,9 @@ fn process_with_a_role() {
     println!("ready");
     if let Ok(kth) = role.parse() {
         Fault::dies("dies", "w").strikes(kth, Span::Once);
-        (3..).for_each(|at| append(at, 1));
+        for at in 3.. {
+            append(at, 1);
+        }
     }
     std::thread::park();
 }
