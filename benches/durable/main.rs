@@ -57,7 +57,7 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(at).expect("a folder to write to")
 }
 
-/// The same run by hand and through a store, each run a thread of its own.
+/// Times one run by hand against that run through a store, each run a thread of its own.
 fn compare(
     folder: &Path,
     name: &str,

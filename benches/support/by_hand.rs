@@ -1,4 +1,4 @@
-//! The same run as a loop written by hand: a `match` over phases, typed replies read by serde_json,
+//! The benchmarked run as a loop written by hand: a `match` over phases, typed replies read by serde_json,
 //! the checks a careful developer would make, the same trace lines. No effects, no ids, no
 //! refusals, no journal: it cannot be interrupted, resumed or replayed.
 

@@ -1,7 +1,5 @@
 //! What the benchmarks share: the canned world, and ratios that noise does not spoil.
-
-// Every benchmark is a crate of its own and uses a part of this.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each benchmark uses a part of it")]
 
 pub mod by_hand;
 

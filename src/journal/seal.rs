@@ -28,7 +28,6 @@ impl Seal {
     pub const WIDTH: usize = 32;
 
     /// The seal of an empty journal.
-    #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         Seal(Digest::of([b"planwright-journal".as_slice()]))
     }
@@ -47,6 +46,12 @@ impl Seal {
     /// The seal as bytes. As text it is its `Display`.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.bytes()
+    }
+}
+
+impl Default for Seal {
+    fn default() -> Self {
+        Seal::new()
     }
 }
 

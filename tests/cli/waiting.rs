@@ -100,7 +100,7 @@ fn chat_shows_the_open_question_and_the_next_line_answers_it() {
     home.check(&["threads", "show", THREAD], 0).prints(&["turn 2  done"]);
 }
 
-/// The same line, played again, would allow the next call as well.
+/// An answer that comes through a pipe could be played again, and would then allow the next call as well.
 #[test]
 fn chat_allows_nothing_that_comes_from_a_pipe() {
     let home = Home::new();

@@ -1,5 +1,5 @@
 //! A raw HTTP server on loopback that answers exactly as told, broken answers included.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each binary uses a part of it")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

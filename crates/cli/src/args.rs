@@ -135,7 +135,7 @@ pub struct RunArgs {
     /// The earlier turns, as a JSON list of {"role": "user" or "assistant", "content": TEXT}
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub history: Option<PathBuf>,
-    /// Whose question it is, for whoever reads the journal; no model is told
+    /// Whose question it is, for the readers of the journal; no model is told
     #[arg(long, value_name = "NAME", conflicts_with = "replay")]
     pub session: Option<String>,
     /// Record the run to a fixture

@@ -1,5 +1,4 @@
 //! Common ground of the command-line tests: a home of their own for each, and recorded runs.
-#![allow(dead_code)]
 
 pub mod store;
 

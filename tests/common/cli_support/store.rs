@@ -21,12 +21,12 @@ pub fn keep(home: &Home, thread: &str, journal: &Path) {
     keep_with(home, thread, journal, |_| {});
 }
 
-/// The same, with something else in its records.
+/// Keeps a journal as the only turn of a thread, after a change to its records.
 pub fn keep_with(home: &Home, thread: &str, journal: &Path, change: impl FnOnce(&mut [Record])) {
     keep_in(&store(home), thread, journal, change);
 }
 
-/// The same, in a store of one's own.
+/// Keeps a journal, after a change to its records, as the only turn of a thread in any store.
 pub fn keep_in(store: &dyn Store, thread: &str, journal: &Path, change: impl FnOnce(&mut [Record])) {
     let id: ThreadId = thread.parse().unwrap();
     let mut records = FileJournal::parse(&std::fs::read(journal).unwrap()).unwrap();

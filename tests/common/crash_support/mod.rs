@@ -1,7 +1,6 @@
 //! A story in which everything happens that a crash could spoil (a replan, steps side by side, a
 //! write that may be repeated and one that may not, a person), and a world that answers it the same
 //! however often it is asked.
-#![allow(dead_code)]
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::OpenOptions;

@@ -1,5 +1,4 @@
 //! Small agents for the tests of the offline model, and one way to ask it.
-#![allow(dead_code)]
 
 use std::sync::Arc;
 

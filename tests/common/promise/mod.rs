@@ -1,6 +1,5 @@
 //! What the promises are held to with: small specs written as TOML, and runs that are told their
 //! answers by hand.
-#![allow(dead_code)]
 
 mod told;
 

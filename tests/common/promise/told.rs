@@ -168,7 +168,7 @@ impl Told {
         refused.refusal.to_string()
     }
 
-    /// The same run, folded again from its events.
+    /// Folds the run again from its events.
     pub fn folded(&self) -> State {
         let begun = start(&self.rules, self.input.clone()).state;
         self.events.iter().cloned().fold(begun, |state, event| {

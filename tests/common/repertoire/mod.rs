@@ -1,6 +1,5 @@
 //! What a world may say to an agent, good and bad, for whichever effect a run asks: the repertoire
 //! from which random runs draw.
-#![allow(dead_code)]
 
 use planwright::contract::{FinalStep, HITL, IntentForm, ToolContract, VerdictForm};
 use planwright::machine::{

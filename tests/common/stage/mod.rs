@@ -1,5 +1,5 @@
 //! A stage for runs: scripted models and tools that write down how they were called.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each binary uses a part of it")]
 
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -92,7 +92,7 @@ pub fn spec(name: &str) -> Spec {
     spec
 }
 
-/// The same, with steps side by side.
+/// A shipped spec that keeps only the contracts of this stage, with steps side by side.
 pub fn parallel(name: &str, width: u32) -> Spec {
     let mut spec = spec(name);
     spec.policy.execution = Execution::Parallel { width };

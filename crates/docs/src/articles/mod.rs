@@ -88,8 +88,8 @@ impl Articles {
         Articles::parse(&name, &text)
     }
 
-    /// A short contract on software as a service, in Korean: what the tools read where the user has
-    /// none. It was written for this crate and is nobody's.
+    /// A short contract on software as a service, in Korean: what the tools read if the user names
+    /// none. It was written for this crate and binds no one.
     pub fn example() -> Self {
         shipped("소프트웨어 구독 서비스 이용계약서 (예시)", EXAMPLE)
     }
