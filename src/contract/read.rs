@@ -79,8 +79,13 @@ const THOUGHT_TAGS: [&str; 3] = ["think", "thinking", "reasoning"];
 /// Longest thought tag, in bytes.
 const MAX_TAG_BYTES: usize = 16;
 
-/// Reads the tag of a thought at the start of `rest`: whether it opens one, and its length.
-fn thought_tag(rest: &str) -> Option<(bool, usize)> {
+/// Reads the tag of a thought at a place in a text: whether it opens one, and its length. A tag in backticks
+/// is spoken of.
+fn thought_tag(text: &str, at: usize) -> Option<(bool, usize)> {
+    if text[..at].ends_with('`') {
+        return None;
+    }
+    let rest = &text[at..];
     let end = rest.bytes().take(MAX_TAG_BYTES).position(|byte| byte == b'>')?;
     let name = rest[..end].strip_prefix('<')?;
     let opens = !name.starts_with('/');
@@ -88,22 +93,21 @@ fn thought_tag(rest: &str) -> Option<(bool, usize)> {
     THOUGHT_TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(name)).then_some((opens, end + 1))
 }
 
-/// A reply without thoughts, and where a thought begins that does not end.
-fn cut_thoughts(text: &str) -> (Cow<'_, str>, Option<usize>) {
+/// A reply without thoughts, and where a thought begins that does not end. If thoughts nest, one ends when all
+/// that were opened in it are closed, and nothing is taken for said that may be thought; else at its first
+/// closing tag, and nothing is lost that was said behind a thought about tags.
+fn cut_thoughts(text: &str, nest: bool) -> (Cow<'_, str>, Option<usize>) {
     let (mut shown, mut from, mut depth, mut opened) = (Cow::Borrowed(text), 0, 0, 0);
     let (mut kept, mut any) = (String::new(), false);
     for (at, _) in text.match_indices('<') {
-        // A tag in backticks is spoken of.
-        let Some((opens, len)) = thought_tag(&text[at..]).filter(|_| !text[..at].ends_with('`')) else {
-            continue;
-        };
+        let Some((opens, len)) = thought_tag(text, at) else { continue };
         any = true;
         match (opens, depth) {
             (true, 0) => {
                 kept.push_str(&text[from..at]);
                 (depth, opened) = (1, at);
             }
-            (true, _) => depth += 1,
+            (true, _) => depth += usize::from(nest),
             // Some servers leave the opening tag out: what came before was a thought.
             (false, 0) => kept.clear(),
             (false, _) => depth -= 1,
@@ -123,8 +127,10 @@ fn cut_thoughts(text: &str) -> (Cow<'_, str>, Option<usize>) {
 /// never closed begins a thought where it begins a line; elsewhere it is a word of the text.
 pub(crate) fn strip_thoughts(text: &str) -> Cow<'_, str> {
     let text = text.trim_start_matches('\u{feff}').trim();
-    match cut_thoughts(text) {
-        (shown, Some(at)) if !begins_line(text, at) => Cow::Owned(format!("{}{}", shown, &text[at..])),
+    match cut_thoughts(text, false) {
+        (shown, Some(at)) if !begins_line(text, at) => {
+            Cow::Owned(format!("{shown}{}", &text[at..]).trim().to_owned())
+        }
         (Cow::Borrowed(text), _) => Cow::Borrowed(text),
         (Cow::Owned(shown), _) => Cow::Owned(shown.trim().to_owned()),
     }
@@ -137,7 +143,7 @@ fn begins_line(text: &str, at: usize) -> bool {
 
 /// A reply without any thought, closed or not.
 pub(super) fn strip_all_thoughts(text: &str) -> Cow<'_, str> {
-    cut_thoughts(text).0
+    cut_thoughts(text.trim_start_matches('\u{feff}'), true).0
 }
 
 /// Deserializes what models write as one text, as a list of texts, or not at all.
@@ -275,7 +281,7 @@ fn find_objects(text: &str) -> Objects<'_> {
         let start = from + at;
         let rest = &text[start..];
         from = start + 1;
-        if let Some((opens, len)) = thought_tag(rest) {
+        if let Some((opens, len)) = thought_tag(text, start) {
             from = start + len;
             match (opens, depth) {
                 (true, _) => depth += 1,

@@ -29,6 +29,9 @@ fn a_verdict_is_never_guessed() {
         ("maybe Y\n</think>\nN", Some(false)),
         ("N <think>or rather Y</think>", Some(false)),
         ("N <think>or rather Y", None),
+        ("<think>I close with `</think>`. Maybe Y", None),
+        ("I use no `<think>` tags.\nN", Some(false)),
+        ("<think>of <think> tags</think>N", None),
         (r#"N {"ok": true, "reason": "#, None),
         (r#"{"ok": false,, "reason": "", "fix_hint": ""} Y"#, None),
         (r#"{"draft": N} Y"#, None),
@@ -56,6 +59,8 @@ fn intents_decisions_and_answers_are_read_the_same_way() {
         ("sure?\n</think>\n4", Some("4")),
         ("<think>4", None),
         ("4\n<think>or 5", Some("4")),
+        ("<think>of <think> tags</think>42", Some("42")),
+        ("<think>x</think>\n\nthe tag <think> opens", Some("the tag <think> opens")),
         (
             "`<think>` opens a thought, `</think>` ends it",
             Some("`<think>` opens a thought, `</think>` ends it"),
