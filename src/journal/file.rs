@@ -10,7 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::JournalErrorKind::{Locked, Stale};
-use super::{Durability, Journal, JournalError, JournalErrorKind, Record, Seal, system};
+use super::{Durability, Journal, JournalError, Record, Seal, system};
 
 /// A journal in a JSON-lines file. What an append survives is its [`Durability`].
 ///
@@ -48,16 +48,20 @@ impl FileJournal {
     /// # Errors
     /// If the file holds anything else, or cannot be made; [`Locked`] if another writer has it.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
-        let options = system::private_options().create(true).truncate(false).clone();
-        let (path, file) = open(path.into(), options, "cannot be created")?;
-        let exists = JournalError::new(Stale, path.display().to_string(), "there is a file already");
-        let journal = FileJournal::over(path, file).map_err(|error| match error.kind() {
-            JournalErrorKind::Damaged | JournalErrorKind::Format => exists.clone(),
-            _ => error,
-        })?;
-        if journal.end.len > 0 {
-            return Err(exists);
-        }
+        let path = path.into();
+        let new = system::private_options().read(true).write(true).create_new(true).open(&path);
+        let journal = match new {
+            Ok(file) => FileJournal::over(path, file)?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let exists = JournalError::new(Stale, path.display().to_string(), "there is a file already");
+                match FileJournal::open(path) {
+                    Ok(journal) if journal.end.len == 0 => journal,
+                    Err(error) if error.kind() == Locked => return Err(error),
+                    _ => return Err(exists),
+                }
+            }
+            Err(error) => return Err(io_error(&path, "cannot be created", &error)),
+        };
         system::sync_folder(&journal.path)
             .map_err(|error| io_error(&journal.path, "cannot be created", &error))?;
         Ok(journal)
@@ -69,7 +73,12 @@ impl FileJournal {
     /// # Errors
     /// If the file cannot be opened, or a line of it does not read; [`Locked`] if another writer has it.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
-        let (path, file) = open(path.into(), OpenOptions::new(), "cannot be opened")?;
+        let path = path.into();
+        if std::fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+            return Err(io_error(&path, "cannot be opened", &io::Error::other("it is no file")));
+        }
+        let file = OpenOptions::new().read(true).write(true).open(&path);
+        let file = file.map_err(|error| io_error(&path, "cannot be opened", &error))?;
         FileJournal::over(path, file)
     }
 
@@ -152,15 +161,6 @@ impl Journal for FileJournal {
 }
 
 /// Opens a file. What is none is refused: a pipe would wait for a writer, a device may have no end.
-fn open(path: PathBuf, mut options: OpenOptions, fails: &str) -> Result<(PathBuf, File), JournalError> {
-    if std::fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
-        return Err(io_error(&path, "cannot be opened", &io::Error::other("it is no file")));
-    }
-    let file = options.read(true).write(true).open(&path);
-    let file = file.map_err(|error| io_error(&path, fails, &error))?;
-    Ok((path, file))
-}
-
 fn file_size(file: &File) -> io::Result<u64> {
     Ok(file.metadata()?.len())
 }

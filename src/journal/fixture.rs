@@ -234,8 +234,9 @@ impl Fixture {
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut source = serde_json::Deserializer::from_str(text);
         let fixture: Fixture = serde_path_to_error::deserialize(&mut source).map_err(|error| {
-            let Ok(value) = serde_json::from_str::<Value>(text) else {
-                return format!("is not JSON: {}", error.into_inner());
+            let value = match serde_json::from_str::<Value>(text) {
+                Ok(value) => value,
+                Err(problem) => return format!("is not JSON: {problem}"),
             };
             match value.get("format").and_then(Value::as_str) {
                 None => format!("is no fixture: expected a field \"format\" that says {FORMAT:?}"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::error::check_format;
 use super::{Header, JournalError, Record, ResolvedAs, Unknown};
 use crate::contract::ToolEffect;
-use crate::machine::{EffectId, Input, State, awaited, start, transition};
+use crate::machine::{Effect, EffectId, Input, State, awaited, start, transition};
 use crate::prompt::{Request, RequestBody};
 use crate::spec::{CompiledSpec, Digest, Spec};
 
@@ -63,7 +63,7 @@ impl Folded {
     pub(crate) fn altered_write(&self) -> Option<EffectId> {
         let (rules, state) = (&self.rules, &self.state);
         let is_altered = |pending: &&Pending| {
-            let now = awaited(rules, state, pending.effect).and_then(|it| Request::of(rules, state, it));
+            let now = awaited_call(rules, state, pending.effect);
             let Some(Request { digest, body, .. }) = now else { return false };
             let RequestBody::Tool { contract: Some(contract), .. } = body else { return false };
             contract.effect == ToolEffect::Write && !contract.happens_once() && digest != pending.digest
@@ -118,11 +118,14 @@ pub(crate) fn fold_under(spec: Spec, records: Vec<Record>) -> Result<Folded, Jou
 
 /// The tool of an effect that the run waits for, if calling it twice would change something twice.
 pub fn find_unrepeatable(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
-    let RequestBody::Tool { contract, .. } = Request::of(rules, state, awaited(rules, state, id)?)?.body
-    else {
-        return None;
-    };
+    let RequestBody::Tool { contract, .. } = awaited_call(rules, state, id)?.body else { return None };
     contract.filter(|contract| contract.happens_once()).map(|contract| contract.name.clone())
+}
+
+/// The request of a tool call that the run waits for. No other request is rendered.
+fn awaited_call<'a>(rules: &'a CompiledSpec, state: &'a State, id: EffectId) -> Option<Request<'a>> {
+    let effect @ Effect::CallTool { .. } = awaited(rules, state, id)? else { return None };
+    Request::of(rules, state, effect)
 }
 
 /// The header of a journal, and the spec that it is read under: the last that it names.

@@ -61,6 +61,36 @@ impl Threads {
         let found = found.filter(|found| found.lease == Some(lease.epoch()));
         found.ok_or_else(|| JournalError::fenced(lease.thread()).into())
     }
+
+    fn append(
+        &mut self,
+        lease: &Lease,
+        turn: u32,
+        index: u64,
+        records: Vec<Record>,
+    ) -> Result<&mut Thread, StoreError> {
+        let thread = self.find_leased(lease)?;
+        let at = turn as usize;
+        let len = thread.turns.get(at).map_or(0, |turn| turn.len() as u64);
+        if index != len || at > thread.turns.len() {
+            return Err(JournalError::stale(index, len).into());
+        }
+        for (index, record) in (index..).zip(&records) {
+            record.check_place(lease.thread(), turn, index)?;
+        }
+        if records.is_empty() {
+            return Ok(thread);
+        }
+        if at == thread.turns.len() {
+            thread.turns.push(Vec::new());
+        }
+        thread.turns[at].extend(records);
+        thread.updated = now_ms();
+        if thread.created == 0 {
+            thread.created = thread.updated;
+        }
+        Ok(thread)
+    }
 }
 
 impl Store for MemoryStore {
@@ -94,28 +124,7 @@ impl Store for MemoryStore {
     }
 
     fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
-        let mut threads = self.lock();
-        let thread = threads.find_leased(lease)?;
-        let at = turn as usize;
-        let len = thread.turns.get(at).map_or(0, |turn| turn.len() as u64);
-        if index != len || at > thread.turns.len() {
-            return Err(JournalError::stale(index, len).into());
-        }
-        for (index, record) in (index..).zip(&records) {
-            record.check_place(lease.thread(), turn, index)?;
-        }
-        if records.is_empty() {
-            return Ok(());
-        }
-        if at == thread.turns.len() {
-            thread.turns.push(Vec::new());
-        }
-        thread.turns[at].extend(records);
-        thread.updated = now_ms();
-        if thread.created == 0 {
-            thread.created = thread.updated;
-        }
-        Ok(())
+        self.lock().append(lease, turn, index, records).map(drop)
     }
 
     fn conclude(
@@ -127,9 +136,8 @@ impl Store for MemoryStore {
         status: &RunStatus,
     ) -> Result<(), StoreError> {
         let after = index + records.len() as u64;
-        self.append(lease, turn, index, records)?;
         let mut threads = self.lock();
-        let thread = threads.find_leased(lease)?;
+        let thread = threads.append(lease, turn, index, records)?;
         if turn as usize + 1 == thread.turns.len() {
             thread.status = Some((after, status.clone()));
         }

@@ -14,7 +14,8 @@ use crate::spec::{Digest, Spec};
 /// those of the next format.
 ///
 /// - 4: an answer has a time ([`Record::Answered`]). A record of format 3 reads as one without, so journals
-///   of format 3 are read, and continued, as they are.
+///   of format 3 are read, and continued, as they are; a version that reads only 3 takes one that was
+///   continued for damaged.
 /// - 3: the first release.
 pub const JOURNAL_FORMAT: u32 = 4;
 

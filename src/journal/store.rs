@@ -39,10 +39,18 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// [`StoreError::AlreadyRunning`] if another writer has it, and those of [`append`](Store::append).
     fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
         let turns = drop_empty_turns(thread, turns)?;
-        let lease = self.claim(thread, Claim::Any)?;
-        if lease.turns() > 0 {
-            return Ok(lease);
-        }
+        let lease = match self.claim(thread, Claim::New) {
+            Err(exists @ StoreError::Exists { .. }) => {
+                let lease = self.claim(thread, Claim::Any)?;
+                if lease.turns() > 0 {
+                    return Ok(lease);
+                }
+                // The name is taken, but its turns are lost: nothing may be put in their place.
+                self.release(lease)?;
+                return Err(exists);
+            }
+            lease => lease?,
+        };
         match (0..).zip(turns).try_for_each(|(turn, records)| self.append(&lease, turn, 0, records)) {
             Ok(()) => Ok(lease),
             Err(error) => {

@@ -36,6 +36,7 @@ fn unreadable_fixture_is_an_error_that_names_path_and_place() {
     let said = [
         (unreadable("이것은 JSON이 아니다"), "is not JSON: "),
         (unreadable(""), "is not JSON: EOF"),
+        (unreadable(r#"{"colour":"#), "is not JSON: EOF"),
         (unreadable(r#"{"colour": "red"}"#), "is no fixture: expected a field \"format\" that says"),
         (unreadable("[1, 2]"), "is no fixture: expected a field \"format\" that says"),
         (unreadable(b"\xff\xfe"), "cannot be read: "),
