@@ -185,7 +185,7 @@ fn english_references_at_the_start_of_a_line_are_text() {
 fn the_preamble_chapters_annexes_and_supplementary_provisions_are_kept_apart() {
     let text = "용역계약서\n갑과 을은 다음과 같이 계약한다.\n\n제1장 총칙\n\n제1조 (목적)\n목적이다.\n\
                 제2장 의무\n제2절 을의 의무\n제2조 (의무)\n의무이다. 별지 1에 따른다.\n별지 1과 같다.\n\n\
-                부 칙 <2025. 1. 1.>\n제1조 (시행일)\n서명한 날부터 시행한다.\n\n[별지 제1호 서식] 명세\n표이다.\n\n별첨\n끝이다.";
+                부 칙 <2025. 1. 1.>\n제1조 (시행일)\n서명한 날부터 시행한다.\n\n[별지 제01호 서식] 명세\n표이다.\n\n별첨\n끝이다.";
     check(text, &["전문", "제1조 (목적)", "제2조 (의무)", "부칙 제1조 (시행일)", "별지 1 (명세)", "별첨"]);
     let contract = of(text);
     let chapters: Vec<Option<&str>> = contract.parts().iter().map(|part| part.chapter()).collect();

@@ -93,13 +93,16 @@ impl Articles {
     /// are meant; else those of the contract itself before those of its annexes.
     pub(super) fn find_by_number(&self, number: ArticleNumber, before: &str) -> Vec<usize> {
         let before = comparable(before);
-        let named =
-            |annex: &Option<String>| annex.as_ref().is_some_and(|annex| before.contains(&comparable(annex)));
-        let of = |fits: &dyn Fn(&Option<String>) -> bool| {
-            self.places(|part| part.number == Some(number) && fits(&part.annex))
+        let numbered = self.places(|part| part.number == Some(number));
+        let those = |fits: &dyn Fn(Option<&str>) -> bool| -> Vec<usize> {
+            numbered.iter().copied().filter(|&at| fits(self.parts[at].annex.as_deref())).collect()
         };
-        let found = [of(&named), of(&Option::is_none), of(&|_| true)];
-        found.into_iter().find(|places| !places.is_empty()).unwrap_or_default()
+        let named = those(&|annex| annex.is_some_and(|annex| before.contains(&comparable(annex))));
+        if !named.is_empty() {
+            return named;
+        }
+        let own = those(&|annex| annex.is_none());
+        if own.is_empty() { numbered } else { own }
     }
 
     /// The part that an input names in full: as the outline does, or by its label if it has no number.
@@ -114,14 +117,18 @@ impl Articles {
     /// The places of the parts of a title: of that very title, else of those that hold it or that it holds.
     pub(super) fn find_by_title(&self, input: &str) -> Vec<usize> {
         let wanted = comparable(input);
-        let of = |fits: &dyn Fn(&str) -> bool| {
-            let mut places = self.places(|part| fits(&comparable(title(part))));
-            places.truncate(if wanted.is_empty() { 0 } else { MAX_TITLED });
-            places
+        if wanted.is_empty() {
+            return Vec::new();
+        }
+        let titles: Vec<String> = self.parts.iter().map(|part| comparable(title(part))).collect();
+        let is_that = |title: &str| title == wanted;
+        let holds = |title: &str| title.contains(&wanted);
+        let is_held = |title: &str| title.chars().nth(1).is_some() && wanted.contains(title);
+        let tries: [&dyn Fn(&str) -> bool; 3] = [&is_that, &holds, &is_held];
+        let of = |fits: &dyn Fn(&str) -> bool| -> Vec<usize> {
+            (0..titles.len()).filter(|&at| fits(&titles[at])).take(MAX_TITLED).collect()
         };
-        let held = |title: &str| title.chars().nth(1).is_some() && wanted.contains(title);
-        let found = [of(&|title| title == wanted), of(&|title| title.contains(&wanted)), of(&held)];
-        found.into_iter().find(|places| !places.is_empty()).unwrap_or_default()
+        tries.into_iter().map(of).find(|places| !places.is_empty()).unwrap_or_default()
     }
 
     /// The parts whose titles look most like this one, as the outline names them.

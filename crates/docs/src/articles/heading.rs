@@ -279,6 +279,8 @@ fn annex(line: &Line) -> Option<(Opens, String)> {
     if word && (glued || vague) {
         return None;
     }
+    // «별지 제01호» and «별지 1» are one annex.
+    let id = id.map(|id| id.parse::<u32>().map_or_else(|_| id.to_owned(), |number| number.to_string()));
     let label = id.map_or_else(|| found[2].to_owned(), |id| format!("{} {}", &found[2], id));
     Some((Opens::Annex { label }, section_title(line, rest)?))
 }

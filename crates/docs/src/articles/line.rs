@@ -5,7 +5,7 @@ use regex_lite::Regex;
 /// Longer lines are no headings. An article's first sentence may follow its heading, so this is long.
 const MAX_LINE: usize = 20_000;
 
-/// Compiles one of the patterns of this module and of `find`.
+/// Compiles a pattern of `heading` or `find`.
 pub(super) fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("every pattern of articles/ is compiled by its tests")
 }

@@ -224,9 +224,11 @@ impl ContractTool {
         if let Some(found) = titled.into_iter().find(|found| !found.is_empty()) {
             return Some(found);
         }
-        let number_alone = !asked.words.chars().any(char::is_alphanumeric);
+        if asked.words.chars().any(char::is_alphanumeric) {
+            return None;
+        }
         let asked = Reference { before: String::new(), ..asked };
-        self.find_articles(&asked, input).ok().filter(|_| number_alone).map(|(found, _)| found)
+        self.find_articles(&asked, input).ok().map(|(found, _)| found)
     }
 }
 
