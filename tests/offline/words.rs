@@ -92,19 +92,23 @@ const NO_EXPRESSIONS: &str = "What happened on 2024-05-01? | Is 12/25/2024 a hol
     What do you get for ages 18+ in the park? | How many days is the trial? | 10% off | 1914-1918 전쟁의 원인은?
     the plan-then-execute agent";
 
+fn has_value(expression: &str) {
+    let input = json!(expression);
+    let call =
+        ToolCall { input: &input, idempotency_key: "k", timeout: None, max_output_bytes: 999, once: false };
+    assert!(Calc::new().call(&call).is_ok(), "{expression}");
+}
+
 #[test]
 fn what_is_asked_becomes_an_expression_with_a_value_and_other_numbers_are_left_alone() {
     for (question, expected) in rows(EXPRESSIONS) {
         assert_eq!(asked(question).1, [expected], "{question}");
-        let input = json!(expected);
-        let call = ToolCall {
-            input: &input,
-            idempotency_key: "k",
-            timeout: None,
-            max_output_bytes: 999,
-            once: false,
-        };
-        assert!(Calc::new().call(&call).is_ok(), "{expected}");
+        has_value(expected);
+    }
+    let tables = include_str!("../../crates/offline/src/tables/arithmetic.toml");
+    let tables: toml::Table = toml::from_str(tables).unwrap();
+    for unit in tables["units"].as_table().unwrap().values() {
+        has_value(&format!("2 {}", unit.as_str().unwrap()));
     }
     for question in NO_EXPRESSIONS.split(['|', '\n']) {
         assert_eq!(asked(question.trim()).1, [""; 0], "{question}");

@@ -16,8 +16,9 @@ use super::text::{clean, line};
 use planwright::contract::{FINAL_ANSWER, ToolContract, ToolEffect};
 
 const MAX_QUERY_TERMS: usize = 8;
-/// Most characters of a query, of one after a reply that did not fit, and of any other input.
+/// Most characters of a query.
 pub(super) const MAX_QUERY: usize = 200;
+/// Most characters of a question that is looked for as it is.
 const MAX_SHORT: usize = 48;
 const MAX_INPUT: usize = 300;
 const RUNGS: usize = 4;
@@ -38,8 +39,8 @@ pub(super) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(super) fn new(shape: &'a Shape<'a>, question: &'a Question, hint: &str) -> Self {
-        let numbers = Question::parse(&question.text, false);
-        let asked = if question.parts.is_empty() { &numbers } else { question };
+        let numbers = question.parts.is_empty().then(|| Question::parse(&question.text, false));
+        let asked = numbers.as_ref().unwrap_or(question);
         let wanted = asked.terms().into_iter().cloned().collect();
         Planner {
             shape,

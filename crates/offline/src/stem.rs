@@ -66,8 +66,9 @@ static ENDS: LazyLock<Vec<(&str, Fits)>> = LazyLock::new(|| {
     ends
 });
 
-/// The number of ㄹ as a final consonant, and what stands for none where there is no syllable.
+/// The number of ㄹ as a final consonant.
 const RIEUL: u32 = 8;
+/// Stands for the final consonant of what is no syllable.
 const NO_SYLLABLE: u32 = 99;
 const FIRST_SYLLABLE: u32 = 0xac00;
 const MAKERS: &str = "하해했한할합함되돼됐된될됩됨받";
