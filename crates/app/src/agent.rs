@@ -9,7 +9,7 @@ use crate::toolbox::{Toolbox, cache_replies, open_model};
 use planwright::agents;
 use planwright::driver::{Agent, AgentBuilder, Changed};
 use planwright::journal::{Fixture, Folded};
-use planwright::ports::Human;
+use planwright::ports::{Human, Model};
 use planwright::spec::{Money, Spec};
 
 /// Which agent, and its limits.
@@ -95,7 +95,7 @@ impl AgentChoice {
         }
         let waived = waived_calls(&spec);
         let reads_handbook = settings.file.docs.is_none() && tool_names(&spec).contains(&"docs");
-        let mut prepared = PreparedAgent::build(spec, settings, human)?;
+        let mut prepared = PreparedAgent::build(spec, settings, open_model(settings)?, human)?;
         prepared.warnings.splice(0..0, waived);
         if reads_handbook {
             let note = "searching the built-in handbook; --docs DIR searches your own folder";
@@ -107,8 +107,12 @@ impl AgentChoice {
 
 impl PreparedAgent {
     /// Builds the agent of a spec.
-    fn build(spec: Spec, settings: &Settings, human: Option<Arc<dyn Human>>) -> Result<Self> {
-        let (model, shown) = open_model(settings)?;
+    fn build(
+        spec: Spec,
+        settings: &Settings,
+        (model, shown): (Arc<dyn Model>, String),
+        human: Option<Arc<dyn Human>>,
+    ) -> Result<Self> {
         let name = spec.name.clone();
         let toolbox = Toolbox::open(&tool_names(&spec), &name, settings)?;
         let model = if spec.policy.enable_cache { cache_replies(model, settings) } else { model };
@@ -174,14 +178,14 @@ impl PreparedAgent {
         settings: &Settings,
         human: Option<Arc<dyn Human>>,
     ) -> Result<Self> {
-        let model = open_model(settings)?.0;
+        let (model, shown) = open_model(settings)?;
         if !is_model_of(folded, settings, model.name()) && folded.doubts().next().is_none() {
             let (began, now) = (&folded.model, model.name());
             let problem = format!("the run began with the model {began:?}, and now {now:?} would answer");
             let hint = "give the same --base-url and --model as before, or choose with --model or --offline";
             return Err(Error::unusable(problem).hint(hint));
         }
-        let prepared = PreparedAgent::build(spec, settings, human)?;
+        let prepared = PreparedAgent::build(spec, settings, (model, shown), human)?;
         if folded.state.input().outline != prepared.outline {
             let problem = "the run began with another contract than the one at hand";
             return Err(Error::unusable(problem).hint("name the same --contract as before"));

@@ -92,7 +92,7 @@ pub fn stdout_columns() -> Option<usize> {
     columns(terminal_size_of(std::io::stdout()))
 }
 
-/// The columns of stderr, likewise.
+/// The columns of stderr: the terminal's, else those of `COLUMNS`, else unknown.
 pub fn stderr_columns() -> Option<usize> {
     columns(terminal_size_of(std::io::stderr()))
 }

@@ -270,6 +270,9 @@ pub fn answer_line(answer: &HumanAnswer) -> String {
         HumanAnswer::EditInput { input } => format!("approved with another input: {}", value_line(input)),
         HumanAnswer::Respond { text } => text.clone(),
         HumanAnswer::Reject { reason } => format!("rejected: {reason}"),
-        HumanAnswer::Edit { steps } => format!("{} steps in place of the rest", steps.len()),
+        HumanAnswer::Edit { steps } => {
+            let tools: Vec<&str> = steps.iter().map(|step| step.tool.as_str()).collect();
+            format!("edited: {}", tools.join(", "))
+        }
     }
 }

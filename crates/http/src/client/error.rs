@@ -12,7 +12,7 @@ use ureq::Error;
 
 use planwright::contract::excerpt;
 use planwright::driver::redact;
-use planwright::ports::{Cause, ModelError, Secret, ToolError, Unanswered};
+use planwright::ports::{Cause, ModelError, Secret, ToolError, ToolErrorKind, Unanswered};
 
 /// Most characters of a server's message that are passed on.
 const MAX_MESSAGE_CHARS: usize = 1_000;
@@ -96,10 +96,10 @@ impl AttemptError {
     /// refused for good did not happen.
     pub(super) fn into_tool_error(self, place: &str) -> ToolError {
         let kind = match (self.stage, self.cause) {
-            (Stage::Answered, _) => "http",
-            (_, Cause::Timeout) => "timeout",
-            (_, Cause::BadResponse) => "response",
-            _ => "connection",
+            (Stage::Answered, _) => ToolErrorKind::Http,
+            (_, Cause::Timeout) => ToolErrorKind::Timeout,
+            (_, Cause::BadResponse) => ToolErrorKind::Response,
+            _ => ToolErrorKind::Connection,
         };
         let did_not_happen = match self.stage {
             Stage::NotSent => true,
