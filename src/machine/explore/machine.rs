@@ -5,12 +5,12 @@ use crate::spec::CompiledSpec;
 
 /// The three functions that are walked. Each default is the real one.
 pub trait Machine {
-    /// See [`start`].
+    /// Begins a run, as [`start`] does.
     fn start(&self, rules: &CompiledSpec, input: Input) -> Step {
         start(rules, input)
     }
 
-    /// See [`admit`](admit()).
+    /// Says whether an event fits a state, as [`admit`](admit()) does.
     ///
     /// # Errors
     /// Why the event does not fit.
@@ -18,7 +18,7 @@ pub trait Machine {
         admit(rules, state, event)
     }
 
-    /// See [`transition`].
+    /// Moves a run by one event, as [`transition`] does.
     ///
     /// # Errors
     /// The event, refused.

@@ -32,6 +32,24 @@ pub struct EffectId {
     pub kind: EffectKind,
 }
 
+macro_rules! number_doc {
+    (ask) => {
+        "Which asking, from 1; later ones are repairs."
+    };
+    (draft) => {
+        "The draft of the plan, from 1."
+    };
+    (step) => {
+        "The step's position in the plan, from 0 (written from 1)."
+    };
+    (attempt) => {
+        "Which try of the step, from 1."
+    };
+    (nth) => {
+        "Which decision in this draft, from 1."
+    };
+}
+
 /// How far from 0 a number starts in the machine, where it is written from 1.
 macro_rules! written_more {
     (step) => {
@@ -45,13 +63,11 @@ macro_rules! written_more {
 /// The table of effect kinds: each with its name and its numbers, in the order they are written.
 macro_rules! effect_kinds {
     ($($(#[$doc:meta])+ $kind:ident = $name:literal { $($number:ident),+ })+) => {
-        /// What an effect asks, in the run that asks it: of which `draft` of the plan, from 1; at which
-        /// `step`, by its position from 0 (written from 1); which `attempt` at it, from 1; which
-        /// decision (`nth`) in the draft, from 1; which `ask`ing, from 1, later ones being repairs.
+        /// What an effect asks, in the run that asks it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum EffectKind {
-            $($(#[$doc])+ $kind { $(#[doc = "See [`EffectKind`]."] $number: u32),+ },)+
+            $($(#[$doc])+ $kind { $(#[doc = number_doc!($number)] $number: u32),+ },)+
         }
 
         impl EffectKind {
