@@ -82,10 +82,10 @@ const MAX_TAG_BYTES: usize = 16;
 /// Reads the tag of a thought at a place in a text: whether it opens one, and its length. A tag in backticks
 /// is spoken of.
 fn thought_tag(text: &str, at: usize) -> Option<(bool, usize)> {
-    if text[..at].ends_with('`') {
-        return None;
-    }
-    let rest = &text[at..];
+    if text[..at].ends_with('`') { None } else { parse_tag(&text[at..]) }
+}
+
+fn parse_tag(rest: &str) -> Option<(bool, usize)> {
     let end = rest.bytes().take(MAX_TAG_BYTES).position(|byte| byte == b'>')?;
     let name = rest[..end].strip_prefix('<')?;
     let opens = !name.starts_with('/');
@@ -277,6 +277,8 @@ impl Objects<'_> {
 fn find_objects(text: &str) -> Objects<'_> {
     let mut found = Objects::default();
     let (mut from, mut depth, mut tries) = (0, 0, 0);
+    // Behind the last thought that ended, and how many were opened since.
+    let (mut outside, mut opened) = (0, 0);
     while let Some(at) = text[from..].find(['{', '<']) {
         let start = from + at;
         let rest = &text[start..];
@@ -284,8 +286,13 @@ fn find_objects(text: &str) -> Objects<'_> {
         if let Some((opens, len)) = thought_tag(text, start) {
             from = start + len;
             match (opens, depth) {
-                (true, _) => depth += 1,
-                (false, 0) => found = Objects::default(),
+                (true, _) => (depth, opened) = (depth + 1, opened + 1),
+                (false, 0) if count_opening_tags(&text[outside..start]) > opened => {
+                    // One that stands in broken JSON or in backticks may be the one that ends here.
+                    found.doubt = Some("expected one JSON object, found a thought that only ends".to_owned());
+                    return found;
+                }
+                (false, 0) => (found, outside, opened) = (Objects::default(), from, 0),
                 (false, _) => depth -= 1,
             }
         } else if rest.starts_with('{') && depth == 0 {
@@ -329,6 +336,11 @@ fn find_objects(text: &str) -> Objects<'_> {
         found.doubt = Some("expected a JSON object, found a reply that ends in a thought".to_owned());
     }
     found
+}
+
+fn count_opening_tags(text: &str) -> usize {
+    let is_opening = |&(at, _): &(usize, &str)| matches!(parse_tag(&text[at..]), Some((true, _)));
+    text.match_indices('<').filter(is_opening).count()
 }
 
 /// Where in a text a parse error stands, in bytes.

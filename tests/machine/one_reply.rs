@@ -35,6 +35,8 @@ fn a_verdict_is_never_guessed() {
         (r#"N {"ok": true, "reason": "#, None),
         (r#"{"ok": false,, "reason": "", "fix_hint": ""} Y"#, None),
         (r#"{"draft": N} Y"#, None),
+        (r#"N {"a": "<think>Y</think>Y"#, None),
+        ("N `<think>Y</think>Y", None),
         (r#"{"draft": 1} Y"#, Some(true)),
         ("{name} says Y", Some(true)),
         (&"{} ".repeat(100), None),
