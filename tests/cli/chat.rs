@@ -55,15 +55,10 @@ fn question_without_an_answer_is_told_and_the_chat_goes_on() {
 }
 
 #[test]
-fn chat_that_cannot_begin_is_unusable() {
+fn chat_that_cannot_begin_or_read_its_line_is_unusable() {
     let home = Home::new();
     chat(&home, &["--agent", "nobody"], "12/4+9?\n", 2).complains(&["no agent is called \"nobody\""]);
     check(home.program().args(["chat", "--model", "m"]), "q\n", 2).complains(&["no key and no server"]);
-}
-
-#[test]
-fn line_that_is_no_text_is_refused() {
-    let home = Home::new();
     let mut program = home.program();
     check(program.args(["chat", "--offline", "--quiet"]), b"\xff\xfe\n", 2)
         .complains(&["stdin cannot be read"]);

@@ -2,16 +2,8 @@
 
 use crate::cli_support::Home;
 use crate::support::{Answer, Server, completion};
+use crate::world::{GOOD, PLAN, SUM, talkative};
 use serde_json::json;
-
-const SUM: &str = "What is 345*872?";
-const PLAN: &str = r#"{"goal": "sum", "steps": [{"tool": "calc", "input": "345*872"}, {"tool": "final_answer", "input": "say it"}]}"#;
-const GOOD: &str = r#"{"ok": true, "reason": "there is a result", "fix_hint": ""}"#;
-
-/// A server whose every reply costs 11 tokens read and 5 written.
-fn server() -> Server {
-    Server::answering([Answer::reply(PLAN), Answer::reply(GOOD), Answer::reply("It is 300840.")])
-}
 
 /// A home whose model has this configuration beside its address.
 fn home(server: &Server, prices: &str) -> Home {
@@ -38,9 +30,9 @@ fn tokens_are_told_at_the_end_of_a_run() {
 #[test]
 fn cost_is_told_by_the_prices_of_the_configuration_file() {
     // 33 tokens at 2.50 and 15 at 10 for a million.
-    home(&server(), PRICES).check(&["run", SUM], 0).complains(&["; cost 0.0002325 USD"]);
+    home(&talkative(), PRICES).check(&["run", SUM], 0).complains(&["; cost 0.0002325 USD"]);
 
-    let spent = home(&server(), PRICES).check(&["run", "--json", SUM], 0).json()["spent"].clone();
+    let spent = home(&talkative(), PRICES).check(&["run", "--json", SUM], 0).json()["spent"].clone();
     assert_eq!((&spent["cost"], &spent["currency"]), (&json!("0.0002325"), &json!("USD")));
     assert_eq!(spent["tokens"], json!({"input_tokens": 33, "output_tokens": 15, "cached_tokens": 0}));
     for role in ["planner", "validator", "writer"] {
@@ -89,7 +81,7 @@ fn tokens_are_told_for_each_agent_by_its_name() {
 #[test]
 fn run_ends_when_its_tokens_or_its_money_are_used_up() {
     for limit in [["--max-tokens", "20"], ["--max-cost", "0.00008"]] {
-        let server = server();
+        let server = talkative();
         let mut args = vec!["run", "--json"];
         args.extend(limit);
         args.push(SUM);
@@ -97,18 +89,6 @@ fn run_ends_when_its_tokens_or_its_money_are_used_up() {
         assert_eq!(object["phase"], "ERROR", "{limit:?}");
         assert!(server.count() < 3, "{limit:?}: {} calls", server.count());
     }
-}
-
-#[test]
-fn money_is_limited_only_where_a_price_is_known() {
-    let server = server();
-    home(&server, "")
-        .check(&["run", "--max-cost", "0.10", SUM], 2)
-        .complains(&["--max-cost: no model has a price", "[prices.\"MODEL\"]"]);
-    assert_eq!(server.count(), 0);
-    home(&server, PRICES)
-        .check(&["run", "--max-cost", "much", SUM], 2)
-        .complains(&["expected an amount such as \"2.50\""]);
 }
 
 #[test]
@@ -130,7 +110,7 @@ fn limit_on_money_in_a_spec_takes_the_prices_of_the_configuration_file() {
 
 #[test]
 fn prices_of_a_spec_go_before_those_of_the_configuration_file() {
-    let server = server();
+    let server = talkative();
     let home = home(&server, PRICES);
     let spec = planwright::agents::source("validated").unwrap();
     home.write("mine.toml", &format!("{spec}\n[prices.m]\ninput = 0\noutput = 1000\n"));
@@ -139,7 +119,15 @@ fn prices_of_a_spec_go_before_those_of_the_configuration_file() {
 }
 
 #[test]
-fn price_that_does_not_read_is_refused_with_its_line() {
-    let home = home(&server(), "[prices.m]\ninput = 'cheap'\noutput = 1\n");
+fn money_is_limited_only_where_a_price_is_known_and_reads() {
+    let server = talkative();
+    home(&server, "")
+        .check(&["run", "--max-cost", "0.10", SUM], 2)
+        .complains(&["--max-cost: no model has a price", "[prices.\"MODEL\"]"]);
+    assert_eq!(server.count(), 0);
+    home(&server, PRICES)
+        .check(&["run", "--max-cost", "much", SUM], 2)
+        .complains(&["expected an amount such as \"2.50\""]);
+    let home = home(&talkative(), "[prices.m]\ninput = 'cheap'\noutput = 1\n");
     home.check(&["run", SUM], 2).complains(&["config.toml:", "amount"]);
 }

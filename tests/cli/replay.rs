@@ -4,14 +4,6 @@ use crate::cli_support::{Home, check, ended_journal, interrupted_journal, replan
 use planwright::journal::Fixture;
 use unicode_width::UnicodeWidthStr;
 
-#[test]
-fn fixture_that_replays_the_same_is_ok() {
-    let home = Home::new();
-    home.fixture("good.json");
-    let said = home.check(&["replay", "good.json"], 0);
-    assert_eq!(said.stdout, "ok          good.json\n1 fixture: 1 ok\n");
-}
-
 /// A fixture whose planner had other instructions.
 fn bent() -> Fixture {
     let text = replanned().to_json().replace("You are the planner of an agent.", "You are a planner.");
@@ -61,11 +53,7 @@ fn what_cannot_be_read_outweighs_drift() {
     let ends: Vec<&str> = said.stdout.lines().filter(|line| !line.starts_with(' ')).collect();
     assert!(ends[0].starts_with("ok ") && ends[0].ends_with("good.json"), "{}", said.stdout);
     assert!(ends[1].starts_with("drift ") && ends[1].ends_with("bent.json"), "{}", said.stdout);
-    assert!(
-        ends[2].starts_with("unreadable ") && ends[2].contains("garbage.json: is not JSON"),
-        "{}",
-        said.stdout
-    );
+    assert!(ends[2].starts_with("unreadable ") && ends[2].contains("garbage.json: is not JSON"), "{ends:?}");
     assert_eq!(ends[3], "3 fixtures: 1 ok, 1 drift, 1 unreadable");
 
     let object = home.check(&["replay", "--json", "all"], 2).json();
@@ -75,7 +63,11 @@ fn what_cannot_be_read_outweighs_drift() {
 }
 
 #[test]
-fn missing_files_and_empty_folders_are_unreadable() {
+fn fixture_that_replays_the_same_is_ok_and_what_is_no_fixture_unreadable() {
+    let home = Home::new();
+    home.fixture("good.json");
+    let said = home.check(&["replay", "good.json"], 0);
+    assert_eq!(said.stdout, "ok          good.json\n1 fixture: 1 ok\n");
     let home = Home::new();
     home.check(&["replay", "nowhere.json"], 2).prints(&["nowhere.json: cannot be read"]);
     std::fs::create_dir(home.path("empty")).unwrap();
@@ -99,10 +91,8 @@ fn trace_is_a_table_whose_columns_line_up_in_korean() {
     let lines: Vec<&str> = said.stdout.lines().collect();
     let details = lines[0].find("details").unwrap();
     assert_eq!(lines[0], "n  phase           result    details");
-    assert_eq!(
-        lines[1],
-        "1  PLAN            ok        wiki \"상태기계\", clock \"지금\", final_answer \"설명을 쓴다\""
-    );
+    let plan = "1  PLAN            ok        wiki \"상태기계\", clock \"지금\", final_answer \"설명을 쓴다\"";
+    assert_eq!(lines[1], plan);
     assert_eq!(lines[3], "3  VALIDATE        rejected  예시가 없다 (hint: 예시를 찾아라)");
     assert_eq!(lines[4], "4  REPLAN_TRIGGER  replan 1  예시가 없다 (hint: 예시를 찾아라)");
     assert_eq!(lines.len(), 10);
@@ -113,7 +103,7 @@ fn trace_is_a_table_whose_columns_line_up_in_korean() {
 }
 
 #[test]
-fn trace_is_cut_to_the_columns_of_the_terminal() {
+fn trace_is_cut_to_the_columns_of_the_terminal_and_whole_as_json() {
     let home = Home::new();
     home.fixture("run.json");
     for columns in [40, 41, 42, 43, 60] {
@@ -126,10 +116,6 @@ fn trace_is_cut_to_the_columns_of_the_terminal() {
         let cut: Vec<usize> = cut.collect();
         assert!(!cut.is_empty() && cut.iter().all(|&width| width + 1 >= columns), "{columns}: {cut:?}");
     }
-}
-
-#[test]
-fn trace_as_json_is_the_lines_as_they_are() {
     let home = Home::new();
     home.fixture("run.json");
     let said = home.check(&["trace", "--json", "run.json"], 0);
@@ -151,8 +137,5 @@ fn trace_reads_journals_whole_and_torn() {
     home.check(&["trace", "torn.jsonl"], 0).prints(&["VALIDATE  unfinished"]);
 
     home.write("none.json", "hello");
-    let said = home.check(&["trace", "none.json"], 2);
-    assert!(
-        said.stderr.contains("none.json: is not JSON") && said.stderr.contains("hint: expected a fixture")
-    );
+    home.check(&["trace", "none.json"], 2).complains(&["none.json: is not JSON", "hint: expected a fixture"]);
 }

@@ -127,14 +127,10 @@ fn run_that_ends_in_error_ends_the_program_with_1() {
 }
 
 #[test]
-fn question_is_read_from_stdin() {
+fn question_may_come_from_stdin_and_another_than_the_fixtures_is_refused() {
     let home = recorded();
     let said = check(home.program().args(["run", "--replay", "run.json", "-"]), format!("  {QUESTION}\n"), 0);
     assert_eq!(said.stdout, format!("{ANSWER}\n"));
-}
-
-#[test]
-fn another_question_than_the_fixtures_is_refused() {
     let home = recorded();
     let before = std::fs::read(home.path("run.json")).unwrap();
     for args in [
@@ -148,14 +144,10 @@ fn another_question_than_the_fixtures_is_refused() {
 }
 
 #[test]
-fn recording_over_an_existing_fixture_replays_it_and_says_so() {
+fn existing_fixture_is_replayed_and_other_limits_than_its_own_drift() {
     let said = recorded().check(&["run", "--record", "run.json", QUESTION], 0);
     assert_eq!(said.stdout, format!("{ANSWER}\n"));
     said.complains(&["every answer comes from run.json (--record-mode all records anew)"]);
-}
-
-#[test]
-fn other_limits_than_the_recordings_drift() {
     let said = replays(&recorded(), &["--json", "--max-replans", "0"], 1);
     assert_eq!(said.json()["drift"][0]["kind"], "transition");
     said.complains(&["the replay differs from its recording"]);

@@ -16,22 +16,6 @@ fn sums() -> Home {
 }
 
 #[test]
-fn every_turn_becomes_a_fixture_that_replays() {
-    let home = sums();
-    home.check(&["fixture", "from", THREAD, "--turn", "1", "--output", "fixtures/one.json"], 0)
-        .complains(&["written to fixtures/one.json"]);
-    home.check(&["threads", "export", THREAD, "--output", "fixtures/two.json"], 0);
-    home.check(&["replay", "fixtures"], 0);
-    let question = |name: &str| Fixture::load(home.path(name)).unwrap().input.question;
-    assert_eq!(
-        (question("fixtures/one.json"), question("fixtures/two.json")),
-        ("12/4+9?".into(), "7*6?".into())
-    );
-    let said = home.check(&["fixture", "from", THREAD], 0);
-    assert_eq!(said.stdout, std::fs::read_to_string(home.path("fixtures/two.json")).unwrap());
-}
-
-#[test]
 fn fixture_that_is_there_is_not_replaced_unasked() {
     let home = sums();
     let args = ["fixture", "from", THREAD, "--output", "one.json"];
@@ -48,7 +32,17 @@ fn fixture_that_is_there_is_not_replaced_unasked() {
 }
 
 #[test]
-fn run_that_waits_is_a_fixture_too() {
+fn every_turn_becomes_a_fixture_that_replays_and_so_does_one_that_waits() {
+    let home = sums();
+    home.check(&["fixture", "from", THREAD, "--turn", "1", "--output", "fixtures/one.json"], 0)
+        .complains(&["written to fixtures/one.json"]);
+    home.check(&["threads", "export", THREAD, "--output", "fixtures/two.json"], 0);
+    home.check(&["replay", "fixtures"], 0);
+    let question = |name: &str| Fixture::load(home.path(name)).unwrap().input.question;
+    assert_eq!([question("fixtures/one.json"), question("fixtures/two.json")], ["12/4+9?", "7*6?"]);
+    let said = home.check(&["fixture", "from", THREAD], 0);
+    assert_eq!(said.stdout, std::fs::read_to_string(home.path("fixtures/two.json")).unwrap());
+
     let home = Home::new();
     waits(&home, THREAD);
     let fixture = Fixture::parse(&home.check(&["fixture", "from", THREAD], 0).stdout).unwrap();
@@ -88,14 +82,6 @@ fn fixture_of_nothing_is_explained() {
 }
 
 #[test]
-fn stored_runs_take_the_same_path_under_the_same_rules() {
-    let home = sums();
-    waits(&home, "기다림");
-    let said = home.check(&["replay", "--all-stored"], 0);
-    assert_eq!(said.stdout, "3 stored turns: 3 the same, 0 on another path\n");
-}
-
-#[test]
 fn stored_run_that_would_take_another_path_is_named_with_its_first_record() {
     let home = sums();
     let spec = home.check(&["agents", "show", "validated"], 0).stdout;
@@ -120,8 +106,12 @@ fn stored_run_that_would_take_another_path_is_named_with_its_first_record() {
 }
 
 #[test]
-fn stored_runs_and_files_are_not_replayed_at_once() {
-    Home::new().check(&["replay", "--all-stored", "fixtures"], 2).complains(&["cannot be used with"]);
+fn stored_runs_take_the_same_path_under_the_same_rules() {
+    let home = sums();
+    waits(&home, "기다림");
+    let said = home.check(&["replay", "--all-stored"], 0);
+    assert_eq!(said.stdout, "3 stored turns: 3 the same, 0 on another path\n");
+    home.check(&["replay", "--all-stored", "fixtures"], 2).complains(&["cannot be used with"]);
 }
 
 #[test]

@@ -7,25 +7,22 @@ use crate::cli_support::{Home, check, in_doubt_journal};
 use crate::support::{Answer, DeadPort, Server};
 use serde_json::Value;
 
-const SUM: &str = "What is 345*872?";
-const PLAN: &str = r#"{"goal": "sum", "steps": [{"tool": "calc", "input": "345*872"}, {"tool": "final_answer", "input": "say it"}]}"#;
-const GOOD: &str = r#"{"ok": true, "reason": "there is a result", "fix_hint": ""}"#;
+pub const SUM: &str = "What is 345*872?";
+pub const PLAN: &str = r#"{"goal": "sum", "steps": [{"tool": "calc", "input": "345*872"}, {"tool": "final_answer", "input": "say it"}]}"#;
+pub const GOOD: &str = r#"{"ok": true, "reason": "there is a result", "fix_hint": ""}"#;
 
-fn talkative() -> Server {
+/// A server whose every reply costs 11 tokens read and 5 written.
+pub fn talkative() -> Server {
     Server::answering([Answer::reply(PLAN), Answer::reply(GOOD), Answer::reply("It is 300840.")])
 }
 
 #[test]
-fn offline_model_answers_where_nothing_is_configured() {
+fn offline_model_answers_where_nothing_is_configured_from_the_handbook_or_a_folder() {
     let home = Home::new();
     home.check(&["run", SUM], 0).prints(&["300840"]).complains(&[
         "the offline model",
         "searching the built-in handbook; --docs DIR searches your own folder",
     ]);
-}
-
-#[test]
-fn own_folder_is_searched() {
     let home = Home::new();
     home.write("notes/refunds.md", "# 환불\n환불은 30일 안에 신청한다.\n");
     let said = home.check(&["run", "--docs", "notes", "환불?"], 0);
@@ -131,7 +128,7 @@ fn journaled_run_goes_on_after_an_interruption() {
 }
 
 #[test]
-fn recorded_run_goes_on_after_an_interruption() {
+fn recorded_run_goes_on_after_an_interruption_and_another_is_told_how_it_would() {
     let (home, _port) = unreachable();
     let said = home.check(&["run", "--record", "run.json", SUM], 3);
     assert_eq!(said.stdout, "");
@@ -139,10 +136,6 @@ fn recorded_run_goes_on_after_an_interruption() {
     let args = ["run", "--offline", "--record", "run.json", "--record-mode", "new_episodes", SUM];
     assert!(home.check(&args, 0).stdout.contains("300840"));
     assert!(home.check(&["replay", "run.json"], 0).stdout.contains("1 ok"));
-}
-
-#[test]
-fn interruption_without_a_journal_says_what_would_have_helped() {
     let (home, _port) = unreachable();
     home.check(&["run", SUM], 3).complains(&["connection: ", "with --thread NAME or --journal FILE"]);
 }

@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 use crate::settings::Settings;
 use crate::toolbox::{Toolbox, cache_replies, open_model};
 use planwright::agents;
-use planwright::driver::{Agent, AgentBuilder, Changed};
+use planwright::driver::{Agent, AgentBuilder};
 use planwright::journal::{Fixture, Folded};
-use planwright::ports::{Human, Model};
+use planwright::ports::Human;
 use planwright::spec::{Money, Spec};
 
 /// Which agent, and its limits.
@@ -95,7 +95,7 @@ impl AgentChoice {
         }
         let waived = waived_calls(&spec);
         let reads_handbook = settings.file.docs.is_none() && tool_names(&spec).contains(&"docs");
-        let mut prepared = PreparedAgent::build(spec, settings, open_model(settings)?, human)?;
+        let mut prepared = PreparedAgent::build(spec, settings, human)?;
         prepared.warnings.splice(0..0, waived);
         if reads_handbook {
             let note = "searching the built-in handbook; --docs DIR searches your own folder";
@@ -107,12 +107,8 @@ impl AgentChoice {
 
 impl PreparedAgent {
     /// Builds the agent of a spec.
-    fn build(
-        spec: Spec,
-        settings: &Settings,
-        (model, shown): (Arc<dyn Model>, String),
-        human: Option<Arc<dyn Human>>,
-    ) -> Result<Self> {
+    fn build(spec: Spec, settings: &Settings, human: Option<Arc<dyn Human>>) -> Result<Self> {
+        let (model, shown) = open_model(settings)?;
         let name = spec.name.clone();
         let toolbox = Toolbox::open(&tool_names(&spec), &name, settings)?;
         let model = if spec.policy.enable_cache { cache_replies(model, settings) } else { model };
@@ -120,7 +116,7 @@ impl PreparedAgent {
         let builder = toolbox.tools.into_iter().fold(builder, AgentBuilder::tool);
         let builder = human.into_iter().fold(builder, AgentBuilder::human);
         let builder = settings.secrets.iter().cloned().fold(builder, AgentBuilder::secret);
-        let agent = builder.build().map_err(|error| Error::unusable(format!("{name}: {error}")))?;
+        let agent = builder.build().map_err(Error::at(&name))?;
         Ok(PreparedAgent {
             agent,
             notes: vec![format!("{shown} answers, agent {name}")],
@@ -141,51 +137,28 @@ impl PreparedAgent {
         Ok(PreparedAgent { agent, model, currency: None, outline, warnings, notes })
     }
 
-    /// Builds the agent that goes on with a run, with the model the run began with. `spec` is the agent that
-    /// the caller names, if it names one, and `changed` says whether that one's rules are adopted.
+    /// Builds the agent that goes on with a run: under the rules that it began with, or those of the agent `spec`.
+    /// Unless the caller chose the model, it must be the one that the run began with.
     ///
     /// # Errors
     /// Where the agent cannot be built, or another model or contract would be used than the run began with.
     pub fn resume(
         folded: &Folded,
-        settings: impl FnOnce() -> Result<Settings>,
-        spec: Option<&str>,
-        changed: Changed,
-        human: Option<Arc<dyn Human>>,
-    ) -> Result<Self> {
-        let began = folded.rules.spec().clone();
-        if folded.state.phase().is_terminal() {
-            let mut prepared = PreparedAgent::replaying(began, "journal")?;
-            prepared.notes.push("the run has ended; nothing is asked again".to_owned());
-            return Ok(prepared);
-        }
-        let settings = settings()?;
-        let spec = match spec {
-            Some(name) if changed != Changed::Keep => choose_tools(load_spec(name)?, None, &settings)?,
-            _ => began,
-        };
-        PreparedAgent::resume_under(spec, folded, &settings, human)
-    }
-
-    /// Builds the agent of this spec that goes on with a run. Unless the caller chose the model, it must be the
-    /// one that the run began with.
-    ///
-    /// # Errors
-    /// As [`resume`](PreparedAgent::resume).
-    pub fn resume_under(
-        spec: Spec,
-        folded: &Folded,
         settings: &Settings,
+        spec: Option<&str>,
         human: Option<Arc<dyn Human>>,
     ) -> Result<Self> {
-        let (model, shown) = open_model(settings)?;
-        if !is_model_of(folded, settings, model.name()) && folded.doubts().next().is_none() {
-            let (began, now) = (&folded.model, model.name());
+        let spec = match spec {
+            Some(name) => choose_tools(load_spec(name)?, None, settings)?,
+            None => folded.rules.spec().clone(),
+        };
+        if !settings.model_fits(folded) && folded.doubts().next().is_none() {
+            let (began, now) = (&folded.model, settings.model_name());
             let problem = format!("the run began with the model {began:?}, and now {now:?} would answer");
             let hint = "give the same --base-url and --model as before, or choose with --model or --offline";
             return Err(Error::unusable(problem).hint(hint));
         }
-        let prepared = PreparedAgent::build(spec, settings, (model, shown), human)?;
+        let prepared = PreparedAgent::build(spec, settings, human)?;
         if folded.state.input().outline != prepared.outline {
             let problem = "the run began with another contract than the one at hand";
             return Err(Error::unusable(problem).hint("name the same --contract as before"));
@@ -194,19 +167,10 @@ impl PreparedAgent {
     }
 
     /// Whether this agent can go on with a run as it is.
-    ///
-    /// # Errors
-    /// Where the model of the settings cannot be opened.
-    pub fn fits(&self, folded: &Folded, settings: &Settings) -> Result<bool> {
+    pub fn fits(&self, folded: &Folded, settings: &Settings) -> bool {
         let same_spec = folded.rules.spec() == self.agent.rules().spec();
-        let same_outline = folded.state.input().outline == self.outline;
-        Ok(same_spec && same_outline && is_model_of(folded, settings, open_model(settings)?.0.name()))
+        same_spec && folded.state.input().outline == self.outline && settings.model_fits(folded)
     }
-}
-
-/// Whether the model of this name may go on with a run.
-fn is_model_of(folded: &Folded, settings: &Settings, model: &str) -> bool {
-    settings.model_is_chosen || folded.model.is_empty() || folded.model == model
 }
 
 /// The calls that a shipped agent demands and that cannot be demanded here, because their tool is missing.

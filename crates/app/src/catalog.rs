@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::config_file::is_spec_file;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, read_text};
 use crate::settings::Settings;
 use planwright::agents;
 use planwright::driver::Agent;
@@ -15,7 +15,7 @@ use planwright::spec::{CompiledSpec, Spec};
 /// # Errors
 /// Where there is no such agent, or the file holds no spec.
 pub fn load_spec(agent: &str) -> Result<Spec> {
-    Spec::from_toml(&spec_source(agent)?).map_err(|error| Error::unusable(format!("{agent}: {error}")))
+    Spec::from_toml(&spec_source(agent)?).map_err(Error::at(agent))
 }
 
 /// Reads the text of an agent's spec.
@@ -24,8 +24,7 @@ pub fn load_spec(agent: &str) -> Result<Spec> {
 /// Where there is no such agent or file.
 pub fn spec_source(agent: &str) -> Result<String> {
     if is_spec_file(agent) {
-        return std::fs::read_to_string(agent)
-            .map_err(|error| Error::caused(format!("{agent}: cannot be read"), error));
+        return read_text(agent, Path::new(agent));
     }
     agents::source(agent).map(str::to_owned).ok_or_else(|| {
         let known = agents::names().collect::<Vec<_>>().join(", ");
@@ -42,15 +41,7 @@ pub fn spec_source(agent: &str) -> Result<String> {
 /// # Errors
 /// As [`load_spec`], and where the spec contradicts itself.
 pub fn compile_agent(agent: &str) -> Result<CompiledSpec> {
-    compile_spec(agent, load_spec(agent)?)
-}
-
-/// Compiles a spec. Errors begin with `agent`.
-///
-/// # Errors
-/// Where the spec contradicts itself.
-pub fn compile_spec(agent: &str, spec: Spec) -> Result<CompiledSpec> {
-    spec.check().map_err(|error| Error::unusable(format!("{agent}: {error}")))
+    load_spec(agent)?.check().map_err(Error::at(agent))
 }
 
 /// The spec that a fixture is replayed under: that of the agent that is asked for, else of the shipped agent of
@@ -60,15 +51,14 @@ pub fn compile_spec(agent: &str, spec: Spec) -> Result<CompiledSpec> {
 /// As [`load_spec`].
 pub fn spec_for_fixture(fixture: &Fixture, asked_for: Option<&str>, as_recorded: bool) -> Result<Spec> {
     let shipped = agents::shipped(&fixture.spec.name).filter(|_| !as_recorded);
-    match (asked_for, shipped) {
-        (Some(agent), _) if is_spec_file(agent) => {
+    Ok(match asked_for {
+        Some(agent) if is_spec_file(agent) => {
             let names = tool_names(&fixture.spec);
-            Ok(with_tools(load_spec(agent)?, &|name| names.contains(&name)))
+            with_tools(load_spec(agent)?, &|name| names.contains(&name))
         }
-        (Some(agent), _) => Ok(with_tools_of(load_spec(agent)?, &fixture.spec)),
-        (None, Some(shipped)) => Ok(with_tools_of(shipped, &fixture.spec)),
-        (None, None) => Ok(fixture.spec.clone()),
-    }
+        Some(agent) => with_tools_of(load_spec(agent)?, &fixture.spec),
+        None => shipped.map_or_else(|| fixture.spec.clone(), |spec| with_tools_of(spec, &fixture.spec)),
+    })
 }
 
 /// A spec with those of its tools that the recorded spec has, and with the tools that only that one has.
@@ -87,7 +77,7 @@ pub fn with_tools_of(spec: Spec, recorded: &Spec) -> Spec {
 /// Where the spec cannot be used.
 pub fn replaying_agent(spec: Spec) -> Result<Agent> {
     let name = spec.name.clone();
-    Agent::builder(spec).build().map_err(|error| Error::unusable(format!("{name}: {error}")))
+    Agent::builder(spec).build().map_err(Error::at(name))
 }
 
 /// Leaves in a spec the tools that a run may use: those of `--tools`, else all that work with these settings. A

@@ -2,24 +2,24 @@
 
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, read_text};
 use planwright::journal::Durability;
 use planwright::spec::Prices;
 use planwright_http::StructuredOutput;
 
-/// The configuration file.
+/// The configuration file; `help/settings.txt` of the command line explains its keys.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ConfigFile {
     pub base_url: Option<String>,
     pub model: Option<String>,
     pub api_key_env: Option<String>,
-    /// Named here to be refused with a reason.
-    api_key: Option<toml::Spanned<serde::de::IgnoredAny>>,
+    #[serde(rename = "api_key", deserialize_with = "refuse_key")]
+    _api_key: (),
     pub agent: Option<String>,
-    /// The folder for `docs`; without one the built-in handbook is searched.
     pub docs: Option<PathBuf>,
     pub structured_output: Option<StructuredOutput>,
     pub call_timeout_seconds: Option<u64>,
@@ -28,19 +28,16 @@ pub(crate) struct ConfigFile {
     pub wiki_url: Option<String>,
     pub search_url: Option<String>,
     pub search_key_env: Option<String>,
-    /// What models cost, for a million tokens; the prices of a spec go before these.
+    /// The prices of a spec go before these.
     pub prices: Prices,
-    /// The currency of the prices, for people.
     pub currency: Option<String>,
     pub cache: CacheTable,
-    /// The contract that the contract tools read, and the one to compare it with.
     pub contract: Option<PathBuf>,
     pub standard: Option<PathBuf>,
     pub embeddings: EmbeddingsTable,
     pub persistence: PersistenceTable,
 }
 
-/// Where replies are cached, for agents whose policy asks for it, and how much of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct CacheTable {
@@ -79,23 +76,26 @@ pub(crate) enum Mode {
 impl ConfigFile {
     /// Loads the configuration file of this call. One that is asked for must exist.
     pub fn find(flag: Option<&Path>) -> Result<Self> {
-        let asked_for = std::env::var_os("PLANWRIGHT_CONFIG").filter(|path| !path.is_empty());
-        if let Some(path) = flag.map(Path::to_owned).or(asked_for.map(PathBuf::from)) {
+        let named = std::env::var_os("PLANWRIGHT_CONFIG").filter(|path| !path.is_empty());
+        if let Some(path) = flag.map(Path::to_owned).or(named.map(PathBuf::from)) {
             return ConfigFile::load(&path);
         }
-        let usual =
-            user_folder("APPDATA", "XDG_CONFIG_HOME", ".config").map(|folder| folder.join("config.toml"));
-        usual
-            .filter(|path| path.exists())
-            .map_or_else(|| Ok(ConfigFile::default()), |path| ConfigFile::load(&path))
+        match user_folder("APPDATA", "XDG_CONFIG_HOME", ".config").map(|folder| folder.join("config.toml")) {
+            Some(usual) if usual.exists() => ConfigFile::load(&usual),
+            _ => Ok(ConfigFile::default()),
+        }
     }
 
+    /// Loads a file. Errors give line and column and never show the line: it might hold a key after all.
     fn load(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Error::caused(format!("{}: cannot be read", path.display()), error))?;
-        let mut file = ConfigFile::parse(&text)
-            .map_err(|problem| Error::unusable(format!("{}:{problem}", path.display())))?;
-        let folder = path.parent().unwrap_or(Path::new(""));
+        let (place, folder) = (path.display().to_string(), path.parent().unwrap_or(Path::new("")));
+        let text = read_text(&place, path)?;
+        let mut file: ConfigFile = toml::from_str(&text).map_err(|error| {
+            let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or(&text);
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            Error::unusable(format!("{place}:{line}:{column}: {}", error.message()))
+        })?;
         let (cache, store) = (&mut file.cache.folder, &mut file.persistence.path);
         let paths = [&mut file.docs, &mut file.contract, &mut file.standard, cache, store];
         paths.into_iter().flatten().for_each(|path| *path = in_folder(folder, path));
@@ -104,28 +104,13 @@ impl ConfigFile {
         }
         Ok(file)
     }
+}
 
-    /// Parses the file. Errors say `line:column: problem` and never show a line of the file: it
-    /// might hold a key after all.
-    fn parse(text: &str) -> Result<Self, String> {
-        let place = |at: usize| {
-            let before = text.get(..at).unwrap_or(text);
-            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-            format!("{}:{column}", before.matches('\n').count() + 1)
-        };
-        let file: ConfigFile = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            format!("{}: {}", place(at), error.message())
-        })?;
-        if let Some(key) = &file.api_key {
-            let at = place(key.span().start);
-            return Err(format!(
-                "{at}: `api_key` is refused: a key in a file is soon in a backup or a repository. Put it \
-                 into an environment variable and name that in `api_key_env`"
-            ));
-        }
-        Ok(file)
-    }
+fn refuse_key<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
+    Err(D::Error::custom(
+        "`api_key` is refused: a key in a file is soon in a backup or a repository. Put it into an environment \
+         variable and name that in `api_key_env`",
+    ))
 }
 
 /// Whether an agent is named by its file.
@@ -150,17 +135,10 @@ pub(crate) fn user_cache_folder(kind: &str) -> Option<PathBuf> {
     Some(user_folder("LOCALAPPDATA", "XDG_CACHE_HOME", ".cache")?.join(kind))
 }
 
-/// The folder for the user's data.
-pub(crate) fn user_data_folder() -> Option<PathBuf> {
-    user_folder("LOCALAPPDATA", "XDG_DATA_HOME", ".local/share")
-}
-
 /// The program's folder of one kind, by the custom of the system.
-fn user_folder(windows: &str, elsewhere: &str, in_home: &str) -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = match cfg!(windows) {
-        true => absolute(windows),
-        false => absolute(elsewhere).or_else(|| Some(home()?.join(in_home))),
-    };
+pub(crate) fn user_folder(windows: &str, elsewhere: &str, in_home: &str) -> Option<PathBuf> {
+    let variable = if cfg!(windows) { windows } else { elsewhere };
+    let set = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = set.or_else(|| Some(home()?.join(in_home)).filter(|_| !cfg!(windows)));
     Some(base?.join("planwright"))
 }

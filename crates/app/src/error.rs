@@ -1,6 +1,7 @@
 //! The error of everything here: its class, what is wrong, why, and what to do about it.
 
 use std::fmt;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -33,10 +34,14 @@ pub enum Class {
 /// An error for a person.
 #[derive(Debug)]
 pub struct Error {
-    class: Class,
-    message: String,
-    causes: Vec<String>,
-    hint: Option<String>,
+    /// What kind of end it is.
+    pub class: Class,
+    /// What is wrong.
+    pub message: String,
+    /// The error that caused it.
+    pub cause: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
 }
 
 /// What most functions here return.
@@ -45,7 +50,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error of a class.
     pub fn new(class: Class, problem: impl fmt::Display) -> Self {
-        Error { class, message: problem.to_string(), causes: Vec::new(), hint: None }
+        Error { class, message: problem.to_string(), cause: None, hint: None }
     }
 
     /// Wrong usage, or something that cannot be used.
@@ -54,41 +59,19 @@ impl Error {
     }
 
     /// Something that cannot be used because of another error.
-    pub fn caused(problem: impl fmt::Display, cause: impl std::error::Error) -> Self {
-        Error { causes: vec![cause.to_string()], ..Error::unusable(problem) }
+    pub fn caused(problem: impl fmt::Display, cause: impl fmt::Display) -> Self {
+        Error { cause: Some(cause.to_string()), ..Error::unusable(problem) }
+    }
+
+    /// Names the place of what cannot be used.
+    pub fn at<E: fmt::Display>(place: impl fmt::Display) -> impl Fn(E) -> Error {
+        move |problem| Error::unusable(format!("{place}: {problem}"))
     }
 
     /// Adds what to do about it.
     #[must_use]
     pub fn hint(self, hint: impl fmt::Display) -> Self {
-        self.maybe_hint(Some(hint.to_string()))
-    }
-
-    /// Sets or takes away what to do about it.
-    #[must_use]
-    pub fn maybe_hint(mut self, hint: Option<String>) -> Self {
-        self.hint = hint;
-        self
-    }
-
-    /// What kind of end it is.
-    pub fn class(&self) -> Class {
-        self.class
-    }
-
-    /// What is wrong, without its causes.
-    pub fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// Why, the nearest cause first.
-    pub fn causes(&self) -> &[String] {
-        &self.causes
-    }
-
-    /// What to do about it.
-    pub fn advice(&self) -> Option<&str> {
-        self.hint.as_deref()
+        Error { hint: Some(hint.to_string()), ..self }
     }
 
     /// The error as `--json` prints it.
@@ -99,10 +82,18 @@ impl Error {
     }
 }
 
+/// Reads a text file. Errors begin with `place`.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn read_text(place: &str, path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|error| Error::caused(format!("{place}: cannot be read"), error))
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        self.causes.iter().try_for_each(|cause| write!(f, ": {cause}"))
+        self.cause.iter().try_for_each(|cause| write!(f, ": {cause}"))
     }
 }
 
@@ -111,7 +102,7 @@ impl std::error::Error for Error {}
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         let (class, hint) = match error {
-            StoreError::Journal(error) => return Error::from(error),
+            StoreError::Journal(error) => return error.into(),
             StoreError::AlreadyRunning { can_take_over: false, .. } => {
                 (Class::Conflict, "wait for it, or end that process: this store has no take-over")
             }

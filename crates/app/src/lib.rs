@@ -16,12 +16,10 @@ mod toolbox;
 
 pub use agent::{AgentChoice, PreparedAgent};
 pub use catalog::{
-    compile_agent, compile_spec, load_spec, replaying_agent, spec_for_fixture, spec_source, tool_names,
-    with_tools_of,
+    compile_agent, load_spec, replaying_agent, spec_for_fixture, spec_source, tool_names, with_tools_of,
 };
-pub use conclusion::run_error;
-pub use error::{Class, Error, Result};
-pub use pending::{Pending, PendingJson, now};
-pub use report::{DriftJson, RunInfo, RunReport, Spent};
+pub use error::{Class, Error, Result, read_text};
+pub use pending::{Pending, now};
+pub use report::{RunInfo, drift_json};
 pub use settings::{IndexProgress, Overrides, Settings, configured_keys};
-pub use store::{RunLocation, StorePlace, StoredThread, shell_word, visit_threads};
+pub use store::{RunLocation, StorePlace, StoredThread, shell_word};

@@ -1,11 +1,13 @@
 //! Settings: what the caller asks for, else the environment, else the configuration file. A key is only
 //! ever read from the environment, and no error here repeats a value that might be one.
 
+use std::env::VarError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config_file::{ConfigFile, user_cache_folder};
 use crate::error::{Error, Result};
+use planwright::journal::Folded;
 use planwright::ports::Secret;
 use planwright_http::show_address;
 
@@ -63,7 +65,6 @@ pub struct Settings {
 }
 
 /// A model behind an OpenAI-compatible server.
-#[derive(Debug)]
 pub(crate) struct Server {
     pub base_url: String,
     pub model: String,
@@ -75,7 +76,11 @@ impl Settings {
     ///
     /// # Errors
     /// Where a file, a variable or a setting cannot be used, or they contradict one another.
-    pub fn resolve(args: &Overrides, config: Option<&Path>) -> Result<Self> {
+    pub fn resolve(
+        args: &Overrides,
+        config: Option<&Path>,
+        index_progress: Option<IndexProgress>,
+    ) -> Result<Self> {
         let mut file = ConfigFile::find(config)?;
         let secrets = file.keys();
         check_variable_name(file.search_key_env(), "search_key_env")?;
@@ -89,24 +94,21 @@ impl Settings {
         file.contract = args.contract.clone().or(file.contract);
         file.standard = args.standard.clone().or(file.standard);
         file.currency = file.currency.filter(|currency| !currency.trim().is_empty());
-        file.cache.folder =
-            file.cache.folder.or_else(|| user_cache_folder("replies")).filter(|_| !args.no_cache);
-        Ok(Settings {
-            search_key: variable(file.search_key_env())?.map(Secret::new),
-            model_is_chosen: args.offline || args.model.is_some() || args.base_url.is_some(),
-            index_progress: None,
-            file,
-            server,
-            embeddings,
-            secrets,
-        })
+        let cache = file.cache.folder.or_else(|| user_cache_folder("replies"));
+        file.cache.folder = cache.filter(|_| !args.no_cache);
+        let search_key = variable(file.search_key_env())?.map(Secret::new);
+        let model_is_chosen = args.offline || args.model.is_some() || args.base_url.is_some();
+        Ok(Settings { file, server, embeddings, search_key, secrets, model_is_chosen, index_progress })
     }
 
-    /// Reports how far the index of the documents is while it is built.
-    #[must_use]
-    pub fn on_index_progress(mut self, progress: IndexProgress) -> Self {
-        self.index_progress = Some(progress);
-        self
+    /// The name of the model that answers.
+    pub(crate) fn model_name(&self) -> &str {
+        self.server.as_ref().map_or("offline", |server| &server.model)
+    }
+
+    /// Whether that model may go on with a run.
+    pub(crate) fn model_fits(&self, folded: &Folded) -> bool {
+        self.model_is_chosen || folded.model.is_empty() || folded.model == self.model_name()
     }
 }
 
@@ -161,32 +163,34 @@ fn choose_server(args: &Overrides, file: &ConfigFile) -> Result<Option<Server>> 
         (None, None) => variable(KEY)?.map(Secret::new),
     };
     let offline = "or answer offline with --offline";
-    match (base_url, model, key) {
-        (None, None, None) => Ok(None),
-        (None, Some(_), None) => Err(Error::unusable("a model is named, but no key and no server")
-            .hint(format!("set {KEY} for {OPENAI}, or name your own server with --base-url URL, {offline}"))),
+    let (problem, hint) = match (base_url, model, key) {
+        (None, None, None) => return Ok(None),
+        (None, Some(_), None) => (
+            "a model is named, but no key and no server".to_owned(),
+            format!("set {KEY} for {OPENAI}, or name your own server with --base-url URL, {offline}"),
+        ),
         (base_url, None, key) => {
             let place = match base_url {
-                Some(url) => format!("for the server {}", show_address(&url)),
-                None => format!("for {OPENAI} ({})", if key.is_some() { "a key is set" } else { "no key" }),
+                Some(url) => format!("the server {}", show_address(&url)),
+                None => format!("{OPENAI} ({})", if key.is_some() { "a key is set" } else { "no key" }),
             };
             let hint = format!("name one with --model NAME or PLANWRIGHT_MODEL, {offline}");
-            Err(Error::unusable(format!("no model is named {place}")).hint(hint))
+            (format!("no model is named for {place}"), hint)
         }
         (base_url, Some(model), key) => {
-            Ok(Some(Server { base_url: base_url.unwrap_or_else(|| OPENAI.to_owned()), model, key }))
+            let base_url = base_url.unwrap_or_else(|| OPENAI.to_owned());
+            return Ok(Some(Server { base_url, model, key }));
         }
-    }
+    };
+    Err(Error::unusable(problem).hint(hint))
 }
 
 /// An environment variable. An empty one counts as not set.
 pub(crate) fn variable(name: &str) -> Result<Option<String>> {
     match std::env::var(name) {
         Ok(value) => Ok(Some(value).filter(|value| !value.trim().is_empty())),
-        Err(std::env::VarError::NotPresent) => Ok(None),
-        Err(std::env::VarError::NotUnicode(_)) => {
-            Err(Error::unusable(format!("the environment variable {name} is not UTF-8")))
-        }
+        Err(VarError::NotPresent) => Ok(None),
+        Err(_) => Err(Error::unusable(format!("the environment variable {name} is not UTF-8"))),
     }
 }
 

@@ -4,27 +4,28 @@
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config_file::{ConfigFile, Mode, user_data_folder};
+use crate::config_file::{ConfigFile, Mode, user_folder};
 use crate::error::{Class, Error, Result};
 use crate::pending::{Pending, answer_flags};
 use crate::settings::variable;
 use planwright::driver::{Stopped, ThreadHandle, Threads, Waiting};
 use planwright::journal::system::{create_private_folder, random_id};
 use planwright::journal::{
-    Durability, FileJournal, Folded, Listed, MemoryStore, Order, Query, StoreError, ThreadId, fold,
+    Durability, FileJournal, Folded, MemoryStore, Record, StoreError, ThreadId, fold,
 };
 use planwright_sqlite::SqliteStore;
 
 /// The store of this call.
 #[derive(Debug)]
 pub struct StorePlace {
-    path: PathBuf,
+    /// Where the store is.
+    pub path: PathBuf,
     durability: Durability,
     /// Whether somebody named it.
     named: bool,
     keeps_all: bool,
     /// The flag that names the store in a command, with a blank before it; empty for the usual store.
-    flag: String,
+    pub flag: String,
 }
 
 impl StorePlace {
@@ -35,26 +36,24 @@ impl StorePlace {
     /// Where a setting cannot be used, or the path is a folder.
     pub fn find(store: Option<&Path>, durability: Option<Durability>, config: Option<&Path>) -> Result<Self> {
         let file = ConfigFile::find(config)?.persistence;
-        let durability = match (durability, variable("PLANWRIGHT_DURABILITY")?) {
-            (Some(durability), _) => durability,
-            (None, Some(text)) => text.parse().map_err(|problem: String| {
-                Error::unusable(format!("the environment variable PLANWRIGHT_DURABILITY: {problem}"))
-            })?,
-            (None, None) => file.durability.unwrap_or_default(),
-        };
+        let set = variable("PLANWRIGHT_DURABILITY")?.map(|text| text.parse());
+        let set = set.transpose().map_err(|problem: String| {
+            Error::unusable(format!("the environment variable PLANWRIGHT_DURABILITY: {problem}"))
+        });
+        let durability = durability.map_or(set, |durability| Ok(Some(durability)))?.or(file.durability);
         let flag = store.map(|path| format!(" --store {}", shell_word(path.display()))).unwrap_or_default();
         let given = store.map(Path::to_owned).or(variable("PLANWRIGHT_STORE")?.map(PathBuf::from));
         let given = given.or(file.path);
         let (named, keeps_all) = (given.is_some(), file.mode == Mode::Sqlite);
-        let usual = || user_data_folder().map(|folder| folder.join("threads.db"));
-        let path = given.or_else(usual).ok_or_else(|| {
+        let usual = || user_folder("LOCALAPPDATA", "XDG_DATA_HOME", ".local/share");
+        let path = given.or_else(|| Some(usual()?.join("threads.db"))).ok_or_else(|| {
             Error::unusable("there is no home folder to keep threads in").hint("name --store PATH")
         })?;
         if path.is_dir() || path.to_string_lossy().ends_with(['/', MAIN_SEPARATOR]) {
             let problem = format!("{}: expected an SQLite file, found a folder", path.display());
             return Err(Error::unusable(problem).hint("name a file, such as --store threads.db"));
         }
-        Ok(StorePlace { path, durability, named, keeps_all, flag })
+        Ok(StorePlace { path, durability: durability.unwrap_or_default(), named, keeps_all, flag })
     }
 
     /// Opens the threads there, to be read and gone on with. The usual store may be missing: it has no threads.
@@ -105,20 +104,10 @@ impl StorePlace {
         Ok(Some(self.thread_of(&self.open()?, thread)))
     }
 
-    /// Where the store is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     fn open(&self) -> Result<Threads> {
         let store = SqliteStore::open(&self.path, self.durability)
             .map_err(|error| Error::from(error).hint("name a store with --store PATH"))?;
         Ok(Threads::new(Arc::new(store)))
-    }
-
-    /// The flag that names the store in a command, with a blank before it; empty for the usual store.
-    pub fn flag(&self) -> &str {
-        &self.flag
     }
 }
 
@@ -158,31 +147,21 @@ impl StoredThread {
         Ok(self.threads.store().turns(&self.thread)?)
     }
 
-    /// The index of a turn that people count from 1; without one, that of the last.
+    /// Reads the records of a turn that people count from 1; without one, of the last. Gives its number as well.
     ///
     /// # Errors
-    /// Where there is no such thread.
-    pub fn turn_index(&self, turn: Option<u32>) -> Result<u32> {
-        turn.map_or_else(|| Ok(self.turns()?.saturating_sub(1)), |turn| Ok(turn - 1))
+    /// Where there is no such turn, or it cannot be read.
+    pub fn records(&self, turn: Option<u32>) -> Result<(u32, Vec<Record>)> {
+        let turn = turn.map_or_else(|| self.turns(), Ok)?;
+        Ok((turn, self.threads.store().records(&self.thread, turn.saturating_sub(1))?))
     }
 
     /// Folds a turn that people count from 1; without one, the last.
     ///
     /// # Errors
     /// Where it cannot be read.
-    pub fn fold_turn(&self, turn: Option<u32>) -> Result<Folded> {
-        Ok(self.threads.folded(&self.thread, turn.map(|turn| turn - 1))?)
-    }
-
-    /// Folds the last turn, if the thread exists.
-    ///
-    /// # Errors
-    /// Where it cannot be read.
-    pub fn fold_last(&self) -> Result<Option<Folded>> {
-        match self.threads.folded(&self.thread, None) {
-            Err(StoreError::NoThread { .. }) => Ok(None),
-            folded => Ok(Some(folded?)),
-        }
+    pub fn fold(&self, turn: Option<u32>) -> Result<Folded, StoreError> {
+        self.threads.folded(&self.thread, turn.map(|turn| turn - 1))
     }
 
     /// What its last turn waits for.
@@ -190,7 +169,7 @@ impl StoredThread {
     /// # Errors
     /// Where it cannot be read.
     pub fn pending(&self) -> Result<Option<Pending>> {
-        Ok(Pending::of(&self.fold_turn(None)?))
+        Ok(Pending::of(&self.fold(None)?))
     }
 
     /// A command of `planwright threads` on it.
@@ -201,23 +180,6 @@ impl StoredThread {
     /// The command that goes on with the conversation.
     pub fn chat_command(&self) -> String {
         format!("planwright chat --thread {}{}", shell_word(&self.thread), self.flag)
-    }
-}
-
-/// Visits all threads of a store, page by page.
-///
-/// # Errors
-/// Where a page cannot be read.
-pub fn visit_threads(threads: &Threads, mut visit: impl FnMut(&Listed)) -> Result<()> {
-    const PAGE: usize = 200;
-    let mut query = Query { limit: PAGE, ..Query::default() };
-    loop {
-        let page = threads.list(&query)?;
-        page.iter().for_each(&mut visit);
-        match page.last() {
-            Some(last) if page.len() == PAGE => query.after = Some(last.cursor(Order::Newest)),
-            _ => return Ok(()),
-        }
     }
 }
 
@@ -233,12 +195,10 @@ pub enum RunLocation<'a> {
 }
 
 impl<'a> RunLocation<'a> {
-    /// The journal file.
     pub(crate) fn journal(self) -> Option<&'a Path> {
         if let RunLocation::Journal(path) = self { Some(path) } else { None }
     }
 
-    /// The thread in its store.
     pub(crate) fn stored(self) -> Option<&'a StoredThread> {
         if let RunLocation::Thread(stored) = self { Some(stored) } else { None }
     }
@@ -250,6 +210,15 @@ impl<'a> RunLocation<'a> {
             RunLocation::Journal(path) => Some(format!("planwright resume {}", shell_word(path.display()))),
             RunLocation::Thread(stored) => Some(stored.command("resume")),
         }
+    }
+
+    pub(crate) fn resume_hint(self, what: &str) -> Option<String> {
+        self.resume_command().map(|command| format!("{command}  {what}"))
+    }
+
+    /// The command that shows a stored run, as a hint.
+    pub fn show_hint(self) -> Option<String> {
+        self.stored().map(|stored| format!("{}  says how it stands", stored.command("show")))
     }
 
     /// The command that answers what the run waits with, and the other flags it takes.
@@ -283,14 +252,13 @@ impl<'a> RunLocation<'a> {
     /// The commands that answer or resolve what is pending, the usual one first. What has expired cannot be
     /// answered; the run goes on.
     pub fn commands(self, pending: &Pending) -> Vec<String> {
-        let expired = pending.has_expired();
         let answers = if pending.is_doubt() { "resolve" } else { "answer" };
         let command = match self {
-            RunLocation::Thread(stored) if !expired => Some(stored.command(answers)),
+            RunLocation::Thread(stored) if !pending.expired => Some(stored.command(answers)),
             _ => self.resume_command(),
         };
         let Some(command) = command else { return Vec::new() };
-        if expired {
+        if pending.expired {
             return vec![command];
         }
         pending.flags().iter().map(|flag| format!("{command} --token {} {flag}", pending.token)).collect()
@@ -303,17 +271,16 @@ impl<'a> RunLocation<'a> {
 
     /// The error of an answer without a token: what it would be for, and how it is given.
     pub fn missing_token(self, pending: &Pending) -> Error {
-        if pending.has_expired() {
-            let hint = self.resume_command().map(|command| format!("{command}  goes on without an answer"));
-            let expired = Stopped::Expired { question: pending.text() };
-            return Error::new(Class::Conflict, expired).maybe_hint(hint);
+        let question = pending.text();
+        if pending.expired {
+            let hint = self.resume_hint("goes on without an answer");
+            return Error { hint, ..Error::new(Class::Conflict, Stopped::Expired { question }) };
         }
         let run = match self {
             RunLocation::Nowhere => "the run".to_owned(),
             RunLocation::Journal(path) => path.display().to_string(),
             RunLocation::Thread(stored) => stored.thread.to_string(),
         };
-        let question = pending.text();
         let problem =
             format!("expected the token of what is answered, found none; {run} waits with: {question}");
         Error::unusable(problem).hint(self.command_lines(pending))

@@ -1,6 +1,6 @@
 //! The model that answers and the tools that can be called.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::config_file::user_cache_folder;
 use crate::error::{Error, Result};
 use crate::settings::{Server, Settings};
 use planwright::driver::Cached;
-use planwright::ports::{Embedder, Model, Tool, ToolError};
+use planwright::ports::{Embedder, Model, Secret, Tool, ToolError};
 use planwright_docs::{Articles, Calc, ContractTools, Docs};
 use planwright_http::{
     Embeddings, Lookup, MediaWiki, OpenAi, OpenAiConfig, Retry, Search, Wiki, show_address,
@@ -31,44 +31,36 @@ const HANDBOOK: &[(&str, &str)] = &[
     ("docs/guide/models.md", include_str!("../../../docs/guide/models.md")),
 ];
 
+/// Passes a setting on where it is made.
+fn set<B, V>(builder: B, value: Option<V>, set: impl FnOnce(B, V) -> B) -> B {
+    match value {
+        Some(value) => set(builder, value),
+        None => builder,
+    }
+}
+
 /// Opens the model that answers, and says what the screen calls it.
 pub(crate) fn open_model(settings: &Settings) -> Result<(Arc<dyn Model>, String)> {
     let Some(server) = &settings.server else {
         return Ok((Arc::new(Offline::new()), "the offline model (by rule, no language model)".to_owned()));
     };
-    let name = format!("{} at {}", server.model, show_address(&server.base_url));
-    let file = &settings.file;
-    let mut config = OpenAiConfig::new(&server.base_url, &server.model);
-    if let Some(key) = &server.key {
-        config = config.api_key(key.clone());
-    }
-    if let Some(setting) = file.structured_output {
-        config = config.structured_output(setting);
-    }
-    if let Some(seconds) = file.call_timeout_seconds {
-        config = config.call_timeout(Duration::from_secs(seconds));
-    }
-    if let Some(seconds) = file.connect_timeout_seconds {
-        config = config.connect_timeout(Duration::from_secs(seconds));
-    }
-    if let Some(tries) = file.max_tries {
-        config = config.retry(Retry::default().tries(tries));
-    }
-    Ok((Arc::new(OpenAi::new(config).map_err(Error::unusable)?), name))
+    let (file, seconds) = (&settings.file, Duration::from_secs);
+    let config = OpenAiConfig::new(&server.base_url, &server.model);
+    let config = set(config, server.key.clone(), OpenAiConfig::api_key);
+    let config = set(config, file.structured_output, OpenAiConfig::structured_output);
+    let config = set(config, file.call_timeout_seconds.map(seconds), OpenAiConfig::call_timeout);
+    let config = set(config, file.connect_timeout_seconds.map(seconds), OpenAiConfig::connect_timeout);
+    let config = set(config, file.max_tries.map(|tries| Retry::default().tries(tries)), OpenAiConfig::retry);
+    let model = OpenAi::new(config).map_err(Error::unusable)?;
+    Ok((Arc::new(model), format!("{} at {}", server.model, show_address(&server.base_url))))
 }
 
 /// The model behind a cache in a folder. The offline model works a reply out as fast as a cache gives it.
 pub(crate) fn cache_replies(model: Arc<dyn Model>, settings: &Settings) -> Arc<dyn Model> {
     let cache = &settings.file.cache;
     let Some(folder) = cache.folder.as_ref().filter(|_| settings.server.is_some()) else { return model };
-    let mut cached = Cached::new(model, folder);
-    if let Some(entries) = cache.entries {
-        cached = cached.max_entries(entries);
-    }
-    if let Some(bytes) = cache.bytes {
-        cached = cached.max_bytes(bytes);
-    }
-    Arc::new(cached)
+    let cached = set(Cached::new(model, folder), cache.entries, Cached::max_entries);
+    Arc::new(set(cached, cache.bytes, Cached::max_bytes))
 }
 
 /// The tools of an agent, and what comes with them.
@@ -86,19 +78,23 @@ impl Toolbox {
         let reads_contract = names.iter().any(|name| CONTRACT_TOOLS.contains(name));
         let contract = reads_contract.then(|| open_contract(settings)).transpose()?;
         let articles = contract.as_ref().map(ContractTools::tools).unwrap_or_default();
+        let search_key = settings.search_key.as_ref();
         let (mut tools, mut missing, mut warnings) = (Vec::<Arc<dyn Tool>>::new(), Vec::new(), Vec::new());
         for &name in names {
-            match name {
-                "calc" => tools.push(Arc::new(Calc::new())),
-                "docs" => tools.push(Arc::new(open_docs(settings, &mut warnings)?)),
-                "wiki" => tools.push(Arc::new(Wiki(open_wiki(settings)?))),
-                "lookup" => tools.push(Arc::new(Lookup(open_wiki(settings)?))),
-                "search" if settings.search_key.is_some() => tools.push(Arc::new(open_search(settings)?)),
-                name => match articles.iter().find(|tool| tool.contract().name == name) {
-                    Some(tool) => tools.push(Arc::clone(tool)),
-                    None => missing.push(name),
+            tools.push(match (name, search_key) {
+                ("calc", _) => Arc::new(Calc::new()),
+                ("docs", _) => Arc::new(open_docs(settings, &mut warnings)?),
+                ("wiki", _) => Arc::new(Wiki(open_wiki(settings)?)),
+                ("lookup", _) => Arc::new(Lookup(open_wiki(settings)?)),
+                ("search", Some(key)) => Arc::new(open_search(settings, key)?),
+                _ => match articles.iter().find(|tool| tool.contract().name == name) {
+                    Some(tool) => Arc::clone(tool),
+                    None => {
+                        missing.push(name);
+                        continue;
+                    }
                 },
-            }
+            });
         }
         if !missing.is_empty() {
             return Err(missing_tools(agent, &missing, settings));
@@ -117,14 +113,12 @@ fn open_docs(settings: &Settings, warnings: &mut Vec<String>) -> Result<Docs> {
             HANDBOOK.iter().map(|&(path, text)| (path.to_owned(), text.to_owned())).collect(),
         ));
     };
-    let mut docs = Docs::folder(&folder).map_err(bad_setting("--docs"))?;
-    if let Some(progress) = settings.index_progress.clone() {
-        docs = docs.on_progress(move |done, total| progress(&folder, done, total));
-    }
-    if let Some(cache) = user_cache_folder("docs") {
-        docs = docs.cached_in(cache);
-    }
-    let skipped = docs.skipped().map_err(bad_setting("--docs"))?;
+    let docs = Docs::folder(&folder).map_err(Error::at("--docs"))?;
+    let docs = set(docs, settings.index_progress.clone(), |docs, progress| {
+        docs.on_progress(move |done, total| progress(&folder, done, total))
+    });
+    let docs = set(docs, user_cache_folder("docs"), Docs::cached_in);
+    let skipped = docs.skipped().map_err(Error::at("--docs"))?;
     warnings.extend(skipped.iter().take(SHOWN).map(ToString::to_string));
     if skipped.len() > SHOWN {
         warnings.push(format!("not searched: {} more", skipped.len() - SHOWN));
@@ -134,41 +128,37 @@ fn open_docs(settings: &Settings, warnings: &mut Vec<String>) -> Result<Docs> {
 
 fn open_wiki(settings: &Settings) -> Result<MediaWiki> {
     let opened = settings.file.wiki_url.as_deref().map_or_else(|| Ok(MediaWiki::default()), MediaWiki::at);
-    opened.map_err(bad_setting("wiki_url"))
+    opened.map_err(Error::at("wiki_url"))
 }
 
-fn open_search(settings: &Settings) -> Result<Search> {
-    let key = settings.search_key.clone().expect("asked for with a key only");
-    let search = Search::new(key).map_err(bad_setting("search_key_env"))?;
+fn open_search(settings: &Settings, key: &Secret) -> Result<Search> {
+    let search = Search::new(key.clone()).map_err(Error::at("search_key_env"))?;
     match &settings.file.search_url {
-        Some(url) => search.at(url).map_err(bad_setting("search_url")),
+        Some(url) => search.at(url).map_err(Error::at("search_url")),
         None => Ok(search),
     }
 }
 
-/// The tools over the contract and the standard contract.
+/// The tools over the contract and the standard contract; examples stand in for those that are not named.
 fn open_contract(settings: &Settings) -> Result<ContractTools> {
-    let open = |path: &Path| Articles::open(path).map_err(|error| Error::unusable(error.message));
-    let user = settings.file.contract.as_deref().map(open).transpose()?;
-    let standard = settings.file.standard.as_deref().map(open).transpose()?;
-    let (user, standard) =
-        (user.unwrap_or_else(Articles::example), standard.unwrap_or_else(Articles::example_standard));
-    let embedder = settings.embeddings.as_ref().map(open_embedder).transpose()?;
+    let open = |path: &Option<PathBuf>, example: fn() -> Articles| match path {
+        Some(path) => Articles::open(path).map_err(|error| Error::unusable(error.message)),
+        None => Ok(example()),
+    };
+    let user = open(&settings.file.contract, Articles::example)?;
+    let standard = open(&settings.file.standard, Articles::example_standard)?;
+    let embedder = settings.embeddings.as_ref().map(open_embedder).transpose();
+    let embedder = embedder.map_err(Error::at("[embeddings]"))?;
     Ok(ContractTools::new(user, standard, embedder))
 }
 
-fn open_embedder(server: &Server) -> Result<Arc<dyn Embedder>> {
-    let client = Embeddings::new(&server.base_url, &server.model).map_err(bad_setting("[embeddings]"))?;
+fn open_embedder(server: &Server) -> Result<Arc<dyn Embedder>, ToolError> {
     // A search by words alone is better than a long wait.
-    let mut client = client.retry(Retry::default().tries(2));
-    if let Some(key) = &server.key {
-        client = client.key(key.clone()).map_err(bad_setting("[embeddings]"))?;
-    }
-    Ok(Arc::new(client))
-}
-
-fn bad_setting(setting: &str) -> impl Fn(ToolError) -> Error {
-    move |error| Error::unusable(format!("{setting}: {error}"))
+    let client = Embeddings::new(&server.base_url, &server.model)?.retry(Retry::default().tries(2));
+    Ok(match &server.key {
+        Some(key) => Arc::new(client.key(key.clone())?),
+        None => Arc::new(client),
+    })
 }
 
 fn missing_tools(agent: &str, missing: &[&str], settings: &Settings) -> Error {

@@ -9,9 +9,9 @@ use crate::person::{is_typed, parse_answer, read_line, show_question};
 use crate::session::{Session, resolve_settings};
 use crate::watch::Watch;
 use crate::{out, text};
-use planwright::driver::{Run, Stopped};
+use planwright::driver::{Run, Stopped, history};
 use planwright::machine::EffectKind;
-use planwright_app::{Class, Result, RunLocation};
+use planwright_app::{Class, Error, Result, RunLocation};
 
 const HELP: &str = "\
   /trace    the transitions of the last run
@@ -88,7 +88,7 @@ impl Chat<'_> {
 
     fn show_pending(&self, refused: Option<&str>) {
         if let Some(waiting) = &self.talk.waiting {
-            show_question(&waiting.question, refused, self.session.style);
+            show_question(&waiting.text(), refused, self.session.style);
         }
     }
 
@@ -113,20 +113,19 @@ impl Chat<'_> {
 
     /// Asks a question, or answers the pending one.
     fn answer(&mut self, line: &str) -> Result<Exit> {
-        let watch = Watch::answer(&self.session.screen);
-        let Some(kind) = self.talk.waiting.as_ref().map(|waiting| waiting.effect.kind) else {
+        let watch = self.session.watch();
+        let Some(waiting) = &self.talk.waiting else {
             let cancel = self.session.begin(RunLocation::Nowhere);
             let result = self.talk.ask(self.talk.input(line), &watch, cancel);
             return self.finish(line, &watch, Ok(result));
         };
+        let kind = waiting.effect.kind;
         if matches!(kind, EffectKind::ApprovePlan { .. } | EffectKind::ApproveCall { .. })
             && !is_typed()
             && let Some(pending) = self.talk.location().pending()
         {
             // Lines from a file that are played again would allow what comes next.
-            let error = self.talk.location().missing_token(&pending);
-            out::complain_of(&error, self.session.style);
-            return Ok(Exit::Of(error.class()));
+            return Ok(self.complain_of(&self.talk.location().missing_token(&pending)));
         }
         let answer = match parse_answer(line, kind) {
             Ok(answer) => answer,
@@ -135,7 +134,9 @@ impl Chat<'_> {
                 return Ok(WAITS);
             }
         };
-        let result = self.talk.answer(answer, &watch, self.session.begin(RunLocation::Nowhere));
+        let cancel = self.session.begin(RunLocation::Nowhere);
+        let handle = self.talk.handle(&watch, cancel).token(&waiting.token);
+        let result = self.talk.agent_of_last().map(|agent| handle.answer(&agent, answer));
         self.finish(line, &watch, result)
     }
 
@@ -145,11 +146,17 @@ impl Chat<'_> {
             out::complain("nothing was stopped: a question goes on from another process with --thread NAME");
             return Ok(());
         }
-        let watch = Watch::answer(&self.session.screen);
-        let result = self.talk.resume(&watch, self.session.begin(RunLocation::Nowhere));
+        let (watch, cancel) = (self.session.watch(), self.session.begin(RunLocation::Nowhere));
+        let handle = self.talk.handle(&watch, cancel);
+        let result = self.talk.agent_of_last().map(|agent| handle.resume(&agent));
         let question = self.talk.question.clone();
         self.exit = self.finish(&question, &watch, result)?;
         Ok(())
+    }
+
+    fn complain_of(&self, error: &Error) -> Exit {
+        out::complain_of(error, self.session.style);
+        Exit::Of(error.class)
     }
 
     fn cancel(&mut self) -> Result<()> {
@@ -176,10 +183,8 @@ impl Chat<'_> {
         }
         let exit = result.and_then(|result| self.conclude(line, watch, &result)).unwrap_or_else(|error| {
             // The hints for a single run (a journal, other flags) do not help here.
-            let hint = error.advice().filter(|_| !self.talk.in_memory).map(str::to_owned);
-            let error = error.maybe_hint(hint);
-            out::complain_of(&error, self.session.style);
-            Exit::Of(error.class())
+            let hint = error.hint.filter(|_| !self.talk.in_memory);
+            self.complain_of(&Error { hint, ..error })
         });
         self.show_new_question();
         Ok(exit)
@@ -203,7 +208,8 @@ impl Chat<'_> {
     }
 
     fn show_history(&self) -> Result<()> {
-        let history = self.talk.history()?;
+        let stored = &self.talk.stored;
+        let history = history(stored.threads.store(), &stored.thread)?;
         if history.is_empty() {
             out::complain("nothing is remembered yet");
         }

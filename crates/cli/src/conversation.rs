@@ -3,12 +3,10 @@
 use crate::args::StoreArgs;
 use crate::session::Session;
 use crate::watch::Watch;
-use planwright::driver::{
-    Agent, CancelToken, Resolution, Run, Stopped, Waiting, history, open_question, time_for,
-};
-use planwright::journal::{RunStatus, ThreadId};
-use planwright::machine::{HumanAnswer, Input};
-use planwright_app::{PreparedAgent, Result, RunLocation, Settings, StoredThread};
+use planwright::driver::{Agent, CancelToken, Resolution, Run, Stopped, ThreadHandle, time_for};
+use planwright::journal::{RunStatus, StoreError, ThreadId};
+use planwright::machine::Input;
+use planwright_app::{Pending, PreparedAgent, Result, RunLocation, Settings, StoredThread};
 
 /// Opens the thread that a new run is a turn of: the named one, or a new one where every run is stored.
 pub fn open_thread(
@@ -19,7 +17,7 @@ pub fn open_thread(
     let place = store.place()?;
     let stored = place.thread_for_run(thread)?;
     if let (None, Some(stored)) = (thread, &stored) {
-        session.screen.note(&format!("kept as the thread {} in {}", stored.thread, place.path().display()));
+        session.screen.note(&format!("kept as the thread {} in {}", stored.thread, place.path.display()));
     }
     Ok(stored)
 }
@@ -28,14 +26,14 @@ pub fn open_thread(
 pub struct Conversation {
     pub stored: StoredThread,
     pub prepared: PreparedAgent,
-    /// What its last turn was asked.
-    pub question: String,
     settings: Settings,
     /// Whether it ends with this process.
     pub in_memory: bool,
+    /// What its last turn was asked.
+    pub question: String,
     status: Option<RunStatus>,
     /// The question that the last turn waits with.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<Pending>,
 }
 
 impl Conversation {
@@ -50,13 +48,12 @@ impl Conversation {
 
     /// Looks where the thread stands.
     pub fn refresh(&mut self) -> Result<()> {
-        let last = self.stored.fold_last()?;
-        self.waiting = last.as_ref().and_then(|last| open_question(&last.run, &last.rules, &last.state));
+        let last = match self.stored.fold(None) {
+            Err(StoreError::NoThread { .. }) => None,
+            last => Some(last?),
+        };
+        self.waiting = last.as_ref().and_then(Pending::of).filter(|pending| !pending.is_doubt());
         self.status = last.as_ref().map(RunStatus::of);
-        // A doubt goes before a question.
-        if !matches!(self.status, Some(RunStatus::Waiting { .. })) {
-            self.waiting = None;
-        }
         self.question = last.map_or_else(String::new, |last| last.state.input().question.clone());
         Ok(())
     }
@@ -70,51 +67,31 @@ impl Conversation {
         matches!(self.status, Some(RunStatus::Unfinished))
     }
 
-    /// Each question that is remembered, with its answer.
-    pub fn history(&self) -> Result<Vec<(String, String)>> {
-        Ok(history(self.stored.threads.store(), &self.stored.thread)?)
-    }
-
     /// A question as a whole input. Its history is the thread's.
     pub fn input(&self, question: &str) -> Input {
         let now = time_for(self.prepared.agent.rules().policy());
         Input { now, outline: self.prepared.outline.clone(), ..Input::question(question) }
     }
 
+    /// The thread, to be gone on with.
+    pub fn handle<'a>(&'a self, watch: &'a Watch<'_>, cancel: CancelToken) -> ThreadHandle<'a> {
+        self.stored.handle().observer(watch).cancelled_by(cancel)
+    }
+
     /// Asks as the next turn.
     pub fn ask(&self, input: Input, watch: &Watch<'_>, cancel: CancelToken) -> Result<Run, Stopped> {
         let agent = &self.prepared.agent;
         // No other process can go on with a thread in memory: what was stopped is given up.
+        let given_up = "given up for another question";
         match &self.status {
-            Some(RunStatus::Unfinished) if self.in_memory => {
-                self.stored.handle().cancel("given up for another question", &[])?;
-            }
+            Some(RunStatus::Unfinished) if self.in_memory => self.stored.handle().cancel(given_up, &[])?,
             Some(RunStatus::InDoubt { .. }) if self.in_memory => {
-                let stop = Resolution::Stop { reason: "given up for another question".to_owned() };
+                let stop = Resolution::Stop { reason: given_up.to_owned() };
                 self.stored.handle().resolve(agent, stop)?;
             }
             _ => {}
         }
-        self.stored.handle().observer(watch).cancelled_by(cancel).ask_with(agent, input)
-    }
-
-    /// Answers the question that was shown, and no other.
-    pub fn answer(
-        &self,
-        answer: HumanAnswer,
-        watch: &Watch<'_>,
-        cancel: CancelToken,
-    ) -> Result<Result<Run, Stopped>> {
-        let Some(waiting) = &self.waiting else { return Ok(Err(Stopped::NotWaiting)) };
-        let agent = self.agent_of_last()?;
-        let handle = self.stored.handle().observer(watch).cancelled_by(cancel);
-        Ok(handle.token(waiting.token.as_str()).answer(&agent, answer))
-    }
-
-    /// Goes on with the last turn.
-    pub fn resume(&self, watch: &Watch<'_>, cancel: CancelToken) -> Result<Result<Run, Stopped>> {
-        let agent = self.agent_of_last()?;
-        Ok(self.stored.handle().observer(watch).cancelled_by(cancel).resume(&agent))
+        self.handle(watch, cancel).ask_with(agent, input)
     }
 
     /// Ends the last turn.
@@ -128,13 +105,12 @@ impl Conversation {
         self.stored.handle().cancel("cancelled in the chat", &[])
     }
 
-    /// The agent of the last turn, under the rules that it began with.
-    fn agent_of_last(&self) -> Result<Agent> {
-        let turn = self.stored.fold_turn(None)?;
-        if self.prepared.fits(&turn, &self.settings)? {
+    /// The agent that goes on with the last turn, under the rules that it began with.
+    pub fn agent_of_last(&self) -> Result<Agent> {
+        let last = self.stored.fold(None)?;
+        if self.prepared.fits(&last, &self.settings) {
             return Ok(self.prepared.agent.clone());
         }
-        let spec = turn.rules.spec().clone();
-        Ok(PreparedAgent::resume_under(spec, &turn, &self.settings, None)?.agent)
+        Ok(PreparedAgent::resume(&last, &self.settings, None, None)?.agent)
     }
 }

@@ -14,7 +14,7 @@ use crate::{out, text};
 use planwright::agents;
 use planwright::journal::Fixture;
 use planwright::machine::explore::reachable;
-use planwright_app::{Class, Error, Result, compile_spec};
+use planwright_app::{Class, Error, Result, read_text};
 
 /// The file beside the fixtures that says why an edge is not taken.
 const REASONS: &str = "coverage.toml";
@@ -76,14 +76,11 @@ pub fn coverage(args: &CoverageArgs) -> Result<Exit> {
 fn cover(name: &str, fixtures: &[Fixture], reasons: &[Reason]) -> Result<Covered> {
     let mut taken = BTreeSet::new();
     for fixture in fixtures {
-        let problem = |error| Error::unusable(format!("a fixture of {name}: {error}"));
-        taken.extend(fixture.taken().map_err(problem)?);
+        taken.extend(fixture.taken().map_err(Error::at(format!("a fixture of {name}")))?);
     }
     let recorded = || fixtures.first().map(|fixture| fixture.spec.clone());
-    let Some(spec) = agents::shipped(name).or_else(recorded) else {
-        return Err(Error::unusable(format!("no agent is called {name:?}")));
-    };
-    let reachable = reachable(&compile_spec(name, spec)?);
+    let spec = agents::shipped(name).or_else(recorded).expect("an agent is shipped or has a fixture");
+    let reachable = reachable(&spec.check().map_err(Error::at(name))?);
     let missing = reachable.difference(&taken).map(|edge| {
         let edge = edge.to_string();
         let reason = reasons.iter().find(|reason| reason.is_for(name, &edge));
@@ -133,11 +130,9 @@ fn load_reasons(paths: &[PathBuf]) -> Result<Vec<Reason>> {
     let mut reasons = Vec::new();
     let files = paths.iter().filter(|path| path.is_dir()).map(|folder| folder.join(REASONS));
     for file in files.filter(|file| file.exists()) {
-        let shown = file.display();
-        let text = std::fs::read_to_string(&file)
-            .map_err(|error| Error::caused(format!("{shown}: cannot be read"), error))?;
-        let loaded: ReasonsFile =
-            toml::from_str(&text).map_err(|error| Error::unusable(format!("{shown}: {error}")))?;
+        let shown = file.display().to_string();
+        let text = read_text(&shown, &file)?;
+        let loaded: ReasonsFile = toml::from_str(&text).map_err(Error::at(&shown))?;
         if let Some(empty) = loaded.missing.iter().find(|missing| missing.reason.trim().is_empty()) {
             let Reason { agent, edge, .. } = empty;
             let problem = format!("{shown}: {agent} {edge:?}: expected a reason, found none");

@@ -52,7 +52,7 @@ pub fn main() -> ExitCode {
             let _ = out::print_json(&error.to_json());
         }
         out::complain_of(&error, Style::of(color, &std::io::stderr()));
-        Exit::Of(error.class())
+        Exit::Of(error.class)
     })
     .into()
 }

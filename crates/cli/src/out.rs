@@ -154,7 +154,7 @@ pub fn remark(remark: &str) {
 /// Writes an error to stderr: what is wrong, why, and what to do about it.
 pub fn complain_of(error: &Error, style: Style) {
     let paint = |look, line: &str| complain(&style.paint(look, &text::clean(line)));
-    paint(Look::Bad, &format!("planwright: error: {}", error.message()));
-    error.causes().iter().for_each(|cause| paint(Look::Dim, &format!("  caused by: {cause}")));
-    error.advice().into_iter().for_each(|hint| paint(Look::Dim, &format!("  hint: {hint}")));
+    paint(Look::Bad, &format!("planwright: error: {}", error.message));
+    error.cause.iter().for_each(|cause| paint(Look::Dim, &format!("  caused by: {cause}")));
+    error.hint.iter().for_each(|hint| paint(Look::Dim, &format!("  hint: {hint}")));
 }

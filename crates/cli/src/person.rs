@@ -4,17 +4,15 @@ use std::io::{BufRead, IsTerminal, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::ColorChoice;
 use serde::de::DeserializeOwned;
 
 use crate::args::{AnswerArgs, DoubtArgs};
 use crate::out::{Look, Style};
 use crate::{out, text};
-use planwright::contract::PlanStep;
 use planwright::driver::Resolution;
 use planwright::machine::{EffectKind, HumanAnswer};
 use planwright::ports::{Human, Question};
-use planwright_app::{Class, Error, Pending, Result, RunLocation};
+use planwright_app::{Class, Error, Pending, Result, RunLocation, read_text};
 
 /// How often a line that says nothing is asked again before the run is left waiting.
 const MOST_UNREAD: u32 = 5;
@@ -26,8 +24,7 @@ struct Person {
 }
 
 /// The person at the terminal, if there is one.
-pub fn at_terminal(color: ColorChoice) -> Option<Arc<dyn Human>> {
-    let style = Style::of(color, &std::io::stderr());
+pub fn at_terminal(style: Style) -> Option<Arc<dyn Human>> {
     is_typed().then(|| Arc::new(Person { style }) as Arc<dyn Human>)
 }
 
@@ -87,9 +84,7 @@ pub fn read_line(prompt: &str) -> Result<Option<String>> {
     let mut line = String::new();
     let count = std::io::stdin().lock().take(MAX_BYTES + 1).read_line(&mut line);
     let count = count.map_err(|error| Error::caused("stdin cannot be read", error))?;
-    if count as u64 > MAX_BYTES {
-        return Err(Error::unusable(format!("a line on stdin is longer than {MAX_BYTES} bytes")));
-    }
+    check_length("a line on stdin", &line)?;
     Ok((count > 0).then(|| line.trim().to_owned()))
 }
 
@@ -100,15 +95,20 @@ pub fn read_question(argument: &str) -> Result<String> {
         text.clear();
         let count = std::io::stdin().lock().take(MAX_BYTES + 1).read_to_string(&mut text);
         count.map_err(|error| Error::caused("the question cannot be read from stdin", error))?;
-        if text.len() as u64 > MAX_BYTES {
-            return Err(Error::unusable(format!("the question on stdin is longer than {MAX_BYTES} bytes")));
-        }
+        check_length("the question on stdin", &text)?;
     }
     if text.trim().is_empty() {
         let hint = "planwright run \"your question\", or: echo \"your question\" | planwright run -";
         return Err(Error::unusable("the question is empty").hint(hint));
     }
     Ok(text.trim().to_owned())
+}
+
+fn check_length(what: &str, text: &str) -> Result<()> {
+    match text.len() as u64 > MAX_BYTES {
+        true => Err(Error::unusable(format!("{what} is longer than {MAX_BYTES} bytes"))),
+        false => Ok(()),
+    }
 }
 
 /// Asks the person at the terminal a question of the program's own.
@@ -120,7 +120,7 @@ pub fn confirm(question: &str) -> Result<bool> {
 /// The token for an answer that names none: a person at the terminal is shown what is pending and says yes to it.
 /// Without a person the answer is refused: it may be an old one, given again.
 pub fn confirm_token(pending: &Pending, location: RunLocation<'_>, style: Style) -> Result<String> {
-    if !is_typed() || pending.has_expired() {
+    if !is_typed() || pending.expired {
         return Err(location.missing_token(pending));
     }
     show_question(&pending.text(), None, style);
@@ -134,18 +134,18 @@ pub fn confirm_token(pending: &Pending, location: RunLocation<'_>, style: Style)
 impl AnswerArgs {
     /// The answer that the flags give, if they give one.
     pub fn answer(&self) -> Result<Option<HumanAnswer>> {
-        if let Some(path) = &self.edit_input {
+        let AnswerArgs { respond, approve, edit_input, reject, edit, .. } = self;
+        Ok(if let Some(path) = edit_input {
             let input = read_json("--edit-input: ", path, "a JSON value", Some("such as \"a text\""))?;
-            return Ok(Some(HumanAnswer::EditInput { input }));
-        }
-        if let Some(path) = &self.edit {
+            Some(HumanAnswer::EditInput { input })
+        } else if let Some(path) = edit {
             let hint = "such as [{\"tool\": \"calc\", \"input\": \"1+1\"}]";
-            let steps: Vec<PlanStep> = read_json("--edit: ", path, "a JSON list of plan steps", Some(hint))?;
-            return Ok(Some(HumanAnswer::Edit { steps }));
-        }
-        let approved = self.approve.then_some(HumanAnswer::Approve);
-        let rejected = self.reject.as_ref().map(HumanAnswer::reject);
-        Ok(self.respond.as_ref().map(HumanAnswer::respond).or(rejected).or(approved))
+            let steps = read_json("--edit: ", path, "a JSON list of plan steps", Some(hint))?;
+            Some(HumanAnswer::Edit { steps })
+        } else {
+            let rejected = reject.as_ref().map(HumanAnswer::reject);
+            respond.as_ref().map(HumanAnswer::respond).or(rejected).or(approve.then_some(HumanAnswer::Approve))
+        })
     }
 }
 
@@ -168,14 +168,13 @@ pub fn read_json<T: DeserializeOwned>(
     hint: Option<&str>,
 ) -> Result<T> {
     let place = format!("{prefix}{}", path.display());
-    let unreadable = |error| Error::caused(format!("{place}: cannot be read"), error);
-    let length = std::fs::metadata(path).map_err(unreadable)?.len();
+    let length = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     if length > MAX_BYTES {
         return Err(Error::unusable(format!("{place}: expected at most {MAX_BYTES} bytes, found {length}")));
     }
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    serde_json::from_str(&text).map_err(|error| {
-        Error::unusable(format!("{place}: expected {expected}: {error}")).maybe_hint(hint.map(str::to_owned))
+    serde_json::from_str(&read_text(&place, path)?).map_err(|error| {
+        let problem = format!("{place}: expected {expected}: {error}");
+        Error { hint: hint.map(str::to_owned), ..Error::unusable(problem) }
     })
 }
 
@@ -222,44 +221,37 @@ mod tests {
     const PLAN: EffectKind = EffectKind::ApprovePlan { draft: 1 };
     const CALL: EffectKind = EffectKind::ApproveCall { draft: 1, step: 0 };
 
-    #[test]
-    fn line_means_what_the_question_asks_for() {
-        for (line, reason) in [
-            ("reject: 너무 비쌉니다", "너무 비쌉니다"),
-            ("Reject:no", "no"),
-            ("reject", ""),
-            ("REJECT : x", "x"),
-        ] {
-            for asked in [STEP, PLAN, CALL] {
-                assert_eq!(parse_answer(line, asked), Ok(HumanAnswer::reject(reason)), "{line}");
-            }
-        }
-        for line in ["좋습니다", "rejected", "reject it", "나는 reject: 라고 하지 않는다"] {
-            for asked in [STEP, PLAN, CALL] {
-                assert_eq!(parse_answer(line, asked), Ok(HumanAnswer::respond(line)), "{line}");
-            }
-        }
-        for (line, meant) in ["yes", "Y", "approve", "예", "네.", "승인"]
-            .map(|line| (line, HumanAnswer::Approve))
-            .into_iter()
-            .chain(["no", "아니요"].map(|line| (line, HumanAnswer::reject(""))))
-        {
-            assert_eq!(parse_answer(line, PLAN), Ok(meant.clone()), "{line}");
-            assert_eq!(parse_answer(line, CALL), Ok(meant), "{line}");
-            assert_eq!(parse_answer(line, STEP), Ok(HumanAnswer::respond(line)), "{line}");
+    fn check(line: &str, step: HumanAnswer, plan: HumanAnswer, call: HumanAnswer) {
+        for (asked, meant) in [(STEP, step), (PLAN, plan), (CALL, call)] {
+            assert_eq!(parse_answer(line, asked), Ok(meant), "{line}");
         }
     }
 
     #[test]
-    fn edit_gives_a_plan_other_steps_and_a_call_another_input() {
+    fn line_means_what_the_question_asks_for() {
+        let no = |reason: &str| HumanAnswer::reject(reason);
+        let said = |text: &str| HumanAnswer::respond(text);
+        for (line, reason) in
+            [("reject: 너무 비쌉니다", "너무 비쌉니다"), ("Reject:no", "no"), ("reject", ""), ("REJECT : x", "x")]
+        {
+            check(line, no(reason), no(reason), no(reason));
+        }
+        for line in ["좋습니다", "rejected", "reject it", "나는 reject: 라고 하지 않는다"] {
+            check(line, said(line), said(line), said(line));
+        }
+        for line in ["yes", "Y", "approve", "예", "네.", "승인"] {
+            check(line, said(line), HumanAnswer::Approve, HumanAnswer::Approve);
+        }
+        for line in ["no", "아니요"] {
+            check(line, said(line), no(""), no(""));
+        }
         let json = r#"[{"tool": "calc", "input": "1+1"}]"#;
-        let edited = |kind| parse_answer(&format!("edit: {json}"), kind);
-        assert_eq!(edited(PLAN), Ok(HumanAnswer::Edit { steps: serde_json::from_str(json).unwrap() }));
-        assert_eq!(edited(CALL), Ok(HumanAnswer::EditInput { input: serde_json::from_str(json).unwrap() }));
+        let (steps, input) = (serde_json::from_str(json).unwrap(), serde_json::from_str(json).unwrap());
+        let line = format!("edit: {json}");
+        check(&line, said(&line), HumanAnswer::Edit { steps }, HumanAnswer::EditInput { input });
         for (line, asked) in [("edit: x", PLAN), ("edit: {}", PLAN), ("edit: 1+", CALL), ("edit", CALL)] {
             let problem = parse_answer(line, asked).unwrap_err();
             assert!(problem.starts_with("edit: expected"), "{line}: {problem}");
         }
-        assert_eq!(parse_answer("edit: x", STEP), Ok(HumanAnswer::respond("edit: x")));
     }
 }

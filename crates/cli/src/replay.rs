@@ -12,24 +12,24 @@ use crate::out::{Exit, Look, Style};
 use crate::{out, text};
 use planwright::driver::Stopped;
 use planwright::journal::{
-    Divergence, Drift, Fixture, Frame, Outcome, Record, RunStatus, ThreadId, first_difference, fold,
+    Divergence, Drift, Fixture, Frame, Outcome, Query, Record, RunStatus, ThreadId, first_difference, fold,
 };
 use planwright::prompt;
 use planwright::spec::{CompiledSpec, Spec};
 use planwright_app::{
-    Class, DriftJson, Error, Result, load_spec, replaying_agent, spec_for_fixture, visit_threads,
-    with_tools_of,
+    Class, Error, Result, drift_json, load_spec, replaying_agent, spec_for_fixture, with_tools_of,
 };
 
 /// Most lines of a diff that are shown.
 const MOST_LINES: usize = 60;
 
-/// What came of one recording, and how it is shown.
+/// What came of one recording.
 struct Checked {
     verdict: Verdict,
+    /// What is shown of it.
     lines: Vec<String>,
-    /// Null for one that is not listed.
-    json: Value,
+    /// What `--json` lists of it.
+    json: Option<Value>,
 }
 
 #[derive(Clone, Copy)]
@@ -44,9 +44,7 @@ pub fn replay(args: &ReplayArgs, color: ColorChoice) -> Result<Exit> {
     let (mut counts, mut listed) = ([0; 3], Vec::new());
     let mut take = |checked: Checked| {
         counts[checked.verdict as usize] += 1;
-        if !checked.json.is_null() && args.json {
-            listed.push(checked.json);
-        }
+        listed.extend(checked.json);
         let shows = !args.json && !checked.lines.is_empty();
         if shows { out::print_lines(&checked.lines) } else { Ok(()) }
     };
@@ -56,8 +54,8 @@ pub fn replay(args: &ReplayArgs, color: ColorChoice) -> Result<Exit> {
         find_fixtures(&args.paths)?.iter().try_for_each(|path| take(check_fixture(path, args, style)))?;
     }
     let [same, different, unreadable] = counts;
-    let (differ, list) = if args.all_stored { ("diverge", "turns") } else { ("drift", "files") };
     if args.json {
+        let (differ, list) = if args.all_stored { ("diverge", "turns") } else { ("drift", "files") };
         out::print_json(&json!({"ok": same, differ: different, "unreadable": unreadable, list: listed}))?;
     } else {
         let all = same + different + unreadable;
@@ -114,45 +112,52 @@ fn search(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
 
 fn check_fixture(path: &Path, args: &ReplayArgs, style: Style) -> Checked {
     let file = path.display().to_string();
-    let object = |status: &str, agent: Option<&str>| {
-        json!({
-            "file": file, "status": status, "agent": agent,
-            "drift": [], "frames": "", "notes": [], "problem": null,
-        })
-    };
-    let unreadable = |agent: Option<&str>, problem: &str| {
-        let word = style.paint(Look::Bad, "unreadable");
-        let lines = vec![format!("{word}  {}", text::clean(problem).replace('\n', "\n    "))];
-        let mut json = object("unreadable", agent);
-        json["problem"] = json!(problem);
-        Checked { verdict: Verdict::Unreadable, lines, json }
-    };
-    let fixture = match Fixture::load(path) {
-        Ok(fixture) => fixture,
-        Err(error) => return unreadable(None, &error.to_string()),
-    };
-    let spec = spec_for_fixture(&fixture, args.agent.as_deref(), args.as_recorded);
-    let agent = match spec.and_then(replaying_agent) {
-        Ok(agent) => agent,
-        Err(error) => return unreadable(Some(&fixture.spec.name), error.message()),
-    };
-    let (rules, name) = (agent.rules(), Some(&*agent.rules().spec().name));
-    match agent.replay(&fixture) {
-        Ok(_) => {
-            let lines = vec![format!("{}  {}", style.paint(Look::Good, "ok        "), text::line(&file))];
-            Checked { verdict: Verdict::Same, lines, json: object("ok", name) }
+    let mut json = json!({
+        "file": file, "status": "ok", "agent": null, "drift": [], "frames": "", "notes": [], "problem": null,
+    });
+    let (verdict, lines) = match replay_fixture(path, args, &mut json, style) {
+        Ok(drift) if drift.is_empty() => {
+            (Verdict::Same, vec![format!("{}  {}", style.paint(Look::Good, "ok        "), text::line(&file))])
         }
+        Ok(drift) => {
+            json["status"] = json!("drift");
+            let head = format!("{}  {}", style.paint(Look::Warn, "drift     "), text::line(&file));
+            (Verdict::Differs, std::iter::once(head).chain(drift).collect())
+        }
+        Err(problem) => {
+            json["status"] = json!("unreadable");
+            json["problem"] = json!(problem);
+            let problem = text::clean(&problem).replace('\n', "\n    ");
+            (Verdict::Unreadable, vec![format!("{}  {problem}", style.paint(Look::Bad, "unreadable"))])
+        }
+    };
+    Checked { verdict, lines, json: Some(json) }
+}
+
+/// Replays a fixture. Gives how it drifts, a line each; or why it cannot be replayed.
+fn replay_fixture(
+    path: &Path,
+    args: &ReplayArgs,
+    json: &mut Value,
+    style: Style,
+) -> Result<Vec<String>, String> {
+    let fixture = Fixture::load(path).map_err(|error| error.to_string())?;
+    json["agent"] = json!(fixture.spec.name);
+    let spec = spec_for_fixture(&fixture, args.agent.as_deref(), args.as_recorded);
+    let agent = spec.and_then(replaying_agent).map_err(|error| error.message)?;
+    let rules = agent.rules();
+    json["agent"] = json!(rules.spec().name);
+    match agent.replay(&fixture) {
+        Ok(_) => Ok(Vec::new()),
         Err(Stopped::Drifted(drifts)) => {
             let (frames, notes) = (diff_frames(&fixture, rules), explain_drift(&fixture, rules));
-            let mut json = object("drift", name);
-            json["drift"] = json!(drifts.iter().map(DriftJson::from).collect::<Vec<_>>());
+            json["drift"] = drifts.iter().map(drift_json).collect();
             (json["frames"], json["notes"]) = (json!(frames), json!(notes));
-            let mut lines = vec![format!("{}  {}", style.paint(Look::Warn, "drift     "), text::line(&file))];
-            lines.extend(drift_lines(&drifts, &frames, style));
+            let mut lines = drift_lines(&drifts, &frames, style);
             lines.extend(notes.iter().map(|note| format!("    note: {}", text::line(note))));
-            Checked { verdict: Verdict::Differs, lines, json }
+            Ok(lines)
         }
-        Err(stopped) => unreadable(name, &format!("{file}: {stopped}")),
+        Err(stopped) => Err(format!("{}: {stopped}", path.display())),
     }
 }
 
@@ -174,6 +179,13 @@ fn explain_drift(fixture: &Fixture, rules: &CompiledSpec) -> Vec<String> {
 
 /// How the instructions and schemas of the recorded roles differ from the present ones.
 fn diff_frames(fixture: &Fixture, rules: &CompiledSpec) -> String {
+    let frame_text = |frame: &Frame| {
+        let settings = json!({
+            "model": frame.model, "temperature": frame.temperature, "max_tokens": frame.max_tokens,
+            "schema": frame.schema,
+        });
+        format!("{}\n{settings:#}\n", frame.system.join("\n"))
+    };
     let mut diff = String::new();
     for (role, recorded) in &fixture.frames {
         let now = prompt::role_frame(rules, role).map(|frame| Frame::of(frame));
@@ -184,15 +196,6 @@ fn diff_frames(fixture: &Fixture, rules: &CompiledSpec) -> String {
         diff.push_str(&lines.unified_diff().context_radius(1).header(&names.0, &names.1).to_string());
     }
     diff
-}
-
-fn frame_text(frame: &Frame) -> String {
-    let settings = json!({
-        "model": frame.model, "temperature": frame.temperature, "max_tokens": frame.max_tokens,
-        "schema": frame.schema,
-    });
-    let settings = serde_json::to_string_pretty(&settings).unwrap_or_default();
-    format!("{}\n{settings}\n", frame.system.join("\n"))
 }
 
 fn drift_lines(drifts: &[Drift], frames: &str, style: Style) -> Vec<String> {
@@ -213,15 +216,21 @@ fn drift_lines(drifts: &[Drift], frames: &str, style: Style) -> Vec<String> {
 fn check_turns(args: &ReplayArgs, style: Style) -> Result<Vec<Checked>> {
     let under = args.agent.as_deref().map(load_spec).transpose()?;
     let threads = args.store.place()?.threads()?;
-    let mut checked = Vec::new();
-    visit_threads(&threads, |listed| {
-        for turn in 0..listed.turns {
-            let records = threads.store().records(&listed.thread, turn).map_err(|error| error.to_string());
-            let result = records.and_then(|records| find_divergence(&records, under.as_ref()));
-            checked.push(check_turn(&listed.thread, turn + 1, result, style));
+    let (mut checked, mut query) = (Vec::new(), Query::default());
+    loop {
+        let page = threads.list(&query)?;
+        for listed in &page {
+            for turn in 0..listed.turns {
+                let records = threads.store().records(&listed.thread, turn).map_err(|error| error.to_string());
+                let result = records.and_then(|records| find_divergence(&records, under.as_ref()));
+                checked.push(check_turn(&listed.thread, turn + 1, result, style));
+            }
         }
-    })?;
-    Ok(checked)
+        match page.last() {
+            Some(last) if page.len() == query.limit => query.after = Some(last.cursor(query.order)),
+            _ => return Ok(checked),
+        }
+    }
 }
 
 /// Where the present machine takes another path than the records; or why they cannot be read.
@@ -242,20 +251,19 @@ fn check_turn(
     result: Result<Option<Divergence>, String>,
     style: Style,
 ) -> Checked {
-    let (verdict, look, word) = match &result {
-        Ok(None) => return Checked { verdict: Verdict::Same, lines: Vec::new(), json: Value::Null },
-        Ok(Some(_)) => (Verdict::Differs, Look::Warn, "diverges  "),
-        Err(_) => (Verdict::Unreadable, Look::Bad, "unreadable"),
+    let mut json =
+        json!({"thread": thread, "turn": turn, "record": null, "what": null, "difference": null, "problem": null});
+    let (verdict, head, why) = match result {
+        Ok(None) => return Checked { verdict: Verdict::Same, lines: Vec::new(), json: None },
+        Ok(Some(divergence)) => {
+            (json["record"], json["what"]) = (json!(divergence.record), json!(divergence.what));
+            (Verdict::Differs, style.paint(Look::Warn, "diverges  "), divergence.to_string())
+        }
+        Err(problem) => {
+            json["problem"] = json!(problem);
+            (Verdict::Unreadable, style.paint(Look::Bad, "unreadable"), problem)
+        }
     };
-    let (divergence, problem) = (result.as_ref().ok().and_then(Option::as_ref), result.as_ref().err());
-    let why = divergence.map(Divergence::to_string).or(problem.cloned()).unwrap_or_default();
     let place = text::line(&format!("{thread}, turn {turn}"));
-    let lines = vec![format!("{}  {place}: {}", style.paint(look, word), text::line(&why))];
-    let json = json!({
-        "thread": thread, "turn": turn,
-        "record": divergence.map(|divergence| divergence.record),
-        "what": divergence.map(|divergence| &divergence.what),
-        "difference": null, "problem": problem,
-    });
-    Checked { verdict, lines, json }
+    Checked { verdict, lines: vec![format!("{head}  {place}: {}", text::line(&why))], json: Some(json) }
 }

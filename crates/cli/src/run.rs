@@ -10,10 +10,10 @@ use crate::out::Exit;
 use crate::person::{at_terminal, confirm, is_typed, read_answer, read_json, read_question, show_question};
 use crate::resume::journal_error;
 use crate::session::{Session, resolve_settings};
-use crate::watch::Watch;
+use crate::watch::{Stdout, Watch};
 use crate::{out, text};
 use planwright::driver::{RecordMode, Run, Stopped, time_for};
-use planwright::journal::{FileJournal, Fixture, Journal, JournalErrorKind};
+use planwright::journal::{FileJournal, Fixture, JournalErrorKind};
 use planwright::machine::{Input, Turn};
 use planwright::spec::Memory;
 use planwright_app::{Error, PreparedAgent, Result, RunInfo, RunLocation, spec_for_fixture};
@@ -29,10 +29,7 @@ pub fn run(args: &RunArgs, color: ColorChoice) -> Result<Exit> {
             session.screen.note(&format!("every answer comes from {}{again}", path.display()));
             replay(args, &session, path, fixture)
         }
-        recorded => {
-            let recorded = recorded.map(|(_, fixture)| fixture);
-            ask(args, &session, color, &question.unwrap_or_default(), recorded)
-        }
+        recorded => ask(args, &session, &question.unwrap_or_default(), recorded.map(|(_, fixture)| fixture)),
     }
 }
 
@@ -46,16 +43,14 @@ fn load_recording<'a>(args: &'a RunArgs, question: Option<&str>) -> Result<Optio
         _ => return Ok(None),
     };
     let fixture = Fixture::load(path).map_err(Error::unusable)?;
-    if let Some(question) = question
-        && question != fixture.input.question
-    {
-        let (path, recorded) = (path.display(), &fixture.input.question);
+    let recorded = &fixture.input.question;
+    if let Some(question) = question.filter(|question| question != recorded) {
+        let path = path.display();
         let problem = format!("{path} answers another question: expected {recorded:?}, found {question:?}");
-        let hint = match args.replay.is_some() {
+        return Err(Error::unusable(problem).hint(match args.replay.is_some() {
             true => "leave the question out: it is in the fixture",
             false => "name another fixture, or replace this one with --record-mode all",
-        };
-        return Err(Error::unusable(problem).hint(hint));
+        }));
     }
     Ok(Some((path, fixture)))
 }
@@ -66,50 +61,34 @@ fn replay(args: &RunArgs, session: &Session<'_>, path: &Path, fixture: Fixture) 
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
     let input = fixture.input.clone();
     let info = session.info(&prepared, &input.question, location(args));
-    let info = RunInfo { fixture: Some(path), ..info };
-    session.run(&info, |watch, _| {
+    session.run(&RunInfo { fixture: Some(path), ..info }, |watch, _| {
         let job = prepared.agent.job(input.clone()).observer(watch).replay(fixture);
-        match &mut journal {
-            Some(journal) => job.journal(journal).run(),
-            None => job.run(),
-        }
+        journal.iter_mut().fold(job, |job, journal| job.journal(journal)).run()
     })
 }
 
-fn ask(
-    args: &RunArgs,
-    session: &Session<'_>,
-    color: ColorChoice,
-    question: &str,
-    recorded: Option<Fixture>,
-) -> Result<Exit> {
+fn ask(args: &RunArgs, session: &Session<'_>, question: &str, recorded: Option<Fixture>) -> Result<Exit> {
     if args.record.is_some() && args.record == args.journal {
         return Err(Error::unusable("--record and --journal name the same file; expected two"));
     }
     let settings = resolve_settings(&args.settings, args.store.config.as_deref())?;
-    let prepared = args.choice.prepare(&settings, recorded.as_ref(), at_terminal(color))?;
+    let prepared = args.choice.prepare(&settings, recorded.as_ref(), at_terminal(session.style))?;
     session.introduce(&prepared);
     let input = input(args, &prepared, question)?;
     let has_place = args.journal.is_some() || args.record.is_some() || args.history.is_some();
-    let stored = match args.thread.is_none() && has_place {
-        true => None,
-        false => open_thread(&args.store, args.thread.as_ref(), session)?,
-    };
-    if stored.is_some() {
-        return ask_in_thread(session, Conversation::open(stored, prepared, settings)?, input);
+    if args.thread.is_some() || !has_place {
+        let stored = open_thread(&args.store, args.thread.as_ref(), session)?;
+        if stored.is_some() {
+            return ask_in_thread(session, Conversation::open(stored, prepared, settings)?, input);
+        }
     }
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
     let fixture = args.record.as_deref();
     let info = RunInfo { fixture, ..session.info(&prepared, question, location(args)) };
     session.run(&info, |watch, cancel| {
-        let mut job = prepared.agent.job(input).observer(watch).cancel(cancel);
-        if let Some(journal) = &mut journal {
-            job = job.journal(journal as &mut dyn Journal);
-        }
-        match fixture {
-            Some(path) => job.record(path, args.record_mode).run(),
-            None => job.run(),
-        }
+        let job = prepared.agent.job(input).observer(watch).cancel(cancel);
+        let job = journal.iter_mut().fold(job, |job, journal| job.journal(journal));
+        fixture.iter().fold(job, |job, path| job.record(path, args.record_mode)).run()
     })
 }
 
@@ -131,7 +110,7 @@ fn input(args: &RunArgs, prepared: &PreparedAgent, question: &str) -> Result<Inp
 
 /// Asks as the next turn of a thread. What is pending in it is put to the person at the terminal first.
 fn ask_in_thread(session: &Session<'_>, mut talk: Conversation, input: Input) -> Result<Exit> {
-    let before = Watch::quietly(&session.screen);
+    let before = Watch::new(&session.screen, Stdout::Result);
     while is_typed() {
         match catch_up(&talk, session, &before)? {
             None => break,
@@ -159,15 +138,17 @@ fn catch_up(
     watch: &Watch<'_>,
 ) -> Result<Option<Result<Run, Stopped>>> {
     if let Some(waiting) = &talk.waiting {
-        show_question(&waiting.question, waiting.refused.as_deref(), session.style);
+        show_question(&waiting.text(), None, session.style);
         let Some(answer) = read_answer(waiting.effect.kind)? else { return Ok(None) };
-        return talk.answer(answer, watch, session.begin(talk.location())).map(Some);
+        let (agent, cancel) = (talk.agent_of_last()?, session.begin(talk.location()));
+        return Ok(Some(talk.handle(watch, cancel).token(&waiting.token).answer(&agent, answer)));
     }
     if talk.is_unfinished() {
         let question = text::line(&talk.question);
         out::complain(&format!("the last question was stopped before its answer: {question}"));
         if confirm("go on with it first")? {
-            return talk.resume(watch, session.begin(talk.location())).map(Some);
+            let (agent, cancel) = (talk.agent_of_last()?, session.begin(talk.location()));
+            return Ok(Some(talk.handle(watch, cancel).resume(&agent)));
         }
     }
     Ok(None)

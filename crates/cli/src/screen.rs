@@ -24,33 +24,6 @@ const PLAIN: usize = 100;
 /// An index that is built faster than this is not worth a word.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Where lines about a run go.
-#[derive(Clone)]
-pub enum Voice {
-    Silent,
-    Lines,
-    /// A terminal, with lines above the spinners.
-    Live(MultiProgress),
-}
-
-impl Voice {
-    fn of(quiet: bool) -> Self {
-        match is_screen(&stderr()) {
-            _ if quiet => Voice::Silent,
-            true => Voice::Live(MultiProgress::with_draw_target(ProgressDrawTarget::stderr())),
-            false => Voice::Lines,
-        }
-    }
-
-    pub fn say(&self, line: &str) {
-        match self {
-            Voice::Silent => {}
-            Voice::Lines => out::complain(line),
-            Voice::Live(live) => live.suspend(|| out::complain(line)),
-        }
-    }
-}
-
 /// Shows a run.
 pub struct Screen {
     pub voice: Voice,
@@ -58,6 +31,22 @@ pub struct Screen {
     /// How wide a line may be.
     pub columns: usize,
     spinners: RefCell<HashMap<Waiting, ProgressBar>>,
+}
+
+/// Where lines about a run go.
+#[derive(Clone)]
+pub struct Voice {
+    quiet: bool,
+    /// The spinners of a terminal, which lines go above; hidden elsewhere.
+    pub live: MultiProgress,
+}
+
+impl Voice {
+    pub fn say(&self, line: &str) {
+        if !self.quiet {
+            self.live.suspend(|| out::complain(line));
+        }
+    }
 }
 
 /// What is waited for.
@@ -68,13 +57,18 @@ enum Waiting {
 }
 
 impl Screen {
-    pub fn new(quiet: bool, color: ColorChoice) -> Self {
-        Screen {
-            voice: Voice::of(quiet),
-            style: Style::of(color, &stderr()),
-            columns: stderr_columns().unwrap_or(PLAIN).max(20),
-            spinners: RefCell::default(),
-        }
+    pub fn new(quiet: bool, style: Style) -> Self {
+        let target = match !quiet && is_screen(&stderr()) {
+            true => ProgressDrawTarget::stderr(),
+            false => ProgressDrawTarget::hidden(),
+        };
+        let voice = Voice { quiet, live: MultiProgress::with_draw_target(target) };
+        let columns = stderr_columns().unwrap_or(PLAIN).max(20);
+        Screen { voice, style, columns, spinners: RefCell::default() }
+    }
+
+    fn is_live(&self) -> bool {
+        !self.voice.live.is_hidden()
     }
 
     /// A remark about the run as a whole.
@@ -102,29 +96,19 @@ impl Screen {
     }
 
     fn spin(&self, waiting: Waiting, message: &str) {
-        let Voice::Live(live) = &self.voice else { return };
-        let style = ProgressStyle::with_template("  {spinner} {msg}  {elapsed}");
-        let spinner = live.add(ProgressBar::new_spinner());
-        spinner.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        if !self.is_live() {
+            return;
+        }
+        let spinner = self.voice.live.add(ProgressBar::new_spinner());
+        spinner.set_style(style_of("  {spinner} {msg}  {elapsed}"));
         spinner.set_message(text::cut(&text::line(message), self.columns.saturating_sub(12)));
         spinner.enable_steady_tick(Duration::from_millis(100));
-        if let Some(before) = self.spinners.borrow_mut().insert(waiting, spinner) {
-            before.finish_and_clear();
-        }
+        self.stop(waiting);
+        self.spinners.borrow_mut().insert(waiting, spinner);
     }
 
     fn stop(&self, waiting: Waiting) {
-        if let Some(spinner) = self.spinners.borrow_mut().remove(&waiting) {
-            spinner.finish_and_clear();
-        }
-    }
-
-    fn plan(&self, steps: &[PlanStep]) {
-        let widest = steps.iter().map(|step| text::width(&step.tool)).max().unwrap_or(0);
-        for (at, step) in steps.iter().enumerate() {
-            let mark = format!("{} {}", at + 1, text::pad(&step.tool, widest));
-            self.detail(Look::Dim, &mark, &step_input(step));
-        }
+        self.spinners.borrow_mut().remove(&waiting).iter().for_each(ProgressBar::finish_and_clear);
     }
 
     fn finished(&self, step: u32, tool: &str, failed: bool, output: &str) {
@@ -134,17 +118,21 @@ impl Screen {
             false => (Look::Good, "✓", "ok"),
         };
         let number = u64::from(step) + 1;
-        let mark = match self.voice {
-            Voice::Live(_) => format!("{sign} {number} {tool}"),
-            _ => format!("{number} {tool} {word}"),
-        };
+        let mark =
+            if self.is_live() { format!("{sign} {number} {tool}") } else { format!("{number} {tool} {word}") };
         self.detail(look, &mark, output);
     }
 
     fn traced(&self, line: &TraceLine) {
         self.stop(Waiting::Reply);
         match line {
-            TraceLine::Plan { steps: Some(steps), .. } => self.plan(steps.as_slice()),
+            TraceLine::Plan { steps: Some(steps), .. } => {
+                let widest = steps.as_slice().iter().map(|step| text::width(&step.tool)).max().unwrap_or(0);
+                for (at, step) in steps.as_slice().iter().enumerate() {
+                    let mark = format!("{} {}", at + 1, text::pad(&step.tool, widest));
+                    self.detail(Look::Dim, &mark, &step_input(step));
+                }
+            }
             TraceLine::Validate { verdict: Some(verdict), .. } => {
                 match verdict.ok {
                     true => self.detail(Look::Good, "accepted", &verdict.reason),
@@ -200,9 +188,9 @@ impl Observer for Screen {
             Signal::Asked { span, request: RequestBody::Wait { delay_ms } } => {
                 let (step, seconds) = (span.effect.step().unwrap_or_default(), *delay_ms as f64 / 1000.0);
                 let message = format!("{} waits {seconds} s before another try", u64::from(step) + 1);
-                match self.voice {
-                    Voice::Live(_) => self.spin(Waiting::Step(step), &message),
-                    _ => self.detail(Look::Dim, &message, ""),
+                match self.is_live() {
+                    true => self.spin(Waiting::Step(step), &message),
+                    false => self.detail(Look::Dim, &message, ""),
                 }
             }
             // The question is shown where the person is asked; sources and tokens are results.
@@ -211,9 +199,13 @@ impl Observer for Screen {
     }
 }
 
+fn style_of(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
+}
+
 /// Does something that takes a while, with a spinner on a terminal.
 pub fn while_waiting<T>(message: &str, work: impl FnOnce() -> T) -> T {
-    let screen = Screen::new(!is_screen(&stderr()), ColorChoice::Never);
+    let screen = Screen::new(false, Style::of(ColorChoice::Never, &stderr()));
     screen.spin(Waiting::Reply, message);
     let done = work();
     screen.clear();
@@ -235,9 +227,8 @@ pub fn show_index_progress() -> IndexProgress {
                 out::complain(&format!("planwright: indexing {total} documents of {folder}"));
                 return ProgressBar::hidden();
             }
-            let style = ProgressStyle::with_template("  indexing {msg}  {bar:30} {pos}/{len}");
             let bar = ProgressBar::new(total as u64).with_message(folder);
-            bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+            bar.with_style(style_of("  indexing {msg}  {bar:30} {pos}/{len}"))
         });
         bar.set_position(done as u64);
         if done == total {

@@ -16,7 +16,7 @@ pub fn trace(args: &TraceArgs) -> Result<Exit> {
         (Some(file), _) => Story::load(file)?,
         (None, Some(thread)) => {
             let stored = args.store.place()?.thread(thread)?;
-            Story::of(stored.fold_turn(args.turn)?, &stored.command("resume"))
+            Story::of(stored.fold(args.turn)?, &stored.command("resume"))
         }
         (None, None) => return Err(Error::unusable("expected a file or a thread, found neither")),
     };

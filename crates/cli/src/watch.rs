@@ -6,16 +6,26 @@ use std::io::IsTerminal;
 
 use crate::screen::Screen;
 use crate::{out, text};
-use planwright::driver::{Progress, Reporter, Run, Stopped};
+use planwright::driver::{Progress, Run, Stopped};
 use planwright::ports::{Observer, Signal};
 use planwright::prompt::RequestBody;
 use planwright_app::Result;
 
+/// What stdout is for while a run goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Stdout {
+    /// The answer, as it is written where stdout is a terminal.
+    Answer,
+    Events,
+    /// A result that is printed at the end.
+    Result,
+}
+
 /// The watcher of a run.
 pub struct Watch<'a> {
-    pub screen: &'a Screen,
-    live: bool,
-    events: Option<Reporter<fn(Progress)>>,
+    screen: &'a Screen,
+    is_live: bool,
+    has_events: bool,
     /// What of the answer is on stdout already.
     printed: RefCell<String>,
     /// Whether the line on stdout is unfinished.
@@ -23,38 +33,24 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// For an answer as text: it is shown as it is written where stdout is a terminal.
-    pub fn answer(screen: &'a Screen) -> Self {
-        Watch { live: std::io::stdout().is_terminal(), ..Watch::quietly(screen) }
-    }
-
-    /// For JSON lines.
-    pub fn events(screen: &'a Screen) -> Self {
-        Watch { events: Some(Reporter::new(print_event)), ..Watch::quietly(screen) }
-    }
-
-    /// For a result that is printed at the end.
-    pub fn quietly(screen: &'a Screen) -> Self {
-        Watch { screen, live: false, events: None, printed: RefCell::default(), open: Cell::new(false) }
-    }
-
-    /// Whether stdout is for JSON lines.
-    pub fn has_events(&self) -> bool {
-        self.events.is_some()
+    pub fn new(screen: &'a Screen, stdout: Stdout) -> Self {
+        let is_live = stdout == Stdout::Answer && std::io::stdout().is_terminal();
+        let has_events = stdout == Stdout::Events;
+        Watch { screen, is_live, has_events, printed: RefCell::default(), open: Cell::new(false) }
     }
 
     /// Ends the JSON lines with what came of the run.
     pub fn ended(&self, result: &Result<Run, Stopped>) {
         self.end_line();
-        if self.has_events() {
-            print_event(Progress::ended(result));
+        if self.has_events {
+            print_event(&Progress::ended(result));
         }
     }
 
     /// Prints the answer, unless it stands there already.
     pub fn print_answer(&self, answer: &str) -> Result<()> {
         self.end_line();
-        if self.has_events() || (!answer.is_empty() && self.printed.borrow().trim() == answer.trim()) {
+        if self.has_events || (!answer.is_empty() && self.printed.borrow().trim() == answer.trim()) {
             return Ok(());
         }
         out::print_text(answer)
@@ -77,8 +73,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-fn print_event(progress: Progress) {
-    if let Ok(line) = serde_json::to_string(&progress) {
+fn print_event(progress: &Progress) {
+    if let Ok(line) = serde_json::to_string(progress) {
         // A reader that has gone away is printed nothing more.
         let _ = out::print(&(line + "\n"));
     }
@@ -86,20 +82,17 @@ fn print_event(progress: Progress) {
 
 impl Observer for Watch<'_> {
     fn notice(&self, signal: Signal<'_>) {
-        if let (Signal::Token(piece), true) = (&signal, self.live) {
-            return self.token(piece);
+        match signal {
+            Signal::Token(piece) if self.is_live => return self.token(piece),
+            Signal::Asked { request: RequestBody::Model { .. }, .. } => self.printed.borrow_mut().clear(),
+            _ => {}
         }
         self.end_line();
-        if let Signal::Asked { request: RequestBody::Model { .. }, .. } = signal {
-            self.printed.borrow_mut().clear();
-        }
         self.screen.notice(signal);
-        if let Some(reporter) = &self.events {
-            reporter.notice(signal);
-        }
+        Progress::of(&signal).iter().filter(|_| self.has_events).for_each(print_event);
     }
 
     fn wants_tokens(&self) -> bool {
-        self.live || self.has_events()
+        self.is_live || self.has_events
     }
 }

@@ -1,14 +1,13 @@
 //! `threads list` and `waiting`: a page of threads, and a page of the runs that wait for people.
 
-use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::{ListArgs, PageArgs, StoreArgs, WaitingArgs};
 use crate::out::{Exit, stdout_columns};
 use crate::{out, text};
 use planwright::driver::Threads;
-use planwright::journal::{Cursor, JournalErrorKind, Listed, Order, Query, RunStatus, StoreError, ThreadId};
-use planwright_app::{Error, Pending, PendingJson, Result, RunLocation, StoredThread, now, shell_word};
+use planwright::journal::{Cursor, JournalErrorKind, Listed, Order, Query, RunStatus, StoreError};
+use planwright_app::{Error, Pending, Result, RunLocation, StoredThread, now, shell_word};
 
 /// Most columns of a thread's name on a terminal.
 const NAME: usize = 40;
@@ -40,7 +39,7 @@ pub fn list(store: &StoreArgs, args: &ListArgs) -> Result<Exit> {
     };
     let head = ["thread", "status", "turns", "updated", "first question"];
     out::print_lines(&text::table(head, listed.iter().map(row), most))?;
-    let mut command = format!("planwright threads list{}", place.flag());
+    let mut command = format!("planwright threads list{}", place.flag);
     args.status.iter().for_each(|status| command.push_str(&format!(" --status {status}")));
     if !args.prefix.is_empty() {
         command.push_str(&format!(" --prefix {}", shell_word(&args.prefix)));
@@ -78,55 +77,52 @@ fn name_next_page(command: &str, page: &PageArgs, next: Option<String>) {
     }
 }
 
-/// A run that waits.
-struct Waiting {
-    stored: StoredThread,
-    listed: Listed,
-    pending: Pending,
-}
-
-/// A run that waits, in `--json`.
-#[derive(Serialize)]
-struct WaitingJson<'a> {
-    #[serde(flatten)]
-    pending: PendingJson<'a>,
-    thread: &'a ThreadId,
-    turn: u32,
-    status: &'static str,
-    waited_seconds: u64,
-    command: Option<String>,
-}
-
 pub fn list_waiting(args: &WaitingArgs) -> Result<Exit> {
     let place = args.store.place()?;
     let threads = place.threads()?;
     let statuses = ["waiting", "in_doubt"].map(str::to_owned).to_vec();
     let query = Query { statuses, order: Order::LongestWaiting, ..Query::default() };
     let (listed, next) = list_page(&threads, query, &args.page)?;
-    let mut found = Vec::new();
+    let mut waiting = Vec::new();
     for listed in listed {
         let stored = place.thread_of(&threads, listed.thread.clone());
-        if let Some(pending) = load_pending(&stored)? {
-            found.push(Waiting { stored, listed, pending });
+        let Some(pending) = load_pending(&stored)? else { continue };
+        let commands = RunLocation::Thread(&stored).commands(&pending);
+        let waited = now().saturating_sub(listed.key(Order::LongestWaiting));
+        if args.json {
+            let mut object = pending.to_json(&commands);
+            object["thread"] = json!(listed.thread);
+            object["turn"] = json!(listed.turns);
+            object["status"] = json!(listed.status.name());
+            object["waited_seconds"] = json!(waited / 1000);
+            object["command"] = json!(commands.first());
+            waiting.push(object);
+            continue;
         }
+        waiting.push(Value::Null);
+        let expired = if pending.expired { ", expired" } else { "" };
+        let thread = text::line(listed.thread.as_str());
+        let mut lines =
+            vec![format!("{thread}  turn {}, for {}{expired}", listed.turns, text::span(waited))];
+        lines.extend(text::clean(&pending.text()).lines().map(|line| format!("  {line}")));
+        lines.extend(commands.iter().map(|command| format!("    {command}")));
+        out::print_text(&lines.join("\n"))?;
     }
     if args.json {
-        let waiting: Vec<WaitingJson<'_>> = found.iter().map(Waiting::to_json).collect();
         out::print_json(&json!({"waiting": waiting, "more": next.is_some(), "next": next}))?;
         return Ok(Exit::Done);
     }
-    found.iter().try_for_each(|waiting| out::print_text(&waiting.lines().join("\n")))?;
-    if found.is_empty() {
+    if waiting.is_empty() {
         out::remark("nobody is waited for");
     }
-    name_next_page(&format!("planwright waiting{}", place.flag()), &args.page, next);
+    name_next_page(&format!("planwright waiting{}", place.flag), &args.page, next);
     Ok(Exit::Done)
 }
 
 /// Loads what a thread waits for. Since it was listed it may have been answered or deleted; and a thread that cannot
 /// be read hides no other.
 fn load_pending(stored: &StoredThread) -> Result<Option<Pending>> {
-    match stored.threads.folded(&stored.thread, None) {
+    match stored.fold(None) {
         Ok(folded) => Ok(Pending::of(&folded)),
         Err(StoreError::NoThread { .. }) => Ok(None),
         Err(StoreError::Journal(error)) if error.kind() != JournalErrorKind::Io => {
@@ -134,37 +130,5 @@ fn load_pending(stored: &StoredThread) -> Result<Option<Pending>> {
             Ok(None)
         }
         Err(error) => Err(error.into()),
-    }
-}
-
-impl Waiting {
-    fn commands(&self) -> Vec<String> {
-        RunLocation::Thread(&self.stored).commands(&self.pending)
-    }
-
-    /// How long it has waited, in milliseconds.
-    fn waited(&self) -> u64 {
-        now().saturating_sub(self.listed.key(Order::LongestWaiting))
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let (thread, turn) = (text::line(self.stored.thread.as_str()), self.listed.turns);
-        let expired = if self.pending.has_expired() { ", expired" } else { "" };
-        let mut lines = vec![format!("{thread}  turn {turn}, for {}{expired}", text::span(self.waited()))];
-        lines.extend(text::clean(&self.pending.text()).lines().map(|line| format!("  {line}")));
-        lines.extend(self.commands().into_iter().map(|command| format!("    {command}")));
-        lines
-    }
-
-    fn to_json(&self) -> WaitingJson<'_> {
-        let commands = self.commands();
-        WaitingJson {
-            thread: &self.stored.thread,
-            turn: self.listed.turns,
-            status: self.listed.status.name(),
-            waited_seconds: self.waited() / 1000,
-            command: commands.first().cloned(),
-            pending: self.pending.to_json(commands),
-        }
     }
 }

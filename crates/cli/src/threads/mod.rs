@@ -16,7 +16,7 @@ pub use list::list_waiting;
 use planwright::driver::{Prune, Redactor, Stopped};
 use planwright::journal::{Fixture, JournalError, Record, RunStatus, ThreadId, fold};
 use planwright::machine::EffectId;
-use planwright_app::{Class, Error, Pending, Result, RunLocation, StoredThread, configured_keys, now};
+use planwright_app::{Class, Error, Pending, Result, RunLocation, configured_keys, now};
 
 pub fn threads(args: &ThreadsArgs, color: ColorChoice) -> Result<Exit> {
     let store = &args.store;
@@ -55,7 +55,7 @@ fn cancel(store: &StoreArgs, thread: &ThreadId, reason: &str) -> Result<Exit> {
     stored.handle().cancel(reason, &keys).map_err(|stopped| match stopped {
         Stopped::Store(error) => error.into(),
         Stopped::Journal(error) => error.into(),
-        stopped => Error::unusable(stopped).hint(format!("{}  says how it stands", stored.command("show"))),
+        stopped => Error { hint: RunLocation::Thread(&stored).show_hint(), ..Error::unusable(stopped) },
     })?;
     out::remark(&format!("{thread} is ended: {}", Redactor::new(keys).text(reason.to_owned())));
     Ok(Exit::Done)
@@ -68,27 +68,24 @@ fn fork(store: &StoreArgs, args: &ForkArgs) -> Result<Exit> {
     if redactor(store)?.finds(args.to.as_str()) {
         return Err(Error::unusable("--to: the name holds the value of a key, and would be written down"));
     }
-    let turn = stored.turn_index(args.turn)?;
-    let shows_records = || format!("{} --records  shows them", stored.command("show"));
-    let records = match (args.before, args.at) {
-        (Some(effect), _) => Some(records_before(&stored, turn, effect)?.ok_or_else(|| {
-            let problem = format!("--before: turn {} of {} has no {effect}", turn + 1, stored.thread);
-            Error::unusable(problem).hint(shows_records())
-        })?),
-        (None, Some(at)) => {
-            let len = stored.threads.store().records(&stored.thread, turn)?.len() as u64;
-            if at > len {
-                let problem = format!("--at: expected 1 to {len} records to copy, found {at}");
-                return Err(Error::unusable(problem).hint(shows_records()));
-            }
-            Some(at)
-        }
-        (None, None) => None,
+    let (turn, records) = stored.records(args.turn)?;
+    let refuse = |problem: String| {
+        Error::unusable(problem).hint(format!("{} --records  shows them", stored.command("show")))
     };
-    stored.threads.fork(&stored.thread, Some(turn), records, &args.to)?;
+    let count = match (args.before, args.at) {
+        (Some(effect), _) => Some(count_before(&records, effect).ok_or_else(|| {
+            refuse(format!("--before: turn {turn} of {} has no {effect}", stored.thread))
+        })?),
+        (None, Some(at)) if at > records.len() as u64 => {
+            let len = records.len();
+            return Err(refuse(format!("--at: expected 1 to {len} records to copy, found {at}")));
+        }
+        (None, at) => at,
+    };
+    stored.threads.fork(&stored.thread, Some(turn - 1), count, &args.to)?;
     let fork = place.thread_of(&stored.threads, args.to.clone());
     out::complain(&format!("planwright: {} begins with what {} held", fork.thread, stored.thread));
-    let next = match RunStatus::of(&fork.fold_turn(None)?) {
+    let next = match RunStatus::of(&fork.fold(None)?) {
         RunStatus::Unfinished => format!("{}  goes on with it", fork.command("resume")),
         RunStatus::Waiting { .. } | RunStatus::InDoubt { .. } => {
             format!("{}  says what it waits for", fork.command("show"))
@@ -100,8 +97,7 @@ fn fork(store: &StoreArgs, args: &ForkArgs) -> Result<Exit> {
 }
 
 /// How many records there are before an effect was answered; all if it is not answered yet.
-fn records_before(stored: &StoredThread, turn: u32, effect: EffectId) -> Result<Option<u64>> {
-    let records = stored.threads.store().records(&stored.thread, turn)?;
+fn count_before(records: &[Record], effect: EffectId) -> Option<u64> {
     let answers = |record: &Record| match record {
         Record::Answered { event, .. } => event.effect() == Some(effect),
         Record::Resolved { effect: resolved, .. } => *resolved == effect,
@@ -110,7 +106,7 @@ fn records_before(stored: &StoredThread, turn: u32, effect: EffectId) -> Result<
     let asks =
         |record: &Record| matches!(record, Record::Requested { effect: asked, .. } if *asked == effect);
     let at = records.iter().position(answers).or_else(|| records.iter().rposition(asks));
-    Ok(at.map(|at| at as u64))
+    at.map(|at| at as u64)
 }
 
 /// Makes a fixture of a turn, without the values of any key.
@@ -121,10 +117,9 @@ pub fn make_fixture(store: &StoreArgs, args: &FromArgs) -> Result<Exit> {
         return Err(Error::unusable(problem).hint("name another file, or replace this one with --force"));
     }
     let stored = store.place()?.thread(&args.thread)?;
-    let turn = stored.turn_index(args.turn)?;
-    let records = stored.threads.store().records(&stored.thread, turn)?;
+    let (turn, records) = stored.records(args.turn)?;
     let fixture = fixture_of(&redactor(store)?.records(records))
-        .map_err(|error| Error::unusable(format!("thread {}, turn {}: {error}", stored.thread, turn + 1)))?;
+        .map_err(Error::at(format!("thread {}, turn {turn}", stored.thread)))?;
     match output {
         None => out::print(&fixture.to_json())?,
         Some(path) => {

@@ -6,25 +6,16 @@ use super::records::Line;
 use crate::args::{ShowThreadArgs, StoreArgs};
 use crate::out::{Exit, stdout_columns};
 use crate::{out, text};
-use planwright::journal::{Record, RunStatus, StoreError, Unknown, fold};
+use planwright::journal::{Folded, Header, Origin, Record, RunStatus, StoreError, Unknown, fold};
 use planwright_app::{Class, Pending, Result, RunLocation, StoredThread};
 
 /// A turn, as it is shown.
-#[derive(Default)]
 struct Shown {
     /// From 1.
     number: u32,
-    question: String,
-    /// Where it stands, or nothing if it does not read.
-    status: Option<RunStatus>,
-    /// Why it does not read.
-    problem: Option<String>,
-    agent: String,
-    run: String,
-    /// The thread, the turn (from 1) and how many records of it, that its beginning was copied from.
-    origin: Option<(String, u32, u64)>,
     records: Vec<Record>,
-    pending: Option<Pending>,
+    /// Where it stands, and what it waits for; or why it does not read.
+    status: Result<(RunStatus, Option<Pending>), String>,
     /// Whether a process has the thread and goes on with this turn.
     running: bool,
 }
@@ -51,79 +42,72 @@ pub fn show(store: &StoreArgs, args: &ShowThreadArgs) -> Result<Exit> {
     } else {
         shown.iter().try_for_each(|turn| out::print_text(&turn.lines(&stored, args.records).join("\n")))?;
     }
-    let reads = shown.iter().all(|turn| turn.status.is_some());
+    let reads = shown.iter().all(|turn| turn.status.is_ok());
     Ok(if reads { Exit::Done } else { Exit::Of(Class::Failed) })
 }
 
 impl Shown {
     fn load(stored: &StoredThread, turn: u32, running: bool) -> Result<Self> {
         // A turn that is damaged does not hide the others.
-        let (records, problem) = match stored.threads.store().records(&stored.thread, turn) {
-            Ok(records) => (records, "it has no header".to_owned()),
-            Err(StoreError::Journal(error)) => (Vec::new(), error.to_string()),
+        let (records, folded) = match stored.threads.store().records(&stored.thread, turn) {
+            Ok(records) if records.is_empty() => (records, Err("it has no header".to_owned())),
+            Ok(records) => (records.clone(), fold(records).map_err(|error| error.to_string())),
+            Err(StoreError::Journal(error)) => (Vec::new(), Err(error.to_string())),
             Err(error) => return Err(error.into()),
         };
-        let mut shown = Shown { number: turn + 1, running, ..Shown::default() };
-        if let Some(Record::Header(header)) = records.first() {
-            shown.question.clone_from(&header.input.question);
-            shown.agent.clone_from(&header.spec.name);
-            shown.run.clone_from(&header.run);
-            let origin = header.origin.as_ref();
-            shown.origin = origin.map(|from| (from.thread.clone(), from.turn + 1, from.records));
-        }
-        match fold(records.iter().cloned()) {
-            _ if records.is_empty() => shown.problem = Some(problem),
-            Err(error) => shown.problem = Some(error.to_string()),
-            Ok(folded) => {
-                // What is asked and not answered is being done in a turn that runs.
-                shown.pending = Pending::of(&folded).filter(|_| !running);
-                shown.status = Some(RunStatus::of(&folded));
-            }
-        }
-        Ok(Shown { records, ..shown })
+        // What is asked and not answered is being done in a turn that runs.
+        let pending = |folded: &Folded| Pending::of(folded).filter(|_| !running);
+        let status = folded.map(|folded| (RunStatus::of(&folded), pending(&folded)));
+        Ok(Shown { number: turn + 1, records, status, running })
+    }
+
+    fn header(&self) -> Option<&Header> {
+        let Some(Record::Header(header)) = self.records.first() else { return None };
+        Some(header)
     }
 
     fn status(&self) -> &'static str {
         match &self.status {
-            Some(status) if self.running && !status.has_ended() => "running",
-            Some(status) => status.name(),
-            None => "unreadable",
+            Ok((status, _)) if self.running && !status.has_ended() => "running",
+            Ok((status, _)) => status.name(),
+            Err(_) => "unreadable",
         }
     }
 
     fn lines(&self, stored: &StoredThread, with_records: bool) -> Vec<String> {
-        let (status, agent) = (self.status(), text::line(&self.agent));
-        let mut lines = vec![format!("turn {}  {status}  {agent}", self.number).trim_end().to_owned()];
+        let header = self.header();
+        let agent = header.map_or_else(String::new, |header| text::line(&header.spec.name));
+        let mut lines = vec![format!("turn {}  {}  {agent}", self.number, self.status()).trim_end().to_owned()];
         let mut line = |what: &str, text: &str| {
             let text = text::clean(text);
             let mut parts = text.lines();
             lines.push(format!("  {}{}", text::pad(what, 10), parts.next().unwrap_or_default()));
             lines.extend(parts.map(|line| format!("            {line}")));
         };
-        if !self.question.is_empty() {
-            line("asked", &text::line(&self.question));
+        if let Some(header) = header.filter(|header| !header.input.question.is_empty()) {
+            line("asked", &text::line(&header.input.question));
         }
-        if let Some((thread, turn, records)) = &self.origin {
-            line("from", &text::line(&format!("{thread}, turn {turn}, {records} records")));
+        if let Some(origin) = header.and_then(|header| header.origin.as_ref()) {
+            let Origin { thread, turn, records } = origin;
+            line("from", &text::line(&format!("{thread}, turn {}, {records} records", turn + 1)));
         }
-        match &self.status {
-            None => line("problem", self.problem.as_deref().unwrap_or_default()),
-            Some(RunStatus::Done { answer }) => line("answered", answer),
-            Some(RunStatus::Failed { error, unknown }) => {
+        match self.status.as_ref().map(|(status, _)| status) {
+            Err(problem) | Ok(RunStatus::Damaged { problem }) => line("problem", problem),
+            Ok(RunStatus::Done { answer }) => line("answered", answer),
+            Ok(RunStatus::Failed { error, unknown }) => {
                 line("failed", error);
                 for Unknown { effect, tool } in unknown {
                     let asked = format!("{tool} ({effect}) was asked to change something");
                     line("unknown", &format!("{asked}, and nobody knows whether it did"));
                 }
             }
-            Some(RunStatus::Damaged { problem }) => line("problem", problem),
-            Some(RunStatus::Unfinished) if !self.running => line("goes on", &stored.command("resume")),
-            Some(_) => {}
+            Ok(RunStatus::Unfinished) if !self.running => line("goes on", &stored.command("resume")),
+            Ok(_) => {}
         }
-        if let Some(pending) = &self.pending {
+        if let Ok((_, Some(pending))) = &self.status {
             let commands = RunLocation::Thread(stored).commands(pending).join("\n");
             line("waits", &pending.text());
-            if pending.has_expired() {
+            if pending.expired {
                 line("expired", &text::time(pending.expires.unwrap_or_default()));
                 line("goes on", &commands);
             } else {
@@ -144,19 +128,24 @@ impl Shown {
 
     fn to_json(&self, stored: &StoredThread, with_records: bool) -> Value {
         let (answer, error, unknown) = match &self.status {
-            Some(RunStatus::Done { answer }) => (Some(answer), None, &[][..]),
-            Some(RunStatus::Failed { error, unknown }) => (None, Some(error), &unknown[..]),
+            Ok((RunStatus::Done { answer }, _)) => (Some(answer), None, &[][..]),
+            Ok((RunStatus::Failed { error, unknown }, _)) => (None, Some(error), &unknown[..]),
             _ => (None, None, &[][..]),
         };
-        let commands = |pending: &Pending| RunLocation::Thread(stored).commands(pending);
-        let origin = self.origin.as_ref();
-        let origin =
-            origin.map(|(thread, turn, records)| json!({"thread": thread, "turn": turn, "records": records}));
+        let pending = self.status.as_ref().ok().and_then(|(_, pending)| pending.as_ref());
+        let open = |pending: &Pending| pending.to_json(&RunLocation::Thread(stored).commands(pending));
+        let header = self.header();
+        let origin = header.and_then(|header| header.origin.as_ref()).map(|origin| {
+            json!({"thread": origin.thread, "turn": origin.turn + 1, "records": origin.records})
+        });
         let mut object = json!({
-            "turn": self.number, "question": self.question, "agent": self.agent, "run": self.run,
+            "turn": self.number,
+            "question": header.map_or("", |header| &header.input.question),
+            "agent": header.map_or("", |header| &header.spec.name),
+            "run": header.map_or("", |header| &header.run),
             "status": self.status(), "answer": answer, "error": error, "unknown": unknown,
-            "problem": self.problem,
-            "open": self.pending.as_ref().map(|pending| pending.to_json(commands(pending))),
+            "problem": self.status.as_ref().err(),
+            "open": pending.map(open),
             "origin": origin,
         });
         if with_records {
