@@ -40,9 +40,7 @@ impl RunInfo<'_> {
             Stopped::Refused { .. } => {
                 (Class::Waiting, Some("the run waits on; give another answer".to_owned()))
             }
-            Stopped::AlreadyAnswered { .. } | Stopped::WrongToken => {
-                (Class::Conflict, location.show_hint())
-            }
+            Stopped::AlreadyAnswered { .. } | Stopped::WrongToken => (Class::Conflict, location.show_hint()),
             Stopped::Expired { .. } => (Class::Conflict, location.resume_hint("goes on without an answer")),
             Stopped::Waiting { .. } => (Class::Waiting, pending_commands()),
             Stopped::Unfinished => {

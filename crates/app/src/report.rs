@@ -151,9 +151,9 @@ impl RunInfo<'_> {
         if cached_tokens > 0 {
             line.push_str(&format!(" ({cached_tokens} of those read were cached)"));
         }
-        let roles = state.usage_by_name().map(|(role, usage)| {
-            format!("{role} {}+{}", usage.input_tokens, usage.output_tokens)
-        });
+        let roles = state
+            .usage_by_name()
+            .map(|(role, usage)| format!("{role} {}+{}", usage.input_tokens, usage.output_tokens));
         let roles: Vec<String> = roles.collect();
         if !roles.is_empty() {
             line.push_str(&format!("; {}", roles.join(", ")));

@@ -10,9 +10,7 @@ use crate::pending::{Pending, answer_flags};
 use crate::settings::variable;
 use planwright::driver::{Stopped, ThreadHandle, Threads, Waiting};
 use planwright::journal::system::{create_private_folder, random_id};
-use planwright::journal::{
-    Durability, FileJournal, Folded, MemoryStore, Record, StoreError, ThreadId, fold,
-};
+use planwright::journal::{Durability, FileJournal, Folded, MemoryStore, Record, StoreError, ThreadId, fold};
 use planwright_sqlite::SqliteStore;
 
 /// The store of this call.

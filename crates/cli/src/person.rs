@@ -144,7 +144,11 @@ impl AnswerArgs {
             Some(HumanAnswer::Edit { steps })
         } else {
             let rejected = reject.as_ref().map(HumanAnswer::reject);
-            respond.as_ref().map(HumanAnswer::respond).or(rejected).or(approve.then_some(HumanAnswer::Approve))
+            respond
+                .as_ref()
+                .map(HumanAnswer::respond)
+                .or(rejected)
+                .or(approve.then_some(HumanAnswer::Approve))
         })
     }
 }
@@ -231,9 +235,12 @@ mod tests {
     fn line_means_what_the_question_asks_for() {
         let no = |reason: &str| HumanAnswer::reject(reason);
         let said = |text: &str| HumanAnswer::respond(text);
-        for (line, reason) in
-            [("reject: 너무 비쌉니다", "너무 비쌉니다"), ("Reject:no", "no"), ("reject", ""), ("REJECT : x", "x")]
-        {
+        for (line, reason) in [
+            ("reject: 너무 비쌉니다", "너무 비쌉니다"),
+            ("Reject:no", "no"),
+            ("reject", ""),
+            ("REJECT : x", "x"),
+        ] {
             check(line, no(reason), no(reason), no(reason));
         }
         for line in ["좋습니다", "rejected", "reject it", "나는 reject: 라고 하지 않는다"] {

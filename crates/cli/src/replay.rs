@@ -221,7 +221,8 @@ fn check_turns(args: &ReplayArgs, style: Style) -> Result<Vec<Checked>> {
         let page = threads.list(&query)?;
         for listed in &page {
             for turn in 0..listed.turns {
-                let records = threads.store().records(&listed.thread, turn).map_err(|error| error.to_string());
+                let records =
+                    threads.store().records(&listed.thread, turn).map_err(|error| error.to_string());
                 let result = records.and_then(|records| find_divergence(&records, under.as_ref()));
                 checked.push(check_turn(&listed.thread, turn + 1, result, style));
             }
@@ -251,8 +252,7 @@ fn check_turn(
     result: Result<Option<Divergence>, String>,
     style: Style,
 ) -> Checked {
-    let mut json =
-        json!({"thread": thread, "turn": turn, "record": null, "what": null, "difference": null, "problem": null});
+    let mut json = json!({"thread": thread, "turn": turn, "record": null, "what": null, "difference": null, "problem": null});
     let (verdict, head, why) = match result {
         Ok(None) => return Checked { verdict: Verdict::Same, lines: Vec::new(), json: None },
         Ok(Some(divergence)) => {

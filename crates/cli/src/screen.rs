@@ -118,8 +118,11 @@ impl Screen {
             false => (Look::Good, "✓", "ok"),
         };
         let number = u64::from(step) + 1;
-        let mark =
-            if self.is_live() { format!("{sign} {number} {tool}") } else { format!("{number} {tool} {word}") };
+        let mark = if self.is_live() {
+            format!("{sign} {number} {tool}")
+        } else {
+            format!("{number} {tool} {word}")
+        };
         self.detail(look, &mark, output);
     }
 

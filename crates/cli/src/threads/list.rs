@@ -102,8 +102,7 @@ pub fn list_waiting(args: &WaitingArgs) -> Result<Exit> {
         waiting.push(Value::Null);
         let expired = if pending.expired { ", expired" } else { "" };
         let thread = text::line(listed.thread.as_str());
-        let mut lines =
-            vec![format!("{thread}  turn {}, for {}{expired}", listed.turns, text::span(waited))];
+        let mut lines = vec![format!("{thread}  turn {}, for {}{expired}", listed.turns, text::span(waited))];
         lines.extend(text::clean(&pending.text()).lines().map(|line| format!("  {line}")));
         lines.extend(commands.iter().map(|command| format!("    {command}")));
         out::print_text(&lines.join("\n"))?;

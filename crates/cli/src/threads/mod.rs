@@ -72,16 +72,17 @@ fn fork(store: &StoreArgs, args: &ForkArgs) -> Result<Exit> {
     let refuse = |problem: String| {
         Error::unusable(problem).hint(format!("{} --records  shows them", stored.command("show")))
     };
-    let count = match (args.before, args.at) {
-        (Some(effect), _) => Some(count_before(&records, effect).ok_or_else(|| {
-            refuse(format!("--before: turn {turn} of {} has no {effect}", stored.thread))
-        })?),
-        (None, Some(at)) if at > records.len() as u64 => {
-            let len = records.len();
-            return Err(refuse(format!("--at: expected 1 to {len} records to copy, found {at}")));
-        }
-        (None, at) => at,
-    };
+    let count =
+        match (args.before, args.at) {
+            (Some(effect), _) => Some(count_before(&records, effect).ok_or_else(|| {
+                refuse(format!("--before: turn {turn} of {} has no {effect}", stored.thread))
+            })?),
+            (None, Some(at)) if at > records.len() as u64 => {
+                let len = records.len();
+                return Err(refuse(format!("--at: expected 1 to {len} records to copy, found {at}")));
+            }
+            (None, at) => at,
+        };
     stored.threads.fork(&stored.thread, Some(turn - 1), count, &args.to)?;
     let fork = place.thread_of(&stored.threads, args.to.clone());
     out::complain(&format!("planwright: {} begins with what {} held", fork.thread, stored.thread));

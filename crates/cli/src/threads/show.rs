@@ -77,7 +77,8 @@ impl Shown {
     fn lines(&self, stored: &StoredThread, with_records: bool) -> Vec<String> {
         let header = self.header();
         let agent = header.map_or_else(String::new, |header| text::line(&header.spec.name));
-        let mut lines = vec![format!("turn {}  {}  {agent}", self.number, self.status()).trim_end().to_owned()];
+        let mut lines =
+            vec![format!("turn {}  {}  {agent}", self.number, self.status()).trim_end().to_owned()];
         let mut line = |what: &str, text: &str| {
             let text = text::clean(text);
             let mut parts = text.lines();
@@ -135,9 +136,9 @@ impl Shown {
         let pending = self.status.as_ref().ok().and_then(|(_, pending)| pending.as_ref());
         let open = |pending: &Pending| pending.to_json(&RunLocation::Thread(stored).commands(pending));
         let header = self.header();
-        let origin = header.and_then(|header| header.origin.as_ref()).map(|origin| {
-            json!({"thread": origin.thread, "turn": origin.turn + 1, "records": origin.records})
-        });
+        let origin = header.and_then(|header| header.origin.as_ref()).map(
+            |origin| json!({"thread": origin.thread, "turn": origin.turn + 1, "records": origin.records}),
+        );
         let mut object = json!({
             "turn": self.number,
             "question": header.map_or("", |header| &header.input.question),
