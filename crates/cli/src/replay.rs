@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::ColorChoice;
+use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 use serde_json::{Value, json};
-use similar::TextDiff;
 
 use crate::args::ReplayArgs;
 use crate::out::{Exit, Look, Style};
@@ -191,9 +191,14 @@ fn diff_frames(fixture: &Fixture, rules: &CompiledSpec) -> String {
         let now = prompt::role_frame(rules, role).map(|frame| Frame::of(frame));
         let Some(now) = now.filter(|now| now != recorded) else { continue };
         let (old, new) = (frame_text(recorded), frame_text(&now));
-        let names = (format!("{role}, recorded"), format!("{role}, now"));
-        let lines = TextDiff::from_lines(&old, &new);
-        diff.push_str(&lines.unified_diff().context_radius(1).header(&names.0, &names.1).to_string());
+        let lines = InternedInput::new(old.as_str(), new.as_str());
+        let mut changes = Diff::compute(Algorithm::Myers, &lines);
+        changes.postprocess_lines(&lines);
+        let printer = BasicLineDiffPrinter(&lines.interner);
+        let mut config = UnifiedDiffConfig::default();
+        config.context_len(1);
+        let hunks = changes.unified_diff(&printer, config, &lines);
+        diff.push_str(&format!("--- {role}, recorded\n+++ {role}, now\n{hunks}"));
     }
     diff
 }
