@@ -1,6 +1,7 @@
 //! SQLite's errors as those of a store, and its transactions.
 
-use planwright::journal::{JournalError, JournalErrorKind, StoreError};
+use planwright::journal::JournalErrorKind::{self, Damaged, Format, Io};
+use planwright::journal::{JournalError, StoreError, ThreadId};
 use rusqlite::{Connection, ErrorCode, ffi};
 
 /// An error that does not name the file yet.
@@ -41,6 +42,16 @@ impl Fault {
         }
     }
 
+    /// The fault with the turn in which it was found.
+    pub fn in_turn(self, thread: &ThreadId, turn: u32) -> Fault {
+        match self {
+            Fault::Store(StoreError::Journal(error)) => {
+                error.within(format!("thread {thread}, turn {}", u64::from(turn) + 1)).into()
+            }
+            other => other,
+        }
+    }
+
     /// Whether it is damage, which a check reports before it goes on.
     pub fn is_damage(&self) -> bool {
         match self {
@@ -57,30 +68,20 @@ impl Fault {
     }
 }
 
+const UNREADABLE: &str = "cannot be read or written";
+
 fn describe(error: &rusqlite::Error) -> (JournalErrorKind, String) {
     use ErrorCode::*;
     let (kind, what) = match error.sqlite_error_code() {
-        Some(DiskFull) => (JournalErrorKind::Io, "no space is left; nothing was written"),
-        Some(DatabaseBusy | DatabaseLocked) => {
-            (JournalErrorKind::Io, "another process is writing, and did not end in time")
-        }
+        Some(DiskFull) => (Io, "no space is left; nothing was written"),
+        Some(DatabaseBusy | DatabaseLocked) => (Io, "another process is writing, and did not end in time"),
         // SQLite does not tell the two apart.
-        Some(DatabaseCorrupt) => {
-            (JournalErrorKind::Damaged, "the database is damaged, or the disk fails to read it")
-        }
-        Some(NotADatabase) => {
-            (JournalErrorKind::Format, "expected a database of threads, found a file that is no database")
-        }
-        Some(
-            SystemIoFailure
-            | CannotOpen
-            | ReadOnly
-            | PermissionDenied
-            | OutOfMemory
-            | FileLockingProtocolFailed,
-        ) => (JournalErrorKind::Io, "cannot be read or written"),
+        Some(DatabaseCorrupt) => (Damaged, "the database is damaged, or the disk fails to read it"),
+        Some(NotADatabase) => (Format, "expected a database of threads, found a file that is no database"),
+        Some(SystemIoFailure | CannotOpen | ReadOnly | PermissionDenied | OutOfMemory) => (Io, UNREADABLE),
+        Some(FileLockingProtocolFailed) => (Io, UNREADABLE),
         // Every other error means that a table does not hold what this crate writes to it.
-        _ => (JournalErrorKind::Damaged, "what is kept is not as it was written"),
+        _ => (Damaged, "what is kept is not as it was written"),
     };
     // SQLite does not say why a write failed.
     let why = match error.sqlite_error().map(|error| error.extended_code) {

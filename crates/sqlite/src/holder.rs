@@ -8,47 +8,23 @@ use std::path::{Path, PathBuf};
 use planwright::journal::JournalError;
 use planwright::journal::system::{create_private_folder, private_options, random_id};
 
-/// The holders of threads of one database.
+use crate::row::Row;
+
+/// The holders of threads of one database, of which a handle becomes one with its first claim.
 #[derive(Debug)]
 pub(crate) struct Holders {
     folder: PathBuf,
-    /// This handle, from its first claim on.
-    own: Option<Holder>,
+    /// This handle's id, `<process id>-<random digits>`, which is never given twice; and its lock, which lasts as
+    /// long as the file is open.
+    own: Option<(String, File)>,
 }
 
-/// One handle of a store, as the holder of the threads that it claims.
-#[derive(Debug)]
-struct Holder {
-    /// `<process id>-<random digits>`, never given twice.
-    id: String,
-    path: PathBuf,
-    /// The lock lasts as long as this is open.
-    _lock: File,
-}
-
-impl Holder {
-    fn new(folder: &Path) -> std::io::Result<Self> {
-        create_private_folder(folder)?;
-        // A sweep of another process may take the file for a dead holder's before it is locked.
-        for _ in 0..100 {
-            let id = format!("{}-{:016x}", std::process::id(), random_id());
-            let path = folder.join(&id);
-            let lock = private_options().write(true).create_new(true).open(&path)?;
-            let holder = Holder { id, path, _lock: lock };
-            match holder._lock.try_lock() {
-                Ok(()) if holder.path.try_exists()? => return Ok(holder),
-                Ok(()) | Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
-        }
-        Err(ErrorKind::WouldBlock.into())
-    }
-}
-
-impl Drop for Holder {
+impl Drop for Holders {
     fn drop(&mut self) {
-        // If this fails, the next sweep removes the file: nobody holds its lock.
-        let _ = std::fs::remove_file(&self.path);
+        if let Some((id, _)) = &self.own {
+            // If this fails, the next sweep removes the file: its lock is free.
+            let _ = std::fs::remove_file(self.folder.join(id));
+        }
     }
 }
 
@@ -62,7 +38,7 @@ impl Holders {
 
     /// The id of this handle, if it is a holder.
     pub fn own(&self) -> Option<&str> {
-        self.own.as_ref().map(|own| own.id.as_str())
+        self.own.as_ref().map(|(id, _)| id.as_str())
     }
 
     /// Makes this handle a holder, and gives its id. Files of dead holders are removed.
@@ -70,17 +46,17 @@ impl Holders {
         let own = match self.own.take() {
             Some(own) => own,
             None => {
-                let own = Holder::new(&self.folder)
+                let own = lock_new(&self.folder)
                     .map_err(|error| JournalError::io(self.folder.display(), "cannot be locked", &error))?;
                 let others = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
-                for other in others.filter(|other| other.path() != own.path) {
+                for other in others.filter(|other| other.file_name() != own.0.as_str()) {
                     // Only a claim of its thread needs to know whether it is alive.
                     let _ = is_alive(&other.path());
                 }
                 own
             }
         };
-        Ok(&self.own.insert(own).id)
+        Ok(&self.own.insert(own).0)
     }
 
     /// The name of a holder for people, if it is alive.
@@ -93,6 +69,29 @@ impl Holders {
             .map_err(|error| JournalError::io(path.display(), "cannot be looked at", &error))?;
         Ok(alive.then(|| format!("process {}", id.split('-').next().unwrap_or_default())))
     }
+
+    /// Whether a holder that is alive has the thread.
+    pub fn is_held(&self, row: &Row) -> Result<bool, JournalError> {
+        let Some(id) = &row.holder else { return Ok(false) };
+        Ok(self.describe_alive(id)?.is_some())
+    }
+}
+
+/// Makes a file of a new holder and locks it.
+fn lock_new(folder: &Path) -> std::io::Result<(String, File)> {
+    create_private_folder(folder)?;
+    // A sweep of another process may take the file for a dead holder's before it is locked.
+    for _ in 0..100 {
+        let id = format!("{}-{:016x}", std::process::id(), random_id());
+        let path = folder.join(&id);
+        let lock = private_options().write(true).create_new(true).open(&path)?;
+        match lock.try_lock() {
+            Ok(()) if path.try_exists()? => return Ok((id, lock)),
+            Ok(()) | Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Err(ErrorKind::WouldBlock.into())
 }
 
 /// Whether the holder of a file is alive. The file of a dead one is removed.

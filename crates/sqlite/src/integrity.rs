@@ -2,97 +2,82 @@
 
 use std::collections::BTreeMap;
 
-use planwright::journal::Order;
+use planwright::journal::{Order, Seal};
+use rusqlite::Connection;
 
-use crate::database::Database;
 use crate::fault::{Fault, Tx};
+use crate::holder::Holders;
 use crate::row::{COLUMNS, Row};
 use crate::specs::{self, Specs};
+use crate::turn::read_turn;
 
-/// A row of a thread, or what is wrong with it; then the status and the time that lists go by.
-type Kept = (Result<Row, Fault>, Result<(String, u64), Fault>);
-
-impl Database {
-    /// Deletes what nothing needs, and gives its space back.
-    pub fn vacuum(&mut self) -> Result<(), Fault> {
-        let tx = Tx::write(&self.conn)?;
-        for row in self.list_rows()?.into_iter().filter_map(|(row, _)| row.ok()).filter(|row| row.turns == 0)
-        {
-            let holder = row.holder.as_deref().map(|id| self.holders.describe_alive(id)).transpose()?;
-            if holder.flatten().is_none() {
-                row.delete(&self.conn)?;
-            }
+/// Deletes what nothing needs, and gives its space back.
+pub(crate) fn vacuum(conn: &Connection, holders: &Holders) -> Result<(), Fault> {
+    let tx = Tx::write(conn)?;
+    for (row, ..) in list_rows(conn)?.into_iter().flatten().filter(|(row, ..)| row.turns == 0) {
+        if !holders.is_held(&row)? {
+            row.delete(conn)?;
         }
-        specs::sweep(&self.conn)?;
-        tx.commit()?;
-        self.conn.execute_batch("VACUUM")?;
-        // The log is moved into the database as far as no other process is reading it.
-        Ok(self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
     }
+    specs::sweep(conn)?;
+    tx.commit()?;
+    conn.execute_batch("VACUUM")?;
+    // The log is moved into the database as far as no other process is reading it.
+    Ok(conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+}
 
-    /// What is damaged, a line each: SQLite's own check, and everything that is stored, read once.
-    pub fn check(&mut self) -> Result<Vec<String>, Fault> {
-        // What is remembered of the specs is no proof of what is stored.
-        self.specs = Specs::default();
-        let mut found = vec![self.check_integrity(), self.find_strays(), specs::check(&self.conn)];
-        match self.list_rows() {
-            Err(fault) => found.push(Err(fault)),
-            Ok(rows) => {
-                for (row, listed) in rows {
-                    match row {
-                        Ok(row) => {
-                            let read = |turn| self.records(&row.name, turn).map(|_| Vec::new());
-                            found.extend((0..row.turns).map(read));
-                            found.push(listed.map(|(status, waits)| check_listed(row, &status, waits)));
-                        }
-                        Err(fault) => found.push(Err(fault)),
-                    }
+/// What is damaged, a line each: SQLite's own check, and everything that is stored, read once.
+pub(crate) fn check(conn: &Connection, start: Seal, specs: &mut Specs) -> Result<Vec<String>, Fault> {
+    let _tx = Tx::read(conn)?;
+    let mut found = vec![check_integrity(conn), find_strays(conn), specs::check(conn)];
+    for row in list_rows(conn).unwrap_or_else(|fault| vec![Err(fault)]) {
+        match row {
+            Ok((row, status, waits)) => {
+                for turn in 0..row.turns {
+                    let records = read_turn(conn, start, specs, &row, turn).map(|_| Vec::new());
+                    found.push(records.map_err(|fault| fault.in_turn(&row.name, turn)));
                 }
+                found.push(Ok(check_listed(row, &status, waits)));
             }
+            Err(fault) => found.push(Err(fault)),
         }
-        let mut lines = Vec::new();
-        for found in found {
-            match found {
-                Err(fault) if fault.is_damage() => lines.push(fault.at("the store").to_string()),
-                found => lines.extend(found?),
-            }
+    }
+    let mut lines = Vec::new();
+    for found in found {
+        match found {
+            Err(fault) if fault.is_damage() => lines.push(fault.at("the store").to_string()),
+            found => lines.extend(found?),
         }
-        Ok(lines)
     }
+    Ok(lines)
+}
 
-    fn check_integrity(&self) -> Result<Vec<String>, Fault> {
-        let mut check = self.conn.prepare("PRAGMA integrity_check")?;
-        let lines: Vec<String> = check.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        Ok(lines.into_iter().filter(|line| line != "ok").map(|line| format!("the store: {line}")).collect())
-    }
+fn check_integrity(conn: &Connection) -> Result<Vec<String>, Fault> {
+    let mut check = conn.prepare("PRAGMA integrity_check")?;
+    let lines: Vec<String> = check.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(lines.into_iter().filter(|line| line != "ok").map(|line| format!("the store: {line}")).collect())
+}
 
-    fn list_rows(&self) -> Result<Vec<Kept>, Fault> {
-        let mut select =
-            self.conn.prepare(&format!("SELECT {COLUMNS}, status, waits FROM thread ORDER BY id"))?;
-        let mut rows = select.query([])?;
-        let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
-            let listed = row.get("status").and_then(|status| Ok((status, row.get("waits")?)));
-            found.push((Row::parse(row), listed.map_err(Fault::from)));
-        }
-        Ok(found)
-    }
+/// All rows, or what is wrong with them; each with the status and the time that lists go by.
+fn list_rows(conn: &Connection) -> Result<Vec<Result<(Row, String, u64), Fault>>, Fault> {
+    let mut select = conn.prepare(&format!("SELECT {COLUMNS}, status, waits FROM thread ORDER BY id"))?;
+    let parse = |row: &rusqlite::Row<'_>| Ok((Row::parse(row)?, row.get("status")?, row.get("waits")?));
+    let rows = select.query_map([], |row| Ok(parse(row)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
 
-    /// Turns and records that belong to no thread.
-    fn find_strays(&self) -> Result<Vec<String>, Fault> {
-        let rows = self.list_rows()?.into_iter().filter_map(|(row, _)| row.ok());
-        let threads: BTreeMap<i64, u32> = rows.map(|row| (row.id, row.turns)).collect();
-        let mut turns =
-            self.conn.prepare("SELECT DISTINCT at >> 20 FROM record UNION SELECT at FROM turn")?;
-        let turns: Vec<i64> = turns.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        let strays = turns
-            .into_iter()
-            .map(|at| (at >> 16, at & 0xFFFF))
-            .filter(|(thread, turn)| threads.get(thread).is_none_or(|turns| *turn >= i64::from(*turns)));
-        let line =
-            |(thread, turn)| format!("the store: turn {} of thread number {thread} is no thread's", turn + 1);
-        Ok(strays.map(line).collect())
-    }
+/// Turns and records that belong to no thread.
+fn find_strays(conn: &Connection) -> Result<Vec<String>, Fault> {
+    let rows = list_rows(conn)?.into_iter().flatten();
+    let threads: BTreeMap<i64, u32> = rows.map(|(row, ..)| (row.id, row.turns)).collect();
+    let mut turns = conn.prepare("SELECT DISTINCT at >> 20 FROM record UNION SELECT at FROM turn")?;
+    let turns: Vec<i64> = turns.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let places = turns.into_iter().map(|at| (at >> 16, at & 0xFFFF));
+    let strays =
+        places.filter(|(thread, turn)| threads.get(thread).is_none_or(|turns| *turn >= i64::from(*turns)));
+    let line =
+        |(thread, turn)| format!("the store: turn {} of thread number {thread} is no thread's", turn + 1);
+    Ok(strays.map(line).collect())
 }
 
 /// What is wrong with the status and the place with which a list shows a thread.

@@ -1,6 +1,6 @@
 //! The records of a turn: appended at its head, and read in one sweep.
 
-use planwright::journal::{JournalError, Lease, Record, Seal, StoreError, ThreadId};
+use planwright::journal::{JournalError, Lease, Record, Seal, ThreadId};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, params};
 
@@ -181,15 +181,5 @@ pub(crate) fn read_turn(
         None if index > 0 && is_last && !row.noted => Ok(records),
         None if index > 0 => damaged(index, "the note of its end is lost"),
         _ => damaged(index, "it is lost, and what follows it"),
-    }
-}
-
-/// Names the turn in which a fault was found.
-pub(crate) fn name_turn(fault: Fault, thread: &ThreadId, turn: u32) -> Fault {
-    match fault {
-        Fault::Store(StoreError::Journal(error)) => {
-            error.within(format!("thread {thread}, turn {}", u64::from(turn) + 1)).into()
-        }
-        other => other,
     }
 }
