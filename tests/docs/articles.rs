@@ -28,7 +28,7 @@ fn around(line: &str) -> (Articles, &str, &str) {
 fn check_heading(line: &str, part: &str, text: &str) {
     let (contract, first, behind) = around(line);
     assert_eq!(contract.outline(), [first, part], "{line}");
-    assert_eq!(contract.parts()[1].text(), format!("{text}{behind}"), "{line}");
+    assert_eq!(contract.parts()[1].text, format!("{text}{behind}"), "{line}");
 }
 
 /// One line among others is text.
@@ -36,7 +36,7 @@ fn check_heading(line: &str, part: &str, text: &str) {
 fn check_text(line: &str) {
     let (contract, first, _) = around(line);
     assert_eq!(contract.outline(), [first], "{line}");
-    assert!(contract.parts()[0].text().contains(line.trim()), "{line}");
+    assert!(contract.parts()[0].text.contains(line.trim()), "{line}");
 }
 
 #[track_caller]
@@ -160,7 +160,7 @@ fn english_headings_are_read_too_beside_korean_ones() {
     let text =
         "제1조 (목적)\n목적이다.\nArticle 1 (Purpose)\nA purpose.\n제2조 (기간) Article 2 (Term)\n1년이다.";
     check(text, &["제1조 (목적)", "Article 1 (Purpose)", "제2조 (기간)"]);
-    assert_eq!(of(text).parts()[2].text(), "Article 2 (Term)\n1년이다.");
+    assert_eq!(of(text).parts()[2].text, "Article 2 (Term)\n1년이다.");
 }
 
 #[test]
@@ -188,10 +188,10 @@ fn the_preamble_chapters_annexes_and_supplementary_provisions_are_kept_apart() {
                 부 칙 <2025. 1. 1.>\n제1조 (시행일)\n서명한 날부터 시행한다.\n\n[별지 제01호 서식] 명세\n표이다.\n\n별첨\n끝이다.";
     check(text, &["전문", "제1조 (목적)", "제2조 (의무)", "부칙 제1조 (시행일)", "별지 1 (명세)", "별첨"]);
     let contract = of(text);
-    let chapters: Vec<Option<&str>> = contract.parts().iter().map(|part| part.chapter()).collect();
+    let chapters: Vec<Option<&str>> = contract.parts().iter().map(|part| part.chapter.as_deref()).collect();
     assert_eq!(chapters, [None, Some("제1장 총칙"), Some("제2절 을의 의무"), None, None, None]);
-    assert_eq!(contract.parts()[0].text(), "용역계약서\n갑과 을은 다음과 같이 계약한다.");
-    assert_eq!(contract.parts()[2].text(), "의무이다. 별지 1에 따른다.\n별지 1과 같다.");
+    assert_eq!(contract.parts()[0].text, "용역계약서\n갑과 을은 다음과 같이 계약한다.");
+    assert_eq!(contract.parts()[2].text, "의무이다. 별지 1에 따른다.\n별지 1과 같다.");
     let text = "Between us.\nPART I. GENERAL\nArticle 1. Term\nOne year.\nSchedule of fees follows.\n\nAnnex A (Fees)\n100.\nExhibit 2\nA plan.";
     check(text, &["Preamble", "Article 1 (Term)", "Annex A (Fees)", "Exhibit 2"]);
 }
@@ -200,7 +200,7 @@ fn the_preamble_chapters_annexes_and_supplementary_provisions_are_kept_apart() {
 fn a_markdown_heading_below_an_article_belongs_to_it_and_one_beside_it_does_not() {
     let text = "# 계약서\n## 제1조 (목적)\n### 범위\n안이다.\n## 서명\n갑 (인)\n";
     check(text, &["전문", "제1조 (목적)", "서명"]);
-    assert_eq!(of(text).parts()[1].text(), "### 범위\n안이다.");
+    assert_eq!(of(text).parts()[1].text, "### 범위\n안이다.");
     check("제1조 (목적)\n목적이다.\n# 서명\n갑", &["제1조 (목적)", "서명"]);
 }
 
@@ -237,7 +237,7 @@ fn a_table_of_contents_is_no_part() {
     );
     let contract = of(&format!("목차\n제1조 (목적) …… 1\n제2조 (정의) …… 12\n갑과 을의 계약\n{body}"));
     assert_eq!(contract.outline(), expected);
-    assert_eq!(contract.parts()[0].text(), "목차\n\n갑과 을의 계약");
+    assert_eq!(contract.parts()[0].text, "목차\n\n갑과 을의 계약");
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn a_text_without_articles_or_with_too_many_is_refused_with_what_was_expected() 
     let many: String = (0..10_001).map(|at| format!("제{}조 (가)\n나\n", at % 9_000)).collect();
     check_refused(&many, "expected at most 10000 articles and other parts");
     let same = "제1조 (가)\n나\n".repeat(9_000);
-    assert_eq!(of(&same).parts()[8_999].label(), "제1조 [9000]");
+    assert_eq!(of(&same).parts()[8_999].label, "제1조 [9000]");
     // One line of any length is text.
     let long = format!("제1조 (가)\n{}", "제2조 가 ".repeat(500_000));
     assert_eq!(of(&long).parts().len(), 1);
@@ -297,20 +297,20 @@ fn files_are_read_as_text_or_refused_with_their_path() {
 #[test]
 fn the_shipped_contracts_are_read_whole() {
     let user = Articles::example();
-    let labels: Vec<&str> = user.parts().iter().map(|part| part.label()).collect();
+    let labels: Vec<&str> = user.parts().iter().map(|part| part.label.as_str()).collect();
     assert_eq!(labels[..3], ["전문", "제1조", "제2조"]);
     assert_eq!(labels[labels.len() - 4..], ["제13조", "제14조", "부칙 제1조", "별지 1"]);
     assert!(labels.contains(&"제10조의2"));
     assert_eq!(labels.len(), 18);
-    assert!(user.parts().iter().all(|part| !part.text().is_empty()));
-    assert_eq!(user.parts()[1].chapter(), Some("제1장 총칙"));
+    assert!(user.parts().iter().all(|part| !part.text.is_empty()));
+    assert_eq!(user.parts()[1].chapter.as_deref(), Some("제1장 총칙"));
     let standard = Articles::example_standard();
     assert_eq!(standard.parts().len(), 17);
     // They are about the same things and say something else.
     for title in ["비밀유지", "손해배상", "계약의 해지", "이용 요금"] {
         let of = |contract: &Articles| {
-            let part = contract.parts().iter().find(|part| part.title() == Some(title));
-            part.unwrap().text().to_owned()
+            let part = contract.parts().iter().find(|part| part.title.as_deref() == Some(title));
+            part.unwrap().text.clone()
         };
         assert_ne!(of(&user), of(&standard));
     }
@@ -341,8 +341,8 @@ proptest! {
         let text = format!("{}\n제1조 (끝)\n끝이다.", lines.join("\n"));
         let contract = Articles::parse("a.md", &text).unwrap();
         let outline = contract.outline();
-        let labels: std::collections::BTreeSet<&str> = contract.parts().iter().map(|part| part.label()).collect();
+        let labels: std::collections::BTreeSet<&str> = contract.parts().iter().map(|part| part.label.as_str()).collect();
         prop_assert_eq!(labels.len(), outline.len());
-        prop_assert_eq!(contract.parts().last().map(|part| part.text()), Some("끝이다."));
+        prop_assert_eq!(contract.parts().last().map(|part| part.text.as_str()), Some("끝이다."));
     }
 }

@@ -114,12 +114,8 @@ fn a_reason_not_to_search_a_document_is_remembered() {
     let place = Place::new(&[("a.md", "needle"), ("deep.html", &"<div>".repeat(2_000))]);
     for _ in 0..2 {
         let docs = Docs::folder(place.folder()).unwrap().cached_in(place.cache());
-        let skipped = docs.skipped().unwrap();
-        assert_eq!(skipped.len(), 1);
-        assert_eq!(
-            skipped[0].to_string(),
-            "not searched: deep.html: HTML that leaves more than 1000 elements open"
-        );
+        let skipped = ["not searched: deep.html: HTML that leaves more than 1000 elements open"];
+        assert_eq!(docs.skipped().unwrap(), skipped);
     }
 }
 

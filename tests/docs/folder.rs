@@ -63,7 +63,7 @@ fn documents_of_every_kind_are_found_with_path_and_headings() {
     check(&docs, "secretword", &[]);
     check(&docs, "quorum", &["old.rst#Top"]);
     check(&docs, "spigot", &["manual.adoc#Manual > Valves"]);
-    assert_eq!(docs.skipped().unwrap(), []);
+    assert_eq!(docs.skipped().unwrap(), [""; 0]);
 }
 
 #[test]
@@ -247,8 +247,7 @@ fn large_files_are_skipped_and_said() {
     let folder = folder(&[("large.md", &large), ("small.md", b"needle")]);
     let docs = Docs::folder(folder.path()).unwrap();
     check(&docs, "needle", &["small.md"]);
-    let skipped: Vec<String> = docs.skipped().unwrap().iter().map(ToString::to_string).collect();
-    assert_eq!(skipped, ["not searched: large.md: larger than 2097152 bytes"]);
+    assert_eq!(docs.skipped().unwrap(), ["not searched: large.md: larger than 2097152 bytes"]);
 }
 
 #[test]
@@ -261,7 +260,7 @@ fn a_limit_is_said_in_full() {
     check(&docs, "10002", &[]);
     check(&docs, "9999", &["09999.md"]);
     let limit = "3 of 10,003 files not searched: at most 10,000 files of 128 MiB in all are";
-    assert_eq!(docs.skipped().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>(), [limit]);
+    assert_eq!(docs.skipped().unwrap(), [limit]);
     let found: Vec<Value> = serde_json::from_str(&ask(&docs, "7", 16_000).unwrap()).unwrap();
     assert_eq!(found[1], json!({ "note": limit }));
 }
@@ -295,7 +294,7 @@ fn a_document_that_vanishes_before_the_first_search_is_said() {
     let docs = Docs::folder(folder.path()).unwrap();
     fs::remove_file(folder.path().join("a.md")).unwrap();
     check(&docs, "needle", &["b.md"]);
-    assert_eq!(docs.skipped().unwrap()[0].path, "a.md");
+    assert!(docs.skipped().unwrap()[0].starts_with("not searched: a.md: "));
 }
 
 #[test]
@@ -320,12 +319,12 @@ fn html_that_is_nested_without_end_is_skipped_and_said() {
     ] {
         let docs = of(&[("a.html", &(open.repeat(times) + "needle")), ("b.md", "needle")]);
         check(&docs, "needle", &["b.md"]);
-        assert_eq!(docs.skipped().unwrap()[0].reason, "HTML that leaves more than 1000 elements open");
+        assert!(docs.skipped().unwrap()[0].ends_with(": HTML that leaves more than 1000 elements open"));
     }
     let closed = "<div>".repeat(300) + "needle" + &"</div>".repeat(300);
     let docs = of(&[("a.html", &closed), ("b.md", "needle")]);
     check(&docs, "needle", &["b.md"]);
-    assert_eq!(docs.skipped().unwrap()[0].reason, "HTML nested deeper than 200 elements");
+    assert!(docs.skipped().unwrap()[0].ends_with(": HTML nested deeper than 200 elements"));
     let script = format!("<script>{}</SCRIPT><p>needle", "if (a<b) x='<div>';".repeat(2_000));
     check(&of(&[("a.html", &script)]), "needle", &["a.html"]);
     let attributes = format!("<p {}>needle", "a=b ".repeat(100_000));

@@ -100,7 +100,7 @@ fn try_that_works_ends_the_tries() {
 fn waits_double_with_jitter_up_to_the_longest() {
     let server = Server::answering([answer(500, "down")]);
     let (retry, waits) = noting();
-    let retry = retry.tries(7).waits(Duration::from_millis(500), Duration::from_secs(3));
+    let retry = Retry { tries: 7, longest_wait: Duration::from_secs(3), ..retry };
     let search = Search::new(Secret::new(KEY)).unwrap().at(&server.url()).unwrap().retry(retry);
     ask(&search, Duration::from_secs(60)).unwrap_err();
     let full = [0.5, 1.0, 2.0, 3.0, 3.0, 3.0].map(Duration::from_secs_f64);

@@ -13,7 +13,7 @@ const KEY: &str = "sk-embed-\"0123456789";
 
 fn client(server: &Server) -> (Embeddings, Waits) {
     let (retry, waits) = noting();
-    let client = Embeddings::new(&server.url(), "embedder").unwrap().key(Secret::new(KEY)).unwrap();
+    let client = Embeddings::new(&server.url(), "embedder", &Secret::new(KEY)).unwrap();
     (client.retry(retry), waits)
 }
 
@@ -65,8 +65,9 @@ fn many_texts_are_asked_in_batches() {
     assert_eq!(sizes(&server), [32, 32, 6]);
 
     let server = Server::start(backwards);
-    let (client, _) = self::client(&server);
-    client.batch(0).embed(&all[..3]).unwrap();
+    let (mut client, _) = self::client(&server);
+    client.batch = 0;
+    client.embed(&all[..3]).unwrap();
     assert_eq!(sizes(&server), [1, 1, 1]);
 
     // Long texts make small batches.
@@ -124,18 +125,20 @@ fn answer_that_does_not_fit_the_texts_is_an_error() {
     check_unfit(of(vec![entry(json!(0), good())]), "2 embeddings, found 1");
     check_unfit(of(vec![entry(json!(1), good()), entry(json!(1), good())]), "found 1 in data[1]");
     check_unfit(of(vec![entry(json!(0), good()), entry(json!(2), good())]), "found 2 in data[1]");
-    check_unfit(of(vec![entry(json!(-1), good()), entry(json!(0), good())]), "found -1 in data[0]");
-    check_unfit(of(vec![entry(json!(0), good()), entry(json!("1"), good())]), "found \"1\" in data[1]");
+    check_unfit(of(vec![entry(json!(-1), good()), entry(json!(0), good())]), "a list \"data\"");
+    check_unfit(of(vec![entry(json!(0), good()), entry(json!("1"), good())]), "a list \"data\"");
     check_unfit(second(json!([1])), "2 numbers for text 1 and 1 for text 2");
     check_unfit(second(json!([])), "for text 2, found 0");
-    check_unfit(first(json!("AACAPw==")), "for text 1, found 0");
-    check_unfit(first(json!([1, null])), "finite numbers for text 1");
+    check_unfit(first(json!("AACAPw==")), "a list \"data\"");
+    check_unfit(first(json!([1, null])), "a list \"data\"");
     check_unfit(first(json!([1, 1e300])), "finite numbers for text 1");
     check_unfit(first(json!(vec![0; 20_000])), "1 to 16384 numbers for text 1");
     let server = Server::start(|_, nth| {
         Answer::json(200, &json!({"data": [{"index": 0, "embedding": vec![1; nth + 1]}]}))
     });
-    let error = client(&server).0.batch(1).embed(&texts(["a", "b", "c"])).unwrap_err();
+    let (mut client, _) = client(&server);
+    client.batch = 1;
+    let error = client.embed(&texts(["a", "b", "c"])).unwrap_err();
     assert!(error.message.contains("1 numbers for text 1 and 2 for text 2"), "{error}");
 }
 
@@ -162,12 +165,13 @@ fn key_is_not_shown() {
     let (client, _) = client(&server);
     assert!(client.secrets() == [Secret::new(KEY)]);
     assert!(!format!("{client:?}").contains("sk-embed"));
-    let told = Embeddings::new("localhost/v1?key=sk-embed", "e").unwrap_err().to_string();
+    let none = Secret::new("");
+    let told = Embeddings::new("localhost/v1?key=sk-embed", "e", &none).unwrap_err().to_string();
     assert!(!told.contains("sk-embed"), "{told}");
-    let with_query = Embeddings::new("http://localhost/v1?key=sk-embed", "e").unwrap();
+    let with_query = Embeddings::new("http://localhost/v1?key=sk-embed", "e", &none).unwrap();
     assert!(!format!("{with_query:?}").contains("sk-embed"));
     for key in ["sk-열쇠", "sk-live 1", "sk-\r\nx: 1"] {
-        let error = Embeddings::new("http://localhost/v1", "e").unwrap().key(Secret::new(key)).unwrap_err();
+        let error = Embeddings::new("http://localhost/v1", "e", &Secret::new(key)).unwrap_err();
         assert!(!error.to_string().contains("sk-"), "{error}");
     }
 }
@@ -183,6 +187,8 @@ fn response_over_the_limit_is_not_read() {
 #[test]
 fn request_is_bounded_in_time() {
     let server = Server::answering([Answer::silence()]);
-    let error = client(&server).0.timeout(Duration::from_millis(300)).embed(&texts(["a"])).unwrap_err();
+    let (mut client, _) = client(&server);
+    client.timeout = Duration::from_millis(300);
+    let error = client.embed(&texts(["a"])).unwrap_err();
     assert_eq!(error.kind, "timeout", "{error}");
 }

@@ -22,7 +22,8 @@ type Waits = Arc<Mutex<Vec<Duration>>>;
 fn noting() -> (Retry, Waits) {
     let waits = Waits::default();
     let noted = waits.clone();
-    (Retry::default().sleep_with(move |wait| noted.lock().unwrap().push(wait)), waits)
+    let sleep = Arc::new(move |wait| noted.lock().unwrap().push(wait));
+    (Retry { sleep, ..Retry::default() }, waits)
 }
 
 /// A call of a tool with a minute's time.

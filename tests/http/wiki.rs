@@ -25,7 +25,8 @@ fn wiki(answer: Value) -> Result<String, ToolError> {
 /// Asks `lookup` where the service answers so, one after the other.
 fn lookup(title: &str, answers: &[Value]) -> Result<String, ToolError> {
     let server = Server::answering(answers.iter().map(|answer| Answer::json(200, answer)));
-    let said = ask(&Lookup(MediaWiki::at(&server.origin()).unwrap().retry(Retry::default().tries(1))), title);
+    let retry = Retry { tries: 1, ..Retry::default() };
+    let said = ask(&Lookup(MediaWiki::at(&server.origin()).unwrap().retry(retry)), title);
     assert_eq!(server.count(), answers.len());
     said
 }

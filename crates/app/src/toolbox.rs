@@ -45,12 +45,15 @@ pub(crate) fn open_model(settings: &Settings) -> Result<(Arc<dyn Model>, String)
         return Ok((Arc::new(Offline::new()), "the offline model (by rule, no language model)".to_owned()));
     };
     let (file, seconds) = (&settings.file, Duration::from_secs);
-    let config = OpenAiConfig::new(&server.base_url, &server.model);
-    let config = set(config, server.key.clone(), OpenAiConfig::api_key);
-    let config = set(config, file.structured_output, OpenAiConfig::structured_output);
-    let config = set(config, file.call_timeout_seconds.map(seconds), OpenAiConfig::call_timeout);
-    let config = set(config, file.connect_timeout_seconds.map(seconds), OpenAiConfig::connect_timeout);
-    let config = set(config, file.max_tries.map(|tries| Retry::default().tries(tries)), OpenAiConfig::retry);
+    let usual = OpenAiConfig::new(&server.base_url, &server.model);
+    let config = OpenAiConfig {
+        api_key: server.key.clone().unwrap_or(usual.api_key),
+        structured_output: file.structured_output.unwrap_or(usual.structured_output),
+        call_timeout: file.call_timeout_seconds.map_or(usual.call_timeout, seconds),
+        connect_timeout: file.connect_timeout_seconds.map_or(usual.connect_timeout, seconds),
+        retry: Retry { tries: file.max_tries.unwrap_or(usual.retry.tries), ..usual.retry },
+        ..usual
+    };
     let model = OpenAi::new(config).map_err(Error::unusable)?;
     Ok((Arc::new(model), format!("{} at {}", server.model, show_address(&server.base_url))))
 }
@@ -119,7 +122,7 @@ fn open_docs(settings: &Settings, warnings: &mut Vec<String>) -> Result<Docs> {
     });
     let docs = set(docs, user_cache_folder("docs"), Docs::cached_in);
     let skipped = docs.skipped().map_err(Error::at("--docs"))?;
-    warnings.extend(skipped.iter().take(SHOWN).map(ToString::to_string));
+    warnings.extend(skipped.iter().take(SHOWN).cloned());
     if skipped.len() > SHOWN {
         warnings.push(format!("not searched: {} more", skipped.len() - SHOWN));
     }
@@ -153,12 +156,10 @@ fn open_contract(settings: &Settings) -> Result<ContractTools> {
 }
 
 fn open_embedder(server: &Server) -> Result<Arc<dyn Embedder>, ToolError> {
+    let key = server.key.clone().unwrap_or_else(|| Secret::new(""));
+    let client = Embeddings::new(&server.base_url, &server.model, &key)?;
     // A search by words alone is better than a long wait.
-    let client = Embeddings::new(&server.base_url, &server.model)?.retry(Retry::default().tries(2));
-    Ok(match &server.key {
-        Some(key) => Arc::new(client.key(key.clone())?),
-        None => Arc::new(client),
-    })
+    Ok(Arc::new(client.retry(Retry { tries: 2, ..Retry::default() })))
 }
 
 fn missing_tools(agent: &str, missing: &[&str], settings: &Settings) -> Error {

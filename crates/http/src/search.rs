@@ -45,7 +45,8 @@ impl Search {
         if client.secrets().is_empty() {
             return Err(ToolError::input("expected a key for the search service, found an empty text"));
         }
-        Ok(Search { endpoint: parse_search(DEFAULT_BASE)?, client })
+        let endpoint = parse_endpoint(DEFAULT_BASE, "/search").map_err(ToolError::input)?;
+        Ok(Search { endpoint, client })
     }
 
     /// Asks a service at another address, to which `/search` is added.
@@ -53,7 +54,8 @@ impl Search {
     /// # Errors
     /// If that is not an HTTP address.
     pub fn at(self, base: &str) -> Result<Self, ToolError> {
-        Ok(Search { endpoint: parse_search(base)?, ..self })
+        let endpoint = parse_endpoint(base, "/search").map_err(ToolError::input)?;
+        Ok(Search { endpoint, ..self })
     }
 
     /// Sets how often and how patiently a failed request is made again.
@@ -62,10 +64,6 @@ impl Search {
         self.client.retry = retry;
         self
     }
-}
-
-fn parse_search(base: &str) -> Result<Endpoint, ToolError> {
-    parse_endpoint(base, "/search").map_err(ToolError::input)
 }
 
 /// One result as it is returned, its fields in this order.
@@ -107,9 +105,9 @@ impl Tool for Search {
         let text = call.fit_json(&mut results)?;
         // A page with neither title nor address cannot be named.
         let sources = results.into_iter().filter_map(|Found { title, url, .. }| {
-            let title = if title.is_empty() { url.clone() } else { title };
             let url = Some(url).filter(|url| !url.is_empty());
-            (!title.is_empty()).then(|| Source { title, url, ..Source::default() })
+            let title = Some(title).filter(|title| !title.is_empty()).or_else(|| url.clone())?;
+            Some(Source { title, url, ..Source::default() })
         });
         Ok(ToolOutput::from_sources(text, sources.collect()))
     }

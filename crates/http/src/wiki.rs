@@ -83,8 +83,7 @@ impl MediaWiki {
 
     /// Asks the API; `asked` decides the language, `fixed` are parameters that need no escaping.
     fn query(&self, call: &ToolCall<'_>, fixed: &str, name: &str, asked: &str) -> Result<Value, ToolError> {
-        let api = self.address_for(asked);
-        let asked = escape(asked);
+        let (api, asked) = (self.address_for(asked), escape(asked));
         let url = format!("{api}?action=query&format=json&formatversion=2&utf8=1&{name}={asked}&{fixed}");
         let uri = parse_address(&url).map_err(ToolError::input)?;
         let answer = self.client.ask_for_call(&uri, None, call)?;
@@ -95,8 +94,7 @@ impl MediaWiki {
         }
         if !answer.is_object() {
             let found = answer.to_string();
-            let problem = format!("expected a JSON object, found {}", first_chars(&found, 80));
-            return Err(ToolError::new(ToolErrorKind::Response, problem));
+            return Err(unfit(format!("expected a JSON object, found {}", first_chars(&found, 80))));
         }
         Ok(answer)
     }
@@ -117,18 +115,22 @@ impl MediaWiki {
         Source { title: title.to_owned(), document: Some(document), part: None, url: Some(url) }
     }
 
-    /// Says which titles are near, where the API knows.
+    /// Says which titles are near, if the API knows some.
     fn explain_missing(&self, call: &ToolCall<'_>, title: &str) -> ToolError {
         // The titles are a courtesy: without them the answer is the same.
         let fixed = "list=search&srlimit=5&srnamespace=0&srprop=";
         let near = self.query(call, fixed, "srsearch", title).unwrap_or_default();
-        let near = near.pointer("/query/search").and_then(Value::as_array).into_iter().flatten();
+        let near = near["query"]["search"].as_array().into_iter().flatten();
         let titles = near.map(|found| text_of(found, "title")).filter(|title| !title.is_empty()).take(5);
         let titles: Vec<String> = titles.map(|title| format!("{:?}", first_chars(title, 100))).collect();
-        let hint =
-            if titles.is_empty() { String::new() } else { format!("; near it are {}", titles.join(", ")) };
-        ToolError::new(ToolErrorKind::NotFound, format!("no article has the title {title:?}{hint}"))
+        let near = if titles.is_empty() { "" } else { "; near it are " };
+        let problem = format!("no article has the title {title:?}{near}{}", titles.join(", "));
+        ToolError::new(ToolErrorKind::NotFound, problem)
     }
+}
+
+fn unfit(problem: String) -> ToolError {
+    ToolError::new(ToolErrorKind::Response, problem)
 }
 
 /// The text as it may stand in the path or the query of an address.
@@ -142,9 +144,9 @@ fn escape(text: &str) -> String {
 
 /// The pages of an answer, best first; older installations send them by number.
 fn list_pages(answer: &Value) -> Vec<&Value> {
-    let mut pages: Vec<&Value> = match answer.pointer("/query/pages") {
-        Some(Value::Array(pages)) => pages.iter().collect(),
-        Some(Value::Object(pages)) => pages.values().collect(),
+    let mut pages: Vec<&Value> = match &answer["query"]["pages"] {
+        Value::Array(pages) => pages.iter().collect(),
+        Value::Object(pages) => pages.values().collect(),
         _ => Vec::new(),
     };
     pages.sort_by_key(|page| page["index"].as_i64().unwrap_or(i64::MAX));
@@ -167,15 +169,13 @@ impl Tool for Wiki {
                      &exlimit=3&redirects=1";
         let answer = self.0.query(call, fixed, "gsrsearch", words)?;
         let (mut shown, mut sources) = (String::new(), Vec::new());
-        let pages = list_pages(&answer).into_iter().take(3);
-        for page in pages.filter(|page| !text_of(page, "title").is_empty()) {
-            if !shown.is_empty() {
-                shown.push_str("\n\n");
-            }
-            shown.push_str(&format!("Page: {}\nSummary: ", text_of(page, "title")));
-            // Nobody can have read what begins behind the cut.
+        let titled = list_pages(&answer).into_iter().take(3).map(|page| (text_of(page, "title"), page));
+        for (title, page) in titled.filter(|(title, _)| !title.is_empty()) {
+            let gap = if shown.is_empty() { "" } else { "\n\n" };
+            shown.push_str(&format!("{gap}Page: {title}\nSummary: "));
+            // What begins behind the cut is not shown, so it is no source.
             if shown.chars().count() <= MAX_SUMMARY_CHARS {
-                sources.push(self.0.cite(words, text_of(page, "title")));
+                sources.push(self.0.cite(words, title));
             }
             let lines = text_of(page, "extract").lines().map(str::trim).filter(|line| !line.is_empty());
             shown.push_str(&lines.collect::<Vec<_>>().join("\n"));
@@ -214,8 +214,7 @@ impl Tool for Lookup {
         }
         let article = text_of(page, "extract");
         if article.is_empty() {
-            let problem = format!("the encyclopedia has {title:?} but gives no text of it");
-            return Err(ToolError::new(ToolErrorKind::Response, problem));
+            return Err(unfit(format!("the encyclopedia has {title:?} but gives no text of it")));
         }
         let source = self.0.cite(title, text_of(page, "title"));
         let shown = format!("Page: {}\n{article}", source.title);

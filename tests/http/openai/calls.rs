@@ -6,7 +6,7 @@ use planwright::ports::{Cause, ModelError};
 use serde_json::{Value, json};
 
 use super::support::{Answer, Server, event, finish};
-use super::{Asker, config, failed, unanswered};
+use super::{Asker, failed, unanswered};
 
 fn calls(expected: &[(&str, &str)]) -> Vec<AskedCall> {
     let call = |(name, arguments): &(&str, &str)| AskedCall {
@@ -96,7 +96,7 @@ fn calls_and_their_arguments_are_bounded() {
     let server = Server::start(move |_, _| {
         Answer::broken_chunks((0..100).map(|_| piece(0, Some("a"), Some("f"), &long))).hanging()
     });
-    let asker = Asker::new(config(&server).max_response_bytes(100_000));
+    let asker = Asker::with(&server, |config| config.max_response_bytes = 100_000);
     failed(asker.stream().1, FailureClass::TooLarge);
 }
 

@@ -9,7 +9,7 @@ use planwright_http::StructuredOutput;
 use serde_json::{Value, json};
 
 use super::support::{Answer, Server};
-use super::{Asker, config, failed, frame, request};
+use super::{Asker, failed, frame, request};
 
 fn tools() -> Vec<ToolContract> {
     let mut weather = ToolContract::text("weather", "날씨를 본다.", ToolEffect::Read);
@@ -36,7 +36,7 @@ fn tools_are_offered_with_their_parameters_and_no_form_is_asked_for() {
     let asked = request(RequestFrame { schema, ..(*native().frame).clone() });
     for setting in [StructuredOutput::Auto, StructuredOutput::JsonSchema, StructuredOutput::Prompt] {
         let server = Server::answering([Answer::reply("a")]);
-        Asker::new(config(&server).structured_output(setting)).ask_with(&asked).unwrap();
+        Asker::with(&server, |config| config.structured_output = setting).ask_with(&asked).unwrap();
         let body = server.seen()[0].json();
         let [wiki, weather] = &tools()[..] else { unreachable!("there are two") };
         let expected = json!([

@@ -5,11 +5,11 @@ use std::time::Duration;
 use planwright::machine::FailureClass;
 use planwright::ports::Cause;
 use planwright::spec::RequestFrame;
-use planwright_http::OpenAiConfig;
+use planwright_http::{OpenAiConfig, Retry};
 use serde_json::{Value, json};
 
 use super::support::{Answer, Server, completion};
-use super::{Asker, config, failed, request, unanswered, with_schema};
+use super::{Asker, failed, request, unanswered, with_schema};
 
 /// The failure lasts: it is tried `tries` times in all and then has this cause and says this.
 #[track_caller]
@@ -124,7 +124,7 @@ fn passing_failure_is_tried_again_until_it_has_passed() {
 fn number_of_tries_is_a_setting() {
     for (setting, tries) in [(0, 1), (1, 1), (3, 3)] {
         let server = Server::answering([Answer::error(500, "down")]);
-        let asker = Asker::retrying(config(&server), |retry| retry.tries(setting));
+        let asker = Asker::with(&server, |config| config.retry.tries = setting);
         let error = unanswered(asker.ask(), Cause::Server);
         assert_eq!((error.tries, server.count() as u32), (tries, tries));
     }
@@ -173,7 +173,10 @@ const SHORT: Duration = Duration::from_millis(300);
 #[track_caller]
 fn check_timeout(answer: Answer) {
     let server = Server::answering([answer]);
-    let asker = Asker::retrying(config(&server).call_timeout(SHORT), |retry| retry.tries(2));
+    let asker = Asker::with(&server, |config| {
+        config.call_timeout = SHORT;
+        config.retry.tries = 2;
+    });
     let error = unanswered(asker.ask(), Cause::Timeout);
     assert!(error.message.contains("no whole answer within 300ms"), "{error}");
     assert_eq!((error.tries, server.count()), (2, 2));
@@ -191,7 +194,7 @@ fn whole_call_is_bounded_in_time_wherever_it_hangs() {
 #[test]
 fn call_that_hung_once_is_tried_again() {
     let server = Server::answering([Answer::silence(), Answer::reply("이제")]);
-    let asker = Asker::new(config(&server).call_timeout(Duration::from_secs(1)));
+    let asker = Asker::with(&server, |config| config.call_timeout = Duration::from_secs(1));
     assert_eq!(asker.ask().unwrap().text, "이제");
     assert_eq!(server.count(), 2);
 }
@@ -201,8 +204,9 @@ fn connecting_is_bounded_in_time() {
     // A listener that accepts and never greets: the TLS handshake is part of connecting.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("https://127.0.0.1:{}/v1", listener.local_addr().unwrap().port());
-    let asker =
-        Asker::retrying(OpenAiConfig::new(address, "m").connect_timeout(SHORT), |retry| retry.tries(1));
+    let retry = Retry { tries: 1, ..Retry::default() };
+    let config = OpenAiConfig { connect_timeout: SHORT, retry, ..OpenAiConfig::new(address, "m") };
+    let asker = Asker::new(config);
     let error = unanswered(asker.ask(), Cause::Timeout);
     assert!(error.message.contains("no connection within 300ms"), "{error}");
 }

@@ -47,7 +47,7 @@ fn schema_is_asked_for_strictly_at_first() {
 #[test]
 fn request_for_plain_text_names_no_form() {
     let server = refusing(&[], Answer::error(400, ""));
-    let asker = Asker::new(config(&server).structured_output(StructuredOutput::Prompt));
+    let asker = Asker::with(&server, |config| config.structured_output = StructuredOutput::Prompt);
     asker.ask_with(&plain()).unwrap();
     let body = server.seen()[0].json();
     assert_eq!(body.get("response_format"), None);
@@ -136,7 +136,7 @@ fn form_may_be_fixed_and_then_never_gives_way() {
         (StructuredOutput::Prompt, "none+prompt"),
     ] {
         let server = Server::answering([Answer::error(400, "response_format is not supported")]);
-        let asker = Asker::new(config(&server).structured_output(setting));
+        let asker = Asker::with(&server, |config| config.structured_output = setting);
         failed(asker.ask_with(&with_schema()), FailureClass::BadRequest);
         assert_eq!(forms(&server), [expected]);
     }

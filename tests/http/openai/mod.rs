@@ -16,7 +16,7 @@ use planwright::machine::{FailureClass, ModelReply};
 use planwright::ports::{Cause, Model, ModelError, Unanswered};
 use planwright::prompt::ModelRequest;
 use planwright::spec::{Digest, RequestFrame, RoleName};
-use planwright_http::{OpenAi, OpenAiConfig, Retry};
+use planwright_http::{OpenAi, OpenAiConfig};
 use serde_json::json;
 
 use super::Waits;
@@ -31,18 +31,21 @@ struct Asker {
 }
 
 impl Asker {
-    fn new(config: OpenAiConfig) -> Self {
-        Asker::retrying(config, |retry| retry)
-    }
-
-    fn retrying(config: OpenAiConfig, adapt: impl Fn(Retry) -> Retry) -> Self {
+    fn new(mut config: OpenAiConfig) -> Self {
         let (retry, waits) = super::noting();
-        let client = OpenAi::new(config.retry(adapt(retry))).expect("the settings are sound");
+        config.retry.sleep = retry.sleep;
+        let client = OpenAi::new(config).expect("the settings are sound");
         Asker { client, waits, server: None }
     }
 
     fn of(server: &Server) -> Self {
         Asker::new(config(server))
+    }
+
+    fn with(server: &Server, change: impl FnOnce(&mut OpenAiConfig)) -> Self {
+        let mut config = config(server);
+        change(&mut config);
+        Asker::new(config)
     }
 
     /// A client of a server that gives these answers.

@@ -7,7 +7,7 @@ use planwright_http::{OpenAi, OpenAiConfig};
 use serde_json::{Value, json};
 
 use super::support::{Answer, Server, completion};
-use super::{Asker, config, failed, frame, plain, request, unanswered};
+use super::{Asker, failed, frame, plain, request, unanswered};
 
 #[test]
 fn request_holds_instructions_payload_and_settings() {
@@ -18,7 +18,7 @@ fn request_holds_instructions_payload_and_settings() {
         max_tokens: Some(64),
         ..frame()
     });
-    let asker = Asker::new(config(&server).api_key(Secret::new("sk-test-1234")));
+    let asker = Asker::with(&server, |config| config.api_key = Secret::new("sk-test-1234"));
     let reply = asker.ask_with(&asked).unwrap();
     assert_eq!(reply.text, "그래서.");
 
@@ -43,7 +43,7 @@ fn request_holds_instructions_payload_and_settings() {
 fn without_a_key_there_is_no_authorization_header() {
     let server = Server::answering([Answer::reply("a")]);
     Asker::of(&server).ask().unwrap();
-    Asker::new(config(&server).api_key(Secret::new(""))).ask().unwrap();
+    Asker::with(&server, |config| config.api_key = Secret::new("")).ask().unwrap();
     assert_eq!(server.count(), 2);
     assert!(server.seen().iter().all(|seen| seen.header("authorization").is_none()));
 }
@@ -170,21 +170,21 @@ fn gzip(text: &str) -> Answer {
 #[test]
 fn response_over_the_limit_is_not_read_and_counts_as_unpacked() {
     let server = Server::answering([Answer::reply(&"가".repeat(10_000))]);
-    let asker = Asker::new(config(&server).max_response_bytes(10_000));
+    let asker = Asker::with(&server, |config| config.max_response_bytes = 10_000);
     failed(asker.ask(), FailureClass::TooLarge);
     assert_eq!(server.count(), 1);
 
     let exact = completion("abc").to_string();
     let server = Server::answering([Answer::reply("abc")]);
-    let asker = Asker::new(config(&server).max_response_bytes(exact.len()));
+    let asker = Asker::with(&server, |config| config.max_response_bytes = exact.len());
     assert_eq!(asker.ask().unwrap().text, "abc");
-    let asker = Asker::new(config(&server).max_response_bytes(exact.len() - 1));
+    let asker = Asker::with(&server, |config| config.max_response_bytes = exact.len() - 1);
     failed(asker.ask(), FailureClass::TooLarge);
 
     let small = completion("작은 답").to_string();
     let large = completion(&"a".repeat(5_000_000)).to_string();
     let server = Server::answering([gzip(&small), gzip(&large)]);
-    let asker = Asker::new(config(&server).max_response_bytes(100_000));
+    let asker = Asker::with(&server, |config| config.max_response_bytes = 100_000);
     assert_eq!(asker.ask().unwrap().text, "작은 답");
     failed(asker.ask(), FailureClass::TooLarge);
 }

@@ -6,9 +6,13 @@ use planwright_http::{OpenAi, OpenAiConfig, Retry};
 use serde_json::json;
 
 use super::support::{Answer, DeadPort, Server, event};
-use super::{Asker, config, plain, unanswered};
+use super::{Asker, plain, unanswered};
 
 const KEY: &str = "sk-live-\"0123456789abcdef";
+
+fn with_key(key: &str) -> OpenAiConfig {
+    OpenAiConfig { api_key: Secret::new(key), ..OpenAiConfig::new("http://localhost:1/v1", "m") }
+}
 
 /// Every text of an outcome that people or files may get to see.
 fn texts(asker: &Asker, streams: bool) -> String {
@@ -21,7 +25,7 @@ fn texts(asker: &Asker, streams: bool) -> String {
 #[track_caller]
 fn check_hidden(answer: Answer, streams: bool) {
     let server = Server::answering([answer]);
-    let asker = Asker::new(config(&server).api_key(Secret::new(KEY)));
+    let asker = Asker::with(&server, |config| config.api_key = Secret::new(KEY));
     let texts = texts(&asker, streams);
     for part in ["sk-live", "0123456789", "abcdef"] {
         assert!(!texts.contains(part), "{part} in {texts}");
@@ -62,7 +66,7 @@ fn piece_of_a_key_at_which_a_message_broke_off_is_taken_out() {
             let piece = &KEY[..length];
             let told = format!("HTTP/1.1 {status} Told\r\ncontent-type: text/plain\r\n\r\nnot you, {piece}");
             let server = Server::answering([Answer::raw(told)]);
-            let asker = Asker::new(config(&server).api_key(Secret::new(KEY)));
+            let asker = Asker::with(&server, |config| config.api_key = Secret::new(KEY));
             let texts = texts(&asker, false);
             assert!(texts.contains("not you, [redacted]") && !texts.contains("sk-l"), "{texts}");
         }
@@ -72,8 +76,7 @@ fn piece_of_a_key_at_which_a_message_broke_off_is_taken_out() {
 #[test]
 fn key_that_no_header_can_carry_is_refused_and_not_shown() {
     for key in ["sk-live\r\nx-evil: 1", "sk-live-열쇠", "sk-live-\0", "sk-live 1"] {
-        let config = OpenAiConfig::new("http://localhost:1/v1", "m").api_key(Secret::new(key));
-        let outcome = OpenAi::new(config).map(|_| ModelReply::default());
+        let outcome = OpenAi::new(with_key(key)).map(|_| ModelReply::default());
         let error = unanswered(outcome, Cause::Authentication);
         assert!(error.message.contains("no header can carry"), "{error}");
         assert!(!format!("{error} {error:?}").contains("sk-live"));
@@ -84,7 +87,8 @@ fn key_that_no_header_can_carry_is_refused_and_not_shown() {
 fn key_in_the_base_url_is_not_shown() {
     let port = DeadPort::new();
     let address = format!("http://127.0.0.1:{}/v1?key=sk-live-1234", port.number());
-    let config = OpenAiConfig::new(address, "m").retry(Retry::default().tries(1));
+    let retry = Retry { tries: 1, ..Retry::default() };
+    let config = OpenAiConfig { retry, ..OpenAiConfig::new(address, "m") };
     let debug = format!("{config:?}");
     let error = OpenAi::new(config).unwrap().ask(&plain(), None).unwrap_err();
     assert!(!format!("{error} {error:?} {debug}").contains("sk-live"), "{error} {debug}");
@@ -97,7 +101,6 @@ fn key_in_the_base_url_is_not_shown() {
 
 #[test]
 fn client_tells_the_driver_its_key() {
-    let config = OpenAiConfig::new("http://localhost:1/v1", "m").api_key(Secret::new(KEY));
-    let client = OpenAi::new(config).unwrap();
+    let client = OpenAi::new(with_key(KEY)).unwrap();
     assert!(client.secrets() == [Secret::new(KEY)]);
 }

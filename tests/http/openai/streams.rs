@@ -7,7 +7,7 @@ use planwright::ports::Cause;
 use serde_json::json;
 
 use super::support::{Answer, Server, completion, event, finish};
-use super::{Asker, config, failed, plain, unanswered};
+use super::{Asker, failed, plain, unanswered};
 
 const DONE: &str = "data: [DONE]\n\n";
 
@@ -89,7 +89,7 @@ fn check_broken(answer: Answer, cause: Cause) {
     // Only a stream that hangs has to be waited for.
     let patience = Duration::from_secs(if cause == Cause::Timeout { 1 } else { 60 });
     let server = Server::answering([answer]);
-    let asker = Asker::new(config(&server).call_timeout(patience));
+    let asker = Asker::with(&server, |config| config.call_timeout = patience);
     let (pieces, outcome) = asker.stream();
     let error = unanswered(outcome, cause);
     assert_eq!(pieces, ["가"], "no text is told twice");
@@ -148,12 +148,12 @@ fn failure_in_a_stream_has_the_class_that_it_would_have_elsewhere() {
 #[test]
 fn stream_over_the_limit_is_not_read_on() {
     let server = Server::start(|_, _| Answer::broken_chunks((0..1_000).map(|_| event("가나다"))).hanging());
-    let asker = Asker::new(config(&server).max_response_bytes(5_000));
+    let asker = Asker::with(&server, |config| config.max_response_bytes = 5_000);
     let (pieces, outcome) = asker.stream();
     failed(outcome, FailureClass::TooLarge);
     assert!(pieces.len() < 100, "{}", pieces.len());
     let server = Server::answering([Answer::chunks([format!("data: {}", "가".repeat(10_000))])]);
-    let asker = Asker::new(config(&server).max_response_bytes(5_000));
+    let asker = Asker::with(&server, |config| config.max_response_bytes = 5_000);
     failed(asker.stream().1, FailureClass::TooLarge);
 }
 

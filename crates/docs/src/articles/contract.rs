@@ -5,33 +5,16 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 
 use super::{Article, Articles};
-use crate::index::{Entry, Index, Stamp};
+use crate::index::{self, Entry, Index, Stamp};
 use planwright::contract::Source;
 use planwright::ports::{ToolError, ToolErrorKind, ToolOutput, first_chars};
 
 /// Most parts that are listed if something else was asked for.
 const MAX_LISTED: usize = 40;
 
-/// Whose contract it is. Every answer says so.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
-    /// The contract that the run is about.
-    User,
-    /// The one it is compared with.
-    Standard,
-}
-
-impl Whose {
-    fn as_str(self) -> &'static str {
-        match self {
-            Whose::User => "the user's contract",
-            Whose::Standard => "the standard contract",
-        }
-    }
-}
-
 pub(super) struct Contract {
-    whose: Whose,
+    /// Whether it is the user's contract, which the run is about, or the standard one it is compared with.
+    is_users: bool,
     pub articles: Articles,
     index: Mutex<Option<Index>>,
 }
@@ -55,8 +38,13 @@ struct Record<'a> {
 }
 
 impl Contract {
-    pub fn of(whose: Whose, articles: Articles) -> Self {
-        Contract { whose, articles, index: Mutex::default() }
+    pub fn of(is_users: bool, articles: Articles) -> Self {
+        Contract { is_users, articles, index: Mutex::default() }
+    }
+
+    /// Whose contract it is. Every answer says so.
+    fn whose(&self) -> &'static str {
+        if self.is_users { "the user's contract" } else { "the standard contract" }
     }
 
     /// The places of the parts that hold a word of the query, best first (BM25). The index is built in
@@ -65,19 +53,20 @@ impl Contract {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         let built = index.take().map_or_else(|| self.build_index(), Ok);
         let found = built.and_then(|built| index.insert(built).search(query, most)).map_err(|error| {
-            ToolError::new("index", format!("{} cannot be searched: {error}", self.whose.as_str()))
+            ToolError::new("index", format!("{} cannot be searched: {error}", self.whose()))
         })?;
-        Ok(found.into_iter().map(|hit| hit.position).collect())
+        Ok(found.into_iter().map(|passage| passage.position).collect())
     }
 
     fn build_index(&self) -> rusqlite::Result<Index> {
         let entry = |part: &Article| Entry {
             headings: std::iter::once(part.part()).chain(part.chapter.clone()).collect(),
-            text: part.text().to_owned(),
+            text: part.text.clone(),
         };
         let mut index = Index::in_memory()?;
         let changes = index.change()?;
-        changes.add("", Stamp::default(), &Ok(self.articles.parts().iter().map(entry).collect()))?;
+        let entries = Ok(self.articles.parts().iter().map(entry).collect());
+        index::add(&changes, "", Stamp::default(), &entries)?;
         changes.commit()?;
         Ok(index)
     }
@@ -94,11 +83,9 @@ impl Contract {
     pub fn not_found(&self, asked: &str, near: &[String]) -> ToolError {
         let asked = first_chars(asked, 100);
         let near = if near.is_empty() { String::new() } else { format!("; near it are {}", near.join(", ")) };
-        let (whose, name, parts) = (self.whose.as_str(), self.articles.name(), self.list_parts());
-        ToolError::new(
-            ToolErrorKind::NotFound,
-            format!("{whose} ({name}) has no {asked:?}{near}; it has {parts}"),
-        )
+        let (whose, name, parts) = (self.whose(), self.articles.name(), self.list_parts());
+        let problem = format!("{whose} ({name}) has no {asked:?}{near}; it has {parts}");
+        ToolError::new(ToolErrorKind::NotFound, problem)
     }
 
     /// A JSON object that says whose contract it is from, with the parts that were found and their sources.
@@ -119,20 +106,13 @@ impl Contract {
         }
         if text.len() > most_bytes {
             // The longest beginnings that fit: a character is a byte or more.
-            let (mut fits, mut exceeds) = (0, most_bytes);
-            while fits + 1 < exceeds {
-                let middle = fits.midpoint(exceeds);
-                match render(&parts, middle).len() <= most_bytes {
-                    true => fits = middle,
-                    false => exceeds = middle,
-                }
-            }
-            text = render(&parts, fits);
+            let lengths: Vec<usize> = (1..most_bytes).collect();
+            text = render(&parts, lengths.partition_point(|most| render(&parts, *most).len() <= most_bytes));
         }
         let sources = parts.iter().map(|part| Source {
             title: part.part(),
             document: Some(self.articles.name().to_owned()),
-            part: (self.whose == Whose::User).then(|| part.part()),
+            part: self.is_users.then(|| part.part()),
             url: None,
         });
         ToolOutput::from_sources(text, sources.collect())
@@ -141,7 +121,7 @@ impl Contract {
     /// The answer with at most so many characters of each part; so many other parts were left out.
     fn render(&self, parts: &[&Article], left_out: usize, notes: &[String], max_chars: usize) -> String {
         let mut notes = notes.to_vec();
-        let is_cut = |part: &&&Article| first_chars(part.text(), max_chars).len() < part.text().len();
+        let is_cut = |part: &&&Article| first_chars(&part.text, max_chars).len() < part.text.len();
         let cut: Vec<String> = parts.iter().filter(is_cut).map(|part| part.part()).collect();
         if !cut.is_empty() {
             notes.push(format!("cut, only the beginning is shown: {}", cut.join(", ")));
@@ -151,11 +131,11 @@ impl Contract {
         }
         let articles = parts.iter().map(|part| Record {
             part: part.part(),
-            chapter: part.chapter(),
-            text: first_chars(part.text(), max_chars),
+            chapter: part.chapter.as_deref(),
+            text: first_chars(&part.text, max_chars),
         });
         let answer = Answer {
-            contract: self.whose.as_str(),
+            contract: self.whose(),
             document: self.articles.name(),
             note: (!notes.is_empty()).then(|| notes.join("; ")),
             articles: articles.collect(),

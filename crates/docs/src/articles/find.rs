@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use regex_lite::{Captures, Regex};
+use regex_lite::Regex;
 use unicode_normalization::UnicodeNormalization;
 
 use super::article::ArticleNumber;
@@ -46,15 +46,19 @@ pub(super) fn parse_reference(input: &str) -> Reference {
     if explicit.numbers.is_empty() { find_numbers(&input, &BARE, 1) } else { explicit }
 }
 
-/// The numbers that a pattern finds. From the group `bare` on, a number may count something else.
+/// The numbers that a pattern finds. The first group of a match that took part is the number, the next one its
+/// branch. From the group `bare` on, a number may count something else.
 fn find_numbers(input: &str, pattern: &Regex, bare: usize) -> Reference {
     let mut reference = Reference::default();
     let mut kept = 0;
     for found in pattern.captures_iter(input) {
         let Some(all) = found.get(0) else { continue };
         let counts = found.get(bare).is_some() && counts_something(&input[all.end()..]);
-        let number = number_of(&found).filter(|_| !counts && reference.numbers.len() < MAX_NUMBERS);
-        let Some(number) = number else { continue };
+        let mut groups = found.iter().skip(1).flatten().map(|group| group.as_str());
+        let number = groups.next().and_then(|number| ArticleNumber::parse(number, groups.next()));
+        let Some(number) = number.filter(|_| !counts && reference.numbers.len() < MAX_NUMBERS) else {
+            continue;
+        };
         reference.words.push_str(&input[kept..all.start()]);
         if reference.numbers.is_empty() {
             reference.before = reference.words.clone();
@@ -67,12 +71,6 @@ fn find_numbers(input: &str, pattern: &Regex, bare: usize) -> Reference {
     }
     reference.words.push_str(&input[kept..]);
     reference
-}
-
-/// The first group of a match that took part is the number, the next one its branch.
-fn number_of(found: &Captures<'_>) -> Option<ArticleNumber> {
-    let mut groups = found.iter().skip(1).flatten().map(|group| group.as_str());
-    ArticleNumber::parse(groups.next()?, groups.next())
 }
 
 /// Whether a number before this text counts something that is no article.
@@ -93,42 +91,46 @@ impl Articles {
     /// are meant; else those of the contract itself before those of its annexes.
     pub(super) fn find_by_number(&self, number: ArticleNumber, before: &str) -> Vec<usize> {
         let before = comparable(before);
-        let numbered = self.places(|part| part.number == Some(number));
-        let those = |fits: &dyn Fn(Option<&str>) -> bool| -> Vec<usize> {
-            numbered.iter().copied().filter(|&at| fits(self.parts[at].annex.as_deref())).collect()
+        let numbered = |part: &Article| part.number == Some(number);
+        let is_named = |part: &Article| {
+            let annex = part.annex.as_deref();
+            numbered(part) && annex.is_some_and(|annex| before.contains(&comparable(annex)))
         };
-        let named = those(&|annex| annex.is_some_and(|annex| before.contains(&comparable(annex))));
-        if !named.is_empty() {
-            return named;
-        }
-        let own = those(&|annex| annex.is_none());
-        if own.is_empty() { numbered } else { own }
+        let is_own = |part: &Article| numbered(part) && part.annex.is_none();
+        self.first_places(&[&is_named, &is_own, &numbered])
     }
 
     /// The part that an input names in full: as the outline does, or by its label if it has no number.
     pub(super) fn find_by_name(&self, input: &str) -> Option<usize> {
         let (input, wanted) = (input.trim(), comparable(input));
-        let names = |part: &Article| [part.part(), part.label.clone()];
-        let same = |part: &Article| names(part).iter().any(|name| comparable(name) == wanted);
-        let outlined = self.parts.iter().position(|part| names(part).iter().any(|name| name == input));
-        outlined.or_else(|| self.parts.iter().position(|part| part.number.is_none() && same(part)))
+        let is_outlined = |part: &Article| part.part() == input || part.label == input;
+        let is_same = |part: &Article| {
+            part.number.is_none() && [&part.part(), &part.label].iter().any(|name| comparable(name) == wanted)
+        };
+        self.first_places(&[&is_outlined, &is_same]).first().copied()
     }
 
     /// The places of the parts of a title: of that very title, else of those that hold it or that it holds.
     pub(super) fn find_by_title(&self, input: &str) -> Vec<usize> {
         let wanted = comparable(input);
-        if wanted.is_empty() {
-            return Vec::new();
-        }
-        let titles: Vec<String> = self.parts.iter().map(|part| comparable(title(part))).collect();
-        let is_that = |title: &str| title == wanted;
-        let holds = |title: &str| title.contains(&wanted);
-        let is_held = |title: &str| title.chars().nth(1).is_some() && wanted.contains(title);
-        let tries: [&dyn Fn(&str) -> bool; 3] = [&is_that, &holds, &is_held];
-        let of = |fits: &dyn Fn(&str) -> bool| -> Vec<usize> {
-            (0..titles.len()).filter(|&at| fits(&titles[at])).take(MAX_TITLED).collect()
+        let is_that = |part: &Article| comparable(title(part)) == wanted;
+        let holds = |part: &Article| comparable(title(part)).contains(&wanted);
+        let is_held = |part: &Article| {
+            let title = comparable(title(part));
+            title.chars().nth(1).is_some() && wanted.contains(&title)
         };
-        tries.into_iter().map(of).find(|places| !places.is_empty()).unwrap_or_default()
+        let tries: &[&dyn Fn(&Article) -> bool] = &[&is_that, &holds, &is_held];
+        let mut places = self.first_places(if wanted.is_empty() { &[] } else { tries });
+        places.truncate(MAX_TITLED);
+        places
+    }
+
+    /// The places of the parts that fit the first of the tries that any part fits.
+    fn first_places(&self, tries: &[&dyn Fn(&Article) -> bool]) -> Vec<usize> {
+        let places = |fits: &&dyn Fn(&Article) -> bool| -> Vec<usize> {
+            (0..self.parts.len()).filter(|&at| fits(&self.parts[at])).collect()
+        };
+        tries.iter().map(places).find(|places| !places.is_empty()).unwrap_or_default()
     }
 
     /// The parts whose titles look most like this one, as the outline names them.
@@ -143,15 +145,10 @@ impl Articles {
             let shared = own.iter().filter(|pair| wanted.contains(pair)).count();
             2_000 * shared / (own.len() + wanted.len()).max(1)
         };
-        let mut similar: Vec<(usize, &Article)> =
-            self.parts.iter().map(|part| (likeness(part), part)).collect();
-        similar.retain(|(likeness, _)| *likeness > 0);
+        let parts = self.parts.iter().map(|part| (likeness(part), part));
+        let mut similar: Vec<(usize, &Article)> = parts.filter(|(likeness, _)| *likeness > 0).collect();
         similar.sort_by_key(|(likeness, _)| std::cmp::Reverse(*likeness));
         similar.iter().take(MAX_SIMILAR).map(|(_, part)| part.part()).collect()
-    }
-
-    fn places(&self, fits: impl Fn(&Article) -> bool) -> Vec<usize> {
-        self.parts.iter().enumerate().filter(|(_, part)| fits(part)).map(|(at, _)| at).collect()
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::sync::LazyLock;
 
-use regex_lite::{Captures, Regex};
+use regex_lite::Regex;
 
 use super::article::ArticleNumber;
 use super::line::{Line, bracketed, regex};
@@ -24,8 +24,8 @@ const MAX_RUN_IN: usize = 60;
 const MAX_OTHER: usize = 120;
 /// Words that go on from a reference to an article.
 const GOES_ON: &str = "및 또는 내지 부터 까지 과 와 에 의 에서 중 각 각호 소정의 단서 본문 전단 후단 등";
-const ENGLISH_CHAPTERS: [&str; 3] = ["Chapter", "Part", "Title"];
-const ENGLISH_ANNEXES: [&str; 6] = ["Annex", "Appendix", "Schedule", "Exhibit", "Attachment", "Addendum"];
+const ENGLISH_CHAPTERS: &str = "Chapter Part Title";
+const ENGLISH_ANNEXES: &str = "Annex Appendix Schedule Exhibit Attachment Addendum";
 
 /// «제5조», «제 5 조의 2», "Article 5-2", "ARTICLE V".
 static ARTICLE: LazyLock<Regex> = LazyLock::new(|| {
@@ -48,15 +48,14 @@ static ENGLISH_SECTION: LazyLock<Regex> =
     LazyLock::new(|| regex(r"^([A-Z][A-Za-z]*)(?: +(\d{1,4}\b|[A-Z]\b|[IVXLC]{1,8}\b))?"));
 
 /// What a heading opens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Opens {
-    /// An article; `body` is what of its text stands on the same line.
-    Article { number: ArticleNumber, english: bool, body: String },
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Article,
     /// Something with articles of its own: supplementary provisions, an annex.
-    Annex { label: String },
+    Annex,
     /// A chapter or a part: the articles in it are numbered on.
-    Chapter { label: String },
-    /// Any other heading that Markdown marks.
+    Chapter,
+    /// Any other heading that Markdown marks. It has a title and no label.
     Other,
 }
 
@@ -72,10 +71,16 @@ pub(super) enum Sure {
 }
 
 /// A line that may be a heading.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Heading {
-    pub opens: Opens,
+    pub kind: Kind,
+    /// «제5조», "Annex A".
+    pub label: String,
+    /// The number of an article.
+    pub number: Option<ArticleNumber>,
     pub title: Option<String>,
+    /// What of an article's text stands on the same line.
+    pub body: String,
     pub sure: Sure,
     /// The level of a heading that Markdown marks.
     pub level: Option<usize>,
@@ -83,38 +88,29 @@ pub(super) struct Heading {
     pub listed: bool,
 }
 
-/// A heading with the text below it.
-pub(super) struct Section {
-    /// `None`: what stands before the first heading.
-    pub heading: Option<Heading>,
-    pub text: String,
+impl Heading {
+    fn of(line: &Line, kind: Kind, label: String, title: String) -> Self {
+        let sure = if line.marked { Sure::Yes } else { Sure::AfterEnd };
+        let title = Some(title).filter(|title| !title.is_empty());
+        let Line { level, listed, .. } = *line;
+        Heading { kind, label, number: None, title, body: String::new(), sure, level, listed }
+    }
 }
 
 /// The line as a heading, if it may be one.
 pub(super) fn recognize_heading(line: &str) -> Option<Heading> {
-    let line = Line::of(line)?;
-    let (opens, title, sure) = article(&line).or_else(|| section(&line)).or_else(|| {
-        let title: String = line.text.chars().take(MAX_OTHER).collect();
-        line.level.map(|_| (Opens::Other, title, Sure::Yes))
-    })?;
-    let title = Some(title).filter(|title| !title.is_empty());
-    Some(Heading { opens, title, sure, level: line.level, listed: line.listed })
+    let line = &Line::of(line)?;
+    let korean = || chapter(line).or_else(|| supplement(line)).or_else(|| annex(line));
+    article(line).or_else(korean).or_else(|| english_section(line)).or_else(|| {
+        line.level?;
+        let title = line.text.chars().take(MAX_OTHER).collect();
+        Some(Heading { sure: Sure::Yes, ..Heading::of(line, Kind::Other, String::new(), title) })
+    })
 }
-
-/// What a line opens, its title or nothing, and how sure that is.
-type Found = (Opens, String, Sure);
 
 /// A title behind its number, without separators around it.
 fn title_of(text: &str) -> String {
     text.trim_matches(|c: char| c.is_whitespace() || ".:-–—·".contains(c)).to_owned()
-}
-
-fn sure_if_marked(line: &Line) -> Sure {
-    if line.marked { Sure::Yes } else { Sure::AfterEnd }
-}
-
-fn group<'t>(found: &Captures<'t>, at: usize) -> Option<&'t str> {
-    found.get(at).map(|found| found.as_str())
 }
 
 fn is_alphanumeric(c: Option<char>) -> bool {
@@ -124,28 +120,33 @@ fn is_alphanumeric(c: Option<char>) -> bool {
     c.is_some_and(|c| c.is_alphanumeric() && !circled(c))
 }
 
-fn article(line: &Line) -> Option<Found> {
+fn article(line: &Line) -> Option<Heading> {
     let found = ARTICLE.captures(&line.folded)?;
     let english = found.get(3).is_some();
-    let (article, branch) = if english { (3, 4) } else { (1, 2) };
-    let number = ArticleNumber::parse(group(&found, article)?, group(&found, branch))?;
+    let mut groups = found.iter().skip(1).flatten().map(|group| group.as_str());
+    let number = ArticleNumber::parse(groups.next()?, groups.next())?;
     let behind = &line.folded[found[0].len()..];
     let rest = behind.trim_start_matches(' ');
     let spaced = rest.len() < behind.len();
     let first = rest.split(' ').next().unwrap_or_default();
     let separated = matches!(first, "." | ":" | "-" | "–" | "—") || english && first == ")";
-    let title = if rest.is_empty() {
-        Some((String::new(), "", Sure::Yes))
+    let (title, body, sure) = if rest.is_empty() {
+        (String::new(), "", Sure::Yes)
     } else if let Some(found) = titled_in_brackets(line, rest, english) {
-        found
+        found?
     } else if !spaced && !separated {
-        None
+        return None;
     } else {
         let rest = if separated { rest[first.len()..].trim_start_matches(' ') } else { rest };
-        if english { english_title(line, rest, separated) } else { korean_title(line, rest) }
+        if english { english_title(line, rest, separated) } else { korean_title(line, rest) }?
     };
-    let (title, body, sure) = title?;
-    Some((Opens::Article { number, english, body: line.unfolded(body) }, title, sure))
+    let label = match (english, number.branch) {
+        (true, _) => format!("Article {number}"),
+        (false, None) => format!("제{}조", number.article),
+        (false, Some(branch)) => format!("제{}조의{branch}", number.article),
+    };
+    let heading = Heading::of(line, Kind::Article, label, title);
+    Some(Heading { number: Some(number), body: line.unfolded(body), sure, ..heading })
 }
 
 /// The title behind a number, the text behind the title, and how sure that is.
@@ -182,15 +183,19 @@ fn is_sentence(text: &str) -> bool {
     text.ends_with("다") || text.ends_with(['.', ',', ';', '?', '!', '。']) || text.contains(". ")
 }
 
+/// Whether a text is short enough for a Korean title.
+fn is_short(line: &Line, text: &str) -> bool {
+    text.chars().count() <= if line.marked { MAX_MARKED } else { MAX_PLAIN }
+}
+
 fn korean_title<'a>(line: &Line, rest: &'a str) -> Titled<'a> {
     if goes_on(rest) {
         return None;
     }
     let title = title_of(rest);
-    let short = rest.chars().count() <= if line.marked { MAX_MARKED } else { MAX_PLAIN };
     let plain = is_alphanumeric(rest.chars().next()) && !title.is_empty() && !rest.ends_with('.');
-    if plain && short && (line.marked || !is_sentence(&title)) {
-        return Some((title, "", sure_if_marked(line)));
+    if plain && is_short(line, rest) && (line.marked || !is_sentence(&title)) {
+        return Some((title, "", if line.marked { Sure::Yes } else { Sure::AfterEnd }));
     }
     Some((String::new(), rest, Sure::InOrder))
 }
@@ -206,7 +211,7 @@ fn is_title(text: &str) -> bool {
 /// A title, a title and a sentence, or a sentence.
 fn english_title<'a>(line: &Line, rest: &'a str, separated: bool) -> Titled<'a> {
     let title = title_of(rest);
-    let sure = if separated { Sure::Yes } else { sure_if_marked(line) };
+    let sure = if separated || line.marked { Sure::Yes } else { Sure::AfterEnd };
     if title.is_empty() {
         return separated.then_some((title, "", Sure::Yes));
     }
@@ -224,87 +229,73 @@ fn english_title<'a>(line: &Line, rest: &'a str, separated: bool) -> Titled<'a> 
     (separated && sentence).then_some((String::new(), rest, Sure::InOrder))
 }
 
-/// A chapter, an annex or supplementary provisions.
-fn section(line: &Line) -> Option<Found> {
-    let (opens, title) = chapter(line)
-        .or_else(|| supplement(line))
-        .or_else(|| annex(line))
-        .or_else(|| english_section(line))?;
-    Some((opens, title, sure_if_marked(line)))
-}
-
 /// The title of a Korean chapter or annex, if this may be one.
 fn section_title(line: &Line, rest: &str) -> Option<String> {
-    let (title, behind) = bracketed(rest, MAX_KOREAN_BRACKETS).unwrap_or((String::new(), rest));
+    let (title, rest) = bracketed(rest, MAX_KOREAN_BRACKETS).unwrap_or((String::new(), rest));
     if !title.is_empty() {
         return Some(title);
     }
-    let rest = behind;
     let title = title_of(rest);
     let refers = title.ends_with("참조") || title.ends_with("참고") || goes_on(rest);
-    let short = rest.chars().count() <= if line.marked { MAX_MARKED } else { MAX_PLAIN };
-    (short && (line.marked || !is_sentence(&title) && !refers)).then_some(title)
+    (is_short(line, rest) && (line.marked || !is_sentence(&title) && !refers)).then_some(title)
 }
 
-fn chapter(line: &Line) -> Option<(Opens, String)> {
+fn chapter(line: &Line) -> Option<Heading> {
     let found = CHAPTER.captures(&line.folded)?;
     let behind = &line.folded[found[0].len()..];
     if behind.starts_with(char::is_alphanumeric) {
         return None;
     }
     let label = format!("제{}{}", found[1].parse::<u32>().ok()?, &found[2]);
-    Some((Opens::Chapter { label }, section_title(line, behind.trim_start_matches(' '))?))
+    let title = section_title(line, behind.trim_start_matches(' '))?;
+    Some(Heading::of(line, Kind::Chapter, label, title))
 }
 
 /// «부칙», spaced or not, with a date or nothing behind it.
-fn supplement(line: &Line) -> Option<(Opens, String)> {
+fn supplement(line: &Line) -> Option<Heading> {
     let rest = &line.folded[SUPPLEMENT.find(&line.folded)?.end()..];
     let (title, rest) = bracketed(rest, MAX_KOREAN_BRACKETS).unwrap_or((String::new(), rest));
-    rest.trim_start_matches(' ').is_empty().then(|| (Opens::Annex { label: "부칙".to_owned() }, title))
+    rest.trim().is_empty().then(|| Heading::of(line, Kind::Annex, "부칙".to_owned(), title))
 }
 
-fn annex(line: &Line) -> Option<(Opens, String)> {
+fn annex(line: &Line) -> Option<Heading> {
     let found = ANNEX.captures(&line.folded)?;
-    let (opening, id) = (found.get(1).is_some(), group(&found, 3));
+    let (opening, id) = (found.get(1).is_some(), found.get(3).map(|id| id.as_str()));
     let mut behind = &line.folded[found[0].len()..];
     if opening {
         behind = behind.trim_start_matches(' ').strip_prefix([']', '】', '>', '〉', ')'])?;
     }
     let rest = behind.trim_start_matches(' ');
-    let word = rest.starts_with(char::is_alphanumeric);
     // «별지에 따라», «첨부파일»: another word, or a reference.
     let glued = rest.len() == behind.len() && (opening || !found[0].ends_with(' '));
     // A word alone says little: «첨부 서류 목록» is as likely an item as an annex.
     let vague = id.is_none() && !opening && !line.marked;
-    if word && (glued || vague) {
+    if rest.starts_with(char::is_alphanumeric) && (glued || vague) {
         return None;
     }
     // «별지 제01호» and «별지 1» are one annex.
     let id = id.map(|id| id.parse::<u32>().map_or_else(|_| id.to_owned(), |number| number.to_string()));
-    let label = id.map_or_else(|| found[2].to_owned(), |id| format!("{} {}", &found[2], id));
-    Some((Opens::Annex { label }, section_title(line, rest)?))
+    let label = id.map_or_else(|| found[2].to_owned(), |id| format!("{} {id}", &found[2]));
+    Some(Heading::of(line, Kind::Annex, label, section_title(line, rest)?))
 }
 
-fn english_section(line: &Line) -> Option<(Opens, String)> {
+fn english_section(line: &Line) -> Option<Heading> {
     let found = ENGLISH_SECTION.captures(&line.folded)?;
     let known =
-        |words: &[&'static str]| words.iter().find(|word| word.eq_ignore_ascii_case(&found[1])).copied();
-    let (chapter, annex) = (known(&ENGLISH_CHAPTERS), known(&ENGLISH_ANNEXES));
-    let word = chapter.or(annex)?;
+        |words: &str| words.split(' ').find(|word| word.eq_ignore_ascii_case(&found[1])).map(str::to_owned);
+    let chapter = known(ENGLISH_CHAPTERS).map(|word| (word, Kind::Chapter));
+    let (word, kind) = chapter.or_else(|| Some((known(ENGLISH_ANNEXES)?, Kind::Annex)))?;
     let rest = &line.folded[found[0].len()..];
+    let marks = [' ', '.', ':', '-', '–', '—', ')'];
+    let title = title_of(rest.trim_matches(marks)).trim_matches(['(', ')']).to_owned();
+    let (separated, short) =
+        (rest.starts_with(marks) || rest.starts_with('('), rest.chars().count() <= MAX_ENGLISH_TITLE);
     // "Schedule" alone, or "Schedule of fees", is a heading only if Markdown says so.
-    let id = group(&found, 2);
-    if id.is_none() && !(rest.is_empty() && line.marked)
-        || !rest.is_empty() && !rest.starts_with([' ', '.', ':', '-', '–', '—', ')', '('])
-    {
-        return None;
-    }
-    let title =
-        title_of(rest.trim_matches([' ', '.', ':', '-', '–', '—', ')'])).trim_matches(['(', ')']).to_owned();
-    let fits = line.marked || title.is_empty() || is_title(&title);
-    if !fits || rest.chars().count() > MAX_ENGLISH_TITLE {
-        return None;
-    }
-    let label = id.map_or_else(|| word.to_owned(), |id| format!("{word} {id}"));
-    Some((if chapter.is_some() { Opens::Chapter { label } } else { Opens::Annex { label } }, title))
+    let label = match found.get(2) {
+        Some(id) if rest.is_empty() || separated => format!("{word} {}", id.as_str()),
+        None if rest.is_empty() && line.marked => word,
+        _ => return None,
+    };
+    let fits = short && (line.marked || title.is_empty() || is_title(&title));
+    fits.then(|| Heading::of(line, kind, label, title))
 }

@@ -15,9 +15,11 @@ pub(super) struct Line {
     pub text: String,
     /// The text with full-width forms folded; as many characters as `text`.
     pub folded: String,
+    /// The level of a Markdown heading.
     pub level: Option<usize>,
     /// Whether Markdown marks all of it: as a heading, or in bold from end to end.
     pub marked: bool,
+    /// Whether a page number follows: an entry of a table of contents.
     pub listed: bool,
 }
 
@@ -26,17 +28,18 @@ impl Line {
         let line = line.trim();
         let bare = line.trim_start_matches('#');
         let level = line.len() - bare.len();
-        let heading = (1..=6).contains(&level) && bare.starts_with(char::is_whitespace);
-        let line = if heading { bare.trim().trim_end_matches('#').trim_end() } else { line };
+        let level =
+            Some(level).filter(|level| (1..=6).contains(level) && bare.starts_with(char::is_whitespace));
+        let line = if level.is_some() { bare.trim().trim_end_matches('#').trim_end() } else { line };
         if line.is_empty() || line.chars().nth(MAX_LINE).is_some() {
             return None;
         }
         let bold = ["**", "__"].into_iter().find(|mark| line.starts_with(mark));
         let all_bold = bold.is_some_and(|mark| line.len() > 4 && line.ends_with(mark));
         let line = bold.map_or_else(|| line.to_owned(), |mark| line.replace(mark, ""));
-        let (line, listed) = without_page(line.trim());
-        let (text, folded) = (line.to_owned(), line.chars().map(fold).collect());
-        Some(Line { text, folded, level: heading.then_some(level), marked: heading || all_bold, listed })
+        let (text, listed) = strip_page(line.trim());
+        let folded = text.chars().map(fold).collect();
+        Some(Line { text: text.to_owned(), folded, level, marked: level.is_some() || all_bold, listed })
     }
 
     /// The text that ends with this end of the folded text.
@@ -56,9 +59,9 @@ pub(super) fn fold(c: char) -> char {
 }
 
 /// A line without the dots and the page number that end an entry of a table of contents.
-fn without_page(line: &str) -> (&str, bool) {
+fn strip_page(line: &str) -> (&str, bool) {
     let rest = line.trim_end_matches(|c: char| c.is_ascii_digit());
-    let leader = |c: char| matches!(c, '.' | '·' | '…' | '‥' | '․' | '-') || c.is_whitespace();
+    let leader = |c: char| ".·…‥․-".contains(c) || c.is_whitespace();
     let bare = rest.trim_end_matches(leader);
     let width = |c: char| match c {
         '…' => 3,
@@ -72,17 +75,14 @@ fn without_page(line: &str) -> (&str, bool) {
 /// A title in brackets of any kind at the start of a text, perhaps empty, and what stands behind it.
 pub(super) fn bracketed(text: &str, max_chars: usize) -> Option<(String, &str)> {
     let opening = text.chars().next()?;
-    let (_, closing) = "() [] 【】 〔〕 〈〉 <> 「」 『』 《》".split(' ').find_map(|pair| {
-        let mut pair = pair.chars();
-        Some((pair.next()?, pair.next()?)).filter(|(known, _)| *known == opening)
-    })?;
+    let pairs = ["()", "[]", "【】", "〔〕", "〈〉", "<>", "「」", "『』", "《》"];
+    let closing = pairs.iter().find(|pair| pair.starts_with(opening))?.chars().last()?;
     let mut depth = 0;
     for (at, c) in text.char_indices().take(max_chars + 2) {
         depth += usize::from(c == opening);
         depth -= usize::from(c == closing);
         if depth == 0 {
-            let title = text[opening.len_utf8()..at].trim();
-            return Some((title.to_owned(), &text[at + c.len_utf8()..]));
+            return Some((text[opening.len_utf8()..at].trim().to_owned(), &text[at + c.len_utf8()..]));
         }
     }
     None

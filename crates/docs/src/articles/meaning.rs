@@ -1,10 +1,11 @@
 //! Search by meaning: the vectors of a contract's parts, and the parts nearest to a question. Vectors are
 //! asked for on the first search and kept; a failure is not, so the next search tries again.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Article, Articles};
-use planwright::ports::{Embedder, Secret, ToolError, ToolErrorKind, first_chars};
+use planwright::ports::{Embedder, ToolError, ToolErrorKind, first_chars};
 
 /// A contract of more parts is searched by words alone.
 const MAX_EMBEDDED: usize = 2_000;
@@ -14,7 +15,7 @@ const MAX_EMBEDDED_CHARS: usize = 2_000;
 const BATCH: usize = 64;
 
 pub(super) struct Meaning {
-    embedder: Arc<dyn Embedder>,
+    pub embedder: Arc<dyn Embedder>,
     vectors: Mutex<Option<Arc<Vec<Vec<f32>>>>>,
 }
 
@@ -23,21 +24,13 @@ impl Meaning {
         Meaning { embedder, vectors: Mutex::default() }
     }
 
-    pub fn secrets(&self) -> Vec<Secret> {
-        self.embedder.secrets()
-    }
-
     /// The places of the parts nearest to a question, nearest first, equally near ones in their order.
     pub fn nearest(&self, articles: &Articles, question: &str, most: usize) -> Result<Vec<usize>, ToolError> {
         let vectors = self.vectors(articles.parts())?;
         let asked = self.embed(&[first_chars(question, MAX_EMBEDDED_CHARS).to_owned()])?;
-        let (Some(asked), Some(first)) = (asked.first(), vectors.first()) else { return Ok(Vec::new()) };
-        if asked.len() != first.len() {
-            let problem = format!("expected a vector of {} numbers, found {}", first.len(), asked.len());
-            return Err(ToolError::new(ToolErrorKind::Response, problem));
-        }
-        let near = vectors.iter().map(|vector| cosine(asked, vector)).enumerate();
-        let mut near: Vec<(usize, f64)> = near.filter(|(_, near)| *near > 0.0).collect();
+        check_lengths(asked.iter().chain(vectors.first()))?;
+        let near = asked.iter().flat_map(|asked| vectors.iter().map(|vector| cosine(asked, vector)));
+        let mut near: Vec<(usize, f64)> = near.enumerate().filter(|(_, near)| *near > 0.0).collect();
         near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         Ok(near.into_iter().take(most).map(|(at, _)| at).collect())
     }
@@ -56,16 +49,12 @@ impl Meaning {
         let text = |part: &Article| {
             first_chars(&format!("{}\n{}", part.part(), part.text), MAX_EMBEDDED_CHARS).to_owned()
         };
-        let mut vectors: Vec<Vec<f32>> = Vec::with_capacity(parts.len());
-        for batch in parts.chunks(BATCH) {
-            vectors.extend(self.embed(&batch.iter().map(text).collect::<Vec<String>>())?);
+        let texts: Vec<String> = parts.iter().map(text).collect();
+        let mut vectors = Vec::with_capacity(parts.len());
+        for batch in texts.chunks(BATCH) {
+            vectors.extend(self.embed(batch)?);
         }
-        if vectors.windows(2).any(|pair| pair[0].len() != pair[1].len()) {
-            return Err(ToolError::new(
-                ToolErrorKind::Response,
-                "expected vectors of one length, found several lengths",
-            ));
-        }
+        check_lengths(vectors.iter())?;
         Ok(Arc::clone(kept.insert(Arc::new(vectors))))
     }
 
@@ -73,16 +62,25 @@ impl Meaning {
     fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError> {
         let vectors = self.embedder.embed(texts)?;
         if vectors.len() != texts.len() {
-            let problem = format!("expected {} vectors, found {}", texts.len(), vectors.len());
-            return Err(ToolError::new(ToolErrorKind::Response, problem));
+            return Err(unfit(format!("expected {} vectors, found {}", texts.len(), vectors.len())));
         }
         if vectors.iter().any(|vector| vector.is_empty() || vector.iter().any(|number| !number.is_finite())) {
-            return Err(ToolError::new(
-                ToolErrorKind::Response,
-                "expected vectors of finite numbers, found another one",
-            ));
+            return Err(unfit("expected vectors of finite numbers, found another one"));
         }
         Ok(vectors)
+    }
+}
+
+fn unfit(problem: impl Into<String>) -> ToolError {
+    ToolError::new(ToolErrorKind::Response, problem)
+}
+
+fn check_lengths<'a>(vectors: impl Iterator<Item = &'a Vec<f32>>) -> Result<(), ToolError> {
+    let lengths: BTreeSet<usize> = vectors.map(Vec::len).collect();
+    if lengths.len() > 1 {
+        Err(unfit(format!("expected vectors of one length, found {lengths:?}")))
+    } else {
+        Ok(())
     }
 }
 

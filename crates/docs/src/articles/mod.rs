@@ -11,7 +11,6 @@ mod article;
 mod contract;
 mod find;
 mod heading;
-mod labels;
 mod line;
 mod meaning;
 mod parse;
@@ -25,11 +24,11 @@ use unicode_normalization::UnicodeNormalization;
 use planwright::ports::ToolError;
 
 use crate::read::read_text;
-pub use article::{Article, ArticleNumber};
+pub use article::Article;
 pub use tools::ContractTools;
 
 /// Largest contract, in bytes.
-pub const MAX_CONTRACT_BYTES: usize = 8 << 20;
+const MAX_CONTRACT_BYTES: usize = 8 << 20;
 
 /// The articles and the other parts of one contract, in their order.
 ///
@@ -40,7 +39,7 @@ pub const MAX_CONTRACT_BYTES: usize = 8 << 20;
 /// let contract = Articles::parse("이용계약서.md", text).unwrap();
 ///
 /// assert_eq!(contract.outline(), ["전문", "제1조 (목적)", "제2조 (요금)"]);
-/// assert_eq!(contract.parts()[2].text(), "월 5만 원으로 한다.");
+/// assert_eq!(contract.parts()[2].text, "월 5만 원으로 한다.");
 /// assert!(Articles::parse("letter.txt", "Dear Sir,").is_err());
 /// ```
 #[derive(Clone)]
@@ -91,13 +90,13 @@ impl Articles {
     /// A short contract on software as a service, in Korean: what the tools read if the user names
     /// none. It was written for this crate and binds no one.
     pub fn example() -> Self {
-        shipped("소프트웨어 구독 서비스 이용계약서 (예시)", EXAMPLE)
+        shipped("소프트웨어 구독 서비스 이용계약서 (예시)", include_str!("contracts/service.ko.md"))
     }
 
     /// A model contract on the same subject, to compare the user's with. It was written for this crate;
     /// no authority has published it.
     pub fn example_standard() -> Self {
-        shipped("소프트웨어 구독 서비스 표준계약서 (예시)", STANDARD)
+        shipped("소프트웨어 구독 서비스 표준계약서 (예시)", include_str!("contracts/standard.ko.md"))
     }
 
     /// What people know the contract by.
@@ -122,9 +121,6 @@ impl fmt::Debug for Articles {
         f.debug_struct("Articles").field("name", &self.name).field("parts", &self.parts.len()).finish()
     }
 }
-
-const EXAMPLE: &str = include_str!("contracts/service.ko.md");
-const STANDARD: &str = include_str!("contracts/standard.ko.md");
 
 fn shipped(name: &str, text: &str) -> Articles {
     Articles::parse(name, text).expect("the test `the_shipped_contracts_are_read_whole` reads each of them")

@@ -1,11 +1,10 @@
-//! From the text of a contract to its parts: lines are headings or text, and entries of a table of contents
-//! are dropped. `labels` decides what the parts are called.
+//! From the text of a contract to its parts: lines are headings or text, entries of a table of contents
+//! are dropped, and every part gets a name of its own.
 
 use std::collections::HashMap;
 
 use super::article::{Article, ArticleNumber};
-use super::heading::{Heading, Opens, Section, Sure, recognize_heading};
-use super::labels;
+use super::heading::{Heading, Kind, Sure, recognize_heading};
 use super::line::{bracketed, fold};
 
 /// Most articles and other parts of one contract.
@@ -13,100 +12,57 @@ const MAX_PARTS: usize = 10_000;
 /// Longest title that is read from the line below a number.
 const MAX_TITLE: usize = 80;
 
-impl Section {
-    pub fn number(&self) -> Option<ArticleNumber> {
-        match self.heading.as_ref()?.opens {
-            Opens::Article { number, .. } => Some(number),
-            _ => None,
-        }
-    }
+/// A heading with the text below it.
+struct Section {
+    heading: Heading,
+    text: String,
+}
 
+/// The parts of a contract, in order.
+pub(super) fn parse_parts(text: &str) -> Result<Vec<Article>, String> {
+    let (mut preamble, mut sections) = split(text)?;
+    preamble = strip_drawn(&preamble).join("\n");
+    sections.iter_mut().for_each(Section::tidy);
+    drop_contents(&mut preamble, &mut sections);
+    if !sections.iter().any(|section| section.heading.number.is_some()) {
+        return Err("expected articles with headings such as «제1조 (목적)», «제1조 목적» or \"Article 1. \
+                    Purpose\", each on a line of its own; found none"
+            .to_owned());
+    }
+    Ok(name_parts(preamble.trim(), sections))
+}
+
+impl Section {
     /// Takes blank lines and drawn lines from the ends, and a title from the first line.
     fn tidy(&mut self) {
-        let lines: Vec<&str> = self.text.lines().collect();
-        let first = lines.iter().position(|line| !is_drawn(line)).unwrap_or(lines.len());
-        let end = lines.iter().rposition(|line| !is_drawn(line)).map_or(first, |last| last + 1);
-        let mut lines = &lines[first..end];
-        if let Some(Heading { opens: Opens::Article { .. }, title: title @ None, .. }) = &mut self.heading {
+        let mut lines = strip_drawn(&self.text);
+        let Heading { number, title, .. } = &mut self.heading;
+        if number.is_some() && title.is_none() {
             *title = lines.first().and_then(|line| title_alone(line));
-            lines = &lines[usize::from(title.is_some())..];
+            lines.drain(..usize::from(title.is_some()));
         }
         self.text = lines.join("\n").trim().to_owned();
     }
 
     /// What an entry of a table of contents has in common with what it is an entry of.
-    fn key(&self) -> Option<String> {
-        let heading = self.heading.as_ref()?;
-        let title = heading.title.iter().flat_map(|title| title.chars());
-        let title: String = title.filter(|c| c.is_alphanumeric()).collect();
-        Some(match &heading.opens {
-            Opens::Article { number, english, .. } => format!("{english} {number} {title}"),
-            Opens::Annex { label } | Opens::Chapter { label } => format!("{label} {title}"),
-            Opens::Other => title,
-        })
+    fn key(&self) -> String {
+        let Heading { label, title, .. } = &self.heading;
+        let title = title.iter().flat_map(|title| title.chars()).filter(|c| c.is_alphanumeric());
+        label.chars().chain([' ']).chain(title).collect()
     }
+}
+
+/// The lines between the blank and drawn ones at both ends.
+fn strip_drawn(text: &str) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().collect();
+    let first = lines.iter().position(|line| !is_drawn(line)).unwrap_or(lines.len());
+    let end = lines.iter().rposition(|line| !is_drawn(line)).map_or(first, |last| last + 1);
+    lines[first..end].to_vec()
 }
 
 /// Whether a line is blank or only draws.
 fn is_drawn(line: &str) -> bool {
     line.trim().chars().all(|c| matches!(c, '-' | '=' | '*' | '_' | '\u{2500}'..='\u{257f}'))
-}
-
-/// The title on a line that holds nothing else: one in brackets.
-fn title_alone(line: &str) -> Option<String> {
-    let line: String = line.trim().trim_matches('*').chars().map(fold).collect();
-    let (title, rest) = bracketed(&line, MAX_TITLE)?;
-    (rest.is_empty() && !title.is_empty()).then_some(title)
-}
-
-/// The parts of a contract, in order.
-pub(super) fn parse_parts(text: &str) -> Result<Vec<Article>, String> {
-    let mut sections = split(text)?;
-    sections.iter_mut().for_each(Section::tidy);
-    drop_contents(&mut sections);
-    if !sections.iter().any(|section| section.number().is_some()) {
-        return Err("expected articles with headings such as «제1조 (목적)», «제1조 목적» or \"Article 1. \
-                    Purpose\", each on a line of its own; found none"
-            .to_owned());
-    }
-    Ok(labels::label(sections))
-}
-
-/// Cuts the text at its headings.
-fn split(text: &str) -> Result<Vec<Section>, String> {
-    let mut sections = vec![Section { heading: None, text: String::new() }];
-    let mut before = "";
-    let mut last: Option<ArticleNumber> = None;
-    // The level of the last article's heading: headings below it belong to its text.
-    let mut level: Option<usize> = None;
-    for line in text.lines() {
-        let begun = sections.len() > 1;
-        let heading =
-            recognize_heading(line).filter(|heading| stands(heading, has_ended(before), last, level, begun));
-        let Some(heading) = heading else {
-            if let Some(section) = sections.last_mut() {
-                section.text.extend([line, "\n"]);
-            }
-            before = line;
-            continue;
-        };
-        if sections.len() > MAX_PARTS {
-            return Err(format!("expected at most {MAX_PARTS} articles and other parts, found more"));
-        }
-        let mut text = String::new();
-        match &heading.opens {
-            Opens::Article { number, body, .. } => {
-                (last, level) = (Some(*number), heading.level);
-                text = format!("{body}\n");
-            }
-            Opens::Annex { .. } => last = None,
-            Opens::Chapter { .. } | Opens::Other => {}
-        }
-        // A heading with a sentence behind it on its line ends as that sentence ends.
-        before = if text.trim().is_empty() { "" } else { line };
-        sections.push(Section { heading: Some(heading), text });
-    }
-    Ok(sections)
 }
 
 /// Whether a line is blank or ends something, so that a heading may follow.
@@ -116,46 +72,136 @@ fn has_ended(line: &str) -> bool {
         || line.ends_with(['.', '。', '．', '!', '?', ':', ';', '：', '|', '>', '다', '함', '음', '것'])
 }
 
-/// Whether a line that may be a heading is one where it stands.
-fn stands(
-    heading: &Heading,
-    ended: bool,
-    last: Option<ArticleNumber>,
-    level: Option<usize>,
-    begun: bool,
-) -> bool {
-    let numbered = match &heading.opens {
-        Opens::Article { number, .. } => number.follows(last),
-        // What Markdown marks below an article's own level is part of its text; so is everything before
-        // the first heading of a contract.
-        Opens::Other => {
-            return begun && level.is_none_or(|level| heading.level.is_some_and(|own| own <= level));
+/// The title on a line that holds nothing else: one in brackets.
+fn title_alone(line: &str) -> Option<String> {
+    let line: String = line.trim().trim_matches('*').chars().map(fold).collect();
+    let (title, rest) = bracketed(&line, MAX_TITLE)?;
+    (rest.is_empty() && !title.is_empty()).then_some(title)
+}
+
+/// Cuts the text at its headings. Gives what stands before the first of them, too.
+fn split(text: &str) -> Result<(String, Vec<Section>), String> {
+    let (mut preamble, mut sections) = (String::new(), Vec::<Section>::new());
+    let mut before = "";
+    let mut last: Option<ArticleNumber> = None;
+    // The level of the last article's heading.
+    let mut level: Option<usize> = None;
+    for line in text.lines() {
+        let stands = |heading: &Heading| match (heading.kind, heading.sure) {
+            // What Markdown marks below an article's own level is part of its text; so is everything before
+            // the first heading of a contract.
+            (Kind::Other, _) => {
+                let is_beside = |level| heading.level.is_some_and(|own| own <= level);
+                !sections.is_empty() && level.is_none_or(is_beside)
+            }
+            (_, Sure::Yes) => true,
+            (_, Sure::AfterEnd) => has_ended(before) || heading.listed,
+            (_, Sure::InOrder) => {
+                has_ended(before) && heading.number.is_some_and(|number| number.follows(last))
+            }
+        };
+        let Some(heading) = recognize_heading(line).filter(stands) else {
+            sections.last_mut().map_or(&mut preamble, |section| &mut section.text).extend([line, "\n"]);
+            before = line;
+            continue;
+        };
+        if sections.len() == MAX_PARTS {
+            return Err(format!("expected at most {MAX_PARTS} articles and other parts, found more"));
         }
-        Opens::Annex { .. } | Opens::Chapter { .. } => true,
-    };
-    match heading.sure {
-        Sure::Yes => true,
-        Sure::AfterEnd => ended || heading.listed,
-        Sure::InOrder => ended && numbered,
+        match heading.kind {
+            Kind::Article => (last, level) = (heading.number, heading.level),
+            Kind::Annex => last = None,
+            Kind::Chapter | Kind::Other => {}
+        }
+        // A heading with a sentence behind it on its line ends as that sentence ends.
+        before = if heading.body.is_empty() { "" } else { line };
+        sections.push(Section { text: format!("{}\n", heading.body), heading });
     }
+    Ok((preamble, sections))
 }
 
 /// Drops a table of contents: the headings before all others that come again later, with a page number or
 /// with nothing below them. What stands below the last of them belongs to the preamble.
-fn drop_contents(sections: &mut Vec<Section>) {
-    let keys: Vec<Option<String>> = sections.iter().map(Section::key).collect();
-    let places = keys.iter().enumerate().filter_map(|(at, key)| Some((key.as_deref()?, at)));
-    let last: HashMap<&str, usize> = places.collect();
-    let is_entry = |at: usize| {
-        let Section { heading: Some(heading), text } = &sections[at] else { return false };
-        let again = keys[at].as_deref().is_some_and(|key| last[key] > at);
-        let listed = || sections[1..=at].iter().rev().find_map(Section::number);
-        let restarts = || sections[at + 1..].iter().find_map(Section::number) <= listed();
-        again && (text.is_empty() || heading.listed || at > 1 && restarts())
+fn drop_contents(preamble: &mut String, sections: &mut Vec<Section>) {
+    let keys: Vec<String> = sections.iter().map(Section::key).collect();
+    let last: HashMap<&str, usize> = keys.iter().enumerate().map(|(at, key)| (key.as_str(), at)).collect();
+    let number = |section: &Section| section.heading.number;
+    let is_entry = |&at: &usize| {
+        let Section { heading, text } = &sections[at];
+        let listed = || sections[..=at].iter().rev().find_map(number);
+        let restarts = || sections[at + 1..].iter().find_map(number) <= listed();
+        last[keys[at].as_str()] > at && (text.is_empty() || heading.listed || at > 0 && restarts())
     };
-    let end = (1..sections.len()).find(|at| !is_entry(*at)).unwrap_or(sections.len());
-    let entries: Vec<Section> = sections.drain(1..end).collect();
-    let below = entries.iter().map(|entry| entry.text.as_str()).filter(|text| !text.is_empty());
-    let preamble: Vec<&str> = std::iter::once(sections[0].text.as_str()).chain(below).collect();
-    sections[0].text = preamble.join("\n\n").trim().to_owned();
+    let entries = (0..sections.len()).take_while(is_entry).count();
+    for entry in sections.drain(..entries).filter(|entry| !entry.text.is_empty()) {
+        preamble.extend(["\n\n", &entry.text]);
+    }
+}
+
+/// The parts that the sections are. A heading that has nothing of its own but the articles below it is none.
+fn name_parts(preamble: &str, sections: Vec<Section>) -> Vec<Article> {
+    let first = sections.iter().map(|section| &section.heading).find(|heading| heading.number.is_some());
+    let is_english = first.is_some_and(|heading| heading.label.starts_with("Article"));
+    let mut labels = Labels::default();
+    let (mut annex, mut chapter) = (None::<String>, None);
+    let mut parts: Vec<Article> = Vec::with_capacity(sections.len() + 1);
+    if !preamble.is_empty() {
+        let label = labels.make_unique(if is_english { "Preamble" } else { "전문" }.to_owned());
+        let text = preamble.to_owned();
+        parts.push(Article { label, title: None, text, chapter: None, number: None, annex: None });
+    }
+    let mut sections = sections.into_iter().peekable();
+    while let Some(Section { heading: Heading { kind, label, number, title, .. }, text }) = sections.next() {
+        let is_bare = text.is_empty();
+        let is_headed = is_bare && sections.peek().is_some_and(|next| next.heading.number.is_some());
+        let named = match kind {
+            Kind::Article => {
+                let annex = annex.as_ref().map(|annex| format!("{annex} ")).unwrap_or_default();
+                Some((labels.make_unique(annex + &label), title))
+            }
+            Kind::Annex => {
+                let label = labels.make_unique(label);
+                (annex, chapter) = (Some(label.clone()), None);
+                (!is_headed).then_some((label, title))
+            }
+            Kind::Chapter => {
+                let behind = title.as_ref().map(|title| format!(" {title}")).unwrap_or_default();
+                chapter = Some(format!("{label}{behind}"));
+                (!is_bare).then(|| (labels.make_unique(label), title))
+            }
+            Kind::Other if is_bare => {
+                chapter = title;
+                None
+            }
+            Kind::Other => {
+                (annex, chapter) = (None, None);
+                Some((labels.make_unique(title.unwrap_or_default()), None))
+            }
+        };
+        let Some((label, title)) = named else { continue };
+        let annex = annex.clone().filter(|_| number.is_some());
+        parts.push(Article { label, title, text, chapter: chapter.clone(), number, annex });
+    }
+    parts
+}
+
+/// The labels given out, each with the count that comes next. Numbers begin again in annexes, and one may come
+/// twice by mistake; no two parts get the same label all the same.
+#[derive(Default)]
+struct Labels(HashMap<String, usize>);
+
+impl Labels {
+    /// The label, with a count behind it if it was given out before.
+    fn make_unique(&mut self, label: String) -> String {
+        let mut count = self.0.get(&label).copied().unwrap_or(1);
+        let mut unique = if count == 1 { label.clone() } else { format!("{label} [{count}]") };
+        // Ends: only so many labels have been given out.
+        while self.0.contains_key(&unique) {
+            count += 1;
+            unique = format!("{label} [{count}]");
+        }
+        self.0.insert(label, count + 1);
+        self.0.entry(unique.clone()).or_insert(2);
+        unique
+    }
 }

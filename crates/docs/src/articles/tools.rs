@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Articles;
-use super::contract::{Contract, Whose};
+use super::contract::Contract;
 use super::find::{Reference, parse_reference};
 use super::meaning::Meaning;
 use planwright::contract::{ToolContract, ToolEffect};
@@ -48,8 +48,8 @@ impl ContractTools {
     /// by words, and the texts of the user's contract go to that embedder.
     pub fn new(user: Articles, standard: Articles, embedder: Option<Arc<dyn Embedder>>) -> Self {
         ContractTools {
-            user: Arc::new(Contract::of(Whose::User, user)),
-            standard: Arc::new(Contract::of(Whose::Standard, standard)),
+            user: Arc::new(Contract::of(true, user)),
+            standard: Arc::new(Contract::of(false, standard)),
             meaning: embedder.map(|embedder| Arc::new(Meaning::of(embedder))),
         }
     }
@@ -59,55 +59,36 @@ impl ContractTools {
         self.user.articles.outline()
     }
 
-    /// The user's contract.
-    pub fn user(&self) -> &Articles {
-        &self.user.articles
-    }
-
-    /// The contract it is compared with.
-    pub fn standard(&self) -> &Articles {
-        &self.standard.articles
-    }
-
     /// `hybrid_search`, `get_article_by_index`, `get_article_by_title` and `lookup_standard_contract`.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let tool = |kind, contract: &Arc<Contract>| -> Arc<dyn Tool> {
-            let meaning = self.meaning.clone().filter(|_| kind == Kind::HybridSearch);
-            Arc::new(ContractTool { kind, contract: Arc::clone(contract), meaning })
+        let tool = |name, find: Find, contract: &Arc<Contract>, meaning| -> Arc<dyn Tool> {
+            Arc::new(ContractTool { name, find, contract: Arc::clone(contract), meaning })
         };
         vec![
-            tool(Kind::HybridSearch, &self.user),
-            tool(Kind::ByIndex, &self.user),
-            tool(Kind::ByTitle, &self.user),
-            tool(Kind::LookupStandard, &self.standard),
+            tool("hybrid_search", ContractTool::search, &self.user, self.meaning.clone()),
+            tool("get_article_by_index", ContractTool::find_numbers, &self.user, None),
+            tool("get_article_by_title", ContractTool::find_title, &self.user, None),
+            tool("lookup_standard_contract", ContractTool::look_up, &self.standard, None),
         ]
     }
 }
 
 impl fmt::Debug for ContractTools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (user, standard) = (self.user(), self.standard());
-        f.debug_struct("ContractTools")
-            .field("user", user)
-            .field("standard", standard)
-            .finish_non_exhaustive()
+        let (user, standard) = (&self.user.articles, &self.standard.articles);
+        let mut shown = f.debug_struct("ContractTools");
+        shown.field("user", user).field("standard", standard).finish_non_exhaustive()
     }
 }
 
-/// What a tool looks for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    HybridSearch,
-    ByIndex,
-    ByTitle,
-    LookupStandard,
-}
-
 struct ContractTool {
-    kind: Kind,
+    name: &'static str,
+    find: Find,
     contract: Arc<Contract>,
     meaning: Option<Arc<Meaning>>,
 }
+
+type Find = fn(&ContractTool, &ToolCall<'_>) -> Result<Found, ToolError>;
 
 /// The places of parts, and what is to be said about them.
 type Found = (Vec<usize>, Vec<String>);
@@ -115,39 +96,24 @@ type Found = (Vec<usize>, Vec<String>);
 impl Tool for ContractTool {
     /// Without an embedder nothing leaves the machine.
     fn contract(&self) -> ToolContract {
-        let name = match self.kind {
-            Kind::HybridSearch => "hybrid_search",
-            Kind::ByIndex => "get_article_by_index",
-            Kind::ByTitle => "get_article_by_title",
-            Kind::LookupStandard => "lookup_standard_contract",
-        };
-        let contract = planwright::agents::tool(name).expect("agents/tools.toml holds its contract");
+        let contract = planwright::agents::tool(self.name).expect("agents/tools.toml holds its contract");
         let effect = if self.meaning.is_some() { contract.effect } else { ToolEffect::Pure };
         ToolContract { effect, ..contract }
     }
 
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        let (found, notes) = match self.kind {
-            Kind::HybridSearch => self.search(call.nonempty_text("words to look for")?),
-            // Models send the number as a number, too.
-            Kind::ByIndex => match call.input.as_u64() {
-                Some(number) => self.find_numbers(&number.to_string()),
-                None => self.find_numbers(call.nonempty_text("the number of an article")?),
-            },
-            Kind::ByTitle => self.find_title(call.nonempty_text("the title of an article")?),
-            Kind::LookupStandard => self
-                .look_up(call.nonempty_text("the number or the title of an article, or words to look for")?),
-        }?;
+        let (found, notes) = (self.find)(self, call)?;
         Ok(self.contract.answer(&found, &notes, call.max_output_bytes))
     }
 
     fn secrets(&self) -> Vec<Secret> {
-        self.meaning.as_ref().map(|meaning| meaning.secrets()).unwrap_or_default()
+        self.meaning.as_ref().map(|meaning| meaning.embedder.secrets()).unwrap_or_default()
     }
 }
 
 impl ContractTool {
-    fn search(&self, query: &str) -> Result<Found, ToolError> {
+    fn search(&self, call: &ToolCall<'_>) -> Result<Found, ToolError> {
+        let query = call.nonempty_text("words to look for")?;
         let mut notes = Vec::new();
         let by_words = self.contract.search(query, MAX_RANKED)?;
         let nearest = |meaning: &Arc<Meaning>| meaning.nearest(&self.contract.articles, query, MAX_RANKED);
@@ -164,7 +130,10 @@ impl ContractTool {
         Ok((found, notes))
     }
 
-    fn find_numbers(&self, input: &str) -> Result<Found, ToolError> {
+    fn find_numbers(&self, call: &ToolCall<'_>) -> Result<Found, ToolError> {
+        // Models send the number as a number, too.
+        let number = call.input.as_u64().map(|number| number.to_string());
+        let input = number.as_deref().map_or_else(|| call.nonempty_text("the number of an article"), Ok)?;
         if let Some(part) = self.contract.articles.find_by_name(input) {
             return Ok((vec![part], Vec::new()));
         }
@@ -179,14 +148,16 @@ impl ContractTool {
         self.find_articles(&asked, input)
     }
 
-    fn find_title(&self, input: &str) -> Result<Found, ToolError> {
+    fn find_title(&self, call: &ToolCall<'_>) -> Result<Found, ToolError> {
+        let input = call.nonempty_text("the title of an article")?;
         let similar = || self.contract.articles.similar_titles(&parse_reference(input).words);
-        let found = self.find_by_name(input).ok_or_else(|| self.contract.not_found(input, &similar()))?;
+        let found = self.find_named(input).ok_or_else(|| self.contract.not_found(input, &similar()))?;
         Ok((found, Vec::new()))
     }
 
-    fn look_up(&self, input: &str) -> Result<Found, ToolError> {
-        if let Some(found) = self.find_by_name(input) {
+    fn look_up(&self, call: &ToolCall<'_>) -> Result<Found, ToolError> {
+        let input = call.nonempty_text("the number or the title of an article, or words to look for")?;
+        if let Some(found) = self.find_named(input) {
             return Ok((found, Vec::new()));
         }
         let asked = parse_reference(input);
@@ -214,7 +185,7 @@ impl ContractTool {
 
     /// The parts that an input names: as the outline does, by a title, or by a number alone. A title beside
     /// a number goes first: numbers differ from contract to contract.
-    fn find_by_name(&self, input: &str) -> Option<Vec<usize>> {
+    fn find_named(&self, input: &str) -> Option<Vec<usize>> {
         let articles = &self.contract.articles;
         if let Some(part) = articles.find_by_name(input) {
             return Some(vec![part]);
@@ -239,10 +210,8 @@ const SOFTENING: f64 = 60.0;
 /// The places in the order of their summed reciprocal ranks; equal sums in the order of the places.
 fn fuse_rankings(rankings: &[&[usize]]) -> Vec<usize> {
     let mut sums: BTreeMap<usize, f64> = BTreeMap::new();
-    for ranking in rankings {
-        for (rank, place) in (1_u32..).zip(ranking.iter()) {
-            *sums.entry(*place).or_default() += 1.0 / (SOFTENING + f64::from(rank));
-        }
+    for (rank, place) in rankings.iter().flat_map(|ranking| (1_u32..).zip(*ranking)) {
+        *sums.entry(*place).or_default() += 1.0 / (SOFTENING + f64::from(rank));
     }
     let mut places: Vec<(usize, f64)> = sums.into_iter().collect();
     // Stable, and the places come in order.

@@ -11,9 +11,10 @@ const FEWEST_DIGITS: i32 = 4;
 /// The value of numbers, `+ - * / ^ %` and brackets as `approx. 2.716923932`; nothing where the
 /// expression holds anything else, the value is too large, or its digits would be guesses.
 pub(super) fn approximate(expression: &str) -> Option<String> {
-    let mut reader = Reader { rest: expression.trim() };
-    let value = reader.sum()?;
-    reader.rest.is_empty().then(|| show(value))?
+    let expression = expression.replace("**", "^");
+    let mut parser = Parser { rest: expression.trim() };
+    let value = parser.parse_sum()?;
+    parser.rest.is_empty().then(|| show(value))?
 }
 
 /// A number and how far from the truth it may be.
@@ -23,25 +24,26 @@ struct Approximate {
     error: f64,
 }
 
-impl Approximate {
-    fn rounded(value: f64, error: f64) -> Self {
-        Approximate { value, error: error + value.abs() * 2.0 * f64::EPSILON }
-    }
+/// A value with an error, and that of its own rounding.
+fn round(value: f64, error: f64) -> Approximate {
+    Approximate { value, error: error + value.abs() * 2.0 * f64::EPSILON }
+}
 
+impl Approximate {
     fn plus(self, other: Self) -> Self {
-        Self::rounded(self.value + other.value, self.error + other.error)
+        round(self.value + other.value, self.error + other.error)
     }
 
     fn times(self, other: Self) -> Self {
         let error =
             self.value.abs() * other.error + other.value.abs() * self.error + self.error * other.error;
-        Self::rounded(self.value * other.value, error)
+        round(self.value * other.value, error)
     }
 
     fn inverse(self) -> Self {
         let least = self.value.abs() - self.error;
         let error = if least > 0.0 { self.error / (least * self.value.abs()) } else { f64::INFINITY };
-        Self::rounded(1.0 / self.value, error)
+        round(1.0 / self.value, error)
     }
 
     fn minus(self) -> Self {
@@ -49,78 +51,63 @@ impl Approximate {
     }
 
     fn power(self, exponent: Self) -> Option<Self> {
-        if self.value <= self.error {
-            return None;
-        }
         let value = self.value.powf(exponent.value);
         let base = exponent.value.abs() * self.error / (self.value - self.error);
-        Some(Self::rounded(value, value.abs() * (base + self.value.ln().abs() * exponent.error) * 2.0))
+        let error = value.abs() * (base + self.value.ln().abs() * exponent.error) * 2.0;
+        (self.value > self.error).then(|| round(value, error))
     }
 }
 
-struct Reader<'a> {
+struct Parser<'a> {
     rest: &'a str,
 }
 
-impl Reader<'_> {
-    fn takes(&mut self, sign: &str) -> bool {
-        let Some(rest) = self.rest.strip_prefix(sign) else { return false };
-        self.rest = rest.trim_start();
-        true
+impl Parser<'_> {
+    /// Takes one of these signs off the rest.
+    fn take(&mut self, signs: &str) -> Option<char> {
+        let sign = self.rest.chars().next().filter(|sign| signs.contains(*sign))?;
+        self.rest = self.rest[1..].trim_start();
+        Some(sign)
     }
 
-    fn sum(&mut self) -> Option<Approximate> {
-        let mut sum = self.product()?;
-        loop {
-            if self.takes("+") {
-                sum = sum.plus(self.product()?);
-            } else if self.takes("-") {
-                sum = sum.plus(self.product()?.minus());
-            } else {
-                return Some(sum);
-            }
+    fn parse_sum(&mut self) -> Option<Approximate> {
+        let mut sum = self.parse_product()?;
+        while let Some(sign) = self.take("+-") {
+            let next = self.parse_product()?;
+            sum = sum.plus(if sign == '-' { next.minus() } else { next });
         }
+        Some(sum)
     }
 
-    fn product(&mut self) -> Option<Approximate> {
-        let mut product = self.signed()?;
-        loop {
-            if self.rest.starts_with("**") {
-                return None;
-            } else if self.takes("*") {
-                product = product.times(self.signed()?);
-            } else if self.takes("/") {
-                product = product.times(self.signed()?.inverse());
-            } else {
-                return Some(product);
-            }
+    fn parse_product(&mut self) -> Option<Approximate> {
+        let mut product = self.parse_power()?;
+        while let Some(sign) = self.take("*/") {
+            let next = self.parse_power()?;
+            product = product.times(if sign == '/' { next.inverse() } else { next });
         }
+        Some(product)
     }
 
-    fn signed(&mut self) -> Option<Approximate> {
-        if self.takes("-") {
-            return Some(self.signed()?.minus());
+    fn parse_power(&mut self) -> Option<Approximate> {
+        if self.take("-").is_some() {
+            return Some(self.parse_power()?.minus());
         }
-        let base = self.atom()?;
-        if self.takes("^") || self.takes("**") {
-            return base.power(self.signed()?);
-        }
-        Some(base)
+        let base = self.parse_atom()?;
+        if self.take("^").is_some() { base.power(self.parse_power()?) } else { Some(base) }
     }
 
-    fn atom(&mut self) -> Option<Approximate> {
-        if self.takes("(") {
-            let inner = self.sum()?;
-            return self.takes(")").then_some(inner);
+    fn parse_atom(&mut self) -> Option<Approximate> {
+        if self.take("(").is_some() {
+            let inner = self.parse_sum()?;
+            return self.take(")").map(|_| inner);
         }
         let end = self.rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(self.rest.len());
-        let value: f64 = self.rest[..end].parse().ok()?;
+        let number = round(self.rest[..end].parse().ok()?, 0.0);
         self.rest = self.rest[end..].trim_start();
-        let number = Approximate::rounded(value, 0.0);
         // A percent sign before a number could be a remainder.
-        if self.takes("%") {
+        if self.take("%").is_some() {
             let follows = self.rest.starts_with(|c: char| c.is_alphanumeric() || c == '(');
-            return (!follows).then(|| number.times(Approximate::rounded(0.01, 0.0)));
+            return (!follows).then(|| number.times(round(0.01, 0.0)));
         }
         Some(number)
     }
@@ -136,11 +123,10 @@ fn show(Approximate { value, error }: Approximate) -> Option<String> {
         return None;
     }
     let magnitude = value.abs().log10().floor() as i32;
-    let text = if (-6..sure).contains(&magnitude) {
-        let text = format!("{value:.*}", (sure - 1 - magnitude).max(0) as usize);
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-    } else {
-        format!("{value:.*e}", (sure - 1) as usize)
-    };
+    if !(-6..sure).contains(&magnitude) {
+        return Some(format!("approx. {value:.*e}", (sure - 1) as usize));
+    }
+    let text = format!("{value:.*}", (sure - 1 - magnitude).max(0) as usize);
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     Some(format!("approx. {text}"))
 }

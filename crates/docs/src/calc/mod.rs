@@ -9,15 +9,15 @@
 
 mod approximate;
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use planwright::contract::ToolContract;
-use planwright::ports::{Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput};
-
-use planwright::ports::first_chars;
+use planwright::ports::{Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput, first_chars};
+use regex_lite::{Captures, Regex};
 
 /// Longest expression, in characters.
 const MAX_CHARS: usize = 1000;
@@ -67,7 +67,7 @@ impl Tool for Calc {
     }
 
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        let expression = readable(call.nonempty_text("an expression such as 12/4+9")?)?;
+        let expression = normalize(call.nonempty_text("an expression such as 12/4+9")?)?;
         refuse_unbounded(&expression)?;
         let result = evaluate(expression, call.timeout.unwrap_or(DEFAULT_TIMEOUT))?;
         if result.is_empty() {
@@ -86,7 +86,7 @@ fn too_much(why: String) -> ToolError {
 }
 
 /// The expression in the characters that the arithmetic reads.
-fn readable(text: &str) -> Result<String, ToolError> {
+fn normalize(text: &str) -> Result<String, ToolError> {
     if text.chars().nth(MAX_CHARS).is_some() {
         let found = text.chars().count();
         return Err(ToolError::input(format!("expected at most {MAX_CHARS} characters, found {found}")));
@@ -110,72 +110,52 @@ fn readable(text: &str) -> Result<String, ToolError> {
         }
     }
     let question = plain.trim().trim_start_matches('=').trim_end_matches(['=', '?', ' ']);
-    without_thousands_separators(question.trim())
+    strip_thousands_separators(question.trim())
+}
+
+/// Digits with dots and commas between them, and those whose commas stand between groups of three.
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"\.?\d+(?:[.,]\d+)*"));
+static GROUPED: LazyLock<Regex> = LazyLock::new(|| regex(r"^\d{1,3}(?:,\d{3})+(?:\.\d+)?$"));
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("every pattern of calc/ is compiled by its tests")
 }
 
 /// `1,234.5` is `1234.5`; `1,5` could mean two things and is refused.
-fn without_thousands_separators(text: &str) -> Result<String, ToolError> {
-    let chars: Vec<char> = text.chars().collect();
-    let mut out = String::with_capacity(text.len());
-    for (at, &c) in chars.iter().enumerate() {
-        let digit_before = at > 0 && chars[at - 1].is_ascii_digit();
-        let digits_after = chars[at + 1..].iter().take_while(|c| c.is_ascii_digit()).count();
-        if c != ',' || !digit_before || digits_after == 0 {
-            out.push(c);
-            continue;
-        }
-        // What stands before a separator: one to three digits, or another group of three.
-        let run = chars[..at].iter().rev().take_while(|c| c.is_ascii_digit()).count();
-        let grouped = at > run && chars[at - run - 1] == ',';
-        let fraction = at > run && chars[at - run - 1] == '.';
-        let group_before = if grouped { run == 3 } else { run <= 3 && !fraction };
-        if digits_after != 3 || !group_before {
-            let from = at - run;
-            let number: String = chars[from..=at + digits_after].iter().collect();
-            let problem =
-                format!("expected a thousands separator before groups of three digits, found {number:?}");
-            return Err(ToolError::input(problem));
-        }
+fn strip_thousands_separators(text: &str) -> Result<String, ToolError> {
+    let mut numbers = NUMBER.find_iter(text).map(|number| number.as_str());
+    if let Some(number) = numbers.find(|number| number.contains(',') && !GROUPED.is_match(number)) {
+        let expected = "expected a thousands separator before groups of three digits";
+        return Err(ToolError::input(format!("{expected}, found {number:?}")));
     }
-    Ok(out)
+    Ok(NUMBER.replace_all(text, |number: &Captures<'_>| number[0].replace(',', "")).into_owned())
 }
 
-/// Refuses what has no bound in cost or could answer differently tomorrow.
+/// What has no bound in cost or could answer differently tomorrow.
+static NOT_OFFERED: LazyLock<[(Regex, &str); 6]> = LazyLock::new(|| {
+    [
+        ("<<|>>", "shifts are not offered"),
+        (r"=>|[:\\]", "functions cannot be defined"),
+        ("@", "dates and settings are not offered"),
+        ("\"", "texts are not offered"),
+        (r"\b(?:\d*d[\d_]+|roll|sample)\b", "chance is not offered"),
+        (r"\b(?:date|today|now|tomorrow|yesterday)\b", "dates are not offered"),
+    ]
+    .map(|(pattern, what)| (regex(pattern), what))
+});
+
 fn refuse_unbounded(expression: &str) -> Result<(), ToolError> {
-    let refuse = |what: &str| {
-        let shown = first_chars(expression, 80);
-        Err(ToolError::input(format!("expected an arithmetic expression; {what}: {shown:?}")))
-    };
-    let offers_no = [
-        (&["<<", ">>"][..], "shifts are not offered"),
-        (&["=>", ":", "\\"], "functions cannot be defined"),
-        (&["@"], "dates and settings are not offered"),
-        (&["\""], "texts are not offered"),
-    ];
-    for (signs, what) in offers_no {
-        if signs.iter().any(|sign| expression.contains(sign)) {
-            return refuse(what);
-        }
-    }
-    if depth(expression) > MAX_DEPTH {
-        return refuse(&format!("brackets are nested deeper than {MAX_DEPTH} levels"));
-    }
     let many = |wanted: &str| expression.chars().filter(|c| wanted.contains(*c)).count();
-    if many("(") > MAX_BRACKETS {
-        return refuse("there are too many brackets");
-    }
-    if many("+-*/^%!&|~=;") > MAX_OPERATORS {
-        return refuse("there are too many operators");
-    }
-    for word in expression.split(|c: char| !c.is_alphanumeric() && c != '_') {
-        if is_dice(word) || ["roll", "sample"].contains(&word) {
-            return refuse("chance is not offered");
-        }
-        if ["date", "today", "now", "tomorrow", "yesterday"].contains(&word) {
-            return refuse("dates are not offered");
-        }
-    }
-    Ok(())
+    let deep = format!("brackets are nested deeper than {MAX_DEPTH} levels");
+    let what = match NOT_OFFERED.iter().find(|(pattern, _)| pattern.is_match(expression)) {
+        Some((_, what)) => what,
+        None if depth(expression) > MAX_DEPTH => deep.as_str(),
+        None if many("(") > MAX_BRACKETS => "there are too many brackets",
+        None if many("+-*/^%!&|~=;") > MAX_OPERATORS => "there are too many operators",
+        None => return Ok(()),
+    };
+    let shown = first_chars(expression, 80);
+    Err(ToolError::input(format!("expected an arithmetic expression; {what}: {shown:?}")))
 }
 
 /// How deep the brackets are nested; closing ones too many count as opened at the front.
@@ -193,16 +173,6 @@ fn depth(expression: &str) -> usize {
     deepest + missing
 }
 
-/// `d6`, `3d6`.
-fn is_dice(word: &str) -> bool {
-    let based = ["0x", "0b", "0o"].iter().any(|prefix| word.starts_with(prefix));
-    let word = word.trim_start_matches(|c: char| c.is_ascii_digit());
-    !based
-        && word
-            .strip_prefix('d')
-            .is_some_and(|faces| !faces.is_empty() && faces.chars().all(|c| c.is_ascii_digit() || c == '_'))
-}
-
 /// Looks at the clock and counts the work.
 struct Watch {
     deadline: Instant,
@@ -217,7 +187,7 @@ impl fend_core::Interrupt for Watch {
 
 /// Evaluates on a thread of its own: for its stack, and so that a fault in the arithmetic stays there.
 fn evaluate(expression: String, timeout: Duration) -> Result<String, ToolError> {
-    let (answer, answered) = mpsc::channel();
+    let (answer, answered) = channel();
     let work = move || {
         let watch = Watch { deadline: Instant::now() + timeout, looks: AtomicU64::new(0) };
         let mut context = fend_core::Context::new();
@@ -240,8 +210,8 @@ fn evaluate(expression: String, timeout: Duration) -> Result<String, ToolError> 
         ToolError::new(ToolErrorKind::Internal, format!("no thread for the calculation: {error}"))
     })?;
     answered.recv_timeout(timeout + GRACE).unwrap_or_else(|error| match error {
-        mpsc::RecvTimeoutError::Timeout => Err(late(timeout)),
-        mpsc::RecvTimeoutError::Disconnected => {
+        RecvTimeoutError::Timeout => Err(late(timeout)),
+        RecvTimeoutError::Disconnected => {
             Err(ToolError::new(ToolErrorKind::Internal, "the arithmetic failed on this expression"))
         }
     })

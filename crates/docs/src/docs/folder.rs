@@ -1,12 +1,10 @@
 //! The documents of a folder. It is only read, and never left: no link is followed.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use ignore::WalkBuilder;
+use ignore::{DirEntry, WalkBuilder};
 use unicode_normalization::UnicodeNormalization;
 
 use planwright::ports::ToolError;
@@ -40,30 +38,6 @@ pub(super) struct Document {
 pub(super) enum Content {
     File(PathBuf),
     Text(String),
-}
-
-/// A document that is not searched, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
-    /// The document's path from the folder; empty if the reason speaks of several documents.
-    pub path: String,
-    /// Why it was left out.
-    pub reason: String,
-}
-
-impl Skipped {
-    pub(super) fn new(path: &str, reason: impl Into<String>) -> Self {
-        Skipped { path: path.to_owned(), reason: reason.into() }
-    }
-}
-
-impl fmt::Display for Skipped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.path.as_str() {
-            "" => f.write_str(&self.reason),
-            path => write!(f, "not searched: {path}: {}", self.reason),
-        }
-    }
 }
 
 /// The ending of a path, if it is one of a document.
@@ -101,86 +75,86 @@ fn too_large() -> String {
     format!("larger than {MAX_FILE_BYTES} bytes")
 }
 
-/// The documents of a folder by name, and what is left out.
-pub(super) fn find_documents(root: &Path) -> Result<(Vec<Document>, Vec<Skipped>), ToolError> {
+/// What a folder holds.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The documents by name.
+    pub documents: Vec<Document>,
+    /// What keeps documents from being searched, a sentence each.
+    pub limits: Vec<String>,
+    /// The documents that are too large, with the reason.
+    pub too_large: Vec<String>,
+}
+
+/// Says that a document is not searched.
+pub(super) fn describe_skipped(name: &str, reason: &str) -> String {
+    format!("not searched: {name}: {reason}")
+}
+
+/// Finds the documents of a folder.
+pub(super) fn find_documents(root: &Path) -> Result<Found, ToolError> {
     let fail = |problem: String| ToolError::input(format!("{}: {problem}", root.display()));
     std::fs::read_dir(root).map_err(|error| fail(format!("the folder cannot be read: {error}")))?;
-    let (mut documents, mut skipped) = (Vec::new(), Vec::new());
+    let mut found = Found::default();
     // The folder's own rules alone: what is found must not depend on the machine around it.
     let mut walk = WalkBuilder::new(root);
     walk.follow_links(false).require_git(false).parents(false).git_global(false).git_exclude(false);
     for (looked_at, entry) in walk.build().enumerate() {
         if looked_at >= MAX_ENTRIES {
             let most = grouped(MAX_ENTRIES);
-            skipped.push(Skipped::new(
-                "",
-                format!("more than {most} files and folders: the rest is not searched"),
-            ));
+            found.limits.push(format!("more than {most} files and folders: the rest is not searched"));
             break;
         }
-        let is_document = |entry: &ignore::DirEntry| {
-            entry.file_type().is_some_and(|kind| kind.is_file()) && ending(entry.path()).is_some()
-        };
-        match entry {
-            Ok(entry) if !is_document(&entry) => {}
-            Ok(entry) => match entry.metadata() {
-                Ok(metadata) => documents.push(Document {
-                    name: name_within(root, entry.path()),
-                    stamp: stamp_of(&metadata),
-                    content: Content::File(entry.into_path()),
-                }),
-                Err(error) => skipped.push(Skipped::new("", format!("not searched: {error}"))),
-            },
-            Err(error) => skipped.push(Skipped::new("", format!("not searched: {error}"))),
+        match entry.and_then(|entry| read_entry(root, entry)) {
+            Ok(document) => found.documents.extend(document),
+            Err(error) => found.limits.push(format!("not searched: {error}")),
         }
     }
-    if documents.is_empty() {
+    if found.documents.is_empty() {
         let wanted = ENDINGS.map(|ending| format!(".{ending}")).join(" ");
         return Err(fail(format!("expected documents ({wanted}), found none that can be read")));
     }
-    documents.sort_by(|one, other| one.name.cmp(&other.name));
-    skipped.extend(leave_out(&mut documents));
-    Ok((documents, skipped))
+    found.documents.sort_by(|one, other| one.name.cmp(&other.name));
+    found.leave_out();
+    Ok(found)
 }
 
-/// Leaves out what is beyond the limits: large documents one by one, the others in one sentence.
-fn leave_out(documents: &mut Vec<Document>) -> Vec<Skipped> {
-    let mut skipped = Vec::new();
-    let (found, mut files, mut total) = (documents.len(), 0, 0);
-    documents.retain(|Document { name, stamp, .. }| {
-        if stamp.bytes > MAX_FILE_BYTES {
-            skipped.push(Skipped::new(name, too_large()));
-            return false;
-        }
-        let fits = files < MAX_FILES && total + stamp.bytes <= MAX_TOTAL_BYTES;
-        if fits {
-            (files, total) = (files + 1, total + stamp.bytes);
-        }
-        fits
-    });
-    let beyond = found - skipped.len() - files;
-    if beyond > 0 {
-        let (beyond, found, files) = (grouped(beyond), grouped(found), grouped(MAX_FILES));
-        let reason = format!(
-            "{beyond} of {found} files not searched: at most {files} files of {} MiB in all are",
-            MAX_TOTAL_BYTES >> 20
-        );
-        skipped.insert(0, Skipped::new("", reason));
+/// An entry of a folder as a document, if it is one.
+fn read_entry(root: &Path, entry: DirEntry) -> Result<Option<Document>, ignore::Error> {
+    if !entry.file_type().is_some_and(|kind| kind.is_file()) || ending(entry.path()).is_none() {
+        return Ok(None);
     }
-    skipped
-}
-
-fn stamp_of(metadata: &Metadata) -> Stamp {
+    let metadata = entry.metadata()?;
     let since_1970 = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified = since_1970.and_then(|time| i64::try_from(time.as_nanos()).ok()).unwrap_or_default();
-    Stamp { bytes: metadata.len(), modified }
+    let parts = entry.path().strip_prefix(root).unwrap_or(entry.path()).components();
+    let parts: Vec<String> = parts.map(|part| part.as_os_str().to_string_lossy().nfc().collect()).collect();
+    let stamp = Stamp { bytes: metadata.len(), modified };
+    Ok(Some(Document { name: parts.join("/"), stamp, content: Content::File(entry.into_path()) }))
 }
 
-/// The path from the folder, composed, with `/` between its parts.
-fn name_within(root: &Path, path: &Path) -> String {
-    let parts = path.strip_prefix(root).unwrap_or(path).components();
-    let parts: Vec<String> = parts.map(|part| part.as_os_str().to_string_lossy().nfc().collect()).collect();
-    parts.join("/")
+impl Found {
+    /// Leaves out what is beyond the limits: large documents one by one, the others in one sentence.
+    fn leave_out(&mut self) {
+        let (found, mut files, mut total) = (self.documents.len(), 0, 0);
+        self.documents.retain(|Document { name, stamp, .. }| {
+            if stamp.bytes > MAX_FILE_BYTES {
+                self.too_large.push(describe_skipped(name, &too_large()));
+                return false;
+            }
+            let fits = files < MAX_FILES && total + stamp.bytes <= MAX_TOTAL_BYTES;
+            if fits {
+                (files, total) = (files + 1, total + stamp.bytes);
+            }
+            fits
+        });
+        let beyond = found - self.too_large.len() - files;
+        if beyond > 0 {
+            let (beyond, found, files) = (grouped(beyond), grouped(found), grouped(MAX_FILES));
+            let limit = format!("at most {files} files of {} MiB in all are", MAX_TOTAL_BYTES >> 20);
+            self.limits.push(format!("{beyond} of {found} files not searched: {limit}"));
+        }
+    }
 }
 
 /// A number with commas between groups of three digits: `14,646`.

@@ -1,26 +1,22 @@
 //! Keeps an index in step with its documents: in a file of the cache folder, or in memory.
 
-use std::collections::{HashMap, HashSet};
 use std::fs::{DirBuilder, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Result;
 use twox_hash::XxHash3_128;
 
-use super::folder::{Document, Skipped};
-use crate::index::{Index, is_damage};
+use super::folder::{Document, describe_skipped};
+use crate::index::{self, Index, Indexed, is_damage};
 
 /// Hears how many documents have been read, of how many.
 pub(super) type Progress = dyn Fn(usize, usize) + Send + Sync;
 
-/// Changes become visible whenever this many bytes of documents were read.
-const BATCH_BYTES: u64 = 16 << 20;
-
 /// An index that holds the documents.
 pub(super) struct Library {
     pub index: Index,
-    /// Documents that could not be read.
-    pub skipped: Vec<Skipped>,
+    /// Documents that could not be read, with the reason.
+    pub skipped: Vec<String>,
 }
 
 /// The file that holds the index of a folder, by the folder's full path.
@@ -48,48 +44,34 @@ impl Library {
 
     /// Removes what is no longer there and reads what is new or has another stamp.
     fn update(mut index: Index, documents: &[Document], progress: Option<&Progress>) -> Result<Self> {
-        let known: HashMap<_, _> =
-            index.documents()?.into_iter().map(|known| (known.name.clone(), known)).collect();
-        let names: HashSet<&str> = documents.iter().map(|document| document.name.as_str()).collect();
-        let gone: Vec<&String> = known.keys().filter(|name| !names.contains(name.as_str())).collect();
-        let (current, stale): (Vec<&Document>, Vec<&Document>) = documents.iter().partition(|document| {
-            known.get(&document.name).is_some_and(|known| known.stamp == document.stamp)
-        });
-        let unreadable = |document: &&Document| {
-            let reason = known.get(&document.name)?.unreadable.as_ref()?;
-            Some(Skipped::new(&document.name, reason))
-        };
-        let mut skipped: Vec<Skipped> = current.iter().filter_map(unreadable).collect();
-        if gone.is_empty() && stale.is_empty() {
+        let mut known = index.documents()?;
+        let (mut skipped, mut stale) = (Vec::new(), Vec::new());
+        for document in documents {
+            match known.remove(&document.name) {
+                Some(Indexed { stamp, unreadable }) if stamp == document.stamp => {
+                    skipped.extend(unreadable.map(|reason| describe_skipped(&document.name, &reason)));
+                }
+                _ => stale.push(document),
+            }
+        }
+        if known.is_empty() && stale.is_empty() {
             return Ok(Library { index, skipped });
         }
-        let mut changes = index.change()?;
-        for name in gone {
-            changes.remove(name)?;
+        let changes = index.change()?;
+        for gone in known.keys() {
+            index::remove(&changes, gone)?;
         }
-        let mut uncommitted = 0;
-        for (done, document) in stale.iter().enumerate() {
-            if uncommitted >= BATCH_BYTES {
-                changes.commit()?;
-                changes = index.change()?;
-                uncommitted = 0;
+        for (done, document) in (1..).zip(&stale) {
+            index::remove(&changes, &document.name)?;
+            // What cannot be read is tried again next time; what cannot be understood stays so.
+            let passages = document.text().map(|text| document.passages(&text));
+            if let Ok(passages) = &passages {
+                index::add(&changes, &document.name, document.stamp, passages)?;
             }
-            // Another process may have been faster.
-            if !changes.holds(&document.name, document.stamp)? {
-                changes.remove(&document.name)?;
-                match document.text() {
-                    Ok(text) => {
-                        let passages = document.passages(&text);
-                        changes.add(&document.name, document.stamp, &passages)?;
-                        skipped.extend(passages.err().map(|reason| Skipped::new(&document.name, reason)));
-                        uncommitted += text.len() as u64;
-                    }
-                    // Tried again next time.
-                    Err(reason) => skipped.push(Skipped::new(&document.name, reason)),
-                }
-            }
+            let reason = passages.and_then(|passages| passages).err();
+            skipped.extend(reason.map(|reason| describe_skipped(&document.name, &reason)));
             if let Some(progress) = progress {
-                progress(done + 1, stale.len());
+                progress(done, stale.len());
             }
         }
         changes.commit()?;

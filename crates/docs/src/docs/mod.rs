@@ -18,9 +18,9 @@ use serde::Serialize;
 use planwright::contract::{Source, ToolContract};
 use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput};
 
-use crate::index::{Hit, Index, Stamp, is_damage};
-pub use folder::Skipped;
-use folder::{Content, Document};
+pub use crate::index::Passage;
+use crate::index::{Index, Stamp, is_damage};
+use folder::{Content, Document, Found};
 use library::{Library, Progress};
 
 /// Most passages that the tool returns.
@@ -42,27 +42,11 @@ const MAX_RESULTS: usize = 5;
 /// assert!(docs.search("weather", 5).unwrap().is_empty());
 /// ```
 pub struct Docs {
-    documents: Vec<Document>,
-    left_out: Vec<Skipped>,
+    found: Found,
     folder: PathBuf,
     cache: Option<PathBuf>,
     progress: Option<Arc<Progress>>,
     library: Mutex<Option<Library>>,
-}
-
-/// A piece of a document.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Passage {
-    /// The document's path from the folder, with `/`, or its name.
-    pub path: String,
-    /// The headings above the passage, outermost first.
-    pub headings: Vec<String>,
-    /// Its place among the document's passages, from 0.
-    pub position: usize,
-    /// What it says: about 600 to 900 characters, less where a section is shorter.
-    pub text: String,
-    /// How well it fits the query; comparable within one search.
-    pub score: f64,
 }
 
 impl Passage {
@@ -86,12 +70,6 @@ impl Passage {
     }
 }
 
-impl From<Hit> for Passage {
-    fn from(Hit { document, position, headings, text, score }: Hit) -> Self {
-        Passage { path: document, headings, position, text, score }
-    }
-}
-
 impl Docs {
     /// The documents in a folder and the folders in it: `.md`, `.markdown`, `.txt`, `.html`, `.htm`,
     /// `.rst` and `.adoc`, at most 10,000 of at most 2 MiB each and 128 MiB in all. Hidden files and what
@@ -107,8 +85,7 @@ impl Docs {
         if !folder.is_dir() {
             return Err(fail("expected a folder, found a file".to_owned()));
         }
-        let (documents, left_out) = folder::find_documents(&folder)?;
-        Ok(Docs { left_out, folder, ..Docs::over(documents) })
+        Ok(Docs::over(folder::find_documents(&folder)?, folder))
     }
 
     /// Documents by name; the name's ending says how they are marked up.
@@ -118,12 +95,12 @@ impl Docs {
         documents.dedup_by(|later, earlier| later.0 == earlier.0);
         let document =
             |(name, text)| Document { name, stamp: Stamp::default(), content: Content::Text(text) };
-        Docs::over(documents.into_iter().map(document).collect())
+        let documents = documents.into_iter().map(document).collect();
+        Docs::over(Found { documents, ..Found::default() }, PathBuf::new())
     }
 
-    fn over(documents: Vec<Document>) -> Self {
-        let library = Mutex::new(None);
-        Docs { documents, left_out: Vec::new(), folder: PathBuf::new(), cache: None, progress: None, library }
+    fn over(found: Found, folder: PathBuf) -> Self {
+        Docs { found, folder, cache: None, progress: None, library: Mutex::new(None) }
     }
 
     /// Keeps the index of a folder in a file of `cache`, so that the next `Docs` over the same folder reads
@@ -148,24 +125,24 @@ impl Docs {
     /// # Errors
     /// Where the documents cannot be indexed.
     pub fn search(&self, query: &str, limit: usize) -> Result<Vec<Passage>, ToolError> {
-        let hits = self.ask(|library| library.index.search(query, limit))?;
-        Ok(hits.into_iter().map(Passage::from).collect())
+        self.ask(|library| library.index.search(query, limit))
     }
 
-    /// The documents that are not searched, and why. Builds the index or brings it up to date.
+    /// What is not searched, and why, a sentence each. Builds the index or brings it up to date.
     ///
     /// # Errors
     /// Where the documents cannot be indexed.
-    pub fn skipped(&self) -> Result<Vec<Skipped>, ToolError> {
+    pub fn skipped(&self) -> Result<Vec<String>, ToolError> {
         let unreadable = self.ask(|library| Ok(library.skipped.clone()))?;
-        Ok(self.left_out.iter().cloned().chain(unreadable).collect())
+        let Found { limits, too_large, .. } = &self.found;
+        Ok([limits.as_slice(), too_large, &unreadable].concat())
     }
 
     /// Asks the index, which is built first if there is none yet. A file that turns out to be damaged is
     /// filled again, once.
     fn ask<T>(&self, question: impl Fn(&Library) -> rusqlite::Result<T>) -> Result<T, ToolError> {
         let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = |cache| Library::open(cache, &self.documents, self.progress.as_deref());
+        let open = |cache| Library::open(cache, &self.found.documents, self.progress.as_deref());
         let mut answer = match library.take().map_or_else(|| open(self.cache.as_deref()), Ok) {
             Ok(opened) => question(library.insert(opened)),
             Err(error) => Err(error),
@@ -202,8 +179,7 @@ impl Tool for Docs {
         let mut sources: Vec<Source> = found.iter().map(Passage::to_citation).collect();
         let passages =
             found.into_iter().map(|passage| Record::Passage { source: passage.source(), text: passage.text });
-        let limits = self.left_out.iter().filter(|skipped| skipped.path.is_empty());
-        let notes = limits.map(|skipped| Record::Note { note: skipped.reason.clone() });
+        let notes = self.found.limits.iter().map(|limit| Record::Note { note: limit.clone() });
         let mut records: Vec<Record> = passages.chain(notes).collect();
         let text = call.fit_json(&mut records)?;
         sources.truncate(records.len());
@@ -213,6 +189,6 @@ impl Tool for Docs {
 
 impl fmt::Debug for Docs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Docs").field("documents", &self.documents.len()).finish_non_exhaustive()
+        f.debug_struct("Docs").field("documents", &self.found.documents.len()).finish_non_exhaustive()
     }
 }

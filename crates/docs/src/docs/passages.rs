@@ -10,9 +10,10 @@ const MOST: usize = 900;
 const LEAST: usize = 600;
 
 /// How headings are marked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Markup {
     /// `# Title`, or a line of `=` or `-` below it. Plain text is read so, too.
+    #[default]
     Markdown,
     /// `= Title`.
     AsciiDoc,
@@ -22,41 +23,33 @@ pub(super) enum Markup {
 
 /// Cuts a document into passages.
 pub(super) fn split(text: &str, markup: Markup) -> Vec<Entry> {
-    let mut splitter =
-        Splitter { markup, trail: Vec::new(), pieces: Vec::new(), gathered: String::new(), bare: None };
+    let mut splitter = Splitter { markup, ..Splitter::default() };
     let lines: Vec<&str> = text.lines().collect();
-    let mut paragraph: Vec<&str> = Vec::new();
     let mut fence: Option<&str> = None;
     let mut at = front_matter(&lines);
-    paragraph.extend(&lines[..at]);
+    splitter.paragraph.extend(&lines[..at]);
     while at < lines.len() {
         let line = lines[at];
         at += 1;
         if let Some(mark) = fence {
-            paragraph.push(line);
-            if line.trim() == mark {
-                fence = None;
-            }
-            continue;
-        }
-        if let Some(mark) = fence_mark(line, markup) {
+            fence = fence.filter(|_| line.trim() != mark);
+            splitter.paragraph.push(line);
+        } else if let Some(mark) = fence_mark(line, markup) {
             fence = Some(mark);
-            paragraph.push(line);
+            splitter.paragraph.push(line);
         } else if line.trim().is_empty() {
-            splitter.paragraph(&mut paragraph);
+            splitter.end_paragraph();
         } else if let Some((level, title)) = marked_heading(line, markup) {
-            splitter.paragraph(&mut paragraph);
             splitter.heading(level, title);
-        } else if let Some(level) =
-            lines.get(at).filter(|_| paragraph.is_empty()).and_then(|next| underline(next, markup))
+        } else if splitter.paragraph.is_empty()
+            && let Some(level) = lines.get(at).and_then(|next| underline(next, markup))
         {
             at += 1;
             splitter.heading(level, line.trim());
         } else {
-            paragraph.push(line);
+            splitter.paragraph.push(line);
         }
     }
-    splitter.paragraph(&mut paragraph);
     splitter.end_section(None);
     splitter.pieces
 }
@@ -101,16 +94,19 @@ fn underline(line: &str, markup: Markup) -> Option<usize> {
     (line.len() >= 3 && line.chars().all(|c| c == first)).then(|| marks.find(first).map(|level| level + 1))?
 }
 
-struct Splitter {
+#[derive(Default)]
+struct Splitter<'t> {
     markup: Markup,
     trail: Vec<(usize, String)>,
     pieces: Vec<Entry>,
+    /// The lines of a paragraph that goes on.
+    paragraph: Vec<&'t str>,
     gathered: String,
     /// A heading under which nothing has been found yet.
     bare: Option<usize>,
 }
 
-impl Splitter {
+impl Splitter<'_> {
     fn heading(&mut self, level: usize, title: &str) {
         self.end_section(Some(level));
         self.trail.retain(|(above, _)| *above < level);
@@ -121,6 +117,7 @@ impl Splitter {
     /// Ends the section: what has been gathered becomes a passage. A heading with neither text nor
     /// headings below it is its own text.
     fn end_section(&mut self, next: Option<usize>) {
+        self.end_paragraph();
         self.flush();
         if let Some(level) = self.bare.take()
             && next.is_none_or(|next| next <= level)
@@ -131,25 +128,23 @@ impl Splitter {
         }
     }
 
-    fn paragraph(&mut self, lines: &mut Vec<&str>) {
-        let joined = std::mem::take(lines).join("\n");
+    fn end_paragraph(&mut self) {
+        let joined = std::mem::take(&mut self.paragraph).join("\n");
         let mut rest = joined.trim_matches('\n').trim_end();
         if rest.is_empty() || self.markup == Markup::Markdown && rest.chars().all(is_rule) {
             return;
         }
         self.bare = None;
-        let mut gathered = self.gathered.chars().count();
-        if gathered > 0 && gathered + 2 + rest.chars().count() > MOST {
+        if !self.gathered.is_empty() && self.gathered.chars().count() + 2 + rest.chars().count() > MOST {
             self.flush();
-            gathered = 0;
+        }
+        if !self.gathered.is_empty() {
+            self.gathered.push_str("\n\n");
         }
         while let Some(end) = cut_at(rest) {
             self.gathered.push_str(rest[..end].trim_end());
             self.flush();
             rest = rest[end..].trim_start();
-        }
-        if gathered > 0 && !self.gathered.is_empty() {
-            self.gathered.push_str("\n\n");
         }
         self.gathered.push_str(rest);
     }

@@ -6,11 +6,12 @@
 
 mod terms;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Result, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Result, Transaction, TransactionBehavior, params};
 
 use terms::{query_terms, spaced_terms};
 
@@ -52,13 +53,18 @@ pub(crate) struct Entry {
     pub text: String,
 }
 
-/// A passage that a search found.
-#[derive(Debug)]
-pub(crate) struct Hit {
-    pub document: String,
-    pub position: usize,
+/// A piece of a document that a search found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Passage {
+    /// The document's path from the folder, with `/`, or its name.
+    pub path: String,
+    /// The headings above the passage, outermost first.
     pub headings: Vec<String>,
+    /// Its place among the document's passages, from 0.
+    pub position: usize,
+    /// What it says: about 600 to 900 characters, less where a section is shorter.
     pub text: String,
+    /// How well it fits the query; comparable within one search.
     pub score: f64,
 }
 
@@ -72,16 +78,13 @@ pub(crate) struct Stamp {
 
 /// A document that the index knows.
 pub(crate) struct Indexed {
-    pub name: String,
     pub stamp: Stamp,
     /// Why it has no passages, if it could not be read as what it is.
     pub unreadable: Option<String>,
 }
 
 /// Documents, their passages and the terms in them.
-pub(crate) struct Index {
-    connection: Connection,
-}
+pub(crate) struct Index(Connection);
 
 impl Index {
     /// An empty index in memory.
@@ -99,11 +102,12 @@ impl Index {
         let format = |connection: &Connection| -> Result<i64> {
             connection.pragma_query_value(None, "user_version", |row| row.get(0))
         };
-        if format(&connection)? != FORMAT {
+        let found = format(&connection)?;
+        if found != 0 && found != FORMAT {
+            reset(&connection)?;
+        }
+        if found != FORMAT {
             // Another process may do the same: the second finds the format in place.
-            if format(&connection)? != 0 {
-                reset(&connection)?;
-            }
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             if format(&transaction)? != FORMAT {
                 transaction.execute_batch(SCHEMA)?;
@@ -111,7 +115,7 @@ impl Index {
             }
             transaction.commit()?;
         }
-        Ok(Index { connection })
+        Ok(Index(connection))
     }
 
     /// Empties the database in a file, damaged or not, in step with other processes that have it open.
@@ -121,41 +125,41 @@ impl Index {
         reset(&connection)
     }
 
-    /// All documents.
-    pub fn documents(&self) -> Result<Vec<Indexed>> {
-        let mut query = self.connection.prepare("SELECT name, bytes, modified, unreadable FROM documents")?;
+    /// All documents by name.
+    pub fn documents(&self) -> Result<HashMap<String, Indexed>> {
+        let mut query = self.0.prepare("SELECT name, bytes, modified, unreadable FROM documents")?;
         let documents = query.query_map([], |row| {
             let stamp = Stamp { bytes: row.get(1)?, modified: row.get(2)? };
-            Ok(Indexed { name: row.get(0)?, stamp, unreadable: row.get(3)? })
+            Ok((row.get(0)?, Indexed { stamp, unreadable: row.get(3)? }))
         })?;
         documents.collect()
     }
 
     /// Begins to change documents. Other processes wait until the changes are committed.
-    pub fn change(&mut self) -> Result<Changes<'_>> {
-        Ok(Changes(self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?))
+    pub fn change(&mut self) -> Result<Transaction<'_>> {
+        self.0.transaction_with_behavior(TransactionBehavior::Immediate)
     }
 
     /// The passages that hold a term of the query, best first.
-    pub fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>> {
+    pub fn search(&self, query: &str, limit: usize) -> Result<Vec<Passage>> {
         let terms: Vec<String> =
             query_terms(query, MAX_QUERY_TERMS).iter().map(|term| format!("\"{term}\"")).collect();
         if terms.is_empty() {
             return Ok(Vec::new());
         }
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut search = self.connection.prepare_cached(SEARCH)?;
-        let hits = search.query_map(params![terms.join(" OR "), limit, POSITION_BITS], |row| {
+        let mut search = self.0.prepare_cached(SEARCH)?;
+        let passages = search.query_map(params![terms.join(" OR "), limit, POSITION_BITS], |row| {
             let headings: String = row.get(2)?;
-            Ok(Hit {
-                document: row.get(0)?,
+            Ok(Passage {
+                path: row.get(0)?,
                 position: (row.get::<_, i64>(1)? & ((1 << POSITION_BITS) - 1)) as usize,
                 headings: headings.lines().map(str::to_owned).collect(),
                 text: row.get(3)?,
                 score: -row.get::<_, f64>(4)?,
             })
         })?;
-        hits.collect()
+        passages.collect()
     }
 }
 
@@ -173,64 +177,35 @@ fn reset(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Changes of documents that become visible together.
-pub(crate) struct Changes<'a>(rusqlite::Transaction<'a>);
-
-impl Changes<'_> {
-    /// Whether the document is there with this stamp.
-    pub fn holds(&self, name: &str, stamp: Stamp) -> Result<bool> {
-        let mut query = self.0.prepare_cached("SELECT bytes, modified FROM documents WHERE name = ?1")?;
-        let found = query.query_row([name], |row| Ok(Stamp { bytes: row.get(0)?, modified: row.get(1)? }));
-        Ok(found.optional()? == Some(stamp))
+/// Adds a document that is not there, with its passages or the reason why it has none.
+pub(crate) fn add(
+    connection: &Connection,
+    name: &str,
+    stamp: Stamp,
+    passages: &std::result::Result<Vec<Entry>, String>,
+) -> Result<()> {
+    let insert = "INSERT INTO documents (name, bytes, modified, unreadable) VALUES (?1, ?2, ?3, ?4)";
+    let mut insert = connection.prepare_cached(insert)?;
+    insert.execute(params![name, stamp.bytes, stamp.modified, passages.as_ref().err()])?;
+    let first = connection.last_insert_rowid() << POSITION_BITS;
+    let mut passage =
+        connection.prepare_cached("INSERT INTO passages (id, headings, text) VALUES (?1, ?2, ?3)")?;
+    let mut terms =
+        connection.prepare_cached("INSERT INTO terms (rowid, heading, body) VALUES (?1, ?2, ?3)")?;
+    for (id, Entry { headings, text }) in (first..).zip(passages.iter().flatten()) {
+        let headings = headings.join("\n");
+        terms.execute(params![id, spaced_terms(&format!("{name}\n{headings}")), spaced_terms(text)])?;
+        passage.execute(params![id, headings, text])?;
     }
+    Ok(())
+}
 
-    /// Adds a document that is not there, with its passages or the reason why it has none.
-    pub fn add(
-        &self,
-        name: &str,
-        stamp: Stamp,
-        passages: &std::result::Result<Vec<Entry>, String>,
-    ) -> Result<()> {
-        let unreadable = passages.as_ref().err();
-        self.0
-            .prepare_cached(
-                "INSERT INTO documents (name, bytes, modified, unreadable) VALUES (?1, ?2, ?3, ?4)",
-            )?
-            .execute(params![name, stamp.bytes, stamp.modified, unreadable])?;
-        let first = self.0.last_insert_rowid() << POSITION_BITS;
-        let mut passage =
-            self.0.prepare_cached("INSERT INTO passages (id, headings, text) VALUES (?1, ?2, ?3)")?;
-        let mut terms =
-            self.0.prepare_cached("INSERT INTO terms (rowid, heading, body) VALUES (?1, ?2, ?3)")?;
-        for (id, entry) in (first..).zip(passages.iter().flatten()) {
-            let headings = entry.headings.join("\n");
-            terms.execute(params![
-                id,
-                spaced_terms(&format!("{name}\n{headings}")),
-                spaced_terms(&entry.text)
-            ])?;
-            passage.execute(params![id, headings, entry.text])?;
-        }
-        Ok(())
-    }
-
-    /// Removes a document, if it is there.
-    pub fn remove(&self, name: &str) -> Result<()> {
-        let mut remove = self.0.prepare_cached("DELETE FROM documents WHERE name = ?1 RETURNING id")?;
-        let Some(id) = remove.query_row([name], |row| row.get::<_, i64>(0)).optional()? else {
-            return Ok(());
-        };
-        for table in [
-            "DELETE FROM terms WHERE rowid >= ?1 AND rowid < ?2",
-            "DELETE FROM passages WHERE id >= ?1 AND id < ?2",
-        ] {
-            self.0.prepare_cached(table)?.execute(params![id << POSITION_BITS, (id + 1) << POSITION_BITS])?;
-        }
-        Ok(())
-    }
-
-    /// Makes the changes visible.
-    pub fn commit(self) -> Result<()> {
-        self.0.commit()
-    }
+/// Removes a document, if it is there.
+pub(crate) fn remove(connection: &Connection, name: &str) -> Result<()> {
+    let mut remove = connection.prepare_cached("DELETE FROM documents WHERE name = ?1 RETURNING id")?;
+    let id: Option<i64> = remove.query_row([name], |row| row.get(0)).optional()?;
+    let Some(places) = id.map(|id| [id << POSITION_BITS, (id + 1) << POSITION_BITS]) else { return Ok(()) };
+    connection.prepare_cached("DELETE FROM terms WHERE rowid >= ?1 AND rowid < ?2")?.execute(places)?;
+    connection.prepare_cached("DELETE FROM passages WHERE id >= ?1 AND id < ?2")?.execute(places)?;
+    Ok(())
 }

@@ -32,38 +32,52 @@ pub(crate) struct AttemptError {
 }
 
 /// How far an attempt came.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The request did not reach the server.
     NotSent,
     /// The request may have reached the server, and no whole answer came back.
     Sent,
+    /// The answer is larger than the limit.
+    TooLarge,
     /// The server answered with an error.
     Answered,
 }
 
-/// The time that an attempt has.
+/// The bounds of one attempt.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AttemptTime {
+pub(super) struct Bounds {
+    /// The time that is left.
     pub(super) left: Duration,
-    /// What there was in all, for error texts.
+    /// The time that there was in all, for error texts.
     pub(super) whole: Duration,
     /// The longest wait for a connection.
     pub(super) connect: Duration,
+    /// Largest body.
+    pub(super) max_bytes: u64,
 }
 
 impl AttemptError {
-    fn new(cause: Cause, transient: bool, stage: Stage, message: String) -> Self {
-        AttemptError { cause, message, stage, transient, retry_after: None, tries: 1 }
+    fn new(cause: Cause, transient: bool, stage: Stage, message: impl Into<String>) -> Self {
+        AttemptError { cause, message: message.into(), stage, transient, retry_after: None, tries: 1 }
     }
 
     /// An answer that cannot be read.
     pub(crate) fn bad_response(message: impl Into<String>, transient: bool) -> Self {
-        AttemptError::new(Cause::BadResponse, transient, Stage::Sent, message.into())
+        AttemptError::new(Cause::BadResponse, transient, Stage::Sent, message)
+    }
+
+    pub(super) fn too_large(bounds: Bounds) -> Self {
+        let message = format!("expected at most {} bytes, found more", bounds.max_bytes);
+        AttemptError::new(Cause::BadResponse, false, Stage::TooLarge, message)
+    }
+
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.stage == Stage::TooLarge
     }
 
     /// Says what an error of the transport means.
-    pub(super) fn from_transport(error: Error, time: AttemptTime) -> Self {
+    pub(super) fn from_transport(error: Error, bounds: Bounds) -> Self {
         use ureq::Timeout::{Connect, Resolve};
         let (cause, transient, stage) = match &error {
             Error::Timeout(Connect | Resolve) => (Cause::Timeout, true, Stage::NotSent),
@@ -84,8 +98,8 @@ impl AttemptError {
             _ => (Cause::Connection, false, Stage::NotSent),
         };
         let message = match error {
-            Error::Timeout(Connect | Resolve) => format!("no connection within {:?}", time.connect),
-            Error::Timeout(_) => format!("no whole answer within {:?}", time.whole),
+            Error::Timeout(Connect | Resolve) => format!("no connection within {:?}", bounds.connect),
+            Error::Timeout(_) => format!("no whole answer within {:?}", bounds.whole),
             Error::Io(error) => error.to_string(),
             other => other.to_string(),
         };
@@ -101,11 +115,6 @@ impl AttemptError {
             (_, Cause::BadResponse) => ToolErrorKind::Response,
             _ => ToolErrorKind::Connection,
         };
-        let did_not_happen = match self.stage {
-            Stage::NotSent => true,
-            Stage::Sent => false,
-            Stage::Answered => !self.transient,
-        };
         let mut message = format!("{place}: {}", self.message);
         if let Some(delay) = self.retry_after {
             message.push_str(&format!(" (the server asks to wait {} s)", delay.as_secs_f64().ceil()));
@@ -114,7 +123,11 @@ impl AttemptError {
             message.push_str(&format!(" (tried {} times)", self.tries));
         }
         let error = ToolError::new(kind, message);
-        if did_not_happen { error.did_not_happen() } else { error }
+        match self.stage {
+            Stage::NotSent => error.did_not_happen(),
+            Stage::Answered if !self.transient => error.did_not_happen(),
+            _ => error,
+        }
     }
 }
 
@@ -135,20 +148,18 @@ pub(crate) struct ServerError {
     pub(crate) details: Value,
     /// Codes, types and parameter names, lowercase.
     marks: String,
-    retry_after: Option<Duration>,
+    pub(super) retry_after: Option<Duration>,
 }
 
 impl ServerError {
     /// Reads the body of a response with an error status.
-    pub(super) fn parse(status: u16, text: &str, retry_after: Option<Duration>) -> Self {
-        let error = serde_json::from_str(text).map(|value| ServerError::from_json(&value, Some(status)));
-        let error = error.unwrap_or_else(|_| {
-            // A page for people says nothing to a program.
-            let message = Some(text.trim()).filter(|text| !text.starts_with('<')).unwrap_or_default();
-            let (message, details, marks) = (message.to_owned(), Value::Null, String::new());
-            ServerError { status, message, details, marks, retry_after }
-        });
-        ServerError { retry_after, ..error }
+    pub(super) fn parse(status: u16, text: &str) -> Self {
+        if let Ok(value) = serde_json::from_str(text) {
+            return ServerError::from_json(&value, Some(status));
+        }
+        // A page for people says nothing to a program.
+        let message = Some(text.trim()).filter(|text| !text.starts_with('<')).unwrap_or_default().to_owned();
+        ServerError { status, message, details: Value::Null, marks: String::new(), retry_after: None }
     }
 
     /// Reads an error; one without a status came under status 200.
@@ -159,7 +170,12 @@ impl ServerError {
         let marks: Vec<String> = marks.filter_map(Value::as_str).map(str::to_lowercase).collect();
         let marks = marks.join(" ");
         let status = status.or_else(|| find_status(error)).unwrap_or_else(|| guess_status(&marks));
-        let message = find_message(value, error);
+        let mut message = find_message(error).unwrap_or_else(|| value.to_string());
+        // A router passes on what the server behind it said.
+        if let Some(raw) = error["metadata"]["raw"].as_str() {
+            message = format!("{message}: {raw}");
+        }
+        let message = message.trim().to_owned();
         ServerError { status, message, details: error.clone(), marks, retry_after: None }
     }
 
@@ -169,15 +185,15 @@ impl ServerError {
         self
     }
 
-    /// Whether the server's codes hold one of these.
-    pub(crate) fn has_mark(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.marks.contains(word))
+    /// Whether the server's codes hold one of these, separated by commas.
+    pub(crate) fn has_mark(&self, words: &str) -> bool {
+        words.split(',').any(|word| self.marks.contains(word))
     }
 
-    /// Whether the server's message or codes hold one of these.
-    pub(crate) fn mentions(&self, words: &[&str]) -> bool {
+    /// Whether the server's message or codes hold one of these, separated by commas.
+    pub(crate) fn mentions(&self, words: &str) -> bool {
         let message = self.message.to_lowercase();
-        self.has_mark(words) || words.iter().any(|word| message.contains(word))
+        self.has_mark(words) || words.split(',').any(|word| message.contains(word))
     }
 
     /// The server's message with its status.
@@ -190,14 +206,13 @@ impl ServerError {
 
     /// What this means for the request, and whether it may pass.
     pub(crate) fn into_attempt_error(self) -> AttemptError {
-        let used_up = self.status == 429 && self.has_mark(&["insufficient_quota", "billing_hard_limit"]);
         let (cause, transient) = match self.status {
             401 | 403 | 407 => (Cause::Authentication, false),
             402 => (Cause::Quota, false),
             404 | 405 | 410 => (Cause::NotFound, false),
             408 => (Cause::Timeout, true),
             425 => (Cause::Server, true),
-            429 if used_up => (Cause::Quota, false),
+            429 if self.has_mark("insufficient_quota,billing_hard_limit") => (Cause::Quota, false),
             429 => (Cause::RateLimit, true),
             501 | 505 => (Cause::Server, false),
             500..=599 => (Cause::Server, true),
@@ -232,41 +247,22 @@ fn guess_status(marks: &str) -> u16 {
     KNOWN.iter().find(|(mark, _)| marks.contains(mark)).map_or(500, |(_, status)| *status)
 }
 
-fn find_message(value: &Value, error: &Value) -> String {
-    let message = value["error"].as_str().map(str::to_owned).or_else(|| {
-        let keys = ["message", "msg", "detail", "error_description", "info"];
-        keys.into_iter().find_map(|key| join_texts(&error[key])).or_else(|| join_texts(&value["errors"]))
-    });
-    let mut message = message.unwrap_or_else(|| value.to_string());
-    // A router passes on what the server behind it said.
-    if let Some(raw) = error["metadata"]["raw"].as_str() {
-        message = format!("{message}: {raw}");
-    }
-    message.trim().to_owned()
-}
-
-/// A message: a text, an object that holds one, or a list of texts or of
-/// `{loc: ["body", "response_format"], msg}`.
-fn join_texts(value: &Value) -> Option<String> {
+/// A message: a text, an object that holds one and perhaps its place (`{loc: ["body", "tools"], msg}`), or a
+/// list of these.
+fn find_message(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
-        Value::Array(entries) => {
-            let texts: Vec<String> = entries.iter().map(describe_entry).collect();
-            Some(texts.join("; ")).filter(|text| !text.is_empty())
+        Value::Array(entries) if !entries.is_empty() => {
+            let texts = entries.iter().map(|entry| find_message(entry).unwrap_or_else(|| entry.to_string()));
+            Some(texts.collect::<Vec<_>>().join("; "))
         }
-        Value::Object(fields) => {
-            ["detail", "message", "error"].iter().find_map(|key| join_texts(fields.get(*key)?))
+        Value::Object(_) => {
+            let keys = ["error", "message", "msg", "detail", "error_description", "info", "errors"];
+            let text = keys.iter().find_map(|key| find_message(&value[*key]))?;
+            let place = value["loc"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let place: Vec<&str> = place.collect();
+            Some(if place.is_empty() { text } else { format!("{}: {text}", place.join(".")) })
         }
         _ => None,
-    }
-}
-
-fn describe_entry(value: &Value) -> String {
-    let text = value.as_str().or_else(|| value["msg"].as_str()).or_else(|| value["message"].as_str());
-    let place: Vec<&str> = value["loc"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    match text {
-        Some(text) if place.is_empty() => text.to_owned(),
-        Some(text) => format!("{}: {text}", place.join(".")),
-        None => value.to_string(),
     }
 }

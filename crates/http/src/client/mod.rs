@@ -12,7 +12,7 @@ mod retry;
 pub use address::show_address;
 pub(crate) use address::{Endpoint, parse_address, parse_endpoint};
 pub(crate) use error::{AttemptError, ServerError};
-pub(crate) use response::{Event, Events, Response};
+pub(crate) use response::{Event, Response};
 pub use retry::Retry;
 
 use std::borrow::Cow;
@@ -21,11 +21,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
-use ureq::http::request::Builder;
 use ureq::http::{Request as HttpRequest, Response as HttpResponse, Uri};
 use ureq::{Agent, AsSendBody, Body};
 
-use self::error::AttemptTime;
+use self::error::Bounds;
 use planwright::contract::excerpt;
 use planwright::driver::redact;
 use planwright::ports::{Secret, ToolCall, ToolError};
@@ -94,7 +93,7 @@ impl Client {
         Ok(())
     }
 
-    /// The key, where there is one.
+    /// The key, if there is one.
     pub(crate) fn secrets(&self) -> &[Secret] {
         self.key.as_slice()
     }
@@ -112,19 +111,20 @@ impl Client {
         whole: Duration,
     ) -> Result<Response, AttemptError> {
         let begun = Instant::now();
+        let max_bytes = self.max_response_bytes as u64;
         let mut here = Cow::Borrowed(request.uri);
         for _ in 0..=MAX_REDIRECTS {
             let left = left.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
-            let time = AttemptTime { left, whole, connect: self.connect_timeout.min(left) };
-            let response = self.exchange(&here, request, time);
-            let response = response.map_err(|error| AttemptError::from_transport(error, time))?;
+            let bounds = Bounds { left, whole, connect: self.connect_timeout.min(left), max_bytes };
+            let response = self.exchange(&here, request, bounds);
+            let response = response.map_err(|error| AttemptError::from_transport(error, bounds))?;
             if !response.status().is_redirection() {
-                return Ok(Response::new(response, self.max_response_bytes, time));
+                return Ok(Response::new(response, bounds));
             }
             let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             let carries = self.key.is_some() || request.body.is_some();
-            let next = location.and_then(|location| address::resolve_redirect(&here, location));
-            let Some(next) = next.filter(|_| !carries) else {
+            let next = location.filter(|_| !carries);
+            let Some(next) = next.and_then(|next| address::resolve_redirect(&here, next)) else {
                 let place = location.map_or_else(|| "nowhere".to_owned(), show_address);
                 let message =
                     format!("expected an answer, found a redirect to {place}, which is not followed");
@@ -140,7 +140,7 @@ impl Client {
         &self,
         to: &Uri,
         request: Request<'_>,
-        time: AttemptTime,
+        bounds: Bounds,
     ) -> Result<HttpResponse<Body>, ureq::Error> {
         let mut head = HttpRequest::builder().uri(to);
         if let Some(authorization) = &self.authorization {
@@ -149,30 +149,26 @@ impl Client {
         if let Some(key) = request.idempotency_key {
             head = head.header("idempotency-key", key);
         }
-        match request.body {
-            None => self.run(head.method("GET"), (), time),
-            Some(body) => self.run(head.method("POST").header(CONTENT_TYPE, "application/json"), body, time),
-        }
+        let Some(body) = request.body else { return self.run(head.body(())?, bounds) };
+        self.run(head.method("POST").header(CONTENT_TYPE, "application/json").body(body)?, bounds)
     }
 
     fn run(
         &self,
-        head: Builder,
-        body: impl AsSendBody,
-        time: AttemptTime,
+        request: HttpRequest<impl AsSendBody>,
+        Bounds { left, connect, .. }: Bounds,
     ) -> Result<HttpResponse<Body>, ureq::Error> {
-        let request = head.body(body)?;
         let is_loopback = address::is_loopback(request.uri());
-        let config = self.agent.configure_request(request).timeout_global(Some(time.left));
-        let config = config.timeout_resolve(Some(time.connect)).timeout_connect(Some(time.connect));
+        let config = self.agent.configure_request(request).timeout_global(Some(left));
+        let config = config.timeout_resolve(Some(connect)).timeout_connect(Some(connect));
         self.agent.run(if is_loopback { config.proxy(None).build() } else { config.build() })
     }
 
     /// Reads what a server says about an error, without the key.
     pub(crate) fn read_error(&self, mut response: Response) -> ServerError {
-        let text = response.read_some(MAX_ERROR_BYTES);
-        let retry_after = retry::parse_retry_after(&response.headers, SystemTime::now());
-        ServerError::parse(response.status, &text, retry_after).redact(self.secrets())
+        let mut error = ServerError::parse(response.status, &response.read_some(MAX_ERROR_BYTES));
+        error.retry_after = retry::parse_retry_after(&response.headers, SystemTime::now());
+        error.redact(self.secrets())
     }
 
     /// Says what was found in place of an answer. Keys are taken out before anything is cut off, or
@@ -194,16 +190,13 @@ impl Client {
         budget: Duration,
         once: bool,
     ) -> Result<Value, ToolError> {
-        let retry = if once { self.retry.clone().tries(1) } else { self.retry.clone() };
-        let answer = retry.run(budget, |left| {
+        let tries = if once { 1 } else { self.retry.tries };
+        let answer = Retry { tries, ..self.retry.clone() }.run(budget, |left| {
             let mut response = self.send(request, left, budget)?;
             if !response.is_success() {
                 return Err(self.read_error(response).into_attempt_error());
             }
-            let bytes = response.read_all()?.ok_or_else(|| {
-                let message = format!("expected at most {} bytes, found more", self.max_response_bytes);
-                AttemptError::bad_response(message, false)
-            })?;
+            let bytes = response.read_all()?;
             serde_json::from_slice(&bytes).map_err(|_| self.explain_unreadable("JSON", &bytes))
         });
         answer.map_err(|mut error| {

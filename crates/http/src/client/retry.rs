@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use planwright::ports::Cause;
 use ureq::http::HeaderMap;
 
 use super::error::AttemptError;
-use planwright::ports::Cause;
 
 /// Answers that cannot be read are mostly a wrong address, so they get one more try and no more.
 const MAX_BAD_RESPONSES: u32 = 2;
@@ -20,51 +20,32 @@ const MAX_BAD_RESPONSES: u32 = 2;
 /// instead; a server that asks for more than the longest wait is not tried again.
 ///
 /// ```
-/// use std::time::Duration;
 /// use planwright_http::{OpenAiConfig, Retry};
 ///
-/// let patient = Retry::default().tries(9).waits(Duration::from_secs(1), Duration::from_secs(60));
-/// let config = OpenAiConfig::new("http://localhost:8080/v1", "qwen3").retry(patient);
+/// let retry = Retry { tries: 9, ..Retry::default() };
+/// let config = OpenAiConfig { retry, ..OpenAiConfig::new("http://localhost:8080/v1", "qwen3") };
 /// ```
 #[derive(Clone)]
 pub struct Retry {
-    tries: u32,
-    first: Duration,
-    longest: Duration,
-    sleep: Arc<dyn Fn(Duration) + Send + Sync>,
+    /// How often a request is made in all, at least once.
+    pub tries: u32,
+    /// The first wait.
+    pub first_wait: Duration,
+    /// The longest wait.
+    pub longest_wait: Duration,
+    /// Waits: a test can count the waits, and a program can cut them short.
+    pub sleep: Arc<dyn Fn(Duration) + Send + Sync>,
 }
 
 impl Default for Retry {
     /// Six tries, waits from half a second to twenty seconds.
     fn default() -> Self {
-        let (first, longest) = (Duration::from_millis(500), Duration::from_secs(20));
-        Retry { tries: 6, first, longest, sleep: Arc::new(std::thread::sleep) }
+        let (first_wait, longest_wait) = (Duration::from_millis(500), Duration::from_secs(20));
+        Retry { tries: 6, first_wait, longest_wait, sleep: Arc::new(std::thread::sleep) }
     }
 }
 
 impl Retry {
-    /// Sets how often a request is made in all, at least once.
-    #[must_use]
-    pub fn tries(mut self, tries: u32) -> Self {
-        self.tries = tries.max(1);
-        self
-    }
-
-    /// Sets the first wait and the longest.
-    #[must_use]
-    pub fn waits(mut self, first: Duration, longest: Duration) -> Self {
-        (self.first, self.longest) = (first, longest);
-        self
-    }
-
-    /// Waits with `sleep` instead of the thread's own, so that a test can count the waits and a
-    /// program can cut them short.
-    #[must_use]
-    pub fn sleep_with(mut self, sleep: impl Fn(Duration) + Send + Sync + 'static) -> Self {
-        self.sleep = Arc::new(sleep);
-        self
-    }
-
     /// Tries until there is an answer or no further try is allowed. Each attempt is told how much of
     /// `budget` is left.
     pub(crate) fn run<T>(
@@ -80,29 +61,27 @@ impl Retry {
             tries += 1;
             error.tries = tries;
             bad_responses += u32::from(error.cause == Cause::BadResponse);
-            let left = budget.saturating_sub(begun.elapsed());
-            let wait = self.delay(tries, error.retry_after, left);
-            match wait.filter(|_| error.transient && bad_responses < MAX_BAD_RESPONSES) {
-                Some(wait) => (self.sleep)(wait),
-                None => return Err(error),
+            let wait = self.delay(tries, error.retry_after);
+            let may_pass = error.transient && tries < self.tries && bad_responses < MAX_BAD_RESPONSES;
+            if !may_pass || wait > self.longest_wait || wait >= budget.saturating_sub(begun.elapsed()) {
+                return Err(error);
             }
+            (self.sleep)(wait);
         }
     }
 
-    /// The wait before the next try, where there is one.
-    fn delay(&self, failed: u32, asked: Option<Duration>, left: Duration) -> Option<Duration> {
-        let wait = asked.filter(|asked| !asked.is_zero()).unwrap_or_else(|| {
-            let doubled = self.first.saturating_mul(1_u32.checked_shl(failed - 1).unwrap_or(u32::MAX));
-            doubled.min(self.longest).mul_f64(0.5 + fastrand::f64() / 2.0)
-        });
-        (failed < self.tries && wait <= self.longest && wait < left).then_some(wait)
+    fn delay(&self, failed: u32, asked: Option<Duration>) -> Duration {
+        asked.filter(|asked| !asked.is_zero()).unwrap_or_else(|| {
+            let doubled = self.first_wait.saturating_mul(2_u32.saturating_pow(failed - 1));
+            doubled.min(self.longest_wait).mul_f64(0.5 + fastrand::f64() / 2.0)
+        })
     }
 }
 
 impl fmt::Debug for Retry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Retry { tries, first, longest, sleep: _ } = self;
-        write!(f, "{tries} tries, waits of {first:?} to {longest:?}")
+        let Retry { tries, first_wait, longest_wait, .. } = self;
+        write!(f, "{tries} tries, waits of {first_wait:?} to {longest_wait:?}")
     }
 }
 
@@ -113,12 +92,8 @@ pub(super) fn parse_retry_after(headers: &HeaderMap, now: SystemTime) -> Option<
         let seconds: f64 = text.parse().ok().filter(|_| text.starts_with(|c: char| c.is_ascii_digit()))?;
         Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
     };
-    if let Some(delay) = text("retry-after-ms").and_then(seconds) {
-        return Some(delay / 1000);
-    }
-    let asked = text("retry-after")?;
-    seconds(asked).or_else(|| {
-        let date = httpdate::parse_http_date(asked).ok()?;
-        Some(date.duration_since(now).unwrap_or_default())
-    })
+    let date =
+        |text: &str| Some(httpdate::parse_http_date(text).ok()?.duration_since(now).unwrap_or_default());
+    let millis = text("retry-after-ms").and_then(seconds).map(|delay| delay / 1000);
+    millis.or_else(|| text("retry-after").and_then(|asked| seconds(asked).or_else(|| date(asked))))
 }

@@ -1,9 +1,8 @@
 //! The body of a request: instructions, payload and the conversation since, in a server's dialect.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::config::StructuredOutput;
-use super::dialect::Dialect;
+use super::dialect::{Dialect, StructuredOutput};
 use planwright::contract::ToolContract;
 use planwright::prompt::{Call, Message, ModelRequest};
 
@@ -47,7 +46,7 @@ pub(super) fn render(request: &ModelRequest, model: &str, dialect: Dialect, stre
         ("stream_options", usage),
     ];
     let fields = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
-    Value::Object(fields.collect::<Map<_, _>>()).to_string().into_bytes()
+    Value::Object(fields.collect()).to_string().into_bytes()
 }
 
 fn render_tool(contract: &ToolContract) -> Value {

@@ -10,6 +10,7 @@
 
 use std::borrow::Cow;
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use planwright::contract::AskedCall;
@@ -31,7 +32,6 @@ struct Begun {
     id: String,
     name: String,
     arguments: String,
-    nesting: Nesting,
 }
 
 impl Calls {
@@ -72,9 +72,8 @@ impl Calls {
         // The whole name again, the name so far with a little more, or another piece of it.
         call.name.push_str(piece.name.strip_prefix(call.name.as_str()).unwrap_or(piece.name));
         // Some servers end with the whole of the arguments once more.
-        if !call.nesting.is_closed() || piece.arguments != call.arguments {
+        if piece.arguments != call.arguments || !call.is_whole() {
             call.arguments.push_str(&piece.arguments);
-            call.nesting.add(&piece.arguments);
         }
         Ok(())
     }
@@ -149,38 +148,12 @@ impl Begun {
             return other_id && (other_name || piece.index.is_none());
         }
         let says_more = !piece.arguments.trim().is_empty() && piece.arguments != self.arguments;
-        other_name || (self.nesting.is_closed() && (other_id || says_more))
-    }
-}
-
-/// How deep in brackets a JSON text stands, kept as its pieces come so that each is read once.
-#[derive(Clone, Copy, Debug, Default)]
-struct Nesting {
-    depth: usize,
-    begun: bool,
-    in_text: bool,
-    escaped: bool,
-}
-
-impl Nesting {
-    fn add(&mut self, piece: &str) {
-        for byte in piece.bytes() {
-            match byte {
-                _ if self.escaped => self.escaped = false,
-                b'\\' if self.in_text => self.escaped = true,
-                b'"' => self.in_text = !self.in_text,
-                b'{' | b'[' if !self.in_text => {
-                    self.depth += 1;
-                    self.begun = true;
-                }
-                b'}' | b']' if !self.in_text => self.depth = self.depth.saturating_sub(1),
-                _ => {}
-            }
-        }
+        other_name || (other_id || says_more) && self.is_whole()
     }
 
-    /// Whether the object that began has come to its end.
-    fn is_closed(self) -> bool {
-        self.begun && self.depth == 0
+    /// Whether the arguments have come to their end.
+    fn is_whole(&self) -> bool {
+        self.arguments.trim_start().starts_with(['{', '['])
+            && serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
     }
 }

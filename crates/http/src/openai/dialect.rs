@@ -3,10 +3,26 @@
 //! A dialect only ever gets simpler, by one of finitely many things at a time. So one request is
 //! put differently at most a handful of times.
 
-use super::config::StructuredOutput;
+use serde::{Deserialize, Serialize};
+
 use crate::client::{AttemptError, ServerError};
 use planwright::machine::{FailureClass, ModelFailure, ModelReply};
 use planwright::spec::RequestFrame;
+
+/// How a reply's form is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StructuredOutput {
+    /// The strictest way that the server takes, found out at the first request and kept.
+    #[default]
+    Auto,
+    /// `response_format: json_schema`, strict.
+    JsonSchema,
+    /// `response_format: json_object`; the schema is told in the system message.
+    JsonObject,
+    /// No `response_format`; the schema is told in the system message.
+    Prompt,
+}
 
 /// An answer to a request: a reply, or a failure that the machine decides about.
 pub(super) type Answer = Result<ModelReply, ModelFailure>;
@@ -47,14 +63,13 @@ impl Dialect {
         if is_final(error) {
             return None;
         }
-        if frame.max_tokens.is_some() && !self.completion_tokens && error.mentions(&["max_completion_tokens"])
-        {
+        if frame.max_tokens.is_some() && !self.completion_tokens && error.mentions("max_completion_tokens") {
             return Some(Dialect { completion_tokens: true, ..self });
         }
         if frame.temperature.is_some() && self.sends_temperature && refuses_temperature(error) {
             return Some(Dialect { sends_temperature: false, ..self });
         }
-        if streams && self.stream_options && error.mentions(&["stream_options", "include_usage"]) {
+        if streams && self.stream_options && error.mentions("stream_options,include_usage") {
             return Some(Dialect { stream_options: false, ..self });
         }
         let output = match self.output {
@@ -65,23 +80,12 @@ impl Dialect {
         let may_give_way = frame.schema.is_some() && !frame.native_calls && !self.fixed;
         (may_give_way && refuses_form(error)).then_some(Dialect { output, ..self })
     }
-
-    /// What two requests found out, taken together.
-    pub(super) fn merge(self, other: Self) -> Self {
-        Dialect {
-            output: self.output.max(other.output),
-            fixed: self.fixed,
-            sends_temperature: self.sends_temperature && other.sends_temperature,
-            completion_tokens: self.completion_tokens || other.completion_tokens,
-            stream_options: self.stream_options && other.stream_options,
-        }
-    }
 }
 
 /// Whether the server does not take a temperature at all. A value out of range is another matter.
 fn refuses_temperature(error: &ServerError) -> bool {
     let untaken = "support,deprecated,unrecognized,unknown,not permitted,not allowed,not accept,unexpected";
-    matches!(error.status, 400 | 422) && error.mentions(&["temperature"]) && mentions_any(error, untaken)
+    matches!(error.status, 400 | 422) && error.mentions("temperature") && error.mentions(untaken)
 }
 
 /// Whether the server does not take the form that was asked for.
@@ -91,8 +95,8 @@ fn refuses_form(error: &ServerError) -> bool {
     match error.status {
         501 => true,
         400 | 422 if error.message.is_empty() => true,
-        400 | 422 if mentions_any(error, "support,not implemented,unrecognized") => true,
-        400 | 404 | 405 | 415 | 422 | 500 => mentions_any(error, form),
+        400 | 422 if error.mentions("support,not implemented,unrecognized") => true,
+        400 | 404 | 405 | 415 | 422 | 500 => error.mentions(form),
         _ => false,
     }
 }
@@ -101,7 +105,7 @@ fn refuses_form(error: &ServerError) -> bool {
 /// all the same, for without its tools a request would be another one.
 fn refuses_tools(error: &ServerError) -> bool {
     let tools = "tool_choice,tool choice,tools param,tool use,support tools,function calling";
-    matches!(error.status, 404 | 405 | 500 | 501) && mentions_any(error, tools)
+    matches!(error.status, 404 | 405 | 500 | 501) && error.mentions(tools)
 }
 
 /// Whether the same request in another form would fare no better.
@@ -116,22 +120,17 @@ fn is_context_length(error: &ServerError) -> bool {
     let marks = "context_length_exceeded,exceed_context_size,maximum context length,context length,\
                  context window,context size,too many tokens,prompt is too long,input is too long";
     // "Too many tokens" under 429 is about tokens a minute.
-    !matches!(error.status, 401..=403 | 429) && mentions_any(error, marks)
+    !matches!(error.status, 401..=403 | 429) && error.mentions(marks)
 }
 
 fn is_content_filter(error: &ServerError) -> bool {
-    error.has_mark(&["content_filter", "content_policy_violation", "responsibleaipolicyviolation"])
-}
-
-/// Whether the server's words or codes hold one of these, separated by commas.
-fn mentions_any(error: &ServerError, words: &str) -> bool {
-    error.mentions(&words.split(',').collect::<Vec<_>>())
+    error.has_mark("content_filter,content_policy_violation,responsibleaipolicyviolation")
 }
 
 /// The text that the server itself found not to fit the schema, where it tells it.
 fn generated_text(error: &ServerError) -> Option<&str> {
     let text = error.details["failed_generation"].as_str().filter(|text| !text.is_empty());
-    text.filter(|_| error.has_mark(&["json_validate_failed"]))
+    text.filter(|_| error.has_mark("json_validate_failed"))
 }
 
 /// Says what an error means for a request that no other form mends.

@@ -10,11 +10,10 @@
 
 mod body;
 mod calls;
-mod config;
 mod dialect;
 mod reply;
 
-pub use config::{OpenAiConfig, StructuredOutput};
+pub use dialect::StructuredOutput;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -24,10 +23,70 @@ use std::time::Duration;
 
 use self::dialect::{Answer, Dialect, conclude};
 use self::reply::{ReplyError, read_reply};
-use crate::client::{AttemptError, Client, Endpoint, Request, parse_endpoint, show_address};
+use crate::client::{AttemptError, Client, Endpoint, Request, Retry, parse_endpoint, show_address};
 use planwright::machine::{ModelFailure, ModelReply};
 use planwright::ports::{Cause, Model, ModelError, Secret, TokenSink};
 use planwright::prompt::ModelRequest;
+
+/// The settings of an [`OpenAi`] client.
+///
+/// ```
+/// use std::time::Duration;
+/// use planwright::ports::Secret;
+/// use planwright_http::OpenAiConfig;
+///
+/// let config = OpenAiConfig {
+///     api_key: Secret::new("sk-1234"),
+///     call_timeout: Duration::from_secs(60),
+///     ..OpenAiConfig::new("http://localhost:11434/v1", "qwen3")
+/// };
+/// assert!(!format!("{config:?}").contains("sk-1234"));
+/// ```
+#[derive(Clone)]
+pub struct OpenAiConfig {
+    /// A server such as `http://localhost:8080/v1`.
+    pub base_url: String,
+    /// The model to ask where a role names none.
+    pub model: String,
+    /// The key to send as `Authorization: Bearer …`. With an empty one the header is left out.
+    pub api_key: Secret,
+    /// How long one try may take to connect. 10 s unless set.
+    pub connect_timeout: Duration,
+    /// How long one try may take, from looking up the name to the last byte. 300 s unless set.
+    pub call_timeout: Duration,
+    /// How often and how patiently a request is tried again while its failures may pass.
+    pub retry: Retry,
+    /// The largest response that is read, in bytes after decompression. 16 MiB unless set.
+    pub max_response_bytes: usize,
+    /// How a reply's form is asked for. [`StructuredOutput::Auto`] unless set.
+    pub structured_output: StructuredOutput,
+}
+
+impl OpenAiConfig {
+    /// The usual settings for a server and a model.
+    pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
+        OpenAiConfig {
+            base_url: base_url.into(),
+            model: model.into(),
+            api_key: Secret::new(""),
+            connect_timeout: Duration::from_secs(10),
+            call_timeout: Duration::from_secs(300),
+            retry: Retry::default(),
+            max_response_bytes: 16 << 20,
+            structured_output: StructuredOutput::Auto,
+        }
+    }
+}
+
+/// Shows no password and no query of the address.
+impl fmt::Debug for OpenAiConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OpenAiConfig { base_url, model, retry, .. } = self;
+        let mut shown = f.debug_struct("OpenAiConfig");
+        shown.field("base_url", &show_address(base_url)).field("model", model).field("retry", retry);
+        shown.finish_non_exhaustive()
+    }
+}
 
 /// A client of an OpenAI-compatible server.
 ///
@@ -36,10 +95,12 @@ use planwright::prompt::ModelRequest;
 /// use planwright_http::{OpenAi, OpenAiConfig};
 ///
 /// let local = OpenAi::new(OpenAiConfig::new("http://localhost:11434/v1", "qwen3"))?;
-/// let key = Secret::new(std::env::var("OPENAI_API_KEY").unwrap_or_default());
-/// let hosted = OpenAi::new(OpenAiConfig::new("https://api.openai.com/v1", "gpt-4.1-mini").api_key(key))?;
+/// let api_key = Secret::new(std::env::var("OPENAI_API_KEY").unwrap_or_default());
+/// let hosted = OpenAiConfig::new("https://api.openai.com/v1", "gpt-4.1-mini");
+/// let hosted = OpenAi::new(OpenAiConfig { api_key, ..hosted })?;
 /// # Ok::<(), planwright::ports::ModelError>(())
 /// ```
+#[derive(Debug)]
 pub struct OpenAi {
     config: OpenAiConfig,
     endpoint: Endpoint,
@@ -55,15 +116,14 @@ impl OpenAi {
     /// [`Cause::NotFound`] if the base URL is not an HTTP address, [`Cause::Authentication`] if the
     /// key holds a character that no header can carry.
     pub fn new(config: OpenAiConfig) -> Result<Self, ModelError> {
-        let endpoint = parse_endpoint(&config.base_url.0, "/chat/completions")
+        let endpoint = parse_endpoint(&config.base_url, "/chat/completions")
             .map_err(|message| ModelError::unanswered(Cause::NotFound, message))?;
         let mut client = Client::new();
         client.retry = config.retry.clone();
         client.connect_timeout = config.connect_timeout;
         client.max_response_bytes = config.max_response_bytes;
-        client
-            .set_key(&config.api_key)
-            .map_err(|message| ModelError::unanswered(Cause::Authentication, message))?;
+        let key = client.set_key(&config.api_key);
+        key.map_err(|message| ModelError::unanswered(Cause::Authentication, message))?;
         Ok(OpenAi { config, endpoint, client, learned: Mutex::default() })
     }
 
@@ -79,12 +139,11 @@ impl OpenAi {
         dialect: &mut Dialect,
         sink: &mut Option<impl FnMut(&str)>,
         has_streamed: &Cell<bool>,
-        left: Duration,
     ) -> Result<Answer, AttemptError> {
         let streams = sink.is_some();
         loop {
             let body = body::render(request, model, *dialect, streams);
-            let answer = match self.exchange(&body, sink.as_mut().map(|sink| sink as _), left) {
+            let answer = match self.exchange(&body, sink.as_mut().map(|sink| sink as _)) {
                 Ok(reply) => Ok(reply),
                 Err(ReplyError::Failure(failure)) => Err(failure),
                 Err(ReplyError::Attempt(error)) => return Err(error),
@@ -98,22 +157,16 @@ impl OpenAi {
                 }
             };
             // What the server has answered in is kept.
-            let mut learned = self.learned();
-            let known = learned.entry(model.to_owned()).or_insert(*dialect);
-            *known = known.merge(*dialect);
+            self.learned().insert(model.to_owned(), *dialect);
             return Ok(answer);
         }
     }
 
     /// Asks once, in one dialect.
-    fn exchange(
-        &self,
-        body: &[u8],
-        sink: Option<TokenSink<'_>>,
-        left: Duration,
-    ) -> Result<ModelReply, ReplyError> {
+    fn exchange(&self, body: &[u8], sink: Option<TokenSink<'_>>) -> Result<ModelReply, ReplyError> {
         let request = Request { uri: &self.endpoint.0, body: Some(body), idempotency_key: None };
-        let mut response = self.client.send(request, left, self.config.call_timeout)?;
+        let time = self.config.call_timeout;
+        let mut response = self.client.send(request, time, time)?;
         match response.is_success() {
             true => read_reply(&self.client, &mut response, sink),
             false => Err(ReplyError::Server(Box::new(self.client.read_error(response)))),
@@ -139,9 +192,8 @@ impl Model for OpenAi {
                 sink(text);
             }
         });
-        let answer = self.client.retry.run(Duration::MAX, |left| {
-            let left = left.min(self.config.call_timeout);
-            let asked = self.attempt(request, model, &mut dialect, &mut sink, &has_streamed, left);
+        let answer = self.client.retry.run(Duration::MAX, |_| {
+            let asked = self.attempt(request, model, &mut dialect, &mut sink, &has_streamed);
             asked.map_err(|mut error| {
                 error.transient &= !has_streamed.get();
                 error
@@ -155,7 +207,7 @@ impl Model for OpenAi {
                 Err(ModelError::Failed(ModelFailure { model, message, ..failure }))
             }
             Err(mut error) => {
-                let server = show_address(&self.config.base_url.0);
+                let server = show_address(&self.config.base_url);
                 error.message = redact(&format!("{server}: {}", error.message));
                 Err(error.into())
             }
@@ -164,11 +216,5 @@ impl Model for OpenAi {
 
     fn secrets(&self) -> Vec<Secret> {
         self.client.secrets().to_vec()
-    }
-}
-
-impl fmt::Debug for OpenAi {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenAi").field("config", &self.config).finish_non_exhaustive()
     }
 }

@@ -4,12 +4,10 @@
 //! Whether an answer is a stream is seen from its first byte and not from what was asked for or what the
 //! headers say; servers differ there.
 
-use std::io::ErrorKind;
-
 use serde_json::Value;
 
 use super::calls::Calls;
-use crate::client::{AttemptError, Client, Event, Events, Response, ServerError};
+use crate::client::{AttemptError, Client, Event, Response, ServerError};
 use planwright::machine::{FailureClass, ModelFailure, ModelReply, Usage};
 use planwright::ports::{Cause, TokenSink};
 
@@ -26,20 +24,12 @@ pub(super) enum ReplyError {
     Attempt(AttemptError),
 }
 
-impl ReplyError {
-    fn failure(class: FailureClass, message: impl Into<String>) -> Self {
-        ReplyError::Failure(ModelFailure::new(class, message))
-    }
-
-    fn too_large() -> Self {
-        let message = "the response is over the size limit and was not read to its end";
-        ReplyError::failure(FailureClass::TooLarge, message)
-    }
-}
-
 impl From<AttemptError> for ReplyError {
     fn from(error: AttemptError) -> Self {
-        ReplyError::Attempt(error)
+        match error.is_too_large() {
+            true => ReplyError::Failure(ModelFailure::new(FailureClass::TooLarge, error.message)),
+            false => ReplyError::Attempt(error),
+        }
     }
 }
 
@@ -50,23 +40,33 @@ pub(super) fn read_reply(
     mut sink: Option<TokenSink<'_>>,
 ) -> Result<ModelReply, ReplyError> {
     let mut draft = Draft::default();
-    let start = response.peek().map_err(|error| explain_read(response, error))?;
+    let unreadable = |bytes: &[u8]| ReplyError::from(client.explain_unreadable(EXPECTED, bytes));
+    let start = response.peek()?;
     // `data:`, `event:`, `id:`, `retry:`, a comment, or a byte-order mark before them.
-    if let Some(b'd' | b'e' | b'i' | b'r' | b':' | 0xEF) = start.first() {
-        draft.read_events(client, response, &mut sink, &start)?;
-        return draft.finish();
+    let is_stream = matches!(start.first(), Some(b'd' | b'e' | b'i' | b'r' | b':' | 0xEF));
+    if !is_stream {
+        let bytes = response.read_all()?;
+        let value: Value = serde_json::from_slice(&bytes).map_err(|_| unreadable(&bytes))?;
+        draft.add(&value, &mut sink)?;
+        return if draft.has_choice { draft.finish() } else { Err(unreadable(&bytes)) };
     }
-    let bytes = response.read_all()?.ok_or_else(ReplyError::too_large)?;
-    let unreadable = || client.explain_unreadable(EXPECTED, &bytes);
-    let value: Value = serde_json::from_slice(&bytes).map_err(|_| unreadable())?;
-    draft.add(&value, &mut sink)?;
-    if draft.has_choice { draft.finish() } else { Err(unreadable().into()) }
-}
-
-fn explain_read(response: &Response, error: std::io::Error) -> ReplyError {
-    match error.kind() {
-        ErrorKind::FileTooLarge => ReplyError::too_large(),
-        _ => response.explain(error).into(),
+    let is_done = loop {
+        match response.next_event() {
+            Ok(Some(Event::Json(value))) => draft.add(&value, &mut sink)?,
+            Ok(Some(Event::Done)) => break true,
+            // What is missing then is the farewell, not the reply.
+            _ if draft.finish.is_some() => break true,
+            Ok(Some(Event::Unreadable(data))) => return Err(unreadable(&data)),
+            Ok(None) => break false,
+            Err(error) => return Err(error.into()),
+        }
+    };
+    match is_done {
+        true if draft.has_choice => draft.finish(),
+        false if start.starts_with(b"data") => {
+            Err(AttemptError::bad_response("the stream ended before the reply did", true).into())
+        }
+        _ => Err(unreadable(&start)),
     }
 }
 
@@ -84,36 +84,6 @@ struct Draft {
 }
 
 impl Draft {
-    fn read_events(
-        &mut self,
-        client: &Client,
-        response: &mut Response,
-        sink: &mut Option<TokenSink<'_>>,
-        start: &[u8],
-    ) -> Result<(), ReplyError> {
-        let mut events = Events::new(response);
-        let is_whole = loop {
-            match events.next() {
-                Ok(Some(Event::Json(value))) => self.add(&value, sink)?,
-                Ok(Some(Event::Done)) => break true,
-                // What is missing then is the farewell, not the reply.
-                _ if self.finish.is_some() => break true,
-                Ok(Some(Event::Unreadable(data))) => {
-                    return Err(client.explain_unreadable(EXPECTED, &data).into());
-                }
-                Ok(None) => break false,
-                Err(error) => return Err(explain_read(response, error)),
-            }
-        };
-        match is_whole {
-            true if self.has_choice => Ok(()),
-            false if start.starts_with(b"data") => {
-                Err(AttemptError::bad_response("the stream ended before the reply did", true).into())
-            }
-            _ => Err(client.explain_unreadable(EXPECTED, start).into()),
-        }
-    }
-
     /// Adds a completion or a chunk of one; text goes to the sink as it comes.
     fn add(&mut self, value: &Value, sink: &mut Option<TokenSink<'_>>) -> Result<(), ReplyError> {
         check_error(value)?;
@@ -139,14 +109,15 @@ impl Draft {
         };
         self.add_part(message, &message["content"], sink);
         for part in message["content"].as_array().into_iter().flatten() {
-            if let None | Some("text" | "output_text") = part["type"].as_str() {
-                self.add_part(part, if part.is_string() { part } else { &part["text"] }, sink);
-            } else {
-                self.add_part(part, &Value::Null, sink);
-            }
+            let text = match part["type"].as_str() {
+                None if part.is_string() => part,
+                None | Some("text" | "output_text") => &part["text"],
+                Some(_) => &Value::Null,
+            };
+            self.add_part(part, text, sink);
         }
         let added = self.calls.add(message, is_piece);
-        added.map_err(|message| ReplyError::failure(FailureClass::TooLarge, message))
+        added.map_err(|message| ReplyError::Failure(ModelFailure::new(FailureClass::TooLarge, message)))
     }
 
     /// Adds the refusal and the text of a message or of a part of one.
