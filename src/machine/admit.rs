@@ -1,13 +1,14 @@
-//! Admit: whether an event fits a state, decided before anything moves.
+//! Admit: whether an event fits a state, decided before anything moves; and the checks of what a person
+//! writes in the place of steps or of an input.
 
 use std::fmt;
 
-use super::awaits::{awaited_here, local, nested_rules, stage, stage_awaits};
-use super::edit;
-use super::state::{Draft, State, StepRun, Task};
+use super::awaits::{awaited_here, local};
+use super::need::leaves_room;
+use super::state::{State, StepRun, Task};
 use super::vocabulary::{EffectId, EffectKind, Event, HumanAnswer, Refusal};
-use crate::contract::PlanStep;
-use crate::spec::CompiledSpec;
+use crate::contract::{Before, ContractError, Links, Plan, PlanStep};
+use crate::spec::{CompiledSpec, Horizon};
 
 /// An event that was not taken, with everything as it was before.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,34 +46,31 @@ pub fn admit(rules: &CompiledSpec, state: &State, event: &Event) -> Result<(), R
     };
     let awaited = here.and_then(|(rules, state)| Some((rules, state, awaited_here(rules, state, id.kind)?)));
     match (awaited, event) {
+        (None, _) => Err(Refusal::NotAwaited(*id)),
         (Some((.., effect)), _) if !effect.is_answered_by(event) => Err(Refusal::WrongKind(*id)),
         (Some((rules, state, _)), Event::HumanAnswered { answer, .. }) => {
-            answers_question(rules, &state.task, answer, *id)
+            check_answer(rules, &state.task, answer, *id)
         }
         (Some(_), _) => Ok(()),
-        (None, _) if was_asked(rules, state, *id) => Err(Refusal::AlreadyAnswered(*id)),
-        (None, _) => Err(Refusal::NeverAsked(*id)),
     }
 }
 
-/// Whether a person may answer so, and whether what they wrote passes the checks of what it replaces.
-fn answers_question(
+/// Checks that a person may answer so, and what they wrote.
+fn check_answer(
     rules: &CompiledSpec,
     task: &Task,
     answer: &HumanAnswer,
     effect: EffectId,
 ) -> Result<(), Refusal> {
-    let bad_edit = |error| Refusal::BadEdit(Box::new(error));
     let expected = match (effect.kind, answer) {
-        (EffectKind::ApprovePlan { .. }, HumanAnswer::Edit { steps }) => {
-            return edit::check_plan_edit(rules, task, steps).map_err(bad_edit);
+        (EffectKind::ApprovePlan { .. } | EffectKind::Human { .. }, HumanAnswer::Edit { steps }) => {
+            return check_edit(rules, task, effect.kind, steps)
+                .map_err(|error| Refusal::BadEdit(Box::new(error)));
         }
         (EffectKind::ApproveCall { step, .. }, HumanAnswer::EditInput { input }) => {
-            let checked = edit::check_input(rules, task, step, input);
+            let tool = task.planned(step).map_or("", |planned| &planned.tool);
+            let checked = rules.plan().check_input(tool, input);
             return checked.map_err(|error| Refusal::BadInput(Box::new(error)));
-        }
-        (EffectKind::Human { .. }, HumanAnswer::Edit { steps }) => {
-            return edit::check_rest_edit(rules, task, steps).map_err(bad_edit);
         }
         (EffectKind::ApprovePlan { .. }, HumanAnswer::Respond { .. } | HumanAnswer::EditInput { .. }) => {
             "`approve`, `reject` or `edit`"
@@ -88,88 +86,79 @@ fn answers_question(
     Err(Refusal::WrongAnswer { effect, answer: answer.kind(), expected })
 }
 
-/// Whether an effect that is not outstanding was once. A phase is left only when all it asked for
-/// was answered, and what each draft asked for is kept.
-fn was_asked(rules: &CompiledSpec, state: &State, id: EffectId) -> bool {
-    let task = &state.task;
-    let Some((place, inner)) = id.outside() else {
-        return earlier_asking(rules, state, id.kind) || asked_before(task, id.kind);
-    };
-    let Some((_, run)) = step_of(task, place.draft, place.step) else { return false };
-    let rules = nested_rules(rules, task, place.step);
-    match run {
-        StepRun::Nested { attempt } if *attempt == place.attempt => {
-            let nested = state.task.nested.get(&place.step).zip(rules);
-            nested.is_some_and(|(run, rules)| was_asked(rules, run, inner))
-        }
-        StepRun::Nested { attempt } | StepRun::Waiting { attempt } => {
-            rules.is_some() && (1..*attempt).contains(&place.attempt)
-        }
-        // What a run that is over had asked is not kept; that it ran is.
-        StepRun::Completed { nested: Some(_), .. } | StepRun::Failed { nested: Some(_), .. } => {
-            (1..=run.attempts()).contains(&place.attempt)
-        }
-        _ => false,
+/// Checks the steps with which a person answers a question like a planner's.
+fn check_edit(
+    rules: &CompiledSpec,
+    task: &Task,
+    asked: EffectKind,
+    steps: &[PlanStep],
+) -> Result<(), ContractError> {
+    link_edit(rules, task, asked, steps)?;
+    if matches!(asked, EffectKind::ApprovePlan { .. }) {
+        check_required_calls(rules, task, "", Some(steps))?;
     }
+    // The answer is a transition too.
+    let mut spent = task.counters;
+    spent.transitions = spent.transitions.saturating_add(1);
+    leaves_room(&spent, rules, steps).map_err(|problem| ContractError::at("$.steps", problem))
 }
 
-/// Whether it is an earlier asking for the reply that the stage waits for.
-fn earlier_asking(rules: &CompiledSpec, state: &State, kind: EffectKind) -> bool {
-    let now = stage(&state.phase).and_then(|stage| stage_awaits(stage, &state.task, rules));
-    let Some((now, nth)) = now.and_then(|effect| Some((effect.id().kind, effect.id().kind.ask()?))) else {
-        return false;
+/// Links the steps with which a person answers a question: all steps of a plan, or those behind a step.
+pub(super) fn link_edit(
+    rules: &CompiledSpec,
+    task: &Task,
+    asked: EffectKind,
+    steps: &[PlanStep],
+) -> Result<Links, ContractError> {
+    let Some(progress) = &task.progress else {
+        return Err(ContractError::at("$", "there is no plan to edit"));
     };
-    kind.asked(nth) == now && kind.ask().is_some_and(|ask| (1..nth).contains(&ask))
+    let before = |steps| &progress.plan.steps[..steps];
+    if !matches!(asked, EffectKind::ApprovePlan { .. }) {
+        let begun = progress.begun();
+        // The step that is being answered counts as done: later ones may be shown its answer.
+        let done = |at: usize| progress.is_done(at) || progress.steps.get(at) == Some(&StepRun::WaitingHuman);
+        let before = Before { steps: before(begun), done: &done };
+        return rules.plan().check_edit(before, begun - task.first_step().min(begun), steps);
+    }
+    if steps.is_empty() {
+        return Err(ContractError::at("$.steps", "expected at least 1 step, found none"));
+    }
+    let done = |at: usize| progress.is_done(at);
+    let Plan { goal, reasoning, strategy, .. } = &*progress.plan;
+    let (goal, reasoning, strategy) = (goal.clone(), reasoning.clone(), strategy.clone());
+    let plan = Plan { goal, reasoning, strategy, steps: steps.to_vec() };
+    rules.plan().check(Before { steps: before(task.first_step()), done: &done }, &plan)
 }
 
-fn asked_before(task: &Task, kind: EffectKind) -> bool {
-    let upto = |most: u32, asked: u32| (1..=most).contains(&asked);
-    let draft = |number: u32| task.drafts.get((number as usize).wrapping_sub(1));
-    let asks = |number: u32, asks: fn(&Draft) -> u32| draft(number).map_or(0, asks);
-    let [scope, previous_context, intent] = task.understanding.asks;
-    match kind {
-        EffectKind::Scope { ask } => upto(scope, ask),
-        EffectKind::PreviousContext { ask } => upto(previous_context, ask),
-        EffectKind::Intent { ask } => upto(intent, ask),
-        EffectKind::Plan { draft, ask } => upto(asks(draft, |draft| draft.plan_asks), ask),
-        EffectKind::Validate { draft, ask } => upto(asks(draft, |draft| draft.verdict_asks), ask),
-        EffectKind::Write { draft, ask } => upto(asks(draft, |draft| draft.write_asks), ask),
-        EffectKind::Orchestrate { draft: number, nth, ask } => draft(number).is_some_and(|draft| {
-            let most = draft.decision_asks.get((nth as usize).wrapping_sub(1));
-            most.is_some_and(|most| upto(*most, ask))
-        }),
-        EffectKind::ApprovePlan { draft: number } => draft(number).is_some_and(|draft| draft.approval_asked),
-        EffectKind::ApproveCall { draft: number, step } => {
-            draft(number).is_some_and(|draft| draft.calls_asked.contains(&step))
-        }
-        EffectKind::Human { draft, step } => {
-            step_of(task, draft, step).is_some_and(|(planned, run)| planned.is_hitl() && run.is_finished())
-        }
-        EffectKind::Wait { draft, step, attempt } => {
-            step_of(task, draft, step).is_some_and(|(_, run)| (2..=run.attempts()).contains(&attempt))
-        }
-        EffectKind::Step { draft, step, attempt } => {
-            step_of(task, draft, step).is_some_and(|(planned, run)| match run {
-                StepRun::Completed { .. } | StepRun::Failed { .. } => {
-                    // The final step and a person's are never called.
-                    upto(run.attempts(), attempt) && !planned.is_final() && !planned.is_hitl()
-                }
-                // A step that waits for another try has had the ones before.
-                StepRun::Waiting { .. } => upto(run.attempts(), attempt),
-                _ => (1..run.attempts()).contains(&attempt),
-            })
+/// Checks that the calls that must come before an answer have been made, or are part of the plan.
+pub(super) fn check_required_calls(
+    rules: &CompiledSpec,
+    task: &Task,
+    said: &str,
+    planned: Option<&[PlanStep]>,
+) -> Result<(), ContractError> {
+    let policy = rules.policy();
+    if planned.is_some() && policy.horizon == Horizon::Next {
+        return Ok(());
+    }
+    for required in &policy.required_calls {
+        let made = task.progress.iter().flat_map(|progress| progress.plan.steps.iter().zip(&progress.steps));
+        let made = made.filter(|(step, run)| step.tool == required.tool && run.counts_as_made()).count();
+        let planned = planned.into_iter().flatten().filter(|step| step.tool == required.tool);
+        let count = made + planned.count();
+        let begins = |line: &&str, start: &str| line.trim_start().starts_with(start);
+        let per_line = required.per_line.as_ref();
+        let lines = per_line.map_or(0, |start| said.lines().filter(|line| begins(line, start)).count());
+        let wanted = (required.least as usize).max(lines);
+        if count < wanted {
+            let times = if wanted == 1 { "once".to_owned() } else { format!("{wanted} times") };
+            let problem = format!(
+                "{:?} must be called {times} before the answer; so far it was called {count} times",
+                required.tool
+            );
+            return Err(ContractError::at("$", problem));
         }
     }
-}
-
-/// A step of a draft, of the plan under way or of one in the audit trail. Where steps are kept, each
-/// belongs to the draft that planned it.
-fn step_of(task: &Task, draft: u32, step: u32) -> Option<(&PlanStep, &StepRun)> {
-    let current = task.progress.as_ref().filter(|progress| (progress.draft..=task.draft).contains(&draft));
-    let progress = current.or_else(|| task.artifacts.past.iter().find(|past| past.draft == draft))?;
-    let (planned, run) = (progress.plan.steps.get(step as usize)?, progress.steps.get(step as usize)?);
-    let number = draft as usize;
-    let first = task.drafts.get(number.wrapping_sub(1))?.first_step;
-    let next = task.drafts.get(number).map(|next| next.first_step).filter(|&next| next > 0);
-    (first <= step && next.is_none_or(|next| step < next)).then_some((planned, run))
+    Ok(())
 }

@@ -53,7 +53,7 @@ pub(super) fn stage_awaits(stage: Stage<'_>, task: &Task, rules: &CompiledSpec) 
             person(EffectKind::ApproveCall { draft, step: *step }, *step)
         }
         Stage::Execute(ExecuteStage::Orchestrating(asking)) => {
-            let decided = task.drafts.last().map_or(0, |draft| draft.decision_asks.len() as u32);
+            let decided = task.drafts.last().map_or(0, |draft| draft.decisions);
             let kind = EffectKind::Orchestrate { draft, nth: decided + 1, ask: asking.ask };
             model(kind, RoleName::Orchestrator)
         }

@@ -13,9 +13,7 @@ use super::admit::Refused;
 use super::awaits::{nest, nested_rules};
 use super::route::{Exit, Move, Next};
 use super::run::{Begin, Incoming, Run, Step, first_stage};
-use super::state::{
-    Asking, Input, NestedRun, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task,
-};
+use super::state::{Asking, Input, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task};
 use super::vocabulary::{Counters, EffectId, ErrorCode, Event, PhaseName, Place, Refusal};
 use crate::spec::CompiledSpec;
 
@@ -113,7 +111,7 @@ fn next(from: PhaseName, run: &mut Run<'_>) -> Option<Phase> {
 /// Begins a run.
 pub(super) fn start(rules: &CompiledSpec, input: Input, tainted: bool) -> Step {
     let mut run = Run::new(rules, Box::new(Task::new(input, tainted)), None);
-    let mut phase = Phase::Plan(run.first_plan_stage());
+    let mut phase = Phase::Plan(run.plan_stage_after(None));
     let levels = phase.depth();
     phase.enter(&mut Machine, &mut run, levels);
     settle(&mut phase, &mut run);
@@ -192,7 +190,7 @@ fn absorb(run: &mut Run<'_>, place: Place, before: Counters, stepped: Step) {
     }
     run.task.tainted |= state.task.tainted;
     let inner = *state.task;
-    let kept = Some(Box::new(NestedRun { trace: inner.trace, counters: inner.counters }));
+    let kept = Some(inner.trace.into());
     let (attempts, step) = (place.attempt, place.step);
     let result = match (ended, inner.artifacts.final_answer) {
         (PhaseName::Done, Some(output)) => {

@@ -63,7 +63,6 @@
 
 mod admit;
 mod awaits;
-mod edit;
 pub mod explore;
 mod hierarchy;
 mod need;

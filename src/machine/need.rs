@@ -2,62 +2,54 @@
 //! before the first of them runs, so no run ends halfway through a plan for want of budget, and what
 //! has run by then never depends on the order in which answers came.
 
-use super::state::Task;
-use super::vocabulary::Counters;
-use crate::contract::{ContractError, PlanStep, ToolContract};
-use crate::spec::{CompiledAgent, CompiledSpec, Orchestrate};
+use super::vocabulary::{Counters, ErrorCode};
+use crate::contract::{PlanStep, ToolContract};
+use crate::spec::{Bounds, CompiledAgent, CompiledSpec, Orchestrate};
 
-/// What the steps of a plan may need, further tries included.
-#[derive(Default)]
-pub(super) struct Need {
-    pub model_calls: u32,
-    pub tool_calls: u32,
-    pub transitions: u32,
+pub(super) const REPLY: Bounds = Bounds { model_calls: 1, tool_calls: 0, transitions: 1 };
+pub(super) const CALL: Bounds = Bounds { model_calls: 0, tool_calls: 1, transitions: 1 };
+/// A person's answer, or a wait.
+pub(super) const ANSWER: Bounds = Bounds { model_calls: 0, tool_calls: 0, transitions: 1 };
+
+/// The most that steps may need, further tries included.
+pub(super) fn need<'a>(steps: impl Iterator<Item = &'a PlanStep>, rules: &CompiledSpec) -> Bounds {
+    let policy = rules.policy();
+    let mut need = Bounds { transitions: 0, ..ANSWER };
+    let mut add = |times: u32, each: Bounds| {
+        let more = |sum: &mut u32, each: u32| *sum = sum.saturating_add(times.saturating_mul(each));
+        more(&mut need.model_calls, each.model_calls);
+        more(&mut need.tool_calls, each.tool_calls);
+        more(&mut need.transitions, each.transitions);
+    };
+    let mut count: u32 = 0;
+    for planned in steps.filter(|planned| !planned.is_final()) {
+        count = count.saturating_add(1);
+        if rules.needs_approval(&planned.tool) {
+            add(1, ANSWER);
+        }
+        if policy.approval.steps && planned.is_hitl() {
+            add(1, ANSWER);
+            continue;
+        }
+        let most = policy.step_tries.tries;
+        let tries = if most > 1 && happens_once(planned, rules) { 1 } else { most };
+        add(tries, need_of_call(rules.agent(&planned.tool)));
+        // The waits between the tries.
+        add(tries.saturating_sub(1), ANSWER);
+    }
+    if policy.orchestrate == Orchestrate::EachStep && count > 0 {
+        // A decision before the first step and one after each.
+        add(count.saturating_add(1), REPLY);
+    }
+    need
 }
 
-impl Need {
-    pub fn of<'a>(steps: impl Iterator<Item = &'a PlanStep>, rules: &CompiledSpec) -> Self {
-        let mut need = Need::default();
-        let policy = rules.policy();
-        let mut decisions: u32 = 0;
-        for planned in steps.filter(|planned| !planned.is_final()) {
-            decisions = decisions.saturating_add(1);
-            need.add_step(planned, rules);
-        }
-        if policy.orchestrate == Orchestrate::EachStep && decisions > 0 {
-            // One before the first step and one after each.
-            need.add(1, (decisions.saturating_add(1), 0, decisions.saturating_add(1)));
-        }
-        need
-    }
-
-    fn add_step(&mut self, planned: &PlanStep, rules: &CompiledSpec) {
-        if rules.needs_approval(&planned.tool) {
-            self.add(1, (0, 0, 1));
-        }
-        if rules.policy().approval.steps && planned.is_hitl() {
-            return self.add(1, (0, 0, 1));
-        }
-        let most = rules.policy().step_tries.tries;
-        let tries = if most > 1 && happens_once(planned, rules) { 1 } else { most };
-        let once = match rules.agent(&planned.tool) {
-            None => (0, 1, 1),
-            Some(CompiledAgent::Role(_)) => (1, 0, 1),
-            Some(CompiledAgent::Spec(inner)) => {
-                let bounds = inner.bounds();
-                (bounds.model_calls, bounds.tool_calls, bounds.transitions)
-            }
-        };
-        self.add(tries, once);
-        // The waits between the tries.
-        self.add(tries.saturating_sub(1), (0, 0, 1));
-    }
-
-    fn add(&mut self, times: u32, (model_calls, tool_calls, transitions): (u32, u32, u32)) {
-        let more = |sum: u32, each: u32| sum.saturating_add(times.saturating_mul(each));
-        self.model_calls = more(self.model_calls, model_calls);
-        self.tool_calls = more(self.tool_calls, tool_calls);
-        self.transitions = more(self.transitions, transitions);
+/// The most that one try of a step may need, which an agent does or else a tool.
+pub(super) fn need_of_call(agent: Option<&CompiledAgent>) -> Bounds {
+    match agent {
+        None => CALL,
+        Some(CompiledAgent::Role(_)) => REPLY,
+        Some(CompiledAgent::Spec(inner)) => inner.bounds(),
     }
 }
 
@@ -67,32 +59,37 @@ pub(super) fn happens_once(planned: &PlanStep, rules: &CompiledSpec) -> bool {
     rules.tool(&planned.tool).is_some_and(ToolContract::happens_once)
 }
 
-/// Whether steps that take the place of others can still be carried out.
-pub(super) fn leaves_room(spent: &Counters, rules: &CompiledSpec, steps: &[PlanStep]) -> Result<(), String> {
-    let need = Need::of(steps.iter(), rules);
-    let bounds = rules.bounds();
-    let kinds = [
-        ("model calls", spent.model_calls, need.model_calls, bounds.model_calls),
-        ("tool calls", spent.tool_calls, need.tool_calls, bounds.tool_calls),
-        ("transitions", spent.transitions, need.transitions, bounds.transitions),
-    ];
-    for (kind, spent, needed, most) in kinds {
-        let wanted = spent.saturating_add(needed);
-        if needed > 0 && wanted > most {
-            return Err(format!("the steps may need {wanted} {kind} in all, {most} are allowed"));
-        }
-    }
-    Ok(())
+/// A limit that would be passed.
+pub(super) struct Over {
+    pub code: ErrorCode,
+    pub kind: &'static str,
+    pub wanted: u32,
+    pub most: u32,
 }
 
-/// Whether steps that an answer puts in the place of others can still be carried out after it: the
-/// answer is a transition too.
-pub(super) fn leaves_room_after_this(
-    task: &Task,
-    rules: &CompiledSpec,
-    steps: &[PlanStep],
-) -> Result<(), ContractError> {
-    let mut spent = task.counters;
-    spent.transitions = spent.transitions.saturating_add(1);
-    leaves_room(&spent, rules, steps).map_err(|problem| ContractError::at("$.steps", problem))
+/// The first limit that would be passed if a run did so much more.
+#[inline]
+pub(super) fn first_over(spent: &Counters, more: Bounds, rules: &CompiledSpec) -> Option<Over> {
+    let bounds = rules.bounds();
+    let over = |code, kind, spent: u32, more: u32, most: u32| {
+        let wanted = spent.saturating_add(more);
+        (more > 0 && wanted > most).then_some(Over { code, kind, wanted, most })
+    };
+    let (tools, models) = (ErrorCode::MaxToolCallsExceeded, ErrorCode::MaxModelCallsExceeded);
+    over(tools, "tool calls", spent.tool_calls, more.tool_calls, bounds.tool_calls)
+        .or_else(|| over(models, "model calls", spent.model_calls, more.model_calls, bounds.model_calls))
+        .or_else(|| {
+            let most = bounds.transitions;
+            over(ErrorCode::MaxStepsExceeded, "transitions", spent.transitions, more.transitions, most)
+        })
+}
+
+/// Whether steps that take the place of others can still be carried out.
+pub(super) fn leaves_room(spent: &Counters, rules: &CompiledSpec, steps: &[PlanStep]) -> Result<(), String> {
+    match first_over(spent, need(steps.iter(), rules), rules) {
+        None => Ok(()),
+        Some(Over { kind, wanted, most, .. }) => {
+            Err(format!("the steps may need {wanted} {kind} in all, {most} are allowed"))
+        }
+    }
 }

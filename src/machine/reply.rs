@@ -10,13 +10,6 @@ use crate::spec::{CompiledSpec, OnFailure, RoleName};
 /// How much of a bad reply is shown to the model again, in characters.
 const SHOWN_CHARS: usize = 4_000;
 
-/// A reply that reads.
-pub(super) struct Usable<T> {
-    pub value: T,
-    /// Why the spec's fallback was read in its place, where it was.
-    pub fallback: Option<String>,
-}
-
 /// The phase that asks a role.
 fn phase_of(role: RoleName) -> PhaseName {
     match role {
@@ -53,7 +46,7 @@ impl Run<'_> {
         effect: Option<Effect>,
         asking: &mut Asking,
         read: impl Fn(&CompiledSpec, &Task, &ModelReply) -> Result<T, ContractError>,
-    ) -> Option<Usable<T>> {
+    ) -> Option<(T, Option<String>)> {
         let Some(effect @ Effect::AskModel { role, .. }) = effect else { return None };
         let on_failure = self.rules.on_failure(role);
         let (error, shown, repairs) = match self.take_event()? {
@@ -63,7 +56,7 @@ impl Run<'_> {
                     self.line(TraceLine::Cached { of: role, step: None });
                 }
                 match read(self.rules, &self.task, &reply) {
-                    Ok(value) => return Some(Usable { value, fallback: None }),
+                    Ok(value) => return Some((value, None)),
                     Err(error) => (error.to_string(), reply_as_shown(&reply), Some(error)),
                 }
             }
@@ -91,14 +84,14 @@ impl Run<'_> {
         text: String,
         error: String,
         read: impl Fn(&CompiledSpec, &Task, &ModelReply) -> Result<T, ContractError>,
-    ) -> Option<Usable<T>> {
+    ) -> Option<(T, Option<String>)> {
         self.note_failure(phase_of(role), error.clone());
         match read(self.rules, &self.task, &ModelReply::text(text)) {
             Ok(value) => {
                 if role != RoleName::Orchestrator {
                     self.line(TraceLine::Fallback { of: role, error: error.clone() });
                 }
-                Some(Usable { value, fallback: Some(error) })
+                Some((value, Some(error)))
             }
             // It read when the spec was checked; what it may say depends on the run as well.
             Err(unfit) => {

@@ -5,11 +5,11 @@
 use smallvec::SmallVec;
 
 use super::awaits::{Stage, drafter, stage_awaits};
-use super::need::Need;
+use super::need::{ANSWER, CALL, Over, REPLY, first_over, need};
 use super::route::{Exit, Move, Next, route};
 use super::state::{Asking, ExecuteStage, Input, Phase, PlanStage, State, StepRun, Task, Writing};
 use super::vocabulary::{Effect, EffectId, ErrorCode, Event, Failure, PhaseName, Place, RunError, TraceLine};
-use crate::spec::{CompiledSpec, RoleName};
+use crate::spec::{Bounds, CompiledSpec, RoleName};
 
 /// The effects of one step: nearly always one.
 pub type Effects = SmallVec<[Effect; 1]>;
@@ -143,77 +143,52 @@ impl<'a> Run<'a> {
         self.awaited(stage).is_some_and(|effect| self.emit(effect))
     }
 
-    /// Lets an effect out, or ends the run where it may not ask any more. Returns whether it went out.
+    /// Lets an effect out, or ends the run if it may not ask any more. Returns whether it went out.
     pub fn emit(&mut self, effect: Effect) -> bool {
-        let allowed = match effect {
-            Effect::AskModel { id, role } => self.may_spend_on(role) && self.may_ask(id, 1),
-            Effect::CallTool { id, .. } => self.may_call(id, 1),
-            Effect::AskHuman { .. } | Effect::Wait { .. } => true,
+        let (id, more, role) = match &effect {
+            Effect::AskModel { id, role } => (id, REPLY, Some(*role)),
+            Effect::CallTool { id, .. } => (id, CALL, None),
+            Effect::AskHuman { id, .. } | Effect::Wait { id, .. } => (id, ANSWER, None),
         };
-        if !(allowed && self.may_move(1)) {
-            return false;
+        let allowed = self.has_room(id, more, role);
+        if allowed {
+            let counters = &mut self.task.counters;
+            counters.model_calls = counters.model_calls.saturating_add(more.model_calls);
+            counters.tool_calls = counters.tool_calls.saturating_add(more.tool_calls);
+            self.effects.push(effect);
         }
-        let counters = &mut self.task.counters;
-        match effect {
-            Effect::AskModel { .. } => counters.model_calls = counters.model_calls.saturating_add(1),
-            Effect::CallTool { .. } => counters.tool_calls = counters.tool_calls.saturating_add(1),
-            Effect::AskHuman { .. } | Effect::Wait { .. } => {}
-        }
-        self.effects.push(effect);
-        true
+        allowed
     }
 
-    /// Has the agent of a step begin a run of its own, where the limits leave room for all that it may
-    /// need.
+    /// Has the agent of a step begin a run of its own, if the limits leave room for all that it may need.
     pub fn begin(&mut self, id: EffectId, inner: &CompiledSpec, begin: Begin) {
         let bounds = inner.bounds();
-        let allowed = self.may_call(id, bounds.tool_calls)
-            && self.may_spend_on(RoleName::Agent)
-            && self.may_ask(id, bounds.model_calls)
-            && self.may_move(bounds.transitions.max(1));
-        if allowed {
+        let more = Bounds { transitions: bounds.transitions.max(1), ..bounds };
+        if self.has_room(&id, more, Some(RoleName::Agent)) {
             self.begins.push(begin);
         }
     }
 
-    fn may_ask(&mut self, id: EffectId, calls: u32) -> bool {
-        let (spent, most) = (self.task.counters.model_calls, self.rules.bounds().model_calls);
-        let within = spent.saturating_add(calls) <= most;
-        if !within {
-            let message = format!("{id} would be model call {} of {most}", spent.saturating_add(1));
-            self.fail(ErrorCode::MaxModelCallsExceeded, message);
+    /// Whether the limits leave room for so much more; ends the run if not. Every effect is answered by a
+    /// transition, so what may not be answered is not asked.
+    fn has_room(&mut self, id: &EffectId, more: Bounds, role: Option<RoleName>) -> bool {
+        // Steps side by side spend in the order in which answers come, so nothing is judged between them.
+        let beside = role == Some(RoleName::Agent) && self.rules.policy().execution.width() > 1;
+        if role.is_some() && !beside && !self.may_spend() {
+            return false;
         }
-        within
+        let over = first_over(&self.task.counters, more, self.rules);
+        let Some(Over { code, wanted, most, .. }) = over else { return true };
+        let message = match code {
+            ErrorCode::MaxModelCallsExceeded => format!("{id} would be model call {wanted} of {most}"),
+            ErrorCode::MaxToolCallsExceeded => format!("{id} would be tool call {wanted} of {most}"),
+            _ => format!("the run needs {wanted} transitions so far, {most} are allowed"),
+        };
+        self.fail(code, message);
+        false
     }
 
-    fn may_call(&mut self, id: EffectId, calls: u32) -> bool {
-        let (spent, most) = (self.task.counters.tool_calls, self.rules.bounds().tool_calls);
-        let wanted = spent.saturating_add(calls);
-        let within = calls == 0 || wanted <= most;
-        if !within {
-            let message = format!("{id} would be tool call {wanted} of {most}");
-            self.fail(ErrorCode::MaxToolCallsExceeded, message);
-        }
-        within
-    }
-
-    /// Every effect is answered by one transition, so what may not be answered is not asked.
-    fn may_move(&mut self, wanted: u32) -> bool {
-        let most = self.rules.bounds().transitions;
-        let needed = self.task.counters.transitions.saturating_add(wanted);
-        if needed > most {
-            let message = format!("the run needs {needed} transitions so far, {most} are allowed");
-            self.fail(ErrorCode::MaxStepsExceeded, message);
-        }
-        needed <= most
-    }
-
-    /// Whether tokens and money are left. Looked at where nothing runs beside, so that it never depends
-    /// on the order in which answers came: between steps that run side by side they are not.
-    fn may_spend_on(&mut self, role: RoleName) -> bool {
-        (role == RoleName::Agent && self.rules.policy().execution.width() > 1) || self.may_spend()
-    }
-
+    /// Whether tokens and money are left; ends the run if not.
     fn may_spend(&mut self) -> bool {
         let limits = &self.rules.spec().limits;
         let (usage, cost) = (self.task.counters.usage, self.task.counters.cost);
@@ -229,24 +204,26 @@ impl<'a> Run<'a> {
         true
     }
 
-    /// Whether all calls of the current plan are within the limits. `answers` are those that come
-    /// before its first step.
+    /// Whether all that the current plan may need is within the limits, with so many answers before its
+    /// first step; ends the run if not.
     pub fn allows_plan(&mut self, answers: u32) -> bool {
         let pending = self.task.drafted().filter(|(_, _, run)| matches!(run, StepRun::Pending));
-        let need = Need::of(pending.map(|(_, planned, _)| planned), self.rules);
-        let (spent, bounds) = (self.task.counters, self.rules.bounds());
-        let tools = ("tool", spent.tool_calls, need.tool_calls, bounds.tool_calls);
-        let models = ("model", spent.model_calls, need.model_calls, bounds.model_calls);
-        let kinds = [(tools, ErrorCode::MaxToolCallsExceeded), (models, ErrorCode::MaxModelCallsExceeded)];
-        for ((kind, spent, needed, most), code) in kinds {
-            let wanted = spent.saturating_add(needed);
-            if needed > 0 && wanted > most {
-                self.fail(code, format!("the plan needs {wanted} {kind} calls in all, {most} are allowed"));
-                return false;
-            }
+        let mut need = need(pending.map(|(_, planned, _)| planned), self.rules);
+        if need.transitions > 0 {
+            need.transitions = need.transitions.saturating_add(answers);
         }
-        (need.model_calls == 0 || self.may_spend())
-            && (need.transitions == 0 || self.may_move(need.transitions.saturating_add(answers)))
+        let Some(Over { code, kind, wanted, most }) = first_over(&self.task.counters, need, self.rules)
+        else {
+            return need.model_calls == 0 || self.may_spend();
+        };
+        let message = match code {
+            ErrorCode::MaxStepsExceeded => {
+                format!("the run needs {wanted} {kind} so far, {most} are allowed")
+            }
+            _ => format!("the plan needs {wanted} {kind} in all, {most} are allowed"),
+        };
+        self.fail(code, message);
+        false
     }
 }
 

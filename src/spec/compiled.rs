@@ -177,7 +177,7 @@ impl CompiledSpec {
         Intent::parse(intent.form, &intent.kinds, text, self.max_reply_bytes())
     }
 
-    fn max_reply_bytes(&self) -> usize {
+    pub(crate) fn max_reply_bytes(&self) -> usize {
         self.spec.limits.max_reply_bytes as usize
     }
 

@@ -250,7 +250,7 @@ fn record_that_does_not_fit_is_an_error_that_names_it() {
     let mut twice = whole[..=answered].to_vec();
     twice.push(whole[answered].clone());
     let wanted = format!(
-        "journal record {}: model_replied refused in EXECUTE: plan.1.1 was answered before",
+        "journal record {}: model_replied refused in EXECUTE: the run does not wait for plan.1.1",
         answered + 1
     );
     assert_eq!(fail(twice), wanted);

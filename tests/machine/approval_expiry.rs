@@ -70,11 +70,11 @@ fn a_no_in_words_is_no_silence() {
 #[test]
 fn only_questions_to_people_expire_and_only_while_they_are_asked() {
     for (mut told, effect, ..) in questions("") {
-        assert_eq!(told.refusal("plan.1.1", Say::Expired).to_string(), "plan.1.1 was answered before");
+        assert_eq!(told.refusal("plan.1.1", Say::Expired).to_string(), "the run does not wait for plan.1.1");
         let answer = if effect == "human.1.1" { respond("네") } else { approve() };
         told.tell([answer]);
         let said = told.refusal(effect, Say::Expired).to_string();
-        assert_eq!(said, format!("{effect} was answered before"), "a late one changes nothing");
+        assert_eq!(said, format!("the run does not wait for {effect}"), "a late one changes nothing");
         let first = told.waits()[0].clone();
         assert_eq!(told.refuses(Say::Expired), format!("this kind of event does not answer {first}"));
     }

@@ -128,7 +128,7 @@ fn an_answer_that_is_no_word_on_the_call_or_the_question_is_refused() {
 fn an_answer_in_its_place_completes_the_step_and_nothing_is_called() {
     let mut told = Told::run(risky(""), [around(), found("1"), respond("제가 보냈어요")]);
     assert_eq!(told.waits(), ["step.1.3.1"]);
-    told.check_late("", "step.1.2.1");
+    told.check_late("step.1.2.1");
     told.ends([found("2"), text("답")], "답");
     assert_eq!(told.results()[1], "step_2: completed: 제가 보냈어요");
     assert_eq!(told.spent().tool_calls, 2);
@@ -184,7 +184,7 @@ fn a_step_that_is_not_called_is_not_asked_about() {
 #[test]
 fn an_answer_fits_once() {
     let told = Told::run(risky(""), [around(), found("1"), approve()]);
-    told.check_late("permit.1.2", "permit.1.1 human.1.2");
+    told.check_late("permit.1.2 permit.1.1 human.1.2");
     for text in ["permit.1.2", "step.1.2.1/permit.1.1"] {
         assert_eq!(id(text).to_string(), text);
     }

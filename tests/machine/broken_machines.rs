@@ -103,7 +103,7 @@ fn a_machine_that_takes_an_answer_twice_or_under_any_id_is_caught() {
     impl Machine for Forgetful {
         fn admit(&self, rules: &CompiledSpec, state: &State, event: &Event) -> Result<(), Refusal> {
             match planwright::machine::admit(rules, state, event) {
-                Err(Refusal::AlreadyAnswered(_)) => Ok(()),
+                Err(Refusal::NotAwaited(_)) => Ok(()),
                 other => other,
             }
         }

@@ -201,16 +201,17 @@ fn a_budget_that_is_just_enough_is_enough() {
 }
 
 #[test]
-fn a_refusal_says_whether_it_was_answered_or_never_asked() {
+fn what_was_answered_and_what_was_never_asked_is_refused() {
     let mut told = Told::run(validated(|_| {}), answers(&["no plan", PLAN, "="]));
-    let never = "plan.1.3 plan.2.1 step.1.1.2 step.1.3.1 step.1.4.1 step.2.1.1 validate.1.1 write.1.1";
-    told.check_late("plan.1.1 plan.1.2 step.1.1.1", never);
+    told.check_late(
+        "plan.1.1 plan.1.2 step.1.1.1 plan.1.3 plan.2.1 step.1.1.2 step.1.3.1 step.1.4.1 step.2.1.1 validate.1.1 write.1.1",
+    );
     told.tell(answers(&["=", "no verdict", REJECTED]));
-    let never = "plan.1.3 plan.2.2 step.1.3.1 validate.1.3 validate.2.1";
-    told.check_late("plan.1.2 step.1.2.1 validate.1.1 validate.1.2", never);
+    told.check_late(
+        "plan.1.2 step.1.2.1 validate.1.1 validate.1.2 plan.1.3 plan.2.2 step.1.3.1 validate.1.3 validate.2.1",
+    );
     told.tell(answers(&[ONLY_FINAL, OK, " "]));
-    let never = "write.1.1 write.2.3 validate.2.2 plan.3.1 step.2.1.1";
-    told.check_late("write.2.1 validate.2.1 plan.2.1", never);
+    told.check_late("write.2.1 validate.2.1 plan.2.1 write.1.1 write.2.3 validate.2.2 plan.3.1 step.2.1.1");
     told.ends([text("an answer")], "an answer");
     for late in ["write.2.2", "plan.9.9"] {
         assert_eq!(told.refusal(late, text("late")), Refusal::Ended);
@@ -223,7 +224,7 @@ fn an_answer_of_the_wrong_kind_is_refused_and_so_is_an_asking_zero() {
     let zero = EffectKind::Plan { draft: 1, ask: 0 }.into();
     assert_eq!(told.refusal("plan.1.1", found(PLAN)), Refusal::WrongKind(id("plan.1.1")));
     let asked_zero = planwright::machine::admit(&told.rules, &told.state, &text(PLAN).event(zero));
-    assert_eq!(asked_zero, Err(Refusal::NeverAsked(zero)));
+    assert_eq!(asked_zero, Err(Refusal::NotAwaited(zero)));
     told.tell([text(PLAN)]);
     for answer in [text("found"), refuses_to_say()] {
         assert_eq!(told.refusal("step.1.1.1", answer), Refusal::WrongKind(id("step.1.1.1")));

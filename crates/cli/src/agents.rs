@@ -101,7 +101,7 @@ pub fn verify(args: &VerifyArgs) -> Result<Exit> {
 }
 
 fn report_lines(agent: &str, report: &Report) -> Vec<String> {
-    let mut lines = vec![format!("{agent}: {} states, {} edges explored", report.states, report.edges.len())];
+    let mut lines = vec![format!("{agent}: {} states, {} edges explored", report.states, report.edges)];
     lines.extend(report.explored_as.iter().map(|how| format!("  {}", text::line(how))));
     lines.push(String::new());
     let row = |name: &str, of: fn(&Bounds) -> u32| {
@@ -141,7 +141,7 @@ fn report_json(agent: &str, report: &Report) -> Value {
         })
     };
     json!({
-        "agent": agent, "states": report.states, "edges": report.edges.len(),
+        "agent": agent, "states": report.states, "edges": report.edges,
         "bounds": report.bounds, "longest": report.longest, "explored_as": report.explored_as,
         "whole": report.whole, "undecided": report.undecided(),
         "checks": report.checks.iter().map(check).collect::<Value>(),

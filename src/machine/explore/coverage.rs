@@ -3,24 +3,14 @@
 
 use std::fmt;
 
-use serde::Serialize;
-
 use crate::machine::{Concern, Effect, HumanAnswer, Move, PhaseName, Step, TraceLine};
 
-/// One edge.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(into = "String")]
+/// One edge: from one phase to the next, or something that happens inside a phase.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Taken {
-    /// From one phase to the next.
     Move(Move),
-    /// Something that happens inside a phase.
     Inside(PhaseName, String),
-}
-
-impl From<Taken> for String {
-    fn from(taken: Taken) -> String {
-        taken.to_string()
-    }
 }
 
 impl fmt::Display for Taken {
@@ -47,8 +37,7 @@ fn inside(line: &TraceLine) -> Option<Taken> {
     let planning = |what: &str| (PhaseName::Plan, what.to_owned());
     let executing = |what: &str| (PhaseName::Execute, what.to_owned());
     let (phase, what) = match line {
-        TraceLine::Scope { in_scope: true } => planning("in scope"),
-        TraceLine::Scope { in_scope: false } => planning("out of scope"),
+        TraceLine::Scope { in_scope } => planning(if *in_scope { "in scope" } else { "out of scope" }),
         TraceLine::PreviousContext { needed: true } => planning("earlier turns needed"),
         TraceLine::PreviousContext { needed: false } => planning("earlier turns not needed"),
         TraceLine::Intent { needs_tool: true, .. } => planning("intent to be planned"),

@@ -13,7 +13,6 @@ use crate::machine::{
 use crate::spec::CompiledSpec;
 
 /// One kind of event, by name.
-#[derive(Clone, Debug)]
 pub(super) struct Letter {
     pub name: String,
     pub event: Event,
@@ -23,82 +22,102 @@ pub(super) struct Letter {
     pub needs_room: bool,
 }
 
-fn letter(name: impl Into<String>, event: Event, fits: bool) -> Letter {
-    Letter { name: name.into(), event, fits, needs_room: false }
-}
-
 /// Every kind of event for a state.
 pub(super) fn letters(rules: &CompiledSpec, state: &State) -> Vec<Letter> {
-    let mut letters = Vec::new();
     let waiting = outstanding(rules, state);
-    for effect in &waiting {
-        add_answers(rules, state, *effect, &mut letters);
-    }
     let live = !state.phase.name().is_terminal();
-    letters.push(letter("cancelled", Event::Cancelled { reason: "…".into() }, live));
-    letters.push(letter("deadline passed", Event::DeadlinePassed, live));
-    add_strays(state, &waiting, &mut letters);
-    letters
+    let mut events = vec![
+        ("cancelled".to_owned(), Event::Cancelled { reason: "…".into() }, live),
+        ("deadline passed".to_owned(), Event::DeadlinePassed, live),
+    ];
+    for effect in &waiting {
+        add_answers(rules, state, *effect, &mut events);
+    }
+    add_strays(state, &waiting, &mut events);
+    let letter = |(name, event, fits): (String, _, _)| {
+        let needs_room = name == SAME_PLAN;
+        Letter { name, event, fits, needs_room }
+    };
+    events.into_iter().map(letter).collect()
 }
 
+/// Events by name, and whether they fit.
+type Events = Vec<(String, Event, bool)>;
+
 /// Every kind of answer to one effect.
-fn add_answers(rules: &CompiledSpec, state: &State, asked: Effect, letters: &mut Vec<Letter>) {
+fn add_answers(rules: &CompiledSpec, state: &State, asked: Effect, events: &mut Events) {
     let effect = asked.id();
+    let mut add = |name: String, event, fits| events.push((name, event, fits));
     match asked {
         Effect::CallTool { .. } => {
             let failed = ToolOutcome::Failed { kind: "timeout".into(), message: "…".into() };
-            for (name, outcome) in
-                [("step returned", ToolOutcome::returned("found")), ("step failed", failed)]
-            {
-                letters.push(letter(name, Event::ToolReturned { effect, outcome }, true));
-            }
+            let outcome = ToolOutcome::returned("found");
+            add("step returned".into(), Event::ToolReturned { effect, outcome }, true);
+            add("step failed".into(), Event::ToolReturned { effect, outcome: failed }, true);
         }
-        Effect::Wait { .. } => letters.push(letter("time passed", Event::TimePassed { effect }, true)),
+        Effect::Wait { .. } => add("time passed".into(), Event::TimePassed { effect }, true),
         Effect::AskHuman { .. } => {
-            let answers = match effect.kind {
-                EffectKind::ApprovePlan { .. } => about_plan(rules, state),
-                EffectKind::ApproveCall { step, .. } => about_call(rules, state, step),
-                _ => about_step(rules),
-            };
-            for (name, answer, fits) in answers {
-                let needs_room = name == SAME_PLAN;
-                let event = Event::HumanAnswered { effect, answer };
-                letters.push(Letter { needs_room, ..letter(name, event, fits) });
+            for (name, answer, fits) in human_answers(rules, state, effect.kind) {
+                add(name.into(), Event::HumanAnswered { effect, answer }, fits);
             }
-            letters.push(letter("nobody answered", Event::Expired { effect }, true));
+            add("nobody answered".into(), Event::Expired { effect }, true);
         }
         Effect::AskModel { role, .. } => {
             for (name, reply) in replies(rules, state, role) {
-                letters.push(letter(format!("{role}: {name}"), Event::ModelReplied { effect, reply }, true));
+                add(format!("{role}: {name}"), Event::ModelReplied { effect, reply }, true);
             }
             for class in FailureClass::ALL {
-                let event = Event::ModelFailed { effect, failure: ModelFailure::new(class, "…") };
-                letters.push(letter(format!("{role}: {class}"), event, true));
+                let failure = ModelFailure::new(class, "…");
+                add(format!("{role}: {class}"), Event::ModelFailed { effect, failure }, true);
             }
         }
     }
 }
-
-/// What a person may say, by name, and whether it fits.
-type Answers = Vec<(&'static str, HumanAnswer, bool)>;
 
 /// An edit of a plan to itself: it fits if the budgets leave room for the plan.
 const SAME_PLAN: &str = "edited to the same";
 
-fn edit(tools: &[&str]) -> HumanAnswer {
-    let step = |tool: &&str| PlanStep { tool: (*tool).into(), ..PlanStep::default() };
-    HumanAnswer::Edit { steps: tools.iter().map(step).collect() }
-}
-
-fn about_step(rules: &CompiledSpec) -> Answers {
+/// What a person may say, by name, and whether it fits.
+fn human_answers(
+    rules: &CompiledSpec,
+    state: &State,
+    asked: EffectKind,
+) -> Vec<(&'static str, HumanAnswer, bool)> {
+    let plan = &rules.policy().plan;
+    let edit = |tools: &[&str]| {
+        let step = |tool: &&str| PlanStep { tool: (*tool).into(), ..PlanStep::default() };
+        HumanAnswer::Edit { steps: tools.iter().map(step).collect() }
+    };
+    let is_plan = matches!(asked, EffectKind::ApprovePlan { .. });
     let mut answers = vec![
         ("approved", HumanAnswer::Approve, true),
-        ("responded", HumanAnswer::respond("yes"), true),
         ("rejected", HumanAnswer::reject("no"), true),
+        ("rejected without a word", HumanAnswer::reject(""), true),
+        ("responded", HumanAnswer::respond("yes"), !is_plan),
         ("edited to something unknown", edit(&["no such tool"]), false),
-        ("edited the input", HumanAnswer::EditInput { input: "x".into() }, false),
     ];
-    if rules.policy().plan.final_step == FinalStep::None {
+    match asked {
+        EffectKind::ApproveCall { step, .. } => {
+            let tool = state.task.planned(step).and_then(|planned| rules.tool(&planned.tool));
+            let schema = tool.map_or(&Value::Null, |tool| &tool.input);
+            for (name, input) in
+                [("edited the input", sample(schema)), ("edited the input away", Value::Null)]
+            {
+                let fits = tool.is_some() && schema::check(schema, &input).is_ok();
+                answers.push((name, HumanAnswer::EditInput { input }, fits));
+            }
+        }
+        _ => answers.push(("edited the input", HumanAnswer::EditInput { input: "x".into() }, false)),
+    }
+    if is_plan {
+        let steps = state.task.drafted().map(|(_, planned, _)| planned.clone()).collect();
+        let ends = plan.final_step == FinalStep::Required && plan.min_steps <= 1;
+        if ends && rules.policy().required_calls.is_empty() {
+            answers.push(("edited to only the final step", edit(&[FINAL_ANSWER]), true));
+        }
+        answers.push((SAME_PLAN, HumanAnswer::Edit { steps }, true));
+        answers.push(("edited to nothing", edit(&[]), false));
+    } else if matches!(asked, EffectKind::Human { .. }) && plan.final_step == FinalStep::None {
         answers.push(("edited to nothing", edit(&[]), true));
         // There may be no room for one more.
         answers.push(("edited to another question", edit(&[HITL; 99]), false));
@@ -106,47 +125,8 @@ fn about_step(rules: &CompiledSpec) -> Answers {
     answers
 }
 
-fn about_plan(rules: &CompiledSpec, state: &State) -> Answers {
-    let progress = state.task.progress.iter();
-    let planned = progress.flat_map(|progress| &progress.plan.steps).skip(state.task.first_step());
-    let mut answers = vec![
-        ("approved", HumanAnswer::Approve, true),
-        (SAME_PLAN, HumanAnswer::Edit { steps: planned.cloned().collect() }, true),
-        ("rejected", HumanAnswer::reject("no"), true),
-        ("rejected without a word", HumanAnswer::reject(""), true),
-        ("responded", HumanAnswer::respond("yes"), false),
-        ("edited to nothing", edit(&[]), false),
-        ("edited to something unknown", edit(&["no such tool"]), false),
-        ("edited the input", HumanAnswer::EditInput { input: "x".into() }, false),
-    ];
-    let policy = rules.policy();
-    let ends = policy.plan.final_step == FinalStep::Required && policy.plan.min_steps <= 1;
-    if ends && policy.required_calls.is_empty() {
-        answers.push(("edited to only the final step", edit(&[FINAL_ANSWER]), true));
-    }
-    answers
-}
-
-fn about_call(rules: &CompiledSpec, state: &State, at: u32) -> Answers {
-    let mut answers = vec![
-        ("approved", HumanAnswer::Approve, true),
-        ("responded", HumanAnswer::respond("yes"), true),
-        ("rejected", HumanAnswer::reject("no"), true),
-        ("edited the rest", edit(&[]), false),
-    ];
-    if let Some(tool) = state.task.planned(at).and_then(|planned| rules.tool(&planned.tool)) {
-        for (name, input) in
-            [("edited the input", sample(&tool.input)), ("edited the input away", Value::Null)]
-        {
-            let fits = schema::check(&tool.input, &input).is_ok();
-            answers.push((name, HumanAnswer::EditInput { input }, fits));
-        }
-    }
-    answers
-}
-
 /// Events that answer nothing outstanding: late, repeated, foreign, of the wrong kind.
-fn add_strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
+fn add_strays(state: &State, waiting: &[Effect], events: &mut Events) {
     let task = &state.task;
     let mut ids = BTreeSet::new();
     for draft in [0, 1, task.draft, task.draft + 1] {
@@ -172,21 +152,19 @@ fn add_strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
     for effect in ids.into_iter().map(EffectId::from) {
         let asked = waiting.iter().find(|asked| asked.id() == effect);
         let failure = ModelFailure::new(FailureClass::Refusal, "…");
-        let events = [
+        let strays = [
             ("stray reply", Event::ModelReplied { effect, reply: ModelReply::text("{}") }),
-            ("stray failure", Event::ModelFailed { effect, failure }),
             ("stray result", Event::ToolReturned { effect, outcome: ToolOutcome::returned("late") }),
+            ("stray failure", Event::ModelFailed { effect, failure }),
             ("stray word", Event::HumanAnswered { effect, answer: HumanAnswer::respond("late") }),
             ("stray time", Event::TimePassed { effect }),
             ("stray expiry", Event::Expired { effect }),
         ];
-        for (name, event) in events {
-            let answers = asked.is_some_and(|asked| asked.is_answered_by(&event));
-            // An answer to what was not asked is refused whatever its kind; two kinds will do.
-            let telling =
-                asked.is_some() || matches!(event, Event::ModelReplied { .. } | Event::ToolReturned { .. });
-            if telling && !answers {
-                letters.push(letter(name, event, false));
+        // An answer to what was not asked is refused whatever its kind; two kinds will do.
+        let kinds = if asked.is_some() { 6 } else { 2 };
+        for (name, event) in strays.into_iter().take(kinds) {
+            if !asked.is_some_and(|asked| asked.is_answered_by(&event)) {
+                events.push((name.into(), event, false));
             }
         }
     }

@@ -1,41 +1,47 @@
 //! Explore: walks every state that a spec can reach, by feeding every kind of event and every kind of
 //! reply to the real transition function.
 //!
-//! States are told apart by an abstraction ([`Key`]) that keeps every input of a branch and drops the
-//! words and the call counters. From the walk come the proof of the invariants ([`Check`]), the longest
-//! run ([`Report::longest`]) and the picture ([`mermaid`]), so that picture, proof and code cannot
-//! disagree. The walk is over the [`Machine`] trait, so that a test can hand it a broken machine and see
-//! it caught.
+//! States are told apart by an abstraction that keeps every input of a branch and drops the words and the
+//! call counters. From the walk come the proof of the invariants ([`Check`]), the longest run
+//! ([`Report::longest`]) and the picture ([`mermaid`]), so that picture, proof and code cannot disagree.
 
-mod abstraction;
 mod check;
 mod coverage;
+mod key;
 mod letters;
-mod machine;
 mod reduce;
 mod replies;
 mod report;
 mod walk;
 
 #[doc(hidden)]
-pub use abstraction::{Key, key};
+pub use check::Machine;
+#[doc(hidden)]
 pub use coverage::Taken;
 pub(crate) use coverage::taken;
-pub use machine::Machine;
+#[doc(hidden)]
+pub use key::{Key, key};
 #[doc(hidden)]
 pub use reduce::reduced;
-pub use report::{Check, Edge, Report, arrows, dot, mermaid};
+pub use report::{Check, Report, mermaid};
+#[doc(hidden)]
+pub use report::{arrows, dot};
 
 use std::collections::BTreeSet;
 
-use self::machine::Real;
-use self::walk::{Extent, walk};
+use self::walk::walk;
 use crate::spec::{CompiledSpec, Spec};
 
 /// The states after which a walk is given up by default.
+#[doc(hidden)]
 pub const MOST_STATES: usize = 50_000;
 
-/// Walks a spec.
+/// The machine that this crate runs.
+struct Real;
+
+impl Machine for Real {}
+
+/// Walks every state that a spec can reach.
 ///
 /// ```
 /// use planwright::{agents, machine::explore};
@@ -47,36 +53,42 @@ pub const MOST_STATES: usize = 50_000;
 /// # Ok::<(), planwright::spec::SpecError>(())
 /// ```
 pub fn explore(rules: &CompiledSpec) -> Report {
-    explore_with(&Real, rules)
+    walk_reduced(&Real, rules, usize::MAX, reduced)
 }
 
 /// Walks a machine of your own under a spec.
+#[doc(hidden)]
 pub fn explore_with(machine: &dyn Machine, rules: &CompiledSpec) -> Report {
-    walk_reduced(machine, rules, Extent { edges_only: false, most_states: usize::MAX })
+    walk_reduced(machine, rules, usize::MAX, reduced)
 }
 
 /// Walks a spec, and gives up if there are more states than this. Then nothing is
 /// [decided](Report::undecided), unless what was walked violates an invariant.
+#[doc(hidden)]
 pub fn explore_within(rules: &CompiledSpec, most_states: usize) -> Report {
-    walk_reduced(&Real, rules, Extent { edges_only: false, most_states })
+    walk_reduced(&Real, rules, most_states, reduced)
 }
 
-/// Walks a spec just far enough to draw the phase graph: every edge, few states.
+/// Walks a spec with the smallest numbers that have every edge of the phase graph.
+#[doc(hidden)]
 pub fn sketch(rules: &CompiledSpec) -> Report {
-    walk_reduced(&Real, rules, Extent { edges_only: true, most_states: usize::MAX })
+    walk_reduced(&Real, rules, usize::MAX, reduce::smallest)
 }
 
-fn walk_reduced(machine: &dyn Machine, rules: &CompiledSpec, extent: Extent) -> Report {
+fn walk_reduced(
+    machine: &dyn Machine,
+    rules: &CompiledSpec,
+    most_states: usize,
+    reduce: fn(Spec, &mut Vec<String>) -> Spec,
+) -> Report {
     let mut explored_as = Vec::new();
-    let reduce: fn(Spec, &mut Vec<String>) -> Spec =
-        if extent.edges_only { reduce::smallest } else { reduced };
     let small = reduce(rules.spec().clone(), &mut explored_as);
     let small = small.check().expect("a spec that checks still does with smaller numbers");
-    walk(machine, &small, rules.bounds(), explored_as, extent)
+    Report { explored_as, bounds: rules.bounds(), ..walk(machine, &small, most_states) }
 }
 
-/// Lists every edge that a run can take. The walk is small: which edges there are does not depend on how
-/// many steps or replans there may be.
+/// Lists every edge that a run can take. Which edges there are does not depend on how many steps or
+/// replans there may be, so the walk is small.
 pub fn reachable(rules: &CompiledSpec) -> BTreeSet<Taken> {
     let mut taken = sketch(rules).taken;
     // The machine takes an expiry whenever it comes; a driver gives one only if there is a time.

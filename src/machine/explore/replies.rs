@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::abstraction::{MOST_LINES, may_be_called_again};
+use super::key::{MOST_LINES, may_be_called_again};
 use crate::contract::{
     AnswerForm, FINAL_ANSWER, FinalStep, HITL, IntentForm, ToolContract, VerdictForm, schema,
 };
@@ -43,7 +43,7 @@ pub(super) fn replies(rules: &CompiledSpec, state: &State, role: RoleName) -> Re
         }
         RoleName::Writer | RoleName::Conversation | RoleName::Agent => vec![text("answer", "an answer")],
     };
-    let too_large = "x".repeat(rules.spec().limits.max_reply_bytes as usize + 1);
+    let too_large = "x".repeat(rules.max_reply_bytes() + 1);
     replies.extend([text("empty reply", ""), text("reply too large", too_large)]);
     replies
 }
@@ -55,19 +55,22 @@ fn intents(rules: &CompiledSpec) -> Replies {
     let kind = other.map_or("a question", String::as_str);
     let query = |needs_tool: bool, kind: &str| json!({"intent": kind, "rewritten_query": "q", "needs_tool": needs_tool});
     let sorted = |kind: &str| json!({"intent_type": kind, "confidence": 0.5});
-    let mut replies = match policy.form {
-        IntentForm::Query => vec![
-            text("needs a tool", query(true, kind)),
-            text("needs no tool", query(false, kind)),
-            text("no intent", json!({"intent": 7})),
-        ],
-        IntentForm::Kind => vec![text("to be planned", sorted(kind)), text("no intent", sorted(""))],
+    let (mut replies, answered) = match policy.form {
         IntentForm::Text => return vec![text("in words", "wants something")],
+        IntentForm::Query => {
+            let replies = vec![
+                text("needs a tool", query(true, kind)),
+                text("needs no tool", query(false, kind)),
+                text("no intent", json!({"intent": 7})),
+            ];
+            (replies, at_once.map(|kind| query(true, kind)))
+        }
+        IntentForm::Kind => {
+            let replies = vec![text("to be planned", sorted(kind)), text("no intent", sorted(""))];
+            (replies, at_once.map(|kind| sorted(kind)))
+        }
     };
-    replies.extend(at_once.map(|kind| match policy.form {
-        IntentForm::Kind => text("answered at once", sorted(kind)),
-        IntentForm::Query | IntentForm::Text => text("answered at once", query(true, kind)),
-    }));
+    replies.extend(answered.map(|reply| text("answered at once", reply)));
     replies
 }
 
@@ -104,13 +107,12 @@ fn decisions(rules: &CompiledSpec) -> Replies {
 
 /// One tool or agent of each kind that a branch can tell apart.
 fn kinds(rules: &CompiledSpec) -> Vec<&ToolContract> {
+    let required_calls = &rules.policy().required_calls;
     let kind = |tool: &ToolContract| {
-        let required = rules.policy().required_calls.iter().find(|required| required.tool == tool.name);
-        (
-            (tool.effect, tool.is_idempotent(), tool.trust),
-            (rules.agent(&tool.name).is_some(), rules.needs_approval(&tool.name)),
-            required.map(|required| required.tool.clone()),
-        )
+        let required = required_calls.iter().any(|required| required.tool == tool.name);
+        let required = required.then(|| tool.name.clone());
+        let asks = (rules.agent(&tool.name).is_some(), rules.needs_approval(&tool.name));
+        (tool.effect, tool.is_idempotent(), tool.trust, asks, required)
     };
     let mut kinds: Vec<&ToolContract> = Vec::new();
     for tool in rules.plan().all() {
@@ -155,16 +157,12 @@ fn fresh_input(tool: &ToolContract, nth: usize) -> Value {
     longer.filter(|longer| schema::check(&tool.input, longer).is_ok()).unwrap_or(input)
 }
 
-/// Cycles through the kinds.
-fn mixed<'a>(kinds: &[&'a ToolContract], count: usize) -> Vec<&'a ToolContract> {
-    kinds.iter().copied().cycle().take(count).collect()
-}
-
-fn whole_plan(mut steps: Vec<Value>, ends: bool) -> Value {
-    if ends {
-        steps.push(json!({"tool": FINAL_ANSWER, "input": "answer"}));
-    }
-    json!({"goal": "…", "reasoning": "…", "strategy": "…", "steps": steps})
+/// The ways to fill so many places: with each kind alone, and with all of them in turn.
+fn fillings<'a>(kinds: &[&'a ToolContract], places: usize) -> Vec<(String, Vec<&'a ToolContract>)> {
+    let alone = kinds.iter().map(|tool| (tool.name.clone(), vec![*tool; places]));
+    let mixed = (kinds.len() > 1 && places > 1)
+        .then(|| ("mixed".to_owned(), kinds.iter().copied().cycle().take(places).collect()));
+    alone.chain(mixed).collect()
 }
 
 /// Plans in JSON.
@@ -173,63 +171,64 @@ fn plans(rules: &CompiledSpec, state: &State) -> Replies {
     let ends = policy.plan.final_step == FinalStep::Required;
     let most = policy.plan.max_steps as usize;
     let kinds = kinds(rules);
-    let first = kinds.first().copied();
     // The steps that stand before a new plan.
     let kept = state.task.progress.as_ref().filter(|_| policy.keeps_steps());
     let base = kept.map_or(0, |progress| progress.steps.len());
-    let step = |tool: &ToolContract, at: usize, needs: &[String]| {
+    let step_id = |at: usize| format!("step_{}", base + at + 1);
+    let step = |at: usize, tool: &ToolContract, needs: &[String]| {
         let depends_on = if needs.is_empty() { Value::Null } else { json!(needs) };
         let input = fresh_input(tool, 10 * base + at);
         json!({"tool": tool.name, "input": input, "task": "…", "description": "…", "depends_on": depends_on})
     };
-    let step_id = |at: usize| format!("step_{}", base + at + 1);
-    let independent = |tools: &[&ToolContract]| -> Vec<Value> {
-        tools.iter().enumerate().map(|(at, tool)| step(tool, at, &[])).collect()
+    let steps = |tools: &[&ToolContract]| -> Vec<Value> {
+        tools.iter().enumerate().map(|(at, tool)| step(at, tool, &[])).collect()
+    };
+    let linked = |tool: &ToolContract, needs: &[&[usize]]| -> Vec<Value> {
+        let names = |needs: &[usize]| needs.iter().map(|at| step_id(*at)).collect::<Vec<_>>();
+        needs.iter().enumerate().map(|(at, needs)| step(at, tool, &names(needs))).collect()
     };
     let mut replies = Vec::new();
-    let mut add = |name: String, steps: Vec<Value>| replies.push(text(name, whole_plan(steps, ends)));
+    let mut add = |name: &str, mut steps: Vec<Value>| {
+        if ends {
+            steps.push(json!({"tool": FINAL_ANSWER, "input": "answer"}));
+        }
+        let plan = json!({"goal": "…", "reasoning": "…", "strategy": "…", "steps": steps});
+        replies.push(text(format!("plan of {name}"), plan));
+    };
     for size in policy.plan.min_steps as usize..=most {
         let calls = size - usize::from(ends);
         if calls == 0 {
-            add(if ends { "plan of only the final step" } else { "plan of nothing" }.into(), Vec::new());
+            add("no call", Vec::new());
             continue;
         }
-        for tool in &kinds {
-            add(format!("plan of {calls} × {}", tool.name), independent(&vec![*tool; calls]));
+        for (name, tools) in fillings(&kinds, calls) {
+            add(&format!("{calls} × {name}"), steps(&tools));
         }
-        if kinds.len() > 1 && calls > 1 {
-            add(format!("plan of {calls} mixed steps"), independent(&mixed(&kinds, calls)));
-        }
-        let Some(tool) = first else { continue };
+        let Some(&tool) = kinds.first() else { continue };
         if calls == 4 && policy.execution != Execution::Sequential {
-            let needs = [vec![], vec![step_id(0)], vec![step_id(0)], vec![step_id(1), step_id(2)]];
-            let steps = needs.iter().enumerate().map(|(at, needs)| step(tool, at, needs));
-            add("plan of a diamond".into(), steps.collect());
+            add("a diamond", linked(tool, &[&[], &[0], &[0], &[1, 2]]));
         }
         if calls == 3 {
-            let needs = [vec![], vec![step_id(0)], vec![step_id(1)]];
-            let steps = needs.iter().enumerate().map(|(at, needs)| step(tool, at, needs));
-            add("plan of a chain".into(), steps.collect());
+            add("a chain", linked(tool, &[&[], &[0], &[1]]));
         }
         if policy.duplicates == Duplicates::Skip && calls == 2 {
-            add("plan of the same call twice".into(), vec![step(tool, 0, &[]), step(tool, 0, &[])]);
+            add("the same call twice", vec![step(0, tool, &[]), step(0, tool, &[])]);
         }
         if policy.approval.steps && calls > 1 {
-            let mut steps = independent(&vec![tool; calls - 1]);
+            let mut steps = steps(&vec![tool; calls - 1]);
             steps.insert(calls - 2, json!({"agent": HITL}));
-            add(format!("plan of {calls} steps with a question"), steps);
+            add(&format!("{calls} steps with a question"), steps);
         }
     }
     if policy.approval.steps && most > 1 {
-        let asks = json!({"agent": HITL, "hitl_question": "may I?"});
-        add("plan of only a question".into(), vec![asks]);
+        add("only a question", vec![json!({"agent": HITL, "hitl_question": "may I?"})]);
     }
-    let progress = state.task.progress.as_ref().filter(|_| base > 0);
-    if let (Some(tool), Some(progress)) = (first, progress)
-        && let Some(done) = progress.steps.iter().position(|run| matches!(run, StepRun::Completed { .. }))
+    let done = |run: &StepRun| matches!(run, StepRun::Completed { .. });
+    if let (Some(tool), Some(progress)) = (kinds.first(), kept)
+        && let Some(done) = progress.steps.iter().position(done)
     {
         let needs = [progress.plan.steps[done].name(done)];
-        add("plan that goes on from what was done".into(), vec![step(tool, 0, &needs)]);
+        add("what goes on from what was done", vec![step(0, tool, &needs)]);
     }
     let last = json!({"tool": FINAL_ANSWER, "input": "x"});
     let unknown = json!({"tool": "no such tool", "input": "x"});
@@ -251,27 +250,16 @@ fn calls(rules: &CompiledSpec, state: &State) -> Replies {
     let kinds = kinds(rules);
     let base =
         state.task.first_step() + state.task.progress.as_ref().map_or(0, |progress| progress.steps.len());
-    let call = |tool: &ToolContract, nth: usize| (tool.name.clone(), tool.arguments(&fresh_input(tool, nth)));
+    let call = |tool: &ToolContract, nth: usize| {
+        (tool.name.clone(), tool.arguments(&fresh_input(tool, 10 * base + nth)))
+    };
     let all = |tools: &[&ToolContract]| {
-        ModelReply::calls(tools.iter().enumerate().map(|(nth, tool)| call(tool, 10 * base + nth)))
+        ModelReply::calls(tools.iter().enumerate().map(|(nth, tool)| call(tool, nth)))
     };
     let mut replies = words(rules);
     for size in 1..=most {
-        for tool in &kinds {
-            replies.push((format!("{size} calls of {}", tool.name), all(&vec![*tool; size])));
-        }
-        if size > 1 && kinds.len() > 1 {
-            replies.push((format!("{size} mixed calls"), all(&mixed(&kinds, size))));
-        }
-    }
-    if policy.duplicates == Duplicates::Skip
-        && let Some(tool) = kinds.first()
-    {
-        if most > 1 {
-            let twice = [call(tool, 10 * base), call(tool, 10 * base)];
-            replies.push(("the same call twice".into(), ModelReply::calls(twice)));
-        }
-        replies.extend(repeated_call(state));
+        let fillings = fillings(&kinds, size).into_iter();
+        replies.extend(fillings.map(|(name, tools)| (format!("{size} calls: {name}"), all(&tools))));
     }
     let required: Vec<&ToolContract> =
         policy.required_calls.iter().filter_map(|required| rules.tool(&required.tool)).collect();
@@ -279,10 +267,15 @@ fn calls(rules: &CompiledSpec, state: &State) -> Replies {
         replies.push(("every required call".into(), all(&required)));
     }
     replies.push(("call of an unknown tool".into(), ModelReply::calls([("no such tool", json!({}))])));
-    if let Some(tool) = kinds.first() {
-        let empty = ModelReply::calls([(tool.name.clone(), json!({}))]);
-        replies.push(("call without arguments".into(), empty));
-        replies.push(("too many calls".into(), ModelReply::calls(vec![call(tool, 0); most + 1])));
+    let Some(tool) = kinds.first() else { return replies };
+    let empty = ModelReply::calls([(tool.name.clone(), json!({}))]);
+    replies.push(("call without arguments".into(), empty));
+    replies.push(("too many calls".into(), ModelReply::calls(vec![call(tool, 0); most + 1])));
+    if policy.duplicates == Duplicates::Skip {
+        if most > 1 {
+            replies.push(("the same call twice".into(), ModelReply::calls([call(tool, 0), call(tool, 0)])));
+        }
+        replies.extend(repeated_call(state));
     }
     replies
 }

@@ -3,13 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::abstraction::Key;
 use super::coverage::Taken;
+use super::key::Key;
 use crate::machine::{Move, PhaseName};
 use crate::spec::Bounds;
-
-/// The claim that is about the walk itself, and not about the agent.
-pub(super) const ABSTRACTION: &str = "abstraction";
 
 /// One invariant, and how it fared.
 #[derive(Clone, Debug)]
@@ -28,7 +25,7 @@ pub struct Check {
 impl Check {
     /// Whether it is about the walk itself, and not about the agent.
     pub fn is_about_the_walk(&self) -> bool {
-        self.invariant == ABSTRACTION
+        self.invariant == "abstraction"
     }
 }
 
@@ -38,8 +35,8 @@ impl Check {
 pub struct Report {
     /// How many abstract states are reachable.
     pub states: usize,
-    /// The edges between them, refusals left out.
-    pub edges: Vec<Edge>,
+    /// How many edges there are between them.
+    pub edges: usize,
     /// The most that any run of the spec can do, counted from the spec alone.
     pub bounds: Bounds,
     /// The longest paths of the graph that was walked.
@@ -50,13 +47,9 @@ pub struct Report {
     pub whole: bool,
     /// Which numbers of the spec were made smaller for the walk.
     pub explored_as: Vec<String>,
-    /// The abstract states.
+    #[doc(hidden)]
     pub keys: BTreeSet<Key>,
-    /// The edges of the phase graph that were taken.
-    pub moves: BTreeSet<Move>,
-    /// The phases in which a reply is asked for again.
-    pub repairs: BTreeSet<PhaseName>,
-    /// The edges that runs can take, those inside phases included.
+    #[doc(hidden)]
     pub taken: BTreeSet<Taken>,
 }
 
@@ -83,36 +76,23 @@ impl Report {
     /// The edges of the phase graph with their labels.
     fn labels(&self) -> BTreeMap<(PhaseName, PhaseName), Vec<String>> {
         let mut edges: BTreeMap<(PhaseName, PhaseName), Vec<String>> = BTreeMap::new();
-        for taken in &self.moves {
-            edges.entry((taken.from, taken.to)).or_default().push(taken.exit.to_string());
-        }
-        for phase in &self.repairs {
-            edges.entry((*phase, *phase)).or_default().push("repair".to_owned());
+        for taken in &self.taken {
+            match taken {
+                Taken::Move(Move { from, exit, to }) => {
+                    edges.entry((*from, *to)).or_default().push(exit.to_string());
+                }
+                Taken::Inside(phase, what) if what == "repair" => {
+                    edges.entry((*phase, *phase)).or_default().push(what.clone());
+                }
+                Taken::Inside(..) => {}
+            }
         }
         edges
     }
 
     fn ends(&self) -> BTreeSet<PhaseName> {
-        self.moves.iter().map(|taken| taken.to).filter(|phase| phase.is_terminal()).collect()
+        self.labels().into_keys().map(|(_, to)| to).filter(|phase| phase.is_terminal()).collect()
     }
-}
-
-/// One step from one abstract state to another.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub struct Edge {
-    /// The number of the state it leaves.
-    pub from: usize,
-    /// The kind of event.
-    pub on: String,
-    /// The number of the state it reaches.
-    pub to: usize,
-    /// Model calls it asks for.
-    pub model_calls: u32,
-    /// Tool calls it asks for.
-    pub tool_calls: u32,
-    /// The trace lines it leaves, without their words.
-    pub lines: Vec<String>,
 }
 
 /// Draws the phase graph as a Mermaid state diagram.
@@ -146,12 +126,14 @@ pub fn dot(report: &Report) -> String {
 /// Draws the phase graphs of several walks as one text, an arrow a line.
 pub fn arrows(reports: &[Report]) -> String {
     let mut exits: BTreeMap<(PhaseName, PhaseName), BTreeSet<String>> = BTreeMap::new();
-    for taken in reports.iter().flat_map(|report| &report.moves) {
-        exits.entry((taken.from, taken.to)).or_default().insert(taken.exit.to_string());
+    for taken in reports.iter().flat_map(|report| &report.taken) {
+        if let Taken::Move(Move { from, exit, to }) = taken {
+            exits.entry((*from, *to)).or_default().insert(exit.to_string());
+        }
     }
     let mut text = String::from("start ─▶ PLAN\n");
     for ((from, to), exits) in exits {
-        let exits = exits.into_iter().collect::<Vec<_>>().join(", ");
+        let exits = Vec::from_iter(exits).join(", ");
         let _ = writeln!(text, "{:<8} ─ {exits} ─▶ {to}", from.to_string());
     }
     text

@@ -3,45 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::abstraction::{Key, key, line_key};
-use super::check::Checks;
+use super::check::{Checks, Edge, Machine, Outcome, Spent};
 use super::coverage::{Taken, taken};
+use super::key::{Key, key, line_key};
 use super::letters::{Letter, letters};
-use super::machine::{Machine, Outcome, Spent};
-use super::report::{Edge, Report};
-use crate::machine::{Effect, Event, Input, Move, PhaseName, Refused, Speaker, State, Step, TraceLine, Turn};
+use super::report::Report;
+use crate::machine::{Effect, Event, Input, Speaker, State, Step, Turn};
 use crate::spec::{Bounds, CompiledSpec, Memory};
 
 /// How many concrete states stand for one abstract state. More than one, so that an abstraction
 /// that drops an input of a branch is caught: what they do next must be the same.
 const REPRESENTATIVES: usize = 2;
 
-/// How far a walk goes.
-#[derive(Clone, Copy)]
-pub(super) struct Extent {
-    /// Looks for edges alone and checks nothing.
-    pub edges_only: bool,
-    /// Gives up after as many states.
-    pub most_states: usize,
-}
-
-/// Walks `rules`, which may be smaller than the spec of which these are the bounds.
-pub(super) fn walk(
-    machine: &dyn Machine,
-    rules: &CompiledSpec,
-    bounds: Bounds,
-    explored_as: Vec<String>,
-    extent: Extent,
-) -> Report {
+/// Walks the spec as it is, and gives up after so many states.
+pub(super) fn walk(machine: &dyn Machine, rules: &CompiledSpec, most_states: usize) -> Report {
     let mut walk = Walk {
-        extent,
         machine,
         rules,
         numbers: BTreeMap::new(),
-        stand_ins: Vec::new(),
-        edges: BTreeSet::new(),
-        moves: BTreeSet::new(),
-        repairs: BTreeSet::new(),
+        reached: Vec::new(),
         taken: BTreeSet::new(),
         checks: Checks::new(machine, rules),
         queue: VecDeque::new(),
@@ -51,33 +31,32 @@ pub(super) fn walk(
     if rules.policy().memory == Memory::Thread {
         input.history = vec![Turn { role: Speaker::User, content: "…".into() }];
     }
-    let begun = machine.start(rules, input);
+    let begun = crate::machine::start(rules, input);
     let first = count_calls(&begun);
     walk.checks.check_start(&begun);
     walk.arrive(begun.state);
     let mut whole = true;
-    while let Some((number, state)) = walk.queue.pop_front() {
-        if walk.numbers.len() > extent.most_states {
-            whole = false;
-            break;
+    while let Some((number, state)) = walk.queue.pop_front().filter(|_| whole) {
+        whole = walk.numbers.len() <= most_states;
+        if whole {
+            walk.leave(number, &state);
         }
-        walk.leave(number, &state);
     }
-    walk.report(bounds, explored_as, first, whole)
+    walk.report(first, whole)
 }
 
-struct Panicked;
+/// An abstract state that was reached: the concrete states that stand for it, and what the first does.
+#[derive(Default)]
+struct Reached {
+    states: Vec<State>,
+    edges: Option<BTreeSet<Edge>>,
+}
 
 struct Walk<'a> {
-    extent: Extent,
     machine: &'a dyn Machine,
     rules: &'a CompiledSpec,
     numbers: BTreeMap<Key, usize>,
-    /// For each abstract state: its concrete states so far, and what the first does on each letter.
-    stand_ins: Vec<(Vec<State>, Option<BTreeSet<String>>)>,
-    edges: BTreeSet<Edge>,
-    moves: BTreeSet<Move>,
-    repairs: BTreeSet<PhaseName>,
+    reached: Vec<Reached>,
     taken: BTreeSet<Taken>,
     checks: Checks<'a>,
     queue: VecDeque<(usize, State)>,
@@ -90,15 +69,13 @@ impl Walk<'_> {
         let counters = &mut state.task.counters;
         (counters.model_calls, counters.tool_calls, counters.transitions) = (0, 0, 0);
         state.task.trace.clear();
-        let key = key(self.rules, &state);
         let next = self.numbers.len();
-        let number = *self.numbers.entry(key).or_insert(next);
-        if number == self.stand_ins.len() {
-            self.stand_ins.push((Vec::new(), None));
+        let number = *self.numbers.entry(key(self.rules, &state)).or_insert(next);
+        if number == next {
+            self.reached.push(Reached::default());
         }
-        let known = &mut self.stand_ins[number].0;
-        let most = if self.extent.edges_only { 1 } else { REPRESENTATIVES };
-        if known.len() < most && !known.contains(&state) {
+        let known = &mut self.reached[number].states;
+        if known.len() < REPRESENTATIVES && !known.contains(&state) {
             known.push(state.clone());
             self.queue.push_back((number, state));
         }
@@ -108,36 +85,37 @@ impl Walk<'_> {
     /// Feeds every letter to a state. All checks are made on the first that stands for it; of the
     /// others it is enough that they do the same.
     fn leave(&mut self, number: usize, state: &State) {
-        let mut letters = letters(self.rules, state);
-        let first = self.stand_ins[number].1.is_none() && !self.extent.edges_only;
+        let letters = letters(self.rules, state);
+        let first = self.reached[number].edges.is_none();
+        let mut read = None;
         if first {
             self.checks.check_state(state, &letters);
             self.feed_strays(state, &letters);
+            read = self.checks.read_back(state);
         }
-        let read = if first { self.checks.read_back(state) } else { None };
-        letters.retain(|letter| letter.fits);
-        let mut behaviour = BTreeSet::new();
-        for letter in &letters {
+        let mut edges = BTreeSet::new();
+        for letter in letters.iter().filter(|letter| letter.fits) {
             for spent in Spent::ALL {
-                if spent != Spent::Nothing && (letter.needs_room || self.extent.edges_only) {
+                if letter.needs_room && spent != Spent::Nothing {
                     continue;
                 }
-                let Some(before) = spent.apply(self.rules, state) else { continue };
-                let outcome = self.step(&before, &letter.event);
+                let before = spent.apply(self.rules, state);
+                let outcome = self.step(&before, before.clone(), &letter.event);
                 if first {
                     self.checks.check_step(&before, letter, &outcome);
                 }
                 if let Some(read) = read.as_ref().filter(|_| spent == Spent::Nothing) {
-                    self.checks.check_faithful(letter, &outcome, &self.step(read, &letter.event));
+                    let again = self.step(read, read.clone(), &letter.event);
+                    self.checks.check_faithful(letter, &outcome, &again);
                 }
-                behaviour.insert(self.follow(number, letter, spent, outcome));
+                if let Outcome::Stepped(step) = outcome {
+                    edges.insert(self.follow(letter, spent, step));
+                }
             }
         }
-        match &self.stand_ins[number].1 {
-            Some(first) if !self.extent.edges_only => {
-                self.checks.check_same_behaviour(number, first, &behaviour);
-            }
-            _ => self.stand_ins[number].1 = Some(behaviour),
+        match &self.reached[number].edges {
+            Some(first) => self.checks.check_same_behaviour(number, first, &edges),
+            None => self.reached[number].edges = Some(edges),
         }
     }
 
@@ -146,79 +124,60 @@ impl Walk<'_> {
         let mut copy = Some(state.clone());
         for letter in letters.iter().filter(|letter| !letter.fits) {
             let given = copy.take().unwrap_or_else(|| state.clone());
-            let outcome = match self.guard(given, letter.event.clone()) {
-                Ok(Err(refused)) if refused.state == *state && refused.event == letter.event => {
-                    copy = Some(refused.state);
-                    Outcome::Refused
-                }
-                Ok(Ok(step)) => Outcome::Stepped { step, lines_before: 0 },
-                Ok(Err(_)) | Err(Panicked) => Outcome::Panicked,
-            };
+            let outcome = self.step(state, given, &letter.event);
             self.checks.check_step(state, letter, &outcome);
+            if let Outcome::Refused(back) = outcome {
+                copy = Some(back);
+            }
         }
     }
 
-    /// Notes what a step does, goes on to where it leads, and says it in words.
-    fn follow(&mut self, number: usize, letter: &Letter, spent: Spent, outcome: Outcome) -> String {
-        let Outcome::Stepped { step, lines_before } = outcome else {
-            return format!("{} → refused", letter.name);
-        };
+    /// Notes what a step does and goes on to where it leads.
+    fn follow(&mut self, letter: &Letter, spent: Spent, step: Step) -> Edge {
         self.checks.check_budget(spent, letter, &step);
-        let added = || step.state.task.trace.iter().skip(lines_before);
-        let lines: Vec<String> = added().map(line_key).collect();
-        self.repairs.extend(added().filter_map(|line| match line {
-            TraceLine::Repair { of, .. } => Some(*of),
-            _ => None,
-        }));
-        self.taken.extend(taken(&step, lines_before));
-        self.moves.extend(step.moves.iter().copied());
+        if spent == Spent::Nothing {
+            self.taken.extend(taken(&step, 0));
+        }
+        let lines = step.state.task.trace.iter().map(line_key).collect();
         let (model_calls, tool_calls) = count_calls(&step);
-        let on = format!("{}{}", letter.name, spent.suffix());
-        let to = self.arrive(step.state);
-        let said = format!("{on} → {to} asking {model_calls}+{tool_calls} leaving {lines:?}");
-        self.edges.insert(Edge { from: number, on, to, model_calls, tool_calls, lines });
-        said
+        let on = format!("{} {spent:?}", letter.name);
+        Edge { on, to: self.arrive(step.state), model_calls, tool_calls, lines }
     }
 
-    fn step(&self, before: &State, event: &Event) -> Outcome {
-        let lines_before = before.task.trace.len();
-        match self.guard(before.clone(), event.clone()) {
-            Ok(Ok(step)) => Outcome::Stepped { step, lines_before },
-            Ok(Err(refused)) if refused.state == *before => Outcome::Refused,
-            Ok(Err(_)) | Err(Panicked) => Outcome::Panicked,
+    /// One transition, of a copy of a state. A panic is a violation to report, not an end to the walk.
+    fn step(&self, before: &State, copy: State, event: &Event) -> Outcome {
+        let transition = || self.machine.transition(self.rules, copy, event.clone());
+        match catch_unwind(AssertUnwindSafe(transition)) {
+            Ok(Ok(step)) => Outcome::Stepped(step),
+            Ok(Err(refused)) if refused.state == *before && refused.event == *event => {
+                Outcome::Refused(refused.state)
+            }
+            Ok(Err(_)) | Err(_) => Outcome::Broken,
         }
     }
 
-    /// One transition, with a panic caught: that is a violation to report, not an end to the walk.
-    fn guard(&self, state: State, event: Event) -> Result<Result<Step, Box<Refused>>, Panicked> {
-        let transition = || self.machine.transition(self.rules, state, event);
-        catch_unwind(AssertUnwindSafe(transition)).map_err(|_| Panicked)
-    }
-
-    fn report(mut self, bounds: Bounds, explored_as: Vec<String>, first: (u32, u32), whole: bool) -> Report {
-        let edges: Vec<Edge> = self.edges.into_iter().collect();
-        let mut keys: Vec<(usize, Key)> =
-            self.numbers.into_iter().map(|(key, number)| (number, key)).collect();
-        keys.sort_by_key(|(number, _)| *number);
-        let keys: Vec<Key> = keys.into_iter().map(|(_, key)| key).collect();
-        let longest = longest(keys.len(), &edges, first);
+    fn report(mut self, first: (u32, u32), whole: bool) -> Report {
+        let mut keys: Vec<(Key, usize)> = self.numbers.into_iter().collect();
+        keys.sort_by_key(|(_, number)| *number);
+        let keys: Vec<Key> = keys.into_iter().map(|(key, _)| key).collect();
+        let edges: Vec<BTreeSet<Edge>> =
+            self.reached.into_iter().map(|reached| reached.edges.unwrap_or_default()).collect();
+        let longest = longest(&edges, first);
         // From a graph that was not walked to its end, or that merged states that differ, nothing
         // follows for the whole.
         if whole && !self.checks.merged_different_states() {
-            self.checks.check_graph(&keys, &edges, &self.moves, longest);
+            self.checks.check_graph(&keys, &edges, &self.taken, longest);
         }
         let unbounded = Bounds { model_calls: u32::MAX, tool_calls: u32::MAX, transitions: u32::MAX };
         Report {
             states: keys.len(),
-            edges,
-            bounds,
+            edges: edges.iter().map(BTreeSet::len).sum(),
+            bounds: self.rules.bounds(),
             longest: longest.unwrap_or(unbounded),
             checks: self.checks.finish(),
             whole,
-            explored_as,
+            explored_as: Vec::new(),
             keys: keys.into_iter().collect(),
-            moves: self.moves,
-            repairs: self.repairs,
             taken: self.taken,
         }
     }
@@ -235,17 +194,13 @@ fn count_calls(step: &Step) -> (u32, u32) {
 
 /// The longest paths from state 0, by dynamic programming over the graph turned around; `None` if it has
 /// a cycle.
-fn longest(states: usize, edges: &[Edge], first: (u32, u32)) -> Option<Bounds> {
-    let mut out: Vec<BTreeSet<(usize, u32, u32)>> = vec![BTreeSet::new(); states];
-    for edge in edges {
-        out[edge.from].insert((edge.to, edge.model_calls, edge.tool_calls));
-    }
-    let mut best = vec![Bounds { model_calls: 0, tool_calls: 0, transitions: 0 }; states];
-    for from in topological_order(&out)?.into_iter().rev() {
-        for &(to, model_calls, tool_calls) in &out[from] {
-            let (after, here) = (best[to], &mut best[from]);
-            here.model_calls = here.model_calls.max(after.model_calls + model_calls);
-            here.tool_calls = here.tool_calls.max(after.tool_calls + tool_calls);
+fn longest(edges: &[BTreeSet<Edge>], first: (u32, u32)) -> Option<Bounds> {
+    let mut best = vec![Bounds { model_calls: 0, tool_calls: 0, transitions: 0 }; edges.len()];
+    for from in topological_order(edges)?.into_iter().rev() {
+        for edge in &edges[from] {
+            let (after, here) = (best[edge.to], &mut best[from]);
+            here.model_calls = here.model_calls.max(after.model_calls + edge.model_calls);
+            here.tool_calls = here.tool_calls.max(after.tool_calls + edge.tool_calls);
             here.transitions = here.transitions.max(after.transitions + 1);
         }
     }
@@ -253,21 +208,21 @@ fn longest(states: usize, edges: &[Edge], first: (u32, u32)) -> Option<Bounds> {
     Some(Bounds { model_calls: model_calls + first.0, tool_calls: tool_calls + first.1, transitions })
 }
 
-fn topological_order(out: &[BTreeSet<(usize, u32, u32)>]) -> Option<Vec<usize>> {
-    let mut incoming = vec![0usize; out.len()];
-    for (to, ..) in out.iter().flatten() {
-        incoming[*to] += 1;
+fn topological_order(edges: &[BTreeSet<Edge>]) -> Option<Vec<usize>> {
+    let mut incoming = vec![0usize; edges.len()];
+    for edge in edges.iter().flatten() {
+        incoming[edge.to] += 1;
     }
-    let mut free: Vec<usize> = (0..out.len()).filter(|&state| incoming[state] == 0).collect();
-    let mut order = Vec::with_capacity(out.len());
-    while let Some(state) = free.pop() {
-        order.push(state);
-        for (to, ..) in &out[state] {
-            incoming[*to] -= 1;
-            if incoming[*to] == 0 {
-                free.push(*to);
+    let mut order: Vec<usize> = (0..edges.len()).filter(|&state| incoming[state] == 0).collect();
+    let mut done = 0;
+    while let Some(&state) = order.get(done) {
+        done += 1;
+        for edge in &edges[state] {
+            incoming[edge.to] -= 1;
+            if incoming[edge.to] == 0 {
+                order.push(edge.to);
             }
         }
     }
-    (order.len() == out.len()).then_some(order)
+    (order.len() == edges.len()).then_some(order)
 }

@@ -60,7 +60,7 @@ impl Run<'_> {
             num_results += 1;
             if let Some(kept) = kept {
                 let (step, agent) = (planned.name(at), planned.tool.clone());
-                nested.push(NestedTrace { step, agent, trace: kept.trace.clone() });
+                nested.push(NestedTrace { step, agent, trace: kept.to_vec() });
             }
         }
         self.task.trace.append(&mut lines);

@@ -17,14 +17,12 @@ impl Run<'_> {
 
     pub(in crate::machine) fn on_validate(&mut self, asking: &mut Asking) {
         let form = self.rules.policy().validate.form().unwrap_or_default();
-        let most = self.rules.spec().limits.max_reply_bytes as usize;
+        let most = self.rules.max_reply_bytes();
         let effect = self.awaited(Stage::Validate(asking));
-        if let Some(usable) = self.read_reply(effect, asking, |_, _, reply| form.parse(&reply.text, most)) {
-            self.judge(usable.value, asking.ask);
-        }
-    }
-
-    fn judge(&mut self, verdict: Verdict, verdict_asks: u32) {
+        let Some((verdict, _)) = self.read_reply(effect, asking, |_, _, reply| form.parse(&reply.text, most))
+        else {
+            return;
+        };
         let policy = self.rules.policy();
         if !verdict.ok {
             let judges_answer = policy.validate_at == ValidateAt::Answer;
@@ -32,10 +30,8 @@ impl Run<'_> {
             let Verdict { reason, fix_hint, .. } = verdict.clone();
             self.task.feedback = Some(Feedback { reason, fix_hint, answer, ..Feedback::default() });
         }
-        let draft = self.task.current();
-        draft.verdict_asks = verdict_asks;
         // A conversation that goes on is told why.
-        draft.verdict = (policy.horizon == Horizon::Next).then(|| Box::new(verdict.clone()));
+        self.task.current().verdict = (policy.horizon == Horizon::Next).then(|| Box::new(verdict.clone()));
         let exit = if verdict.ok { Exit::Accepted } else { Exit::Rejected };
         self.line(TraceLine::Validate { ok: true, verdict: Some(verdict), error: None });
         self.leave(exit);

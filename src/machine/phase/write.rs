@@ -6,7 +6,7 @@ use crate::machine::awaits::Stage;
 use crate::machine::route::Exit;
 use crate::machine::run::Run;
 use crate::machine::state::{Feedback, Progress, StepRun, Task, Writing};
-use crate::machine::vocabulary::{Effect, ErrorCode, TraceLine, WriteReason};
+use crate::machine::vocabulary::{Effect, ErrorCode, ModelReply, TraceLine, WriteReason};
 use crate::spec::{RoleName, ValidateAt, Write};
 
 impl Run<'_> {
@@ -36,17 +36,15 @@ impl Run<'_> {
     }
 
     pub(in crate::machine) fn on_write(&mut self, writing: &mut Writing) {
-        let most = self.rules.spec().limits.max_reply_bytes as usize;
+        let most = self.rules.max_reply_bytes();
         let effect = self.awaited(Stage::Write(writing));
         let form = match effect {
             Some(Effect::AskModel { role: RoleName::Writer, .. }) => self.rules.form(),
             _ => AnswerForm::Text,
         };
-        let asking = &mut writing.asking;
-        let usable = self.read_reply(effect, asking, |_, _, reply| form.parse(&reply.text, most));
-        if let Some(usable) = usable {
-            self.task.current().write_asks = asking.ask;
-            self.written(usable.value);
+        let read = |_: &_, _: &_, reply: &ModelReply| form.parse(&reply.text, most);
+        if let Some((answer, _)) = self.read_reply(effect, &mut writing.asking, read) {
+            self.written(answer);
         }
     }
 

@@ -10,7 +10,7 @@ mod view;
 
 pub use input::{Finding, Input, Speaker, Turn};
 pub use phase::{Asking, ExecuteStage, Phase, PlanStage, Repair, Writing};
-pub use steps::{NestedRun, Progress, StepFailure, StepOutput, StepRun};
+pub use steps::{Progress, StepFailure, StepOutput, StepRun};
 pub use task::{Decided, Draft, Feedback, State, Task};
 pub use view::{PlanView, StepRecord, StepView};
 pub(crate) use view::{explored, known_by};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contract::Links;
 use crate::contract::{Plan, Source};
-use crate::machine::vocabulary::{Counters, TraceLine};
+use crate::machine::vocabulary::TraceLine;
 
 /// A plan being carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -132,10 +132,11 @@ pub enum StepRun {
         attempts: u32,
         /// Whether the reply came out of the cache.
         cached: bool,
-        nested: Option<Box<NestedRun>>,
+        /// The trace of the agent's own run.
+        nested: Option<Box<[TraceLine]>>,
     },
     /// Failed after so many tries; 0 where it was not tried.
-    Failed { failure: StepFailure, attempts: u32, nested: Option<Box<NestedRun>> },
+    Failed { failure: StepFailure, attempts: u32, nested: Option<Box<[TraceLine]>> },
     /// Left out: it repeats a step, or what remained of the plan was left out.
     Skipped { same_as: Option<u32> },
 }
@@ -181,14 +182,6 @@ impl StepFailure {
         let shown = format!("ERROR: {kind}: {message}");
         StepFailure { kind, shown }
     }
-}
-
-/// What is kept of an agent's run under the step it did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NestedRun {
-    pub(crate) trace: Vec<TraceLine>,
-    /// What it spent; the outer run's counters include it.
-    pub(crate) counters: Counters,
 }
 
 impl StepRun {

@@ -241,8 +241,6 @@ pub struct Understanding {
     pub(crate) scope: Option<Scope>,
     pub(crate) previous_context: Option<PreviousContext>,
     pub(crate) intent: Option<Box<Intent>>,
-    /// How many replies each of the three took.
-    pub(crate) asks: [u32; 3],
 }
 
 /// One draft: what it took, and what stands between it and the next.
@@ -250,16 +248,8 @@ pub struct Understanding {
 pub struct Draft {
     /// How many steps stood before it.
     pub(crate) first_step: u32,
-    /// How many replies it took to get the plan, repairs included; 0 before there is one.
-    pub(crate) plan_asks: u32,
-    pub(crate) verdict_asks: u32,
-    pub(crate) write_asks: u32,
-    /// How many replies each of the orchestrator's decisions took, in order.
-    pub(crate) decision_asks: Vec<u32>,
-    /// Whether a person was asked to approve it.
-    pub(crate) approval_asked: bool,
-    /// The steps whose calls a person was asked about, in order.
-    pub(crate) calls_asked: Vec<u32>,
+    /// How many decisions the orchestrator has made.
+    pub(crate) decisions: u32,
     /// Whether it was made after untrusted output had been read.
     pub(crate) tainted: bool,
     /// What the planner said beside its calls.

@@ -4,125 +4,106 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::spec::MAX_NESTING;
 
-/// The id of one effect. It derives from what is asked (which draft, which step, which try) and
-/// not from a counter, so nothing depends on the order of arrival. Written `plan.1.1`,
-/// `step.1.3.1`, `validate.1.1`, `write.1.1`; all numbers count from 1. What a nested run asks is
-/// written after the step it runs for: `step.1.2.1/plan.1.1`.
+/// The id of one effect. It derives from what is asked (which draft, which step, which try) and not
+/// from a counter, so nothing depends on the order of arrival. Written `plan.1.1`, `step.1.3.1`,
+/// `write.1.1`, all numbers from 1; what a nested run asks stands after the step it runs for:
+/// `step.1.2.1/plan.1.1`.
 ///
 /// ```
-/// use planwright::machine::{EffectId, EffectKind};
+/// use planwright::machine::EffectId;
 ///
-/// let id: EffectId = "step.1.3.1".parse()?;
-/// assert_eq!(id.kind, EffectKind::Step { draft: 1, step: 2, attempt: 1 });
-/// assert_eq!(id.to_string(), "step.1.3.1");
-///
-/// let nested: EffectId = "step.1.2.1/plan.1.1".parse()?;
-/// assert_eq!(nested.kind, EffectKind::Plan { draft: 1, ask: 1 });
+/// let id: EffectId = "step.1.2.1/plan.1.1".parse()?;
+/// assert_eq!(id.step(), Some(1));
+/// assert_eq!(id.to_string(), "step.1.2.1/plan.1.1");
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EffectId {
-    /// The steps it is nested in, outermost first; empty for what the run itself asks.
+    #[doc(hidden)]
     pub path: Path,
-    /// What is asked there.
+    #[doc(hidden)]
     pub kind: EffectKind,
 }
 
-macro_rules! number_doc {
-    (ask) => {
-        "Which asking, from 1; later ones are repairs."
-    };
-    (draft) => {
-        "The draft of the plan, from 1."
-    };
-    (step) => {
-        "The step's position in the plan, from 0 (written from 1)."
-    };
-    (attempt) => {
-        "Which try of the step, from 1."
-    };
-    (nth) => {
-        "Which decision in this draft, from 1."
-    };
-}
-
-/// How far from 0 a number starts in the machine, where it is written from 1.
-macro_rules! written_more {
-    (step) => {
-        1
-    };
-    ($other:ident) => {
-        0
-    };
-}
-
-/// The table of effect kinds: each with its name and its numbers, in the order they are written.
-macro_rules! effect_kinds {
-    ($($(#[$doc:meta])+ $kind:ident = $name:literal { $($number:ident),+ })+) => {
-        /// What an effect asks, in the run that asks it.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[non_exhaustive]
-        pub enum EffectKind {
-            $($(#[$doc])+ $kind { $(#[doc = number_doc!($number)] $number: u32),+ },)+
-        }
-
-        impl EffectKind {
-            /// Its name and its numbers, each from 1.
-            fn parts(self) -> (&'static str, SmallVec<[u64; 3]>) {
-                match self {
-                    $(EffectKind::$kind { $($number),+ } => {
-                        ($name, SmallVec::from_iter([$(u64::from($number) + written_more!($number)),+]))
-                    })+
-                }
-            }
-
-            fn from_parts(name: &str, numbers: &[u32]) -> Option<Self> {
-                match name {
-                    $($name => match *numbers {
-                        [$($number),+] => {
-                            Some(EffectKind::$kind { $($number: $number - written_more!($number)),+ })
-                        }
-                        _ => None,
-                    },)+
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-effect_kinds! {
+/// What an effect asks, in the run that asks it. Numbers count from 1, positions of steps from 0; `ask` is
+/// which asking for the same reply (later ones are repairs), `attempt` which try of the step, `nth` which
+/// decision in the draft.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum EffectKind {
     /// Asking whether the question is in scope.
-    Scope = "scope" { ask }
+    Scope { ask: u32 },
     /// Asking whether the answer needs earlier turns.
-    PreviousContext = "previous_context" { ask }
+    PreviousContext { ask: u32 },
     /// Asking what the user wants.
-    Intent = "intent" { ask }
+    Intent { ask: u32 },
     /// Asking for a plan.
-    Plan = "plan" { draft, ask }
+    Plan { draft: u32, ask: u32 },
     /// Calling the tool of a step, or asking the agent that does it.
-    Step = "step" { draft, step, attempt }
+    Step { draft: u32, step: u32, attempt: u32 },
     /// Waiting before another try of a step: the try that is waited for, from 2.
-    Wait = "wait" { draft, step, attempt }
+    Wait { draft: u32, step: u32, attempt: u32 },
     /// Asking a person about a step.
-    Human = "human" { draft, step }
+    Human { draft: u32, step: u32 },
     /// Asking a person to approve a plan.
-    ApprovePlan = "approve" { draft }
+    ApprovePlan { draft: u32 },
     /// Asking a person to approve the call of a step.
-    ApproveCall = "permit" { draft, step }
+    ApproveCall { draft: u32, step: u32 },
     /// Asking what becomes of the rest of the plan.
-    Orchestrate = "orchestrate" { draft, nth, ask }
+    Orchestrate { draft: u32, nth: u32, ask: u32 },
     /// Asking for a verdict on what the draft found.
-    Validate = "validate" { draft, ask }
+    Validate { draft: u32, ask: u32 },
     /// Asking for the answer.
-    Write = "write" { draft, ask }
+    Write { draft: u32, ask: u32 },
 }
 
 impl EffectKind {
+    /// Its name and its numbers, each from 1.
+    fn parts(self) -> (&'static str, SmallVec<[u32; 3]>) {
+        let at = |step: u32| step.saturating_add(1);
+        match self {
+            Self::Scope { ask } => ("scope", smallvec![ask]),
+            Self::PreviousContext { ask } => ("previous_context", smallvec![ask]),
+            Self::Intent { ask } => ("intent", smallvec![ask]),
+            Self::Plan { draft, ask } => ("plan", smallvec![draft, ask]),
+            Self::Step { draft, step, attempt } => ("step", smallvec![draft, at(step), attempt]),
+            Self::Wait { draft, step, attempt } => ("wait", smallvec![draft, at(step), attempt]),
+            Self::Human { draft, step } => ("human", smallvec![draft, at(step)]),
+            Self::ApprovePlan { draft } => ("approve", smallvec![draft]),
+            Self::ApproveCall { draft, step } => ("permit", smallvec![draft, at(step)]),
+            Self::Orchestrate { draft, nth, ask } => ("orchestrate", smallvec![draft, nth, ask]),
+            Self::Validate { draft, ask } => ("validate", smallvec![draft, ask]),
+            Self::Write { draft, ask } => ("write", smallvec![draft, ask]),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('.');
+        let name = parts.next()?;
+        let numbers: Option<SmallVec<[u32; 3]>> =
+            parts.map(|part| part.parse().ok().filter(|&number| number > 0)).collect();
+        Some(match (name, numbers?.as_slice()) {
+            ("scope", &[ask]) => Self::Scope { ask },
+            ("previous_context", &[ask]) => Self::PreviousContext { ask },
+            ("intent", &[ask]) => Self::Intent { ask },
+            ("plan", &[draft, ask]) => Self::Plan { draft, ask },
+            ("step", &[draft, step, attempt]) => Self::Step { draft, step: step - 1, attempt },
+            ("wait", &[draft, step, attempt]) => Self::Wait { draft, step: step - 1, attempt },
+            ("human", &[draft, step]) => Self::Human { draft, step: step - 1 },
+            ("approve", &[draft]) => Self::ApprovePlan { draft },
+            ("permit", &[draft, step]) => Self::ApproveCall { draft, step: step - 1 },
+            ("orchestrate", &[draft, nth, ask]) => Self::Orchestrate { draft, nth, ask },
+            ("validate", &[draft, ask]) => Self::Validate { draft, ask },
+            ("write", &[draft, ask]) => Self::Write { draft, ask },
+            _ => return None,
+        })
+    }
+
     /// Whether a person is asked.
     pub fn asks_a_person(self) -> bool {
         matches!(
@@ -131,7 +112,7 @@ impl EffectKind {
         )
     }
 
-    /// The step that this is about, where it is about one.
+    /// The step that this is about, if any.
     pub(in crate::machine) fn step(self) -> Option<u32> {
         match self {
             EffectKind::Step { step, .. }
@@ -142,31 +123,40 @@ impl EffectKind {
         }
     }
 
-    /// Which asking this is, where a reply is asked for.
-    pub(in crate::machine) fn ask(mut self) -> Option<u32> {
-        self.ask_mut().copied()
-    }
-
     /// Makes it the `nth` asking for the same reply.
     pub(in crate::machine) fn asked(mut self, nth: u32) -> Self {
-        if let Some(ask) = self.ask_mut() {
+        if let EffectKind::Scope { ask }
+        | EffectKind::PreviousContext { ask }
+        | EffectKind::Intent { ask }
+        | EffectKind::Plan { ask, .. }
+        | EffectKind::Orchestrate { ask, .. }
+        | EffectKind::Validate { ask, .. }
+        | EffectKind::Write { ask, .. } = &mut self
+        {
             *ask = nth;
         }
         self
     }
 
-    fn ask_mut(&mut self) -> Option<&mut u32> {
-        match self {
-            EffectKind::Scope { ask }
-            | EffectKind::PreviousContext { ask }
-            | EffectKind::Intent { ask }
-            | EffectKind::Plan { ask, .. }
-            | EffectKind::Orchestrate { ask, .. }
-            | EffectKind::Validate { ask, .. }
-            | EffectKind::Write { ask, .. } => Some(ask),
-            _ => None,
+    /// Writes it without the standard library's formatting, which is felt: every record has one.
+    fn write(self, text: &mut Text) {
+        let (name, numbers) = self.parts();
+        text.extend_from_slice(name.as_bytes());
+        for number in numbers {
+            text.push(b'.');
+            write_number(text, number);
         }
     }
+}
+
+/// The text of an id; most fit here.
+type Text = SmallVec<[u8; 64]>;
+
+fn write_number(text: &mut Text, number: u32) {
+    if number >= 10 {
+        write_number(text, number / 10);
+    }
+    text.push(b'0' + (number % 10) as u8);
 }
 
 impl From<EffectKind> for EffectId {
@@ -175,35 +165,30 @@ impl From<EffectKind> for EffectId {
     }
 }
 
-/// One try of one step.
+/// One try of one step: of which draft (from 1), at which position (from 0), which try (from 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// The draft the step belongs to, from 1.
     pub draft: u32,
-    /// The step's position in the plan, from 0.
     pub step: u32,
-    /// Which try, from 1.
     pub attempt: u32,
 }
 
-/// The steps that an effect is nested in, outermost first.
+/// The steps that an effect is nested in, outermost first; empty for what the run itself asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path([Option<Place>; MAX_NESTING]);
 
 impl Path {
-    /// The steps, outermost first.
-    pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place> + '_ {
         self.0.iter().copied().flatten()
     }
 
-    /// Whether the run itself asks.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0[0].is_none()
     }
 }
 
 impl EffectId {
-    /// The id as the outer run knows it; `None` where that is too deep.
+    /// The id as the outer run knows it; `None` if that is too deep.
     pub(in crate::machine) fn inside(self, place: Place) -> Option<Self> {
         if self.path.0[MAX_NESTING - 1].is_some() {
             return None;
@@ -222,7 +207,7 @@ impl EffectId {
         Some((place, EffectId { path, kind: self.kind }))
     }
 
-    /// The first try of the step that this is a try of; itself, where it is none.
+    /// Its step's first try, or itself.
     #[must_use]
     pub fn first_try(mut self) -> Self {
         if let EffectKind::Step { attempt, .. } = &mut self.kind {
@@ -231,35 +216,11 @@ impl EffectId {
         self
     }
 
-    /// The step that this is about, where it is about one, as the outermost run counts it.
+    /// The position, from 0, of the outermost run's step that this is about, if any.
     pub fn step(&self) -> Option<u32> {
         self.path.0[0].map_or_else(|| self.kind.step(), |place| Some(place.step))
     }
-}
 
-impl EffectKind {
-    /// Writes it without the standard library's formatting, which is felt: every record has one.
-    fn write(self, text: &mut Text) {
-        let (name, numbers) = self.parts();
-        text.extend_from_slice(name.as_bytes());
-        for number in numbers {
-            text.push(b'.');
-            write_number(text, number);
-        }
-    }
-}
-
-/// The text of an id; most fit here.
-type Text = SmallVec<[u8; 64]>;
-
-fn write_number(text: &mut Text, number: u64) {
-    if number >= 10 {
-        write_number(text, number / 10);
-    }
-    text.push(b'0' + (number % 10) as u8);
-}
-
-impl EffectId {
     /// Hands its text on.
     fn with_text<T>(&self, then: impl FnOnce(&str) -> T) -> T {
         let mut text = Text::new();
@@ -278,32 +239,15 @@ impl fmt::Display for EffectId {
     }
 }
 
-impl fmt::Display for EffectKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        EffectId::from(*self).fmt(f)
-    }
-}
-
-fn parse_kind(text: &str) -> Option<EffectKind> {
-    let mut parts = text.split('.');
-    let name = parts.next()?;
-    let numbers: Option<SmallVec<[u32; 3]>> =
-        parts.map(|part| part.parse().ok().filter(|&number| number > 0)).collect();
-    EffectKind::from_parts(name, &numbers?)
-}
-
 impl FromStr for EffectId {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let unknown = || format!("expected an effect id like \"plan.1.1\", found {text:?}");
-        let mut parts: Vec<&str> = text.split('/').collect();
-        let kind = parts.pop().and_then(parse_kind).ok_or_else(unknown)?;
-        let mut id = EffectId::from(kind);
-        for part in parts.into_iter().rev() {
-            let Some(EffectKind::Step { draft, step, attempt }) = parse_kind(part) else {
-                return Err(unknown());
-            };
+        let mut parts = text.rsplit('/').map(EffectKind::parse);
+        let mut id = EffectId::from(parts.next().flatten().ok_or_else(unknown)?);
+        for part in parts {
+            let Some(EffectKind::Step { draft, step, attempt }) = part else { return Err(unknown()) };
             id = id.inside(Place { draft, step, attempt }).ok_or_else(unknown)?;
         }
         // One text per id: "plan.01.1" is refused, as it would not be written back the same.

@@ -12,12 +12,9 @@ pub enum Refusal {
     /// The run has ended.
     #[error("the run has ended")]
     Ended,
-    /// The effect was answered before.
-    #[error("{0} was answered before")]
-    AlreadyAnswered(EffectId),
-    /// The run never asked for this.
-    #[error("the run has not asked for {0}")]
-    NeverAsked(EffectId),
+    /// The run does not wait for this effect: it was answered before, or never asked for.
+    #[error("the run does not wait for {0}")]
+    NotAwaited(EffectId),
     /// The effect is outstanding, and this kind of event does not answer it.
     #[error("this kind of event does not answer {0}")]
     WrongKind(EffectId),

@@ -29,7 +29,7 @@ impl Run<'_> {
             }
             Event::ModelReplied { reply, .. } => {
                 self.charge_reply(Spender::AgentOf(step), &reply);
-                let most = self.rules.spec().limits.max_reply_bytes as usize;
+                let most = self.rules.max_reply_bytes();
                 match AnswerForm::Text.parse(&reply.text, most) {
                     Ok(text) => {
                         let (output, sources) = (StepOutput::Text(text), Vec::new());

@@ -21,8 +21,8 @@ mod call;
 mod orchestrate;
 
 use self::call::{nested_input, result_without_call};
+use crate::machine::admit::link_edit;
 use crate::machine::awaits::Stage;
-use crate::machine::edit::link_rest_edit;
 use crate::machine::need::happens_once;
 use crate::machine::person::{Heard, No};
 use crate::machine::route::Exit;
@@ -92,7 +92,6 @@ impl Run<'_> {
                 }
                 Dispatch::AskCallApproval => {
                     progress.begin(step);
-                    self.task.current().calls_asked.push(step);
                     return self.ask_person(stage, step, ExecuteStage::AwaitingCallApproval { step });
                 }
                 Dispatch::Call => {
@@ -202,11 +201,12 @@ impl Run<'_> {
     /// Takes a person's answer about a step: its result, or a no.
     fn hear_about_step(&mut self, stage: &mut ExecuteStage, step: u32) {
         let name = self.task.step_name(step);
+        let asked = EffectKind::Human { draft: self.task.draft, step };
         let output = match self.hear(&name, Concern::Step) {
             Some(Heard::Answer(HumanAnswer::Respond { text })) => StepOutput::Text(text),
             Some(Heard::Answer(HumanAnswer::Edit { steps })) => {
                 // It passed this very check before it was taken.
-                if let Ok(links) = link_rest_edit(self.rules, &self.task, &steps)
+                if let Ok(links) = link_edit(self.rules, &self.task, asked, &steps)
                     && let Some(progress) = self.task.progress.as_mut()
                 {
                     if let Some(slot) = progress.steps.get_mut(step as usize) {

@@ -26,11 +26,10 @@ impl Run<'_> {
     pub(super) fn hear_decision(&mut self, stage: &mut ExecuteStage) -> bool {
         let effect = self.awaited(Stage::Execute(stage));
         let ExecuteStage::Orchestrating(asking) = stage else { return false };
-        let usable = self.read_reply(effect, asking, |rules, _, reply| rules.parse_decision(&reply.text));
-        let Some(usable) = usable else { return false };
-        let asks = asking.ask;
-        self.task.current().decision_asks.push(asks);
-        self.decide(usable.value, usable.fallback);
+        let read = self.read_reply(effect, asking, |rules, _, reply| rules.parse_decision(&reply.text));
+        let Some((decision, fallback)) = read else { return false };
+        self.task.current().decisions += 1;
+        self.decide(decision, fallback);
         true
     }
 

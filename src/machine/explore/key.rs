@@ -4,8 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use crate::contract::PlanStep;
 use crate::machine::{
     ErrorCode, ExecuteStage, Phase, PhaseName, PlanStage, Progress, State, StepRun, Task, TraceLine,
@@ -13,68 +11,45 @@ use crate::machine::{
 };
 use crate::spec::{CompiledSpec, Duplicates, Orchestrate, Planner, Write};
 
-/// An abstract state. Ordered and serialised, so that reports are the same every time.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+/// An abstract state. Ordered, so that reports are the same every time.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// The phase.
     pub phase: PhaseName,
-    /// What it is doing.
     pub stage: &'static str,
-    /// How often the current reply was asked for; 0 if none is.
-    pub ask: u32,
-    /// Whether the request shows a repair.
-    pub repairing: bool,
-    /// Why WRITE was entered.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gate: Option<WriteReason>,
-    /// What ended the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<ErrorCode>,
-    /// Which draft.
-    pub draft: u32,
-    /// Plans sent back.
-    pub replans: u32,
-    /// Steps that were added.
-    pub added: u32,
-    /// Plans in the audit trail.
-    pub past: usize,
+    /// How often the current reply was asked for, and whether the request shows a repair.
+    asking: (u32, bool),
+    gate: Option<WriteReason>,
+    error: Option<ErrorCode>,
+    draft: u32,
+    replans: u32,
+    added: u32,
+    past: usize,
     /// Whether there is feedback, and whether it holds a hint.
-    pub feedback: Option<bool>,
+    feedback: Option<bool>,
     /// Whether untrusted output was read, and whether it had been when the draft was made.
-    pub tainted: (bool, bool),
-    /// Whether there is an answer.
-    pub answered: bool,
-    /// How many replies the draft took: plan, verdict, answer.
-    pub asks: (u32, u32, u32),
-    /// How far the plan is.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    tainted: (bool, bool),
+    answered: bool,
     pub progress: Option<PlanKey>,
 }
 
 /// How far a plan is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlanKey {
-    /// The steps of earlier drafts, as far as a branch may read them: how many of which tool are how
-    /// far, counted no further than anything counts.
-    pub kept: Vec<((String, &'static str), usize)>,
+    /// What branches read of the steps of earlier drafts, counted no further than anything counts.
+    kept: BTreeMap<(String, &'static str), usize>,
     /// Whether the step that runs must run alone.
-    pub alone: bool,
-    /// The kind of each step of the draft, and its status if it matters which step has it.
-    pub steps: Vec<StepKey>,
-    /// How many of them have which status and try, if it does not matter which.
-    pub counts: Vec<((&'static str, u32), usize)>,
+    alone: bool,
+    /// The tool of each step of the draft, and the status with the try if it matters which step has it.
+    pub steps: Vec<(String, Option<Status>)>,
+    /// How many steps have which status, if it does not matter which.
+    pub counts: BTreeMap<Status, usize>,
     /// For each step, the steps it waits for and the one it repeats.
-    pub needs: Vec<(Vec<u32>, Option<u32>)>,
+    needs: Vec<(Vec<u32>, Option<u32>)>,
 }
 
-/// One step of a plan.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct StepKey {
-    /// The tool.
-    pub tool: String,
-    /// The status and the try, if it matters which step has them.
-    pub status: Option<(&'static str, u32)>,
-}
+/// How far a step is, and in which try.
+pub type Status = (&'static str, u32);
 
 /// The abstraction of a state.
 pub fn key(rules: &CompiledSpec, state: &State) -> Key {
@@ -86,9 +61,19 @@ pub fn key(rules: &CompiledSpec, state: &State) -> Key {
     let progress = task.progress.as_ref().filter(|_| !phase.is_terminal());
     Key {
         phase,
-        stage: stage(&state.phase),
-        ask: asking.map_or(0, |asking| asking.ask),
-        repairing: asking.is_some_and(|asking| asking.repair.is_some()),
+        stage: match &state.phase {
+            Phase::Plan(PlanStage::Screening(_)) => "screening",
+            Phase::Plan(PlanStage::Recalling(_)) => "recalling",
+            Phase::Plan(PlanStage::Classifying(_)) => "classifying",
+            Phase::Plan(PlanStage::Drafting(_)) => "drafting",
+            Phase::Plan(PlanStage::AwaitingApproval) => "awaiting_approval",
+            Phase::Execute(ExecuteStage::Running) => "running",
+            Phase::Execute(ExecuteStage::AwaitingHuman { .. }) => "awaiting_human",
+            Phase::Execute(ExecuteStage::AwaitingCallApproval { .. }) => "awaiting_permit",
+            Phase::Execute(ExecuteStage::Orchestrating(_)) => "orchestrating",
+            Phase::Validate(_) | Phase::Write(_) | Phase::Done | Phase::Error => "",
+        },
+        asking: asking.map_or((0, false), |asking| (asking.ask, asking.repair.is_some())),
         gate: if let Phase::Write(writing) = &state.phase { Some(writing.gate) } else { None },
         error: state.error().map(|error| error.code),
         draft: task.draft,
@@ -98,23 +83,7 @@ pub fn key(rules: &CompiledSpec, state: &State) -> Key {
         feedback: task.feedback.as_ref().map(|feedback| !feedback.fix_hint.trim().is_empty()),
         tainted: (task.tainted, draft.is_some_and(|draft| draft.tainted)),
         answered: task.artifacts.final_answer.is_some(),
-        asks: draft.map_or((0, 0, 0), |draft| (draft.plan_asks, draft.verdict_asks, draft.write_asks)),
         progress: progress.map(|progress| plan_key(rules, task, progress)),
-    }
-}
-
-fn stage(phase: &Phase) -> &'static str {
-    match phase {
-        Phase::Plan(PlanStage::Screening(_)) => "screening",
-        Phase::Plan(PlanStage::Recalling(_)) => "recalling",
-        Phase::Plan(PlanStage::Classifying(_)) => "classifying",
-        Phase::Plan(PlanStage::Drafting(_)) => "drafting",
-        Phase::Plan(PlanStage::AwaitingApproval) => "awaiting_approval",
-        Phase::Execute(ExecuteStage::Running) => "running",
-        Phase::Execute(ExecuteStage::AwaitingHuman { .. }) => "awaiting_human",
-        Phase::Execute(ExecuteStage::AwaitingCallApproval { .. }) => "awaiting_permit",
-        Phase::Execute(ExecuteStage::Orchestrating(_)) => "orchestrating",
-        Phase::Validate(_) | Phase::Write(_) | Phase::Done | Phase::Error => "",
     }
 }
 
@@ -134,16 +103,14 @@ fn plan_key(rules: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKey {
     let last_matters = rules.policy().write == Write::LastResult;
     let listed = last_matters || (!alike && !in_order);
     let status = |run: &StepRun| match run {
-        StepRun::Running { attempt } | StepRun::Nested { attempt, .. } => ("running", *attempt),
+        StepRun::Running { attempt } | StepRun::Nested { attempt } => ("running", *attempt),
         StepRun::Waiting { attempt } => ("waiting", *attempt),
         _ => (run.status(), 0),
     };
-    let mut counts: BTreeMap<(&'static str, u32), usize> = BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for (_, run) in steps().filter(|_| !listed) {
         *counts.entry(status(run)).or_default() += 1;
     }
-    let here = steps()
-        .map(|(planned, run)| StepKey { tool: planned.tool.clone(), status: listed.then(|| status(run)) });
     let from_here = |at: u32| at.checked_sub(first as u32);
     let needs = (first..progress.steps.len()).filter(|_| linked).map(|at| {
         let needs = schedule.links.needs.get(at).into_iter().flatten();
@@ -152,10 +119,10 @@ fn plan_key(rules: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKey {
         (needs.filter_map(|need| from_here(*need)).collect(), twin)
     });
     PlanKey {
-        kept: kept(rules, progress, first, listed).into_iter().collect(),
+        kept: kept(rules, progress, first, listed),
         alone: schedule.alone,
-        steps: here.collect(),
-        counts: counts.into_iter().collect(),
+        steps: steps().map(|(planned, run)| (planned.tool.clone(), listed.then(|| status(run)))).collect(),
+        counts,
         needs: needs.collect(),
     }
 }
@@ -169,9 +136,9 @@ fn kept(
     listed: bool,
 ) -> BTreeMap<(String, &'static str), usize> {
     let policy = rules.policy();
-    let counted = policy.orchestrate == Orchestrate::EachStep && !listed;
-    let upto = if counted { progress.steps.len() } else { first };
-    let by_tool = policy.duplicates == Duplicates::Skip || policy.orchestrate == Orchestrate::EachStep;
+    let orchestrated = policy.orchestrate == Orchestrate::EachStep;
+    let upto = if orchestrated && !listed { progress.steps.len() } else { first };
+    let by_tool = policy.duplicates == Duplicates::Skip || orchestrated;
     let referred =
         policy.planner == Planner::Json || matches!(policy.write, Write::LastResult | Write::Summary);
     let repeats = policy.duplicates == Duplicates::Skip && policy.planner == Planner::ToolCalls;
@@ -212,34 +179,31 @@ pub(super) const MOST_LINES: u32 = 2;
 
 /// A trace line without the words that no branch reads.
 pub(super) fn line_key(line: &TraceLine) -> String {
-    let blank = |text: &str| if text.is_empty() { "" } else { "…" };
     match line {
         TraceLine::Plan { ok, used_replan_planner, steps, .. } => {
             let steps = steps.as_ref().map_or(0, |steps| steps.as_slice().len());
-            format!("PLAN ok={ok} replanner={used_replan_planner} steps={steps}")
+            format!("PLAN {ok} {used_replan_planner} {steps}")
         }
         TraceLine::Execute { ok, num_results, num_failed, .. } => {
-            format!("EXECUTE ok={ok} results={num_results} failed={num_failed}")
+            format!("EXECUTE {ok} {num_results} {num_failed}")
         }
         TraceLine::Validate { ok, verdict, .. } => {
-            format!("VALIDATE ok={ok} verdict={:?}", verdict.as_ref().map(|verdict| verdict.ok))
+            format!("VALIDATE {ok} {:?}", verdict.as_ref().map(|verdict| verdict.ok))
         }
         TraceLine::ReplanTrigger { replan_count, fix_hint, .. } => {
-            format!("REPLAN_TRIGGER {replan_count} hint={}", blank(fix_hint))
+            format!("REPLAN_TRIGGER {replan_count} {}", fix_hint.is_empty())
         }
-        TraceLine::Scope { in_scope } => format!("SCOPE {in_scope}"),
-        TraceLine::PreviousContext { needed } => format!("PREVIOUS_CONTEXT {needed}"),
-        TraceLine::Intent { needs_tool, .. } => format!("INTENT tool={needs_tool}"),
+        TraceLine::Intent { needs_tool, .. } => format!("INTENT {needs_tool}"),
         TraceLine::Skip { tool, .. } => format!("SKIP {tool}"),
         TraceLine::Decision { decision, fallback, remaining, .. } => {
             let remaining = remaining.as_ref().map(Vec::len);
-            format!("DECISION {:?} fallback={} remaining={remaining:?}", decision.action, fallback.is_some())
+            format!("DECISION {:?} {} {remaining:?}", decision.action, fallback.is_some())
         }
         TraceLine::Human { about, answer, .. } => format!("HUMAN {about:?} {}", answer.kind()),
         TraceLine::Expired { about, .. } => format!("EXPIRED {about:?}"),
         TraceLine::Fallback { of, .. } => format!("FALLBACK {of}"),
-        TraceLine::Cached { of, .. } => format!("CACHED {of}"),
         TraceLine::Repair { of, repair, .. } => format!("REPAIR {of} {repair}"),
-        TraceLine::Write { ok, .. } => format!("WRITE ok={ok}"),
+        TraceLine::Write { ok, .. } => format!("WRITE {ok}"),
+        wordless => format!("{wordless:?}"),
     }
 }

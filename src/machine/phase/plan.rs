@@ -1,0 +1,269 @@
+//! Plan: asks what is to be known before, gets a plan out of the planner, or its word that nothing more
+//! needs doing, and a person's yes if one must approve it. This phase never runs a step, and no step of a
+//! plan that failed any check ever runs; what a person writes in a plan's place passes the same checks.
+
+use std::sync::Arc;
+
+use crate::contract::{
+    Before, ContractError, Intent, Plan, PreviousContext, ReactReply, ReadPlan, Scope, check_size, excerpt,
+    strip_thoughts,
+};
+use crate::machine::admit::{check_required_calls, link_edit};
+use crate::machine::awaits::Stage;
+use crate::machine::person::{Heard, No};
+use crate::machine::route::Exit;
+use crate::machine::run::Run;
+use crate::machine::state::{Asking, Draft, PlanStage, Progress, StepRun, Task};
+use crate::machine::vocabulary::{Concern, EffectKind, HumanAnswer, ModelReply, Steps, TraceLine};
+use crate::spec::{CompiledSpec, Horizon, Intake, Planner, RoleName, Write};
+
+/// The most of a planner's words that are kept beside its calls, in characters.
+const KEPT_CHARS: usize = 8_000;
+
+impl Run<'_> {
+    /// Asks for a plan, or for what is to be known before. A plan that was sent back goes to the audit
+    /// trail, and the replan is counted.
+    pub(in crate::machine) fn enter_plan(&mut self, stage: &PlanStage) {
+        // A run begins in PLAN; every move there begins another draft.
+        if !self.moves.is_empty() {
+            self.begin_next_draft();
+        }
+        self.ask(Stage::Plan(stage));
+    }
+
+    pub(in crate::machine) fn on_plan(&mut self, stage: &mut PlanStage) {
+        match stage {
+            PlanStage::AwaitingApproval => self.hear_approval(),
+            PlanStage::Drafting(_) => self.on_draft(stage),
+            PlanStage::Screening(_) | PlanStage::Recalling(_) | PlanStage::Classifying(_) => {
+                if let Some(next) = self.on_intake(stage) {
+                    *stage = next;
+                    self.ask(Stage::Plan(stage));
+                }
+            }
+        }
+    }
+
+    fn begin_next_draft(&mut self) {
+        let policy = self.rules.policy();
+        let task = &mut *self.task;
+        task.draft = task.draft.saturating_add(1);
+        if policy.horizon == Horizon::Whole {
+            task.counters.replans = task.counters.replans.saturating_add(1);
+            let told = task.feedback.as_ref();
+            task.trace.push(TraceLine::ReplanTrigger {
+                replan_count: task.counters.replans,
+                reason: told.map(|feedback| feedback.reason.clone()).unwrap_or_default(),
+                fix_hint: told.map(|feedback| feedback.fix_hint.clone()).unwrap_or_default(),
+            });
+        }
+        if !policy.keeps_steps() {
+            task.artifacts.past.extend(task.progress.take());
+        } else if let Some(progress) = &mut task.progress {
+            let dropped = progress.drop_pending();
+            if let Some(feedback) = &mut task.feedback {
+                feedback.dropped = dropped;
+            }
+        }
+        let first_step = task.progress.as_ref().map_or(0, |progress| progress.steps.len() as u32);
+        task.drafts.push(Draft { first_step, tainted: task.tainted, ..Draft::default() });
+    }
+
+    /// The stage that follows one intake, or begins PLAN. What a rule can answer is not asked.
+    pub(in crate::machine) fn plan_stage_after(&mut self, done: Option<Intake>) -> PlanStage {
+        let intake = &self.rules.policy().intake;
+        let from = done.and_then(|done| intake.iter().position(|known| *known == done).map(|at| at + 1));
+        for wanted in &intake[from.unwrap_or(0)..] {
+            match wanted {
+                Intake::Scope => return PlanStage::Screening(Asking::first()),
+                Intake::Intent => return PlanStage::Classifying(Asking::first()),
+                Intake::PreviousContext if self.task.input.history.is_empty() => {
+                    let reason = "there are no earlier turns".to_owned();
+                    self.note_context(PreviousContext { need_previous_context: false, reason });
+                }
+                Intake::PreviousContext => return PlanStage::Recalling(Asking::first()),
+            }
+        }
+        PlanStage::Drafting(Asking::first())
+    }
+
+    /// Takes an answer. Returns the stage that follows, unless PLAN ends.
+    fn on_intake(&mut self, stage: &mut PlanStage) -> Option<PlanStage> {
+        let effect = self.awaited(Stage::Plan(stage));
+        let most = self.rules.max_reply_bytes();
+        let done = match stage {
+            PlanStage::Screening(asking) => {
+                let read = |_: &_, _: &_, reply: &ModelReply| Scope::parse(&reply.text, most);
+                let (scope, _) = self.read_reply(effect, asking, read)?;
+                self.line(TraceLine::Scope { in_scope: scope.in_scope });
+                let refusal = (!scope.in_scope).then(|| scope.refusal.trim().to_owned());
+                self.task.understanding.scope = Some(scope);
+                if refusal.is_some() {
+                    self.task.artifacts.final_answer = refusal;
+                    return self.leave_without_plan(Exit::OutOfScope);
+                }
+                Intake::Scope
+            }
+            PlanStage::Recalling(asking) => {
+                let read = |_: &_, _: &_, reply: &ModelReply| PreviousContext::parse(&reply.text, most);
+                let (context, _) = self.read_reply(effect, asking, read)?;
+                self.note_context(context);
+                Intake::PreviousContext
+            }
+            PlanStage::Classifying(asking) => {
+                let read = |rules: &CompiledSpec, _: &_, reply: &ModelReply| rules.parse_intent(&reply.text);
+                let (intent, _): (Intent, _) = self.read_reply(effect, asking, read)?;
+                let at_once = &self.rules.policy().intent.answer_at_once;
+                let needs_tool = intent.needs_tool && !at_once.contains(&intent.intent);
+                self.line(TraceLine::Intent { intent: intent.intent.clone(), needs_tool });
+                self.task.understanding.intent = Some(Box::new(intent));
+                if !needs_tool {
+                    return self.leave_without_plan(Exit::NothingToDo);
+                }
+                Intake::Intent
+            }
+            PlanStage::Drafting(_) | PlanStage::AwaitingApproval => return None,
+        };
+        Some(self.plan_stage_after(Some(done)))
+    }
+
+    fn note_context(&mut self, context: PreviousContext) {
+        self.line(TraceLine::PreviousContext { needed: context.need_previous_context });
+        self.task.understanding.previous_context = Some(context);
+    }
+
+    /// Ends a visit of PLAN that asked for no plan.
+    fn leave_without_plan(&mut self, exit: Exit) -> Option<PlanStage> {
+        self.plan_line(&Arc::default(), Vec::new(), false);
+        self.leave(exit);
+        None
+    }
+
+    /// Leaves the line of a visit of PLAN that gave a plan.
+    fn plan_line(&mut self, plan: &Arc<Plan>, ignored: Vec<String>, used_replan_planner: bool) {
+        let steps = Some(Steps::of(plan));
+        self.line(TraceLine::Plan { ok: true, used_replan_planner, steps, ignored, error: None });
+    }
+
+    fn on_draft(&mut self, stage: &mut PlanStage) {
+        let effect = self.awaited(Stage::Plan(stage));
+        let used_replan_planner = self.drafter() == RoleName::Replanner;
+        let PlanStage::Drafting(asking) = stage else { return };
+        let Some(((said, plan), _)) = self.read_reply(effect, asking, read_draft) else { return };
+        self.task.current().said = said;
+        let Some(ReadPlan { plan, links, ignored }) = plan else {
+            return self.nothing_more(used_replan_planner);
+        };
+        let plan = Arc::new(plan);
+        self.plan_line(&plan, ignored, used_replan_planner);
+        match &mut self.task.progress {
+            Some(progress) => progress.extend(&plan, links, self.rules),
+            None => self.task.progress = Some(Progress::of(self.task.draft, plan, links, self.rules)),
+        }
+        // A plan of which nothing runs needs no one's yes; nor does one over the limits, which cannot run.
+        let runs = self.task.drafted().any(|(_, planned, _)| !planned.is_final());
+        if !(self.rules.policy().approval.plan && runs) {
+            self.task.feedback = None;
+            self.leave(Exit::Planned);
+        } else if self.allows_plan(1) {
+            *stage = PlanStage::AwaitingApproval;
+            self.ask(Stage::Plan(stage));
+        }
+    }
+
+    /// The planner needs no tool, or no further one.
+    fn nothing_more(&mut self, used_replan_planner: bool) {
+        self.plan_line(&Arc::default(), Vec::new(), used_replan_planner);
+        self.task.feedback = None;
+        let said = self.task.current().said.clone();
+        let done = |run: &StepRun| matches!(run, StepRun::Completed { .. });
+        let has_results = self.task.progress.as_ref().is_some_and(|progress| progress.steps.iter().any(done));
+        let answers = match self.rules.policy().write {
+            Write::Planner => true,
+            Write::LastResult | Write::Summary => {
+                !said.is_empty() && !has_results && !self.rules.has(RoleName::Conversation)
+            }
+            Write::Model => false,
+        };
+        if answers {
+            self.task.artifacts.final_answer = Some(said);
+        }
+        self.leave(if answers { Exit::Answered } else { Exit::NothingToDo });
+    }
+
+    fn hear_approval(&mut self) {
+        let asked = EffectKind::ApprovePlan { draft: self.task.draft };
+        let answer = match self.hear("plan", Concern::Plan) {
+            Some(Heard::Answer(answer)) => answer,
+            Some(Heard::No(no)) => return self.decline_plan(no),
+            None => return,
+        };
+        if let HumanAnswer::Edit { steps } = answer
+            // It passed this very check before it was taken.
+            && let Ok(links) = link_edit(self.rules, &self.task, asked, &steps)
+            && let Some(progress) = self.task.progress.as_mut()
+        {
+            progress.replace_pending(steps, links, self.rules);
+        }
+        self.task.feedback = None;
+        self.leave(Exit::Planned);
+    }
+
+    fn decline_plan(&mut self, no: No) {
+        let policy = self.rules.policy();
+        if let Some(code) = no.ends_the_run(policy) {
+            return self.fail(code, format!("plan: {}", no.reason));
+        }
+        // A planner that goes on call by call is told in the results of the calls.
+        if policy.horizon == Horizon::Next
+            && policy.planner != Planner::Json
+            && let Some(progress) = &mut self.task.progress
+        {
+            progress.refuse_pending(&no.failure());
+        }
+        self.task.feedback = Some(no.feedback("the plan"));
+        self.leave(Exit::Declined);
+    }
+}
+
+/// Reads a planner's reply: its words, and the plan if there is something to do.
+fn read_draft(
+    rules: &CompiledSpec,
+    task: &Task,
+    reply: &ModelReply,
+) -> Result<(String, Option<ReadPlan>), ContractError> {
+    let contract = rules.plan();
+    let most = rules.max_reply_bytes();
+    let kept = task.progress.as_ref().filter(|_| rules.policy().keeps_steps());
+    let done = |at: usize| kept.is_some_and(|progress| progress.is_done(at));
+    let steps = kept.map_or(&[][..], |progress| &progress.plan.steps);
+    let before = Before { steps, done: &done };
+    let (mut said, plan) = match rules.policy().planner {
+        Planner::Json => {
+            let read = contract.parse(before, &reply.text, most)?;
+            (String::new(), (!read.plan.steps.is_empty()).then_some(read))
+        }
+        Planner::ToolCalls => {
+            check_size(&reply.text, most)?;
+            let (said, calls) = (strip_thoughts(&reply.text), &reply.tool_calls);
+            if calls.is_empty() && said.is_empty() {
+                let problem = "expected tool calls or an answer in words, found neither";
+                return Err(ContractError::at("$", problem));
+            }
+            let plan = (!calls.is_empty()).then(|| contract.parse_calls(before, calls, most)).transpose()?;
+            (said.into_owned(), plan)
+        }
+        Planner::ReactText => match contract.parse_react(before, &reply.text, most)? {
+            ReactReply::Act(read) => (strip_thoughts(&reply.text).into_owned(), Some(read)),
+            ReactReply::Answer(answer) => (answer, None),
+        },
+    };
+    if plan.is_none() && rules.policy().horizon == Horizon::Whole && task.draft > 1 {
+        return Err(ContractError::at("$.steps", "expected at least 1 step in a new plan, found none"));
+    }
+    check_required_calls(rules, task, &said, plan.as_ref().map(|read| read.plan.steps.as_slice()))?;
+    if plan.is_some() {
+        said = excerpt(&said, KEPT_CHARS);
+    }
+    Ok((said, plan))
+}
