@@ -53,38 +53,36 @@ impl Machine for Real {}
 /// # Ok::<(), planwright::spec::SpecError>(())
 /// ```
 pub fn explore(rules: &CompiledSpec) -> Report {
-    walk_reduced(&Real, rules, usize::MAX, reduced)
+    prove(&Real, rules, usize::MAX)
 }
 
 /// Walks a machine of your own under a spec.
 #[doc(hidden)]
 pub fn explore_with(machine: &dyn Machine, rules: &CompiledSpec) -> Report {
-    walk_reduced(machine, rules, usize::MAX, reduced)
+    prove(machine, rules, usize::MAX)
 }
 
 /// Walks a spec, and gives up if there are more states than this. Then nothing is
 /// [decided](Report::undecided), unless what was walked violates an invariant.
 #[doc(hidden)]
 pub fn explore_within(rules: &CompiledSpec, most_states: usize) -> Report {
-    walk_reduced(&Real, rules, most_states, reduced)
+    prove(&Real, rules, most_states)
 }
 
-/// Walks a spec with the smallest numbers that have every edge of the phase graph.
+/// Walks a spec, checking nothing, with the smallest numbers that have every edge of the phase graph.
 #[doc(hidden)]
 pub fn sketch(rules: &CompiledSpec) -> Report {
-    walk_reduced(&Real, rules, usize::MAX, reduce::smallest)
+    walk(&Real, &compile(reduce::smallest(rules.spec().clone(), &mut Vec::new())), usize::MAX, false)
 }
 
-fn walk_reduced(
-    machine: &dyn Machine,
-    rules: &CompiledSpec,
-    most_states: usize,
-    reduce: fn(Spec, &mut Vec<String>) -> Spec,
-) -> Report {
+fn prove(machine: &dyn Machine, rules: &CompiledSpec, most_states: usize) -> Report {
     let mut explored_as = Vec::new();
-    let small = reduce(rules.spec().clone(), &mut explored_as);
-    let small = small.check().expect("a spec that checks still does with smaller numbers");
-    Report { explored_as, bounds: rules.bounds(), ..walk(machine, &small, most_states) }
+    let small = compile(reduced(rules.spec().clone(), &mut explored_as));
+    Report { explored_as, bounds: rules.bounds(), ..walk(machine, &small, most_states, true) }
+}
+
+fn compile(small: Spec) -> CompiledSpec {
+    small.check().expect("a spec that checks still does with smaller numbers")
 }
 
 /// Lists every edge that a run can take. Which edges there are does not depend on how many steps or

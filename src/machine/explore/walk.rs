@@ -15,9 +15,10 @@ use crate::spec::{Bounds, CompiledSpec, Memory};
 /// that drops an input of a branch is caught: what they do next must be the same.
 const REPRESENTATIVES: usize = 2;
 
-/// Walks the spec as it is, and gives up after so many states.
-pub(super) fn walk(machine: &dyn Machine, rules: &CompiledSpec, most_states: usize) -> Report {
+/// Walks the spec as it is, and gives up after so many states. Unless it `proves`, nothing is checked.
+pub(super) fn walk(machine: &dyn Machine, rules: &CompiledSpec, most_states: usize, proves: bool) -> Report {
     let mut walk = Walk {
+        proves,
         machine,
         rules,
         numbers: BTreeMap::new(),
@@ -53,6 +54,7 @@ struct Reached {
 }
 
 struct Walk<'a> {
+    proves: bool,
     machine: &'a dyn Machine,
     rules: &'a CompiledSpec,
     numbers: BTreeMap<Key, usize>,
@@ -86,7 +88,7 @@ impl Walk<'_> {
     /// others it is enough that they do the same.
     fn leave(&mut self, number: usize, state: &State) {
         let letters = letters(self.rules, state);
-        let first = self.reached[number].edges.is_none();
+        let first = self.proves && self.reached[number].edges.is_none();
         let mut read = None;
         if first {
             self.checks.check_state(state, &letters);
@@ -96,7 +98,7 @@ impl Walk<'_> {
         let mut edges = BTreeSet::new();
         for letter in letters.iter().filter(|letter| letter.fits) {
             for spent in Spent::ALL {
-                if letter.needs_room && spent != Spent::Nothing {
+                if spent != Spent::Nothing && (letter.needs_room || !self.proves) {
                     continue;
                 }
                 let before = spent.apply(self.rules, state);
