@@ -1,12 +1,12 @@
-//! What the roles before the first plan must say: whether the question is in scope, whether earlier
-//! turns matter, what is wanted.
+//! What the roles before the first plan must say: whether the question is in scope, whether earlier turns
+//! matter, what is wanted.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use super::read::{check_size, deserialize_texts, parse_object};
+use super::read::{deserialize_texts, parse_object, parse_words};
 use super::schema::strict_object;
-use super::{ContractError, excerpt, strip_thoughts};
+use super::{ContractError, excerpt};
 
 /// Whether a question is in the agent's scope. A refusal must say something to the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,9 +37,7 @@ impl Scope {
     /// The JSON schema sent with the request.
     pub fn schema() -> Value {
         strict_object(json!({
-            "in_scope": {"type": "boolean"},
-            "reason": {"type": "string"},
-            "refusal": {"type": "string"},
+            "in_scope": {"type": "boolean"}, "reason": {"type": "string"}, "refusal": {"type": "string"},
         }))
     }
 }
@@ -102,26 +100,6 @@ pub struct Intent {
     pub confidence: Option<Confidence>,
 }
 
-/// The reply of [`IntentForm::Kind`]: its errors name the field that the role is asked for.
-#[derive(Deserialize)]
-struct KindReply {
-    #[serde(alias = "intent")]
-    intent_type: String,
-    rewritten_query: Option<String>,
-    #[serde(default = "yes", deserialize_with = "deserialize_needs_tool")]
-    needs_tool: bool,
-    #[serde(default, deserialize_with = "deserialize_constraints")]
-    constraints: Option<String>,
-    confidence: Option<Confidence>,
-}
-
-impl From<KindReply> for Intent {
-    fn from(reply: KindReply) -> Self {
-        let KindReply { intent_type: intent, rewritten_query, needs_tool, constraints, confidence } = reply;
-        Intent { intent, rewritten_query, needs_tool, constraints, confidence }
-    }
-}
-
 fn yes() -> bool {
     true
 }
@@ -131,7 +109,7 @@ fn is_true(value: &bool) -> bool {
 }
 
 fn deserialize_needs_tool<'de, D: Deserializer<'de>>(source: D) -> Result<bool, D::Error> {
-    Ok(Option::<bool>::deserialize(source)?.unwrap_or(true))
+    Ok(Option::deserialize(source)?.unwrap_or(true))
 }
 
 fn deserialize_constraints<'de, D: Deserializer<'de>>(source: D) -> Result<Option<String>, D::Error> {
@@ -143,23 +121,20 @@ impl Intent {
     ///
     /// # Errors
     /// The JSON path of the first thing that does not fit.
-    pub fn parse(
-        form: IntentForm,
-        kinds: &[String],
-        text: &str,
-        max_bytes: usize,
-    ) -> Result<Self, ContractError> {
-        let (field, mut intent) = match form {
-            IntentForm::Query => ("$.intent", parse_object::<Intent>(text, max_bytes)?),
-            IntentForm::Kind => ("$.intent_type", parse_object::<KindReply>(text, max_bytes)?.into()),
+    pub fn parse(form: IntentForm, kinds: &[String], text: &str, max: usize) -> Result<Self, ContractError> {
+        let (path, mut intent) = match form {
+            IntentForm::Query => ("$.intent", parse_object::<Intent>(text, max)?),
+            IntentForm::Kind => {
+                let intent = parse_object(text, max);
+                ("$.intent_type", intent.map_err(|error| error.rename_field("intent", "intent_type"))?)
+            }
             IntentForm::Text => {
-                check_size(text, max_bytes)?;
-                let intent = strip_thoughts(text).into_owned();
+                let intent = parse_words(text, max)?;
                 ("$", Intent { intent, needs_tool: true, ..Intent::default() })
             }
         };
         if intent.intent.trim().is_empty() {
-            return Err(ContractError::at(field, "expected an intent, found nothing"));
+            return Err(ContractError::at(path, "expected an intent, found nothing"));
         }
         if form == IntentForm::Query && intent.rewritten_query.is_none() {
             return Err(ContractError::at("$", "missing field `rewritten_query`"));
@@ -167,7 +142,7 @@ impl Intent {
         if !kinds.is_empty() && !kinds.contains(&intent.intent) {
             let found = excerpt(&intent.intent, 60);
             let problem = format!("expected one of {}, found {found:?}", kinds.join(", "));
-            return Err(ContractError::at(field, problem));
+            return Err(ContractError::at(path, problem));
         }
         intent.rewritten_query = intent.rewritten_query.filter(|query| !query.trim().is_empty());
         Ok(intent)
@@ -186,16 +161,17 @@ impl Intent {
                 "needs_tool": {"type": "boolean"},
                 "constraints": {"type": ["string", "null"]},
             }))),
-            IntentForm::Kind => Some(strict_object(
-                json!({"intent_type": kind, "confidence": {"type": "number", "minimum": 0, "maximum": 1}}),
-            )),
+            IntentForm::Kind => {
+                Some(strict_object(json!({"intent_type": kind, "confidence": Confidence::schema()})))
+            }
             IntentForm::Text => None,
         }
     }
 }
 
 /// How sure a model says it is, from 0 to 1. Kept in whole per cent so that it is exact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
 pub struct Confidence(u8);
 
 impl Confidence {
@@ -203,20 +179,24 @@ impl Confidence {
     pub(crate) fn percent(self) -> u8 {
         self.0
     }
-}
 
-impl Serialize for Confidence {
-    fn serialize<S: Serializer>(&self, sink: S) -> Result<S::Ok, S::Error> {
-        sink.serialize_f64(f64::from(self.0) / 100.0)
+    pub(super) fn schema() -> Value {
+        json!({"type": "number", "minimum": 0, "maximum": 1})
     }
 }
 
-impl<'de> Deserialize<'de> for Confidence {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        let value = f64::deserialize(source)?;
-        if !(0.0..=1.0).contains(&value) {
-            return Err(serde::de::Error::custom(format!("expected a number from 0 to 1, found {value}")));
-        }
-        Ok(Confidence((value * 100.0).round() as u8))
+impl TryFrom<f64> for Confidence {
+    type Error = String;
+
+    fn try_from(value: f64) -> Result<Self, String> {
+        let is_in_range = (0.0..=1.0).contains(&value);
+        let confidence = is_in_range.then(|| Confidence((value * 100.0).round() as u8));
+        confidence.ok_or_else(|| format!("expected a number from 0 to 1, found {value}"))
+    }
+}
+
+impl From<Confidence> for f64 {
+    fn from(confidence: Confidence) -> f64 {
+        f64::from(confidence.0) / 100.0
     }
 }

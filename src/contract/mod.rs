@@ -10,28 +10,29 @@ mod intake;
 mod plan;
 mod read;
 mod replies;
-mod sanitize;
+#[doc(hidden)]
 pub mod schema;
+mod text;
 mod tool;
 
 pub use intake::IntentForm;
 pub(crate) use plan::Links;
-pub use plan::{AskedCall, FinalStep, Plan, PlanSays, PlanStep, StepField};
+pub use plan::{AskedCall, FinalStep, Plan, PlanPolicy, PlanSays, PlanStep, StepField};
 pub use read::ContractError;
-pub(crate) use read::{check_size, strip_thoughts};
-pub use replies::{Action, AnswerForm, Decision, Verdict};
-pub use sanitize::sanitize;
-pub use tool::{FINAL_ANSWER, HITL, Source, ToolContract, ToolEffect, Trust};
-pub(crate) use tool::{canonical, check_name};
+pub(crate) use read::{parse_words, strip_thoughts};
+pub use replies::{Action, AnswerForm, Decision, Validate, Verdict};
+pub(crate) use text::canonical;
+pub(crate) use tool::check_name;
+pub use tool::{Source, ToolContract, ToolEffect, Trust};
 
 // For the other crates of this workspace and for tests.
 #[doc(hidden)]
 pub use intake::{Intent, PreviousContext, Scope};
 #[doc(hidden)]
-pub use plan::{Before, PlanContract, PlanShape, ReactReply, ReadPlan};
+pub use plan::{Before, PlanContract, ReactReply, ReadPlan};
 #[doc(hidden)]
-pub use read::excerpt;
+pub use replies::Collaboration;
 #[doc(hidden)]
-pub use replies::{Collaboration, VerdictForm};
+pub use text::{excerpt, first_chars, is_sanitized, sanitize};
 #[doc(hidden)]
-pub use sanitize::is_sanitized;
+pub use tool::{FINAL_ANSWER, HITL};

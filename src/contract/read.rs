@@ -7,6 +7,8 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::excerpt;
+
 /// How many opening braces of a reply are tried as the start of its JSON object.
 const MAX_CANDIDATES: usize = 64;
 /// The problem of a reply that says two different things.
@@ -49,6 +51,12 @@ impl ContractError {
         self
     }
 
+    /// Names a field as the role is asked for it.
+    pub(super) fn rename_field(mut self, from: &str, to: &str) -> Self {
+        self.problem = self.problem.replace(&format!("`{from}`"), &format!("`{to}`"));
+        self
+    }
+
     /// Replaces the head of the path.
     pub(super) fn moved(mut self, from: &str, to: &str) -> Self {
         if let Some(rest) = self.path.strip_prefix(from) {
@@ -58,20 +66,18 @@ impl ContractError {
     }
 }
 
-/// The first `max` characters of a text, with an ellipsis if something was left off.
-pub fn excerpt(text: &str, max: usize) -> String {
-    match text.char_indices().nth(max) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
 /// Refuses a reply that is over the size limit, unread.
-pub(crate) fn check_size(text: &str, max_bytes: usize) -> Result<(), ContractError> {
+pub(super) fn check_size(text: &str, max_bytes: usize) -> Result<(), ContractError> {
     if text.len() <= max_bytes {
         return Ok(());
     }
     Err(ContractError::at("$", format!("expected at most {max_bytes} bytes, found {}", text.len())))
+}
+
+/// Parses a reply in words: the text without thoughts.
+pub(crate) fn parse_words(text: &str, max_bytes: usize) -> Result<String, ContractError> {
+    check_size(text, max_bytes)?;
+    Ok(strip_thoughts(text).into_owned())
 }
 
 /// The tags between which reasoning models think aloud.

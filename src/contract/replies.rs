@@ -1,18 +1,21 @@
 //! What the roles after the first plan must say: the orchestrator, the validator, the writer.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::intake::Confidence;
-use super::read::{check_size, deserialize_texts, parse_object};
+use super::read::{deserialize_texts, parse_object, parse_words};
 use super::schema::strict_object;
-use super::{ContractError, excerpt, strip_thoughts};
+use super::{ContractError, excerpt};
 
 /// What an orchestrator may do to what remains of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// The next step runs as planned.
+    #[default]
     Continue,
     /// The named agent runs next, though the plan did not say so.
     AddAgent,
@@ -22,8 +25,8 @@ pub enum Action {
     Collaborate,
 }
 
-impl std::fmt::Display for Action {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
 }
@@ -41,7 +44,7 @@ pub struct Collaboration {
 }
 
 /// An orchestrator's decision.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// What to do.
     pub action: Action,
@@ -63,41 +66,24 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Lets the plan go on as it is.
-    pub(crate) fn carry_on(reasoning: String) -> Self {
-        let (confidence, next_agent, task, collaboration_needed) = (None, None, None, None);
-        Decision { action: Action::Continue, reasoning, confidence, next_agent, task, collaboration_needed }
-    }
-
     /// Parses a model's reply. `known` says which agents there are.
-    ///
-    /// ```
-    /// use planwright::contract::{Action, Decision};
-    ///
-    /// let known = |name: &str| name == "search_team";
-    /// let decision = Decision::parse(r#"{"action": "add_agent", "next_agent": "search_team"}"#, known, 1_000)?;
-    /// assert_eq!(decision.action, Action::AddAgent);
-    ///
-    /// let error = Decision::parse(r#"{"action": "add_agent", "next_agent": "chef"}"#, known, 1_000).unwrap_err();
-    /// assert_eq!(error.path(), "$.next_agent");
-    /// # Ok::<(), planwright::contract::ContractError>(())
-    /// ```
     ///
     /// # Errors
     /// The JSON path of the first thing that does not fit: an action without what it needs, or an
     /// unknown agent.
+    #[doc(hidden)]
     pub fn parse(text: &str, known: impl Fn(&str) -> bool, max_bytes: usize) -> Result<Self, ContractError> {
         let decision: Decision = parse_object(text, max_bytes)?;
+        let missing = |path| ContractError::at(path, format!("needed by `{}`, and missing", decision.action));
         let agents = match decision.action {
             Action::Continue | Action::SkipRemaining => Vec::new(),
             Action::AddAgent => {
-                let missing = || ContractError::at("$.next_agent", "needed by `add_agent`, and missing");
-                vec![("$.next_agent", decision.next_agent.as_ref().ok_or_else(missing)?)]
+                let next = decision.next_agent.as_ref();
+                vec![("$.next_agent", next.ok_or_else(|| missing("$.next_agent"))?)]
             }
             Action::Collaborate => {
-                let missing =
-                    || ContractError::at("$.collaboration_needed", "needed by `collaborate`, and missing");
-                let both = decision.collaboration_needed.as_ref().ok_or_else(missing)?;
+                let both = decision.collaboration_needed.as_ref();
+                let both = both.ok_or_else(|| missing("$.collaboration_needed"))?;
                 vec![
                     ("$.collaboration_needed.primary_agent", &both.primary_agent),
                     ("$.collaboration_needed.supporting_agent", &both.supporting_agent),
@@ -113,20 +99,18 @@ impl Decision {
     }
 
     /// The JSON schema sent with the request.
-    pub fn schema(agents: &[&str]) -> Value {
+    pub(crate) fn schema(agents: &[&str]) -> Value {
         let agent = json!({"type": "string", "enum": agents});
-        let or_null = |value: Value| json!({"anyOf": [value, {"type": "null"}]});
+        let both = strict_object(json!({
+            "primary_agent": agent, "supporting_agent": agent, "collaboration_type": {"type": "string"},
+        }));
         strict_object(json!({
             "action": {"type": "string", "enum": ["continue", "add_agent", "skip_remaining", "collaborate"]},
             "reasoning": {"type": "string"},
-            "confidence": {"type": "number", "minimum": 0, "maximum": 1},
-            "next_agent": or_null(agent.clone()),
+            "confidence": Confidence::schema(),
+            "next_agent": {"anyOf": [agent, {"type": "null"}]},
             "task": {"type": ["string", "null"]},
-            "collaboration_needed": or_null(strict_object(json!({
-                "primary_agent": agent,
-                "supporting_agent": agent,
-                "collaboration_type": {"type": "string"},
-            }))),
+            "collaboration_needed": {"anyOf": [both, {"type": "null"}]},
         }))
     }
 }
@@ -142,14 +126,17 @@ pub struct Verdict {
     pub fix_hint: String,
 }
 
-/// The contract that a validator answers under.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// Whether a model judges, and under which contract.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum VerdictForm {
-    /// `{ok, reason, fix_hint}`.
+pub enum Validate {
+    /// No. The whole-plan check is the only validation.
+    Off,
+    /// The validator gives a verdict: `{ok, reason, fix_hint}`.
     #[default]
     Verdict,
-    /// `{sufficient, missing_info, reason}`: `missing_info` becomes the hint.
+    /// The validator says whether there is enough: `{sufficient, missing_info, reason}`. What is missing
+    /// becomes the hint.
     Sufficiency,
 }
 
@@ -161,41 +148,29 @@ struct Sufficiency {
     reason: String,
 }
 
-impl VerdictForm {
-    /// Parses a model's reply.
-    ///
-    /// ```
-    /// use planwright::contract::VerdictForm;
-    ///
-    /// let reply = r#"{"sufficient": false, "missing_info": "the term of notice", "reason": "not found"}"#;
-    /// let verdict = VerdictForm::Sufficiency.parse(reply, 1_000)?;
-    /// assert!(!verdict.ok);
-    /// assert_eq!(verdict.fix_hint, "the term of notice");
-    ///
-    /// let error = VerdictForm::Verdict.parse(r#"{"ok": "no", "reason": "", "fix_hint": ""}"#, 1_000).unwrap_err();
-    /// assert_eq!(error.path(), "$.ok");
-    /// # Ok::<(), planwright::contract::ContractError>(())
-    /// ```
+impl Validate {
+    /// Parses a validator's reply.
     ///
     /// # Errors
     /// The JSON path of the first thing that does not fit.
+    #[doc(hidden)]
     pub fn parse(self, text: &str, max_bytes: usize) -> Result<Verdict, ContractError> {
-        match self {
-            VerdictForm::Verdict => parse_object(text, max_bytes),
-            VerdictForm::Sufficiency => {
-                let Sufficiency { sufficient, missing_info, reason } = parse_object(text, max_bytes)?;
-                Ok(Verdict { ok: sufficient, reason, fix_hint: missing_info.unwrap_or_default() })
-            }
+        if self != Validate::Sufficiency {
+            return parse_object(text, max_bytes);
         }
+        let Sufficiency { sufficient: ok, missing_info, reason } = parse_object(text, max_bytes)?;
+        Ok(Verdict { ok, reason, fix_hint: missing_info.unwrap_or_default() })
     }
 
-    /// The JSON schema sent with the request.
-    pub fn schema(self) -> Value {
+    /// The JSON schema sent with the request; `None` if validation is off.
+    #[doc(hidden)]
+    pub fn schema(self) -> Option<Value> {
         let (text, flag) = (json!({"type": "string"}), json!({"type": "boolean"}));
-        strict_object(match self {
-            VerdictForm::Verdict => json!({"ok": flag, "reason": text, "fix_hint": text}),
-            VerdictForm::Sufficiency => json!({"sufficient": flag, "missing_info": text, "reason": text}),
-        })
+        Some(strict_object(match self {
+            Validate::Off => return None,
+            Validate::Verdict => json!({"ok": flag, "reason": text, "fix_hint": text}),
+            Validate::Sufficiency => json!({"sufficient": flag, "missing_info": text, "reason": text}),
+        }))
     }
 }
 
@@ -218,26 +193,14 @@ struct FinalReply {
 impl AnswerForm {
     /// Parses a model's reply. The answer may not be empty.
     ///
-    /// ```
-    /// use planwright::contract::AnswerForm;
-    ///
-    /// assert_eq!(AnswerForm::Text.parse("  42\n", 100)?, "42");
-    /// assert_eq!(AnswerForm::Final.parse(r#"{"final": "42"}"#, 100)?, "42");
-    /// assert!(AnswerForm::Text.parse(" ", 100).is_err());
-    /// # Ok::<(), planwright::contract::ContractError>(())
-    /// ```
-    ///
     /// # Errors
     /// The reply is too large, not of this form, or empty.
+    #[doc(hidden)]
     pub fn parse(self, text: &str, max_bytes: usize) -> Result<String, ContractError> {
         let (path, answer) = match self {
-            AnswerForm::Text => {
-                check_size(text, max_bytes)?;
-                ("$", strip_thoughts(text).into_owned())
-            }
+            AnswerForm::Text => ("$", parse_words(text, max_bytes)?),
             AnswerForm::Final => {
-                let reply: FinalReply = parse_object(text, max_bytes)?;
-                ("$.final", reply.r#final.trim().to_owned())
+                ("$.final", parse_object::<FinalReply>(text, max_bytes)?.r#final.trim().to_owned())
             }
         };
         if answer.is_empty() {
@@ -247,10 +210,8 @@ impl AnswerForm {
     }
 
     /// The JSON schema sent with the request; `None` for plain text.
+    #[doc(hidden)]
     pub fn schema(self) -> Option<Value> {
-        match self {
-            AnswerForm::Text => None,
-            AnswerForm::Final => Some(strict_object(json!({"final": {"type": "string"}}))),
-        }
+        (self == AnswerForm::Final).then(|| strict_object(json!({"final": {"type": "string"}})))
     }
 }

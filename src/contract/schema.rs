@@ -6,7 +6,7 @@
 //! `format`. A declaration that uses another keyword is refused when it is loaded, so nothing is
 //! ever half checked. Meaning of the keywords: JSON Schema 2020-12, validation vocabulary.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{ContractError, excerpt};
 
@@ -26,56 +26,50 @@ pub(crate) fn strict_object(properties: Value) -> Value {
 ///
 /// # Errors
 /// Names the keyword, with its path in the schema.
-#[doc(hidden)]
 pub fn check_supported(schema: &Value) -> Result<(), ContractError> {
-    check_keywords(schema, "$", 0)
+    check_keywords("$", schema, 0)
 }
 
-fn check_keywords(schema: &Value, path: &str, depth: usize) -> Result<(), ContractError> {
+fn check_keywords(path: &str, schema: &Value, depth: usize) -> Result<(), ContractError> {
     if depth > MAX_DEPTH {
         return Err(ContractError::at(path, format!("nested deeper than {MAX_DEPTH} levels")));
     }
-    let Some(keywords) = schema.as_object() else {
-        return Err(ContractError::at(path, "expected a JSON schema (an object)"));
-    };
-    for (keyword, value) in keywords {
-        let here = format!("{path}.{keyword}");
-        let well_formed = match keyword.as_str() {
-            "type" => type_names(value).is_some_and(|names| names.iter().all(|name| TYPES.contains(name))),
-            "required" => texts(value).is_some(),
-            "additionalProperties" => value.is_boolean(),
-            "enum" => value.as_array().is_some_and(|values| !values.is_empty()),
-            "minItems" | "maxItems" | "minLength" | "maxLength" => value.is_u64(),
-            "minimum" | "maximum" => value.is_number(),
-            "const" | "title" | "description" | "default" | "examples" | "format" => true,
-            "properties" => {
-                let properties =
-                    value.as_object().ok_or_else(|| ContractError::at(&here, "expected an object"))?;
-                for (name, property) in properties {
-                    check_keywords(property, &format!("{here}.{name}"), depth + 1)?;
-                }
+    let keywords = schema.as_object();
+    for (keyword, value) in
+        keywords.ok_or_else(|| ContractError::at(path, "expected a JSON schema (an object)"))?
+    {
+        let inside =
+            |step: String, inner| check_keywords(&format!("{path}.{keyword}{step}"), inner, depth + 1);
+        let is_well_formed = match (keyword.as_str(), value) {
+            ("properties", Value::Object(fields)) => {
+                fields.iter().try_for_each(|(name, field)| inside(format!(".{name}"), field))?;
                 true
             }
-            "items" => {
-                check_keywords(value, &here, depth + 1)?;
+            ("anyOf", Value::Array(choices)) => {
+                choices.iter().enumerate().try_for_each(|(at, choice)| inside(format!("[{at}]"), choice))?;
+                !choices.is_empty()
+            }
+            ("items", value) => {
+                inside(String::new(), value)?;
                 true
             }
-            "anyOf" => {
-                let Some(choices) = value.as_array().filter(|choices| !choices.is_empty()) else {
-                    return Err(ContractError::at(here, "expected a list of schemas"));
-                };
-                for (at, choice) in choices.iter().enumerate() {
-                    check_keywords(choice, &format!("{here}[{at}]"), depth + 1)?;
-                }
-                true
+            ("type", value) => {
+                type_names(value).is_some_and(|names| names.iter().all(|name| TYPES.contains(name)))
             }
+            ("required", value) => texts(value).is_some(),
+            ("additionalProperties", value) => value.is_boolean(),
+            ("enum", value) => value.as_array().is_some_and(|values| !values.is_empty()),
+            ("minItems" | "maxItems" | "minLength" | "maxLength", value) => value.is_u64(),
+            ("minimum" | "maximum", value) => value.is_number(),
+            ("const" | "title" | "description" | "default" | "examples" | "format", _) => true,
+            ("properties" | "anyOf", _) => false,
             _ => {
                 let problem = format!("unsupported keyword (supported: {CHECKED})");
-                return Err(ContractError::at(here, problem));
+                return Err(ContractError::at(format!("{path}.{keyword}"), problem));
             }
         };
-        if !well_formed {
-            return Err(ContractError::at(here, format!("ill-formed value {value}")));
+        if !is_well_formed {
+            return Err(ContractError::at(format!("{path}.{keyword}"), format!("ill-formed value {value}")));
         }
     }
     Ok(())
@@ -139,13 +133,20 @@ fn check_at(path: &str, schema: &Value, value: &Value) -> Result<(), ContractErr
         return fail(format!("one of {} forms", choices.len()));
     }
     match value {
-        Value::String(text) => check_length(path, schema, text),
+        Value::String(text) => {
+            // Counting characters takes longer than all the rest, and a character takes one byte to four.
+            let (bytes, bound) = (text.len() as u64, |name| keyword(schema, name).and_then(Value::as_u64));
+            let surely_fits = bound("minLength").is_none_or(|least| least <= bytes.div_ceil(4))
+                && bound("maxLength").is_none_or(|most| bytes <= most);
+            let count = if surely_fits { return Ok(()) } else { text.chars().count() };
+            check_count(path, schema, ["minLength", "maxLength", "characters"], count)
+        }
         Value::Array(items) => {
-            check_count(path, schema, ["minItems", "maxItems", "items"], items.len() as u64)?;
+            check_count(path, schema, ["minItems", "maxItems", "items"], items.len())?;
             let Some(each) = keyword(schema, "items") else { return Ok(()) };
             items.iter().enumerate().try_for_each(|(at, item)| check_at(&format!("{path}[{at}]"), each, item))
         }
-        Value::Object(_) => check_fields(path, schema, value),
+        Value::Object(fields) => check_fields(path, schema, fields),
         Value::Number(number) => {
             let number = number.as_f64().unwrap_or(f64::NAN);
             let bound = |name| keyword(schema, name).and_then(Value::as_f64);
@@ -177,34 +178,21 @@ fn has_type(value: &Value, kind: &Value) -> bool {
     }
 }
 
-fn check_length(path: &str, schema: &Value, text: &str) -> Result<(), ContractError> {
-    // Counting characters takes longer than all the rest, and a character takes one byte to four.
-    let (bytes, bound) = (text.len() as u64, |name| keyword(schema, name).and_then(Value::as_u64));
-    let surely_fits = bound("minLength").is_none_or(|least| least <= bytes.div_ceil(4))
-        && bound("maxLength").is_none_or(|most| bytes <= most);
-    if surely_fits {
-        return Ok(());
-    }
-    check_count(path, schema, ["minLength", "maxLength", "characters"], text.chars().count() as u64)
-}
-
-fn check_count(path: &str, schema: &Value, names: [&str; 3], count: u64) -> Result<(), ContractError> {
+fn check_count(path: &str, schema: &Value, names: [&str; 3], count: usize) -> Result<(), ContractError> {
     let [least, most, unit] = names;
     let bound = |name| keyword(schema, name).and_then(Value::as_u64);
     let expected = match (bound(least), bound(most)) {
-        (Some(least), _) if count < least => format!("at least {least}"),
-        (_, Some(most)) if count > most => format!("at most {most}"),
+        (Some(least), _) if (count as u64) < least => format!("at least {least}"),
+        (_, Some(most)) if count as u64 > most => format!("at most {most}"),
         _ => return Ok(()),
     };
     Err(ContractError::at(path, format!("expected {expected} {unit}, found {count}")))
 }
 
-fn check_fields(path: &str, schema: &Value, value: &Value) -> Result<(), ContractError> {
-    let Some(found) = value.as_object() else { return Ok(()) };
-    for name in keyword(schema, "required").and_then(texts).unwrap_or_default() {
-        if !found.contains_key(name) {
-            return Err(ContractError::at(path, format!("expected a field {name:?}, found none")));
-        }
+fn check_fields(path: &str, schema: &Value, found: &Map<String, Value>) -> Result<(), ContractError> {
+    let mut required = keyword(schema, "required").and_then(Value::as_array).into_iter().flatten();
+    if let Some(name) = required.find(|name| name.as_str().is_some_and(|name| !found.contains_key(name))) {
+        return Err(ContractError::at(path, format!("expected a field {name}, found none")));
     }
     let known = keyword(schema, "properties").and_then(Value::as_object);
     let closed = keyword(schema, "additionalProperties") == Some(&Value::Bool(false));

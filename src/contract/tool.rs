@@ -314,11 +314,3 @@ impl Source {
         Source { title: title.into(), ..Source::default() }
     }
 }
-
-/// Writes a JSON value with the keys of every object in alphabetical order, so that equal inputs are
-/// equal texts.
-pub(crate) fn canonical(value: &Value) -> String {
-    let mut value = value.clone();
-    value.sort_all_objects();
-    value.to_string()
-}

@@ -70,7 +70,7 @@ impl Run<'_> {
             }
         };
         match (on_failure, repairs) {
-            (OnFailure::Fallback(text), _) => return self.fall_back(role, text, error, read),
+            (OnFailure::Fallback(text), _) => return self.fall_back(role, text.clone(), error, read),
             (_, Some(broken)) => self.repair(effect, role, asking, broken, &shown),
             // The same request would get the same answer.
             (_, None) => self.fail(code(phase_of(role)), error),

@@ -9,9 +9,11 @@ mod scripted;
 mod tool;
 mod tool_error;
 
+#[doc(hidden)]
+pub use crate::contract::first_chars;
 pub use human::{Human, Question};
 pub use model::{Cause, Embedder, Model, ModelError, Secret, TokenSink, Unanswered};
 pub use observer::{Answer, Nobody, Observer, Signal, Span};
 pub use scripted::ScriptedModel;
-pub use tool::{FnTool, Tool, ToolCall, ToolOutput, first_chars};
+pub use tool::{FnTool, Tool, ToolCall, ToolOutput};
 pub use tool_error::{ToolError, ToolErrorKind};

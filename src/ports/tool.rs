@@ -183,8 +183,3 @@ impl<'a> ToolCall<'a> {
         }
     }
 }
-
-/// The first `max` characters of a text.
-pub fn first_chars(text: &str, max: usize) -> &str {
-    text.char_indices().nth(max).map_or(text, |(end, _)| &text[..end])
-}

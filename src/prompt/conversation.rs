@@ -1,24 +1,18 @@
 //! The conversation of a planner that goes on call by call: what it asked for in each round and what came
 //! of it, derived from the run's steps. Every call has its result.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::results::{output, parts};
 use super::{Call, Message};
 use crate::machine::{Draft, Progress, State, StepRun, Task};
-use crate::spec::{CompiledSpec, Planner, RoleName};
-
-/// Whether a role's requests are conversations.
-pub(super) fn has_conversation(rules: &CompiledSpec, role: RoleName) -> bool {
-    role.plans() && rules.policy().planner != Planner::Json
-}
+use crate::spec::{CompiledSpec, Planner};
 
 /// A note to the model.
-pub(super) fn note(content: &impl Serialize) -> Message {
-    Message::User { content: serde_json::to_string(content).expect("a note has text keys only") }
+pub(super) fn note(content: &Value) -> Message {
+    Message::User { content: content.to_string() }
 }
 
 /// The messages since the first.
@@ -31,10 +25,10 @@ pub(super) fn messages(rules: &CompiledSpec, state: &State) -> Vec<Message> {
     let earlier = &task.drafts[..task.drafts.len().saturating_sub(1)];
     for (at, draft) in earlier.iter().enumerate() {
         let first = draft.first_step as usize;
-        let next = task.drafts.get(at + 1).map_or(first, |next| next.first_step as usize);
+        let steps = first..task.drafts.get(at + 1).map_or(first, |next| next.first_step as usize);
         match policy.planner {
-            Planner::ReactText => push_actions(task, draft, first..next, &mut messages),
-            Planner::ToolCalls | Planner::Json => push_calls(rules, task, draft, first..next, &mut messages),
+            Planner::ReactText => push_actions(task, draft, steps, &mut messages),
+            Planner::ToolCalls | Planner::Json => push_calls(rules, task, draft, steps, &mut messages),
         }
         messages.extend(verdict(task, draft, at + 1 == earlier.len()));
     }
@@ -55,7 +49,7 @@ fn push_calls(
     let id = |step: usize| format!("call_{}", step + 1);
     let call = |step: usize| {
         let planned = &progress.plan.steps[step];
-        let input = planned.input.clone().unwrap_or_else(|| Value::String(planned.instruction().to_owned()));
+        let input = planned.input.clone().unwrap_or_else(|| planned.instruction().into());
         let arguments = rules.tool(&planned.tool).map_or(input.clone(), |tool| tool.arguments(&input));
         Call { id: id(step), name: planned.tool.clone(), arguments }
     };
@@ -91,14 +85,26 @@ fn result(progress: &Progress, step: usize) -> Value {
     result
 }
 
+/// The output of a step as a model is shown it, if there is anything to show.
+pub(super) fn output<'a>(progress: &Progress, run: &'a StepRun) -> Option<Cow<'a, str>> {
+    if let StepRun::Skipped { same_as: Some(same) } = run {
+        let name = progress.plan.steps.get(*same as usize)?.name(*same as usize);
+        return Some(format!("(skipped: the same call as {name})").into());
+    }
+    run.output().map(Cow::Borrowed)
+}
+
+/// The parts of the outline that results come from, and the other parts; `None` in a run without an outline.
+pub(super) fn parts(task: &Task) -> Option<(Vec<&str>, Vec<&str>)> {
+    (!task.input.outline.is_empty()).then(|| crate::machine::explored(task))
+}
+
 /// What the validator said of a round that was not enough.
 fn verdict(task: &Task, draft: &Draft, is_last: bool) -> Option<Message> {
     let verdict = draft.verdict.as_ref().filter(|verdict| !verdict.ok)?;
     let mut content = json!({"missing_info": verdict.fix_hint, "reason": verdict.reason});
     // What has been read by now is news only once.
-    if let (Some(explored), Some(unexplored)) = parts(task)
-        && is_last
-    {
+    if let Some((explored, unexplored)) = parts(task).filter(|_| is_last) {
         content["explored"] = json!(explored);
         content["unexplored"] = json!(unexplored);
     }

@@ -10,7 +10,6 @@ mod conversation;
 mod payload;
 mod question;
 mod request;
-mod results;
 
 pub(crate) use question::subject;
 pub use request::{Request, RequestBody, role_frame};

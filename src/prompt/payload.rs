@@ -1,134 +1,44 @@
-//! The user message of each role: one JSON object with its own key order.
+//! The user message of each role: one JSON object whose keys stand in the order in which they are added.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::results::{Remaining, Results, Shown, Situation, parts, remaining, situation};
-use super::{ModelRequest, conversation};
-use crate::contract::{Decision, Plan, PlanStep, Source};
-use crate::machine::{Finding, Phase, State, Task, Turn, known_by};
-use crate::spec::{
-    CompiledAgent, CompiledSpec, Horizon, Intake, Memory, Planner, RoleName, Suggested, ValidateAt,
-};
+use super::ModelRequest;
+use super::conversation::{self, output, parts};
+use crate::contract::{Decision, first_chars};
+use crate::machine::{Phase, Progress, State, StepRun, Task, Turn, known_by};
+use crate::spec::{CompiledAgent, CompiledSpec, Horizon, Intake, Memory, Planner, RoleName, ValidateAt};
 
 /// Room for most payloads. Growing into it from nothing takes as long as writing it.
 const PAYLOAD_BYTES: usize = 2_048;
-
+/// How much of an output an orchestrator is shown, in characters.
+const BEGINNING_CHARS: usize = 600;
 const REPAIR_INSTRUCTION: &str = "Your reply did not fit the contract. Reply again, with the error mended.";
-
-/// The keys that a payload may have, in this order. What does not apply is left out.
-#[derive(Default, Serialize)]
-struct Payload<'a> {
-    user_question: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rewritten_query: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    constraints: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    intent: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    intent_confidence: Option<String>,
-    /// In a nested run: the question of the run that it works for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    on_behalf_of: Option<&'a str>,
-    /// In a nested run: the output that it works on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    material: Option<&'a str>,
-    /// In a nested run: what the steps before it found.
-    #[serde(skip_serializing_if = "<[Finding]>::is_empty")]
-    findings: &'a [Finding],
-    #[serde(skip_serializing_if = "str::is_empty")]
-    now: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    history: Option<&'a [Turn]>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    outline: &'a [String],
-    /// For an agent that is one role: what it is to do, on what, and with which tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    task: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    input: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool: Option<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    suggested_calls: Vec<Suggested>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    plan: Option<&'a Plan>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_results: Option<Results<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    past_steps: Option<Results<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    completed_teams: Option<Vec<&'a str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    situation_summary: Option<Vec<Situation<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remaining_steps: Option<Vec<Remaining<'a>>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    decisions: Vec<&'a Decision>,
-    /// The parts of the outline that were read, and those that were not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    explored: Option<Vec<&'a str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unexplored: Option<Vec<&'a str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    round: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rounds_left: Option<u32>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    sources: Vec<&'a Source>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    answer: Option<&'a str>,
-    /// The plan that was sent back, for planner and re-planner.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rejected_plan: Option<&'a Plan>,
-    /// The steps of that plan whose failure sent it back.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failed_steps: Option<Results<'a>>,
-    /// The steps of that plan that had not begun, if those that had are kept.
-    #[serde(skip_serializing_if = "<[PlanStep]>::is_empty")]
-    dropped_steps: &'a [PlanStep],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rejected_answer: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rejected_because: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fix_hint: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repair: Option<RepairNote<'a>>,
-}
-
-/// What a model is shown of a reply of its own that did not fit.
-#[derive(Serialize)]
-struct RepairNote<'a> {
-    your_reply: &'a str,
-    error: String,
-    instruction: &'static str,
-}
 
 /// Renders what a state asks of `role`. `None` if the agent does not have the role under its own name.
 pub(super) fn render(rules: &CompiledSpec, state: &State, role: RoleName) -> Option<ModelRequest> {
-    let frame = rules.frame(role)?.clone();
-    let mut payload = common(rules, &state.task, role);
+    let (frame, task) = (rules.frame(role)?.clone(), &state.task);
+    let mut payload = Payload::new(rules, task, role);
     let mut conversation = Vec::new();
     match role {
         RoleName::Scope | RoleName::PreviousContext | RoleName::Intent => {}
         RoleName::Planner | RoleName::Replanner => {
-            add_planning(&mut payload, rules, &state.task);
+            payload.add_planning(rules, task);
             conversation = conversation::messages(rules, state);
         }
-        RoleName::Orchestrator => add_situation(&mut payload, rules, &state.task),
-        RoleName::Validator => add_judging(&mut payload, rules, &state.task),
-        RoleName::Writer | RoleName::Conversation => add_writing(&mut payload, rules, &state.task),
+        RoleName::Orchestrator => payload.add_situation(rules, task),
+        RoleName::Validator => payload.add_judging(rules, task),
+        RoleName::Writer | RoleName::Conversation => payload.add_writing(rules, task),
         RoleName::Agent => return None,
     }
-    let repair = repair(&state.phase);
-    if conversation::has_conversation(rules, role) {
-        let note = |repair| conversation::note(&serde_json::json!({"repair": repair}));
-        conversation.extend(repair.as_ref().map(note));
-    } else {
-        payload.repair = repair;
+    if let Some(repair) = repair(&state.phase) {
+        if role.plans() && rules.policy().planner != Planner::Json {
+            conversation.push(conversation::note(&json!({"repair": repair})));
+        } else {
+            payload.add("repair", repair);
+        }
     }
-    Some(ModelRequest { frame, payload: payload.to_json(), conversation })
+    Some(ModelRequest { frame, payload: payload.into_text(), conversation })
 }
 
 /// Renders the request to the role that does a step: what it is to do, on what, and what is known by then.
@@ -137,50 +47,230 @@ pub(super) fn render_step(rules: &CompiledSpec, state: &State, step: u32) -> Opt
     let planned = progress.plan.steps.get(step as usize)?;
     let CompiledAgent::Role(frame) = rules.agent(&planned.tool)? else { return None };
     let source = progress.schedule.links.inputs.get(step as usize).copied().flatten();
-    let mut payload = common(rules, &state.task, RoleName::Agent);
-    payload.task = Some(planned.instruction()).filter(|told| !told.is_empty());
-    payload.input = source.and_then(|source| progress.output(source)).or(planned.material());
-    payload.tool = planned.with.as_deref();
+    let mut payload = Payload::new(rules, &state.task, RoleName::Agent);
+    payload.add_text("task", planned.instruction());
+    payload.add_some("input", source.and_then(|source| progress.output(source)).or(planned.material()));
+    payload.add_some("tool", planned.with.as_deref());
     let known = known_by(rules, &state.task, step);
     if !known.is_empty() {
-        payload.tool_results = Some(Results::new(rules, progress, Shown::At(known)));
+        payload.add_results("tool_results", rules, progress, Shown::At(known));
     }
-    Some(ModelRequest { frame: frame.clone(), payload: payload.to_json(), conversation: Vec::new() })
+    Some(ModelRequest { frame: frame.clone(), payload: payload.into_text(), conversation: Vec::new() })
 }
 
-impl Payload<'_> {
-    fn to_json(&self) -> String {
-        let mut text = Vec::with_capacity(PAYLOAD_BYTES);
-        serde_json::to_writer(&mut text, self).expect("a payload has text keys only");
-        String::from_utf8(text).expect("JSON is UTF-8")
-    }
+/// Which results are shown.
+enum Shown {
+    All,
+    /// All, with their ids, for a plan that may refer to them.
+    Named,
+    Failed,
+    /// Those at these positions, ascending.
+    At(Vec<u32>),
 }
 
-/// What every role is shown, as far as it is known.
-fn common<'a>(rules: &CompiledSpec, task: &'a Task, role: RoleName) -> Payload<'a> {
-    let input = &task.input;
-    let intent = task.understanding.intent.as_ref();
-    let confidence = intent.and_then(|intent| intent.confidence);
-    Payload {
-        user_question: &input.question,
-        rewritten_query: intent.and_then(|intent| intent.rewritten_query.as_deref()),
-        constraints: intent.and_then(|intent| intent.constraints.as_deref()),
-        intent: intent.map(|intent| intent.intent.as_str()),
-        intent_confidence: confidence.map(|confidence| format!("{}%", confidence.percent())),
-        on_behalf_of: input.on_behalf_of.as_deref(),
-        material: input.material.as_deref(),
-        findings: &input.findings,
-        now: &input.now,
-        history: history(rules, task, role),
-        outline: if role == RoleName::Scope || role.plans() { &input.outline } else { &[] },
-        ..Payload::default()
+/// The beginning of a JSON object.
+struct Payload(Vec<u8>);
+
+impl Payload {
+    /// What every role is shown, as far as it is known.
+    fn new(rules: &CompiledSpec, task: &Task, role: RoleName) -> Self {
+        let (input, intent) = (&task.input, task.understanding.intent.as_ref());
+        let mut payload = Payload(Vec::with_capacity(PAYLOAD_BYTES));
+        payload.0.push(b'{');
+        payload.add("user_question", &input.question);
+        if let Some(intent) = intent {
+            payload.add_some("rewritten_query", intent.rewritten_query.as_ref());
+            payload.add_some("constraints", intent.constraints.as_ref());
+            payload.add("intent", &intent.intent);
+            let confidence = intent.confidence.map(|confidence| format!("{}%", confidence.percent()));
+            payload.add_some("intent_confidence", confidence);
+        }
+        // A nested run is shown whom it works for, the output it works on and what was found before it.
+        payload.add_some("on_behalf_of", input.on_behalf_of.as_ref());
+        payload.add_some("material", input.material.as_ref());
+        payload.add_list("findings", &input.findings);
+        payload.add_text("now", &input.now);
+        payload.add_list("history", history(rules, task, role));
+        if role == RoleName::Scope || role.plans() {
+            payload.add_list("outline", &input.outline);
+        }
+        payload
+    }
+
+    fn add_planning(&mut self, rules: &CompiledSpec, task: &Task) {
+        let policy = rules.policy();
+        if task.draft == 1 && !policy.suggestions.is_empty() {
+            self.add_list("suggested_calls", &rules.suggested(task.query()));
+        }
+        let in_json = policy.planner == Planner::Json;
+        if policy.horizon == Horizon::Next && !in_json {
+            return;
+        }
+        let kept = task.progress.as_ref().filter(|_| policy.keeps_steps());
+        if let Some(progress) = kept.filter(|_| in_json) {
+            self.add_results("past_steps", rules, progress, Shown::Named);
+            self.add_parts(task);
+        }
+        let Some(feedback) = &task.feedback else { return };
+        let past = task.artifacts.past.last().filter(|_| kept.is_none());
+        self.add_some("rejected_plan", past.map(|past| &past.plan));
+        if let Some(progress) = past.or(kept).filter(|_| feedback.step_failed) {
+            self.add_results("failed_steps", rules, progress, Shown::Failed);
+        }
+        self.add_list("dropped_steps", &feedback.dropped);
+        self.add_some("rejected_answer", feedback.answer.as_ref());
+        self.add("rejected_because", &feedback.reason);
+        self.add_text("fix_hint", feedback.fix_hint.trim());
+    }
+
+    /// What the agents have done, for an orchestrator, and what they are still to do.
+    fn add_situation(&mut self, rules: &CompiledSpec, task: &Task) {
+        let Some(progress) = &task.progress else { return };
+        let steps = || progress.plan.steps.iter().zip(&progress.steps);
+        let by_agents = || steps().filter(|(planned, _)| rules.plan().agent(&planned.tool).is_some());
+        let is_completed = |run: &StepRun| matches!(run, StepRun::Completed { .. });
+        let completed = by_agents().filter(|(_, run)| is_completed(run));
+        let completed: Vec<&str> = completed.map(|(planned, _)| planned.tool.as_str()).collect();
+        self.add("completed_teams", completed);
+        let finished = by_agents().filter(|(_, run)| run.is_finished());
+        let finished = finished.filter_map(|(planned, run)| Some((planned, run, run.output()?)));
+        self.add_records("situation_summary", finished, |record, (planned, run, output)| {
+            let results = if is_completed(run) { count_results(output, run.sources().len()) } else { 0 };
+            record.add("agent", &planned.tool);
+            record.add("status", run.status());
+            record.add("results", results);
+            record.add_text("output_begins", first_chars(output, BEGINNING_CHARS));
+        });
+        let remaining = steps().filter(|(planned, run)| **run == StepRun::Pending && !planned.is_final());
+        self.add_records("remaining_steps", remaining, |record, (planned, _)| {
+            record.add("agent", &planned.tool);
+            record.add_some("task", planned.task.as_ref());
+            record.add_some("description", planned.description.as_ref());
+        });
+        let decisions: Vec<&Decision> = task.decisions.iter().map(|decided| &decided.decision).collect();
+        self.add_list("decisions", &decisions);
+    }
+
+    /// The results of the run, and its plan if that is a whole one.
+    fn add_work(&mut self, rules: &CompiledSpec, task: &Task) {
+        let Some(progress) = &task.progress else { return };
+        if rules.policy().horizon == Horizon::Whole {
+            self.add("plan", &progress.plan);
+        }
+        self.add_results("tool_results", rules, progress, Shown::All);
+    }
+
+    fn add_judging(&mut self, rules: &CompiledSpec, task: &Task) {
+        self.add_work(rules, task);
+        self.add_parts(task);
+        if let Some(most) = rules.spec().limits.max_iterations {
+            self.add("round", task.draft);
+            self.add("rounds_left", most.saturating_sub(task.draft));
+        }
+        if rules.policy().validate_at == ValidateAt::Answer {
+            self.add_some("answer", task.artifacts.final_answer.as_ref());
+        }
+    }
+
+    fn add_writing(&mut self, rules: &CompiledSpec, task: &Task) {
+        self.add_work(rules, task);
+        let runs = task.progress.iter().flat_map(|progress| &progress.steps);
+        let mut known = std::collections::BTreeSet::new();
+        let sources = runs.flat_map(|run| run.sources()).filter(|source| known.insert(*source));
+        self.add_list("sources", &sources.collect::<Vec<_>>());
+    }
+
+    /// The parts of the outline that were read, and those that were not.
+    fn add_parts(&mut self, task: &Task) {
+        if let Some((explored, unexplored)) = parts(task) {
+            self.add("explored", explored);
+            self.add("unexplored", unexplored);
+        }
+    }
+
+    fn add_results(&mut self, key: &str, rules: &CompiledSpec, progress: &Progress, shown: Shown) {
+        let steps = progress.plan.steps.iter().zip(&progress.steps).enumerate();
+        let results = steps.filter_map(|(at, (step, run))| {
+            let is_shown = match &shown {
+                Shown::All | Shown::Named => true,
+                Shown::Failed => matches!(run, StepRun::Failed { .. }),
+                Shown::At(steps) => steps.binary_search(&(at as u32)).is_ok(),
+            };
+            Some((at, step, run, output(progress, run).filter(|_| is_shown)?))
+        });
+        self.add_records(key, results, |record, (at, step, run, output)| {
+            record.add("step_index", at);
+            record.add_some("id", matches!(shown, Shown::Named).then(|| step.name(at)));
+            record.add("tool", &step.tool);
+            record.add_some("input", step.input.as_ref());
+            record.add_some("input_from", step.input_from.as_ref());
+            record.add_some("task", step.task.as_ref());
+            record.add_some("question", step.is_hitl().then(|| step.question()));
+            record.add("status", run.status());
+            record.add_some("trust", rules.tool(&step.tool).map(|tool| tool.trust));
+            record.add("output", output);
+            record.add_list("sources", run.sources());
+        });
+    }
+
+    fn add(&mut self, key: &str, value: impl Serialize) {
+        self.begin(key);
+        serde_json::to_writer(&mut self.0, &value).expect("a payload has text keys only");
+    }
+
+    fn add_some(&mut self, key: &str, value: Option<impl Serialize>) {
+        if let Some(value) = value {
+            self.add(key, value);
+        }
+    }
+
+    /// Adds a text unless it is empty.
+    fn add_text(&mut self, key: &str, text: &str) {
+        self.add_some(key, Some(text).filter(|text| !text.is_empty()));
+    }
+
+    /// Adds a list unless it is empty.
+    fn add_list(&mut self, key: &str, list: &[impl Serialize]) {
+        self.add_some(key, Some(list).filter(|list| !list.is_empty()));
+    }
+
+    /// Adds a list of objects.
+    fn add_records<T>(&mut self, key: &str, items: impl Iterator<Item = T>, add: impl Fn(&mut Self, T)) {
+        self.begin(key);
+        self.0.push(b'[');
+        for item in items {
+            self.separate();
+            self.0.push(b'{');
+            add(self, item);
+            self.0.push(b'}');
+        }
+        self.0.push(b']');
+    }
+
+    /// Begins a value. A key of ours needs no escapes.
+    fn begin(&mut self, key: &str) {
+        self.separate();
+        self.0.push(b'"');
+        self.0.extend_from_slice(key.as_bytes());
+        self.0.extend_from_slice(b"\":");
+    }
+
+    fn separate(&mut self) {
+        if !self.0.ends_with(b"{") && !self.0.ends_with(b"[") {
+            self.0.push(b',');
+        }
+    }
+
+    fn into_text(mut self) -> String {
+        self.0.push(b'}');
+        String::from_utf8(self.0).expect("JSON is UTF-8")
     }
 }
 
 /// The earlier turns, for the roles that use them: those that read them to understand the question; the
 /// planner, unless one of those has made the question stand alone; the writer, unless the answer was found
 /// not to need them.
-fn history<'a>(rules: &CompiledSpec, task: &'a Task, role: RoleName) -> Option<&'a [Turn]> {
+fn history<'a>(rules: &CompiledSpec, task: &'a Task, role: RoleName) -> &'a [Turn] {
     let (policy, understanding) = (rules.policy(), &task.understanding);
     let is_used = match role {
         RoleName::PreviousContext | RoleName::Intent => true,
@@ -194,75 +284,36 @@ fn history<'a>(rules: &CompiledSpec, task: &'a Task, role: RoleName) -> Option<&
         }
         RoleName::Scope | RoleName::Orchestrator | RoleName::Validator | RoleName::Agent => false,
     };
-    let exists = policy.memory == Memory::Thread && !task.input.history.is_empty();
-    (is_used && exists).then_some(task.input.history.as_slice())
+    if is_used && policy.memory == Memory::Thread { &task.input.history } else { &[] }
 }
 
-fn add_planning<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
-    let policy = rules.policy();
-    if task.draft == 1 && !policy.suggestions.is_empty() {
-        payload.suggested_calls = rules.suggested(task.query());
-    }
-    if policy.horizon == Horizon::Next && policy.planner != Planner::Json {
-        return;
-    }
-    let kept = task.progress.as_ref().filter(|_| policy.keeps_steps());
-    if let Some(progress) = kept.filter(|_| policy.planner == Planner::Json) {
-        payload.past_steps = Some(Results::new(rules, progress, Shown::Named));
-        (payload.explored, payload.unexplored) = parts(task);
-    }
-    let Some(feedback) = &task.feedback else { return };
-    let past = task.artifacts.past.last().filter(|_| kept.is_none());
-    payload.rejected_plan = past.map(|past| &*past.plan);
-    if feedback.step_failed {
-        payload.failed_steps = past.or(kept).map(|progress| Results::new(rules, progress, Shown::Failed));
-    }
-    payload.dropped_steps = &feedback.dropped;
-    payload.rejected_answer = feedback.answer.as_deref();
-    payload.rejected_because = Some(&feedback.reason);
-    payload.fix_hint = Some(feedback.fix_hint.trim()).filter(|hint| !hint.is_empty());
-}
-
-fn add_situation<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
-    let Some(progress) = &task.progress else { return };
-    let situation = situation(rules, progress);
-    let completed = situation.iter().filter(|step| step.status == "completed");
-    payload.completed_teams = Some(completed.map(|step| step.agent).collect());
-    payload.situation_summary = Some(situation);
-    payload.remaining_steps = Some(remaining(progress));
-    payload.decisions = task.decisions.iter().map(|decided| &decided.decision).collect();
-}
-
-/// The results, and the plan if it is a whole one.
-fn add_results<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
-    let Some(progress) = &task.progress else { return };
-    if rules.policy().horizon == Horizon::Whole {
-        payload.plan = Some(&progress.plan);
-    }
-    payload.tool_results = Some(Results::new(rules, progress, Shown::All));
-}
-
-fn add_judging<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
-    add_results(payload, rules, task);
-    (payload.explored, payload.unexplored) = parts(task);
-    if let Some(most) = rules.spec().limits.max_iterations {
-        payload.round = Some(task.draft);
-        payload.rounds_left = Some(most.saturating_sub(task.draft));
-    }
-    if rules.policy().validate_at == ValidateAt::Answer {
-        payload.answer = task.artifacts.final_answer.as_deref();
-    }
-}
-
-fn add_writing<'a>(payload: &mut Payload<'a>, rules: &'a CompiledSpec, task: &'a Task) {
-    add_results(payload, rules, task);
-    let runs = task.progress.iter().flat_map(|progress| &progress.steps);
-    let mut known = std::collections::BTreeSet::new();
-    payload.sources = runs.flat_map(|run| run.sources()).filter(|source| known.insert(*source)).collect();
-}
-
-fn repair(phase: &Phase) -> Option<RepairNote<'_>> {
+/// What a model is shown of a reply of its own that did not fit.
+fn repair(phase: &Phase) -> Option<Value> {
     let repair = phase.asking()?.repair.as_ref()?;
-    let (your_reply, error) = (repair.reply.as_str(), repair.error.to_string());
-    Some(RepairNote { your_reply, error, instruction: REPAIR_INSTRUCTION })
+    let error = repair.error.to_string();
+    Some(json!({"your_reply": repair.reply, "error": error, "instruction": REPAIR_INSTRUCTION}))
+}
+
+/// How many results a text holds: the entries of a JSON list, on its own or under one of the usual names;
+/// else the points of a list in words; else the number of its sources; else one, unless it is empty.
+fn count_results(output: &str, sources: usize) -> usize {
+    let text = output.trim();
+    if let Ok(value) = serde_json::from_str::<Value>(text) {
+        let names = ["results", "items", "insights", "documents", "passages"];
+        let list = value.as_array().or_else(|| names.iter().find_map(|name| value.get(name)?.as_array()));
+        if let Some(list) = list {
+            return list.len();
+        }
+    }
+    match (text.lines().filter(|line| is_point(line.trim_start())).count(), sources) {
+        (0, 0) => usize::from(!text.is_empty()),
+        (0, sources) => sources,
+        (points, _) => points,
+    }
+}
+
+fn is_point(line: &str) -> bool {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = rest.len() < line.len() && (rest.starts_with(". ") || rest.starts_with(") "));
+    is_numbered || ["- ", "* ", "• ", "· "].iter().any(|mark| line.starts_with(mark))
 }

@@ -5,8 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::results::tool_call;
-use crate::contract::{PlanStep, canonical, sanitize};
+use crate::contract::{PlanStep, canonical, first_chars, sanitize};
 use crate::machine::{Effect, EffectId, EffectKind, State, local};
 use crate::spec::CompiledSpec;
 
@@ -16,6 +15,22 @@ const STEP_CHARS: usize = 200;
 const STEPS: usize = 100;
 /// How much of a call's input is shown, in characters. The default limits let no more through.
 const INPUT_CHARS: usize = 16_384;
+
+/// The tool of a step and its input: the plan's own, or an earlier step's output. `None` if the run has no
+/// such step, or that output is not there yet.
+pub(super) fn tool_call(state: &State, step: u32) -> Option<(&str, Cow<'_, Value>)> {
+    let progress = state.task.progress.as_ref()?;
+    let planned = progress.plan.steps.get(step as usize)?;
+    let input = match (&planned.input, &planned.input_from) {
+        (Some(input), _) => Cow::Borrowed(input),
+        (None, Some(_)) => {
+            let source = (*progress.schedule.links.inputs.get(step as usize)?)?;
+            Cow::Owned(progress.output(source)?.into())
+        }
+        (None, None) => return None,
+    };
+    Some((&planned.tool, input))
+}
 
 /// The question of an effect of this run. What would act on a screen instead of standing on it is shown
 /// by its number: a person who allows a call must see which.
@@ -54,22 +69,17 @@ fn step_question(state: &State, id: EffectId) -> Option<&str> {
 
 /// The plan, a step a line.
 fn plan_question(state: &State) -> Option<String> {
-    let task = &state.task;
-    let korean = task.input.is_korean();
-    let mut lines =
-        vec![if korean { "이 계획을 승인해주세요:" } else { "Please approve this plan:" }.to_owned()];
+    let (task, korean) = (&state.task, state.task.input.is_korean());
+    let mut text = if korean { "이 계획을 승인해주세요:" } else { "Please approve this plan:" }.to_owned();
     let steps = &task.progress.as_ref()?.plan.steps;
-    let shown = steps.iter().enumerate().skip(task.first_step());
-    lines.extend(shown.take(STEPS).map(|(at, step)| step_line(at, step)));
-    let more = steps.len().saturating_sub(task.first_step() + STEPS);
-    if more > 0 {
-        lines.push(if korean {
-            format!("… 외 {more}단계")
-        } else {
-            format!("… and {more} more steps")
-        });
+    for (at, step) in steps.iter().enumerate().skip(task.first_step()).take(STEPS) {
+        text += &format!("\n{}", step_line(at, step));
     }
-    Some(lines.join("\n"))
+    Some(match steps.len().saturating_sub(task.first_step() + STEPS) {
+        0 => text,
+        more if korean => format!("{text}\n… 외 {more}단계"),
+        more => format!("{text}\n… and {more} more steps"),
+    })
 }
 
 /// What a step is to do, in a line.
@@ -110,8 +120,8 @@ fn one_line(text: &str) -> String {
 
 /// The beginning of a text. If something is left out, it says how long the whole is.
 fn shorten(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}… ({})", &text[..end], text.chars().count()),
-        None => text.to_owned(),
+    match first_chars(text, most) {
+        shown if shown.len() < text.len() => format!("{shown}… ({})", text.chars().count()),
+        _ => text.to_owned(),
     }
 }

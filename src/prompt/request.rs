@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use super::ModelRequest;
 use super::payload::{render, render_step};
-use super::question::question;
-use super::results::tool_call;
+use super::question::{question, tool_call};
 use crate::contract::{ToolContract, canonical};
 use crate::machine::{Effect, EffectId, EffectKind, State, local};
 use crate::spec::{CompiledAgent, CompiledSpec, Digest, RequestFrame, RoleName};

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::check::{check_role, check_spec, most_calls};
+use super::check::{check_role, check_spec};
 use super::frame::RequestFrame;
 use super::suggest::{Suggested, Suggestions};
-use super::{Bounds, OnBadReply, OnFailure, Planner, Policy, RoleName, Spec, SpecError, SubAgent};
+use super::{Bounds, OnFailure, Planner, Policy, Role, RoleName, Spec, SpecError, SubAgent};
 use crate::contract::{
-    AnswerForm, Before, ContractError, Decision, Intent, PlanContract, PlanSays, PlanShape, PreviousContext,
-    Scope, ToolContract, ToolEffect, Trust,
+    AnswerForm, Before, ContractError, Decision, Intent, PlanContract, PlanSays, PreviousContext, Scope,
+    ToolContract, ToolEffect, Trust,
 };
 
 /// How deep agents may nest: an agent's agents may have agents of their own, and that is all.
@@ -43,31 +43,34 @@ impl Spec {
     pub fn check(self) -> Result<CompiledSpec, SpecError> {
         CompiledSpec::compile(self, 0)
     }
-
-    /// The most calls that a run can make before its answer.
-    pub(crate) fn most_calls_before_answer(&self) -> u32 {
-        most_calls(self).0
-    }
 }
 
 impl CompiledSpec {
     fn compile(spec: Spec, depth: usize) -> Result<Self, SpecError> {
         check_spec(&spec)?;
-        let compile = |(at, agent)| {
-            compile_agent(&spec, agent, depth).map_err(|error| error.under(&format!("agents[{at}]")))
-        };
-        let agents: Vec<CompiledAgent> =
-            spec.agents.iter().enumerate().map(compile).collect::<Result<_, _>>()?;
         // An agent may hand on what any tool has returned, so it is trusted if all of them are.
         let trusted = spec.all_tools().iter().all(|tool| tool.trust == Trust::Trusted);
         let trust = if trusted { Trust::Trusted } else { Trust::Untrusted };
-        let declared = spec.agents.iter().zip(&agents);
-        let declared = declared.map(|(agent, compiled)| agent_contract(agent, compiled, trust)).collect();
-        let plan = PlanContract::new(spec.tools.clone(), declared, plan_shape(&spec));
-        let form = spec.roles.writer.as_ref().and_then(|writer| writer.form).unwrap_or_default();
+        let (mut agents, mut declared) = (Vec::new(), Vec::new());
+        for (at, agent) in spec.agents.iter().enumerate() {
+            let compiled = compile_agent(&spec, agent, depth);
+            let compiled = compiled.map_err(|error| error.under(&format!("agents[{at}]")))?;
+            declared.push(agent_contract(agent, &compiled, trust));
+            agents.push(compiled);
+        }
+        let Policy { planner, approval, .. } = spec.policy;
+        let mut policy = spec.policy.plan.clone();
+        if planner != Planner::Json {
+            // Only a plan in JSON has room to say something beside its steps.
+            policy.says = PlanSays::NOTHING;
+        }
+        let most = spec.limits.max_input_bytes as usize;
+        let plan = PlanContract::new(spec.tools.clone(), declared, policy, approval.steps, most);
+        let writer = spec.roles.get(&RoleName::Writer);
+        let form = writer.and_then(|writer| writer.form).unwrap_or_default();
         let frames = RoleName::ALL.map(|name| {
-            let role = spec.roles.get(name)?;
-            Some(Arc::new(RequestFrame::of_role(name, role, &plan, &spec.policy, form)))
+            let frame = RequestFrame::of_role(name, spec.roles.get(&name)?, &plan, &spec.policy, form);
+            Some(Arc::new(frame))
         });
         let suggestions = Suggestions::compile(&spec.policy, &plan)?;
         let bounds = OnceLock::new();
@@ -139,20 +142,14 @@ impl CompiledSpec {
     }
 
     /// What follows when a role gives no usable reply.
-    pub fn on_failure(&self, role: RoleName) -> OnFailure {
-        let own = self.spec.roles.get(role).and_then(|role| role.on_failure.clone());
-        own.unwrap_or(match self.spec.policy.on_bad_reply {
-            OnBadReply::Fail => OnFailure::Fail,
-            OnBadReply::Repair => OnFailure::Repair,
-        })
+    pub(crate) fn on_failure(&self, role: RoleName) -> &OnFailure {
+        let role = self.spec.roles.get(&role).and_then(|role| role.on_failure.as_ref());
+        role.unwrap_or(&self.spec.policy.on_bad_reply)
     }
 
     /// How often a role's reply may be asked for again.
-    pub fn repairs(&self, role: RoleName) -> u32 {
-        match self.on_failure(role) {
-            OnFailure::Repair => self.spec.limits.max_repairs,
-            OnFailure::Fail | OnFailure::Fallback(_) => 0,
-        }
+    pub(crate) fn repairs(&self, role: RoleName) -> u32 {
+        if *self.on_failure(role) == OnFailure::Repair { self.spec.limits.max_repairs } else { 0 }
     }
 
     /// The calls that are proposed to the planner for a question.
@@ -183,9 +180,9 @@ impl CompiledSpec {
 
     /// A fallback is a reply, so it must parse as one.
     fn check_fallbacks(&self) -> Result<(), SpecError> {
-        for name in RoleName::ALL.into_iter().filter(|name| self.has(*name)) {
-            let OnFailure::Fallback(text) = self.on_failure(name) else { continue };
-            self.check_reply(name, &text).map_err(|error| {
+        for (name, role) in &self.spec.roles {
+            let Some(OnFailure::Fallback(text)) = &role.on_failure else { continue };
+            self.check_reply(*name, text).map_err(|error| {
                 SpecError::at(format!("roles.{name}.on_failure.fallback"), error.to_string())
             })?;
         }
@@ -199,10 +196,7 @@ impl CompiledSpec {
             RoleName::PreviousContext => PreviousContext::parse(text, most).map(drop),
             RoleName::Intent => self.parse_intent(text).map(drop),
             RoleName::Orchestrator => self.parse_decision(text).map(drop),
-            RoleName::Validator => {
-                let form = self.spec.policy.validate.form();
-                form.map_or(Ok(()), |form| form.parse(text, most).map(drop))
-            }
+            RoleName::Validator => self.spec.policy.validate.parse(text, most).map(drop),
             RoleName::Writer => self.form.parse(text, most).map(drop),
             RoleName::Conversation => AnswerForm::Text.parse(text, most).map(drop),
             RoleName::Planner | RoleName::Replanner => match self.spec.policy.planner {
@@ -220,11 +214,11 @@ impl CompiledSpec {
     /// # Errors
     /// Names the limit, here or in a nested agent.
     pub fn check_prices(&self) -> Result<(), SpecError> {
+        let prices = &self.spec.prices;
         // The name of the driver's own model is not known here.
-        let priced = |model: Option<&str>| {
-            model.map_or(!self.spec.prices.is_empty(), |model| self.spec.prices.contains_key(model))
-        };
-        if self.spec.limits.max_cost.is_some() && !self.models().into_iter().any(priced) {
+        let is_priced =
+            |role: &Role| role.model.as_ref().map_or(!prices.is_empty(), |model| prices.contains_key(model));
+        if self.spec.limits.max_cost.is_some() && !self.spec.any_role(&is_priced) {
             let problem = "never reached: `prices` has none of a model that is asked";
             return Err(SpecError::at("limits.max_cost", problem));
         }
@@ -234,35 +228,6 @@ impl CompiledSpec {
             }
         }
         Ok(())
-    }
-
-    /// The models that a run may ask; `None` is the driver's own.
-    fn models(&self) -> Vec<Option<&str>> {
-        let own = RoleName::ALL.into_iter().filter_map(|name| self.spec.roles.get(name));
-        let agents = self.spec.agents.iter().filter_map(|agent| agent.role.as_ref());
-        let mut models: Vec<Option<&str>> = own.chain(agents).map(|role| role.model.as_deref()).collect();
-        for agent in &self.agents {
-            if let CompiledAgent::Spec(inner) = agent {
-                models.extend(inner.models());
-            }
-        }
-        models
-    }
-}
-
-fn plan_shape(spec: &Spec) -> PlanShape {
-    let plan = &spec.policy.plan;
-    PlanShape {
-        min_steps: plan.min_steps as usize,
-        max_steps: plan.max_steps as usize,
-        max_depth: plan.max_depth.map_or(usize::MAX, |most| most as usize),
-        final_step: plan.final_step,
-        hitl: spec.policy.approval.steps,
-        // Only a plan in JSON has room to say something beside its steps.
-        says: if spec.policy.planner == Planner::Json { plan.says } else { PlanSays::NOTHING },
-        fields: plan.fields.clone(),
-        required: plan.required.clone(),
-        max_input_bytes: spec.limits.max_input_bytes as usize,
     }
 }
 

@@ -1,11 +1,14 @@
 //! The spec as a person writes it.
 
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::error::SpecError;
 use super::tools::deserialize_tools;
-use super::{Limits, Policy, Prices, Role, Roles};
+use super::{
+    Horizon, Limits, OnExhausted, Orchestrate, Planner, Policy, Price, Role, RoleName, Validate, ValidateAt,
+};
 use crate::contract::{FinalStep, ToolContract};
 
 /// An agent as data: policy, roles, tool contracts and limits.
@@ -29,17 +32,18 @@ pub struct Spec {
     /// The bounds.
     #[serde(default)]
     pub limits: Limits,
-    /// The model's roles and their prompts.
-    pub roles: Roles,
+    /// The model's roles. There is a planner in any case; any other role is there only if the policy asks
+    /// for it. The planner stands in for a missing replanner, the writer for a missing conversation role.
+    pub roles: BTreeMap<RoleName, Role>,
     /// The tools that plans may name. An entry may be the name of a shipped tool.
     #[serde(default, deserialize_with = "deserialize_tools")]
     pub tools: Vec<ToolContract>,
     /// The agents that plans may name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<SubAgent>,
-    /// What models cost, by name.
-    #[serde(default, skip_serializing_if = "Prices::is_empty")]
-    pub prices: Prices,
+    /// What models cost, by the name they are asked under.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, Price>,
 }
 
 impl Spec {
@@ -91,13 +95,10 @@ impl Spec {
 
     fn retain_tools(&mut self, keep: &mut dyn FnMut(&ToolContract) -> bool) {
         self.tools.retain(|tool| keep(tool));
-        let Spec { tools, agents, policy, .. } = self;
-        let known = |name: &str| {
-            tools.iter().any(|tool| tool.name == name) || agents.iter().any(|agent| agent.name == name)
-        };
-        policy.suggestions.retain(|suggestion| known(&suggestion.tool));
-        policy.required_calls.retain(|required| known(&required.tool));
-        for inner in agents.iter_mut().filter_map(|agent| agent.spec.as_mut()) {
+        let known: BTreeSet<String> = self.names().map(str::to_owned).collect();
+        self.policy.suggestions.retain(|suggestion| known.contains(&suggestion.tool));
+        self.policy.required_calls.retain(|required| known.contains(&required.tool));
+        for inner in self.agents.iter_mut().filter_map(|agent| agent.spec.as_mut()) {
             inner.retain_tools(keep);
         }
     }
@@ -112,6 +113,41 @@ impl Spec {
             }
         }
         all
+    }
+
+    /// Whether a role, here or in a nested agent, is such.
+    pub(super) fn any_role(&self, is_such: &dyn Fn(&Role) -> bool) -> bool {
+        let by_agents = |agent: &SubAgent| {
+            agent.role.as_ref().is_some_and(is_such)
+                || agent.spec.as_ref().is_some_and(|spec| spec.any_role(is_such))
+        };
+        self.roles.values().any(is_such) || self.agents.iter().any(by_agents)
+    }
+
+    /// The most calls of tools and agents before an answer, and which fields say so. A whole plan must hold
+    /// every required call. Round by round, the visit of PLAN that says there is enough makes none.
+    pub(crate) fn most_calls_before_answer(&self) -> (u32, &'static str) {
+        let policy = &self.policy;
+        let (a_plan, why) = match policy.planner {
+            Planner::ReactText => (1, "`limits.max_iterations`"),
+            Planner::Json | Planner::ToolCalls => {
+                (self.most_working_steps(), "`limits.max_iterations` with `policy.plan.max_steps`")
+            }
+        };
+        if policy.horizon == Horizon::Whole {
+            return (a_plan, "`policy.plan.max_steps`");
+        }
+        let judged = policy.validate != Validate::Off && policy.validate_at == ValidateAt::Results;
+        let last_may_call = judged || policy.on_exhausted == OnExhausted::Write;
+        let rounds = self.limits.max_iterations.unwrap_or(1).saturating_sub(u32::from(!last_may_call));
+        let added = if policy.orchestrate == Orchestrate::EachStep { self.limits.max_added_steps } else { 0 };
+        (rounds.saturating_mul(a_plan).saturating_add(added), why)
+    }
+
+    /// The names of tools and agents.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        let agents = self.agents.iter().map(|agent| agent.name.as_str());
+        self.tools.iter().map(|tool| tool.name.as_str()).chain(agents)
     }
 
     /// The most steps of one plan that a tool, an agent or a person has to do.
@@ -140,36 +176,4 @@ pub struct SubAgent {
     /// A whole agent: its run hangs under the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<Box<Spec>>,
-}
-
-/// A contradiction or a value out of range in a spec. Its `Debug` equals its `Display`, so that a failed
-/// `unwrap` says what to mend.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {problem}")]
-pub struct SpecError {
-    field: String,
-    problem: String,
-}
-
-impl SpecError {
-    pub(crate) fn at(field: impl Into<String>, problem: impl Into<String>) -> Self {
-        SpecError { field: field.into(), problem: problem.into() }
-    }
-
-    /// The field, as a path in the spec (`limits.max_replans`).
-    pub fn field(&self) -> &str {
-        &self.field
-    }
-
-    /// The error as the spec sees it that holds this one under `outer`.
-    pub(super) fn under(mut self, outer: &str) -> Self {
-        self.field = format!("{outer}.{}", self.field);
-        self
-    }
-}
-
-impl fmt::Debug for SpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
 }

@@ -55,7 +55,7 @@ impl RequestFrame {
                 let names: Vec<&str> = plan.agents().iter().map(|agent| agent.name.as_str()).collect();
                 (plan.agents(), Some(Decision::schema(&names)))
             }
-            RoleName::Validator => (&[][..], policy.validate.form().map(|form| form.schema())),
+            RoleName::Validator => (&[][..], policy.validate.schema()),
             RoleName::Writer => (&[][..], form.schema()),
             RoleName::Conversation | RoleName::Agent => (&[][..], None),
         };

@@ -6,12 +6,12 @@
 //!
 //! **Invariant:** no code asks which agent runs. Whatever agents may differ in is a field here.
 
-mod approval;
 mod bounds;
 mod check;
 mod compiled;
 mod definition;
 mod digest;
+mod error;
 mod frame;
 mod limits;
 mod money;
@@ -21,23 +21,28 @@ mod steps;
 mod suggest;
 pub(crate) mod tools;
 
-pub use approval::{Approval, OnExpiry, OnRejection};
+pub use crate::contract::{PlanPolicy, Validate};
 pub use compiled::CompiledSpec;
 pub(crate) use compiled::MAX_NESTING;
-pub use definition::{Spec, SpecError, SubAgent};
-pub use digest::Digest;
+pub use definition::{Spec, SubAgent};
+pub use error::SpecError;
 pub use frame::RequestFrame;
 pub use limits::{Bounds, Limits};
-pub use money::{Money, Price, Prices};
+pub use money::{Money, Price};
 pub use policy::{
-    Containment, Horizon, Intake, IntentPolicy, Memory, OnBadReply, OnExhausted, OnReplan, PlanPolicy,
-    Planner, Policy, Suggestion, Validate, ValidateAt, Write,
+    Containment, Horizon, Intake, IntentPolicy, Memory, OnExhausted, OnReplan, Planner, Policy, Suggestion,
+    ValidateAt, Write,
 };
-pub use role::{OnFailure, Role, RoleName, Roles};
-pub use steps::{Duplicates, Execution, OnStepFailure, Orchestrate, RequiredCall, StepTries};
+pub use role::{OnFailure, Role, RoleName};
+pub use steps::{
+    Approval, Duplicates, Execution, OnExpiry, OnRejection, OnStepFailure, Orchestrate, RequiredCall,
+    StepTries,
+};
 
 // For the other crates of this workspace and for tests.
 #[doc(hidden)]
 pub use compiled::CompiledAgent;
+#[doc(hidden)]
+pub use digest::Digest;
 #[doc(hidden)]
 pub use suggest::Suggested;

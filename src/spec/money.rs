@@ -1,9 +1,8 @@
 //! Money: what model calls cost, counted in whole billionths so that sums do not depend on their order.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// An amount of the currency that the prices are in, exact to a billionth. Written as a decimal text
 /// (`"0.0125"`), read from a text or a number.
@@ -16,7 +15,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// assert_eq!(price.nanos(), 2_500_000_000);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "Amount")]
 pub struct Money(u64);
 
 const NANOS: u64 = 1_000_000_000;
@@ -74,25 +74,26 @@ impl Serialize for Money {
     }
 }
 
-impl<'de> Deserialize<'de> for Money {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "expected an amount such as \"2.50\"")]
-        enum Amount {
-            Text(String),
-            Whole(u64),
-            Number(f64),
-        }
-        let text = match Amount::deserialize(source)? {
+/// A [`Money`] as it is written.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected an amount such as \"2.50\"")]
+enum Amount {
+    Text(String),
+    Whole(u64),
+    Number(f64),
+}
+
+impl TryFrom<Amount> for Money {
+    type Error = String;
+
+    fn try_from(amount: Amount) -> Result<Self, String> {
+        let text = match amount {
             Amount::Text(text) => text,
             Amount::Whole(number) => number.to_string(),
             Amount::Number(number) => number.to_string(),
         };
-        Money::parse(&text).ok_or_else(|| {
-            serde::de::Error::custom(format!(
-                "expected an amount such as \"2.50\" with at most nine decimal places, found {text:?}"
-            ))
-        })
+        let problem = "expected an amount such as \"2.50\" with at most nine decimal places";
+        Money::parse(&text).ok_or_else(|| format!("{problem}, found {text:?}"))
     }
 }
 
@@ -122,6 +123,3 @@ impl Price {
             .plus(cost(output, self.output))
     }
 }
-
-/// What models cost, by the name they are asked under.
-pub type Prices = BTreeMap<String, Price>;

@@ -2,9 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::approval::{Approval, OnExpiry, OnRejection};
-use super::steps::{Duplicates, Execution, OnStepFailure, Orchestrate, RequiredCall, StepTries};
-use crate::contract::{FinalStep, IntentForm, PlanSays, StepField, VerdictForm};
+use super::OnFailure;
+use super::steps::{
+    Approval, Duplicates, Execution, OnExpiry, OnRejection, OnStepFailure, Orchestrate, RequiredCall,
+    StepTries,
+};
+use crate::contract::{IntentForm, PlanPolicy, Validate};
+
+/// Why a run cannot go back to PLAN; see [`Policy::can_replan`].
+pub(super) const NOTHING_REPLANS: &str =
+    "nothing in this policy replans (`validate` is \"off\" and `on_step_failure` is not \"replan\")";
 
 /// Every choice of an agent. A field that is left out takes the default that it names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,8 +41,8 @@ pub struct Policy {
     pub step_tries: StepTries,
     /// What a new plan keeps of the old one.
     pub on_replan: OnReplan,
-    /// What follows from an unreadable reply of a role that has no `on_failure`.
-    pub on_bad_reply: OnBadReply,
+    /// What follows from an unreadable reply of a role that has no `on_failure`: `fail` or `repair`.
+    pub on_bad_reply: OnFailure,
     /// What follows from a step that repeats one that succeeded.
     #[serde(skip_serializing_if = "is_default")]
     pub duplicates: Duplicates,
@@ -131,43 +138,6 @@ pub enum Horizon {
     Next,
 }
 
-/// What a plan must look like.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PlanPolicy {
-    /// Fewest steps of a plan. Default: 1. 0 lets the planner say that nothing needs doing.
-    pub min_steps: u32,
-    /// Most steps of a plan. Default: 6.
-    pub max_steps: u32,
-    /// Most steps that wait for one another in a row. Default: no limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_depth: Option<u32>,
-    /// Whether the last step must be `final_answer`. Default: required.
-    pub final_step: FinalStep,
-    /// What a plan must say beside its steps. Default: `goal`.
-    #[serde(skip_serializing_if = "is_default")]
-    pub says: PlanSays,
-    /// The optional step fields that the planner is offered. Default: none.
-    pub fields: Vec<StepField>,
-    /// The offered fields that every step of a tool or an agent must have. Default: none.
-    #[serde(skip_serializing_if = "is_default")]
-    pub required: Vec<StepField>,
-}
-
-impl Default for PlanPolicy {
-    fn default() -> Self {
-        PlanPolicy {
-            min_steps: 1,
-            max_steps: 6,
-            max_depth: None,
-            final_step: FinalStep::Required,
-            says: PlanSays::default(),
-            fields: Vec::new(),
-            required: Vec::new(),
-        }
-    }
-}
-
 /// A call that is proposed to the planner if the question matches. The planner decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -190,41 +160,6 @@ pub enum OnReplan {
     Restart,
     /// Finished steps. Ids go on after them, and a new plan may refer to those that succeeded.
     Keep,
-}
-
-/// What follows from a reply that breaks its contract.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnBadReply {
-    /// The run ends.
-    Fail,
-    /// The model is asked again and shown the error, at most `limits.max_repairs` times per reply.
-    #[default]
-    Repair,
-}
-
-/// Whether a model judges, and under which contract.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Validate {
-    /// No. The whole-plan check is the only validation.
-    Off,
-    /// The validator gives a verdict: `{ok, reason, fix_hint}`.
-    #[default]
-    Verdict,
-    /// The validator says whether there is enough: `{sufficient, missing_info, reason}`.
-    Sufficiency,
-}
-
-impl Validate {
-    /// The contract of the validator's reply; `None` if validation is off.
-    pub fn form(self) -> Option<VerdictForm> {
-        match self {
-            Validate::Off => None,
-            Validate::Verdict => Some(VerdictForm::Verdict),
-            Validate::Sufficiency => Some(VerdictForm::Sufficiency),
-        }
-    }
 }
 
 /// What is judged.

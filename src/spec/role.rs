@@ -33,7 +33,7 @@ pub enum RoleName {
 }
 
 impl RoleName {
-    /// Every role that a spec has under its own name, in the order a run may ask them.
+    /// Every role that a spec may have under its own name, in the order a run may ask them.
     pub const ALL: [RoleName; 9] = [
         RoleName::Scope,
         RoleName::PreviousContext,
@@ -98,63 +98,14 @@ pub struct Role {
 }
 
 /// What follows when a role gives no usable reply.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
     /// What it was asked for has failed.
     Fail,
     /// It is asked again and shown the exact error, at most `limits.max_repairs` times.
+    #[default]
     Repair,
     /// This reply is read in its place.
     Fallback(String),
-}
-
-/// The roles of an agent. A role may be there only if the policy asks for it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Roles {
-    /// Says whether the question is in scope; for `intake = ["scope", …]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scope: Option<Role>,
-    /// Says whether the answer needs earlier turns; for `intake = ["previous_context", …]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub previous_context: Option<Role>,
-    /// Says what the user wants; for `intake = ["intent", …]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub intent: Option<Role>,
-    /// Drafts the plan.
-    pub planner: Role,
-    /// Drafts a new plan after one was sent back. Default: the planner.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replanner: Option<Role>,
-    /// Decides between the steps; for `orchestrate = "each_step"`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub orchestrator: Option<Role>,
-    /// Judges; for any `validate` but `"off"`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub validator: Option<Role>,
-    /// Writes the answer; for `write = "model"`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub writer: Option<Role>,
-    /// Answers if no tool was needed. Default: the writer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<Role>,
-}
-
-impl Roles {
-    /// One role, if the agent has it.
-    pub fn get(&self, name: RoleName) -> Option<&Role> {
-        match name {
-            RoleName::Scope => self.scope.as_ref(),
-            RoleName::PreviousContext => self.previous_context.as_ref(),
-            RoleName::Intent => self.intent.as_ref(),
-            RoleName::Planner => Some(&self.planner),
-            RoleName::Replanner => self.replanner.as_ref(),
-            RoleName::Orchestrator => self.orchestrator.as_ref(),
-            RoleName::Validator => self.validator.as_ref(),
-            RoleName::Writer => self.writer.as_ref(),
-            RoleName::Conversation => self.conversation.as_ref(),
-            RoleName::Agent => None,
-        }
-    }
 }

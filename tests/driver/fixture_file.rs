@@ -3,6 +3,7 @@
 
 use planwright::journal::{Exchange, Fixture};
 use planwright::machine::{Event, ModelReply};
+use planwright::spec::RoleName;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
@@ -101,7 +102,7 @@ fn fixture_without_a_field_a_file_or_sense_is_an_error_that_says_where() {
     assert!(said.starts_with("fixtures/nobody/nothing.json: cannot be read: "), "{said}");
 
     let mut contradictory = cancelled();
-    contradictory.spec.roles.validator = None;
+    contradictory.spec.roles.remove(&RoleName::Validator);
     let said = contradictory.replay_as_recorded().unwrap_err().to_string();
     assert_eq!(said, "the fixture's spec: roles.validator: needed under `validate = \"verdict\"`");
 }

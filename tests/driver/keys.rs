@@ -9,7 +9,7 @@ use planwright::driver::{Agent, Changed, Resolution, Stopped, Threads, token};
 use planwright::journal::{Journal, MemoryJournal, MemoryStore, Query, Record, ThreadId};
 use planwright::ports::ScriptedModel;
 use planwright::ports::Secret;
-use planwright::spec::{Approval, Spec};
+use planwright::spec::{Approval, RoleName, Spec};
 use serde_json::json;
 
 use stage::{Calls, answer, asked, echoing, model, plan, spec};
@@ -28,7 +28,10 @@ fn leaking() -> Vec<(Spec, &'static str)> {
         spec
     };
     vec![
-        (with(|spec| spec.roles.planner.prompt.push_str(KEY)), "$.roles.planner.prompt"),
+        (
+            with(|spec| spec.roles.get_mut(&RoleName::Planner).unwrap().prompt.push_str(KEY)),
+            "$.roles.planner.prompt",
+        ),
         (with(|spec| spec.description = format!("with {KEY}")), "$.description"),
         (with(|spec| spec.tools[1].description = KEY.to_owned()), "$.tools[1].description"),
         (

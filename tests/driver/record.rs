@@ -170,7 +170,7 @@ fn new_episodes_asks_only_what_is_new() {
     validated(whole(), &path, RecordMode::Once).0.unwrap();
     annotate(&path, "손으로 쓴 메모");
     let mut changed = spec("validated");
-    changed.roles.writer.as_mut().unwrap().prompt.push_str("\nBe brief.");
+    changed.roles.get_mut(&RoleName::Writer).unwrap().prompt.push_str("\nBe brief.");
     let script = ScriptedModel::replies(["짧은 답."]);
     let (run, Cost(models, tools)) = record(changed.clone(), script, "질문?", &path, RecordMode::NewEpisodes);
     assert_eq!(run.unwrap().answer(), Some("짧은 답."));

@@ -10,7 +10,7 @@ use planwright::agents;
 use planwright::driver::{Agent, Stopped};
 use planwright::journal::{Difference, Drift, Exchange, Fixture, ModelAnswer, Outcome};
 use planwright::machine::{EffectId, ModelReply, TraceLine};
-use planwright::spec::{OnBadReply, Spec, Validate};
+use planwright::spec::{OnFailure, RoleName, Spec, Validate};
 
 use stage::{Calls, Conductor, answer, asked, echoing, model, parallel, plan};
 
@@ -68,7 +68,7 @@ fn is_request(drift: &Drift, wanted: (&str, &str), path: &str, recorded: &str, n
 #[test]
 fn changed_prompt_is_request_drift_at_the_line_that_changed() {
     let drift = drift("replanned_twice", |spec| {
-        let prompt = &mut spec.roles.replanner.as_mut().unwrap().prompt;
+        let prompt = &mut spec.roles.get_mut(&RoleName::Replanner).unwrap().prompt;
         *prompt = prompt.replace("Follow the hint", "Mind the hint");
     });
     let path = "replanner frame.system[5]";
@@ -92,9 +92,10 @@ fn changed_setting_is_request_drift_in_the_frame_or_in_the_digest_alone() {
         is_request(&drift("notebook", change), wanted, path, recorded, new);
     };
     let (planner, validator) = (("plan.1.1", "planner"), ("validate.1.1", "validator"));
-    let warmer = |spec: &mut Spec| spec.roles.validator.as_mut().unwrap().temperature = Some(0.5);
+    let warmer = |spec: &mut Spec| spec.roles.get_mut(&RoleName::Validator).unwrap().temperature = Some(0.5);
     check(&warmer, validator, "validator frame.temperature", "0.0", "0.5");
-    let other = |spec: &mut Spec| spec.roles.writer.as_mut().unwrap().model = Some("another".to_owned());
+    let other =
+        |spec: &mut Spec| spec.roles.get_mut(&RoleName::Writer).unwrap().model = Some("another".to_owned());
     check(&other, ("write.2.1", "writer"), "writer frame.model", "(nothing)", "another");
     let schema = |spec: &mut Spec| spec.policy.plan.max_steps = 2;
     check(&schema, planner, "planner frame.schema.properties.steps.maxItems", "6", "2");
@@ -119,7 +120,7 @@ fn changed_input_of_a_tool_is_request_drift_at_the_tool() {
 #[test]
 fn unwrap_and_assert_replays_show_the_difference() {
     let mut spec = agents::shipped("validated").unwrap();
-    spec.roles.planner.prompt.push_str("\nBe brief.");
+    spec.roles.get_mut(&RoleName::Planner).unwrap().prompt.push_str("\nBe brief.");
     let agent = bare(spec);
     let path = "fixtures/validated/replanned_twice.json";
     let stopped = agent.replay(&Fixture::load(path).unwrap()).unwrap_err();
@@ -152,7 +153,7 @@ fn changed_policy_is_transition_drift_at_the_line_that_is_missing_new_or_another
     is_transition(&more, "trace line 12", "null", "REPLAN_TRIGGER");
     let unjudged = drift("accepted_at_once", |spec| {
         spec.policy.validate = Validate::Off;
-        (spec.roles.validator, spec.roles.replanner) = (None, None);
+        spec.roles.retain(|role, _| !matches!(role, RoleName::Validator | RoleName::Replanner));
     });
     is_transition(&unjudged, "trace line 3.phase", "VALIDATE", "WRITE");
 }
@@ -197,7 +198,7 @@ fn recorded_plan_that_no_longer_reads_is_contract_drift() {
     let repaired = drift("notebook", |spec| spec.limits.max_input_bytes = 100);
     is_contract(&repaired, 1, "trace line 1.phase", "PLAN", "REPAIR");
     let ended = drift("notebook", |spec| {
-        (spec.limits.max_input_bytes, spec.policy.on_bad_reply) = (100, OnBadReply::Fail);
+        (spec.limits.max_input_bytes, spec.policy.on_bad_reply) = (100, OnFailure::Fail);
     });
     is_contract(&ended, 1, "trace line 1.ok", "true", "false");
 }
@@ -205,11 +206,11 @@ fn recorded_plan_that_no_longer_reads_is_contract_drift() {
 #[test]
 fn plan_with_more_steps_than_a_lowered_limit_is_contract_drift_once_its_request_is_recorded() {
     for (on_bad_reply, path) in
-        [(OnBadReply::Fail, "trace line 1.ok"), (OnBadReply::Repair, "trace line 1.phase")]
+        [(OnFailure::Fail, "trace line 1.ok"), (OnFailure::Repair, "trace line 1.phase")]
     {
         let mut spec = agents::shipped("validated").unwrap();
         spec.policy.plan.max_steps = 2;
-        spec.policy.on_bad_reply = on_bad_reply;
+        spec.policy.on_bad_reply = on_bad_reply.clone();
         // The limit is part of the planner's schema, so the request is another one. Of its digest
         // the recording of old is the answer that it would get.
         let mut fixture = fixture("validated", "notebook");
@@ -221,7 +222,7 @@ fn plan_with_more_steps_than_a_lowered_limit_is_contract_drift_once_its_request_
         };
         *digest = request.unwrap().digest;
         let found = drifts(spec, &fixture);
-        let recorded = if on_bad_reply == OnBadReply::Fail { "true" } else { "PLAN" };
+        let recorded = if on_bad_reply == OnFailure::Fail { "true" } else { "PLAN" };
         is_contract(&found[0], 1, path, recorded, "");
     }
 }

@@ -2,24 +2,15 @@
 //! place.
 
 use planwright::contract::{
-    AnswerForm, Before, FinalStep, Plan, PlanContract, PlanSays, PlanShape, ReadPlan, StepField,
-    ToolContract, ToolEffect, VerdictForm, schema,
+    AnswerForm, Before, Plan, PlanContract, PlanPolicy, ReadPlan, StepField, ToolContract, ToolEffect,
+    Validate, schema,
 };
 use serde_json::{Value, json};
 
 /// One to four steps and a goal; the last step is the final one.
-fn shape(fields: &[StepField]) -> PlanShape {
-    PlanShape {
-        min_steps: 1,
-        max_steps: 4,
-        max_depth: usize::MAX,
-        final_step: FinalStep::Required,
-        hitl: false,
-        says: PlanSays::default(),
-        fields: fields.to_vec(),
-        required: Vec::new(),
-        max_input_bytes: 100,
-    }
+fn contract_of(tools: Vec<ToolContract>, fields: &[StepField]) -> PlanContract {
+    let policy = PlanPolicy { max_steps: 4, fields: fields.to_vec(), ..PlanPolicy::default() };
+    PlanContract::new(tools, Vec::new(), policy, false, 100)
 }
 
 fn contract() -> PlanContract {
@@ -30,7 +21,7 @@ fn contract() -> PlanContract {
         "required": ["people"], "additionalProperties": false,
     });
     let tools = vec![ToolContract::text("wiki", "Looks up.", ToolEffect::Read), typed];
-    PlanContract::new(tools, Vec::new(), shape(&[]))
+    contract_of(tools, &[])
 }
 
 fn read(reply: &str) -> Result<Plan, String> {
@@ -163,14 +154,14 @@ fn a_reply_over_the_limit_is_refused_unread() {
 fn deep_nesting_and_many_braces_are_errors_and_no_overflow() {
     for bad in ["{".repeat(100_000), "[".repeat(100_000), "{\"a\":".repeat(50_000), "}{".repeat(50_000)] {
         assert!(contract().parse(Before::NOTHING, &bad, 1_000_000).is_err());
-        assert!(VerdictForm::Verdict.parse(&bad, 1_000_000).is_err());
+        assert!(Validate::Verdict.parse(&bad, 1_000_000).is_err());
         assert!(AnswerForm::Final.parse(&bad, 1_000_000).is_err());
     }
 }
 
 #[test]
 fn a_verdict_needs_all_its_fields_in_their_types() {
-    let verdict = VerdictForm::Verdict
+    let verdict = Validate::Verdict
         .parse("판정:\n{\"ok\": true, \"reason\": \"충분\", \"fix_hint\": \"\", \"score\": 9}", 1_000);
     assert_eq!(verdict.expect("reads").reason, "충분");
     for (bad, path) in [
@@ -179,7 +170,7 @@ fn a_verdict_needs_all_its_fields_in_their_types() {
         (r#"{"ok": true, "reason": null, "fix_hint": ""}"#, "$.reason"),
         (r#"{"ok": true, "ok": false, "reason": "r", "fix_hint": ""}"#, "$"),
     ] {
-        assert_eq!(VerdictForm::Verdict.parse(bad, 1_000).expect_err(bad).path(), path, "{bad}");
+        assert_eq!(Validate::Verdict.parse(bad, 1_000).expect_err(bad).path(), path, "{bad}");
     }
 }
 
@@ -203,13 +194,13 @@ fn schemas_that_go_out_are_strict_and_describe_what_is_read() {
     strict(&simple);
     let text = |fields: &[StepField]| {
         let wiki = ToolContract::text("wiki", "Looks up.", ToolEffect::Read);
-        PlanContract::new(vec![wiki], Vec::new(), shape(fields))
+        contract_of(vec![wiki], fields)
     };
     let all = [StepField::Id, StepField::InputFrom, StepField::DependsOn, StepField::Description];
     for schema in [
         text(&[]).schema(),
         text(&all).schema(),
-        VerdictForm::Verdict.schema(),
+        Validate::Verdict.schema().expect("one"),
         AnswerForm::Final.schema().expect("one"),
     ] {
         strict(&schema);

@@ -1,7 +1,7 @@
 //! A reply says one thing or nothing: what a model only thought, quoted or drafted is never taken for its
 //! verdict.
 
-use planwright::contract::{AnswerForm, Decision, Intent, IntentForm, VerdictForm};
+use planwright::contract::{AnswerForm, Decision, Intent, IntentForm, Validate};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -11,7 +11,7 @@ const NO: &str = r#"{"ok": false, "reason": "no source", "fix_hint": "look it up
 /// The verdict of a reply in which `Y` and `N` stand for a yes and a no; `None` where it is refused.
 fn verdict(reply: &str) -> Option<bool> {
     let reply = reply.replace('Y', YES).replace('N', NO);
-    VerdictForm::Verdict.parse(&reply, 10_000).ok().map(|verdict| verdict.ok)
+    Validate::Verdict.parse(&reply, 10_000).ok().map(|verdict| verdict.ok)
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_verdict_is_never_guessed() {
     ] {
         assert_eq!(verdict(reply), expected, "{reply}");
     }
-    let error = VerdictForm::Verdict.parse(&format!("{YES} {NO}"), 1_000).expect_err("two verdicts");
+    let error = Validate::Verdict.parse(&format!("{YES} {NO}"), 1_000).expect_err("two verdicts");
     assert_eq!(error.to_string(), "$: expected one JSON object, found several that differ");
 }
 

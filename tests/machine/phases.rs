@@ -3,7 +3,7 @@
 use planwright::agents;
 use planwright::contract::FinalStep;
 use planwright::machine::{EffectKind, FailureClass, ModelReply, PhaseName, Refusal, Usage};
-use planwright::spec::{Execution, OnBadReply, OnExhausted, OnStepFailure, Spec};
+use planwright::spec::{Execution, OnExhausted, OnFailure, OnStepFailure, Spec};
 use serde_json::json;
 
 use crate::promise::{BROKEN, Say, Told, broken, found, id, refuses_to_say, text};
@@ -126,12 +126,12 @@ fn a_bad_reply_is_repaired_once_or_fails_at_once() {
     let no_plan = "PLAN_ERROR: contract: $: expected a JSON object";
     assert_eq!(fails(validated(|_| {}), &["no plan", "nor this"], no_plan).phases(), ["REPAIR", "PLAN"]);
 
-    let strict = || validated(|spec| spec.policy.on_bad_reply = OnBadReply::Fail);
+    let strict = || validated(|spec| spec.policy.on_bad_reply = OnFailure::Fail);
     assert_eq!(fails(strict(), &["no plan"], no_plan).phases(), ["PLAN"]);
     fails(strict(), &[ONLY_FINAL, "{}"], "VALIDATE_ERROR: contract: $: missing field `ok`");
     fails(strict(), &[ONLY_FINAL, OK, "  "], "WRITE_ERROR: contract: $: expected an answer, found nothing");
 
-    let lenient = agent("plan-then-execute", |spec| spec.policy.on_bad_reply = OnBadReply::Repair);
+    let lenient = agent("plan-then-execute", |spec| spec.policy.on_bad_reply = OnFailure::Repair);
     let told = tell(lenient, &["?", ONLY_FINAL, "plain", r#"{"final": "a"}"#]);
     assert_eq!(told.phases(), ["REPAIR", "PLAN", "EXECUTE", "REPAIR", "WRITE"]);
 }
@@ -292,7 +292,7 @@ fn the_bounds_of_a_spec_count_plans_verdicts_repairs_and_steps() {
     let mut spec = validated(|spec| spec.policy.plan.max_steps = 4);
     // Three plans and three verdicts and an answer, each asked for twice; three steps beside the last.
     assert_eq!(of(&spec), (14, 9, 23));
-    spec.policy.on_bad_reply = OnBadReply::Fail;
+    spec.policy.on_bad_reply = OnFailure::Fail;
     assert_eq!(of(&spec), (7, 9, 16));
     spec.limits.max_replans = 0;
     assert_eq!(of(&spec), (3, 3, 6));

@@ -19,7 +19,7 @@ fn system_message_is_the_specs_prompt_and_after_it_whom_the_role_may_name() {
         let spec = agents::shipped(agent).unwrap();
         let rules = spec.clone().check().unwrap();
         for role in RoleName::ALL {
-            let Some(written) = spec.roles.get(role) else { continue };
+            let Some(written) = spec.roles.get(&role) else { continue };
             let text = &rules.frame(role).expect("the agent has the role").system;
             let rest = text.strip_prefix(written.prompt.trim()).expect("begins with the prompt");
             let listed = |title: &str, all: Vec<(&String, &String)>| -> String {
@@ -157,7 +157,7 @@ fn planner_plans_again_without_a_hint_where_there_is_none() {
 #[test]
 fn planner_gets_the_hint_where_the_agent_has_no_replanner() {
     let mut spec = spec("validated");
-    spec.roles.replanner = None;
+    spec.roles.remove(&RoleName::Replanner);
     let seen = shown(spec, vec![plan(&[]), rejected("이유", "힌트"), plan(&[]), accepted(), "답".to_owned()]);
     assert_eq!((seen[2].role, seen[2].keys()), (RoleName::Planner, HINTED.to_vec()));
 }

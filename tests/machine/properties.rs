@@ -10,7 +10,7 @@ use planwright::machine::{
     Turn, admit, outstanding, start, transition,
 };
 use planwright::spec::{
-    Approval, CompiledSpec, Digest, Execution, Memory, OnBadReply, OnExhausted, OnExpiry, OnRejection,
+    Approval, CompiledSpec, Digest, Execution, Memory, OnExhausted, OnExpiry, OnFailure, OnRejection,
     OnStepFailure, Orchestrate, Spec,
 };
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ pub fn specs() -> impl Strategy<Value = Spec> {
         select(agents::names().collect::<Vec<_>>()),
         select(vec![OnStepFailure::Record, OnStepFailure::Replan, OnStepFailure::Abort]),
         select(vec![Execution::Sequential, Execution::Parallel { width: 3 }]),
-        select(vec![OnBadReply::Fail, OnBadReply::Repair]),
+        select(vec![OnFailure::Fail, OnFailure::Repair]),
         select(vec![OnExhausted::Fail, OnExhausted::Write]),
         (0u32..3, proptest::option::of(1u32..8)),
         select(approvals),
@@ -42,7 +42,7 @@ pub fn specs() -> impl Strategy<Value = Spec> {
             let choices: [&dyn Fn(&mut Spec); 10] = [
                 &|spec| spec.policy.on_step_failure = on_step_failure,
                 &|spec| spec.policy.execution = execution,
-                &|spec| spec.policy.on_bad_reply = on_bad_reply,
+                &|spec| spec.policy.on_bad_reply = on_bad_reply.clone(),
                 &|spec| spec.policy.on_exhausted = on_exhausted,
                 &|spec| spec.limits.max_replans = limits.0,
                 &|spec| spec.limits.max_model_calls = limits.1,

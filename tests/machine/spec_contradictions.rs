@@ -6,7 +6,7 @@ use crate::promise;
 use planwright::driver::Agent;
 use planwright::machine::explore;
 use planwright::ports::ScriptedModel;
-use planwright::spec::Spec;
+use planwright::spec::{OnFailure, RoleName, Spec};
 use promise::{
     Say, Told, asks, broken, decision, edit, enough, found, go_on, plan, respond, role_agent, small_talk,
     spec, team, team_that, text, verdict, with_agents,
@@ -288,8 +288,9 @@ fn a_spec_with_large_numbers_is_walked_with_small_ones() {
     let policy = "planner = 'tool_calls'\nhorizon = 'next'\nwrite = 'planner'\n\
         required_calls = [{ tool = 'calc', least = 9 }, { tool = 'find', least = 4 }, { tool = 'book', least = 1 }]\n\
         plan = { min_steps = 0, max_steps = 5 }\n[limits]\nmax_iterations = 7\nmax_repairs = 40";
-    let asks_again =
-        team_that(|inner| inner.roles.planner.on_failure = Some(planwright::spec::OnFailure::Repair));
+    let asks_again = team_that(|inner| {
+        inner.roles.get_mut(&RoleName::Planner).unwrap().on_failure = Some(OnFailure::Repair)
+    });
     for spec in [spec(policy), with_agents(spec("plan = { max_steps = 2 }"), [asks_again])] {
         let rules = spec.check().expect("loads");
         assert!(explore::explore(&rules).holds());

@@ -201,7 +201,7 @@ fn a_written_answer_is_judged_by_what_it_speaks_of() {
         let payload =
             json!({"user_question": "비밀유지 의무는?", "plan": {}, "tool_results": [], "answer": answer});
         let reply = ask(&frame(&rules(WORKERS), RoleName::Validator), &payload, &[]).text;
-        planwright::contract::VerdictForm::Verdict.parse(&reply, 10_000).unwrap()
+        planwright::contract::Validate::Verdict.parse(&reply, 10_000).unwrap()
     };
     assert!(judge("비밀유지 의무는 3년이다.").ok);
     let empty = judge(" ");

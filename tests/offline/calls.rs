@@ -4,7 +4,7 @@
 use crate::offline_specs;
 
 use offline_specs::{REACT, ROUNDS, TITLES, ask, frame, rules};
-use planwright::contract::{AskedCall, Before, ReactReply, VerdictForm};
+use planwright::contract::{AskedCall, Before, ReactReply, Validate};
 use planwright::machine::ModelReply;
 use planwright::prompt::{Call, Message};
 use planwright::spec::RoleName;
@@ -196,7 +196,7 @@ fn what_the_user_said_earlier_is_remembered() {
 fn sufficiency_names_what_is_missing() {
     let judge = |payload: &Value| {
         let reply = ask(&frame(&rules(ROUNDS), RoleName::Validator), payload, &[]).text;
-        VerdictForm::Sufficiency.parse(&reply, 10_000).unwrap()
+        Validate::Sufficiency.parse(&reply, 10_000).unwrap()
     };
     let result = |text: &str| json!([{"step_index": 0, "tool": "hybrid_search", "input": "x", "status": "completed", "output": text}]);
     let question = "비밀유지 의무의 기간은?";

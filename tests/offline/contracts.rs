@@ -70,7 +70,7 @@ fn check(payload: &Value) -> usize {
             longest = longest.max(text.chars().count());
             let read = match role {
                 RoleName::Planner | RoleName::Replanner => read_plan(rules, &reply),
-                RoleName::Validator => rules.policy().validate.form().unwrap().parse(text, MAX).map(drop),
+                RoleName::Validator => rules.policy().validate.parse(text, MAX).map(drop),
                 RoleName::Writer => rules.form().parse(text, MAX).map(drop),
                 RoleName::Scope => Scope::parse(text, MAX).map(drop),
                 RoleName::PreviousContext => PreviousContext::parse(text, MAX).map(drop),

@@ -3,7 +3,7 @@
 use crate::offline_specs;
 
 use offline_specs::{ask, result, shipped};
-use planwright::contract::{Verdict, VerdictForm};
+use planwright::contract::{Validate, Verdict};
 use planwright::spec::RoleName;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ const KOREAN: &str = "저널은 모든 응답을 기록한다. 실행이 중단�
 fn check(question: &str, results: &[Value], ok: bool) -> Verdict {
     let payload = json!({"user_question": question, "tool_results": results});
     let reply = ask(&shipped("validated", RoleName::Validator), &payload, &[]).text;
-    let verdict = VerdictForm::Verdict.parse(&reply, 100_000).unwrap();
+    let verdict = Validate::Verdict.parse(&reply, 100_000).unwrap();
     assert_eq!(verdict.ok, ok, "{question}: {verdict:?}");
     assert!(!verdict.reason.is_empty());
     assert_eq!(verdict.fix_hint.is_empty(), ok, "{verdict:?}");

@@ -1,5 +1,6 @@
 //! The configuration file: where it is, and what may stand in it.
 
+use std::collections::BTreeMap;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use serde::de::Error as _;
@@ -7,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::error::{Error, Result, read_text};
 use planwright::journal::Durability;
-use planwright::spec::Prices;
+use planwright::spec::Price;
 use planwright_http::StructuredOutput;
 
 /// The configuration file; `help/settings.txt` of the command line explains its keys.
@@ -29,7 +30,7 @@ pub(crate) struct ConfigFile {
     pub search_url: Option<String>,
     pub search_key_env: Option<String>,
     /// The prices of a spec go before these.
-    pub prices: Prices,
+    pub prices: BTreeMap<String, Price>,
     pub currency: Option<String>,
     pub cache: CacheTable,
     pub contract: Option<PathBuf>,

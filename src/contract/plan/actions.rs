@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use super::contract::PlanContract;
 use super::{Before, Plan, PlanStep, ReadPlan};
-use crate::contract::read::strip_all_thoughts;
-use crate::contract::{ContractError, check_size, excerpt, schema};
+use crate::contract::read::{check_size, strip_all_thoughts};
+use crate::contract::{ContractError, excerpt, schema};
 
 /// One tool call as a model asks for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -50,7 +50,7 @@ impl Before<'_> {
 
 /// Resolves ids and references to positions, counted over the steps before and these. The lists hold
 /// these steps alone.
-pub(super) fn link(before: Before<'_>, steps: &[PlanStep], max_depth: usize) -> Result<Links, ContractError> {
+pub(super) fn link(before: Before<'_>, steps: &[PlanStep], max_depth: u32) -> Result<Links, ContractError> {
     if !steps.iter().any(|step| step.refers() || step.id.is_some()) {
         return Ok(Links::default());
     }
@@ -75,7 +75,7 @@ pub(super) fn link(before: Before<'_>, steps: &[PlanStep], max_depth: usize) -> 
         dependents: vec![Vec::new(); steps.len()],
         inputs: vec![None; steps.len()],
     };
-    let mut depths = vec![1; steps.len()];
+    let mut depths = vec![1_u32; steps.len()];
     for (at, step) in steps.iter().enumerate() {
         let here = base + at;
         let fail =

@@ -43,7 +43,7 @@ pub struct PlanStep {
     /// The step's own name. Default: `step_N` with N its position from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The tool or agent that does it, [`FINAL_ANSWER`] or [`HITL`].
+    /// The tool or agent that does it, `final_answer` or `hitl`.
     pub tool: String,
     /// The tool that an agent should take.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ pub struct PlanStep {
     /// What the step is for, in the planner's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What a person is asked, for a [`HITL`] step.
+    /// What a person is asked, for a `hitl` step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hitl_question: Option<String>,
 }
@@ -92,7 +92,7 @@ impl PlanStep {
     /// What an agent is told to do: the step's task, else its input, else its description.
     pub fn instruction(&self) -> &str {
         let texts = [self.task.as_deref(), self.input_text(), self.description.as_deref()];
-        texts.into_iter().flatten().map(str::trim).find(|text| !text.is_empty()).unwrap_or_default()
+        first_filled(texts).unwrap_or_default()
     }
 
     /// What an agent works on besides its task: the step's input, if the step has a task too.
@@ -103,21 +103,37 @@ impl PlanStep {
 
     /// What a person is asked.
     pub fn question(&self) -> &str {
-        let texts = [&self.hitl_question, &self.description, &self.task].map(Option::as_deref);
-        let mut texts = texts.into_iter().chain([self.input_text()]).flatten().map(str::trim);
-        texts.find(|text| !text.is_empty()).unwrap_or(DEFAULT_QUESTION)
+        let [question, description, task] =
+            [&self.hitl_question, &self.description, &self.task].map(Option::as_deref);
+        first_filled([question, description, task, self.input_text()]).unwrap_or(DEFAULT_QUESTION)
     }
 
     fn refers(&self) -> bool {
         self.input_from.is_some() || !self.depends_on.is_empty()
     }
+
+    fn has(&self, field: StepField) -> bool {
+        match field {
+            StepField::Id => self.id.is_some(),
+            StepField::InputFrom => self.input_from.is_some(),
+            StepField::DependsOn => !self.depends_on.is_empty(),
+            StepField::Description => self.description.is_some(),
+            StepField::Task => self.task.is_some(),
+            StepField::HitlQuestion => self.hitl_question.is_some(),
+            StepField::With => self.with.is_some(),
+        }
+    }
 }
 
-/// Whether a plan must end in [`FINAL_ANSWER`].
+fn first_filled<const N: usize>(texts: [Option<&str>; N]) -> Option<&str> {
+    texts.into_iter().flatten().map(str::trim).find(|text| !text.is_empty())
+}
+
+/// Whether a plan must end in the pseudo-tool `final_answer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinalStep {
-    /// The last step, and only the last, is [`FINAL_ANSWER`].
+    /// The last step, and only the last, is `final_answer`.
     #[default]
     Required,
     /// Plans have no such step.
@@ -165,7 +181,11 @@ pub struct PlanSays {
 
 impl PlanSays {
     /// Nothing but its steps.
-    pub const NOTHING: PlanSays = PlanSays { goal: false, reasoning: false, strategy: false };
+    pub(crate) const NOTHING: PlanSays = PlanSays { goal: false, reasoning: false, strategy: false };
+
+    fn is_default(&self) -> bool {
+        *self == PlanSays::default()
+    }
 }
 
 impl Default for PlanSays {
@@ -174,27 +194,41 @@ impl Default for PlanSays {
     }
 }
 
-/// The form that plans of one agent have.
-#[derive(Clone, Debug)]
-pub struct PlanShape {
-    /// Fewest steps; 0 if an empty plan says that nothing needs doing.
-    pub min_steps: usize,
-    /// Most steps.
-    pub max_steps: usize,
-    /// Most steps that wait for one another in a row.
-    pub max_depth: usize,
-    /// Whether a plan ends in [`FINAL_ANSWER`].
+/// What a plan must look like.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PlanPolicy {
+    /// Fewest steps of a plan. Default: 1. 0 lets the planner say that nothing needs doing.
+    pub min_steps: u32,
+    /// Most steps of a plan. Default: 6.
+    pub max_steps: u32,
+    /// Most steps that wait for one another in a row. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_depth: Option<u32>,
+    /// Whether the last step must be `final_answer`. Default: required.
     pub final_step: FinalStep,
-    /// Whether a step may ask a person.
-    pub hitl: bool,
-    /// What a plan must say beside its steps.
+    /// What a plan must say beside its steps. Default: `goal`.
+    #[serde(skip_serializing_if = "PlanSays::is_default")]
     pub says: PlanSays,
-    /// The optional fields that the planner is offered.
+    /// The optional step fields that the planner is offered. Default: none.
     pub fields: Vec<StepField>,
-    /// The offered fields that every step must have.
+    /// The offered fields that every step of a tool or an agent must have. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub required: Vec<StepField>,
-    /// Largest input of a step, in bytes.
-    pub max_input_bytes: usize,
+}
+
+impl Default for PlanPolicy {
+    fn default() -> Self {
+        PlanPolicy {
+            min_steps: 1,
+            max_steps: 6,
+            max_depth: None,
+            final_step: FinalStep::Required,
+            says: PlanSays::default(),
+            fields: Vec::new(),
+            required: Vec::new(),
+        }
+    }
 }
 
 /// A plan that passed, with what was worked out on the way.

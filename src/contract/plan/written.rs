@@ -1,4 +1,6 @@
-//! A plan as models write it: the agent or tool of a step stands under `tool`, `agent` or `team`.
+//! A plan as models write it: the agent or tool of a step stands under `tool`, `agent` or `team`. Steps are
+//! large, so each is read where it stays: reading them by way of another struct costs a run of the machine
+//! 15 % (docs/BENCHMARKS.md).
 
 use std::fmt;
 
@@ -36,111 +38,12 @@ enum Field {
 }
 
 /// The names of the known fields, in the order of [`Field`].
-const FIELDS: [&str; 16] = [
-    "id",
-    "tool",
-    "agent",
-    "with",
-    "input",
-    "input_from",
-    "depends_on",
-    "task",
-    "description",
-    "hitl_question",
-    "status",
-    "result",
-    "output",
-    "error",
-    "hitl_response",
-    "answered",
-];
+const NAMES: &str = "id tool agent with input input_from depends_on task description hitl_question status result \
+    output error hitl_response answered";
 
 const NO_TOOL: &str = "missing field `tool`";
-
-/// What a step says beside the fields that are kept.
-struct Notes {
-    has_tool: bool,
-    /// The fields it sets that only the run may set, as bits.
-    run_state: u32,
-}
-
-/// Reads a step into an empty one, where it stays: steps are large, and moving them costs time.
-struct Written<'a>(&'a mut PlanStep);
-
-impl<'de> Visitor<'de> for Written<'_> {
-    type Value = Notes;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("struct Written")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Notes, A::Error> {
-        let Written(step) = self;
-        let (mut met, mut run_state) = (0, 0);
-        let (mut agent, mut tool): (Option<String>, Option<String>) = (None, None);
-        while let Some(field) = map.next_key::<Field>()? {
-            let bit = 1 << field as u32;
-            if met & bit != 0
-                && let Some(name) = FIELDS.get(field as usize)
-            {
-                return Err(A::Error::duplicate_field(name));
-            }
-            met |= bit;
-            match field {
-                Field::Id => step.id = map.next_value::<Name>()?.0,
-                Field::Tool => tool = map.next_value()?,
-                Field::Agent => agent = map.next_value()?,
-                Field::With => step.with = map.next_value()?,
-                Field::Input => step.input = map.next_value()?,
-                Field::InputFrom => step.input_from = map.next_value::<Name>()?.0,
-                Field::DependsOn => step.depends_on = map.next_value::<Names>()?.0,
-                Field::Task => step.task = map.next_value()?,
-                Field::Description => step.description = map.next_value()?,
-                Field::HitlQuestion => step.hitl_question = map.next_value()?,
-                Field::Unknown => drop(map.next_value::<IgnoredAny>()?),
-                _ if map.next_value::<Option<IgnoredAny>>()?.is_some() => run_state |= bit,
-                _ => {}
-            }
-        }
-        let has_tool = agent.is_some() || tool.is_some();
-        // Beside an agent, `tool` says which of its tools it should take.
-        if let Some(agent) = agent {
-            step.with = tool.map(String::into_boxed_str).or(step.with.take());
-            step.tool = agent;
-        } else {
-            step.tool = tool.unwrap_or_default();
-        }
-        Ok(Notes { has_tool, run_state })
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Written<'_> {
-    type Value = Notes;
-
-    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Notes, D::Error> {
-        source.deserialize_struct("Written", &FIELDS, self)
-    }
-}
-
-impl<'de> Deserialize<'de> for PlanStep {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        let mut step = PlanStep::default();
-        let notes = Written(&mut step).deserialize(source)?;
-        if notes.has_tool { Ok(step) } else { Err(D::Error::custom(NO_TOOL)) }
-    }
-}
-
-/// Adds one more step to a list.
-struct OneMore<'a>(&'a mut Vec<PlanStep>);
-
-impl<'de> DeserializeSeed<'de> for OneMore<'_> {
-    type Value = Notes;
-
-    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Notes, D::Error> {
-        self.0.push(PlanStep::default());
-        Written(self.0.last_mut().expect("one was added")).deserialize(source)
-    }
-}
+/// Most notes on what a reply says and may not.
+const MAX_NOTES: usize = 20;
 
 /// The steps of a plan as models write it.
 #[derive(Default)]
@@ -152,8 +55,83 @@ struct WrittenSteps {
     without_tool: Option<usize>,
 }
 
-/// Most notes on what a reply says and may not.
-const MAX_NOTES: usize = 20;
+/// Reads one more step into a list.
+struct OneMore<'a>(&'a mut WrittenSteps);
+
+impl<'de> DeserializeSeed<'de> for OneMore<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<(), D::Error> {
+        source.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for OneMore<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a step")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let WrittenSteps { steps, ignored, without_tool } = self.0;
+        let at = steps.len();
+        steps.push(PlanStep::default());
+        let step = &mut steps[at];
+        let (mut agent, mut tool): (Option<String>, Option<String>) = (None, None);
+        let mut met = 0_u32;
+        while let Some(field) = map.next_key::<Field>()? {
+            let (bit, name) =
+                (1 << field as u32, || NAMES.split(' ').nth(field as usize).unwrap_or_default());
+            if met & bit != 0 && !matches!(field, Field::Unknown) {
+                return Err(A::Error::custom(format!("duplicate field `{}`", name())));
+            }
+            met |= bit;
+            match field {
+                Field::Id => step.id = map.next_value::<Option<StepName>>()?.and_then(StepName::into_text),
+                Field::Tool => tool = map.next_value()?,
+                Field::Agent => agent = map.next_value()?,
+                Field::With => step.with = map.next_value()?,
+                Field::Input => step.input = map.next_value()?,
+                Field::InputFrom => {
+                    step.input_from = map.next_value::<Option<StepName>>()?.and_then(StepName::into_text);
+                }
+                Field::DependsOn => {
+                    let names = map.next_value::<Option<Vec<StepName>>>()?.unwrap_or_default();
+                    step.depends_on = names.into_iter().filter_map(StepName::into_text).collect();
+                }
+                Field::Task => step.task = map.next_value()?,
+                Field::Description => step.description = map.next_value()?,
+                Field::HitlQuestion => step.hitl_question = map.next_value()?,
+                Field::Unknown => drop(map.next_value::<IgnoredAny>()?),
+                _ if map.next_value::<Option<IgnoredAny>>()?.is_some() && ignored.len() < MAX_NOTES => {
+                    ignored.push(format!("$.steps[{at}].{}", name()));
+                }
+                _ => {}
+            }
+        }
+        if agent.is_none() && tool.is_none() {
+            without_tool.get_or_insert(at);
+        }
+        // Beside an agent, `tool` says which of its tools it should take.
+        if let Some(agent) = agent {
+            step.with = tool.map(String::into_boxed_str).or(step.with.take());
+            step.tool = agent;
+        } else {
+            step.tool = tool.unwrap_or_default();
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for PlanStep {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        let mut written = WrittenSteps::default();
+        OneMore(&mut written).deserialize(source)?;
+        let step = written.steps.pop().filter(|_| written.without_tool.is_none());
+        step.ok_or_else(|| D::Error::custom(NO_TOOL))
+    }
+}
 
 struct StepsVisitor;
 
@@ -166,15 +144,7 @@ impl<'de> Visitor<'de> for StepsVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<WrittenSteps, A::Error> {
         let mut written = WrittenSteps::default();
-        while let Some(notes) = list.next_element_seed(OneMore(&mut written.steps))? {
-            let at = written.steps.len() - 1;
-            if !notes.has_tool {
-                written.without_tool.get_or_insert(at);
-            }
-            let room = MAX_NOTES.saturating_sub(written.ignored.len());
-            let fields = FIELDS.iter().enumerate().filter(|(bit, _)| notes.run_state & (1 << bit) != 0);
-            written.ignored.extend(fields.take(room).map(|(_, field)| format!("$.steps[{at}].{field}")));
-        }
+        while list.next_element_seed(OneMore(&mut written))?.is_some() {}
         Ok(written)
     }
 }
@@ -224,24 +194,5 @@ impl StepName {
             StepName::Text(text) if text.parse::<u32>().is_ok() => Some(format!("step_{text}")),
             StepName::Text(text) => Some(text).filter(|text| !text.is_empty()),
         }
-    }
-}
-
-/// A step id, if there is one.
-struct Name(Option<String>);
-
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        Ok(Name(Option::<StepName>::deserialize(source)?.and_then(StepName::into_text)))
-    }
-}
-
-/// A list of step ids.
-struct Names(Vec<String>);
-
-impl<'de> Deserialize<'de> for Names {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        let names = Option::<Vec<StepName>>::deserialize(source)?.unwrap_or_default();
-        Ok(Names(names.into_iter().filter_map(StepName::into_text).collect()))
     }
 }

@@ -2,7 +2,7 @@
 //! same kinds.
 
 use crate::contract::FinalStep;
-use crate::spec::{Execution, Horizon, Orchestrate, Role, Spec};
+use crate::spec::{Execution, Horizon, Orchestrate, Role, RoleName, Spec};
 
 /// Replies are explored as if the limit were this, so that one over it stays small.
 const MOST_REPLY_BYTES: u32 = 32_768;
@@ -39,7 +39,8 @@ pub fn reduced(mut spec: Spec, notes: &mut Vec<String>) -> Spec {
         if let Some(inner) = agent.spec.take() {
             notes.push(format!("the agent {} explored as one call; its own runs on their own", agent.name));
             // A role that does a step is not asked again, and has no plan to fall back on.
-            agent.role = Some(Role { on_failure: None, ..inner.roles.planner });
+            let planner = inner.roles.get(&RoleName::Planner).cloned().unwrap_or_default();
+            agent.role = Some(Role { on_failure: None, ..planner });
         }
     }
     let budgets = [
@@ -59,7 +60,7 @@ pub fn reduced(mut spec: Spec, notes: &mut Vec<String>) -> Spec {
 
 /// Drops required calls for which a plan that was made smaller has no room.
 fn fit_required_calls(spec: &mut Spec, notes: &mut Vec<String>) {
-    let mut room = spec.most_calls_before_answer().min(spec.limits.max_tool_calls.unwrap_or(u32::MAX));
+    let mut room = spec.most_calls_before_answer().0.min(spec.limits.max_tool_calls.unwrap_or(u32::MAX));
     spec.policy.required_calls.retain_mut(|required| {
         let least = required.least.min(room);
         room -= least;

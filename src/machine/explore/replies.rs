@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::key::{MOST_LINES, may_be_called_again};
 use crate::contract::{
-    AnswerForm, FINAL_ANSWER, FinalStep, HITL, IntentForm, ToolContract, VerdictForm, schema,
+    AnswerForm, FINAL_ANSWER, FinalStep, HITL, IntentForm, ToolContract, Validate, schema,
 };
 use crate::machine::{ModelReply, State, StepRun};
 use crate::spec::{CompiledSpec, Duplicates, Execution, Planner, RoleName, Write};
@@ -37,7 +37,7 @@ pub(super) fn replies(rules: &CompiledSpec, state: &State, role: RoleName) -> Re
             Planner::ReactText => actions(rules, state),
         },
         RoleName::Orchestrator => decisions(rules),
-        RoleName::Validator => verdicts(rules.policy().validate.form().unwrap_or_default()),
+        RoleName::Validator => verdicts(rules.policy().validate),
         RoleName::Writer if rules.form() == AnswerForm::Final => {
             vec![text("answer", json!({"final": "an answer"})), text("no answer", json!({"final": 7}))]
         }
@@ -74,10 +74,10 @@ fn intents(rules: &CompiledSpec) -> Replies {
     replies
 }
 
-fn verdicts(form: VerdictForm) -> Replies {
+fn verdicts(form: Validate) -> Replies {
     let verdict = |ok: bool, hint: &str| match form {
-        VerdictForm::Verdict => json!({"ok": ok, "reason": "…", "fix_hint": hint}),
-        VerdictForm::Sufficiency => json!({"sufficient": ok, "reason": "…", "missing_info": hint}),
+        Validate::Off | Validate::Verdict => json!({"ok": ok, "reason": "…", "fix_hint": hint}),
+        Validate::Sufficiency => json!({"sufficient": ok, "reason": "…", "missing_info": hint}),
     };
     vec![
         text("accepted", verdict(true, "")),

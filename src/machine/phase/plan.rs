@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::contract::{
-    Before, ContractError, Intent, Plan, PreviousContext, ReactReply, ReadPlan, Scope, check_size, excerpt,
+    Before, ContractError, Intent, Plan, PreviousContext, ReactReply, ReadPlan, Scope, excerpt, parse_words,
     strip_thoughts,
 };
 use crate::machine::admit::{check_required_calls, link_edit};
@@ -244,14 +244,13 @@ fn read_draft(
             (String::new(), (!read.plan.steps.is_empty()).then_some(read))
         }
         Planner::ToolCalls => {
-            check_size(&reply.text, most)?;
-            let (said, calls) = (strip_thoughts(&reply.text), &reply.tool_calls);
+            let (said, calls) = (parse_words(&reply.text, most)?, &reply.tool_calls);
             if calls.is_empty() && said.is_empty() {
                 let problem = "expected tool calls or an answer in words, found neither";
                 return Err(ContractError::at("$", problem));
             }
             let plan = (!calls.is_empty()).then(|| contract.parse_calls(before, calls, most)).transpose()?;
-            (said.into_owned(), plan)
+            (said, plan)
         }
         Planner::ReactText => match contract.parse_react(before, &reply.text, most)? {
             ReactReply::Act(read) => (strip_thoughts(&reply.text).into_owned(), Some(read)),

@@ -16,7 +16,7 @@ impl Run<'_> {
     }
 
     pub(in crate::machine) fn on_validate(&mut self, asking: &mut Asking) {
-        let form = self.rules.policy().validate.form().unwrap_or_default();
+        let form = self.rules.policy().validate;
         let most = self.rules.max_reply_bytes();
         let effect = self.awaited(Stage::Validate(asking));
         let Some((verdict, _)) = self.read_reply(effect, asking, |_, _, reply| form.parse(&reply.text, most))

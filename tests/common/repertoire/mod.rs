@@ -1,7 +1,7 @@
 //! What a world may say to an agent, good and bad, for whichever effect a run asks: the repertoire
 //! from which random runs draw.
 
-use planwright::contract::{FinalStep, HITL, IntentForm, ToolContract, VerdictForm};
+use planwright::contract::{FinalStep, HITL, IntentForm, ToolContract, Validate};
 use planwright::machine::{
     Effect, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State, ToolOutcome, local,
 };
@@ -49,8 +49,8 @@ pub fn says(rules: &CompiledSpec, state: &State, role: RoleName, plans: &[&str],
             ModelReply::text(plans[n / 2 % plans.len()])
         }
         RoleName::Planner | RoleName::Replanner => drafted(rules, state, n),
-        RoleName::Validator => match rules.policy().validate.form() {
-            Some(VerdictForm::Sufficiency) => one(&SUFFICIENCY),
+        RoleName::Validator => match rules.policy().validate {
+            Validate::Sufficiency => one(&SUFFICIENCY),
             _ => one(&VERDICTS),
         },
         RoleName::Writer | RoleName::Conversation | RoleName::Agent => one(&ANSWERS),

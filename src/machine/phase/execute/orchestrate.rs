@@ -45,7 +45,7 @@ impl Run<'_> {
             }
             Err(problem) => {
                 fallback = Some(problem.clone());
-                decision = Decision::carry_on(problem);
+                decision = Decision { reasoning: problem, ..Decision::default() };
             }
         }
         let skips = decision.action == Action::SkipRemaining;

@@ -1,6 +1,19 @@
-//! Making text safe to show: what would act on a screen instead of standing on it is shown by its number.
+//! Texts that are made shorter, safe to show, or comparable.
 
 use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// The first `max` characters of a text.
+pub fn first_chars(text: &str, max: usize) -> &str {
+    text.char_indices().nth(max).map_or(text, |(end, _)| &text[..end])
+}
+
+/// The first `max` characters of a text, with an ellipsis if something was left off.
+pub fn excerpt(text: &str, max: usize) -> String {
+    let shown = first_chars(text, max);
+    format!("{shown}{}", if shown.len() < text.len() { "…" } else { "" })
+}
 
 /// Whether a character shows on a screen as what it is. Control characters move the cursor or erase what
 /// was written, marks of bidirectional text change the order in which a call reads, and invisible
@@ -41,4 +54,12 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Writes a JSON value with the keys of every object in alphabetical order, so that equal inputs are equal
+/// texts.
+pub(crate) fn canonical(value: &Value) -> String {
+    let mut value = value.clone();
+    value.sort_all_objects();
+    value.to_string()
 }
