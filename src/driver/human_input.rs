@@ -68,8 +68,7 @@ impl<'a> Drive<'a> {
         let mut refused: Option<String> = None;
         for _ in 0..MAX_REFUSED {
             let asked = Instant::now();
-            let question =
-                Question { refused: refused.as_deref(), ..Question::new(effect, step, text, state) };
+            let question = Question { effect, step, text, state, refused: refused.as_deref() };
             let answer = human.ask(&question);
             // The deadline is the run's, not the person's.
             self.deadline.pause(asked.elapsed());

@@ -14,7 +14,7 @@ use crate::journal::{
     Fixture, FixtureError, Header, JOURNAL_FORMAT, Journal, JournalError, MemoryJournal, Outcome, Record,
 };
 use crate::machine::{ErrorCode, Input, Step, start};
-use crate::ports::{Nobody, Observer};
+use crate::ports::Observer;
 use crate::spec::Digest;
 
 /// What a run does with a fixture.
@@ -47,7 +47,7 @@ impl Agent {
             agent: self,
             input: input.into(),
             journal: None,
-            observer: &Nobody,
+            observer: &(),
             cancel: CancelToken::new(),
             fixture: None,
             replay: None,

@@ -16,7 +16,7 @@ use crate::journal::{
     Folded, Journal, MemoryJournal, Record, RunStatus, Unknown, first_difference, fold, fold_under,
 };
 use crate::machine::{Effects, Event, HumanAnswer, admit, outstanding, transition};
-use crate::ports::{Nobody, Observer, Signal};
+use crate::ports::{Observer, Signal};
 use crate::spec::Spec;
 
 impl Agent {
@@ -35,7 +35,7 @@ impl Agent {
     /// ```
     pub fn resume<'a>(&'a self, journal: &'a mut dyn Journal) -> Resume<'a> {
         let (cancel, changed) = (CancelToken::new(), Changed::Refuse);
-        Resume { agent: self, journal, observer: &Nobody, cancel, changed, token: None, input: None }
+        Resume { agent: self, journal, observer: &(), cancel, changed, token: None, input: None }
     }
 }
 

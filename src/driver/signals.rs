@@ -30,7 +30,7 @@ impl Drive<'_> {
                 _ => None,
             };
             let (effect, asked) = (request.effect, request.asked.clone());
-            let span = Span::new(&self.run, &self.thread, effect, &asked);
+            let span = Span { run: &self.run, thread: &self.thread, effect, asked: &asked };
             self.observer.notice(Signal::Asked { span, request: &request.body });
             self.open.push(OpenEffect { effect, asked, since: Instant::now(), nested_tool });
         }
@@ -40,7 +40,7 @@ impl Drive<'_> {
     pub(super) fn show_answer(&mut self, event: &Event) -> Option<NestedResult> {
         let id = event.effect()?;
         let open = self.take_open(id)?;
-        let mut answer = Answer::new(open.since.elapsed(), None);
+        let mut answer = open.answer(None);
         let failure_class;
         match event {
             Event::ModelReplied { reply, .. } => {
@@ -68,14 +68,14 @@ impl Drive<'_> {
     /// Tells that an effect got no answer.
     pub(super) fn show_failure(&mut self, effect: EffectId, failure: &str) {
         if let Some(open) = self.take_open(effect) {
-            self.tell_answer(&open, Answer::new(open.since.elapsed(), Some(failure)));
+            self.tell_answer(&open, open.answer(Some(failure)));
         }
     }
 
     /// Tells that what is still open when the loop ends has no answer.
     pub(super) fn close_open(&mut self) {
         while let Some(open) = self.open.pop() {
-            self.tell_answer(&open, Answer::new(open.since.elapsed(), Some("open")));
+            self.tell_answer(&open, open.answer(Some("open")));
         }
     }
 
@@ -85,7 +85,7 @@ impl Drive<'_> {
     }
 
     fn tell_answer(&self, open: &OpenEffect, answer: Answer<'_>) {
-        let span = Span::new(&self.run, &self.thread, open.effect, &open.asked);
+        let span = Span { run: &self.run, thread: &self.thread, effect: open.effect, asked: &open.asked };
         self.observer.notice(Signal::Answered { span, answer });
     }
 
@@ -167,5 +167,12 @@ impl Drive<'_> {
             _ => false,
         };
         text && request.effect.path.is_empty() && self.observer.wants_tokens()
+    }
+}
+
+impl OpenEffect {
+    /// What comes of the effect, as far as that is known.
+    fn answer<'a>(&self, failure: Option<&'a str>) -> Answer<'a> {
+        Answer { duration: self.since.elapsed(), usage: None, cached: false, failure }
     }
 }

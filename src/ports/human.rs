@@ -44,9 +44,3 @@ pub struct Question<'a> {
     /// Why the last answer was refused, if it was.
     pub refused: Option<&'a str>,
 }
-
-impl<'a> Question<'a> {
-    pub(crate) fn new(effect: EffectId, step: u32, text: &'a str, state: &'a State) -> Self {
-        Question { effect, step, text, state, refused: None }
-    }
-}

@@ -7,13 +7,15 @@ mod model;
 mod observer;
 mod scripted;
 mod tool;
-mod tool_error;
 
+pub use human::{Human, Question};
+pub use model::{Cause, Model, ModelError, Unanswered};
+pub use observer::{Answer, Observer, Signal, Span};
+pub use scripted::ScriptedModel;
+pub use tool::{Embedder, FnTool, Secret, Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput};
+
+// For the other crates of this workspace and for tests.
 #[doc(hidden)]
 pub use crate::contract::first_chars;
-pub use human::{Human, Question};
-pub use model::{Cause, Embedder, Model, ModelError, Secret, TokenSink, Unanswered};
-pub use observer::{Answer, Nobody, Observer, Signal, Span};
-pub use scripted::ScriptedModel;
-pub use tool::{FnTool, Tool, ToolCall, ToolOutput};
-pub use tool_error::{ToolError, ToolErrorKind};
+#[doc(hidden)]
+pub use model::TokenSink;

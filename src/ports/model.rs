@@ -1,17 +1,20 @@
-//! The ports of models: one that replies, one that turns texts into vectors; and the keys they have.
+//! The port of models, and why there may be no reply.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::tool_error::ToolError;
+use super::tool::Secret;
 use crate::machine::{FailureClass, ModelFailure, ModelReply};
 use crate::prompt::ModelRequest;
+
+/// Where a streaming model puts the text as it comes.
+pub type TokenSink<'a> = &'a mut dyn FnMut(&str);
 
 /// A model. Blocking. It retries transport failures itself, a bounded number of times.
 ///
 /// ```
-/// use planwright::ports::{Model, ModelError, TokenSink};
+/// use planwright::ports::{Model, ModelError};
 /// use planwright::machine::ModelReply;
 /// use planwright::prompt::ModelRequest;
 ///
@@ -21,8 +24,8 @@ use crate::prompt::ModelRequest;
 ///     fn name(&self) -> &str {
 ///         "parrot"
 ///     }
-///     fn ask(&self, request: &ModelRequest, _: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
-///         Ok(ModelReply::text(request.payload.clone()))
+///     fn ask(&self, asked: &ModelRequest, _: Option<&mut dyn FnMut(&str)>) -> Result<ModelReply, ModelError> {
+///         Ok(ModelReply::text(asked.payload.clone()))
 ///     }
 /// }
 /// ```
@@ -30,13 +33,17 @@ pub trait Model: Send + Sync {
     /// The model's name, for people.
     fn name(&self) -> &str;
 
-    /// Asks once and waits for the answer. A model that streams gives the sink the text piece by piece; the
+    /// Asks once and waits for the answer. A model that streams gives `tokens` the text piece by piece; the
     /// reply holds the whole text either way.
     ///
     /// # Errors
     /// [`ModelError::Failed`] for an answer that is no reply, [`ModelError::Unanswered`] if there was no
     /// answer and the tries are used up.
-    fn ask(&self, request: &ModelRequest, tokens: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError>;
+    fn ask(
+        &self,
+        request: &ModelRequest,
+        tokens: Option<&mut dyn FnMut(&str)>,
+    ) -> Result<ModelReply, ModelError>;
 
     /// The keys this model is configured with. Their values are redacted in everything that is kept.
     fn secrets(&self) -> Vec<Secret> {
@@ -55,62 +62,6 @@ impl<T: Model + ?Sized> Model for Arc<T> {
 
     fn secrets(&self) -> Vec<Secret> {
         (**self).secrets()
-    }
-}
-
-/// Where a streaming model puts the text as it comes.
-pub type TokenSink<'a> = &'a mut dyn FnMut(&str);
-
-/// Turns texts into vectors whose nearness is nearness of meaning. Blocking, with bounded retries of its
-/// own. A tool that uses one passes its [`secrets`](Embedder::secrets) on.
-///
-/// ```
-/// use planwright::ports::{Embedder, ToolError};
-///
-/// /// Counts vowels. Near enough for a test.
-/// struct Vowels;
-///
-/// impl Embedder for Vowels {
-///     fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError> {
-///         let count = |text: &str, vowel| text.matches(vowel).count() as f32;
-///         Ok(texts.iter().map(|text| vec![count(text, 'a'), count(text, 'e')]).collect())
-///     }
-/// }
-///
-/// assert_eq!(Vowels.embed(&["a tree".into()]).unwrap(), [[1.0, 2.0]]);
-/// ```
-pub trait Embedder: Send + Sync {
-    /// One vector for each text, in the order of the texts, all of one length.
-    ///
-    /// # Errors
-    /// If there is no whole answer, or one that does not fit the texts.
-    fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError>;
-
-    /// The keys this embedder is configured with.
-    fn secrets(&self) -> Vec<Secret> {
-        Vec::new()
-    }
-}
-
-/// A key. It cannot be printed; [`expose`](Secret::expose) is the one way to its value.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps a key.
-    pub fn new(value: impl Into<String>) -> Self {
-        Secret(value.into())
-    }
-
-    /// The value, for the header of a request.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
     }
 }
 
@@ -171,42 +122,34 @@ impl fmt::Display for Unanswered {
 }
 
 /// The kinds of transport failure. Shown as words, such as `rate limit`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cause {
     /// The server does not accept the key, or there is none (401, 403).
+    #[error("authentication")]
     Authentication,
     /// The quota or the credit is used up; waiting does not help (402, `insufficient_quota`).
+    #[error("quota")]
     Quota,
     /// Too many requests (429).
+    #[error("rate limit")]
     RateLimit,
     /// No answer in time.
+    #[error("timeout")]
     Timeout,
     /// The connection could not be made or broke.
+    #[error("connection")]
     Connection,
     /// The address or the model does not exist there (404), or the address is no URL.
+    #[error("not found")]
     NotFound,
     /// The server failed (5xx).
+    #[error("server")]
     Server,
     /// What came is no answer: broken JSON, a cut stream, another format, a redirect elsewhere.
+    #[error("bad response")]
     BadResponse,
-    /// There is nothing to ask: a scripted model at the end of its script, a replay without this
-    /// recording.
+    /// There is nothing to ask: a scripted model at the end of its script, a replay without this recording.
+    #[error("unavailable")]
     Unavailable,
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Cause::Authentication => "authentication",
-            Cause::Quota => "quota",
-            Cause::RateLimit => "rate limit",
-            Cause::Timeout => "timeout",
-            Cause::Connection => "connection",
-            Cause::NotFound => "not found",
-            Cause::Server => "server",
-            Cause::BadResponse => "bad response",
-            Cause::Unavailable => "unavailable",
-        })
-    }
 }

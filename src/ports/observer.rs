@@ -62,11 +62,7 @@ pub struct Span<'a> {
     pub asked: &'a str,
 }
 
-impl<'a> Span<'a> {
-    pub(crate) fn new(run: &'a str, thread: &'a str, effect: EffectId, asked: &'a str) -> Self {
-        Span { run, thread, effect, asked }
-    }
-
+impl Span<'_> {
     /// Which try it is, from 1: a later asking of a role, or a later call of a step's tool.
     pub fn attempt(&self) -> u32 {
         match self.effect.kind {
@@ -99,12 +95,6 @@ pub struct Answer<'a> {
     pub failure: Option<&'a str>,
 }
 
-impl<'a> Answer<'a> {
-    pub(crate) fn new(duration: Duration, failure: Option<&'a str>) -> Self {
-        Answer { duration, usage: None, cached: false, failure }
-    }
-}
-
 /// Sees a run go by. Called on the thread that runs the loop.
 pub trait Observer {
     /// Takes a signal.
@@ -122,10 +112,8 @@ pub trait Observer {
     }
 }
 
-/// An observer that does nothing.
-pub struct Nobody;
-
-impl Observer for Nobody {
+/// Nobody watches.
+impl Observer for () {
     fn notice(&self, _: Signal<'_>) {}
 
     fn is_watching(&self) -> bool {

@@ -1,4 +1,4 @@
-//! The port of tools: what a tool is called with and what it returns.
+//! The port of tools: what a tool is called with, what it returns, and why a call failed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,8 +7,6 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::model::Secret;
-use super::tool_error::{ToolError, ToolErrorKind};
 use crate::contract::{Source, ToolContract};
 
 /// A tool. Blocking; called at most once for each effect the machine asks for.
@@ -60,7 +58,7 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
     }
 }
 
-/// A tool made of a contract and a closure: the short way to give an agent something to call.
+/// A tool made of a contract and a closure.
 ///
 /// ```
 /// use planwright::contract::{ToolContract, ToolEffect};
@@ -96,12 +94,6 @@ impl<F: Fn(&ToolCall<'_>) -> Result<String, ToolError> + Send + Sync> Tool for F
     }
 }
 
-impl<F> fmt::Debug for FnTool<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FnTool").field("contract", &self.contract).finish_non_exhaustive()
-    }
-}
-
 /// What a tool returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolOutput {
@@ -113,14 +105,10 @@ pub struct ToolOutput {
 
 impl ToolOutput {
     /// A text with its sources, each named once.
-    pub fn from_sources(text: impl Into<String>, sources: Vec<Source>) -> Self {
-        let mut distinct = Vec::new();
-        for source in sources {
-            if !distinct.contains(&source) {
-                distinct.push(source);
-            }
-        }
-        ToolOutput { text: text.into(), sources: distinct }
+    pub fn from_sources(text: impl Into<String>, mut sources: Vec<Source>) -> Self {
+        let mut known = std::collections::BTreeSet::new();
+        sources.retain(|source| known.insert(source.clone()));
+        ToolOutput { text: text.into(), sources }
     }
 }
 
@@ -151,7 +139,7 @@ impl<'a> ToolCall<'a> {
     /// The input as a text.
     ///
     /// # Errors
-    /// If the input is another JSON value.
+    /// The input is another JSON value.
     pub fn text(&self) -> Result<&'a str, ToolError> {
         self.input.as_str().ok_or_else(|| ToolError::input(format!("expected a text, found {}", self.input)))
     }
@@ -159,8 +147,7 @@ impl<'a> ToolCall<'a> {
     /// The input as a text without the blanks around it.
     ///
     /// # Errors
-    /// If the input is another JSON value or an empty text. The message names what was `expected`, such as
-    /// `an expression`.
+    /// The input is another JSON value or empty. The message names what was `expected`: `an expression`.
     pub fn nonempty_text(&self, expected: &str) -> Result<&'a str, ToolError> {
         match self.text()?.trim() {
             "" => Err(ToolError::input(format!("expected {expected}, found an empty text"))),
@@ -181,5 +168,177 @@ impl<'a> ToolCall<'a> {
                 return Ok(json);
             }
         }
+    }
+}
+
+/// Why a tool call failed.
+///
+/// A failed write that may not happen twice leaves its run in doubt, unless the tool says that nothing was
+/// written:
+///
+/// ```
+/// use planwright::ports::{ToolError, ToolErrorKind};
+///
+/// let broke_off = ToolError::new(ToolErrorKind::Connection, "the server closed the connection");
+/// assert!(broke_off.may_have_happened());
+/// let full = ToolError::new("mailbox_full", "the mailbox is full").did_not_happen();
+/// assert!(!full.may_have_happened());
+/// assert!(!ToolError::input("expected an address").may_have_happened());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}: {message}")]
+#[non_exhaustive]
+pub struct ToolError {
+    /// The kind of failure.
+    pub kind: ToolErrorKind,
+    /// What went wrong. Never holds a key.
+    pub message: String,
+    did_not_happen: bool,
+}
+
+impl ToolError {
+    /// A failure of this kind, which says nothing of whether the call had an effect.
+    pub fn new(kind: impl Into<ToolErrorKind>, message: impl Into<String>) -> Self {
+        ToolError { kind: kind.into(), message: message.into(), did_not_happen: false }
+    }
+
+    /// The input was refused before anything was done.
+    pub fn input(message: impl Into<String>) -> Self {
+        ToolError::new(ToolErrorKind::Input, message).did_not_happen()
+    }
+
+    /// Says that the call had no effect: a write may be tried again.
+    #[must_use]
+    pub fn did_not_happen(mut self) -> Self {
+        self.did_not_happen = true;
+        self
+    }
+
+    /// Whether the call may have had its effect.
+    pub fn may_have_happened(&self) -> bool {
+        !self.did_not_happen
+    }
+}
+
+/// The kinds of failure of a tool call. A name of a tool's own is [`Other`](ToolErrorKind::Other).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ToolErrorKind {
+    /// The input is not what the tool expects.
+    Input,
+    /// What was asked for does not exist.
+    NotFound,
+    /// No answer in time.
+    Timeout,
+    /// The connection could not be made or broke.
+    Connection,
+    /// The server answered with an error.
+    Http,
+    /// The server answered with something that is no answer.
+    Response,
+    /// A limit of the tool was reached.
+    Limit,
+    /// The machine gave no thread, memory or file.
+    Resources,
+    /// The tool panicked.
+    Panic,
+    /// The tool failed for a reason of its own.
+    Internal,
+    /// Another kind, in a word.
+    Other(String),
+}
+
+const NAMES: [(ToolErrorKind, &str); 10] = [
+    (ToolErrorKind::Input, "input"),
+    (ToolErrorKind::NotFound, "not_found"),
+    (ToolErrorKind::Timeout, "timeout"),
+    (ToolErrorKind::Connection, "connection"),
+    (ToolErrorKind::Http, "http"),
+    (ToolErrorKind::Response, "response"),
+    (ToolErrorKind::Limit, "limit"),
+    (ToolErrorKind::Resources, "resources"),
+    (ToolErrorKind::Panic, "panic"),
+    (ToolErrorKind::Internal, "internal"),
+];
+
+impl ToolErrorKind {
+    /// The name under which it is recorded.
+    pub fn as_str(&self) -> &str {
+        match self {
+            ToolErrorKind::Other(name) => name,
+            kind => NAMES.iter().find(|(known, _)| known == kind).map_or("internal", |(_, name)| name),
+        }
+    }
+}
+
+impl fmt::Display for ToolErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl From<&str> for ToolErrorKind {
+    fn from(name: &str) -> Self {
+        let known = NAMES.into_iter().find(|(_, known)| *known == name).map(|(kind, _)| kind);
+        known.unwrap_or_else(|| ToolErrorKind::Other(name.to_owned()))
+    }
+}
+
+impl PartialEq<&str> for ToolErrorKind {
+    fn eq(&self, name: &&str) -> bool {
+        self.as_str() == *name
+    }
+}
+
+/// Turns texts into vectors whose nearness is nearness of meaning. Blocking, with bounded retries of its
+/// own. A tool that uses one passes its [`secrets`](Embedder::secrets) on.
+///
+/// ```
+/// use planwright::ports::{Embedder, ToolError};
+///
+/// /// Counts vowels. Near enough for a test.
+/// struct Vowels;
+///
+/// impl Embedder for Vowels {
+///     fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError> {
+///         let count = |text: &str, vowel| text.matches(vowel).count() as f32;
+///         Ok(texts.iter().map(|text| vec![count(text, 'a'), count(text, 'e')]).collect())
+///     }
+/// }
+///
+/// assert_eq!(Vowels.embed(&["a tree".into()]).unwrap(), [[1.0, 2.0]]);
+/// ```
+pub trait Embedder: Send + Sync {
+    /// One vector for each text, in the order of the texts, all of one length.
+    ///
+    /// # Errors
+    /// If there is no whole answer, or one that does not fit the texts.
+    fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError>;
+
+    /// The keys this embedder is configured with.
+    fn secrets(&self) -> Vec<Secret> {
+        Vec::new()
+    }
+}
+
+/// A key. It cannot be printed; [`expose`](Secret::expose) is the one way to its value.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a key.
+    pub fn new(value: impl Into<String>) -> Self {
+        Secret(value.into())
+    }
+
+    /// The value, for the header of a request.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
     }
 }

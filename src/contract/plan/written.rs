@@ -79,7 +79,7 @@ impl<'de> Visitor<'de> for OneMore<'_> {
         steps.push(PlanStep::default());
         let step = &mut steps[at];
         let (mut agent, mut tool): (Option<String>, Option<String>) = (None, None);
-        let mut met = 0_u32;
+        let (mut met, mut run_state) = (0_u32, 0);
         while let Some(field) = map.next_key::<Field>()? {
             let (bit, name) =
                 (1 << field as u32, || NAMES.split(' ').nth(field as usize).unwrap_or_default());
@@ -104,11 +104,14 @@ impl<'de> Visitor<'de> for OneMore<'_> {
                 Field::Description => step.description = map.next_value()?,
                 Field::HitlQuestion => step.hitl_question = map.next_value()?,
                 Field::Unknown => drop(map.next_value::<IgnoredAny>()?),
-                _ if map.next_value::<Option<IgnoredAny>>()?.is_some() && ignored.len() < MAX_NOTES => {
-                    ignored.push(format!("$.steps[{at}].{}", name()));
-                }
+                _ if map.next_value::<Option<IgnoredAny>>()?.is_some() => run_state |= bit,
                 _ => {}
             }
+        }
+        if run_state != 0 {
+            let room = MAX_NOTES.saturating_sub(ignored.len());
+            let names = NAMES.split(' ').enumerate().filter(|(field, _)| run_state & (1 << field) != 0);
+            ignored.extend(names.take(room).map(|(_, name)| format!("$.steps[{at}].{name}")));
         }
         if agent.is_none() && tool.is_none() {
             without_tool.get_or_insert(at);

@@ -11,7 +11,7 @@ use crate::driver::resume::{self, Changed, Resume};
 use crate::driver::run::{Run, Stopped};
 use crate::journal::{Claim, RunStatus, Store, StoreError, ThreadId, fold};
 use crate::machine::{HumanAnswer, Input, Speaker, Turn};
-use crate::ports::{Nobody, Observer, Secret};
+use crate::ports::{Observer, Secret};
 use crate::spec::Memory;
 
 /// Most turns, question and answer together, that a thread remembers. The oldest go first.
@@ -36,7 +36,7 @@ pub struct ThreadHandle<'a> {
 impl<'a> ThreadHandle<'a> {
     pub(super) fn new(store: &'a dyn Store, thread: &'a ThreadId) -> Self {
         let (cancel, changed) = (CancelToken::new(), Changed::Refuse);
-        ThreadHandle { store, thread, observer: &Nobody, cancel, changed, take_over: false, token: None }
+        ThreadHandle { store, thread, observer: &(), cancel, changed, take_over: false, token: None }
     }
 
     /// Who watches.
