@@ -15,7 +15,7 @@ use planwright::journal::{Exchange, Fixture, ModelAnswer, Record};
 use planwright::machine::{Event, HumanAnswer, Input, ModelReply};
 use planwright::ports::{Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput};
 use planwright::prompt::ModelRequest;
-use planwright::spec::{Approval, Digest, Execution, Spec};
+use planwright::spec::{Approval, Digest, Execution, RoleName, Spec};
 use serde_json::json;
 
 pub const QUESTION: &str = "보고서를 만들어 보낼까?";
@@ -40,9 +40,8 @@ pub fn spec() -> Spec {
     spec.policy.execution = Execution::Parallel { width: 2 };
     spec.policy.approval = Approval::STEPS;
     spec.description = String::new();
-    spec.roles.planner.prompt = "Plan.".to_owned();
-    for role in [&mut spec.roles.replanner, &mut spec.roles.validator, &mut spec.roles.writer] {
-        role.as_mut().expect("it ships with the role").prompt = "Do it.".to_owned();
+    for (name, role) in &mut spec.roles {
+        role.prompt = if *name == RoleName::Planner { "Plan." } else { "Do it." }.to_owned();
     }
     spec
 }
