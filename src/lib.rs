@@ -75,7 +75,7 @@ pub mod driver;
 pub mod prelude {
     pub use crate::assert_replays;
     pub use crate::contract::{ToolContract, ToolEffect};
-    pub use crate::driver::{Agent, RecordMode, Run, Stopped, Streamed, Thread, Threads};
+    pub use crate::driver::{Agent, RecordMode, Run, Stopped, Threads};
     pub use crate::journal::Fixture;
     pub use crate::machine::{HumanAnswer, Input, ModelReply};
     pub use crate::ports::{FnTool, Model, ScriptedModel, Tool, ToolCall, ToolError};
@@ -97,14 +97,12 @@ pub mod prelude {
 macro_rules! assert_replays {
     ($path:expr, $agent:expr) => {{
         let path: &::std::path::Path = ::std::convert::AsRef::<::std::path::Path>::as_ref(&$path);
-        match $crate::journal::Fixture::load(path).map_err($crate::driver::Stopped::from) {
-            ::std::result::Result::Ok(fixture) => match $agent.replay(&fixture) {
-                ::std::result::Result::Ok(run) => run,
-                ::std::result::Result::Err(stopped) => {
-                    panic!("{} does not replay\n{stopped}", path.display())
-                }
-            },
-            ::std::result::Result::Err(stopped) => panic!("{stopped}"),
+        let fixture = $crate::journal::Fixture::load(path).unwrap_or_else(|error| panic!("{error}"));
+        match $agent.replay(&fixture) {
+            ::std::result::Result::Ok(run) => run,
+            ::std::result::Result::Err(stopped) => {
+                panic!("{} does not replay\n{stopped}", path.display())
+            }
         }
     }};
 }

@@ -1,6 +1,5 @@
 //! An agent: a checked spec with the models, tools and people that answer it.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::clock::Clock;
@@ -57,48 +56,43 @@ impl Agent {
     pub(super) fn check_complete(&self) -> Result<(), Stopped> {
         let mut all = Vec::new();
         collect_rules(&self.rules, &mut all);
-        let tools = || all.iter().flat_map(|rules| &rules.spec().tools);
         let Environment { model, models, tools: registered, .. } = &*self.environment;
-
-        let needs = |role: &RoleName| {
-            let does_steps =
-                |rules: &&CompiledSpec| rules.agents().iter().any(|it| matches!(it, CompiledAgent::Role(_)));
-            all.iter().any(|rules| rules.has(*role) || (*role == RoleName::Agent && does_steps(rules)))
+        let needs = |role: RoleName| {
+            let is_agent = |it: &CompiledAgent| matches!(it, CompiledAgent::Role(_));
+            let does_steps = || all.iter().any(|rules| rules.agents().iter().any(is_agent));
+            all.iter().any(|rules| rules.has(role)) || (role == RoleName::Agent && does_steps())
         };
-        let silent = |role: &RoleName| model.is_none() && !models.contains_key(role);
         let roles = RoleName::ALL.iter().chain([&RoleName::Agent]);
-        let silent: Vec<&str> =
-            roles.filter(|role| needs(role) && silent(role)).map(|role| role.as_str()).collect();
-        if !silent.is_empty() {
-            let problem = format!("no model is configured for the roles {}", silent.join(", "));
-            return Err(Stopped::Incomplete(problem));
+        let silent = roles.filter(|role| model.is_none() && !models.contains_key(role) && needs(**role));
+        let silent: Vec<&str> = silent.map(|role| role.as_str()).collect();
+        let (mut missing, mut mistaken) = (Vec::new(), Vec::new());
+        for tool in all.iter().flat_map(|rules| &rules.spec().tools) {
+            match registered.get(&tool.name) {
+                None if missing.contains(&&*tool.name) => {}
+                None => missing.push(&*tool.name),
+                Some(found) => {
+                    let mismatch = tool.find_mismatch(&found.declared);
+                    mistaken.extend(mismatch.map(|it| format!("{}.{it}", tool.name)));
+                }
+            }
         }
-        let mut seen = BTreeSet::new();
-        let missing = tools().map(|tool| tool.name.as_str());
-        let missing: Vec<&str> =
-            missing.filter(|name| !registered.contains_key(*name) && seen.insert(*name)).collect();
-        if !missing.is_empty() {
-            return Err(Stopped::Incomplete(format!(
+        Err(Stopped::Incomplete(if !silent.is_empty() {
+            format!("no model is configured for the roles {}", silent.join(", "))
+        } else if !missing.is_empty() {
+            format!(
                 "the spec names tools that are not registered: {} (register them, or leave them out with \
                  `Spec::with_tools`)",
                 missing.join(", ")
-            )));
-        }
-        let mistaken = tools().flat_map(|tool| {
-            let found = registered.get(&tool.name).into_iter();
-            found
-                .flat_map(|found| tool.find_mismatch(&found.declared))
-                .map(|it| format!("{}.{it}", tool.name))
-        });
-        let mistaken: Vec<String> = mistaken.collect();
-        if !mistaken.is_empty() {
-            return Err(Stopped::Incomplete(format!(
+            )
+        } else if !mistaken.is_empty() {
+            format!(
                 "the spec is mistaken about the tools that are registered: {} (register what the run began \
                  with, or go on under a spec that fits them)",
                 mistaken.join("; ")
-            )));
-        }
-        Ok(())
+            )
+        } else {
+            return Ok(());
+        }))
     }
 }
 

@@ -25,22 +25,6 @@ pub fn time_for(policy: &Policy) -> String {
 }
 
 /// The clock of an agent; the system's unless a test sets another. A method that is left out is the system's.
-///
-/// ```
-/// use std::sync::Mutex;
-/// use std::time::Duration;
-/// use planwright::driver::Clock;
-///
-/// /// Writes down how long each wait was to be, and waits for none of them.
-/// #[derive(Default)]
-/// struct Diary(Mutex<Vec<Duration>>);
-///
-/// impl Clock for Diary {
-///     fn sleep(&self, delay: Duration, _: &dyn Fn() -> bool) {
-///         self.0.lock().unwrap().push(delay);
-///     }
-/// }
-/// ```
 pub trait Clock: Send + Sync {
     /// Milliseconds since 1970: when a person was asked, and whether they had time enough.
     fn now_ms(&self) -> u64 {

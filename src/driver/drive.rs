@@ -50,8 +50,6 @@ pub(super) struct OpenEffect {
     pub effect: EffectId,
     pub asked: String,
     pub since: Instant,
-    /// The tool of a nested run's call: the outermost run's steps do not show its result.
-    pub nested_tool: Option<String>,
 }
 
 /// One run under way.

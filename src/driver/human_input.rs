@@ -1,18 +1,27 @@
 //! What people say: asked through the [`Human`](crate::ports::Human) port while the run goes on, or given
 //! when a run is resumed. An answer that does not fit is refused and never written down.
+//!
+//! A question has a token: a SHA-256 digest over the run, the effect and exactly what is asked. So a token is
+//! good for one question of one run, once: the effect is answered once, another run (a fork, another thread)
+//! has another id, and a call with another input is another question.
 
 use std::time::Instant;
 
-use super::approval::{self, Resolution, open_question};
+use sha2::{Digest as _, Sha256};
+
 use super::drive::{Drive, Next};
 use super::environment::shorten;
 use super::run::{Stopped, Waiting};
-use crate::journal::{Record, ResolvedAs, Unknown, find_question, find_unrepeatable};
+use crate::contract::canonical;
+use crate::journal::{
+    Folded, Record, ResolvedAs, Unknown, find_question, find_unrepeatable, fold, render_awaited,
+};
 use crate::machine::{
     Effect, EffectId, Event, HumanAnswer, State, ToolOutcome, admit, awaited, local, outstanding,
 };
 use crate::ports::Question;
-use crate::prompt::{Request, RequestBody};
+use crate::prompt::{Request, RequestBody, subject};
+use crate::spec::CompiledSpec;
 
 /// How often one question is put again because the answer was refused.
 const MAX_REFUSED: u32 = 3;
@@ -21,6 +30,23 @@ const MAX_REFUSED: u32 = 3;
 pub(super) enum HumanInput {
     Answer(HumanAnswer),
     Resolution(Resolution),
+}
+
+/// What a person says of a write in doubt: it is not known whether it happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolution {
+    /// It happened.
+    Happened {
+        /// What the tool would have returned.
+        output: String,
+    },
+    /// It did not happen: it is done now.
+    DidNotHappen,
+    /// Whatever happened, the run ends here.
+    Stop {
+        /// Why.
+        reason: String,
+    },
 }
 
 impl<'a> Drive<'a> {
@@ -87,7 +113,7 @@ impl<'a> Drive<'a> {
 
     /// The token of a question that the run asks.
     pub(super) fn question_token(&self, state: &State, effect: EffectId) -> String {
-        approval::question_token(&self.run, self.rules, state, effect).unwrap_or_default()
+        question_token(&self.run, self.rules, state, effect).unwrap_or_default()
     }
 
     /// The end of a question whose time for an answer is over.
@@ -131,7 +157,7 @@ impl<'a> Drive<'a> {
         }
         // The journal may end before it says that the question was asked.
         if !asked.contains(&effect)
-            && let Some(request) = self.request_of(state, effect)
+            && let Some(request) = render_awaited(self.rules, state, effect)
         {
             let at = Some(environment.clock.now_ms());
             records.push(Record::Requested { effect, digest: request.digest, at });
@@ -157,7 +183,7 @@ impl<'a> Drive<'a> {
                 let mut output = redactor.text(output);
                 // Cut like what a call returns.
                 if let Some(RequestBody::Tool { contract: Some(contract), .. }) =
-                    self.request_of(state, effect).map(|request| request.body)
+                    render_awaited(self.rules, state, effect).map(|request| request.body)
                 {
                     output = shorten(output, contract);
                 }
@@ -180,10 +206,6 @@ impl<'a> Drive<'a> {
         })
     }
 
-    fn request_of(&self, state: &State, effect: EffectId) -> Option<Request<'a>> {
-        Request::of(self.rules, state, awaited(self.rules, state, effect)?)
-    }
-
     /// The effect among those asked that may not be done twice, and its tool.
     pub(super) fn find_doubted(&self, state: &State, asked: &[EffectId]) -> Option<(EffectId, String)> {
         asked.iter().find_map(|&id| Some((id, find_unrepeatable(self.rules, state, id)?)))
@@ -193,4 +215,61 @@ impl<'a> Drive<'a> {
 /// The record that says of a write in doubt that it is unknown whether it happened.
 pub(super) fn unknown_record(left: &Unknown) -> Record {
     Record::Resolved { effect: left.effect, resolution: ResolvedAs::Unknown }
+}
+
+fn make_token(run: &str, effect: EffectId, what: &str) -> String {
+    let mut hasher = Sha256::new();
+    for part in [run, &effect.to_string(), what] {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The token of a question that a run waits with.
+pub(super) fn question_token(run: &str, rules: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
+    Some(make_token(run, id, &subject(rules, state, awaited(rules, state, id)?)?))
+}
+
+/// The token of a write in doubt.
+fn doubt_token(folded: &Folded, id: EffectId) -> Option<String> {
+    let Folded { run, rules, state, .. } = folded;
+    let body = render_awaited(rules, state, id)?.body;
+    let RequestBody::Tool { tool, input, .. } = body else { return None };
+    let index = folded.find_pending(id)?.index;
+    Some(make_token(run, id, &format!("in doubt at {index}: {tool} {}", canonical(&input))))
+}
+
+/// The token that an answer to a stored run must carry: of its write in doubt, or of its open question.
+pub fn token(folded: &Folded) -> Option<String> {
+    let Folded { run, rules, state, .. } = folded;
+    match folded.doubts().next() {
+        Some((effect, _)) => doubt_token(folded, effect),
+        None => question_token(run, rules, state, find_question(rules, state)?.0),
+    }
+}
+
+/// The question that a run of this id waits with, if a person has to answer.
+pub fn open_question(run: &str, rules: &CompiledSpec, state: &State) -> Option<Waiting> {
+    let asks = |effect: &Effect| matches!(effect, Effect::AskHuman { .. });
+    let effect = outstanding(rules, state).into_iter().find(asks)?;
+    let Request { effect, body, .. } = Request::of(rules, state, effect)?;
+    let RequestBody::Human { step, question } = body else { return None };
+    let token = question_token(run, rules, state, effect)?;
+    Some(Waiting { effect, step, question, token, refused: None })
+}
+
+/// The effect that a token was of, if its question was answered before.
+pub(super) fn find_spent(records: &[Record], token: &str) -> Option<EffectId> {
+    records.iter().enumerate().find_map(|(at, record)| {
+        let (Record::Answered { event: Event::HumanAnswered { effect, .. }, .. }
+        | Record::Resolved { effect, .. }) = record
+        else {
+            return None;
+        };
+        let folded = fold(records[..at].iter().cloned()).ok()?;
+        let open = question_token(&folded.run, &folded.rules, &folded.state, *effect)
+            .or_else(|| doubt_token(&folded, *effect));
+        open.is_some_and(|open| open == token).then_some(*effect)
+    })
 }

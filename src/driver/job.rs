@@ -1,8 +1,6 @@
 //! Job: one run to be configured, and where its records go.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::agent::Agent;
 use super::clock::{CancelToken, time_for};
@@ -11,11 +9,10 @@ use super::replay::Playback;
 use super::run::{Run, Stopped, attach_records};
 use crate::journal::system::random_id;
 use crate::journal::{
-    Fixture, FixtureError, Header, JOURNAL_FORMAT, Journal, JournalError, MemoryJournal, Outcome, Record,
+    Fixture, Header, JOURNAL_FORMAT, Journal, JournalError, MemoryJournal, Outcome, Record,
 };
 use crate::machine::{ErrorCode, Input, Step, start};
 use crate::ports::Observer;
-use crate::spec::Digest;
 
 /// What a run does with a fixture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +145,7 @@ impl<'a> Job<'a> {
             agent.check_complete()?;
         }
         if let Some(path) = &save_to {
-            Fixture::check_writable(path)?;
+            Fixture::check_writable(path).map_err(Stopped::Fixture)?;
         }
         let input = agent.environment.redactor.input(self.input);
         let (run, (thread, turn)) = (make_run_id(), self.turn);
@@ -199,7 +196,7 @@ impl<'a> Job<'a> {
         if !plays {
             return Ok((None, true, Some(path)));
         }
-        let fixture = Fixture::load(&path)?;
+        let fixture = Fixture::load(&path).map_err(Stopped::Fixture)?;
         self.input.now.clone_from(&fixture.input.now);
         let may_ask = mode == RecordMode::NewEpisodes;
         Ok((Some(Playback::new(fixture)), may_ask, may_ask.then_some(path)))
@@ -207,14 +204,14 @@ impl<'a> Job<'a> {
 }
 
 /// Saves what was recorded. A whole recording in its place is not given up for one that broke off.
-fn save(path: &Path, records: &[Record], ended: &Result<Run, Stopped>) -> Result<(), FixtureError> {
+fn save(path: &Path, records: &[Record], ended: &Result<Run, Stopped>) -> Result<(), JournalError> {
     let interrupted = match ended {
         Ok(run) => run.waiting().map(ToString::to_string),
         Err(Stopped::Interrupted(interrupted)) => Some(interrupted.cause.to_string()),
         Err(_) => return Ok(()),
     };
-    let unreadable = |error: JournalError| FixtureError::at(path, error.to_string());
-    let mut fixture = Fixture::of_records(records, interrupted).map_err(unreadable)?;
+    let mut fixture =
+        Fixture::of_records(records, interrupted).map_err(|error| error.within(path.display()))?;
     if let Ok(before) = Fixture::load(path) {
         let is_richer = fixture.exchanges.len() >= before.exchanges.len();
         if broke_off(&fixture) && !(broke_off(&before) && is_richer) {
@@ -236,10 +233,5 @@ fn broke_off(fixture: &Fixture) -> bool {
 /// An id that no other run has. The idempotency keys of tool calls begin with it, and the tokens of questions
 /// rest on it.
 pub(super) fn make_run_id() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let (time, process) = (since.as_nanos().to_le_bytes(), std::process::id().to_le_bytes());
-    let chance = [random_id(), random_id()].map(u64::to_le_bytes).concat();
-    Digest::of([&time[..], &process, &count.to_le_bytes(), &chance]).to_string()
+    format!("{:016x}{:016x}", random_id(), random_id())
 }

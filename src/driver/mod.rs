@@ -9,7 +9,6 @@
 //! the machine's decision.
 
 mod agent;
-mod approval;
 mod cached;
 mod clock;
 mod drive;
@@ -22,24 +21,23 @@ mod redact;
 mod replay;
 mod resume;
 mod run;
-mod signals;
 mod threads;
 
 pub use agent::{Agent, AgentBuilder};
-pub use approval::Resolution;
 pub use cached::Cached;
-pub use clock::{CancelToken, Clock};
+pub use clock::CancelToken;
+pub use human_input::Resolution;
 pub use job::{Job, RecordMode};
-pub use progress::{Progress, ProgressKind, Reporter, Stream, Streamed};
+pub use progress::{Progress, ProgressKind, Stream};
 pub use resume::{Changed, Resume};
 pub use run::{Interrupted, Run, Stopped, Waiting};
-pub use threads::{Prune, Thread, ThreadHandle, Threads};
+pub use threads::{ThreadHandle, Threads};
 
 // What the crates around the engine and the tests stand on; not for programs that run agents.
 #[doc(hidden)]
-pub use approval::{open_question, token};
+pub use clock::{Clock, time_for};
 #[doc(hidden)]
-pub use clock::time_for;
+pub use human_input::{open_question, token};
 #[doc(hidden)]
 pub use redact::{Redactor, redact};
 #[doc(hidden)]

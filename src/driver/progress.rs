@@ -1,5 +1,5 @@
-//! Progress: what an observer sees, as values that can be sent, stored and shown elsewhere; and a run on a
-//! thread of its own, as an iterator over them.
+//! Progress: what an observer sees, as values that can be sent, stored and shown elsewhere; and streams of
+//! them.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::agent::Agent;
 use super::clock::CancelToken;
 use super::run::{Run, Stopped};
-use crate::machine::{Input, TraceLine};
+use crate::machine::{EffectId, TraceLine};
 use crate::ports::{Observer, Signal, Span};
 use crate::prompt::RequestBody;
 use crate::spec::RoleName;
@@ -43,14 +43,6 @@ pub enum ProgressKind {
 }
 
 /// One thing that happened in a run: `{"type": …, "step": …, "content": …}`.
-///
-/// ```
-/// use planwright::driver::{Progress, ProgressKind};
-///
-/// let token: Progress = serde_json::from_str(r#"{"type": "token", "step": "token", "content": "안녕"}"#)?;
-/// assert_eq!(token.kind, ProgressKind::Token);
-/// # Ok::<(), serde_json::Error>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// The kind.
@@ -67,6 +59,11 @@ impl Progress {
         Progress { kind, step: step.into(), content: content.into() }
     }
 
+    fn question(kind: &str, effect: EffectId, step: u32, question: &str) -> Self {
+        let content = json!({"effect": effect, "step": step, "question": question});
+        Progress::new(ProgressKind::Question, kind, content)
+    }
+
     /// A signal as a value. Most answers have none: a result, a trace line or a phase follows from them.
     pub fn of(signal: &Signal<'_>) -> Option<Self> {
         use ProgressKind::{Phase, Sources, Thinking, Token, Trace};
@@ -76,10 +73,11 @@ impl Progress {
             Signal::Answered { span, answer } if answer.cached => {
                 Progress::new(Thinking, "cached", json!({"effect": span.effect}))
             }
-            Signal::Finished { step, tool, failed, output } => {
-                let content = json!({"step": step, "tool": tool, "failed": failed, "output": output});
-                Progress::new(Thinking, "tool_result", content)
-            }
+            Signal::Finished { step, tool, failed, output } => Progress::new(
+                Thinking,
+                "tool_result",
+                json!({"step": step, "tool": tool, "failed": failed, "output": output}),
+            ),
             Signal::Traced(TraceLine::Validate { verdict: Some(verdict), .. }) => {
                 Progress::new(Thinking, "evaluation_result", json!(verdict))
             }
@@ -95,7 +93,7 @@ impl Progress {
     }
 
     fn of_request(span: &Span<'_>, request: &RequestBody<'_>) -> Self {
-        use ProgressKind::{Question, Thinking};
+        use ProgressKind::Thinking;
         let effect = span.effect;
         match request {
             RequestBody::Model { role, .. } => {
@@ -112,11 +110,7 @@ impl Progress {
             }
             RequestBody::Human { step, question } => {
                 let step = effect.step().unwrap_or(*step);
-                Progress::new(
-                    Question,
-                    "human",
-                    json!({"effect": effect, "step": step, "question": question}),
-                )
+                Progress::question("human", effect, step, question)
             }
             RequestBody::Wait { delay_ms } => {
                 Progress::new(Thinking, "waiting", json!({"effect": effect, "delay_ms": delay_ms}))
@@ -126,82 +120,35 @@ impl Progress {
 
     /// What came of a run, as the last thing that happened in it.
     pub fn ended(result: &Result<Run, Stopped>) -> Self {
-        use ProgressKind::{Answer, Error, Question};
+        use ProgressKind::{Answer, Error};
         let run = match result {
             Ok(run) => run,
             Err(Stopped::Unsaved { run, .. }) => run,
             Err(stopped) => return Progress::new(Error, "stopped", stopped.to_string()),
         };
-        if let Some(waiting) = run.waiting() {
-            let content =
-                json!({"effect": waiting.effect, "step": waiting.step, "question": waiting.question});
-            return Progress::new(Question, "waiting", content);
-        }
-        match run.error() {
-            Some(error) => {
+        match (run.waiting(), run.error()) {
+            (Some(waiting), _) => {
+                Progress::question("waiting", waiting.effect, waiting.step, &waiting.question)
+            }
+            (None, Some(error)) => {
                 Progress::new(Error, "ended", json!({"code": error.code, "message": error.message}))
             }
-            None => Progress::new(Answer, "answer", run.answer().unwrap_or_default()),
+            (None, None) => Progress::new(Answer, "answer", run.answer().unwrap_or_default()),
         }
     }
 }
 
-/// An observer that hands on everything as [`Progress`].
-///
-/// ```
-/// use std::cell::RefCell;
-/// use planwright::driver::{Agent, ProgressKind, Reporter};
-/// use planwright_docs::Calc;
-/// use planwright_offline::Offline;
-///
-/// let spec = planwright::agents::shipped("validated").unwrap().with_tools(|tool| tool.name == "calc");
-/// let agent = Agent::builder(spec).model(Offline::new()).tool(Calc::new()).build()?;
-/// let kinds = RefCell::new(Vec::new());
-/// let reporter = Reporter::new(|progress| kinds.borrow_mut().push(progress.kind));
-/// agent.job("12/4+9?").observer(&reporter).run()?;
-/// assert_eq!(kinds.borrow()[0], ProgressKind::Phase);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub struct Reporter<F>(F);
-
-impl<F: Fn(Progress)> Reporter<F> {
-    /// Hands everything on, tokens included.
-    pub fn new(hand_on: F) -> Self {
-        Reporter(hand_on)
-    }
-}
-
-impl<F: Fn(Progress)> Observer for Reporter<F> {
-    fn notice(&self, signal: Signal<'_>) {
-        Progress::of(&signal).into_iter().for_each(&self.0);
-    }
-
-    fn wants_tokens(&self) -> bool {
-        true
-    }
-}
-
-/// One item of a [`Stream`].
-#[derive(Debug)]
-pub enum Streamed {
-    /// Something happened.
-    Progress(Progress),
-    /// What came of the run. Nothing follows.
-    Ended(Result<Run, Stopped>),
-}
-
-/// What happens in a run, while it happens: what a [`Reporter`] hands on, then [`Progress::ended`], then
-/// [`Streamed::Ended`]. Dropping it stops the run at its next answer.
+/// What happens in a run, while it happens: an iterator whose last item is [`Progress::ended`]. Dropping it
+/// stops the run at its next answer.
 #[derive(Debug)]
 pub struct Stream {
-    receiver: Receiver<Streamed>,
+    receiver: Receiver<Progress>,
     cancel: CancelToken,
-    thread: Option<JoinHandle<()>>,
+    thread: Result<JoinHandle<Result<Run, Stopped>>, std::io::Error>,
 }
 
 impl Agent {
-    /// Runs a question on a thread of its own and hands out what happens while it does. The last item is
-    /// what came of it; dropping the stream stops the run.
+    /// Runs a question on a thread of its own and hands out what happens while it does.
     ///
     /// ```
     /// use planwright::prelude::*;
@@ -210,70 +157,86 @@ impl Agent {
     ///
     /// let spec = planwright::agents::shipped("validated").unwrap().with_tools(|tool| tool.name == "calc");
     /// let agent = Agent::builder(spec).model(Offline::new()).tool(Calc::new()).build()?;
-    /// for item in agent.stream("12/4+9?") {
-    ///     match item {
-    ///         Streamed::Progress(progress) => println!("{}", serde_json::to_string(&progress)?),
-    ///         Streamed::Ended(run) => assert_eq!(run?.error(), None),
-    ///     }
+    /// let mut stream = agent.stream("12/4+9?");
+    /// for progress in &mut stream {
+    ///     println!("{}", serde_json::to_string(&progress)?);
     /// }
+    /// assert_eq!(stream.finish()?.error(), None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stream(&self, question: impl Into<String>) -> Stream {
         let (sender, receiver) = sync_channel(ROOM);
         let cancel = CancelToken::new();
-        let (agent, input) = (self.clone(), self.input(question));
-        let (token, backup) = (cancel.clone(), sender.clone());
-        let thread = std::thread::Builder::new().name("planwright stream".to_owned());
-        let spawned = thread.spawn(move || run_and_send(&agent, input, &sender, &token));
-        let thread = spawned.map_err(|error| {
-            let problem = format!("no thread for the run: {error}");
-            // The channel is empty, so this finds room.
-            let _ = backup.try_send(Streamed::Ended(Err(Stopped::Incomplete(problem))));
-        });
-        Stream { receiver, cancel, thread: thread.ok() }
+        let (agent, input, token) = (self.clone(), self.input(question), cancel.clone());
+        let run = move || {
+            let relay = Relay { sender, token };
+            let result = agent.job(input).observer(&relay).cancel(relay.token.clone()).run();
+            relay.send(Progress::ended(&result));
+            result
+        };
+        let thread = std::thread::Builder::new().name("planwright stream".to_owned()).spawn(run);
+        Stream { receiver, cancel, thread }
     }
 }
 
 impl Stream {
-    /// Stops the run without dropping the stream: the rest can still be seen.
+    /// The token that stops the run. The rest can still be seen.
     pub fn cancel_token(&self) -> CancelToken {
         self.cancel.clone()
     }
-}
 
-fn run_and_send(agent: &Agent, input: Input, sender: &SyncSender<Streamed>, token: &CancelToken) {
-    let reporter = Reporter::new(|progress| {
-        if sender.send(Streamed::Progress(progress)).is_err() {
-            token.cancel();
-        }
-    });
-    let result = agent.job(input).observer(&reporter).cancel(token.clone()).run();
-    // A receiver that is gone misses nothing.
-    let _ = sender.send(Streamed::Progress(Progress::ended(&result)));
-    let _ = sender.send(Streamed::Ended(result));
-}
-
-impl Iterator for Stream {
-    type Item = Streamed;
-
-    /// Waits for the next item.
+    /// Waits for the end of the run, and gives what came of it.
+    ///
+    /// # Errors
+    /// [`Stopped`].
     ///
     /// # Panics
     /// If a port of the agent's panicked in the run: the panic is passed on.
-    fn next(&mut self) -> Option<Streamed> {
-        let item = self.receiver.recv();
-        if item.is_err()
-            && let Some(thread) = self.thread.take()
-            && let Err(panic) = thread.join()
-        {
-            std::panic::resume_unwind(panic);
+    pub fn finish(mut self) -> Result<Run, Stopped> {
+        self.by_ref().for_each(drop);
+        let unstarted = Err(std::io::Error::other("the run has ended"));
+        match std::mem::replace(&mut self.thread, unstarted) {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(error) => Err(Stopped::Incomplete(format!("no thread for the run: {error}"))),
         }
-        item.ok()
+    }
+}
+
+impl Iterator for Stream {
+    type Item = Progress;
+
+    /// Waits for the next item.
+    fn next(&mut self) -> Option<Progress> {
+        self.receiver.recv().ok()
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
         self.cancel.cancel();
+    }
+}
+
+/// Sends what it sees down a stream. A stream that was dropped stops the run.
+struct Relay {
+    sender: SyncSender<Progress>,
+    token: CancelToken,
+}
+
+impl Relay {
+    fn send(&self, progress: Progress) {
+        if self.sender.send(progress).is_err() {
+            self.token.cancel();
+        }
+    }
+}
+
+impl Observer for Relay {
+    fn notice(&self, signal: Signal<'_>) {
+        Progress::of(&signal).into_iter().for_each(|progress| self.send(progress));
+    }
+
+    fn wants_tokens(&self) -> bool {
+        true
     }
 }

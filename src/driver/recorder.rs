@@ -1,13 +1,21 @@
-//! The recorder: writes down what is about to be performed, what was answered, and the status of the run.
+//! The recorder: writes down what is about to be performed, what was answered, and the status of the run, and
+//! tells the observer.
 //!
 //! **Invariant:** a request is on record before it is performed, an answer before anything follows from it.
 
-use super::drive::Drive;
+use std::time::Instant;
+
+use super::drive::{Drive, OpenEffect};
 use super::run::{Run, Stopped};
+use crate::contract::AnswerForm;
 use crate::journal::{JournalError, Record, RunStatus, find_unrepeatable};
-use crate::machine::{EffectId, Effects, Event, State, admit, transition};
-use crate::ports::Signal;
-use crate::prompt::Request;
+use crate::machine::{
+    EffectId, EffectKind, Effects, Event, PhaseName, Place, State, Step, StepRun, ToolOutcome, admit,
+    transition,
+};
+use crate::ports::{Answer, Signal, Span, Unanswered};
+use crate::prompt::{Request, RequestBody};
+use crate::spec::{RoleName, Validate, ValidateAt};
 
 impl<'a> Drive<'a> {
     /// Writes down what is about to be performed, after other records, then queues it.
@@ -30,8 +38,7 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
-    /// Renders what is about to be performed, with the records that say so; `at` is the time now in
-    /// milliseconds since 1970.
+    /// Renders what is about to be performed, with the records that say so. `at` is the time now.
     fn prepare(
         &mut self,
         state: &State,
@@ -55,9 +62,9 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Moves the run by an event. The event and what the run asks next are written down together, after
-    /// other records and before anything is performed. An event that does not fit any more is not written
-    /// down. Without a queue, what the run asks next is left for later.
+    /// Moves the run by an event. The event and what the run asks next are written down together, after other
+    /// records and before anything is performed. An event that does not fit any more is not written down.
+    /// Without a queue, what the run asks next is left for later.
     pub(super) fn apply(
         &mut self,
         mut records: Vec<Record>,
@@ -68,14 +75,14 @@ impl<'a> Drive<'a> {
         if admit(self.rules, &state, &event).is_err() {
             return Ok(state);
         }
-        if let Some(effect) = event.effect().filter(|_| !self.asked_at.is_empty()) {
-            self.asked_at.retain(|(asked, _)| *asked != effect);
+        let (answered, lines) = (event.effect(), state.task.trace.len());
+        if !self.asked_at.is_empty() {
+            self.asked_at.retain(|(asked, _)| Some(*asked) != answered);
         }
         // What is written down together has one time: looking at the clock is felt.
         let at = self.agent.environment.clock.now_ms();
         records.push(Record::of_event(event.clone(), Some(at)));
-        let (answered, lines) = (event.effect(), state.task.trace.len());
-        let nested = self.show_answer(&event);
+        self.show_answer(&event);
         let mut step = transition(self.rules, state, event).expect("admitted above");
         let effects = std::mem::take(&mut step.effects);
         let first = queue.as_ref().map_or(0, |queue| queue.len());
@@ -90,7 +97,7 @@ impl<'a> Drive<'a> {
         } else {
             self.append(records)?;
         }
-        self.show_step(&step, answered, nested, lines);
+        self.show_step(&step, answered, lines);
         if let Some(queue) = queue {
             self.show_requests(&queue[first..]);
         }
@@ -107,9 +114,12 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
-    /// Notes the status of the run for lists. It follows from the records, so a failure loses nothing.
+    /// Notes the status of the run for lists, and tells that what is still open has no answer. The status follows
+    /// from the records, so a failure loses nothing.
     pub(super) fn note_status(&mut self, ended: &Result<Run, Stopped>) {
-        self.close_open();
+        while let Some(open) = self.open.pop() {
+            self.tell_answer(&open, open.answer(Some("open")));
+        }
         let status = match ended {
             Ok(run) => self.run_status(&run.state),
             Err(Stopped::Interrupted(stopped)) => {
@@ -127,5 +137,143 @@ impl<'a> Drive<'a> {
 
     fn run_status(&self, state: &State) -> RunStatus {
         RunStatus::without_doubts(self.rules, state, &self.unknown, |effect| self.asked_at(effect))
+    }
+
+    /// Tells what is asked.
+    fn show_requests(&mut self, requests: &[Request<'_>]) {
+        if !self.observer.is_watching() {
+            return;
+        }
+        for request in requests {
+            let (effect, asked) = (request.effect, request.asked.clone());
+            let span = Span { run: &self.run, thread: &self.thread, effect, asked: &asked };
+            self.observer.notice(Signal::Asked { span, request: &request.body });
+            self.open.push(OpenEffect { effect, asked, since: Instant::now() });
+        }
+    }
+
+    /// Tells that an effect was answered, before the machine takes the answer.
+    fn show_answer(&mut self, event: &Event) {
+        let Some(open) = event.effect().and_then(|effect| self.take_open(effect)) else { return };
+        let mut answer = open.answer(None);
+        let failure_class;
+        match event {
+            Event::ModelReplied { reply, .. } => {
+                (answer.usage, answer.cached) = (Some(reply.usage), reply.cached);
+            }
+            Event::ModelFailed { failure, .. } => {
+                failure_class = failure.class.to_string();
+                (answer.usage, answer.failure) = (Some(failure.usage), Some(failure_class.as_str()));
+            }
+            Event::ToolReturned { outcome: ToolOutcome::Failed { kind, .. }, .. } => {
+                answer.failure = Some(kind);
+            }
+            Event::Expired { .. } => answer.failure = Some("expired"),
+            _ => {}
+        }
+        self.tell_answer(&open, answer);
+        // The steps of the outermost run do not show what a tool of a nested run returned.
+        if let (Event::ToolReturned { outcome, .. }, Some((_, tool))) = (event, open.asked.rsplit_once('/')) {
+            let step = open.effect.step().unwrap_or_default();
+            let (failed, output) = match outcome {
+                ToolOutcome::Returned { output, .. } => (false, output.clone()),
+                ToolOutcome::Failed { kind, message } => (true, format!("ERROR: {kind}: {message}")),
+            };
+            self.observer.notice(Signal::Finished { step, tool, failed, output: &output });
+        }
+    }
+
+    /// Tells that an effect got no answer.
+    pub(super) fn show_failure(&mut self, effect: EffectId, failure: &str) {
+        if let Some(open) = self.take_open(effect) {
+            self.tell_answer(&open, open.answer(Some(failure)));
+        }
+    }
+
+    fn take_open(&mut self, effect: EffectId) -> Option<OpenEffect> {
+        let at = self.open.iter().position(|open| open.effect == effect)?;
+        Some(self.open.swap_remove(at))
+    }
+
+    fn tell_answer(&self, open: &OpenEffect, answer: Answer<'_>) {
+        let span = Span { run: &self.run, thread: &self.thread, effect: open.effect, asked: &open.asked };
+        self.observer.notice(Signal::Answered { span, answer });
+    }
+
+    /// Tells what an answer has changed. `lines` is the number of trace lines before it.
+    fn show_step(&self, step: &Step, answered: Option<EffectId>, lines: usize) {
+        if !self.observer.is_watching() {
+            return;
+        }
+        // The step that a nested run hangs under ends with the run.
+        let place = answered.and_then(|id| match id.kind {
+            EffectKind::Step { draft, step, attempt } if id.path.is_empty() => {
+                Some(Place { draft, step, attempt })
+            }
+            _ => id.path.places().next(),
+        });
+        place.and_then(|place| self.show_result(step, place));
+        for line in step.state.task.trace.iter().skip(lines) {
+            self.observer.notice(Signal::Traced(line));
+        }
+        for taken in &step.moves {
+            let sources = &step.state.task.artifacts.sources;
+            if taken.to == PhaseName::Done && !sources.is_empty() {
+                self.observer.notice(Signal::Sources(sources));
+            }
+            self.observer.notice(Signal::Entered(taken.to));
+        }
+    }
+
+    /// Tells a step's result, once it has one.
+    fn show_result(&self, step: &Step, Place { draft, step: at, .. }: Place) -> Option<()> {
+        let task = &step.state.task;
+        let current = task.progress.as_ref();
+        let progress = if draft == task.draft { current } else { task.artifacts.past.last().or(current) }?;
+        let (tool, run) = (&progress.plan.steps.get(at as usize)?.tool, progress.steps.get(at as usize)?);
+        let (output, failed) = (run.output()?, matches!(run, StepRun::Failed { .. }));
+        self.observer.notice(Signal::Finished { step: at, tool, failed, output });
+        Some(())
+    }
+
+    /// Performs an effect on the loop's own thread, and shows the answer as it is written. `None` for a wait
+    /// that was cut short.
+    pub(super) fn perform_here(&self, request: &Request<'_>) -> Result<Option<Event>, Unanswered> {
+        let (environment, stop) = (&self.agent.environment, || self.deadline.has_passed());
+        if !self.streams(request) {
+            return environment.perform(&self.run, request, None, &stop);
+        }
+        let mut held = String::new();
+        let mut sink = |piece: &str| {
+            let piece = environment.redactor.piece(&mut held, piece);
+            if !piece.is_empty() {
+                self.observer.notice(Signal::Token(&piece));
+            }
+        };
+        let answer = environment.perform(&self.run, request, Some(&mut sink), &stop);
+        if !held.is_empty() {
+            self.observer.notice(Signal::Token(&held));
+        }
+        answer
+    }
+
+    /// Whether a reply is shown as it comes: the answer is, unless it is judged first.
+    fn streams(&self, request: &Request<'_>) -> bool {
+        let RequestBody::Model { role, .. } = &request.body else { return false };
+        let policy = self.rules.policy();
+        let judged = policy.validate != Validate::Off && policy.validate_at == ValidateAt::Answer;
+        let text = match role {
+            RoleName::Writer => self.rules.form() == AnswerForm::Text && !judged,
+            RoleName::Conversation => true,
+            _ => false,
+        };
+        text && request.effect.path.is_empty() && self.observer.wants_tokens()
+    }
+}
+
+impl OpenEffect {
+    /// What comes of the effect, as far as that is known.
+    fn answer<'a>(&self, failure: Option<&'a str>) -> Answer<'a> {
+        Answer { duration: self.since.elapsed(), usage: None, cached: false, failure }
     }
 }

@@ -15,10 +15,10 @@ pub(super) struct Playback {
     used: Vec<bool>,
     /// Everything before this position is used.
     first_unused: usize,
-    /// Positions in the order in which they were asked for.
-    order: Vec<usize>,
     /// For each digest, its positions, ascending.
     index: HashMap<Digest, Vec<usize>>,
+    /// Positions in the order in which they were asked for.
+    order: Vec<usize>,
 }
 
 impl Playback {
@@ -30,7 +30,7 @@ impl Playback {
             }
         }
         let used = vec![false; fixture.exchanges.len()];
-        Playback { fixture, used, first_unused: 0, order: Vec::new(), index }
+        Playback { fixture, used, first_unused: 0, index, order: Vec::new() }
     }
 
     /// Where the answer to an effect is: among the unused recordings of its digest the one of that very
@@ -46,8 +46,11 @@ impl Playback {
         };
         let recorded = || self.index.get(&request.digest).into_iter().flatten().copied();
         let unused = || recorded().filter(|&at| !self.used[at] && answers(&self.fixture.exchanges[at]));
-        let same = |at: &usize| self.fixture.exchanges[*at].key().is_some_and(|(id, _)| id == request.effect);
-        unused().find(same).or_else(|| unused().next())
+        unused().find(|&at| self.effect(at) == Some(request.effect)).or_else(|| unused().next())
+    }
+
+    fn effect(&self, at: usize) -> Option<EffectId> {
+        self.fixture.exchanges[at].key().map(|(effect, _)| effect)
     }
 
     /// Of several effects that wait, the one that was answered first in the recording.
@@ -59,25 +62,29 @@ impl Playback {
     /// The recorded answer to an effect.
     pub fn answer(&mut self, request: &Request<'_>) -> Option<Event> {
         let at = self.find(request)?;
-        self.used[at] = true;
+        self.mark_used(at);
         self.order.push(at);
         Some(self.fixture.exchanges[at].event().addressed(request.effect))
     }
 
+    fn mark_used(&mut self, at: usize) {
+        self.used[at] = true;
+        while self.used.get(self.first_unused) == Some(&true) {
+            self.first_unused += 1;
+        }
+    }
+
     /// Whether there is nothing left to play.
     pub fn is_used_up(&self) -> bool {
-        self.used.iter().all(|used| *used)
+        self.first_unused == self.used.len()
     }
 
     /// What happened unasked at this point of the recording.
     pub fn happened(&mut self) -> Option<Event> {
-        while self.used.get(self.first_unused) == Some(&true) {
-            self.first_unused += 1;
-        }
-        let next = self.first_unused;
-        let Exchange::Happened(event) = self.fixture.exchanges.get(next)? else { return None };
-        self.used[next] = true;
-        Some(event.clone())
+        let Exchange::Happened(event) = self.fixture.exchanges.get(self.first_unused)? else { return None };
+        let event = event.clone();
+        self.mark_used(self.first_unused);
+        Some(event)
     }
 
     /// Why there is no recording for an effect.
@@ -85,19 +92,22 @@ impl Playback {
         if let Some(drift) = self.trace_drift(&state.task.trace, false) {
             return drift;
         }
-        let mut unused = self.fixture.exchanges.iter().zip(&self.used).filter(|(_, used)| !**used);
-        let nearest = unused.find_map(|(exchange, _)| {
-            let is_near = exchange.key()?.0 == request.effect && exchange.asked() == request.asked;
-            is_near.then_some(exchange)
-        });
-        if let Some(drift) = nearest.and_then(|nearest| self.request_drift(request, nearest)) {
-            return drift;
-        }
         let Request { effect, asked, .. } = request;
-        let what = match self.used.iter().position(|used| !used) {
-            Some(next) => {
-                let holds = self.fixture.exchanges[next].asked();
-                format!("exchange {} asks {asked} ({effect}), the fixture holds {holds}", next + 1)
+        let nearest = self.fixture.exchanges.iter().zip(&self.used).find_map(|(exchange, used)| {
+            let (recorded, digest) = exchange.key()?;
+            let is_near = !used && recorded == *effect && exchange.asked() == asked;
+            is_near.then_some((exchange, digest))
+        });
+        if let Some((nearest, digest)) = nearest
+            && let Some(difference) = self.request_difference(request, nearest, digest)
+        {
+            let (effect, asked) = (*effect, asked.clone());
+            return Drift::Request { effect, asked, nearest: effect, difference };
+        }
+        let next = self.first_unused;
+        let what = match self.fixture.exchanges.get(next) {
+            Some(holds) => {
+                format!("exchange {} asks {asked} ({effect}), the fixture holds {}", next + 1, holds.asked())
             }
             None => {
                 let count = self.used.len();
@@ -107,7 +117,12 @@ impl Playback {
         Drift::Transition { what, difference: None }
     }
 
-    fn request_drift(&self, request: &Request<'_>, nearest: &Exchange) -> Option<Drift> {
+    fn request_difference(
+        &self,
+        request: &Request<'_>,
+        nearest: &Exchange,
+        digest: Digest,
+    ) -> Option<Difference> {
         let difference = match (&request.body, nearest) {
             (
                 RequestBody::Model { request, .. },
@@ -124,30 +139,22 @@ impl Playback {
             }
             _ => None,
         };
-        let difference = difference.unwrap_or_else(|| Difference {
+        Some(difference.unwrap_or_else(|| Difference {
             // The texts are the same: what differs is what the file does not spell out.
             path: "the digest alone (the tools' contracts, or the file was edited)".to_owned(),
-            recorded: format!(
-                "digest {}",
-                nearest.key().map_or_else(String::new, |(_, digest)| digest.to_string())
-            ),
+            recorded: format!("digest {digest}"),
             now: format!("digest {}", request.digest),
-        });
-        let (effect, asked) = (request.effect, request.asked.clone());
-        Some(Drift::Request { effect, asked, nearest: nearest.key()?.0, difference })
+        }))
     }
 
     /// How the whole replay differs from the recording.
     pub fn drifts(&self, rules: &CompiledSpec, state: &State, parallel: bool) -> Vec<Drift> {
-        let mut drifts: Vec<Drift> = self.trace_drift(&state.task.trace, true).into_iter().collect();
-        if drifts.is_empty() {
-            drifts.extend(self.outcome_drift(rules, state));
-        }
-        drifts.extend(self.order_drift(parallel));
-        let unused: Vec<usize> = (0..self.used.len()).filter(|&at| !self.used[at]).collect();
-        if let (Some(&first), true) = (unused.first(), drifts.is_empty()) {
-            let asked = self.fixture.exchanges[first].asked().to_owned();
-            drifts.push(Drift::Unused { count: unused.len(), exchange: first + 1, asked });
+        let path = self.trace_drift(&state.task.trace, true).or_else(|| self.outcome_drift(rules, state));
+        let mut drifts: Vec<Drift> = path.into_iter().chain(self.order_drift(parallel)).collect();
+        let first = self.first_unused;
+        if let (Some(unused), true) = (self.fixture.exchanges.get(first), drifts.is_empty()) {
+            let count = self.used.iter().filter(|used| !**used).count();
+            drifts.push(Drift::Unused { count, exchange: first + 1, asked: unused.asked().to_owned() });
         }
         drifts
     }
@@ -158,14 +165,11 @@ impl Playback {
         let most = if whole { recorded.len().max(now.len()) } else { now.len() };
         let at = (0..most).find(|&at| recorded.get(at) != now.get(at))?;
         let difference = difference_at(&format!("trace line {}", at + 1), &recorded.get(at), &now.get(at))?;
-        let reads_differently = unread(recorded.get(at)) || unread(now.get(at));
-        Some(match reads_differently {
-            true => Drift::Contract { line: at + 1, difference },
-            false => {
-                let what = format!("the run left another trace line {}", at + 1);
-                Drift::Transition { what, difference: Some(difference) }
-            }
-        })
+        if tells_of_unread_reply(recorded.get(at)) || tells_of_unread_reply(now.get(at)) {
+            return Some(Drift::Contract { line: at + 1, difference });
+        }
+        let what = format!("the run left another trace line {}", at + 1);
+        Some(Drift::Transition { what, difference: Some(difference) })
     }
 
     fn outcome_drift(&self, rules: &CompiledSpec, state: &State) -> Option<Drift> {
@@ -179,21 +183,17 @@ impl Playback {
     }
 
     fn order_drift(&self, parallel: bool) -> Option<Drift> {
-        let id = |at: usize| self.fixture.exchanges[at].key().map(|(id, _)| id);
-        let asked: Vec<EffectId> = self.order.iter().filter_map(|&at| id(at)).collect();
-        let mut sorted = self.order.clone();
-        sorted.sort_unstable();
-        let recorded: Vec<(usize, EffectId)> =
-            sorted.into_iter().filter_map(|at| Some((at, id(at)?))).collect();
+        let mut recorded = self.order.clone();
+        recorded.sort_unstable();
         let is_beside = |recorded: EffectId, now: EffectId| match (recorded.kind, now.kind) {
             (EffectKind::Step { draft: left, .. }, EffectKind::Step { draft: right, .. }) => left == right,
             _ => false,
         };
-        let differs = |((_, recorded), now): &(&(usize, EffectId), &EffectId)| {
-            recorded != *now && !(parallel && is_beside(*recorded, **now))
-        };
-        let ((at, recorded), now) = recorded.iter().zip(&asked).find(differs)?;
-        Some(Drift::Order { exchange: at + 1, recorded: *recorded, now: *now })
+        recorded.iter().zip(&self.order).find_map(|(&at, &asked)| {
+            let (recorded, now) = (self.effect(at)?, self.effect(asked)?);
+            let differs = recorded != now && !(parallel && is_beside(recorded, now));
+            differs.then_some(Drift::Order { exchange: at + 1, recorded, now })
+        })
     }
 }
 
@@ -206,9 +206,7 @@ fn difference_at<T: Serialize>(name: &str, recorded: &T, now: &T) -> Option<Diff
 }
 
 /// Whether a line tells of a reply that did not read.
-fn unread(line: Option<&TraceLine>) -> bool {
-    let contract =
-        |error: &Option<String>| error.as_ref().is_some_and(|text| text.contains("_ERROR: contract: "));
+fn tells_of_unread_reply(line: Option<&TraceLine>) -> bool {
     match line {
         Some(TraceLine::Repair { of, .. }) => *of != PhaseName::Execute,
         Some(
@@ -216,7 +214,7 @@ fn unread(line: Option<&TraceLine>) -> bool {
             | TraceLine::Validate { error, .. }
             | TraceLine::Write { error, .. }
             | TraceLine::Execute { error, .. },
-        ) => contract(error),
+        ) => error.as_ref().is_some_and(|text| text.contains("_ERROR: contract: ")),
         Some(TraceLine::Fallback { .. }) => true,
         Some(_) | None => false,
     }

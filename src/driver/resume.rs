@@ -7,10 +7,9 @@
 use std::sync::Arc;
 
 use super::agent::Agent;
-use super::approval::{Resolution, find_spent, token};
 use super::clock::CancelToken;
 use super::drive::Drive;
-use super::human_input::{HumanInput, unknown_record};
+use super::human_input::{HumanInput, Resolution, find_spent, token, unknown_record};
 use super::run::{Run, Stopped, attach_records};
 use crate::journal::{
     Folded, Journal, MemoryJournal, Record, RunStatus, Unknown, first_difference, fold, fold_under,
@@ -76,7 +75,7 @@ pub struct Resume<'a> {
     observer: &'a dyn Observer,
     cancel: CancelToken,
     changed: Changed,
-    token: Option<String>,
+    pub(super) token: Option<String>,
     input: Option<HumanInput>,
 }
 
@@ -128,7 +127,7 @@ impl<'a> Resume<'a> {
         let records = self.journal.records()?;
         let (folded, mut first) = self.fold(&records)?;
         self.check_input(&folded, &records)?;
-        if let Some(effect) = folded.altered_write().filter(|_| self.changed == Changed::Refuse) {
+        if let Some(effect) = folded.find_altered_write().filter(|_| self.changed == Changed::Refuse) {
             let difference = format!("{effect} would write something else than it was asked to");
             return Err(Stopped::Changed { difference });
         }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::journal::{Drift, Fixture, FixtureError, JournalError, Outcome, Record, StoreError};
-use crate::machine::{Counters, EffectId, PlanView, RunError, State, TraceLine};
+use crate::journal::{Drift, Fixture, JournalError, Outcome, Record, StoreError};
+use crate::machine::{Counters, EffectId, RunError, State, TraceLine};
 use crate::ports::Unanswered;
 
 /// A run that reached DONE or ERROR, or waits for a person.
@@ -42,17 +42,6 @@ impl Run {
         self.state.task.artifacts.final_answer.as_deref()
     }
 
-    /// What the user is told at the end: the answer, or that the run was stopped and why. `None` while it
-    /// waits for a person.
-    pub fn result(&self) -> Option<String> {
-        self.state.result()
-    }
-
-    /// The plan as a to-do list: what is done, what is being done, and for whom the run waits.
-    pub fn plan_view(&self) -> PlanView {
-        PlanView::of(&self.state)
-    }
-
     /// What ended the run without an answer, if anything did.
     pub fn error(&self) -> Option<&RunError> {
         self.state.error()
@@ -85,8 +74,10 @@ impl Run {
 
     /// How the run ended, or what it waits for.
     pub fn outcome(&self) -> Outcome {
-        let question = || self.waiting.as_ref().map(|waiting| waiting.question.clone()).unwrap_or_default();
-        Outcome::ended(&self.state).unwrap_or_else(|| Outcome::Waiting { question: question() })
+        Outcome::ended(&self.state).unwrap_or_else(|| {
+            let question = self.waiting.as_ref().map(|waiting| waiting.question.clone());
+            Outcome::Waiting { question: question.unwrap_or_default() }
+        })
     }
 
     /// The run's records. Empty if they went to a journal of the caller's.
@@ -133,7 +124,7 @@ pub enum Stopped {
     #[error("{0}")]
     Interrupted(Box<Interrupted>),
     /// A replay differs from its recording.
-    #[error("{}", join_lines(.0))]
+    #[error("{}", .0.iter().map(Drift::to_string).collect::<Vec<_>>().join("\n"))]
     Drifted(Vec<Drift>),
     /// A write was requested and it is not known whether it happened. It is not done again.
     #[error(
@@ -206,7 +197,7 @@ pub enum Stopped {
     #[error("{error}")]
     Unsaved {
         /// Why the fixture cannot be written.
-        error: FixtureError,
+        error: JournalError,
         /// The run.
         run: Box<Run>,
     },
@@ -220,18 +211,14 @@ pub enum Stopped {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The fixture cannot be read or written.
-    #[error(transparent)]
-    Fixture(#[from] FixtureError),
+    #[error("{0}")]
+    Fixture(JournalError),
 }
 
 impl fmt::Debug for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
-}
-
-fn join_lines(drifts: &[Drift]) -> String {
-    drifts.iter().map(Drift::to_string).collect::<Vec<_>>().join("\n")
 }
 
 impl From<StoreError> for Stopped {
@@ -244,8 +231,7 @@ impl From<StoreError> for Stopped {
 }
 
 /// Hands a run that came or was interrupted its records.
-pub(super) fn attach_records(ended: Result<Run, Stopped>, found: Vec<Record>) -> Result<Run, Stopped> {
-    let mut ended = ended;
+pub(super) fn attach_records(mut ended: Result<Run, Stopped>, found: Vec<Record>) -> Result<Run, Stopped> {
     match &mut ended {
         Ok(run) => run.records = found,
         Err(Stopped::Interrupted(interrupted)) => interrupted.records = found,

@@ -4,11 +4,10 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::fold::{compile, split, walk};
+use super::fold::{compile, render_awaited, split, walk};
 use super::{JournalError, Record};
 use crate::contract::excerpt;
-use crate::machine::{EffectId, State, awaited, outstanding};
-use crate::prompt::Request;
+use crate::machine::{EffectId, State, outstanding};
 use crate::spec::{CompiledSpec, Spec};
 
 /// One way in which a replay differs from its recording. Exchanges are counted from 1.
@@ -113,16 +112,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Finds the first place where two JSON values differ; `None` if they are equal, in the order of their keys
-/// too: another order is another request.
-///
-/// ```
-/// use planwright::journal::first_difference;
-/// use serde_json::json;
-///
-/// let difference = first_difference(&json!({"a": ["x", "y"]}), &json!({"a": ["x", "z"]})).unwrap();
-/// assert_eq!(difference.path, "$.a[1]");
-/// ```
+/// Finds the first place where two JSON values differ. The order of keys counts: another order is another
+/// request.
 pub fn first_difference(recorded: &Value, now: &Value) -> Option<Difference> {
     differ(Some(recorded), Some(now), "$".to_owned())
 }
@@ -205,7 +196,7 @@ impl Divergence {
         let changed = changed.unwrap_or(0) as u64;
         let walked = walk(&rules, header.input.clone(), records.iter().cloned(), |index, state, record| {
             let Record::Requested { effect, digest, .. } = record else { return Ok(()) };
-            match awaited(&rules, state, *effect).and_then(|effect| Request::of(&rules, state, effect)) {
+            match render_awaited(&rules, state, *effect) {
                 _ if index < changed => Ok(()),
                 Some(now) if now.digest == *digest => Ok(()),
                 Some(now) => Err(format!("{effect} asks {} something else than it did", now.asked)),

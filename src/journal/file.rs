@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::JournalErrorKind::{Locked, Stale};
+use super::JournalErrorKind::{Damaged, Format, Locked, Stale};
 use super::{Durability, Journal, JournalError, Record, Seal, system};
 
 /// A journal in a JSON-lines file. What an append survives is its [`Durability`].
@@ -46,24 +46,18 @@ impl FileJournal {
     /// lives. A file whose writer was stopped before it held a record is taken over.
     ///
     /// # Errors
-    /// If the file holds anything else, or cannot be made; [`Locked`] if another writer has it.
+    /// [`Stale`] if the file holds anything else; [`Locked`] if another writer has it; or if it cannot be made.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
         let path = path.into();
-        let new = system::private_options().read(true).write(true).create_new(true).open(&path);
-        let journal = match new {
-            Ok(file) => FileJournal::over(path, file)?,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let exists = JournalError::new(Stale, path.display().to_string(), "there is a file already");
-                match FileJournal::open(path) {
-                    Ok(journal) if journal.end.len == 0 => journal,
-                    Err(error) if error.kind() == Locked => return Err(error),
-                    _ => return Err(exists),
-                }
-            }
-            Err(error) => return Err(io_error(&path, "cannot be created", &error)),
+        let fail = |error| io_error(&path, "cannot be created", &error);
+        let mut options = system::private_options();
+        let file = options.read(true).write(true).create(true).truncate(false).open(&path).map_err(fail)?;
+        let journal = match FileJournal::over(path.clone(), file) {
+            Ok(journal) if journal.end.len == 0 => journal,
+            Err(error) if !matches!(error.kind(), Damaged | Format) => return Err(error),
+            _ => return Err(JournalError::new(Stale, path.display().to_string(), "there is a file already")),
         };
-        system::sync_folder(&journal.path)
-            .map_err(|error| io_error(&journal.path, "cannot be created", &error))?;
+        system::sync_folder(&path).map_err(fail)?;
         Ok(journal)
     }
 
@@ -74,9 +68,6 @@ impl FileJournal {
     /// If the file cannot be opened, or a line of it does not read; [`Locked`] if another writer has it.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
         let path = path.into();
-        if std::fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
-            return Err(io_error(&path, "cannot be opened", &io::Error::other("it is no file")));
-        }
         let file = OpenOptions::new().read(true).write(true).open(&path);
         let file = file.map_err(|error| io_error(&path, "cannot be opened", &error))?;
         FileJournal::over(path, file)
@@ -84,6 +75,9 @@ impl FileJournal {
 
     /// Locks and reads a file.
     fn over(path: PathBuf, file: File) -> Result<Self, JournalError> {
+        if file.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(io_error(&path, "cannot be opened", &io::Error::other("it is no file")));
+        }
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => {
                 JournalError::new(Locked, path.display().to_string(), "another process is writing to it")
@@ -91,7 +85,7 @@ impl FileJournal {
             TryLockError::Error(error) => io_error(&path, "cannot be locked", &error),
         })?;
         file.sync_data().map_err(|error| io_error(&path, "cannot be written", &error))?;
-        let (_, end) = read(&path, &file)?;
+        let (_, end) = read_file(&path, &file)?;
         Ok(FileJournal { path, file, durability: Durability::Full, end })
     }
 
@@ -100,7 +94,7 @@ impl FileJournal {
     /// # Errors
     /// Names the line that does not read.
     pub fn parse(bytes: &[u8]) -> Result<Vec<Record>, JournalError> {
-        Ok(parse(bytes)?.0)
+        Ok(parse_lines(bytes)?.0)
     }
 
     /// Sets what an append survives; [`Durability::Full`] by default.
@@ -153,14 +147,13 @@ impl Journal for FileJournal {
     }
 
     fn records(&self) -> Result<Vec<Record>, JournalError> {
-        let (mut records, _) = read(&self.path, &self.file)?;
+        let (mut records, _) = read_file(&self.path, &self.file)?;
         // What a failed append left behind is not part of the journal.
         records.truncate(usize::try_from(self.end.len).unwrap_or(usize::MAX));
         Ok(records)
     }
 }
 
-/// Opens a file. What is none is refused: a pipe would wait for a writer, a device may have no end.
 fn file_size(file: &File) -> io::Result<u64> {
     Ok(file.metadata()?.len())
 }
@@ -169,15 +162,15 @@ fn io_error(path: &Path, what: &str, error: &io::Error) -> JournalError {
     JournalError::io(path.display(), what, error)
 }
 
-fn read(path: &Path, mut file: &File) -> Result<(Vec<Record>, End), JournalError> {
+fn read_file(path: &Path, mut file: &File) -> Result<(Vec<Record>, End), JournalError> {
     let mut bytes = Vec::new();
     let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes));
     read.map_err(|error| io_error(path, "cannot be read", &error))?;
-    parse(&bytes).map_err(|error| error.within(path.display()))
+    parse_lines(&bytes).map_err(|error| error.within(path.display()))
 }
 
-/// Reads the lines of a file. An error names the line.
-fn parse(bytes: &[u8]) -> Result<(Vec<Record>, End), JournalError> {
+/// Parses the lines of a file. An error names the line.
+fn parse_lines(bytes: &[u8]) -> Result<(Vec<Record>, End), JournalError> {
     let (mut records, size) = (Vec::new(), bytes.len() as u64);
     let mut end = End { len: 0, seal: Seal::new(), at: 0, size, is_unbroken: false };
     // JSON has no zero bytes: at the end they are space that was reserved and never written.

@@ -2,19 +2,16 @@
 //! came.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::fold::{compile, split, walk};
-use super::{Exchange, JournalError, Record, system::random_id};
+use super::fold::{compile, find_question, render_awaited, split, walk};
+use super::{Exchange, JournalError, JournalErrorKind, Record, system::random_id};
 use crate::machine::explore::{Taken, taken};
-use crate::machine::{
-    EffectId, Input, PhaseName, RunError, State, TraceLine, awaited, outstanding, start, transition,
-};
+use crate::machine::{EffectId, Input, PhaseName, RunError, State, TraceLine, start, transition};
 use crate::prompt::{Request, RequestBody};
 use crate::spec::{CompiledSpec, Digest, RequestFrame, Spec};
 
@@ -66,11 +63,8 @@ pub enum Outcome {
 impl Outcome {
     /// How a state has ended, or the question that it waits with; `None` if it goes on by itself.
     pub fn of(rules: &CompiledSpec, state: &State) -> Option<Self> {
-        Outcome::ended(state).or_else(|| {
-            let waits = if state.waits_for_person() { outstanding(rules, state) } else { return None };
-            let [effect] = waits[..] else { return None };
-            Some(Outcome::Waiting { question: Request::of(rules, state, effect)?.into_question()? })
-        })
+        let asks = || find_question(rules, state).map(|(_, question)| Outcome::Waiting { question });
+        Outcome::ended(state).or_else(asks)
     }
 
     /// How a state has ended; `None` if it has not.
@@ -112,42 +106,7 @@ impl Frame {
     }
 }
 
-/// Why a fixture cannot be read or written.
-#[derive(thiserror::Error)]
-#[error("{}: {problem}", path.display())]
-pub struct FixtureError {
-    path: PathBuf,
-    problem: String,
-}
-
-impl fmt::Debug for FixtureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl FixtureError {
-    /// A problem with the fixture at this path.
-    pub fn at(path: &Path, problem: impl Into<String>) -> Self {
-        FixtureError { path: path.to_owned(), problem: problem.into() }
-    }
-}
-
 impl Fixture {
-    /// A fixture without exchanges, to be filled.
-    pub fn new(spec: Spec, input: Input) -> Self {
-        Fixture {
-            format: FORMAT.to_owned(),
-            notes: Vec::new(),
-            input,
-            outcome: Outcome::Interrupted("nothing recorded yet".to_owned()),
-            trace: Vec::new(),
-            exchanges: Vec::new(),
-            frames: BTreeMap::new(),
-            spec,
-        }
-    }
-
     /// Makes a journal readable: folds it, and renders every request as it was made. `interrupted` says why
     /// the run is unfinished.
     ///
@@ -156,17 +115,16 @@ impl Fixture {
     pub fn of_records(records: &[Record], interrupted: Option<String>) -> Result<Self, JournalError> {
         let (header, spec) = split(records)?;
         let rules = compile(Spec::clone(spec))?;
-        let mut fixture = Fixture::new(Spec::clone(spec), header.input.clone());
+        let (mut exchanges, mut frames) = (Vec::new(), BTreeMap::new());
         let mut requests: HashMap<EffectId, Request<'_>> = HashMap::new();
         let mut occurrences: HashMap<Digest, u32> = HashMap::new();
         let walked = walk(&rules, header.input.clone(), records.iter().cloned(), |_, state, record| {
             match record {
                 Record::Requested { effect, .. } => {
-                    let request = awaited(&rules, state, *effect)
-                        .and_then(|awaited| Request::of(&rules, state, awaited))
+                    let request = render_awaited(&rules, state, *effect)
                         .ok_or("asks for something the run does not wait for")?;
                     if let RequestBody::Model { request: model, .. } = &request.body {
-                        let frame = fixture.frames.entry(request.asked.clone());
+                        let frame = frames.entry(request.asked.clone());
                         frame.or_insert_with(|| Frame::of(&model.frame));
                     }
                     requests.insert(*effect, request);
@@ -175,7 +133,7 @@ impl Fixture {
                     let request = event.effect().and_then(|effect| requests.remove(&effect));
                     let exchange = Exchange::new(request, event.clone(), &mut occurrences)
                         .ok_or("answers something that was not requested")?;
-                    fixture.exchanges.push(exchange);
+                    exchanges.push(exchange);
                 }
                 Record::Header(_) | Record::Resolved { .. } | Record::SpecChanged(_) => {}
             }
@@ -183,9 +141,16 @@ impl Fixture {
         });
         let (state, _) = walked.map_err(|(index, problem)| JournalError::at(index, problem))?;
         let unfinished = || Outcome::Interrupted(interrupted.unwrap_or_else(|| "unfinished".to_owned()));
-        fixture.outcome = Outcome::of(&rules, &state).unwrap_or_else(unfinished);
-        fixture.trace = state.task.trace;
-        Ok(fixture)
+        Ok(Fixture {
+            format: FORMAT.to_owned(),
+            notes: Vec::new(),
+            input: header.input.clone(),
+            outcome: Outcome::of(&rules, &state).unwrap_or_else(unfinished),
+            trace: state.task.trace,
+            exchanges,
+            frames,
+            spec: Spec::clone(spec),
+        })
     }
 
     /// The edges of the machine that the recorded run took.
@@ -212,19 +177,20 @@ impl Fixture {
     ///
     /// # Errors
     /// If the file cannot be read, is not JSON, is of another format, or does not fit; names the place.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self, FixtureError> {
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, JournalError> {
         let path = path.as_ref();
-        let fail = |error: std::io::Error| FixtureError::at(path, format!("cannot be read: {error}"));
+        let place = || path.display().to_string();
+        let fail = |error| JournalError::io(path.display(), "cannot be read", &error);
         let about = std::fs::metadata(path).map_err(fail)?;
         if !about.is_file() {
-            return Err(FixtureError::at(path, "cannot be read: it is not a file"));
+            return Err(fail(std::io::Error::other("it is not a file")));
         }
         if about.len() > MAX_BYTES {
             let problem = format!("expected at most {MAX_BYTES} bytes, found {}", about.len());
-            return Err(FixtureError::at(path, problem));
+            return Err(JournalError::damaged(place(), problem));
         }
         let text = std::fs::read_to_string(path).map_err(fail)?;
-        Self::parse(&text).map_err(|problem| FixtureError::at(path, problem))
+        Self::parse(&text).map_err(|problem| JournalError::damaged(place(), problem))
     }
 
     /// Reads a fixture from its text.
@@ -232,26 +198,24 @@ impl Fixture {
     /// # Errors
     /// What does not fit, with its JSON path.
     pub fn parse(text: &str) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Named {
+            format: String,
+        }
+        match serde_json::from_str(text) {
+            Ok(Named { format }) if format == FORMAT => {}
+            Ok(Named { format }) => return Err(format!("expected the format {FORMAT:?}, found {format:?}")),
+            Err(error) if error.is_data() => {
+                return Err(format!("is no fixture: expected a field \"format\" that says {FORMAT:?}"));
+            }
+            Err(error) => return Err(format!("is not JSON: {error}")),
+        }
         let mut source = serde_json::Deserializer::from_str(text);
         let fixture: Fixture = serde_path_to_error::deserialize(&mut source).map_err(|error| {
-            let value = match serde_json::from_str::<Value>(text) {
-                Ok(value) => value,
-                Err(problem) => return format!("is not JSON: {problem}"),
-            };
-            match value.get("format").and_then(Value::as_str) {
-                None => format!("is no fixture: expected a field \"format\" that says {FORMAT:?}"),
-                Some(FORMAT) => {
-                    let path = error.path().to_string();
-                    let path = if path == "." { String::new() } else { format!(".{path}") };
-                    format!("${path}: {}", error.inner())
-                }
-                Some(other) => format!("expected the format {FORMAT:?}, found {other:?}"),
-            }
+            let path = error.path().to_string();
+            let path = if path == "." { String::new() } else { format!(".{path}") };
+            format!("${path}: {}", error.inner())
         })?;
-        source.end().map_err(|error| format!("is not one JSON value: {error}"))?;
-        if fixture.format != FORMAT {
-            return Err(format!("expected the format {FORMAT:?}, found {:?}", fixture.format));
-        }
         fixture.check_exchanges()?;
         Ok(fixture)
     }
@@ -279,14 +243,15 @@ impl Fixture {
         serde_json::to_string_pretty(self).expect("a fixture has text keys only") + "\n"
     }
 
-    /// Checks that a fixture could be written there, before a run that is to be recorded.
+    /// Checks, before a run that is to be recorded, that a fixture could be written there.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn check_writable(path: impl AsRef<Path>) -> Result<(), FixtureError> {
+    pub fn check_writable(path: impl AsRef<Path>) -> Result<(), JournalError> {
         let path = path.as_ref();
         if path.exists() && !path.is_file() {
-            return Err(FixtureError::at(path, "cannot be written: there is something that is not a file"));
+            let problem = "cannot be written: there is something that is not a file";
+            return Err(JournalError::new(JournalErrorKind::Io, path.display().to_string(), problem));
         }
         write_aside(path, |aside| std::fs::File::create(aside).and_then(|_| std::fs::remove_file(aside)))
     }
@@ -296,7 +261,7 @@ impl Fixture {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FixtureError> {
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), JournalError> {
         let path = path.as_ref();
         write_aside(path, |aside| {
             let mut file = std::fs::File::create(aside)?;
@@ -308,13 +273,13 @@ impl Fixture {
 }
 
 /// Has a file written beside the target, under a name of its own: two writers do not write into one file.
-fn write_aside(path: &Path, write: impl Fn(&Path) -> std::io::Result<()>) -> Result<(), FixtureError> {
+fn write_aside(path: &Path, write: impl Fn(&Path) -> std::io::Result<()>) -> Result<(), JournalError> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{:016x}.tmp", random_id()));
     let folder = path.parent().unwrap_or(Path::new(""));
     let written = std::fs::create_dir_all(folder).and_then(|()| write(aside.as_ref()));
     written.map_err(|error| {
         let _ = std::fs::remove_file(&aside);
-        FixtureError::at(path, format!("cannot be written: {error}"))
+        JournalError::io(path.display(), "cannot be written", &error)
     })
 }

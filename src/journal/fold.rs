@@ -2,24 +2,22 @@
 
 use std::sync::Arc;
 
-use super::error::check_format;
+use super::record::check_format;
 use super::{Header, JournalError, Record, ResolvedAs, Unknown};
 use crate::contract::ToolEffect;
-use crate::machine::{Effect, EffectId, Input, State, awaited, start, transition};
+use crate::machine::{Effect, EffectId, Input, State, awaited, outstanding, start, transition};
 use crate::prompt::{Request, RequestBody};
 use crate::spec::{CompiledSpec, Digest, Spec};
 
 /// What was requested and is not answered yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Pending {
-    /// The effect.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
     pub effect: EffectId,
     /// The index of the record that last requested it.
     pub index: u64,
     /// The digest of the last request.
-    pub digest: Digest,
-    /// When it was first requested, in milliseconds since 1970, if that is known.
+    digest: Digest,
+    /// When it was first requested.
     pub at: Option<u64>,
 }
 
@@ -39,7 +37,7 @@ pub struct Folded {
     /// The state after the last record.
     pub state: State,
     /// What was requested and not answered, in the order of the requests.
-    pub pending: Vec<Pending>,
+    pub(crate) pending: Vec<Pending>,
     /// The writes that a person has said to be unknown.
     pub unknown: Vec<Unknown>,
     /// The number of records, which is the index of the next.
@@ -48,27 +46,36 @@ pub struct Folded {
 
 impl Folded {
     /// The unanswered request of an effect.
-    pub fn pending(&self, effect: EffectId) -> Option<&Pending> {
+    pub(crate) fn find_pending(&self, effect: EffectId) -> Option<&Pending> {
         self.pending.iter().find(|pending| pending.effect == effect)
+    }
+
+    /// The effects that were requested and not answered, in the order of the requests.
+    pub fn unanswered(&self) -> impl Iterator<Item = EffectId> {
+        self.pending.iter().map(|pending| pending.effect)
+    }
+
+    /// When an effect was first requested, in milliseconds since 1970, if it is not answered and the time is
+    /// known.
+    pub fn asked_at(&self, effect: EffectId) -> Option<u64> {
+        self.find_pending(effect)?.at
     }
 
     /// The writes in doubt, each with its tool: requested, not answered, and not to be done twice.
     pub fn doubts(&self) -> impl Iterator<Item = (EffectId, String)> {
-        let pending = self.pending.iter().map(|pending| pending.effect);
-        pending.filter_map(|id| Some((id, find_unrepeatable(&self.rules, &self.state, id)?)))
+        self.unanswered().filter_map(|id| Some((id, find_unrepeatable(&self.rules, &self.state, id)?)))
     }
 
     /// An unanswered write that would be repeated with another input than before. Its receiver would take the
     /// two for one, as they have the same idempotency key.
-    pub(crate) fn altered_write(&self) -> Option<EffectId> {
-        let (rules, state) = (&self.rules, &self.state);
-        let is_altered = |pending: &&Pending| {
-            let now = awaited_call(rules, state, pending.effect);
-            let Some(Request { digest, body, .. }) = now else { return false };
-            let RequestBody::Tool { contract: Some(contract), .. } = body else { return false };
-            contract.effect == ToolEffect::Write && !contract.happens_once() && digest != pending.digest
+    pub(crate) fn find_altered_write(&self) -> Option<EffectId> {
+        let is_altered = |pending: &Pending| {
+            let Request { digest, body, .. } = request_call(&self.rules, &self.state, pending.effect)?;
+            let RequestBody::Tool { contract: Some(contract), .. } = body else { return None };
+            let repeats = contract.effect == ToolEffect::Write && !contract.happens_once();
+            (repeats && digest != pending.digest).then_some(pending.effect)
         };
-        self.pending.iter().find(is_altered).map(|pending| pending.effect)
+        self.pending.iter().find_map(is_altered)
     }
 }
 
@@ -118,14 +125,31 @@ pub(crate) fn fold_under(spec: Spec, records: Vec<Record>) -> Result<Folded, Jou
 
 /// The tool of an effect that the run waits for, if calling it twice would change something twice.
 pub fn find_unrepeatable(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
-    let RequestBody::Tool { contract, .. } = awaited_call(rules, state, id)?.body else { return None };
+    let RequestBody::Tool { contract, .. } = request_call(rules, state, id)?.body else { return None };
     contract.filter(|contract| contract.happens_once()).map(|contract| contract.name.clone())
 }
 
 /// The request of a tool call that the run waits for. No other request is rendered.
-fn awaited_call<'a>(rules: &'a CompiledSpec, state: &'a State, id: EffectId) -> Option<Request<'a>> {
+fn request_call<'a>(rules: &'a CompiledSpec, state: &State, id: EffectId) -> Option<Request<'a>> {
     let effect @ Effect::CallTool { .. } = awaited(rules, state, id)? else { return None };
     Request::of(rules, state, effect)
+}
+
+/// The request of an effect that the run waits for.
+pub(crate) fn render_awaited<'a>(
+    rules: &'a CompiledSpec,
+    state: &State,
+    id: EffectId,
+) -> Option<Request<'a>> {
+    Request::of(rules, state, awaited(rules, state, id)?)
+}
+
+/// The question that a run waits with when it waits for people alone, and the effect that an answer answers.
+pub(crate) fn find_question(rules: &CompiledSpec, state: &State) -> Option<(EffectId, String)> {
+    let waits = outstanding(rules, state);
+    let people = waits.iter().all(|effect| matches!(effect, Effect::AskHuman { .. }));
+    let first = waits.first().filter(|_| people)?;
+    Some((first.id(), Request::of(rules, state, *first)?.into_question()?))
 }
 
 /// The header of a journal, and the spec that it is read under: the last that it names.

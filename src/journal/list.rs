@@ -1,8 +1,109 @@
-//! Lists of threads, page by page.
+//! The status of a run, and lists of threads, page by page.
 
 use serde::{Deserialize, Serialize};
 
-use super::{RunStatus, ThreadId};
+use super::fold::find_question;
+use super::{Folded, Outcome, ThreadId, Unknown};
+use crate::machine::{EffectId, State};
+use crate::spec::CompiledSpec;
+
+/// The status of a run, as a list of runs shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "status")]
+pub enum RunStatus {
+    /// It is under way, or was when its process ended. When resumed, it goes on by itself.
+    Unfinished,
+    /// A person has to answer.
+    Waiting {
+        /// The effect that the answer answers.
+        effect: EffectId,
+        /// The question.
+        question: String,
+        /// When it was asked, in milliseconds since 1970; 0 if that is unknown.
+        since: u64,
+    },
+    /// A person has to say what became of a write that was requested and not answered, and may not be done
+    /// twice.
+    InDoubt {
+        /// The effect.
+        effect: EffectId,
+        /// The tool.
+        tool: String,
+    },
+    /// It ended with an answer.
+    Done {
+        /// The answer.
+        answer: String,
+    },
+    /// It ended without an answer.
+    Failed {
+        /// Why.
+        error: String,
+        /// The writes whose outcome is unknown.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unknown: Vec<Unknown>,
+    },
+    /// Its records do not read. Its thread can be deleted.
+    Damaged {
+        /// What is wrong, and where.
+        problem: String,
+    },
+}
+
+impl RunStatus {
+    /// The status of a folded journal.
+    pub fn of(folded: &Folded) -> Self {
+        if let Some((effect, tool)) = folded.doubts().next() {
+            return RunStatus::InDoubt { effect, tool };
+        }
+        RunStatus::without_doubts(&folded.rules, &folded.state, &folded.unknown, |effect| {
+            folded.asked_at(effect)
+        })
+    }
+
+    /// The status of a run in which no write is in doubt. `since` says when something was asked.
+    pub(crate) fn without_doubts(
+        rules: &CompiledSpec,
+        state: &State,
+        unknown: &[Unknown],
+        since: impl Fn(EffectId) -> Option<u64>,
+    ) -> Self {
+        match Outcome::ended(state) {
+            Some(Outcome::Answer(answer)) => return RunStatus::Done { answer },
+            Some(Outcome::Error(error)) => {
+                return RunStatus::Failed { error: error.to_string(), unknown: unknown.to_vec() };
+            }
+            _ => {}
+        }
+        let Some((effect, question)) = find_question(rules, state) else { return RunStatus::Unfinished };
+        RunStatus::Waiting { effect, question, since: since(effect).unwrap_or(0) }
+    }
+
+    /// The name, as it is written.
+    pub fn name(&self) -> &'static str {
+        match self {
+            RunStatus::Unfinished => "unfinished",
+            RunStatus::Waiting { .. } => "waiting",
+            RunStatus::InDoubt { .. } => "in_doubt",
+            RunStatus::Done { .. } => "done",
+            RunStatus::Failed { .. } => "failed",
+            RunStatus::Damaged { .. } => "damaged",
+        }
+    }
+
+    /// Whether the run has ended.
+    pub fn has_ended(&self) -> bool {
+        matches!(self, RunStatus::Done { .. } | RunStatus::Failed { .. })
+    }
+
+    /// Since when the run has waited for a person, in milliseconds since 1970; `updated` if that is unknown.
+    pub fn waiting_since(&self, updated: u64) -> u64 {
+        match self {
+            RunStatus::Waiting { since, .. } if *since > 0 => *since,
+            _ => updated,
+        }
+    }
+}
 
 /// Which threads a list holds, and in which order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +167,7 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Makes the title of a thread from its first question.
+    /// The title of a thread whose first question this is.
     pub fn make_title(question: &str) -> String {
         crate::contract::excerpt(question.trim(), 80)
     }
@@ -89,16 +190,15 @@ impl Query {
     /// Picks the threads that the query asks for out of all there are, in its order.
     pub fn page(&self, all: impl IntoIterator<Item = Listed>) -> Vec<Listed> {
         let rank = |at: u64| if self.order == Order::Newest { !at } else { at };
-        let is_after = |listed: &Listed, after: &Cursor| {
-            (rank(listed.key(self.order)), &listed.thread) > (rank(after.at), &after.thread)
-        };
+        let place = |listed: &Listed| (rank(listed.key(self.order)), listed.thread.clone());
+        let after = self.after.as_ref().map(|after| (rank(after.at), after.thread.clone()));
         let is_asked_for = |listed: &Listed| {
             (self.statuses.is_empty() || self.statuses.iter().any(|name| name == listed.status.name()))
                 && listed.thread.as_str().starts_with(&self.prefix)
-                && self.after.as_ref().is_none_or(|after| is_after(listed, after))
+                && after.as_ref().is_none_or(|after| place(listed) > *after)
         };
         let mut found: Vec<Listed> = all.into_iter().filter(is_asked_for).collect();
-        found.sort_by_cached_key(|listed| (rank(listed.key(self.order)), listed.thread.clone()));
+        found.sort_by_cached_key(place);
         found.truncate(self.limit);
         found
     }

@@ -7,17 +7,6 @@ use super::store::{Claim, Lease, Store, StoreError};
 use super::{JournalError, Listed, Query, Record, RunStatus, ThreadId, system::now_ms};
 
 /// Keeps threads for as long as the process lives.
-///
-/// ```
-/// use planwright::journal::{Claim, MemoryStore, Query, Store};
-///
-/// let store = MemoryStore::new();
-/// let lease = store.claim(&"demo".parse()?, Claim::Any)?;
-/// assert!(store.claim(&"demo".parse()?, Claim::Any).is_err(), "one writer at a time");
-/// store.release(lease)?;
-/// assert!(store.list(&Query::default())?.is_empty(), "nothing was written");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Default)]
 pub struct MemoryStore(Mutex<Threads>);
 

@@ -6,8 +6,7 @@
 //! - [`Store`]: where threads are kept, each a sequence of journals; [`MemoryStore`] and
 //!   `SqliteStore` (in `planwright-sqlite`) keep them.
 //! - [`Fixture`]: a journal made readable, with each request as it was rendered.
-//! - [`Drift`]: how a replay differs from its recording; [`Divergence`]: where a stored run would now take
-//!   another path.
+//! - [`Drift`]: how a replay differs from its recording.
 //!
 //! **Invariant:** a record, once appended, is never changed.
 
@@ -23,25 +22,34 @@ mod list;
 mod memory;
 mod port;
 mod record;
-mod run_status;
-mod seal;
 mod store;
+#[doc(hidden)]
 pub mod system;
 mod thread_id;
 
-pub use drift::{Difference, Divergence, Drift, first_difference};
+pub use drift::{Difference, Drift};
 pub use error::{JournalError, JournalErrorKind};
 pub use exchange::{Exchange, ModelAnswer};
 pub use file::FileJournal;
-pub use fixture::{Fixture, FixtureError, Frame, Outcome};
-pub(crate) use fold::fold_under;
-pub use fold::{Folded, Pending, find_unrepeatable, fold};
-pub use list::{Cursor, Listed, Order, Query};
+pub use fixture::{Fixture, Outcome};
+pub use fold::{Folded, fold};
+pub use list::{Cursor, Listed, Order, Query, RunStatus};
 pub use memory::MemoryStore;
 pub use port::{Durability, Journal, MemoryJournal};
-pub use record::{Header, JOURNAL_FORMAT, Origin, Record, ResolvedAs, Unknown};
-pub use run_status::RunStatus;
-pub(crate) use run_status::find_question;
-pub use seal::Seal;
-pub use store::{Claim, Lease, Store, StoreError, drop_empty_turns};
+pub use record::{Header, Record, ResolvedAs, Seal, Unknown};
+pub use store::{Claim, Lease, Store, StoreError};
 pub use thread_id::ThreadId;
+
+pub(crate) use fold::{find_question, fold_under, render_awaited};
+
+// What the crates around the engine and the tests stand on; not for programs that run agents.
+#[doc(hidden)]
+pub use drift::{Divergence, first_difference};
+#[doc(hidden)]
+pub use fixture::Frame;
+#[doc(hidden)]
+pub use fold::find_unrepeatable;
+#[doc(hidden)]
+pub use record::{JOURNAL_FORMAT, Origin};
+#[doc(hidden)]
+pub use store::drop_empty_turns;

@@ -11,8 +11,7 @@ pub trait Journal {
     ///
     /// # Errors
     /// [`Stale`](super::JournalErrorKind::Stale) if the journal does not have `index` records; nothing was
-    /// appended then. If it cannot be written, the records are removed again, as far as the system allows:
-    /// they may be there when the journal is next opened.
+    /// appended then. If it cannot be written, the records are removed again, as far as the system allows.
     fn append(&mut self, index: u64, records: Vec<Record>) -> Result<(), JournalError>;
 
     /// All records, from the first.
@@ -21,8 +20,8 @@ pub trait Journal {
     /// If the journal cannot be read; names the place.
     fn records(&self) -> Result<Vec<Record>, JournalError>;
 
-    /// Appends the last records, if there are any, and sets the status of the run, for lists. It follows from
-    /// the records: a journal need not keep it.
+    /// Appends the last records, if there are any, and sets the status of the run, for lists. The status
+    /// follows from the records: a journal need not keep it.
     ///
     /// # Errors
     /// Those of [`append`](Journal::append).
@@ -75,9 +74,8 @@ pub enum Durability {
     /// A loss of power, as far as the disk says the truth when it says that it has written.
     #[default]
     Full,
-    /// The death of the process. A loss of power may take the last records: the run goes on from before them,
-    /// and what was performed since is performed again or is in doubt. A write whose *request* is lost can
-    /// happen twice.
+    /// The death of the process. A loss of power may take the last records: what was performed since is
+    /// performed again or is in doubt, and a write whose *request* is lost can happen twice.
     Normal,
 }
 

@@ -1,28 +1,26 @@
-//! Records: what a journal holds.
+//! Records: what a journal holds, as values, as bytes and under a seal.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::{JournalError, JournalErrorKind, ThreadId};
 use crate::machine::{EffectId, Event, Input};
 use crate::spec::{Digest, Spec};
 
-/// The version of the record format that this crate writes.
+/// The version of the record format that this crate writes. A change in what a record means raises it.
 ///
-/// A change in what a record means raises this number. A journal of another number is refused, unless this
-/// version can read it: because its records mean the same here, or through a function that turns them into
-/// those of the next format.
-///
-/// - 4: an answer has a time ([`Record::Answered`]). A record of format 3 reads as one without, so journals
-///   of format 3 are read, and continued, as they are; a version that reads only 3 takes one that was
-///   continued for damaged.
-/// - 3: the first release.
+/// - 4: an answer has a time ([`Record::Answered`]).
+/// - 3: the first release. Its records read as answers without a time, so its journals are read and
+///   continued as they are.
 pub const JOURNAL_FORMAT: u32 = 4;
 
 /// The oldest format that is read.
-pub(super) const OLDEST_FORMAT: u32 = 3;
+const OLDEST_FORMAT: u32 = 3;
 
-/// One record of a journal. Times are in milliseconds since 1970.
+/// One record of a journal. Times are in milliseconds since 1970, and outside of every state, digest, trace and
+/// fixture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
@@ -63,8 +61,8 @@ pub enum Record {
 }
 
 impl Record {
-    /// Makes the record of an event: [`Answered`](Record::Answered) if it answers an effect, else
-    /// [`Happened`](Record::Happened). `at` is the time in milliseconds since 1970.
+    /// The record of an event: [`Answered`](Record::Answered) if it answers an effect, else
+    /// [`Happened`](Record::Happened).
     pub fn of_event(event: Event, at: Option<u64>) -> Self {
         match event.effect() {
             Some(_) => Record::Answered { event, at },
@@ -72,14 +70,74 @@ impl Record {
         }
     }
 
-    /// When it was written, in milliseconds since 1970, if that is known. No state, digest, trace or fixture
-    /// depends on it.
+    /// When it was written, if that is known.
     pub fn time(&self) -> Option<u64> {
         match self {
             Record::Requested { at, .. } | Record::Answered { at, .. } => *at,
             _ => None,
         }
     }
+
+    /// The JSON text that is stored and sealed. `index` is the record's place, for the error.
+    ///
+    /// # Errors
+    /// If it cannot be written as JSON.
+    pub fn encode(&self, index: u64) -> Result<Vec<u8>, JournalError> {
+        // Most records are of this size: a buffer that grows is copied at every step.
+        let mut text = Vec::with_capacity(512);
+        serde_json::to_writer(&mut text, self).map_err(|error| JournalError::at(index, error.to_string()))?;
+        Ok(text)
+    }
+
+    /// Reads a record from a text whose seal fits.
+    ///
+    /// # Errors
+    /// If the text is no record of this version.
+    pub fn decode(text: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(text).map_err(|error| format!("does not read as a journal record: {error}"))
+    }
+
+    /// Checks the format that the text of a header names. Any other text passes.
+    ///
+    /// # Errors
+    /// [`JournalErrorKind::Format`] if this version does not read it.
+    pub fn check_format(text: &[u8]) -> Result<(), JournalError> {
+        #[derive(Deserialize)]
+        struct Named {
+            format: u32,
+        }
+        #[derive(Deserialize)]
+        struct First {
+            header: Named,
+        }
+        serde_json::from_slice(text).map_or(Ok(()), |First { header }| check_format(header.format))
+    }
+
+    /// Checks that a record may be stored at a place: a header has to name its thread and turn.
+    ///
+    /// # Errors
+    /// [`JournalErrorKind::Damaged`], with the thread and turn that the header names.
+    pub fn check_place(&self, thread: &ThreadId, turn: u32, index: u64) -> Result<(), JournalError> {
+        let Record::Header(header) = self else { return Ok(()) };
+        if header.thread == thread.as_str() && header.turn == turn {
+            return Ok(());
+        }
+        let (expected, found) = (u64::from(turn) + 1, u64::from(header.turn) + 1);
+        let problem = format!(
+            "expected the header of thread {thread}, turn {expected}, found that of thread {}, turn {found}",
+            header.thread
+        );
+        Err(JournalError::at(index, problem))
+    }
+}
+
+/// Refuses a format that this version does not read.
+pub(super) fn check_format(found: u32) -> Result<(), JournalError> {
+    if (OLDEST_FORMAT..=JOURNAL_FORMAT).contains(&found) {
+        return Ok(());
+    }
+    let problem = format!("expected journal format {JOURNAL_FORMAT}, found {found}");
+    Err(JournalError::new(JournalErrorKind::Format, "journal record 0", problem))
 }
 
 /// What a person says of a write that may or may not have happened.
@@ -146,10 +204,63 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
+/// The digest of all records so far. A store keeps one with each record, so that a record that was changed,
+/// moved, lost from the middle or put in from elsewhere does not fit what follows.
+///
+/// ```
+/// use planwright::journal::{Record, Seal};
+///
+/// let record = Record::Happened(planwright::machine::Event::DeadlinePassed);
+/// let text = record.encode(0)?;
+/// let seal = Seal::new().with(&text);
+/// // Stored: the text and the seal. Read back:
+/// assert_eq!(Seal::new().with(&text), seal, "as it was written");
+/// assert_eq!(Record::decode(&text)?, record);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seal(Digest);
+
+impl Seal {
+    /// Bytes of a seal as text.
+    pub const WIDTH: usize = 32;
+
+    /// The seal of an empty journal.
+    pub fn new() -> Self {
+        Seal(Digest::of([b"planwright-journal".as_slice()]))
+    }
+
+    /// The seal after the text of one more record.
+    #[must_use]
+    pub fn with(self, text: &[u8]) -> Self {
+        Seal(Digest::of([self.0.bytes(), text]))
+    }
+
+    /// The seal that [`as_bytes`](Seal::as_bytes) gave; `None` for another number of bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Some(Seal(Digest::of_bytes(bytes.try_into().ok()?)))
+    }
+
+    /// The seal as bytes. As text it is its `Display`.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.bytes()
+    }
+}
+
+impl Default for Seal {
+    fn default() -> Self {
+        Seal::new()
+    }
+}
+
+impl fmt::Display for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// An answer as it is written, `{"model_replied":{…},"at":1795321413921}`: the event, and its time beside it.
 mod answered {
-    use std::fmt;
-
     use serde::de::value::MapAccessDeserializer;
     use serde::de::{MapAccess, Visitor};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -184,7 +295,7 @@ mod answered {
     impl<'de> Visitor<'de> for Answer {
         type Value = (Event, Option<u64>);
 
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             f.write_str("an event, and when it was written")
         }
 

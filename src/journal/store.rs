@@ -1,7 +1,6 @@
 //! Threads: conversations that outlive their process. A thread is a sequence of runs (turns), each of them a
 //! journal.
 
-use std::any::Any;
 use std::fmt;
 
 use super::{JournalError, Listed, Query, Record, RunStatus, ThreadId};
@@ -12,9 +11,9 @@ use super::{JournalError, Listed, Query, Record, RunStatus, ThreadId};
 /// after the other.
 ///
 /// A store of your own finds here what every store needs: [`Lease::new`], [`Record::check_place`],
-/// [`Listed::make_title`], [`Query::page`], [`JournalError`]'s constructors and the functions of
-/// [`system`](super::system). If it keeps records as bytes, it seals them with a [`Seal`](super::Seal). The
-/// suite `journal::conformance` (feature `conformance`) checks it.
+/// [`Listed::make_title`], [`Query::page`] and [`JournalError`]'s constructors. If it keeps records as bytes,
+/// it seals them with a [`Seal`](super::Seal). The suite `journal::conformance` (feature `conformance`) checks
+/// it.
 ///
 /// **Invariant:** a thread is written to under its lease alone. Under a lease that was taken over, nothing is
 /// written any more.
@@ -62,7 +61,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     }
 
     /// Appends records to a turn, the first at `index`: all of them or, if the writer is stopped meanwhile,
-    /// the first few. An append costs the same for the thousandth record as for the first.
+    /// the first few.
     ///
     /// # Errors
     /// A [`JournalError`]: [`Fenced`](super::JournalErrorKind::Fenced) if the lease was taken over,
@@ -171,20 +170,13 @@ pub struct Lease {
     thread: ThreadId,
     epoch: u64,
     turns: u32,
-    _lock: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl Lease {
     /// Makes a lease for a thread that has this many turns. The epoch has to grow with every claim of the
     /// thread, so that a lease that was taken over can be told from the one in force.
     pub fn new(thread: ThreadId, epoch: u64, turns: u32) -> Self {
-        Lease { thread, epoch, turns, _lock: None }
-    }
-
-    /// Adds a guard that is dropped with the lease, such as a locked file.
-    #[must_use]
-    pub fn with_lock(self, lock: impl Any + Send + Sync) -> Self {
-        Lease { _lock: Some(Box::new(lock)), ..self }
+        Lease { thread, epoch, turns }
     }
 
     /// The thread.

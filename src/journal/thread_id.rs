@@ -7,22 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::contract::is_sanitized;
 
-/// The name of a thread, as its user calls it: 1 to 120 bytes, all of them [plain](is_sanitized), no white
-/// space at either end, no dash at the beginning.
-///
-/// ```
-/// use planwright::journal::ThreadId;
-///
-/// let thread: ThreadId = "보고서-3".parse()?;
-/// assert_eq!(thread.as_str(), "보고서-3");
-/// assert!(" x".parse::<ThreadId>().is_err());
-/// # Ok::<(), String>(())
-/// ```
+/// The name of a thread: 1 to 120 bytes, all of them [plain](is_sanitized), no white space at either end, no
+/// dash at the beginning.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct ThreadId(String);
-
-const MOST_BYTES: usize = 120;
 
 impl ThreadId {
     /// The name.
@@ -35,20 +24,18 @@ impl TryFrom<String> for ThreadId {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let fail = |problem: &str| Err(format!("a thread's name {problem}, found {text:?}"));
-        if text.is_empty() || text.len() > MOST_BYTES {
-            return fail(&format!("has 1 to {MOST_BYTES} bytes"));
-        }
-        if !text.chars().all(is_sanitized) {
-            return fail("has no control characters, and none that turn the direction of writing");
-        }
-        if text.trim() != text {
-            return fail("neither begins nor ends with white space");
-        }
-        if text.starts_with('-') {
-            return fail("does not begin with a dash, which a command line takes for a flag");
-        }
-        Ok(ThreadId(text))
+        let problem = match &*text {
+            text if text.is_empty() || text.len() > 120 => "has 1 to 120 bytes",
+            text if !text.chars().all(is_sanitized) => {
+                "has no control characters, and none that turn the direction of writing"
+            }
+            text if text.trim() != text => "neither begins nor ends with white space",
+            text if text.starts_with('-') => {
+                "does not begin with a dash, which a command line takes for a flag"
+            }
+            _ => return Ok(ThreadId(text)),
+        };
+        Err(format!("a thread's name {problem}, found {text:?}"))
     }
 }
 

@@ -16,8 +16,7 @@ use planwright::agents;
 use planwright::driver::Agent;
 use planwright::journal::{Exchange, Fixture};
 use planwright::machine::{ErrorCode, FailureClass};
-use planwright::ports::ModelError;
-use planwright::ports::ScriptedModel;
+use planwright::ports::{ModelError, ScriptedModel};
 use planwright::spec::Spec;
 use serde_json::Value;
 
@@ -87,21 +86,13 @@ fn replays(agent: &str, story: &str, model_calls: u32, tool_calls: u32, ends: En
     });
 }
 
-/// What was asked of one role in a recorded run: each payload with the conversation after it.
-fn requests(agent: &str, story: &str, asked: &str) -> Vec<(Value, Value)> {
-    let exchanges = fixture(agent, story).exchanges.into_iter();
-    let requests = exchanges.filter_map(|exchange| match exchange {
-        Exchange::Model { role, request, conversation, .. } if role == asked => {
-            Some((request, serde_json::to_value(conversation).unwrap()))
-        }
-        _ => None,
-    });
-    requests.collect()
-}
-
-/// The payloads alone.
+/// What was asked of one role in a recorded run.
 fn payloads(agent: &str, story: &str, asked: &str) -> Vec<Value> {
-    requests(agent, story, asked).into_iter().map(|(payload, _)| payload).collect()
+    let payload = |exchange| match exchange {
+        Exchange::Model { role, request, .. } if role == asked => Some(request),
+        _ => None,
+    };
+    fixture(agent, story).exchanges.into_iter().filter_map(payload).collect()
 }
 
 const PTE: &str = "plan-then-execute";

@@ -48,22 +48,6 @@ fn events(threads: &Threads, thread: &ThreadId) -> usize {
 }
 
 #[test]
-fn turns_of_a_thread_remember_what_was_said_before() {
-    let replies = [plan(&[("find", "하나")]), answer("첫째"), plan(&[("find", "둘")]), answer("둘째")];
-    let (agent, script, _) = agent(asking(), &replies);
-    let (threads, thread) = (threads(), id("대화"));
-    threads.at(&thread).ask(&agent, "첫 질문?").unwrap();
-    let run = threads.at(&thread).ask(&agent, "다음 질문?").unwrap();
-    assert_eq!(run.answer(), Some("둘째"));
-    let said: Vec<&str> = run.state().input().history.iter().map(|turn| turn.content.as_str()).collect();
-    assert_eq!(said, ["첫 질문?", "첫째"]);
-    assert_eq!((threads.store().turns(&thread).unwrap(), script.asked()), (2, 4));
-    let listed = &threads.list(&Query::default()).unwrap()[0];
-    assert_eq!((listed.title.as_str(), listed.turns, listed.running), ("첫 질문?", 2, false));
-    assert_eq!(listed.status, RunStatus::Done { answer: "둘째".to_owned() });
-}
-
-#[test]
 fn waiting_thread_takes_an_answer_and_no_new_question() {
     let (agent, _, calls) = agent(asking(), &[plan_with_a_question(), answer("끝")]);
     let (threads, thread) = (threads(), id("보고서"));
@@ -140,19 +124,6 @@ fn fork_goes_on_with_another_answer_and_leaves_the_original_alone() {
     let Record::Header(header) = &threads.store().records(&fork, 0).unwrap()[0] else { panic!("a header") };
     let origin = header.origin.as_ref().unwrap();
     assert_eq!((origin.thread.as_str(), origin.turn, origin.records), ("원본", 0, cut));
-}
-
-#[test]
-fn changed_rules_are_refused_in_a_thread_too() {
-    let (first, _, _) = agent(asking(), &[plan_with_a_question()]);
-    let (threads, thread) = (threads(), id("규칙"));
-    threads.at(&thread).ask(&first, "q").unwrap();
-    let mut other = asking();
-    other.limits.max_tool_calls = Some(9);
-    let (changed, _, _) = agent(other, &[answer("끝")]);
-    let token = question(&threads, &thread);
-    let stopped = threads.at(&thread).token(token).answer(&changed, HumanAnswer::respond("네")).unwrap_err();
-    assert!(matches!(stopped, Stopped::Changed { .. }), "{stopped:?}");
 }
 
 /// A thread whose process was killed when a write had been asked for.

@@ -65,7 +65,7 @@ fn unreadable_fixture_is_an_error_that_names_path_and_place() {
             "$.trace[0].phase: unknown variant `REST`",
         ),
         (unreadable(with("\"cancelled\"", "\"gone\"")), "$.exchanges[2].happened"),
-        (unreadable(format!("{}{{}}", with("{", "{"))), "is not one JSON value: trailing characters"),
+        (unreadable(format!("{}{{}}", with("{", "{"))), "is not JSON: trailing characters"),
     ];
     for (found, wanted) in said {
         assert!(found.starts_with(wanted), "expected {wanted:?}, found {found:?}");

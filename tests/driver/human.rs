@@ -9,8 +9,7 @@ use planwright::contract::PlanStep;
 use planwright::driver::{Agent, Run, Stopped};
 use planwright::journal::{Journal, MemoryJournal, Record};
 use planwright::machine::{HumanAnswer, PhaseName};
-use planwright::ports::ScriptedModel;
-use planwright::ports::{Human, Question, Secret};
+use planwright::ports::{Human, Question, ScriptedModel, Secret};
 use planwright::spec::{Approval, OnRejection, Spec};
 use serde_json::json;
 

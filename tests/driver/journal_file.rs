@@ -1,11 +1,15 @@
-//! A journal in a file: cut at any byte it loses no whole line, and it has one writer.
+//! A journal in a file has one writer, and what earlier versions wrote is read by this one. What becomes of a
+//! file that was cut or spoilt is in `tests/store`.
 
 use std::path::{Path, PathBuf};
 
-use planwright::journal::{FileJournal, Journal, JournalErrorKind, MemoryJournal, Record, fold};
+use planwright::journal::{
+    FileJournal, Fixture, Journal, JournalErrorKind, MemoryJournal, Outcome, Record, fold,
+};
+use planwright::machine::PhaseName;
 
-use crate::resume::{agent, answers, recorded, replies};
-use crate::stage::{Calls, model, spec};
+use crate::resume::recorded;
+use crate::stage::spec;
 
 /// A whole run in a file.
 fn file_of(folder: &Path, records: &[Record]) -> PathBuf {
@@ -15,60 +19,6 @@ fn file_of(folder: &Path, records: &[Record]) -> PathBuf {
         journal.append(index, vec![record.clone()]).unwrap();
     }
     path
-}
-
-#[test]
-fn journal_file_cut_at_any_byte_folds_to_its_whole_lines() {
-    let whole = recorded(spec("validated"));
-    let folder = tempfile::tempdir().unwrap();
-    let bytes = std::fs::read(file_of(folder.path(), &whole)).unwrap();
-    let header = bytes.iter().position(|&byte| byte == b'\n').unwrap();
-    let cut = folder.path().join("cut.jsonl");
-    // Every byte of the last lines, and every eleventh before them.
-    for end in (header + 1..bytes.len()).step_by(11).chain(bytes.len() - 250..=bytes.len()) {
-        std::fs::write(&cut, &bytes[..end]).unwrap();
-        let records = FileJournal::open(&cut).unwrap().records().unwrap();
-        // A record is whole as soon as nothing but the end of its line is missing.
-        let lines = bytes[..bytes.len().min(end + 1)].iter().filter(|&&byte| byte == b'\n').count();
-        assert_eq!(records, whole[..lines], "cut at byte {end}");
-        fold(records).unwrap();
-    }
-}
-
-#[test]
-fn torn_last_line_is_dropped_and_the_run_goes_on_in_the_same_file() {
-    let whole = recorded(spec("validated"));
-    let end = fold(whole.clone()).unwrap().state;
-    for len in (2..=whole.len()).step_by(4) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = file_of(folder.path(), &whole[..len]);
-        let bytes = std::fs::read(&path).unwrap();
-        std::fs::write(&path, &bytes[..bytes.len() - 3]).unwrap();
-        let (models_before, tools_before) = answers(&whole[..len - 1]);
-        let rest: Vec<String> = replies().into_iter().skip(models_before).collect();
-        let (script, calls, mut journal) = (model(rest), Calls::default(), FileJournal::open(&path).unwrap());
-        let run = agent(spec("validated"), &script, &calls).resume(&mut journal).run().unwrap();
-        assert_eq!(*run.state(), end);
-        assert_eq!((script.asked(), calls.count()), (5 - models_before, 4 - tools_before));
-        let again = FileJournal::parse(&std::fs::read(&path).unwrap()).unwrap();
-        assert_eq!(fold(again).unwrap().state, end, "the torn line is gone from the file");
-    }
-}
-
-#[test]
-fn corrupt_earlier_line_is_an_error_that_names_file_and_line() {
-    let whole = recorded(spec("validated"));
-    let folder = tempfile::tempdir().unwrap();
-    let path = file_of(folder.path(), &whole);
-    let text = std::fs::read_to_string(&path).unwrap();
-    for line in [1, 2, whole.len()] {
-        let spoilt: Vec<&str> =
-            text.lines().enumerate().map(|(at, it)| if at + 1 == line { "{\"고장\"" } else { it }).collect();
-        std::fs::write(&path, spoilt.join("\n") + "\n").unwrap();
-        let said = FileJournal::open(&path).unwrap_err().to_string();
-        let wanted = format!("{}: line {line}: the seal does not fit: ", path.display());
-        assert!(said.starts_with(&wanted), "{said}");
-    }
 }
 
 #[test]
@@ -127,6 +77,8 @@ fn journal_file_is_not_begun_twice_and_not_opened_where_there_is_none() {
     assert_eq!(said, format!("{}: there is a file already", path.display()));
     std::fs::write(&path, "notes without a line end").unwrap();
     assert!(FileJournal::create(&path).is_err(), "somebody's file is not taken for a journal");
+    let said = FileJournal::open(&path).unwrap_err().to_string();
+    assert!(said.starts_with(&format!("{}: line 1: the seal does not fit: ", path.display())), "{said}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "notes without a line end");
 }
 
@@ -143,4 +95,50 @@ fn journal_that_was_stopped_in_its_first_line_is_begun_anew() {
         drop(journal);
         assert_eq!(FileJournal::open(&path).unwrap().records().unwrap(), whole[..1]);
     }
+}
+
+fn golden(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file)
+}
+
+#[test]
+fn journals_of_every_format_are_read() {
+    for file in ["journal-3.jsonl", "journal-4.jsonl"] {
+        let records = FileJournal::parse(&std::fs::read(golden(file)).unwrap()).unwrap();
+        let folded = fold(records.clone()).unwrap();
+        assert_eq!(folded.state.phase(), PhaseName::Done, "{file}");
+        assert_eq!(Outcome::ended(&folded.state), Some(Outcome::Answer("12/4+9 = 12".to_owned())), "{file}");
+        assert!(folded.doubts().next().is_none() && folded.len == records.len() as u64, "{file}");
+        assert_eq!(Fixture::of_records(&records, None).unwrap().exchanges.len(), 4, "{file}");
+    }
+}
+
+#[test]
+fn journal_of_an_earlier_format_is_written_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    let whole = std::fs::read_to_string(golden("journal-3.jsonl")).unwrap();
+    let first: String = whole.split_inclusive('\n').take(2).collect();
+    std::fs::write(&path, first).unwrap();
+    let spec = fold(FileJournal::parse(whole.as_bytes()).unwrap()).unwrap().rules.spec().clone();
+    let calc = planwright_docs::Calc::new();
+    let agent = planwright::driver::Agent::builder(spec).model(planwright_offline::Offline::new()).tool(calc);
+    let run = agent.build().unwrap().resume(&mut FileJournal::open(&path).unwrap()).run().unwrap();
+    assert_eq!(run.answer(), Some("12/4+9 = 12"));
+    let records = FileJournal::parse(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(&fold(records).unwrap().state, run.state(), "records of both formats fold as one run");
+}
+
+#[test]
+fn fixtures_of_every_format_are_read() {
+    let fixture = Fixture::load(golden("fixture-1.json")).unwrap();
+    assert_eq!(fixture.to_json(), std::fs::read_to_string(golden("fixture-1.json")).unwrap());
+}
+
+#[test]
+fn specs_are_read() {
+    let spec =
+        planwright::spec::Spec::from_toml(&std::fs::read_to_string(golden("spec.toml")).unwrap()).unwrap();
+    assert_eq!(spec.name, "react");
+    spec.check().unwrap();
 }

@@ -63,8 +63,8 @@ fn approval_is_of_the_very_call_and_not_of_how_it_is_shown() {
             {"tool": "find", "input": input}, {"tool": "final_answer", "input": "답"}]});
         let agent = echoing(needing(risky), &model([plan.to_string()]), &Calls::default()).build().unwrap();
         let run = agent.job(asked("질문?")).run().unwrap();
-        let folded = planwright::journal::fold(run.records().to_vec()).unwrap();
-        let folded = planwright::journal::Folded { run: "one".to_owned(), ..folded };
+        let mut folded = planwright::journal::fold(run.records().to_vec()).unwrap();
+        folded.run = "one".to_owned();
         (run.waiting().unwrap().question.clone(), planwright::driver::token(&folded).unwrap())
     };
     let (raw, written) = (token("a\u{202e}b"), token(r"a\u{202e}b"));

@@ -8,27 +8,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use planwright::driver::Cached;
 use planwright::machine::{FailureClass, ModelReply, Usage};
-use planwright::ports::ScriptedModel;
-use planwright::ports::{Cause, Model, ModelError, Secret, TokenSink};
+use planwright::ports::{Cause, Model, ModelError, ScriptedModel, Secret, TokenSink};
 use planwright::prompt::{Call, Message, ModelRequest};
 use planwright::spec::{Digest, RequestFrame, RoleName};
 use serde_json::json;
-use tempfile::TempDir;
+use tempfile::tempdir;
 
 fn frame() -> RequestFrame {
-    RequestFrame {
-        role: RoleName::Planner,
-        agent: None,
-        model: None,
-        system: "계획하라.".to_owned(),
-        tools: Vec::new(),
-        native_calls: false,
-        schema: Some(json!({"type": "object"})),
-        temperature: Some(0.1),
-        max_tokens: None,
-        // The same for all of them: the digest alone never decides.
-        digest: Digest::of([]),
-    }
+    let rules = planwright::agents::shipped("validated").unwrap().check().unwrap();
+    let planner = rules.frame(RoleName::Planner).unwrap();
+    // The same for all of them: the digest alone never decides.
+    let (system, tools) = ("계획하라.".to_owned(), Vec::new());
+    let schema = Some(json!({"type": "object"}));
+    RequestFrame { system, tools, schema, digest: Digest::of([]), ..RequestFrame::clone(planner) }
 }
 
 fn request(payload: &str) -> ModelRequest {
@@ -73,15 +65,11 @@ impl Model for Counting {
     }
 }
 
-pub fn folder() -> TempDir {
-    tempfile::tempdir().expect("a temporary folder")
-}
-
-pub fn ask(model: &Cached, payload: &str) -> ModelReply {
+fn ask(model: &Cached, payload: &str) -> ModelReply {
     model.ask(&request(payload), None).expect("a reply")
 }
 
-pub fn entries(folder: &Path) -> Vec<PathBuf> {
+fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     found.sort();
     found
@@ -95,7 +83,7 @@ fn only_entry(folder: &Path) -> PathBuf {
 
 #[test]
 fn same_request_is_answered_without_asking_and_costs_nothing() {
-    let (home, inner) = (folder(), Arc::new(Counting::new()));
+    let (home, inner) = (tempdir().unwrap(), Arc::new(Counting::new()));
     let model = Cached::new(inner.clone(), home.path().join("made/here"));
     let first = ask(&model, "질문");
     assert!(!first.cached && !first.usage.is_zero());
@@ -106,11 +94,18 @@ fn same_request_is_answered_without_asking_and_costs_nothing() {
     let later = Cached::new(inner.clone(), home.path().join("made/here"));
     assert_eq!(ask(&later, "질문"), again);
     assert_eq!((inner.asked(), later.warning()), (1, None));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        let folder = home.path().join("made/here");
+        assert_eq!((mode(&folder), mode(&only_entry(&folder))), (0o700, 0o600), "for their owner alone");
+    }
 }
 
 #[test]
 fn request_that_differs_in_anything_is_another() {
-    let (home, inner) = (folder(), Arc::new(Counting::new()));
+    let (home, inner) = (tempdir().unwrap(), Arc::new(Counting::new()));
     let model = Cached::new(inner.clone(), home.path());
     let call = Call { id: "call_1".into(), name: "wiki".into(), arguments: json!({"input": "세종"}) };
     let said = |text: &str| Message::User { content: text.into() };
@@ -129,11 +124,10 @@ fn request_that_differs_in_anything_is_another() {
         talked(vec![said("a"), said("b")]),
         talked(vec![Message::Assistant { text: String::new(), calls: vec![call] }]),
     ];
-    for request in &asked {
-        assert!(!model.ask(request, None).unwrap().cached);
-    }
-    for request in &asked {
-        assert!(model.ask(request, None).unwrap().cached);
+    for known in [false, true] {
+        for request in &asked {
+            assert_eq!(model.ask(request, None).unwrap().cached, known);
+        }
     }
     assert_eq!(inner.asked(), asked.len());
     // So is the same request to another model.
@@ -143,11 +137,10 @@ fn request_that_differs_in_anything_is_another() {
 
 #[test]
 fn failures_are_asked_again() {
-    let home = folder();
-    let script = ScriptedModel::new()
-        .answer(Err(ModelError::failed(FailureClass::Length, "cut")))
-        .answer(Err(ModelError::unanswered(Cause::Timeout, "late")))
-        .reply("이제");
+    let home = tempdir().unwrap();
+    let (cut, late) =
+        (ModelError::failed(FailureClass::Length, "cut"), ModelError::unanswered(Cause::Timeout, "late"));
+    let script = ScriptedModel::new().answer(Err(cut)).answer(Err(late)).reply("이제");
     let model = Cached::new(script, home.path().join("c"));
     assert!(matches!(model.ask(&request("q"), None), Err(ModelError::Failed(_))));
     assert!(matches!(model.ask(&request("q"), None), Err(ModelError::Unanswered(_))));
@@ -157,7 +150,7 @@ fn failures_are_asked_again() {
 
 #[test]
 fn sink_gets_the_pieces_first_and_the_whole_text_at_once_then() {
-    let home = folder();
+    let home = tempdir().unwrap();
     let model = Cached::new(Counting::new(), home.path());
     let stream = || {
         let mut pieces = Vec::new();
@@ -178,7 +171,7 @@ fn sink_gets_the_pieces_first_and_the_whole_text_at_once_then() {
 /// Whatever stands in the entry's place is asked for again, and replaced.
 #[track_caller]
 fn check_damaged(damage: impl FnOnce(&Path)) {
-    let (home, inner) = (folder(), Arc::new(Counting::new()));
+    let (home, inner) = (tempdir().unwrap(), Arc::new(Counting::new()));
     let model = Cached::new(inner.clone(), home.path());
     ask(&model, "질문");
     damage(&only_entry(home.path()));
@@ -195,27 +188,23 @@ fn damaged_or_foreign_file_is_asked_for_again_and_replaced() {
         assert_ne!(changed, text);
         fs::write(path, changed).unwrap();
     };
-    check_damaged(|path| fs::write(path, "").unwrap());
-    check_damaged(|path| fs::write(path, "남의 것").unwrap());
-    check_damaged(|path| fs::write(path, b"\xFF\xFE\0").unwrap());
-    check_damaged(|path| fs::write(path, r#"{"version": 1}"#).unwrap());
-    check_damaged(|path| fs::write(path, vec![b' '; 9 << 20]).unwrap());
+    for text in [&b""[..], "남의 것".as_bytes(), b"\xFF\xFE\0", br#"{"version": 1}"#, &vec![b' '; 9 << 20]]
+    {
+        check_damaged(|path| fs::write(path, text).unwrap());
+    }
     check_damaged(|path| fs::remove_file(path).unwrap());
     check_damaged(|path| rewrite(path, &|text| text[..text.len() - 1].to_owned()));
     check_damaged(|path| rewrite(path, &|text| text.replace("답 1", "답 9")));
     check_damaged(|path| rewrite(path, &|text| text.replace("planwright reply 1", "planwright reply 2")));
     // The entry of another request, as if both had one digest.
-    let other = folder();
+    let other = tempdir().unwrap();
     ask(&Cached::new(Counting::new(), other.path()), "다른 질문");
     check_damaged(|path| assert!(fs::copy(only_entry(other.path()), path).unwrap() > 0));
-    for end in [1, 17, 60] {
-        check_damaged(|path| rewrite(path, &|text| text.chars().take(end).collect()));
-    }
 }
 
 #[test]
 fn least_recently_used_goes_first() {
-    let (home, inner) = (folder(), Arc::new(Counting::new()));
+    let (home, inner) = (tempdir().unwrap(), Arc::new(Counting::new()));
     let model = Cached::new(inner.clone(), home.path()).max_entries(3);
     for payload in ["a", "b", "c"] {
         ask(&model, payload);
@@ -230,8 +219,7 @@ fn least_recently_used_goes_first() {
 
 #[test]
 fn folder_is_bounded_in_bytes() {
-    let home = folder();
-    let most = 5_000;
+    let (home, most) = (tempdir().unwrap(), 5_000);
     let model = Cached::new(Counting::new(), home.path()).max_bytes(most);
     for nth in 0..30 {
         ask(&model, &format!("{nth} {}", "가".repeat(100)));
@@ -241,11 +229,10 @@ fn folder_is_bounded_in_bytes() {
     let kept = entries(home.path());
     assert!(kept.len() > 1);
     // What would not fit alone is not kept, and pushes nothing else out.
-    assert!(!ask(&model, &"나".repeat(5_000)).cached);
+    assert!(!ask(&model, &"나".repeat(5_000)).cached && !ask(&model, &"나".repeat(5_000)).cached);
     assert_eq!(entries(home.path()), kept);
-    assert!(!ask(&model, &"나".repeat(5_000)).cached);
     // A limit of zero keeps nothing.
-    let other = folder();
+    let other = tempdir().unwrap();
     let new = || Cached::new(Counting::new(), other.path());
     for model in [new().max_entries(0), new().max_bytes(0)] {
         assert!(!ask(&model, "q").cached && !ask(&model, "q").cached);
@@ -254,32 +241,24 @@ fn folder_is_bounded_in_bytes() {
 }
 
 #[test]
-fn files_of_others_are_left_alone() {
-    let home = folder();
+fn files_of_others_are_left_alone_and_those_of_processes_that_ended_removed_in_time() {
+    let home = tempdir().unwrap();
     let others = ["README.md", "reply-.json", "reply-xyz.json", "d41d8cd98f00b204e9800998ecf8427e.json"];
-    for name in others {
-        fs::write(home.path().join(name), "남의 것").unwrap();
+    let aside = [1, 2].map(|nth| format!(".reply-{}.{nth}.0.tmp", Digest::of([])));
+    for name in others.into_iter().chain(aside.iter().map(String::as_str)) {
+        fs::write(home.path().join(name), "half").unwrap();
     }
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
+    let first = fs::File::options().write(true).open(home.path().join(&aside[0])).unwrap();
+    first.set_modified(old).unwrap();
     let model = Cached::new(Counting::new(), home.path()).max_entries(1);
     for payload in ["a", "b", "c"] {
         ask(&model, payload);
     }
     assert!(others.iter().all(|name| home.path().join(name).exists()));
-    assert_eq!(entries(home.path()).len(), others.len() + 1);
-}
-
-#[test]
-fn file_left_behind_by_a_process_that_ended_is_removed_in_time() {
-    let home = folder();
-    let aside = |nth: u32| home.path().join(format!(".reply-{}.{nth}.0.tmp", Digest::of([])));
-    for nth in [1, 2] {
-        fs::write(aside(nth), "half").unwrap();
-    }
-    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
-    fs::File::options().write(true).open(aside(1)).unwrap().set_modified(old).unwrap();
-    ask(&Cached::new(Counting::new(), home.path()), "q");
-    assert!(!aside(1).exists());
-    assert!(aside(2).exists(), "someone may still be writing it");
+    let left = aside.map(|name| home.path().join(name).exists());
+    assert_eq!(left, [false, true], "someone may still be writing the second");
+    assert_eq!(entries(home.path()).len(), others.len() + 2);
 }
 
 /// The folder cannot be used: every request is answered by the model, and that is told once.
@@ -297,30 +276,19 @@ fn check_unusable(folder: &Path) {
 
 #[test]
 fn folder_that_cannot_be_used_is_said_once_and_the_answer_still_comes() {
-    let home = folder();
+    let home = tempdir().unwrap();
     let file = home.path().join("파일");
     fs::write(&file, "no folder").unwrap();
     check_unusable(&file);
     check_unusable(&file.join("below"));
     // A folder in the entry's place cannot be replaced.
-    let other = folder();
+    let other = tempdir().unwrap();
     ask(&Cached::new(Counting::new(), other.path()), "q");
     let entry = only_entry(other.path());
     fs::remove_file(&entry).unwrap();
     fs::create_dir(&entry).unwrap();
     check_unusable(other.path());
     assert_eq!(entries(other.path()), [entry], "nothing is left written aside");
-}
-
-#[cfg(unix)]
-#[test]
-fn entries_are_for_their_owner_alone() {
-    use std::os::unix::fs::PermissionsExt;
-    let home = folder();
-    let path = home.path().join("cache");
-    ask(&Cached::new(Counting::new(), &path), "q");
-    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&path), mode(&only_entry(&path))), (0o700, 0o600));
 }
 
 const KEY: &str = "sk-live-\"0123456789abcdef";
@@ -332,7 +300,7 @@ fn reply_with_a_key_in_it_is_not_kept() {
     let texts = [format!("열쇠는 {KEY}."), format!("{{\"key\": {escaped}}}"), spelled];
     for payload in &texts {
         // The model says its payload again.
-        let home = folder();
+        let home = tempdir().unwrap();
         let inner = Arc::new(Counting { key: Some(KEY), ..Counting::new() });
         let model = Cached::new(inner.clone(), home.path());
         assert!(model.secrets() == [Secret::new(KEY)]);
@@ -342,4 +310,41 @@ fn reply_with_a_key_in_it_is_not_kept() {
         let kept = fs::read_to_string(only_entry(home.path())).unwrap();
         assert!(!kept.contains("sk-live"), "{kept}");
     }
+}
+
+/// Asks many times over.
+fn hammer(folder: &Path, times: usize) {
+    let model = Cached::new(Counting::new(), folder).max_entries(8);
+    for nth in 0..times {
+        let payload = format!("질문 {} {}", nth % 12, "가".repeat(nth % 12 * 500));
+        assert!(ask(&model, &payload).text.ends_with(&format!(": {payload}")));
+    }
+    assert_eq!(model.warning(), None);
+}
+
+const CHILD: &str = "PLANWRIGHT_TEST_CACHE_FOLDER";
+
+/// What a child of the next test does.
+#[test]
+fn one_process_of_several() {
+    if let Some(folder) = std::env::var_os(CHILD) {
+        hammer(Path::new(&folder), 100);
+    }
+}
+
+#[test]
+fn threads_and_processes_share_a_folder() {
+    let home = tempdir().unwrap();
+    let child = || {
+        let mut command = std::process::Command::new(std::env::current_exe().expect("this test"));
+        command.args(["--exact", "model_cache::one_process_of_several"]).env(CHILD, home.path());
+        command.stdout(std::process::Stdio::null()).spawn().expect("a child")
+    };
+    let children: Vec<_> = (0..3).map(|_| child()).collect();
+    std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(|| hammer(home.path(), 100)))));
+    for mut child in children {
+        assert!(child.wait().expect("it ends").success());
+    }
+    hammer(home.path(), 20);
+    assert_eq!(entries(home.path()).len(), 8);
 }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use planwright::machine::{FailureClass, ModelReply};
-use planwright::ports::ScriptedModel;
-use planwright::ports::{Cause, Model, ModelError};
+use planwright::ports::{Cause, Model, ModelError, ScriptedModel};
 use planwright::prompt::{Call, Message, ModelRequest};
 use planwright::spec::{Digest, RequestFrame, RoleName};
 use serde_json::json;

@@ -8,10 +8,8 @@ use std::sync::Arc;
 
 use planwright::driver::{Agent, CancelToken, RecordMode, Run, Stopped};
 use planwright::journal::{Exchange, FileJournal, Fixture, Outcome};
-use planwright::machine::FailureClass;
-use planwright::ports::ScriptedModel;
-use planwright::ports::{Cause, ModelError};
-use planwright::spec::{RoleName, Spec};
+use planwright::ports::{Cause, ModelError, ScriptedModel};
+use planwright::spec::Spec;
 use tempfile::TempDir;
 
 use stage::{Calls, accepted, asked, echoing, model, plan, rejected, spec};
@@ -224,16 +222,6 @@ fn all_asks_everything_again_and_keeps_the_notes() {
 }
 
 #[test]
-fn run_that_ends_in_error_is_recorded_and_replays() {
-    let (_folder, path) = place();
-    let script = ScriptedModel::new().answer(Err(ModelError::failed(FailureClass::Refusal, "아니요")));
-    validated(script, &path, RecordMode::Once).0.unwrap();
-    let (run, Cost(models, _)) = validated(ScriptedModel::new(), &path, RecordMode::None);
-    assert_eq!(run.unwrap().error().unwrap().to_string(), "PLAN_ERROR: refusal: 아니요");
-    assert_eq!(models, 0);
-}
-
-#[test]
 fn recording_beside_a_journal_of_the_callers_holds_the_same() {
     let (folder, path) = place();
     let mut journal = FileJournal::create(folder.path().join("run.jsonl")).unwrap();
@@ -294,14 +282,4 @@ fn fixtures_saved_at_the_same_time_never_mix() {
         }
     });
     assert_eq!(files(path.parent().unwrap()), ["이야기.json"]);
-}
-
-#[test]
-fn role_with_a_script_of_its_own_records_the_same() {
-    // Who answers is no part of a fixture: the same words give the same bytes.
-    let own = ScriptedModel::replies(replies().into_iter().take(4)).reply_as(RoleName::Writer, "답입니다.");
-    let ((_one, left), (_two, right)) = (place(), place());
-    validated(whole(), &left, RecordMode::Once).0.unwrap();
-    validated(own, &right, RecordMode::Once).0.unwrap();
-    assert_eq!(read(&left), read(&right));
 }

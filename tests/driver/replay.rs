@@ -204,30 +204,6 @@ fn recorded_plan_that_no_longer_reads_is_contract_drift() {
 }
 
 #[test]
-fn plan_with_more_steps_than_a_lowered_limit_is_contract_drift_once_its_request_is_recorded() {
-    for (on_bad_reply, path) in
-        [(OnFailure::Fail, "trace line 1.ok"), (OnFailure::Repair, "trace line 1.phase")]
-    {
-        let mut spec = agents::shipped("validated").unwrap();
-        spec.policy.plan.max_steps = 2;
-        spec.policy.on_bad_reply = on_bad_reply.clone();
-        // The limit is part of the planner's schema, so the request is another one. Of its digest
-        // the recording of old is the answer that it would get.
-        let mut fixture = fixture("validated", "notebook");
-        let bad = bare(spec.clone());
-        let begun = planwright::machine::start(bad.rules(), fixture.input.clone());
-        let request = planwright::prompt::Request::of(bad.rules(), &begun.state, begun.effects[0]);
-        let Exchange::Model { digest, .. } = &mut fixture.exchanges[0] else {
-            panic!("the planner is asked first")
-        };
-        *digest = request.unwrap().digest;
-        let found = drifts(spec, &fixture);
-        let recorded = if on_bad_reply == OnFailure::Fail { "true" } else { "PLAN" };
-        is_contract(&found[0], 1, path, recorded, "");
-    }
-}
-
-#[test]
 fn reply_that_reads_again_is_contract_drift_too() {
     let mut fixture = fixture("plan-then-execute", "failing_writer");
     let Some(Exchange::Model { answer, .. }) = fixture.exchanges.last_mut() else {

@@ -10,8 +10,7 @@ use planwright::contract::ToolContract;
 use planwright::driver::{Agent, AgentBuilder, CancelToken, Run, Stopped};
 use planwright::journal::{Journal, MemoryJournal, Record};
 use planwright::machine::PhaseName;
-use planwright::ports::ScriptedModel;
-use planwright::ports::{Cause, ModelError, ToolError};
+use planwright::ports::{Cause, ModelError, ScriptedModel, ToolError};
 use planwright::spec::{RoleName, Spec};
 
 use stage::{Calls, Conductor, accepted, answer, asked, echoing, model, output, parallel, plan, spec};

@@ -91,7 +91,7 @@ impl Schedule<'_> {
 
     fn person(&mut self, effect: EffectId) -> Result<Run, Stopped> {
         let folded = fold(self.records().expect("there is a thread")).unwrap();
-        if folded.pending(effect).is_none_or(|pending| pending.at.is_none()) {
+        if folded.asked_at(effect).is_none() {
             self.met.count("died before the question was put");
             return self.threads.at(&self.thread).resume(&self.agent);
         }

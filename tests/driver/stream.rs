@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planwright::contract::{Source, ToolContract};
-use planwright::driver::{Agent, Progress, ProgressKind, Run, Stopped, Streamed};
+use planwright::driver::{Agent, Progress, ProgressKind, Run, Stopped};
 use planwright::machine::ModelReply;
 use planwright::ports::{Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput};
 use planwright::prompt::ModelRequest;
@@ -19,15 +19,8 @@ const PTE: &str = "plan-then-execute";
 
 /// All that a stream says, and what came of the run.
 fn all(agent: &Agent, question: &str) -> (Vec<Progress>, Result<Run, Stopped>) {
-    let (mut said, mut ended) = (Vec::new(), None);
-    for item in agent.stream(question) {
-        assert!(ended.is_none(), "nothing follows the end");
-        match item {
-            Streamed::Progress(progress) => said.push(progress),
-            Streamed::Ended(result) => ended = Some(result),
-        }
-    }
-    (said, ended.expect("the last item is the end"))
+    let mut stream = agent.stream(question);
+    (stream.by_ref().collect(), stream.finish())
 }
 
 /// `type step`, one for each.
@@ -168,10 +161,10 @@ fn token_of_a_stream_stops_the_run_and_the_rest_is_seen() {
     let agent = echoing(spec(PTE), &model([plan(&[]), answer("끝")]), &Calls::default()).build().unwrap();
     let mut stream = agent.stream("q");
     let token = stream.cancel_token();
-    assert!(matches!(stream.next(), Some(Streamed::Progress(_))));
+    assert!(stream.next().is_some());
     token.cancel();
-    let rest: Vec<Streamed> = stream.collect();
-    assert!(matches!(rest.last(), Some(Streamed::Ended(Ok(_)))), "{rest:?}");
+    assert!(stream.by_ref().last().is_some(), "the rest is seen");
+    assert!(stream.finish().is_ok());
 }
 
 /// A model that panics.
@@ -188,10 +181,10 @@ impl Model for Panics {
 }
 
 #[test]
-fn panic_of_a_port_is_passed_on_to_who_reads_the_stream() {
+fn panic_of_a_port_is_passed_on_to_who_waits_for_the_end() {
     let agent = echoing(spec(PTE), &model([""; 0]), &Calls::default()).model(Arc::new(Panics));
     let agent = agent.build().unwrap();
-    let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| agent.stream("q").count()));
+    let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| agent.stream("q").finish()));
     let said = read.unwrap_err();
     assert_eq!(said.downcast_ref::<&str>(), Some(&"그럴 수 없습니다"));
 }

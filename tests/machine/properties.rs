@@ -274,7 +274,7 @@ proptest! {
         prop_assert_eq!(folded.len, played.records.len() as u64);
         if !live.phase().is_terminal() {
             let waiting: BTreeSet<EffectId> = outstanding(&rules, live).iter().map(Effect::id).collect();
-            let unanswered: BTreeSet<EffectId> = folded.pending.iter().map(|pending| pending.effect).collect();
+            let unanswered: BTreeSet<EffectId> = folded.unanswered().collect();
             prop_assert_eq!(unanswered, waiting);
         }
     }

@@ -1,9 +1,10 @@
-//! Journals bent by hand: lines and rows doubled, moved, lost, put in from elsewhere or rewritten, also
-//! under seals that fit. Each is refused by name; none is read as another run.
+//! Journals spoilt: bytes and blocks that are not as they were written; lines doubled, moved, lost, put in from
+//! elsewhere or rewritten, also under seals that fit. Each is the same, or it is refused by name; none is read as
+//! another run.
 
 use std::sync::Arc;
 
-use planwright::journal::{FileJournal, Journal, JournalErrorKind, MemoryStore, fold};
+use planwright::journal::{FileJournal, Journal, JournalErrorKind, MemoryStore, Record, fold};
 use planwright::spec::Digest;
 
 use crate::support::{agent, id, tell};
@@ -162,4 +163,71 @@ fn journal_of_a_header_alone_is_a_run_that_has_just_begun() {
     std::fs::write(&path, &whole[0]).unwrap();
     let run = agent().resume(&mut FileJournal::open(&path).unwrap()).run().unwrap();
     assert!(run.is_waiting(), "it goes on from its start");
+}
+
+/// The story in lines, and its records.
+fn told() -> (Vec<u8>, Vec<Record>) {
+    let bytes = two().0.concat().into_bytes();
+    let records = FileJournal::parse(&bytes).unwrap();
+    (bytes, records)
+}
+
+/// How often damage did no harm, was refused, and cost the last record.
+#[derive(Default)]
+struct Came {
+    same: usize,
+    refused: usize,
+    without_last: usize,
+}
+
+impl Came {
+    #[track_caller]
+    fn note(&mut self, bytes: Vec<u8>, whole: &[Record], in_last: bool, what: &str) {
+        match FileJournal::parse(&bytes).map_err(|error| error.kind()) {
+            Ok(records) if records == whole => self.same += 1,
+            Ok(records) if in_last && records == whole[..whole.len() - 1] => self.without_last += 1,
+            Ok(records) => panic!("{what}: {} records of {} were read", records.len(), whole.len()),
+            Err(JournalErrorKind::Damaged | JournalErrorKind::Format) => self.refused += 1,
+            Err(kind) => panic!("{what}: {kind:?}"),
+        }
+    }
+}
+
+#[test]
+fn journal_file_with_any_byte_spoilt_is_the_same_or_refused() {
+    let (whole, records) = told();
+    let last = whole[..whole.len() - 1].iter().rposition(|&byte| byte == b'\n').unwrap();
+    let mut came = Came::default();
+    for at in 0..whole.len() {
+        for spoilt in [whole[at] ^ 0xFF, whole[at] ^ 0x01, whole[at] ^ 0x20, b'\n'] {
+            if spoilt != whole[at] {
+                let mut bytes = whole.clone();
+                bytes[at] = spoilt;
+                came.note(bytes, &records, at > last, &format!("byte {at} made {spoilt:#x}"));
+            }
+        }
+    }
+    assert!(came.refused > 3 * (whole.len() - 10), "{} of {}", came.refused, whole.len());
+    assert!(came.same <= 8, "{}: only the end of the last line says nothing", came.same);
+    assert_eq!(came.without_last, 0, "with an end, the last line is whole or damaged");
+}
+
+#[test]
+fn journal_file_with_any_block_zeroed_is_refused_or_loses_its_unconfirmed_end() {
+    let (whole, records) = told();
+    let mut came = Came::default();
+    for size in [512, 4_096] {
+        for at in (0..whole.len()).step_by(512) {
+            let mut bytes = whole.clone();
+            let end = whole.len().min(at + size);
+            bytes[at..end].fill(0);
+            let what = format!("{size} bytes zeroed at {at}");
+            match bytes.ends_with(b"\0") {
+                // As after a loss of power: what was appended last is gone, and nothing else.
+                true => assert!(records.starts_with(&FileJournal::parse(&bytes).expect(&what)), "{what}"),
+                false => came.note(bytes, &records, false, &what),
+            }
+        }
+    }
+    assert_eq!((came.same, came.without_last, came.refused), (0, 0, 2 * whole.len().div_ceil(512) - 9));
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use planwright::driver::{Prune, Threads};
+use planwright::driver::Threads;
 use planwright::journal::{
-    Lease, MemoryStore, Query, Record, RunStatus, Store, StoreError, conformance, fold,
+    Lease, Listed, MemoryStore, Query, Record, RunStatus, Store, StoreError, conformance, fold,
 };
 use planwright::machine::HumanAnswer;
 
@@ -101,20 +101,24 @@ fn prune_deletes_what_has_ended_before_a_time_and_nothing_else() {
         // Its status says that this has ended, and its records do not.
         write_with_status(&*store, &id("noted"), 0, &done("1"));
         write(&*store, &id("stopped"), 0, 1);
-        let prune = |what: &Prune| {
-            let gone = threads.prune(what).unwrap().into_iter();
-            let mut gone: Vec<String> = gone.map(|gone| gone.thread.to_string()).collect();
-            gone.sort();
-            gone
+        let names_of = |found: &[Listed]| {
+            let mut names: Vec<String> = found.iter().map(|one| one.thread.to_string()).collect();
+            names.sort();
+            names
         };
-        let all = Prune::before(u64::MAX >> 1);
-        assert_eq!(prune(&Prune::before(1)), [""; 0]);
-        assert_eq!(prune(&Prune { statuses: vec!["failed".to_owned()], ..all.clone() }), [""; 0]);
+        let found = |before, status| threads.find_ended(before, &[status]).unwrap();
+        assert_eq!((found(1, "done"), found(u64::MAX, "failed")), (vec![], vec![]));
+        assert_eq!(names_of(&found(u64::MAX, "done")), ["ended", "held", "끝"]);
         let held = claim(&*store, &id("held"));
-        assert_eq!(prune(&Prune { dry_run: true, ..all.clone() }), ["ended", "끝"]);
-        assert_eq!(prune(&all), ["ended", "끝"]);
+        let ended = found(u64::MAX, "done");
+        assert_eq!(names_of(&ended), ["ended", "끝"]);
+        assert_eq!(threads.prune(ended.clone()).unwrap(), ended);
         store.release(held).unwrap();
-        assert_eq!(prune(&all), ["held"]);
+        let ended = found(u64::MAX, "done");
+        let held = claim(&*store, &id("held"));
+        assert_eq!(threads.prune(ended.clone()).unwrap(), [], "somebody has it");
+        store.release(held).unwrap();
+        assert_eq!(threads.prune(ended.clone()).unwrap(), ended);
         let mut left = names(&*store, &Query::default());
         left.sort();
         assert_eq!(left, ["noted", "stopped", "waits"]);

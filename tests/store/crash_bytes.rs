@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use planwright::driver::Stopped;
-use planwright::journal::{Durability, FileJournal, Journal, JournalErrorKind, Record};
+use planwright::journal::{Durability, FileJournal, Journal, JournalErrorKind, Record, fold};
 
 use crate::crash_support::{Log, Story, answered};
 use crate::support::{Say, agent, finish, tell_in};
@@ -19,8 +19,9 @@ enum Came {
     ToldAfterDoubt,
 }
 
-/// `happened`: whether the write of a cut journal that asks for it is to have happened.
-fn cut(story: &Story, bytes: &[u8], at: &Path, happened: bool) -> Came {
+/// `lines`: how many records are whole. `happened`: whether the write of a cut journal that asks for it is to
+/// have happened.
+fn cut(story: &Story, bytes: &[u8], lines: usize, at: &Path, happened: bool) -> Came {
     std::fs::write(at, bytes).unwrap();
     let opened = loop {
         match FileJournal::open(at) {
@@ -33,6 +34,8 @@ fn cut(story: &Story, bytes: &[u8], at: &Path, happened: bool) -> Came {
     // What a disk takes to keep a record is not what is asked here.
     let mut journal = journal.durability(Durability::Normal);
     let records = journal.records().unwrap();
+    // A record is whole as soon as nothing but the end of its line is missing.
+    assert_eq!(records.len(), lines, "cut to {} bytes", bytes.len());
     let before = answered(&records);
     let log = Log::in_memory();
     let agent = story.agent(&log, Arc::new(|_| {}));
@@ -58,6 +61,8 @@ fn cut(story: &Story, bytes: &[u8], at: &Path, happened: bool) -> Came {
         Err(stopped) => panic!("cut to {} bytes: {stopped}", bytes.len()),
     };
     assert!(story.is_told_by(&run), "cut to {} bytes", bytes.len());
+    let again = fold(FileJournal::parse(&std::fs::read(at).unwrap()).unwrap()).unwrap();
+    assert_eq!(again.state, *run.state(), "what was torn is gone from the file");
     assert_eq!(doubted, unanswered, "cut to {} bytes", bytes.len());
     for line in log.done() {
         let effect = line.split(' ').nth(1).unwrap_or_default();
@@ -77,7 +82,8 @@ fn journal_cut_at_any_byte_ends_the_same_or_is_refused_or_waits_in_doubt() {
     let header = bytes.iter().position(|&byte| byte == b'\n').unwrap();
     let mut came: BTreeMap<Came, usize> = BTreeMap::new();
     for len in 0..=bytes.len() {
-        let what = cut(&story, &bytes[..len], &at, len % 2 == 0);
+        let lines = bytes[..bytes.len().min(len + 1)].iter().filter(|&&byte| byte == b'\n').count();
+        let what = cut(&story, &bytes[..len], lines, &at, len % 2 == 0);
         let says = "only a header that is torn is refused";
         assert_eq!(what == Came::Refused, len < header, "cut to {len} bytes: {says}");
         *came.entry(what).or_default() += 1;

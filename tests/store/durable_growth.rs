@@ -12,8 +12,7 @@ use planwright::contract::{ToolContract, ToolEffect};
 use planwright::driver::{Agent, Threads, token};
 use planwright::journal::{Claim, Order, Query, Record, RunStatus, Store, fold};
 use planwright::machine::HumanAnswer;
-use planwright::ports::FnTool;
-use planwright::ports::ScriptedModel;
+use planwright::ports::{FnTool, ScriptedModel};
 use planwright::spec::{Approval, Spec};
 use serde_json::json;
 

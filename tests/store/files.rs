@@ -1,10 +1,11 @@
-//! What stores leave on a disk: which files they take and which they refuse, and how much an append writes.
+//! What stores leave on a disk: which files they take, those of earlier versions among them, which they refuse,
+//! and how much an append writes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planwright::journal::{Durability, JournalErrorKind, Query, Store, StoreError};
+use planwright::journal::{Claim, Durability, JournalErrorKind, Query, RunStatus, Store, StoreError, fold};
 
 use crate::support::{claim, id, is_sound, names, records, write};
 
@@ -108,4 +109,28 @@ fn append_to_a_database_writes_one_page_be_it_the_tenth_or_the_five_hundredth() 
         assert!(one >= 90, "{one} of 100: {some:?}");
     }
     store.release(lease).unwrap();
+}
+
+#[test]
+fn stores_of_every_format_are_read_and_written_on() {
+    for file in ["store-2.db"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(file);
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(file);
+        std::fs::copy(golden, &path).unwrap();
+        let store = sqlite(&path).unwrap();
+        assert_eq!(names(&*store, &Query::default()), ["waits", "done"], "{file}");
+        assert_eq!((store.turns(&id("done")), store.turns(&id("waits"))), (Ok(2), Ok(1)));
+        let status = |thread: &str, turn: u32| {
+            RunStatus::of(&fold(store.records(&id(thread), turn).unwrap()).unwrap())
+        };
+        assert_eq!(status("done", 0), RunStatus::Done { answer: "12/4+9 = 12".to_owned() });
+        assert_eq!(status("done", 1), RunStatus::Done { answer: "7*6 = 42".to_owned() });
+        assert!(matches!(status("waits", 0), RunStatus::Waiting { since: 1.., .. }));
+        let lease = store.claim(&id("done"), Claim::Known).unwrap();
+        store.append(&lease, 2, 0, records(&id("done"), 2, 3)).unwrap();
+        store.release(lease).unwrap();
+        assert_eq!(store.records(&id("done"), 2).unwrap(), records(&id("done"), 2, 3));
+        is_sound(&*store);
+    }
 }

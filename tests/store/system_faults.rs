@@ -10,7 +10,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use planwright::driver::{Prune, Stopped, Threads};
+use planwright::driver::{Stopped, Threads};
 use planwright::journal::{Claim, Lease, Query, Record, RunStatus, Store, StoreError, ThreadId};
 
 use crate::crash_support::{Log, Story};
@@ -104,7 +104,7 @@ fn deeds(store: Arc<dyn Store>, begins: &[Record]) -> Result<(), StoreError> {
         Err(StoreError::NoThread { .. }) => {}
         deleted => deleted?,
     }
-    threads.prune(&Prune::before(u64::MAX))?;
+    threads.prune(threads.find_ended(u64::MAX, &["done", "failed"])?)?;
     store.vacuum()?;
     threads.list(&Query::default()).map(drop)
 }

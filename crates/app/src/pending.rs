@@ -53,7 +53,7 @@ impl Pending {
         let open = open_question(run, rules, state)?;
         let (effect, question) = (open.effect, Some(open.question));
         let seconds = local(rules, state, effect).and_then(|asks| asks.rules.spec().limits.answer_seconds);
-        let asked = folded.pending(effect).and_then(|pending| pending.at);
+        let asked = folded.asked_at(effect);
         let end = |(seconds, at): (u64, u64)| at.saturating_add(seconds.saturating_mul(1_000));
         let expires = seconds.zip(asked).map(end);
         let expired = expires.is_some_and(|end| now() >= end);

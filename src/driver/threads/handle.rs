@@ -1,15 +1,18 @@
-//! One thread: asked, resumed, answered, resolved, cancelled; and what it remembers of its earlier turns.
+//! One thread: asked, resumed, answered, resolved, cancelled under its lease; and what it remembers of its
+//! earlier turns.
 //!
 //! **Invariant:** what is remembered is bounded, in turns and in bytes.
 
-use super::leased_thread::LeasedThread;
 use crate::driver::agent::Agent;
-use crate::driver::approval::{Resolution, find_spent};
 use crate::driver::clock::CancelToken;
+use crate::driver::human_input::Resolution;
 use crate::driver::redact::Redactor;
 use crate::driver::resume::{self, Changed, Resume};
 use crate::driver::run::{Run, Stopped};
-use crate::journal::{Claim, RunStatus, Store, StoreError, ThreadId, fold};
+use crate::journal::{
+    Claim, Journal, JournalError, JournalErrorKind, Lease, Record, RunStatus, Store, StoreError, ThreadId,
+    fold,
+};
 use crate::machine::{HumanAnswer, Input, Speaker, Turn};
 use crate::ports::{Observer, Secret};
 use crate::spec::Memory;
@@ -83,7 +86,7 @@ impl<'a> ThreadHandle<'a> {
         self.ask_with(agent, agent.input(question))
     }
 
-    /// Asks a whole input as a new turn. Its history is replaced by the thread's.
+    /// Asks a whole input as a new turn. Where the agent remembers, its history is replaced by the thread's.
     ///
     /// # Errors
     /// As [`ask`](ThreadHandle::ask).
@@ -170,29 +173,11 @@ impl<'a> ThreadHandle<'a> {
         agent: &Agent,
         says: impl for<'r> FnOnce(Resume<'r>) -> Resume<'r>,
     ) -> Result<Run, Stopped> {
-        self.check_spent()?;
         let mut leased = self.claim(Claim::Known)?;
         let mut journal = leased.last()?;
-        let resume = agent.resume(&mut journal).changed(self.changed);
-        let resume = says(resume.observer(self.observer).cancel(self.cancel));
-        match self.token {
-            Some(token) => resume.token(token).run(),
-            None => resume.run(),
-        }
-    }
-
-    /// Refuses a token that was spent before, without taking the thread, if the last turn has ended. What
-    /// cannot be read here is an error when the thread is taken.
-    fn check_spent(&self) -> Result<(), Stopped> {
-        let (Some(token), Ok(Some(listed))) = (&self.token, self.store.find(self.thread)) else {
-            return Ok(());
-        };
-        let last = listed.turns.checked_sub(1).filter(|_| listed.status.has_ended() && !listed.running);
-        let records = last.and_then(|last| self.store.records(self.thread, last).ok());
-        match records.and_then(|records| find_spent(&records, token)) {
-            Some(effect) => Err(Stopped::AlreadyAnswered { effect }),
-            None => Ok(()),
-        }
+        let mut resume = agent.resume(&mut journal).changed(self.changed);
+        resume.token = self.token;
+        says(resume.observer(self.observer).cancel(self.cancel)).run()
     }
 
     /// Ends the last turn without going on with it. What is in doubt is said to be unknown. There is no agent
@@ -242,4 +227,96 @@ fn shorten(mut text: String) -> String {
         text.push_str(MARK);
     }
     text
+}
+
+/// A thread that this process has until this is dropped, or that it begins with what is first appended.
+pub(super) struct LeasedThread<'a> {
+    store: &'a dyn Store,
+    thread: &'a ThreadId,
+    lease: Option<Lease>,
+    /// Why it could not be taken, if that failed.
+    pub refused: Option<StoreError>,
+}
+
+impl<'a> LeasedThread<'a> {
+    /// A thread that may not exist yet. It is taken with the first append, and begun with that if it is new.
+    pub fn new(store: &'a dyn Store, thread: &'a ThreadId) -> Self {
+        LeasedThread { store, thread, lease: None, refused: None }
+    }
+
+    pub fn claim(store: &'a dyn Store, thread: &'a ThreadId, claim: Claim) -> Result<Self, StoreError> {
+        let lease = Some(store.claim(thread, claim)?);
+        Ok(LeasedThread { store, thread, lease, refused: None })
+    }
+
+    /// Takes the thread and begins it with these turns. It stays taken if it existed.
+    pub fn begin(&mut self, turns: Vec<Vec<Record>>) -> Result<(), StoreError> {
+        let lease = self.lease.insert(self.store.begin(self.thread, turns)?);
+        if lease.turns() > 0 { Err(StoreError::Exists { thread: self.thread.clone() }) } else { Ok(()) }
+    }
+
+    /// How many turns the thread had when it was taken.
+    pub fn turns(&self) -> u32 {
+        self.lease.as_ref().map_or(0, Lease::turns)
+    }
+
+    pub fn turn(&mut self, turn: u32) -> TurnJournal<'_, 'a> {
+        TurnJournal { leased: self, turn }
+    }
+
+    pub fn last(&mut self) -> Result<TurnJournal<'_, 'a>, StoreError> {
+        let missing = || StoreError::NoThread { thread: self.thread.clone() };
+        let last = self.turns().checked_sub(1).ok_or_else(missing)?;
+        Ok(self.turn(last))
+    }
+}
+
+impl Drop for LeasedThread<'_> {
+    fn drop(&mut self) {
+        if let Some(lease) = self.lease.take() {
+            // A lease that cannot be given back ends with the process.
+            let _ = self.store.release(lease);
+        }
+    }
+}
+
+/// One turn of a thread, as the journal of its run.
+pub(super) struct TurnJournal<'h, 'a> {
+    leased: &'h mut LeasedThread<'a>,
+    turn: u32,
+}
+
+impl Journal for TurnJournal<'_, '_> {
+    fn append(&mut self, index: u64, records: Vec<Record>) -> Result<(), JournalError> {
+        if let Some(lease) = &self.leased.lease {
+            return self.leased.store.append(lease, self.turn, index, records).map_err(as_journal);
+        }
+        self.leased.begin(vec![records]).map_err(|error| {
+            if self.leased.lease.is_none() {
+                self.leased.refused = Some(error.clone());
+            }
+            as_journal(error)
+        })
+    }
+
+    fn records(&self) -> Result<Vec<Record>, JournalError> {
+        self.leased.store.records(self.leased.thread, self.turn).map_err(as_journal)
+    }
+
+    fn conclude(&mut self, index: u64, records: Vec<Record>, status: &RunStatus) -> Result<(), JournalError> {
+        match &self.leased.lease {
+            Some(lease) => {
+                self.leased.store.conclude(lease, self.turn, index, records, status).map_err(as_journal)
+            }
+            None if records.is_empty() => Ok(()),
+            None => self.append(index, records),
+        }
+    }
+}
+
+fn as_journal(error: StoreError) -> JournalError {
+    match error {
+        StoreError::Journal(error) => error,
+        other => JournalError::new(JournalErrorKind::Stale, "store", other.to_string()),
+    }
 }

@@ -1,17 +1,14 @@
 //! Threads that outlive their process: conversations in a store, listed, gone on with, forked and pruned,
 //! each under one lease at a time.
 
-mod conversation;
 mod handle;
-mod leased_thread;
 
-pub use conversation::Thread;
 pub use handle::{MAX_HISTORY_BYTES, MAX_MESSAGE_BYTES, MAX_TURNS, ThreadHandle, history};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use self::leased_thread::LeasedThread;
+use self::handle::LeasedThread;
 use super::job::make_run_id;
 use crate::journal::{
     Claim, Folded, Header, Journal, JournalError, JournalErrorKind, Listed, Origin, Query, Record, RunStatus,
@@ -40,29 +37,6 @@ use crate::prompt::Request;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Threads(Arc<dyn Store>);
-
-/// Which threads are pruned.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prune {
-    /// Those last written to before this, in milliseconds since 1970.
-    pub before: u64,
-    /// Those with one of these words as [`RunStatus::name`]. What has not ended is never pruned.
-    pub statuses: Vec<String>,
-    /// Whether they are only listed, and none is deleted.
-    pub dry_run: bool,
-}
-
-impl Prune {
-    /// All that have ended and were last written to before a time, in milliseconds since 1970.
-    pub fn before(before: u64) -> Self {
-        let statuses = ["done", "failed"].map(str::to_owned).to_vec();
-        Prune { before, statuses, dry_run: false }
-    }
-
-    fn covers(&self, status: &RunStatus) -> bool {
-        status.has_ended() && self.statuses.iter().any(|word| word == status.name())
-    }
-}
 
 impl Threads {
     /// The threads of this store.
@@ -137,51 +111,63 @@ impl Threads {
         self.0.delete(lease)
     }
 
-    /// Deletes the threads whose last turn has ended. A thread is left if a process has it, if it was written
-    /// to after it was listed, or if its records do not say that it has ended. Gives those deleted, as they
-    /// were listed.
+    /// Finds the threads that [`prune`](Threads::prune) would delete: those whose last turn has ended with one of
+    /// these statuses (by [`RunStatus::name`]) and that were last written to before a time, in milliseconds since
+    /// 1970.
     ///
     /// # Errors
-    /// If the store cannot be read or written. What was deleted by then is gone.
-    pub fn prune(&self, what: &Prune) -> Result<Vec<Listed>, StoreError> {
-        let mut query = Query { statuses: what.statuses.clone(), ..Query::default() };
-        let mut gone = Vec::new();
+    /// If the store cannot be read.
+    pub fn find_ended(&self, before: u64, statuses: &[&str]) -> Result<Vec<Listed>, StoreError> {
+        let statuses = statuses.iter().map(|&status| status.to_owned()).collect();
+        let mut query = Query { statuses, ..Query::default() };
+        let mut found = Vec::new();
         loop {
             let page = self.list(&query)?;
-            let Some(last) = page.last() else { return Ok(gone) };
+            let Some(last) = page.last() else { return Ok(found) };
             query.after = Some(last.cursor(query.order));
             for listed in page {
-                let is_old = listed.updated < what.before && what.covers(&listed.status);
-                if is_old && self.prune_one(&listed, what)? {
-                    gone.push(listed);
+                if listed.updated < before && !listed.running && self.is_as_listed(&listed)? {
+                    found.push(listed);
                 }
             }
         }
     }
 
-    fn prune_one(&self, listed: &Listed, what: &Prune) -> Result<bool, StoreError> {
-        if what.dry_run {
-            return Ok(!listed.running && self.is_as_listed(listed, what)?);
+    /// Deletes threads that [`find_ended`](Threads::find_ended) has found. A thread is left if a process has it,
+    /// or if it was written to since. Gives those deleted.
+    ///
+    /// # Errors
+    /// If the store cannot be read or written. What was deleted by then is gone.
+    pub fn prune(&self, ended: Vec<Listed>) -> Result<Vec<Listed>, StoreError> {
+        let mut gone = Vec::new();
+        for listed in ended {
+            let lease = match self.0.claim(&listed.thread, Claim::Known) {
+                Err(StoreError::AlreadyRunning { .. } | StoreError::NoThread { .. }) => continue,
+                lease => lease?,
+            };
+            match self.is_as_listed(&listed) {
+                Ok(true) => {
+                    self.0.delete(lease)?;
+                    gone.push(listed);
+                }
+                other => self.0.release(lease).and(other.map(drop))?,
+            }
         }
-        let lease = match self.0.claim(&listed.thread, Claim::Known) {
-            Err(StoreError::AlreadyRunning { .. } | StoreError::NoThread { .. }) => return Ok(false),
-            lease => lease?,
-        };
-        match self.is_as_listed(listed, what) {
-            Ok(true) => self.0.delete(lease).map(|()| true),
-            other => self.0.release(lease).and(other),
-        }
+        Ok(gone)
     }
 
-    /// Whether a thread is as it was listed, and its records say that it has ended: a list is old when it is
-    /// read, and goes by what was noted.
-    fn is_as_listed(&self, listed: &Listed, what: &Prune) -> Result<bool, StoreError> {
+    /// Whether a thread is as it was listed, and its records say that it has ended as the list does: a list is
+    /// old when it is read, and goes by what was noted.
+    fn is_as_listed(&self, listed: &Listed) -> Result<bool, StoreError> {
         let now = self.0.find(&listed.thread)?;
         if now.is_none_or(|now| (now.turns, now.updated) != (listed.turns, listed.updated)) {
             return Ok(false);
         }
         match self.folded(&listed.thread, None) {
-            Ok(folded) => Ok(what.covers(&RunStatus::of(&folded))),
+            Ok(folded) => {
+                let status = RunStatus::of(&folded);
+                Ok(status.has_ended() && status.name() == listed.status.name())
+            }
             Err(StoreError::Journal(error)) if error.kind() == JournalErrorKind::Io => Err(error.into()),
             // What does not read has not ended.
             Err(_) => Ok(false),
@@ -222,7 +208,8 @@ impl Threads {
             last = Some((folded.len, RunStatus::of(&folded)));
             copies.push(copy);
         }
-        let mut begun = LeasedThread::begin(&*self.0, to, copies)?;
+        let mut begun = LeasedThread::new(&*self.0, to);
+        begun.begin(copies)?;
         if let Some((len, status)) = last {
             // It follows from the records: a failure to note it loses nothing.
             let _ = begun.turn(turn).conclude(len, Vec::new(), &status);
@@ -245,13 +232,13 @@ fn copy_records(
     // Whether such a write happened in the world is as much in doubt here as in the original.
     records.retain(|record| match record {
         Record::Requested { effect, .. } => {
-            folded.pending(*effect).is_none() || find_unrepeatable(rules, state, *effect).is_some()
+            folded.find_pending(*effect).is_none() || find_unrepeatable(rules, state, *effect).is_some()
         }
         _ => true,
     });
     // The original has made the writes that come next, or was allowed to once.
     let next = outstanding(rules, state).into_iter().filter(|effect| {
-        folded.pending(effect.id()).is_none() && find_unrepeatable(rules, state, effect.id()).is_some()
+        folded.find_pending(effect.id()).is_none() && find_unrepeatable(rules, state, effect.id()).is_some()
     });
     records.extend(next.filter_map(|effect| Request::of(rules, state, effect)).map(|request| {
         Record::Requested { effect: request.effect, digest: request.digest, at: Some(now_ms()) }

@@ -16,7 +16,6 @@ pub(super) const CHECKS: &[fn(Open<'_>)] = &[
     thread_that_cannot_be_begun_whole_is_not_begun,
     thread_that_is_begun_with_nothing_is_none,
     what_is_concluded_is_kept_noted_and_given_back,
-    who_was_taken_over_concludes_nothing,
 ];
 
 fn one_of_many_who_claim_at_once_has_the_thread(open: Open<'_>) {
@@ -101,12 +100,16 @@ fn writer_who_was_taken_over_writes_nothing_more(open: Open<'_>) {
     let new = other.claim(&thread, Claim::TakeOver).unwrap();
     refused(one.append(&old, 0, 2, whole[2..3].to_vec()), Fenced);
     refused(one.conclude(&old, 0, 2, Vec::new(), &done("낡은 답")), Fenced);
+    refused(one.conclude(&old, 0, 2, whole[2..3].to_vec(), &done("늦은 답")), Fenced);
+    assert_eq!(other.records(&thread, 0).unwrap(), whole[..2]);
     other.append(&new, 0, 2, whole[2..].to_vec()).unwrap();
     refused(one.append(&old, 0, 4, records(&thread, 0, 9)[4..5].to_vec()), Fenced);
     one.release(old).unwrap();
     runs(&*one, &thread); // An old release frees nothing.
     assert_eq!(other.records(&thread, 0).unwrap(), whole);
+    other.conclude(&new, 0, 4, Vec::new(), &done("답")).unwrap();
     other.release(new).unwrap();
+    assert_eq!(one.list(&Query::default()).unwrap()[0].status, done("답"));
 }
 
 fn lease_of_a_thread_that_was_deleted_is_none_of_its_successor(open: Open<'_>) {
@@ -194,21 +197,4 @@ fn what_is_concluded_is_kept_noted_and_given_back(open: Open<'_>) {
     assert_eq!(one.list_stale().unwrap(), std::slice::from_ref(&thread));
     one.release(claim(&*one, &thread)).unwrap();
     assert_eq!((one.turns(&thread).unwrap(), one.check().unwrap()), (3, Vec::new()));
-}
-
-fn who_was_taken_over_concludes_nothing(open: Open<'_>) {
-    let (one, other, thread) = (open(), open(), id("늦은 끝"));
-    let whole = records(&thread, 0, 3);
-    let old = one.begin(&thread, vec![whole[..2].to_vec()]).unwrap();
-    if !runs(&*other, &thread) {
-        return;
-    }
-    let new = other.claim(&thread, Claim::TakeOver).unwrap();
-    refused(one.conclude(&old, 0, 2, whole[2..].to_vec(), &done("늦은 답")), Fenced);
-    one.release(old).unwrap();
-    assert_eq!(other.records(&thread, 0).unwrap(), whole[..2]);
-    runs(&*one, &thread);
-    other.conclude(&new, 0, 2, whole[2..].to_vec(), &done("답")).unwrap();
-    other.release(new).unwrap();
-    assert_eq!(one.list(&Query::default()).unwrap()[0].status, done("답"));
 }

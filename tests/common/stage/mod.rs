@@ -8,8 +8,7 @@ use planwright::contract::{ToolContract, ToolEffect, Trust};
 use planwright::driver::{Agent, AgentBuilder, Run};
 use planwright::machine::Input;
 use planwright::ports::FnTool;
-use planwright::ports::ScriptedModel;
-use planwright::ports::{Observer, Signal, Tool, ToolCall, ToolError};
+use planwright::ports::{Observer, ScriptedModel, Signal, Tool, ToolCall, ToolError};
 use planwright::spec::{Execution, Spec};
 use serde_json::{Value, json};
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use planwright::agents;
-use planwright::driver::{Agent, Thread};
+use planwright::driver::{Agent, Threads, history};
+use planwright::journal::MemoryStore;
 use planwright::machine::Event;
 use planwright::ports::ScriptedModel;
 use planwright_docs::Calc;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::agents::{CANCELLED, Done, Error, fixture, payloads, replays, requests};
+use crate::agents::{CANCELLED, Done, Error, fixture, payloads, replays};
 
 #[test]
 fn recorded_runs_of_the_react_family_end_as_they_should_with_their_calls() {
@@ -29,44 +30,17 @@ fn recorded_runs_of_the_react_family_end_as_they_should_with_their_calls() {
     replays(DOCSTORE, "read_and_answered", 3, 2, Done("맘밀라리아는 선인장과에서"));
     let said = "PLAN_ERROR: contract: $: \"lookup\" must be called once before the answer; so far it was called 0 times";
     replays(DOCSTORE, "never_read", 3, 1, Error(said));
-}
-
-#[test]
-fn react_goes_round_a_tool_that_fails() {
     replays("react", "failing_tool", 3, 2, Done("위키백과에 따르면 최신 안정 버전은 3.14입니다."));
-    let (_, said) = &requests("react", "failing_tool", "planner")[1];
-    let result: Value = serde_json::from_str(said[1]["content"].as_str().unwrap()).unwrap();
-    assert_eq!(result, json!({"status": "failed", "output": "ERROR: timeout: no answer within 30000 ms"}));
-}
-
-#[test]
-fn react_is_told_that_a_tool_does_not_exist_and_calls_another() {
     replays("react", "unknown_tool", 3, 1, Done("15% of 240 is 36."));
-    let said = "$.tool_calls[0].name: expected one of wiki, search, lookup, calc, docs, found \"browser\"";
-    assert_eq!(repair("react", "unknown_tool"), said);
+    replays(TALK, "age", 2, 1, Done("2026 − 1994 = 32"));
+    replays(TALK, "zodiac", 1, 0, Done("올해 2026년은 병오년(丙午年), 말의 해입니다. 1994년은 갑술년이므로"));
+    replays(TALK, "age_elsewhere", 1, 0, Done("태어난 해를 알려 주시면"));
+    replays(TALK, "zodiac_elsewhere", 1, 0, Done("올해 2026년은 병오년(丙午年), 말의 해입니다. 띠를"));
+    replays(SELF_ASK, "unsearched", 4, 2, Done("Follow-up 1: AI 에이전트란 무엇인가?"));
+    replays(DOCSTORE, "answered_too_early", 4, 2, Done("Mammillaria is one of the largest genera of cacti"));
 }
 
 const TALK: &str = "conversational";
-
-#[test]
-fn conversational_knows_the_year_of_birth_on_the_same_thread() {
-    replays(TALK, "age", 2, 1, Done("2026 − 1994 = 32"));
-    replays(TALK, "zodiac", 1, 0, Done("올해 2026년은 병오년(丙午年), 말의 해입니다. 1994년은 갑술년이므로"));
-    let asked = &payloads(TALK, "zodiac", "planner")[0]["history"];
-    let said: Vec<_> = asked.as_array().unwrap().iter().map(|turn| turn["role"].as_str().unwrap()).collect();
-    assert_eq!(said, ["user", "assistant", "user", "assistant"]);
-    assert!(asked[0]["content"].as_str().unwrap().contains("1994"));
-}
-
-#[test]
-fn conversational_does_not_know_it_on_another_thread() {
-    replays(TALK, "age_elsewhere", 1, 0, Done("태어난 해를 알려 주시면"));
-    replays(TALK, "zodiac_elsewhere", 1, 0, Done("올해 2026년은 병오년(丙午年), 말의 해입니다. 띠를"));
-    for story in ["age_elsewhere", "zodiac_elsewhere"] {
-        let asked = payloads(TALK, story, "planner")[0].to_string();
-        assert!(!asked.contains("1994"), "{asked}");
-    }
-}
 
 #[test]
 fn conversational_thread_carries_what_was_said_from_question_to_question() {
@@ -79,43 +53,20 @@ fn conversational_thread_carries_what_was_said_from_question_to_question() {
     let script = Arc::new(ScriptedModel::says(replies));
     let spec = agents::shipped(TALK).unwrap().with_tools(|tool| tool.name == "calc");
     let agent = Agent::builder(spec).model(script.clone()).tool(Calc::new()).build().unwrap();
-    let mut thread = Thread::new(&agent);
+    let (threads, thread) = (Threads::new(Arc::new(MemoryStore::new())), "대화".parse().unwrap());
     for story in stories {
         let told = fixture(TALK, story);
-        assert_eq!(thread.ask(told.input.question).unwrap().outcome(), told.outcome);
+        let run = threads.at(&thread).ask(&agent, told.input.question).unwrap();
+        assert_eq!(run.outcome(), told.outcome);
     }
-    assert_eq!((thread.history().len(), script.asked()), (3, 4));
+    assert_eq!((history(threads.store(), &thread).unwrap().len(), script.asked()), (3, 4));
     let last: Value = serde_json::from_str(&script.seen()[3].payload).unwrap();
     assert_eq!(last["history"], payloads(TALK, "zodiac", "planner")[0]["history"]);
 }
 
 const SELF_ASK: &str = "self-ask";
 
-#[test]
-fn self_ask_sends_back_a_follow_up_that_was_not_searched_for() {
-    replays(SELF_ASK, "unsearched", 4, 2, Done("Follow-up 1: AI 에이전트란 무엇인가?"));
-    assert!(repair(SELF_ASK, "unsearched").contains("\"search\" must be called 2 times before the answer"));
-}
-
 const DOCSTORE: &str = "docstore";
-
-#[test]
-fn docstore_that_answers_too_early_is_told_which_call_is_missing() {
-    replays(DOCSTORE, "answered_too_early", 4, 2, Done("Mammillaria is one of the largest genera of cacti"));
-    assert!(repair(DOCSTORE, "answered_too_early").contains("\"lookup\" must be called"));
-}
-
-/// What the planner was told was wrong with its reply.
-fn repair(agent: &str, story: &str) -> String {
-    let notes = requests(agent, story, "planner").into_iter().filter_map(|(_, said)| {
-        let last = said.as_array()?.last()?["content"].as_str()?.to_owned();
-        let note: Value = serde_json::from_str(&last).ok()?;
-        Some(note["repair"]["error"].as_str()?.to_owned())
-    });
-    let notes: Vec<String> = notes.collect();
-    assert_eq!(notes.len(), 1, "{notes:?}");
-    notes.concat()
-}
 
 const EVALUATE_LOOP: &str = "evaluate-loop";
 
@@ -135,56 +86,10 @@ fn recorded_runs_of_evaluate_loop_end_as_they_should_with_their_calls() {
     replays(EVALUATE_LOOP, "broken_verdict", 4, 1, Error(said));
     replays(EVALUATE_LOOP, "refusing_writer", 4, 1, Error("WRITE_ERROR: refusal: I cannot help with that."));
     replays(EVALUATE_LOOP, "cancelled", 2, 4, Error(CANCELLED));
-}
-
-#[test]
-fn four_rounds_take_ten_calls_and_the_answer_is_written_regardless() {
     replays(EVALUATE_LOOP, "four_rounds", 10, 4, Done("사용자 계약서에는 지체상금의 요율이 없습니다."));
-    let judged = payloads(EVALUATE_LOOP, "four_rounds", "validator");
-    let rounds: Vec<_> = judged.iter().map(|asked| (&asked["round"], &asked["rounds_left"])).collect();
-    let wanted = [(json!(1), json!(3)), (json!(2), json!(2)), (json!(3), json!(1)), (json!(4), json!(0))];
-    assert_eq!(rounds, wanted.iter().map(|(round, left)| (round, left)).collect::<Vec<_>>());
-}
-
-#[test]
-fn earlier_turns_take_one_call_more_and_reach_the_writer_where_they_matter() {
     replays(EVALUATE_LOOP, "with_history", 5, 1, Done("네. 1년의 기간이 끝나기 30일 전까지"));
-    let written = &payloads(EVALUATE_LOOP, "with_history", "writer")[0];
-    assert_eq!(written["history"][1]["content"], "계약 기간은 1년입니다.");
-}
-
-#[test]
-fn earlier_turns_that_do_not_matter_take_the_call_and_stay_away_from_the_writer() {
     replays(EVALUATE_LOOP, "history_not_needed", 5, 1, Done("제5조(비밀유지)는 두 가지를 정합니다"));
-    assert_eq!(payloads(EVALUATE_LOOP, "history_not_needed", "writer")[0].get("history"), None);
-}
-
-#[test]
-fn round_of_duplicates_is_skipped_whole_and_judged() {
     replays(EVALUATE_LOOP, "all_skipped", 6, 1, Done("해지할 수 있는 경우는 두 가지입니다."));
-    let judged = payloads(EVALUATE_LOOP, "all_skipped", "validator");
-    assert_eq!(judged[1]["tool_results"][1]["status"], "skipped");
-}
-
-#[test]
-fn wording_suggests_a_call_in_the_first_round_only() {
-    let asked = &payloads(EVALUATE_LOOP, "article_five", "planner")[0];
-    assert_eq!(asked["suggested_calls"], json!([{"tool": "get_article_by_index", "input": "제5조"}]));
-    assert_eq!(asked["outline"][4], "제5조 (비밀유지)");
-    let later = payloads(EVALUATE_LOOP, "two_rounds", "planner");
-    assert!(later.iter().all(|asked| asked.get("suggested_calls").is_none()));
-}
-
-#[test]
-fn what_is_missing_goes_to_the_next_round_with_what_has_been_read() {
-    let (_, said) = &requests(EVALUATE_LOOP, "two_rounds", "planner")[1];
-    let said = said.as_array().unwrap();
-    assert_eq!(said[0]["calls"].as_array().unwrap().len(), 2);
-    let note: Value = serde_json::from_str(said.last().unwrap()["content"].as_str().unwrap()).unwrap();
-    assert_eq!(note["missing_info"], "what the standard contract says on early termination");
-    assert_eq!(note["explored"], json!(["Article 4 (Termination)", "Article 5 (Liability)"]));
-    let unread = ["Article 1 (Services)", "Article 2 (Fees)", "Article 3 (Term)"];
-    assert_eq!(note["unexplored"], json!(unread));
 }
 
 #[test]

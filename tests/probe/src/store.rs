@@ -71,7 +71,7 @@ impl Store for Shelf {
         let epoch = shelf.epoch;
         let found = shelf.threads.entry(thread.clone()).or_default();
         found.leased = Some(epoch);
-        Ok(Lease::new(thread.clone(), epoch, found.turns.len() as u32).with_lock("a guard"))
+        Ok(Lease::new(thread.clone(), epoch, found.turns.len() as u32))
     }
 
     fn release(&self, lease: Lease) -> Result<(), StoreError> {

@@ -13,7 +13,7 @@ use crate::person::{confirm, is_typed};
 use crate::resume::{answer_thread, resolve_thread, resume_thread};
 use crate::{out, text};
 pub use list::list_waiting;
-use planwright::driver::{Prune, Redactor, Stopped};
+use planwright::driver::{Redactor, Stopped};
 use planwright::journal::{Fixture, JournalError, Record, RunStatus, ThreadId, fold};
 use planwright::machine::EffectId;
 use planwright_app::{Class, Error, Pending, Result, RunLocation, configured_keys, now};
@@ -161,11 +161,11 @@ fn delete(store: &StoreArgs, names: &[ThreadId], yes: bool) -> Result<Exit> {
 fn prune(store: &StoreArgs, args: &PruneArgs) -> Result<Exit> {
     let threads = store.place()?.threads()?;
     let age = u64::try_from(args.older_than.as_millis()).unwrap_or(u64::MAX);
-    let mut what = Prune { dry_run: args.dry_run, ..Prune::before(now().saturating_sub(age)) };
-    if let Some(status) = &args.status {
-        what.statuses = vec![status.clone()];
+    let statuses = args.status.as_deref().map_or(vec!["done", "failed"], |status| vec![status]);
+    let mut gone = threads.find_ended(now().saturating_sub(age), &statuses)?;
+    if !args.dry_run {
+        gone = threads.prune(gone)?;
     }
-    let gone = threads.prune(&what)?;
     for listed in &gone {
         out::print_text(&format!("{}  {}", text::time(listed.updated), text::line(listed.thread.as_str())))?;
     }
