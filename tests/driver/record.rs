@@ -9,7 +9,7 @@ use std::sync::Arc;
 use planwright::driver::{Agent, CancelToken, RecordMode, Run, Stopped};
 use planwright::journal::{Exchange, FileJournal, Fixture, Outcome};
 use planwright::ports::{Cause, ModelError, ScriptedModel};
-use planwright::spec::Spec;
+use planwright::spec::{RoleName, Spec};
 use tempfile::TempDir;
 
 use stage::{Calls, accepted, asked, echoing, model, plan, rejected, spec};
