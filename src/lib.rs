@@ -35,21 +35,9 @@
 //! - Write a model, a tool or an observer: [`ports`].
 //! - Choose how an agent plans, checks and asks: [`spec`].
 //!
-//! # Floor plan
-//!
-//! The modules, in reading order. Imports point only downstairs: a module names those above it in
-//! this list and none below; a test holds that.
-//!
-//! 0. [`contract`]: what models must say and tools must declare.
-//! 1. [`spec`]: every choice an agent may make, as data.
-//! 2. [`machine`]: the rules; [`agents`]: the shipped specs.
-//! 3. [`prompt`]: the words.
-//! 4. [`ports`]: what the driver asks of the world: models, tools, people, observers.
-//! 5. [`journal`]: records, stores, fixtures, drift.
-//! 6. [`driver`]: the loop.
-//!
-//! Models that speak to servers, tools, the SQLite store, the offline model and the program are crates of
-//! their own around this one: there is no network, database or command line in its dependency tree.
+//! The modules stand in reading order below: a module names those above it and none below. Models that speak
+//! to servers, tools, the SQLite store, the offline model and the program are crates of their own: there is no
+//! network, database or command line in the dependency tree of this one.
 
 #![forbid(unsafe_code)]
 
@@ -58,7 +46,6 @@ pub mod spec;
 
 pub mod agents;
 pub mod machine;
-
 pub mod prompt;
 
 pub mod ports;
@@ -68,10 +55,6 @@ pub mod journal;
 pub mod driver;
 
 /// What most programs that run an agent name.
-///
-/// ```
-/// use planwright::prelude::*;
-/// ```
 pub mod prelude {
     pub use crate::assert_replays;
     pub use crate::contract::{ToolContract, ToolEffect};

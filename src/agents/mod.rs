@@ -1,9 +1,14 @@
 //! The shipped agents and tool contracts: TOML files beside this one, and nothing but data.
 
-mod file;
+use std::path::Path;
 
-use crate::spec::Spec;
+// For the other crates of this workspace and for tests.
+#[doc(hidden)]
 pub use crate::spec::tools::{tool, tools};
+use crate::spec::{Spec, SpecError};
+
+/// Largest spec that is read from a file, in bytes.
+const MAX_BYTES: u64 = 4 << 20;
 
 const AGENTS: [(&str, &str); 11] = [
     ("plan-then-execute", include_str!("plan-then-execute.toml")),
@@ -33,11 +38,23 @@ pub fn source(name: &str) -> Option<&'static str> {
 }
 
 /// The spec of a shipped agent.
-///
-/// ```
-/// let spec = planwright::agents::shipped("plan-then-execute").unwrap();
-/// assert_eq!(spec.roles.len(), 2);
-/// ```
 pub fn shipped(name: &str) -> Option<Spec> {
     Some(Spec::from_toml(source(name)?).expect("the test `every_shipped_agent_loads` reads each of them"))
+}
+
+impl Spec {
+    /// Parses and checks a spec in a TOML file; see [`Spec::from_toml`].
+    ///
+    /// # Errors
+    /// The file's name with what is wrong: it cannot be read, is too large, or is not a sound spec.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, SpecError> {
+        let path = path.as_ref();
+        let refuse = |problem: String| SpecError::at(path.display().to_string(), problem);
+        let size = std::fs::metadata(path).map_err(|error| refuse(error.to_string()))?.len();
+        if size > MAX_BYTES {
+            return Err(refuse(format!("expected at most {MAX_BYTES} bytes, found {size}")));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
+        Spec::from_toml(&text).map_err(|error| refuse(error.to_string()))
+    }
 }

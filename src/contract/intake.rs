@@ -23,9 +23,6 @@ pub struct Scope {
 
 impl Scope {
     /// Parses a model's reply.
-    ///
-    /// # Errors
-    /// The JSON path of the first thing that does not fit.
     pub fn parse(text: &str, max_bytes: usize) -> Result<Self, ContractError> {
         let scope: Scope = parse_object(text, max_bytes)?;
         if !scope.in_scope && scope.refusal.trim().is_empty() {
@@ -54,9 +51,6 @@ pub struct PreviousContext {
 
 impl PreviousContext {
     /// Parses a model's reply.
-    ///
-    /// # Errors
-    /// The JSON path of the first thing that does not fit.
     pub fn parse(text: &str, max_bytes: usize) -> Result<Self, ContractError> {
         parse_object(text, max_bytes)
     }
@@ -118,9 +112,6 @@ fn deserialize_constraints<'de, D: Deserializer<'de>>(source: D) -> Result<Optio
 
 impl Intent {
     /// Parses a model's reply. `kinds` are those that the role may give; any if there are none.
-    ///
-    /// # Errors
-    /// The JSON path of the first thing that does not fit.
     pub fn parse(form: IntentForm, kinds: &[String], text: &str, max: usize) -> Result<Self, ContractError> {
         let (path, mut intent) = match form {
             IntentForm::Query => ("$.intent", parse_object::<Intent>(text, max)?),

@@ -168,11 +168,7 @@ pub(super) fn deserialize_texts<'de, D: Deserializer<'de>>(source: D) -> Result<
 
 /// Parses the JSON object of a reply as `T`: the reply itself or, if it is wrapped in a code fence or in
 /// prose, the one outermost object in it that fits. Thoughts are not read. A reply that says two different
-/// things says nothing.
-///
-/// # Errors
-/// The JSON path and the problem: of the largest object found if none fits, of the whole reply if there
-/// is no object in it, or more than one that fits, or if it breaks off in an object or a thought.
+/// things says nothing. The error is about the largest object found if none fits; else about the whole reply.
 pub(super) fn parse_object<T: DeserializeOwned>(text: &str, max_bytes: usize) -> Result<T, ContractError> {
     check_size(text, max_bytes)?;
     // Nearly every reply is just the object, so that is tried first and without path tracking.

@@ -67,10 +67,6 @@ pub struct Decision {
 
 impl Decision {
     /// Parses a model's reply. `known` says which agents there are.
-    ///
-    /// # Errors
-    /// The JSON path of the first thing that does not fit: an action without what it needs, or an
-    /// unknown agent.
     #[doc(hidden)]
     pub fn parse(text: &str, known: impl Fn(&str) -> bool, max_bytes: usize) -> Result<Self, ContractError> {
         let decision: Decision = parse_object(text, max_bytes)?;
@@ -150,9 +146,6 @@ struct Sufficiency {
 
 impl Validate {
     /// Parses a validator's reply.
-    ///
-    /// # Errors
-    /// The JSON path of the first thing that does not fit.
     #[doc(hidden)]
     pub fn parse(self, text: &str, max_bytes: usize) -> Result<Verdict, ContractError> {
         if self != Validate::Sufficiency {
@@ -192,9 +185,6 @@ struct FinalReply {
 
 impl AnswerForm {
     /// Parses a model's reply. The answer may not be empty.
-    ///
-    /// # Errors
-    /// The reply is too large, not of this form, or empty.
     #[doc(hidden)]
     pub fn parse(self, text: &str, max_bytes: usize) -> Result<String, ContractError> {
         let (path, answer) = match self {

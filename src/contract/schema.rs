@@ -1,10 +1,8 @@
 //! JSON schema, as far as tools and contracts need it: the keywords that strict-mode servers take.
 //!
-//! Supported: `type` (one name or a list), `properties`, `required`, `additionalProperties` (a
-//! boolean), `items`, `enum`, `const`, `anyOf`, `minItems`, `maxItems`, `minLength`, `maxLength`,
-//! `minimum`, `maximum`, and the annotations `title`, `description`, `default`, `examples`,
-//! `format`. A declaration that uses another keyword is refused when it is loaded, so nothing is
-//! ever half checked. Meaning of the keywords: JSON Schema 2020-12, validation vocabulary.
+//! [`ToolContract::input`](super::ToolContract::input) lists the keywords. A declaration that uses another one
+//! is refused when it is loaded, so nothing is ever half checked. Meaning of the keywords: JSON Schema 2020-12,
+//! validation vocabulary.
 
 use serde_json::{Map, Value, json};
 
@@ -22,10 +20,7 @@ pub(crate) fn strict_object(properties: Value) -> Value {
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
-/// Refuses a schema that uses something [`check`] does not check.
-///
-/// # Errors
-/// Names the keyword, with its path in the schema.
+/// Refuses a schema that uses something [`check`] does not check, by its path in the schema.
 pub fn check_supported(schema: &Value) -> Result<(), ContractError> {
     check_keywords("$", schema, 0)
 }
@@ -83,20 +78,7 @@ fn texts(value: &Value) -> Option<Vec<&str>> {
     value.as_array()?.iter().map(Value::as_str).collect()
 }
 
-/// Checks a value against a schema.
-///
-/// ```
-/// use planwright::contract::schema;
-/// use serde_json::json;
-///
-/// let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
-/// assert!(schema::check(&schema, &json!({"city": "서울"})).is_ok());
-/// let error = schema::check(&schema, &json!({"city": 7})).unwrap_err();
-/// assert_eq!(error.to_string(), "$.city: expected string, found 7");
-/// ```
-///
-/// # Errors
-/// The first mismatch, with its JSON path.
+/// Checks a value against a schema. The error is the first mismatch, with its JSON path.
 pub fn check(schema: &Value, value: &Value) -> Result<(), ContractError> {
     check_at("$", schema, value)
 }

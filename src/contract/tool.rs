@@ -70,7 +70,10 @@ pub struct ToolContract {
     pub name: String,
     /// What it does and when to use it, in a sentence or two. Planners read this.
     pub description: String,
-    /// JSON schema of its input, in the subset that [`schema`] lists.
+    /// JSON schema of its input. The keywords are those that strict-mode servers take: `type`,
+    /// `properties`, `required`, `additionalProperties` (a boolean), `items`, `enum`, `const`, `anyOf`,
+    /// `minItems`, `maxItems`, `minLength`, `maxLength`, `minimum`, `maximum`, and the annotations `title`,
+    /// `description`, `default`, `examples`, `format`. A contract that uses another one is refused.
     #[serde(default = "text_schema")]
     pub input: Value,
     /// What calling it does to the world.
@@ -128,44 +131,38 @@ impl ToolContract {
 
     /// Sets the JSON schema of the input.
     #[must_use]
-    pub fn input(mut self, schema: Value) -> Self {
-        self.input = schema;
-        self
+    pub fn input(self, input: Value) -> Self {
+        ToolContract { input, ..self }
     }
 
     /// Declares that calling it twice with the same input and idempotency key equals calling it once.
     #[must_use]
-    pub fn idempotent(mut self) -> Self {
-        self.idempotent = Some(true);
-        self
+    pub fn idempotent(self) -> Self {
+        ToolContract { idempotent: Some(true), ..self }
     }
 
     /// Declares that a person must approve each call.
     #[must_use]
-    pub fn needs_approval(mut self) -> Self {
-        self.needs_approval = true;
-        self
+    pub fn needs_approval(self) -> Self {
+        ToolContract { needs_approval: true, ..self }
     }
 
     /// Declares that its output may steer the run.
     #[must_use]
-    pub fn trusted(mut self) -> Self {
-        self.trust = Trust::Trusted;
-        self
+    pub fn trusted(self) -> Self {
+        ToolContract { trust: Trust::Trusted, ..self }
     }
 
     /// Sets the longest time of one call.
     #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout_ms = Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
-        self
+    pub fn timeout(self, timeout: Duration) -> Self {
+        ToolContract { timeout_ms: Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)), ..self }
     }
 
     /// Sets the largest output that is kept, in bytes.
     #[must_use]
-    pub fn max_output_bytes(mut self, bytes: u32) -> Self {
-        self.max_output_bytes = bytes;
-        self
+    pub fn max_output_bytes(self, max_output_bytes: u32) -> Self {
+        ToolContract { max_output_bytes, ..self }
     }
 
     /// Whether calling it again with the same input and key equals calling it once.
@@ -189,13 +186,6 @@ impl ToolContract {
 
     /// The JSON schema of a native call's arguments: the input if that is an object, else an object that
     /// holds it as `input`.
-    ///
-    /// ```
-    /// use planwright::contract::{ToolContract, ToolEffect};
-    ///
-    /// let wiki = ToolContract::text("wiki", "Searches an encyclopedia.", ToolEffect::Read);
-    /// assert_eq!(wiki.parameters()["required"], serde_json::json!(["input"]));
-    /// ```
     pub fn parameters(&self) -> Value {
         if self.takes_object() {
             self.input.clone()
@@ -217,8 +207,7 @@ impl ToolContract {
         // Models rename a lone argument (`query`, `title`, …); what it holds is clear all the same.
         let lone = arguments.len() == 1;
         let input = arguments.into_iter().find(|(name, _)| lone || name == INPUT);
-        let (_, input) = input.ok_or_else(|| ContractError::at(INPUT, "expected an input, found none"))?;
-        Ok(input)
+        Ok(input.ok_or_else(|| ContractError::at(INPUT, "expected an input, found none"))?.1)
     }
 
     /// Checks the declaration itself.
@@ -227,34 +216,23 @@ impl ToolContract {
     /// Names the field that is out of range, or the schema keyword that is not supported.
     pub fn check(&self) -> Result<(), ContractError> {
         check_name(&self.name)?;
+        let endless = self.timeout_ms.is_none() && self.effect != ToolEffect::Pure;
         let rows = [
-            (self.description.trim().is_empty(), "description", "expected a sentence, found nothing"),
-            (self.timeout_ms == Some(0), "timeout_ms", "expected at least 1, found 0"),
-            (
-                self.timeout_ms.is_none() && self.effect != ToolEffect::Pure,
-                "timeout_ms",
-                "expected a time-out: only a `pure` tool may do without",
-            ),
-            (self.max_output_bytes == 0, "max_output_bytes", "expected at least 1, found 0"),
+            ("description", self.description.trim().is_empty(), "expected a sentence, found nothing"),
+            ("timeout_ms", self.timeout_ms == Some(0), "expected at least 1, found 0"),
+            ("timeout_ms", endless, "expected a time-out: only a `pure` tool may do without"),
+            ("max_output_bytes", self.max_output_bytes == 0, "expected at least 1, found 0"),
         ];
-        if let Some((_, field, problem)) = rows.into_iter().find(|(wrong, ..)| *wrong) {
-            return Err(ContractError::at(field, problem));
+        match rows.into_iter().find(|(_, wrong, _)| *wrong) {
+            Some((field, _, problem)) => Err(ContractError::at(field, problem)),
+            None => schema::check_supported(&self.input).map_err(|error| error.under(INPUT)),
         }
-        schema::check_supported(&self.input).map_err(|error| error.under("input"))
     }
 
     /// Says what a run that goes by this contract would get wrong about the tool at hand: the tool does
     /// more than the contract says, may not be called as often, or takes no such input. A contract may
     /// ask for more care than its tool needs, never for less.
-    ///
-    /// ```
-    /// use planwright::contract::{ToolContract, ToolEffect};
-    ///
-    /// let declared = ToolContract::text("send", "Sends a text.", ToolEffect::Read);
-    /// let tool = ToolContract { effect: ToolEffect::Write, ..declared.clone() };
-    /// assert_eq!(declared.find_mismatch(&tool).unwrap(), "effect: expected write, found read");
-    /// assert_eq!(tool.find_mismatch(&declared), None);
-    /// ```
+    #[doc(hidden)]
     pub fn find_mismatch(&self, tool: &ToolContract) -> Option<String> {
         if tool.effect > self.effect {
             return Some(format!("effect: expected {}, found {}", tool.effect, self.effect));

@@ -30,8 +30,8 @@ pub struct ScriptedModel(Mutex<Script>);
 
 #[derive(Debug, Default)]
 struct Script {
-    shared: VecDeque<Answer>,
-    roles: BTreeMap<RoleName, VecDeque<Answer>>,
+    /// The script of each role; that of the others under `None`.
+    answers: BTreeMap<Option<RoleName>, VecDeque<Answer>>,
     seen: Vec<ModelRequest>,
 }
 
@@ -72,14 +72,14 @@ impl ScriptedModel {
     /// Adds a reply or an error to the shared script.
     #[must_use]
     pub fn answer(self, answer: Result<ModelReply, ModelError>) -> Self {
-        self.script().shared.push_back(answer);
+        self.script().answers.entry(None).or_default().push_back(answer);
         self
     }
 
     /// Adds a reply or an error to the script of one role.
     #[must_use]
     pub fn answer_as(self, role: RoleName, answer: Result<ModelReply, ModelError>) -> Self {
-        self.script().roles.entry(role).or_default().push_back(answer);
+        self.script().answers.entry(Some(role)).or_default().push_back(answer);
         self
     }
 
@@ -95,12 +95,22 @@ impl ScriptedModel {
 
     /// How many answers are left.
     pub fn remaining(&self) -> usize {
-        let script = self.script();
-        script.shared.len() + script.roles.values().map(VecDeque::len).sum::<usize>()
+        self.script().answers.values().map(VecDeque::len).sum()
     }
 
     fn script(&self) -> MutexGuard<'_, Script> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next_answer(&self, request: &ModelRequest) -> Answer {
+        let role = request.frame.role;
+        let Script { answers, seen } = &mut *self.script();
+        seen.push(request.clone());
+        let script = if answers.contains_key(&Some(role)) { Some(role) } else { None };
+        answers.get_mut(&script).and_then(VecDeque::pop_front).unwrap_or_else(|| {
+            let message = format!("the script has no answer to request {}, as {role}", seen.len());
+            Err(ModelError::unanswered(Cause::Unavailable, message))
+        })
     }
 }
 
@@ -110,17 +120,7 @@ impl Model for ScriptedModel {
     }
 
     fn ask(&self, request: &ModelRequest, tokens: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
-        let role = request.frame.role;
-        let mut script = self.script();
-        script.seen.push(request.clone());
-        let nth = script.seen.len();
-        let Script { shared, roles, .. } = &mut *script;
-        let answer = roles.get_mut(&role).unwrap_or(shared).pop_front();
-        drop(script);
-        let reply = answer.unwrap_or_else(|| {
-            let message = format!("the script has no answer to request {nth}, as {role}");
-            Err(ModelError::unanswered(Cause::Unavailable, message))
-        })?;
+        let reply = self.next_answer(request)?;
         if let Some(tokens) = tokens {
             reply.text.split_inclusive(' ').for_each(tokens);
         }

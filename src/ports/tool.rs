@@ -292,22 +292,6 @@ impl PartialEq<&str> for ToolErrorKind {
 
 /// Turns texts into vectors whose nearness is nearness of meaning. Blocking, with bounded retries of its
 /// own. A tool that uses one passes its [`secrets`](Embedder::secrets) on.
-///
-/// ```
-/// use planwright::ports::{Embedder, ToolError};
-///
-/// /// Counts vowels. Near enough for a test.
-/// struct Vowels;
-///
-/// impl Embedder for Vowels {
-///     fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError> {
-///         let count = |text: &str, vowel| text.matches(vowel).count() as f32;
-///         Ok(texts.iter().map(|text| vec![count(text, 'a'), count(text, 'e')]).collect())
-///     }
-/// }
-///
-/// assert_eq!(Vowels.embed(&["a tree".into()]).unwrap(), [[1.0, 2.0]]);
-/// ```
 pub trait Embedder: Send + Sync {
     /// One vector for each text, in the order of the texts, all of one length.
     ///

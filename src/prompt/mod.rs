@@ -12,7 +12,9 @@ mod question;
 mod request;
 
 pub(crate) use question::subject;
-pub use request::{Request, RequestBody, role_frame};
+#[doc(hidden)]
+pub use request::role_frame;
+pub use request::{Request, RequestBody};
 pub(crate) use request::{human_digest, wait_digest};
 
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::check::{check_role, check_spec};
 use super::frame::RequestFrame;
-use super::suggest::{Suggested, Suggestions};
+use super::suggest::{Suggested, SuggestionRule, suggest};
 use super::{Bounds, OnFailure, Planner, Policy, Role, RoleName, Spec, SpecError, SubAgent};
 use crate::contract::{
     AnswerForm, Before, ContractError, Decision, Intent, PlanContract, PlanSays, PreviousContext, Scope,
@@ -31,7 +31,7 @@ pub struct CompiledSpec {
     form: AnswerForm,
     frames: [Option<Arc<RequestFrame>>; RoleName::ALL.len()],
     agents: Vec<CompiledAgent>,
-    suggestions: Suggestions,
+    suggestions: Vec<SuggestionRule>,
     pub(super) bounds: OnceLock<Bounds>,
 }
 
@@ -72,7 +72,12 @@ impl CompiledSpec {
             let frame = RequestFrame::of_role(name, spec.roles.get(&name)?, &plan, &spec.policy, form);
             Some(Arc::new(frame))
         });
-        let suggestions = Suggestions::compile(&spec.policy, &plan)?;
+        let compile = |(at, suggestion)| {
+            SuggestionRule::compile(suggestion, &plan)
+                .map_err(|error| error.under(&format!("policy.suggestions[{at}]")))
+        };
+        let suggestions =
+            spec.policy.suggestions.iter().enumerate().map(compile).collect::<Result<_, _>>()?;
         let bounds = OnceLock::new();
         let compiled = CompiledSpec { spec: Arc::new(spec), plan, form, frames, agents, suggestions, bounds };
         compiled.check_fallbacks()?;
@@ -154,21 +159,17 @@ impl CompiledSpec {
 
     /// The calls that are proposed to the planner for a question.
     pub fn suggested(&self, question: &str) -> Vec<Suggested> {
-        self.suggestions.matching(question)
+        suggest(&self.suggestions, question)
     }
 
     /// Parses a decision of the orchestrator.
-    ///
-    /// # Errors
-    /// What does not fit, with its JSON path.
+    #[doc(hidden)]
     pub fn parse_decision(&self, text: &str) -> Result<Decision, ContractError> {
         Decision::parse(text, |name| self.plan.agent(name).is_some(), self.max_reply_bytes())
     }
 
     /// Parses an intent.
-    ///
-    /// # Errors
-    /// What does not fit, with its JSON path.
+    #[doc(hidden)]
     pub fn parse_intent(&self, text: &str) -> Result<Intent, ContractError> {
         let intent = &self.spec.policy.intent;
         Intent::parse(intent.form, &intent.kinds, text, self.max_reply_bytes())

@@ -12,12 +12,6 @@ use super::{
 use crate::contract::{FinalStep, ToolContract};
 
 /// An agent as data: policy, roles, tool contracts and limits.
-///
-/// ```
-/// let spec = planwright::agents::shipped("validated").expect("ships with the crate");
-/// assert_eq!(spec.limits.max_replans, 2);
-/// assert!(spec.check().is_ok());
-/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
@@ -81,12 +75,6 @@ impl Spec {
 
     /// Keeps the tools for which `keep` is true, here and in nested agents. Policy that asks for a
     /// tool that is left out goes with it.
-    ///
-    /// ```
-    /// let spec = planwright::agents::shipped("validated").unwrap();
-    /// let offline = spec.with_tools(|tool| tool.name == "calc");
-    /// assert_eq!(offline.tools.len(), 1);
-    /// ```
     #[must_use]
     pub fn with_tools(mut self, mut keep: impl FnMut(&ToolContract) -> bool) -> Self {
         self.retain_tools(&mut keep);

@@ -76,13 +76,6 @@ fn is_four(count: &u32) -> bool {
 }
 
 /// The most that any run can do. Every run whose effects are answered ends within these numbers.
-///
-/// ```
-/// let compiled = planwright::agents::shipped("validated").unwrap().check()?;
-/// // Three plans and three verdicts, each asked for twice at most, and an answer, asked for twice.
-/// assert_eq!(compiled.bounds().model_calls, 14);
-/// # Ok::<(), planwright::spec::SpecError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Most model calls, repairs and those of nested runs included.

@@ -6,15 +6,6 @@ use serde::{Deserialize, Serialize, Serializer};
 
 /// An amount of the currency that the prices are in, exact to a billionth. Written as a decimal text
 /// (`"0.0125"`), read from a text or a number.
-///
-/// ```
-/// use planwright::spec::Money;
-///
-/// let price: Money = serde_json::from_str("2.5")?;
-/// assert_eq!(price.to_string(), "2.5");
-/// assert_eq!(price.nanos(), 2_500_000_000);
-/// # Ok::<(), serde_json::Error>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(try_from = "Amount")]
 pub struct Money(u64);

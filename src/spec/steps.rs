@@ -67,7 +67,7 @@ pub enum Duplicates {
 
 /// How many steps run at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "mode", rename_all = "snake_case", try_from = "ExecutionFile")]
+#[serde(tag = "mode", rename_all = "snake_case", from = "ExecutionFile")]
 pub enum Execution {
     /// One, in plan order.
     #[default]
@@ -90,30 +90,20 @@ impl Execution {
     }
 }
 
-/// An [`Execution`] as it is written. Unlike a tagged enum, it refuses a `width` that nothing reads.
+/// An [`Execution`] as it is written. Unlike a variant without fields, `Sequential {}` refuses a `width` that
+/// nothing reads.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ExecutionFile {
-    mode: Mode,
-    width: Option<u32>,
+#[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
+enum ExecutionFile {
+    Sequential {},
+    Parallel { width: u32 },
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Mode {
-    Sequential,
-    Parallel,
-}
-
-impl TryFrom<ExecutionFile> for Execution {
-    type Error = &'static str;
-
-    fn try_from(file: ExecutionFile) -> Result<Self, Self::Error> {
-        match (file.mode, file.width) {
-            (Mode::Sequential, None) => Ok(Execution::Sequential),
-            (Mode::Sequential, Some(_)) => Err("`width` is never read: `mode` is \"sequential\""),
-            (Mode::Parallel, Some(width)) => Ok(Execution::Parallel { width }),
-            (Mode::Parallel, None) => Err("`width` is needed: `mode` is \"parallel\""),
+impl From<ExecutionFile> for Execution {
+    fn from(file: ExecutionFile) -> Self {
+        match file {
+            ExecutionFile::Sequential {} => Execution::Sequential,
+            ExecutionFile::Parallel { width } => Execution::Parallel { width },
         }
     }
 }

@@ -4,7 +4,7 @@ use regex_lite::Regex;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Policy, SpecError, Suggestion};
+use super::{SpecError, Suggestion};
 use crate::contract::{PlanContract, schema};
 
 /// A call that is proposed.
@@ -16,12 +16,9 @@ pub struct Suggested {
     pub input: Value,
 }
 
-/// The suggestions of one spec, compiled.
+/// A [`Suggestion`], compiled.
 #[derive(Clone, Debug)]
-pub(super) struct Suggestions(Vec<Rule>);
-
-#[derive(Clone, Debug)]
-struct Rule {
+pub(super) struct SuggestionRule {
     pattern: Regex,
     tool: String,
     template: String,
@@ -31,38 +28,29 @@ struct Rule {
 /// Most proposals for one question.
 const MAX_SUGGESTED: usize = 8;
 
-impl Suggestions {
-    pub fn compile(policy: &Policy, plan: &PlanContract) -> Result<Self, SpecError> {
-        let rules = policy.suggestions.iter().enumerate().map(|(at, suggestion)| {
-            Rule::compile(suggestion, plan).map_err(|error| error.under(&format!("policy.suggestions[{at}]")))
-        });
-        rules.collect::<Result<_, _>>().map(Suggestions)
-    }
-
-    /// What is proposed for a question: every match of every rule, in order, that fits its tool.
-    pub fn matching(&self, question: &str) -> Vec<Suggested> {
-        let mut found: Vec<Suggested> = Vec::new();
-        for rule in &self.0 {
-            for groups in rule.pattern.captures_iter(question) {
-                let mut text = String::new();
-                groups.expand(&rule.template, &mut text);
-                // If the tool takes another value than a text, the text is its JSON.
-                let fits = |value: &Value| schema::check(&rule.schema, value).is_ok();
-                let as_json = || serde_json::from_str(&text).ok();
-                let input = Some(Value::from(text.as_str())).filter(fits).or_else(|| as_json().filter(fits));
-                let suggested = input.map(|input| Suggested { tool: rule.tool.clone(), input });
-                found.extend(suggested.filter(|suggested| !found.contains(suggested)));
-                if found.len() == MAX_SUGGESTED {
-                    return found;
-                }
+/// What is proposed for a question: every match of every rule, in order, that fits its tool.
+pub(super) fn suggest(rules: &[SuggestionRule], question: &str) -> Vec<Suggested> {
+    let mut found: Vec<Suggested> = Vec::new();
+    for rule in rules {
+        for groups in rule.pattern.captures_iter(question) {
+            let mut text = String::new();
+            groups.expand(&rule.template, &mut text);
+            // If the tool takes another value than a text, the text is its JSON.
+            let fits = |value: &Value| schema::check(&rule.schema, value).is_ok();
+            let as_json = || serde_json::from_str(&text).ok();
+            let input = Some(Value::from(text.as_str())).filter(fits).or_else(|| as_json().filter(fits));
+            let suggested = input.map(|input| Suggested { tool: rule.tool.clone(), input });
+            found.extend(suggested.filter(|suggested| !found.contains(suggested)));
+            if found.len() == MAX_SUGGESTED {
+                return found;
             }
         }
-        found
     }
+    found
 }
 
-impl Rule {
-    fn compile(suggestion: &Suggestion, plan: &PlanContract) -> Result<Self, SpecError> {
+impl SuggestionRule {
+    pub fn compile(suggestion: &Suggestion, plan: &PlanContract) -> Result<Self, SpecError> {
         let pattern =
             Regex::new(&suggestion.pattern).map_err(|error| SpecError::at("pattern", error.to_string()))?;
         let tool = plan
@@ -79,29 +67,14 @@ impl Rule {
             return Err(SpecError::at("input", problem));
         }
         let (tool, schema) = (tool.name.clone(), tool.input.clone());
-        Ok(Rule { pattern, tool, template: suggestion.input.clone(), schema })
+        Ok(SuggestionRule { pattern, tool, template: suggestion.input.clone(), schema })
     }
 }
 
 /// The groups that a template refers to, as [`regex_lite::Captures::expand`] reads it: `$name` with the
 /// longest name there is, or `${name}`; `$$` is a plain `$`.
 fn referenced_groups(template: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut rest = template;
-    while let Some((_, after)) = rest.split_once('$') {
-        rest = after;
-        if let Some(plain) = after.strip_prefix('$') {
-            rest = plain;
-        } else if let Some(inside) = after.strip_prefix('{') {
-            if let Some((name, after)) = inside.split_once('}') {
-                found.push(name);
-                rest = after;
-            }
-        } else {
-            let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
-            found.extend(Some(&after[..end]).filter(|name| !name.is_empty()));
-            rest = &after[end..];
-        }
-    }
-    found
+    let reference = Regex::new(r"\$(?:\$|\{([^}]*)\}|([0-9A-Za-z_]+))").expect("it is a pattern");
+    let groups = reference.captures_iter(template).filter_map(|found| found.get(1).or(found.get(2)));
+    groups.map(|group| group.as_str()).collect()
 }

@@ -8,8 +8,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::contract::ToolContract;
 
-/// The contract of a shipped tool: `calc`, `docs`, `wiki`, `lookup`, `search`, `hybrid_search`,
-/// `get_article_by_index`, `get_article_by_title` or `lookup_standard_contract`.
+/// The contract of a shipped tool.
 pub fn tool(name: &str) -> Option<ToolContract> {
     tools().into_iter().find(|tool| tool.name == name)
 }
@@ -27,8 +26,7 @@ pub fn tools() -> Vec<ToolContract> {
 
 /// Reads a list of tool contracts and names of shipped tools.
 pub(super) fn deserialize_tools<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<ToolContract>, D::Error> {
-    let entries = Vec::<ToolEntry>::deserialize(source)?;
-    Ok(entries.into_iter().map(|ToolEntry(tool)| tool).collect())
+    Ok(Vec::deserialize(source)?.into_iter().map(|ToolEntry(tool)| tool).collect())
 }
 
 struct ToolEntry(ToolContract);

@@ -124,8 +124,8 @@ fn fields_and_values_that_there_are_not_do_not_load_nor_a_width_without_parallel
         ("validate = 'maybe'", "maybe"),
         ("execution = { mode = 'fast' }", "fast"),
         ("[limits]\nmax_replan = 1", "max_replan"),
-        ("execution = { mode = 'sequential', width = 4 }", "`width` is never read: `mode` is \"sequential\""),
-        ("execution = { mode = 'parallel' }", "`width` is needed: `mode` is \"parallel\""),
+        ("execution = { mode = 'sequential', width = 4 }", "unknown field `width`"),
+        ("execution = { mode = 'parallel' }", "missing field `width`"),
     ] {
         let whole = format!("name = 'x'\n[policy]\n{wrong}\n[roles.planner]\nprompt = 'p'");
         let error = planwright::spec::Spec::from_toml(&whole).expect_err(wrong);

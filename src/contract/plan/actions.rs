@@ -33,9 +33,6 @@ pub enum ReactReply {
 
 impl PlanContract {
     /// Parses native tool calls as a plan of one step for each call.
-    ///
-    /// # Errors
-    /// The first thing that does not fit, as a path into `$.tool_calls`.
     pub fn parse_calls(
         &self,
         before: Before<'_>,
@@ -69,9 +66,6 @@ impl PlanContract {
     }
 
     /// Parses a reply with thought and action: an action as a plan of one step.
-    ///
-    /// # Errors
-    /// What is missing or does not fit, under its label.
     pub fn parse_react(
         &self,
         before: Before<'_>,
@@ -83,19 +77,19 @@ impl PlanContract {
         let Some(name) = find_labelled(text, "Action:", &["Action Input:", "Observation:", "Thought:"])
         else {
             let answer = find_labelled(text, "Final Answer:", &[]).filter(|answer| !answer.is_empty());
-            return answer.map(|answer| ReactReply::Answer(answer.to_owned())).ok_or_else(|| {
+            return answer.map(ReactReply::Answer).ok_or_else(|| {
                 ContractError::at("$", "expected a line \"Action: …\" or \"Final Answer: …\", found neither")
             });
         };
         let input = find_labelled(text, "Action Input:", &["Observation:", "Thought:", "Action:"]);
         let input =
             input.ok_or_else(|| ContractError::at("Action Input", "expected an input, found none"))?;
-        let value = match self.tool(name).is_none_or(|tool| tool.takes_text()) {
-            true => Value::String(strip_quotes(input).to_owned()),
-            false => serde_json::from_str(input)
+        let value = match self.tool(&name).is_none_or(|tool| tool.takes_text()) {
+            true => Value::String(strip_quotes(&input).to_owned()),
+            false => serde_json::from_str(&input)
                 .map_err(|error| ContractError::at("Action Input", format!("expected JSON ({error})")))?,
         };
-        let step = PlanStep { tool: name.to_owned(), input: Some(value), ..PlanStep::default() };
+        let step = PlanStep { tool: name, input: Some(value), ..PlanStep::default() };
         self.plan_of(before, vec![step]).map(ReactReply::Act)
     }
 
@@ -107,24 +101,14 @@ impl PlanContract {
 }
 
 /// The text after a label at the start of a line, up to the next line that starts with one of `ends`.
-fn find_labelled<'a>(text: &'a str, label: &str, ends: &[&str]) -> Option<&'a str> {
+fn find_labelled(text: &str, label: &str, ends: &[&str]) -> Option<String> {
     let starts = |line: &str, label: &str| {
         line.trim_start().get(..label.len()).is_some_and(|head| head.eq_ignore_ascii_case(label))
     };
-    let mut from = None;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        match from {
-            None if starts(line, label) => {
-                let indent = line.len() - line.trim_start().len();
-                from = Some(at + indent + label.len());
-            }
-            Some(begun) if ends.iter().any(|end| starts(line, end)) => return Some(text[begun..at].trim()),
-            _ => {}
-        }
-        at += line.len();
-    }
-    from.map(|begun| text[begun..].trim())
+    let mut lines = text.split_inclusive('\n').skip_while(|line| !starts(line, label));
+    let mut found = lines.next()?.trim_start()[label.len()..].to_owned();
+    found.extend(lines.take_while(|line| !ends.iter().any(|end| starts(line, end))));
+    Some(found.trim().to_owned())
 }
 
 /// A text without the quotation marks that models like to put around it.

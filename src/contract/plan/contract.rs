@@ -66,9 +66,6 @@ impl PlanContract {
     }
 
     /// Parses a plan out of a model's reply and checks it whole.
-    ///
-    /// # Errors
-    /// The first thing that does not fit, with its JSON path.
     pub fn parse(&self, before: Before<'_>, text: &str, max_bytes: usize) -> Result<ReadPlan, ContractError> {
         let (plan, ignored) = parse_object::<WrittenPlan>(text, max_bytes)?.into_plan()?;
         let links = self.check(before, &plan)?;
@@ -77,9 +74,6 @@ impl PlanContract {
 
     /// Checks a plan: its size, tools, inputs, ids, references and last step. A step may refer to earlier
     /// steps only, so a plan that passes has no cycle.
-    ///
-    /// # Errors
-    /// The first thing that does not fit, with its JSON path.
     pub fn check(&self, before: Before<'_>, plan: &Plan) -> Result<Links, ContractError> {
         let PlanPolicy { says, min_steps, max_steps, .. } = self.policy;
         let texts = [
@@ -98,9 +92,6 @@ impl PlanContract {
     }
 
     /// Checks an input that takes the place of a step's own.
-    ///
-    /// # Errors
-    /// What does not fit, with its JSON path.
     pub(crate) fn check_input(&self, tool: &str, input: &Value) -> Result<(), ContractError> {
         let Some(contract) = self.tool(tool) else { return refuse("$", self.unknown_tool(tool)) };
         self.check_input_size("$", Some(input))?;
@@ -109,9 +100,6 @@ impl PlanContract {
 
     /// Checks steps that take the place of those that have not begun. Together with the `begun` ones
     /// there are no more than a plan may have, and the plan ends as plans must.
-    ///
-    /// # Errors
-    /// The first thing that does not fit, with its JSON path.
     pub(crate) fn check_edit(
         &self,
         before: Before<'_>,
@@ -130,9 +118,6 @@ impl PlanContract {
     }
 
     /// Checks steps however many there are.
-    ///
-    /// # Errors
-    /// The first thing that does not fit, with its JSON path.
     pub(crate) fn check_steps(&self, before: Before<'_>, steps: &[PlanStep]) -> Result<Links, ContractError> {
         for (at, step) in steps.iter().enumerate() {
             let last = at + 1 == steps.len();

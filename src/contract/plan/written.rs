@@ -170,9 +170,6 @@ pub(super) struct WrittenPlan {
 
 impl WrittenPlan {
     /// The plan, and the places where the reply says what only the run may say.
-    ///
-    /// # Errors
-    /// Names the first step without a tool or an agent.
     pub(super) fn into_plan(self) -> Result<(Plan, Vec<String>), ContractError> {
         let WrittenPlan { goal, reasoning, strategy, steps: written } = self;
         match written.without_tool {
