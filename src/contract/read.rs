@@ -103,11 +103,9 @@ fn parse_tag(rest: &str) -> Option<(bool, usize)> {
 /// that were opened in it are closed, and nothing is taken for said that may be thought; else at its first
 /// closing tag, and nothing is lost that was said behind a thought about tags.
 fn cut_thoughts(text: &str, nest: bool) -> (Cow<'_, str>, Option<usize>) {
-    let (mut shown, mut from, mut depth, mut opened) = (Cow::Borrowed(text), 0, 0, 0);
-    let (mut kept, mut any) = (String::new(), false);
+    let (mut kept, mut from, mut depth, mut opened) = (String::new(), 0, 0, 0);
     for (at, _) in text.match_indices('<') {
         let Some((opens, len)) = thought_tag(text, at) else { continue };
-        any = true;
         match (opens, depth) {
             (true, 0) => {
                 kept.push_str(&text[from..at]);
@@ -120,13 +118,11 @@ fn cut_thoughts(text: &str, nest: bool) -> (Cow<'_, str>, Option<usize>) {
         }
         from = at + len;
     }
-    if any {
-        if depth == 0 {
-            kept.push_str(&text[from..]);
-        }
-        shown = Cow::Owned(kept);
+    match (from, depth) {
+        (0, _) => (Cow::Borrowed(text), None),
+        (_, 0) => (Cow::Owned(kept + &text[from..]), None),
+        _ => (Cow::Owned(kept), Some(opened)),
     }
-    (shown, (depth > 0).then_some(opened))
 }
 
 /// A reply without the white space around it, and without the thoughts of reasoning models. A tag that is
@@ -189,15 +185,15 @@ pub(super) fn parse_object<T: DeserializeOwned>(text: &str, max_bytes: usize) ->
         match (serde_json::from_str(candidate), &fits) {
             (Ok(value), None) => fits = Some((value, candidate)),
             (Ok(_), Some((_, first))) if is_same_json(first, candidate) => {}
-            (Ok(_), Some(_)) => {
-                return Err(ContractError::at("$", SEVERAL));
-            }
+            (Ok(_), Some(_)) => return Err(ContractError::at("$", SEVERAL)),
             (Err(_), _) => misfits.push(candidate),
         }
     }
+    let holds_fit =
+        |object: &str| serde_json::from_str(object).is_ok_and(|value: Value| any_part_fits::<T>(&value));
     let largest = misfits.iter().copied().reduce(|one, next| if next.len() > one.len() { next } else { one });
     match (fits, doubt) {
-        (Some(_), None) if misfits.iter().any(|misfit| has_part_that_fits::<T>(misfit)) => {
+        (Some(_), None) if misfits.into_iter().any(holds_fit) => {
             return Err(ContractError::at("$", SEVERAL));
         }
         (Some((value, _)), None) => return Ok(value),
@@ -219,18 +215,14 @@ pub(super) fn parse_object<T: DeserializeOwned>(text: &str, max_bytes: usize) ->
     })
 }
 
-/// Whether an object that does not fit holds one that does.
-fn has_part_that_fits<T: DeserializeOwned>(object: &str) -> bool {
-    fn any_fits<T: DeserializeOwned>(value: &Value) -> bool {
-        let parts =
-            |value: &Value| value.is_object() && T::deserialize(value).is_ok() || any_fits::<T>(value);
-        match value {
-            Value::Object(fields) => fields.values().any(parts),
-            Value::Array(items) => items.iter().any(parts),
-            _ => false,
-        }
+/// Whether a value holds an object that fits.
+fn any_part_fits<T: DeserializeOwned>(value: &Value) -> bool {
+    let fits = |part: &Value| part.is_object() && T::deserialize(part).is_ok() || any_part_fits::<T>(part);
+    match value {
+        Value::Object(fields) => fields.values().any(fits),
+        Value::Array(items) => items.iter().any(fits),
+        _ => false,
     }
-    serde_json::from_str(object).is_ok_and(|value: Value| any_fits::<T>(&value))
 }
 
 fn is_same_json(one: &str, other: &str) -> bool {
@@ -248,10 +240,8 @@ fn explain_misfit<T: DeserializeOwned>(candidate: &str) -> ContractError {
             let path = if inner == "." { "$".to_owned() } else { format!("$.{inner}") };
             // serde_json ends with a line and a column inside the candidate; the path says more.
             let message = error.into_inner().to_string();
-            ContractError::at(
-                path,
-                message.rsplit_once(" at line ").map_or(message.as_str(), |(said, _)| said),
-            )
+            let problem = message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem);
+            ContractError::at(path, problem)
         }
     }
 }

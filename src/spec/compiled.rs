@@ -1,5 +1,6 @@
 //! The compiled spec: a checked spec, with everything that is worked out from it once.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use super::check::{check_role, check_spec};
@@ -29,7 +30,7 @@ pub struct CompiledSpec {
     spec: Arc<Spec>,
     plan: PlanContract,
     form: AnswerForm,
-    frames: [Option<Arc<RequestFrame>>; RoleName::ALL.len()],
+    frames: BTreeMap<RoleName, Arc<RequestFrame>>,
     agents: Vec<CompiledAgent>,
     suggestions: Vec<SuggestionRule>,
     pub(super) bounds: OnceLock<Bounds>,
@@ -68,10 +69,10 @@ impl CompiledSpec {
         let plan = PlanContract::new(spec.tools.clone(), declared, policy, approval.steps, most);
         let writer = spec.roles.get(&RoleName::Writer);
         let form = writer.and_then(|writer| writer.form).unwrap_or_default();
-        let frames = RoleName::ALL.map(|name| {
-            let frame = RequestFrame::of_role(name, spec.roles.get(&name)?, &plan, &spec.policy, form);
-            Some(Arc::new(frame))
-        });
+        let frame = |(name, role): (&RoleName, &Role)| {
+            (*name, Arc::new(RequestFrame::of_role(*name, role, &plan, &spec.policy, form)))
+        };
+        let frames = spec.roles.iter().map(frame).collect();
         let compile = |(at, suggestion)| {
             SuggestionRule::compile(suggestion, &plan)
                 .map_err(|error| error.under(&format!("policy.suggestions[{at}]")))
@@ -143,7 +144,7 @@ impl CompiledSpec {
 
     /// The constant part of a role's requests; `None` if the agent does not have the role.
     pub fn frame(&self, role: RoleName) -> Option<&Arc<RequestFrame>> {
-        self.frames.get(role as usize)?.as_ref()
+        self.frames.get(&role)
     }
 
     /// What follows when a role gives no usable reply.
