@@ -23,11 +23,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Where to look
-//!
-//! - Run an agent: [`Agent::builder`](driver::Agent::builder), then [`run`](driver::Agent::run),
-//!   [`job`](driver::Agent::job) for a journal, an observer or a fixture, or
-//!   [`stream`](driver::Agent::stream).
+//! - Run an agent: [`Agent::builder`](driver::Agent::builder), then [`run`](driver::Agent::run), or
+//!   [`job`](driver::Agent::job) for a journal, an observer or a fixture.
 //! - Go on after a crash, or answer for a person: [`Agent::resume`](driver::Agent::resume), and
 //!   [`Threads`](driver::Threads) over a [`Store`](journal::Store).
 //! - Test an agent without a network: record with [`Job::record`](driver::Job::record), replay with

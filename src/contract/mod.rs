@@ -16,8 +16,8 @@ mod text;
 mod tool;
 
 pub use intake::IntentForm;
-pub(crate) use plan::Links;
 pub use plan::{AskedCall, FinalStep, Plan, PlanPolicy, PlanSays, PlanStep, StepField};
+pub(crate) use plan::{Links, is_default};
 pub use read::ContractError;
 pub(crate) use read::{parse_words, strip_thoughts};
 pub use replies::{Action, AnswerForm, Decision, Validate, Verdict};

@@ -34,7 +34,7 @@ pub struct Request<'r> {
     /// The effect.
     pub effect: EffectId,
     /// Whom it asks: a role (`planner`), an agent that is one role (`agent:search`), a tool, `human` or
-    /// `wait`. In a nested run the agents it is nested in come first (`search_team/planner`).
+    /// `wait`; in a nested run after the agents it is nested in (`search_team/planner`).
     pub asked: String,
     /// The digest that names the request in a recording: equal requests have equal digests.
     pub digest: Digest,

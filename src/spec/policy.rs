@@ -7,7 +7,7 @@ use super::steps::{
     Approval, Duplicates, Execution, OnExpiry, OnRejection, OnStepFailure, Orchestrate, RequiredCall,
     StepTries,
 };
-use crate::contract::{IntentForm, PlanPolicy, Validate};
+use crate::contract::{IntentForm, PlanPolicy, Validate, is_default};
 
 /// Why a run cannot go back to PLAN; see [`Policy::can_replan`].
 pub(super) const NOTHING_REPLANS: &str =
@@ -83,10 +83,6 @@ pub struct Policy {
     pub containment: Containment,
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
 /// A question that PLAN asks before the first draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -133,8 +129,7 @@ pub enum Horizon {
     /// To the end.
     #[default]
     Whole,
-    /// To the next steps. PLAN is entered again after them, at most `limits.max_iterations` times
-    /// in all, and finished steps stay.
+    /// To the next steps. PLAN is entered again after them, at most `limits.max_iterations` times in all.
     Next,
 }
 
@@ -154,8 +149,7 @@ pub struct Suggestion {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnReplan {
-    /// Nothing: only the new plan's results reach validator and writer. The old plan stays in the
-    /// audit trail.
+    /// Nothing: only the new plan's results reach validator and writer.
     #[default]
     Restart,
     /// Finished steps. Ids go on after them, and a new plan may refer to those that succeeded.
@@ -210,8 +204,7 @@ pub enum Memory {
     Thread,
 }
 
-/// What a plan made after reading untrusted output may do. The choice and the taint are kept in state
-/// and journal; this version does not yet refuse steps by them.
+/// What a plan made after reading untrusted output may do. It is recorded, and not yet enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {

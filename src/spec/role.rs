@@ -33,7 +33,7 @@ pub enum RoleName {
 }
 
 impl RoleName {
-    /// Every role that a spec may have under its own name, in the order a run may ask them.
+    /// The roles that a spec may have under their own names, in the order a run may ask them.
     pub const ALL: [RoleName; 9] = [
         RoleName::Scope,
         RoleName::PreviousContext,

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StepTries {
-    /// Most tries, the first included. Every try counts as a tool call. A write that is not
-    /// idempotent is tried once in any case.
+    /// Most tries, the first included. A write that is not idempotent is tried once in any case.
     pub tries: u32,
     /// Milliseconds to wait before the second try; twice as long before each further one.
     pub wait_ms: u64,
@@ -72,8 +71,7 @@ pub enum Execution {
     /// One, in plan order.
     #[default]
     Sequential,
-    /// Several: each starts when the steps that it waits for are finished. A write that is not
-    /// idempotent runs alone.
+    /// Several: each starts when those that it waits for are finished. A write that happens once runs alone.
     Parallel {
         /// Most steps at a time.
         width: u32,
@@ -115,22 +113,11 @@ pub enum Orchestrate {
     /// No.
     #[default]
     Never,
-    /// Before the first step and after every one, the last included. It may add
-    /// `limits.max_added_steps` steps to a run.
+    /// Before the first step and after each. It may add `limits.max_added_steps` steps to a run.
     EachStep,
 }
 
 /// Where a person is asked. Written as `never`, as the name of one place, or as a list of names.
-///
-/// ```
-/// use planwright::spec::Approval;
-///
-/// let both: Approval = serde_json::from_str(r#"["risky", "plan"]"#)?;
-/// assert_eq!(both, Approval { plan: true, risky: true, steps: false });
-/// assert_eq!(serde_json::to_string(&both)?, r#"["plan","risky"]"#);
-/// assert_eq!(serde_json::to_string(&Approval::STEPS)?, r#""steps""#);
-/// # Ok::<(), serde_json::Error>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "ApprovalFile", into = "ApprovalFile")]
 pub struct Approval {

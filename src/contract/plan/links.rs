@@ -78,13 +78,12 @@ pub(super) fn link(before: Before<'_>, steps: &[PlanStep], max_depth: u32) -> Re
     let mut depths = vec![1_u32; steps.len()];
     for (at, step) in steps.iter().enumerate() {
         let here = base + at;
-        let fail =
-            |field: &str, problem: String| ContractError::at(format!("$.steps[{at}].{field}"), problem);
+        let fail = |field: &str, problem: &str| ContractError::at(format!("$.steps[{at}].{field}"), problem);
         let resolve = |field: &str, name: &str| match positions.get(name) {
-            None => Err(fail(field, format!("no step has the id {:?}", excerpt(name, 60)))),
-            Some(&needed) if needed == here => Err(fail(field, "a step cannot wait for itself".to_owned())),
+            None => Err(fail(field, &format!("no step has the id {:?}", excerpt(name, 60)))),
+            Some(&needed) if needed == here => Err(fail(field, "a step cannot wait for itself")),
             Some(&needed) if needed > here => {
-                Err(fail(field, format!("{name:?} is a later step; expected an earlier one")))
+                Err(fail(field, &format!("{name:?} is a later step; expected an earlier one")))
             }
             Some(&needed) => Ok(needed as u32),
         };
@@ -93,9 +92,8 @@ pub(super) fn link(before: Before<'_>, steps: &[PlanStep], max_depth: u32) -> Re
             needs.push(resolve(&format!("depends_on[{nth}]"), name)?);
         }
         if let Some(name) = &step.input_from {
-            let needed = resolve("input_from", name)?;
-            needs.push(needed);
-            links.inputs[at] = Some(needed);
+            links.inputs[at] = Some(resolve("input_from", name)?);
+            needs.extend(links.inputs[at]);
         }
         needs.sort_unstable();
         needs.dedup();
@@ -105,10 +103,8 @@ pub(super) fn link(before: Before<'_>, steps: &[PlanStep], max_depth: u32) -> Re
             depths[at] = depths[at].max(depths[needed] + 1);
         }
         if depths[at] > max_depth {
-            let depth = depths[at];
-            let problem =
-                format!("{depth} steps wait for one another in a row; expected at most {max_depth}");
-            return Err(fail("depends_on", problem));
+            let row = format!("{} steps wait for one another in a row", depths[at]);
+            return Err(fail("depends_on", &format!("{row}; expected at most {max_depth}")));
         }
     }
     Ok(links)

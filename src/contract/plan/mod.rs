@@ -36,8 +36,7 @@ pub struct Plan {
     pub steps: Vec<PlanStep>,
 }
 
-/// One step of a plan. It holds only what a plan may say; what happened to the step is kept by the run.
-/// A reply that sets that (`status`, `result`, …) is read without it.
+/// One step of a plan, without what happened to it: a reply that sets that (`status`, …) is read without it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PlanStep {
     /// The step's own name. Default: `step_N` with N its position from 1.
@@ -51,8 +50,7 @@ pub struct PlanStep {
     /// What the tool is called with: a text, or a JSON value if the tool's schema asks for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
-    /// The earlier step whose output is this step's input: instead of `input` for a tool, beside it
-    /// for an agent.
+    /// The step whose output is this step's input: instead of `input` for a tool, beside it for an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_from: Option<String>,
     /// Earlier steps that must be finished before this one starts.
@@ -140,8 +138,7 @@ pub enum FinalStep {
     None,
 }
 
-/// An optional field of a plan step that the planner's schema offers. A field that it does not offer is
-/// read all the same if a model sends it.
+/// An optional field of a plan step that the planner's schema may offer. It is read in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepField {
@@ -180,18 +177,18 @@ pub struct PlanSays {
 }
 
 impl PlanSays {
-    /// Nothing but its steps.
     pub(crate) const NOTHING: PlanSays = PlanSays { goal: false, reasoning: false, strategy: false };
-
-    fn is_default(&self) -> bool {
-        *self == PlanSays::default()
-    }
 }
 
 impl Default for PlanSays {
     fn default() -> Self {
         PlanSays { goal: true, ..PlanSays::NOTHING }
     }
+}
+
+/// Whether a field of a policy may be left out where it is written down.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// What a plan must look like.
@@ -203,17 +200,17 @@ pub struct PlanPolicy {
     /// Most steps of a plan. Default: 6.
     pub max_steps: u32,
     /// Most steps that wait for one another in a row. Default: no limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub max_depth: Option<u32>,
     /// Whether the last step must be `final_answer`. Default: required.
     pub final_step: FinalStep,
     /// What a plan must say beside its steps. Default: `goal`.
-    #[serde(skip_serializing_if = "PlanSays::is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub says: PlanSays,
     /// The optional step fields that the planner is offered. Default: none.
     pub fields: Vec<StepField>,
     /// The offered fields that every step of a tool or an agent must have. Default: none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "is_default")]
     pub required: Vec<StepField>,
 }
 
