@@ -101,20 +101,35 @@ impl std::error::Error for Error {}
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        let (class, hint) = match error {
-            StoreError::Journal(error) => return error.into(),
-            StoreError::AlreadyRunning { can_take_over: false, .. } => {
-                (Class::Conflict, "wait for it, or end that process: this store has no take-over")
+        let (class, hint) = match &error {
+            StoreError::AlreadyRunning { can_take_over, .. } => {
+                let hint = match can_take_over {
+                    true => {
+                        "wait for it, or stop that process; `--take-over` of `threads resume` fences it off"
+                    }
+                    false => "wait for it, or end that process: this store has no take-over",
+                };
+                (Class::Conflict, hint)
             }
-            StoreError::AlreadyRunning { .. } => (
-                Class::Conflict,
-                "wait for it, or stop that process; `--take-over` of `threads resume` fences it off",
-            ),
             StoreError::NoThread { .. } => {
                 (Class::Unusable, "`planwright threads list` shows those there are")
             }
             StoreError::Exists { .. } => (Class::Unusable, "name one that is not there yet"),
             StoreError::NoTurn { .. } => (Class::Unusable, "`planwright threads show` shows them"),
+            StoreError::Journal(error) => match error.kind() {
+                JournalErrorKind::Fenced | JournalErrorKind::Stale => (
+                    Class::Conflict,
+                    "somebody else has gone on with it; look how it stands before you try again",
+                ),
+                JournalErrorKind::Locked => (Class::Conflict, "wait for it, or end that process"),
+                JournalErrorKind::Damaged => {
+                    (Class::Unusable, "`planwright threads check` looks at all that is kept")
+                }
+                JournalErrorKind::Format => {
+                    (Class::Unusable, "the version of planwright that wrote it reads it")
+                }
+                _ => return Error::unusable(error),
+            },
             _ => return Error::unusable(error),
         };
         Error::new(class, error).hint(hint)
@@ -123,18 +138,6 @@ impl From<StoreError> for Error {
 
 impl From<JournalError> for Error {
     fn from(error: JournalError) -> Self {
-        let (class, hint) = match error.kind() {
-            JournalErrorKind::Fenced | JournalErrorKind::Stale => (
-                Class::Conflict,
-                "somebody else has gone on with it; look how it stands before you try again",
-            ),
-            JournalErrorKind::Locked => (Class::Conflict, "wait for it, or end that process"),
-            JournalErrorKind::Damaged => {
-                (Class::Unusable, "`planwright threads check` looks at all that is kept")
-            }
-            JournalErrorKind::Format => (Class::Unusable, "the version of planwright that wrote it reads it"),
-            _ => return Error::unusable(error),
-        };
-        Error::new(class, error).hint(hint)
+        StoreError::from(error).into()
     }
 }

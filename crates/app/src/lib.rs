@@ -4,9 +4,6 @@
 //! **Invariant:** nothing here reads a terminal or writes to one, and nothing knows an exit code.
 
 mod agent;
-mod catalog;
-mod conclusion;
-mod config_file;
 mod error;
 mod pending;
 mod report;
@@ -14,9 +11,8 @@ mod settings;
 mod store;
 mod toolbox;
 
-pub use agent::{AgentChoice, PreparedAgent};
-pub use catalog::{
-    compile_agent, load_spec, replaying_agent, spec_for_fixture, spec_source, tool_names, with_tools_of,
+pub use agent::{
+    AgentChoice, PreparedAgent, load_spec, spec_for_fixture, spec_source, tool_names, with_tools_of,
 };
 pub use error::{Class, Error, Result, read_text};
 pub use pending::{Pending, now};

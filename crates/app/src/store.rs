@@ -4,11 +4,10 @@
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config_file::{ConfigFile, Mode, user_folder};
 use crate::error::{Class, Error, Result};
 use crate::pending::{Pending, answer_flags};
-use crate::settings::variable;
-use planwright::driver::{Stopped, ThreadHandle, Threads, Waiting};
+use crate::settings::{ConfigFile, Mode, user_folder, variable};
+use planwright::driver::{Stopped, Threads, Waiting};
 use planwright::journal::system::{create_private_folder, random_id};
 use planwright::journal::{Durability, FileJournal, Folded, MemoryStore, Record, StoreError, ThreadId, fold};
 use planwright_sqlite::SqliteStore;
@@ -76,7 +75,7 @@ impl StorePlace {
     /// Where there is no such thread.
     pub fn thread(&self, thread: &ThreadId) -> Result<StoredThread> {
         let stored = self.thread_of(&self.threads()?, thread.clone());
-        stored.turns()?;
+        stored.threads.store().turns(thread)?;
         Ok(stored)
     }
 
@@ -132,26 +131,14 @@ impl StoredThread {
         StoredThread { threads, thread: new_thread_id(), flag: String::new() }
     }
 
-    /// The thread, to be asked, answered or cancelled.
-    pub fn handle(&self) -> ThreadHandle<'_> {
-        self.threads.at(&self.thread)
-    }
-
-    /// Counts its turns.
-    ///
-    /// # Errors
-    /// Where there is no such thread.
-    pub fn turns(&self) -> Result<u32> {
-        Ok(self.threads.store().turns(&self.thread)?)
-    }
-
     /// Reads the records of a turn that people count from 1; without one, of the last. Gives its number as well.
     ///
     /// # Errors
     /// Where there is no such turn, or it cannot be read.
     pub fn records(&self, turn: Option<u32>) -> Result<(u32, Vec<Record>)> {
-        let turn = turn.map_or_else(|| self.turns(), Ok)?;
-        Ok((turn, self.threads.store().records(&self.thread, turn.saturating_sub(1))?))
+        let store = self.threads.store();
+        let turn = turn.map_or_else(|| store.turns(&self.thread), Ok)?;
+        Ok((turn, store.records(&self.thread, turn.saturating_sub(1))?))
     }
 
     /// Folds a turn that people count from 1; without one, the last.
@@ -162,22 +149,9 @@ impl StoredThread {
         self.threads.folded(&self.thread, turn.map(|turn| turn - 1))
     }
 
-    /// What its last turn waits for.
-    ///
-    /// # Errors
-    /// Where it cannot be read.
-    pub fn pending(&self) -> Result<Option<Pending>> {
-        Ok(Pending::of(&self.fold(None)?))
-    }
-
     /// A command of `planwright threads` on it.
     pub fn command(&self, command: &str) -> String {
         format!("planwright threads {command} {}{}", shell_word(&self.thread), self.flag)
-    }
-
-    /// The command that goes on with the conversation.
-    pub fn chat_command(&self) -> String {
-        format!("planwright chat --thread {}{}", shell_word(&self.thread), self.flag)
     }
 }
 
@@ -239,7 +213,7 @@ impl<'a> RunLocation<'a> {
     pub fn pending(self) -> Option<Pending> {
         match self {
             RunLocation::Nowhere => None,
-            RunLocation::Thread(stored) => stored.pending().ok().flatten(),
+            RunLocation::Thread(stored) => Pending::of(&stored.fold(None).ok()?),
             RunLocation::Journal(path) => {
                 let records = FileJournal::parse(&std::fs::read(path).ok()?).ok()?;
                 Pending::of(&fold(records).ok()?)

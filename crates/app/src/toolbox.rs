@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config_file::user_cache_folder;
 use crate::error::{Error, Result};
-use crate::settings::{Server, Settings};
+use crate::settings::{Server, Settings, user_cache_folder};
 use planwright::driver::Cached;
 use planwright::ports::{Embedder, Model, Secret, Tool, ToolError};
 use planwright_docs::{Articles, Calc, ContractTools, Docs};

@@ -1,15 +1,22 @@
-//! `agents`, `verify` and `diagram`: lists or shows agents, walks every reachable state of one, or draws it.
+//! `agents`, `verify`, `diagram` and `coverage`: lists or shows agents, walks every reachable state of one, draws it,
+//! or says which of its edges no fixture takes.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::args::{AgentsArgs, AgentsCommand, DiagramArgs, Format, VerifyArgs};
+use crate::args::{AgentsArgs, AgentsCommand, CoverageArgs, DiagramArgs, Format, VerifyArgs};
 use crate::out::{Exit, stdout_columns};
+use crate::replay::find_fixtures;
 use crate::screen::while_waiting;
 use crate::{out, text};
 use planwright::agents;
-use planwright::machine::explore::{Check, Report, dot, explore_within, mermaid, sketch};
-use planwright::spec::{Bounds, Horizon, Orchestrate, Spec, Validate, ValidateAt, Write};
-use planwright_app::{Class, Result, compile_agent, spec_source, tool_names};
+use planwright::journal::Fixture;
+use planwright::machine::explore::{Check, Report, dot, explore_within, mermaid, reachable, sketch};
+use planwright::spec::{Bounds, CompiledSpec, Horizon, Orchestrate, Spec, Validate, ValidateAt, Write};
+use planwright_app::{Class, Error, Result, load_spec, read_text, spec_source, tool_names};
 
 pub fn agents(args: &AgentsArgs) -> Result<Exit> {
     match &args.command {
@@ -24,6 +31,10 @@ pub fn agents(args: &AgentsArgs) -> Result<Exit> {
         }
     }
     Ok(Exit::Done)
+}
+
+fn compile_agent(agent: &str) -> Result<CompiledSpec> {
+    load_spec(agent)?.check().map_err(Error::at(agent))
 }
 
 fn list_agents(as_json: bool) -> Result<()> {
@@ -146,4 +157,125 @@ fn report_json(agent: &str, report: &Report) -> Value {
         "whole": report.whole, "undecided": report.undecided(),
         "checks": report.checks.iter().map(check).collect::<Value>(),
     })
+}
+
+/// The file beside the fixtures that says why an edge is not taken.
+const REASONS: &str = "coverage.toml";
+
+/// What the fixtures of one agent take.
+#[derive(Serialize)]
+struct Covered {
+    agent: String,
+    fixtures: usize,
+    reachable: usize,
+    missing: Vec<Missing>,
+}
+
+/// An edge that no fixture takes.
+#[derive(Serialize)]
+struct Missing {
+    edge: String,
+    reason: Option<String>,
+}
+
+/// Why an edge is not taken.
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Reason {
+    /// The agent, or `*` for any.
+    agent: String,
+    edge: String,
+    #[serde(skip_serializing)]
+    reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReasonsFile {
+    #[serde(default)]
+    missing: Vec<Reason>,
+}
+
+pub fn coverage(args: &CoverageArgs) -> Result<Exit> {
+    let reasons = load_reasons(&args.paths)?;
+    let mut fixtures: BTreeMap<String, Vec<Fixture>> = BTreeMap::new();
+    for path in find_fixtures(&args.paths)? {
+        let fixture = Fixture::load(&path).map_err(Error::unusable)?;
+        fixtures.entry(fixture.spec.name.clone()).or_default().push(fixture);
+    }
+    if args.all {
+        for name in agents::names() {
+            fixtures.entry(name.to_owned()).or_default();
+        }
+    }
+    let (mut report, mut stale) = (Vec::new(), reasons.clone());
+    for (name, fixtures) in &fixtures {
+        let covered = while_waiting("exploring every reachable edge", || cover(name, fixtures, &reasons))?;
+        stale.retain(|reason| !covered.missing.iter().any(|missing| reason.is_for(name, &missing.edge)));
+        report.push(covered);
+    }
+    match args.json {
+        true => out::print_json(&json!({"agents": report, "stale_reasons": stale}))?,
+        false => out::print_lines(&coverage_lines(&report, &stale))?,
+    }
+    let is_unexplained = |missing: &Missing| missing.reason.is_none();
+    let fails = !stale.is_empty() || report.iter().flat_map(|covered| &covered.missing).any(is_unexplained);
+    Ok(if fails { Exit::Of(Class::Failed) } else { Exit::Done })
+}
+
+fn cover(name: &str, fixtures: &[Fixture], reasons: &[Reason]) -> Result<Covered> {
+    let mut taken = BTreeSet::new();
+    for fixture in fixtures {
+        taken.extend(fixture.taken().map_err(Error::at(format!("a fixture of {name}")))?);
+    }
+    let recorded = || fixtures.first().map(|fixture| fixture.spec.clone());
+    let spec = agents::shipped(name).or_else(recorded).expect("an agent is shipped or has a fixture");
+    let reachable = reachable(&spec.check().map_err(Error::at(name))?);
+    let missing = reachable.difference(&taken).map(|edge| {
+        let edge = edge.to_string();
+        let reason = reasons.iter().find(|reason| reason.is_for(name, &edge));
+        Missing { reason: reason.map(|reason| reason.reason.clone()), edge }
+    });
+    let (agent, missing) = (name.to_owned(), missing.collect());
+    Ok(Covered { agent, fixtures: fixtures.len(), reachable: reachable.len(), missing })
+}
+
+fn coverage_lines(report: &[Covered], stale: &[Reason]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for Covered { agent, fixtures, reachable, missing } in report {
+        let taken = reachable - missing.len();
+        lines.push(format!("{agent}: {taken} of {reachable} edges taken by {fixtures} fixtures"));
+        for Missing { edge, reason } in missing {
+            let why = reason.as_ref().map_or_else(|| "not taken".to_owned(), |why| format!("({why})"));
+            lines.push(format!("  {}", text::line(&format!("{edge}  {why}"))));
+        }
+    }
+    lines.extend(stale.iter().map(|Reason { agent, edge, .. }| {
+        text::line(&format!("{REASONS}: stale: {agent} {edge:?} is taken, or cannot be"))
+    }));
+    lines
+}
+
+impl Reason {
+    fn is_for(&self, agent: &str, edge: &str) -> bool {
+        (self.agent == "*" || self.agent == agent) && self.edge == edge
+    }
+}
+
+/// Loads the reasons that stand in the folders.
+fn load_reasons(paths: &[PathBuf]) -> Result<Vec<Reason>> {
+    let mut reasons = Vec::new();
+    let files = paths.iter().filter(|path| path.is_dir()).map(|folder| folder.join(REASONS));
+    for file in files.filter(|file| file.exists()) {
+        let shown = file.display().to_string();
+        let text = read_text(&shown, &file)?;
+        let loaded: ReasonsFile = toml::from_str(&text).map_err(Error::at(&shown))?;
+        if let Some(empty) = loaded.missing.iter().find(|missing| missing.reason.trim().is_empty()) {
+            let Reason { agent, edge, .. } = empty;
+            let problem = format!("{shown}: {agent} {edge:?}: expected a reason, found none");
+            return Err(Error::unusable(problem));
+        }
+        reasons.extend(loaded.missing);
+    }
+    Ok(reasons)
 }

@@ -1,29 +1,113 @@
-//! `chat`: one question after another, each a run of its own. A line answers where a person is asked.
+//! `chat`: a conversation in a thread, one question after another, each a run of its own. A line answers where a
+//! person is asked.
 
 use clap::ColorChoice;
 
-use crate::args::{ChatArgs, ShowArgs};
-use crate::conversation::{Conversation, open_thread};
+use crate::args::{ChatArgs, ShowArgs, StoreArgs};
 use crate::out::Exit;
 use crate::person::{is_typed, parse_answer, read_line, show_question};
+use crate::screen::Screen;
 use crate::session::{Session, resolve_settings};
-use crate::watch::Watch;
 use crate::{out, text};
-use planwright::driver::{Run, Stopped, history};
-use planwright::machine::EffectKind;
-use planwright_app::{Class, Error, Result, RunLocation};
+use planwright::driver::{Agent, CancelToken, Resolution, Run, Stopped, ThreadHandle, history, time_for};
+use planwright::journal::{Folded, RunStatus, StoreError, ThreadId};
+use planwright::machine::{EffectKind, Input};
+use planwright_app::{Class, Error, Pending, PreparedAgent, Result, RunLocation, Settings, StoredThread};
 
-const HELP: &str = "\
-  /trace    the transitions of the last run
-  /history  what is remembered
-  /help     this
-  /resume   goes on with a question that was stopped before its answer
-  /cancel   ends it without one
-  /quit     the end; so is the end of the input
-Everything else is a question, or the answer to what the agent has asked a person; there,
-`reject: REASON` says no.";
-
+const HELP: &str = include_str!("help/chat_commands.txt").trim_ascii_end();
 const WAITS: Exit = Exit::Of(Class::Waiting);
+
+/// Opens the thread that a new run is a turn of: the named one, or a new one where every run is stored.
+pub fn open_thread(
+    store: &StoreArgs,
+    thread: Option<&ThreadId>,
+    session: &Session<'_>,
+) -> Result<Option<StoredThread>> {
+    let place = store.place()?;
+    let stored = place.thread_for_run(thread)?;
+    if let (None, Some(stored)) = (thread, &stored) {
+        session.screen.note(&format!("kept as the thread {} in {}", stored.thread, place.path.display()));
+    }
+    Ok(stored)
+}
+
+/// A conversation in a thread.
+pub struct Conversation {
+    stored: StoredThread,
+    pub prepared: PreparedAgent,
+    settings: Settings,
+    /// Whether it ends with this process.
+    in_memory: bool,
+    /// The last turn.
+    last: Option<Folded>,
+}
+
+impl Conversation {
+    /// Opens the conversation of a thread, which may be new; without one, a conversation in memory.
+    pub fn open(stored: Option<StoredThread>, prepared: PreparedAgent, settings: Settings) -> Result<Self> {
+        let (in_memory, stored) = (stored.is_none(), stored.unwrap_or_else(StoredThread::in_memory));
+        let mut opened = Conversation { stored, prepared, settings, in_memory, last: None };
+        opened.refresh()?;
+        Ok(opened)
+    }
+
+    /// Looks where the thread stands.
+    pub fn refresh(&mut self) -> Result<()> {
+        self.last = match self.stored.fold(None) {
+            Err(StoreError::NoThread { .. }) => None,
+            last => Some(last?),
+        };
+        Ok(())
+    }
+
+    pub fn location(&self) -> RunLocation<'_> {
+        if self.in_memory { RunLocation::Nowhere } else { RunLocation::Thread(&self.stored) }
+    }
+
+    fn status(&self) -> Option<RunStatus> {
+        self.last.as_ref().map(RunStatus::of)
+    }
+
+    /// The question that the last turn waits with.
+    pub fn waiting(&self) -> Option<Pending> {
+        self.last.as_ref().and_then(Pending::of).filter(|pending| !pending.is_doubt())
+    }
+
+    /// What the last turn was asked, if it was stopped and can go on by itself.
+    pub fn unfinished(&self) -> Option<&str> {
+        let question = self.last.as_ref().map(|last| &*last.state.input().question);
+        question.filter(|_| self.status() == Some(RunStatus::Unfinished))
+    }
+
+    /// The thread, to be gone on with.
+    pub fn handle<'a>(&'a self, screen: &'a Screen, cancel: CancelToken) -> ThreadHandle<'a> {
+        self.stored.threads.at(&self.stored.thread).observer(screen).cancelled_by(cancel)
+    }
+
+    /// Asks as the next turn.
+    pub fn ask(&self, input: Input, screen: &Screen, cancel: CancelToken) -> Result<Run, Stopped> {
+        let (agent, thread) = (&self.prepared.agent, self.stored.threads.at(&self.stored.thread));
+        // No other process can go on with a thread in memory: what was stopped is given up.
+        let reason = "given up for another question".to_owned();
+        match self.status() {
+            Some(RunStatus::Unfinished) if self.in_memory => thread.cancel(reason, &[])?,
+            Some(RunStatus::InDoubt { .. }) if self.in_memory => {
+                thread.resolve(agent, Resolution::Stop { reason })?;
+            }
+            _ => {}
+        }
+        self.handle(screen, cancel).ask_with(agent, input)
+    }
+
+    /// The agent that goes on with the last turn, under the rules that it began with.
+    pub fn agent_of_last(&self) -> Result<Agent> {
+        let last = self.stored.fold(None)?;
+        if self.prepared.fits(&last, &self.settings) {
+            return Ok(self.prepared.agent.clone());
+        }
+        Ok(PreparedAgent::resume(&last, &self.settings, None, None)?.agent)
+    }
+}
 
 struct Chat<'a> {
     session: &'a Session<'a>,
@@ -49,37 +133,30 @@ pub fn chat(args: &ChatArgs, color: ColorChoice) -> Result<Exit> {
     session.end();
     let stored = open_thread(&args.store, args.thread.as_ref(), &session)?;
     let talk = Conversation::open(stored, prepared, settings)?;
+    if let Some(question) = talk.unfinished().map(text::line) {
+        let rest = "was stopped before its answer: /resume goes on with it, /cancel ends it";
+        session.screen.note(&format!("{question:?} {rest}"));
+    }
     let mut chat = Chat { session: &session, talk, last: None, exit: Exit::Done, shown: None };
-    chat.welcome();
+    chat.show_new_question();
     loop {
-        let prompt = if chat.talk.waiting.is_some() { "answer> " } else { "> " };
-        match read_line(prompt)? {
+        let waits = chat.talk.waiting().is_some();
+        match read_line(if waits { "answer> " } else { "> " })? {
             Some(line) if line != "/quit" && line != "/exit" => chat.take(&line)?,
             end => {
                 if end.is_none() && is_typed() {
                     out::complain("");
                 }
-                break;
+                return Ok(if waits { WAITS } else { chat.exit });
             }
         }
     }
-    Ok(if chat.talk.waiting.is_some() { WAITS } else { chat.exit })
 }
 
 impl Chat<'_> {
-    /// Shows where the thread stands.
-    fn welcome(&mut self) {
-        if self.talk.is_unfinished() {
-            let question = text::line(&self.talk.question);
-            let rest = "was stopped before its answer: /resume goes on with it, /cancel ends it";
-            self.session.screen.note(&format!("{question:?} {rest}"));
-        }
-        self.show_new_question();
-    }
-
     /// Shows the pending question unless it was shown last: another process may have answered that one.
     fn show_new_question(&mut self) {
-        let pending = self.talk.waiting.as_ref().map(|waiting| waiting.token.clone());
+        let pending = self.talk.waiting().map(|waiting| waiting.token);
         if pending != self.shown {
             self.show_pending(None);
         }
@@ -87,7 +164,7 @@ impl Chat<'_> {
     }
 
     fn show_pending(&self, refused: Option<&str>) {
-        if let Some(waiting) = &self.talk.waiting {
+        if let Some(waiting) = self.talk.waiting() {
             show_question(&waiting.text(), refused, self.session.style);
         }
     }
@@ -113,11 +190,13 @@ impl Chat<'_> {
 
     /// Asks a question, or answers the pending one.
     fn answer(&mut self, line: &str) -> Result<Exit> {
-        let watch = self.session.watch();
-        let Some(waiting) = &self.talk.waiting else {
-            let cancel = self.session.begin(RunLocation::Nowhere);
-            let result = self.talk.ask(self.talk.input(line), &watch, cancel);
-            return self.finish(line, &watch, Ok(result));
+        let screen = &self.session.screen;
+        let Some(waiting) = self.talk.waiting() else {
+            let PreparedAgent { agent, outline, .. } = &self.talk.prepared;
+            let now = time_for(agent.rules().policy());
+            let input = Input { now, outline: outline.clone(), ..Input::question(line) };
+            let result = self.talk.ask(input, screen, self.session.begin(RunLocation::Nowhere));
+            return self.finish(line, Ok(result));
         };
         let kind = waiting.effect.kind;
         if matches!(kind, EffectKind::ApprovePlan { .. } | EffectKind::ApproveCall { .. })
@@ -134,33 +213,32 @@ impl Chat<'_> {
                 return Ok(WAITS);
             }
         };
-        let cancel = self.session.begin(RunLocation::Nowhere);
-        let handle = self.talk.handle(&watch, cancel).token(&waiting.token);
+        let handle = self.talk.handle(screen, self.session.begin(RunLocation::Nowhere)).token(waiting.token);
         let result = self.talk.agent_of_last().map(|agent| handle.answer(&agent, answer));
-        self.finish(line, &watch, result)
+        self.finish(line, result)
     }
 
     /// Goes on with the last question.
     fn resume(&mut self) -> Result<()> {
-        if self.talk.in_memory && !self.talk.is_unfinished() {
+        let unfinished = self.talk.unfinished().map(str::to_owned);
+        if self.talk.in_memory && unfinished.is_none() {
             out::complain("nothing was stopped: a question goes on from another process with --thread NAME");
             return Ok(());
         }
-        let (watch, cancel) = (self.session.watch(), self.session.begin(RunLocation::Nowhere));
-        let handle = self.talk.handle(&watch, cancel);
+        let handle = self.talk.handle(&self.session.screen, self.session.begin(RunLocation::Nowhere));
         let result = self.talk.agent_of_last().map(|agent| handle.resume(&agent));
-        let question = self.talk.question.clone();
-        self.exit = self.finish(&question, &watch, result)?;
+        self.exit = self.finish(&unfinished.unwrap_or_default(), result)?;
         Ok(())
     }
 
-    fn complain_of(&self, error: &Error) -> Exit {
-        out::complain_of(error, self.session.style);
-        Exit::Of(error.class)
-    }
-
+    /// Ends the last turn. A write in doubt is not forgotten.
     fn cancel(&mut self) -> Result<()> {
-        match self.talk.cancel() {
+        let stored = &self.talk.stored;
+        let ended = match self.talk.status() {
+            Some(RunStatus::InDoubt { effect, tool }) => Err(Stopped::InDoubt { effect, tool }),
+            _ => stored.threads.at(&stored.thread).cancel("cancelled in the chat", &[]),
+        };
+        match ended {
             Ok(()) => out::complain("ended"),
             Err(_) if self.talk.in_memory => out::complain("there is nothing to end"),
             Err(stopped) => out::complain(&text::clean(&stopped.to_string())),
@@ -170,18 +248,18 @@ impl Chat<'_> {
         Ok(())
     }
 
+    fn complain_of(&self, error: &Error) -> Exit {
+        out::complain_of(error, self.session.style);
+        Exit::Of(error.class)
+    }
+
     /// Shows what came of a line. What is wrong with one question does not end the chat.
-    fn finish(
-        &mut self,
-        line: &str,
-        watch: &Watch<'_>,
-        result: Result<Result<Run, Stopped>>,
-    ) -> Result<Exit> {
+    fn finish(&mut self, line: &str, result: Result<Result<Run, Stopped>>) -> Result<Exit> {
         self.session.end();
         if result.is_ok() {
             self.talk.refresh()?;
         }
-        let exit = result.and_then(|result| self.conclude(line, watch, &result)).unwrap_or_else(|error| {
+        let exit = result.and_then(|result| self.conclude(line, &result)).unwrap_or_else(|error| {
             // The hints for a single run (a journal, other flags) do not help here.
             let hint = error.hint.filter(|_| !self.talk.in_memory);
             self.complain_of(&Error { hint, ..error })
@@ -190,7 +268,7 @@ impl Chat<'_> {
         Ok(exit)
     }
 
-    fn conclude(&mut self, line: &str, watch: &Watch<'_>, result: &Result<Run, Stopped>) -> Result<Exit> {
+    fn conclude(&mut self, line: &str, result: &Result<Run, Stopped>) -> Result<Exit> {
         if let Err(Stopped::Refused { question, refusal }) = result {
             show_question(question, Some(refusal), self.session.style);
             return Ok(WAITS);
@@ -204,7 +282,7 @@ impl Chat<'_> {
             }
         }
         let info = self.session.info(&self.talk.prepared, line, self.talk.location());
-        self.session.conclude(&info, watch, result)
+        self.session.conclude(&info, result)
     }
 
     fn show_history(&self) -> Result<()> {
@@ -213,11 +291,10 @@ impl Chat<'_> {
         if history.is_empty() {
             out::complain("nothing is remembered yet");
         }
-        for (question, answer) in &history {
-            for (speaker, words) in [("you", question), ("agent", answer)] {
-                let line = format!("{}  {}", text::pad(speaker, 5), text::line(words));
-                out::complain(&text::cut(&line, self.session.screen.columns));
-            }
+        let words = history.iter().flat_map(|(question, answer)| [("you", question), ("agent", answer)]);
+        for (speaker, words) in words {
+            let line = format!("{}  {}", text::pad(speaker, 5), text::line(words));
+            out::complain(&text::cut(&line, self.session.screen.columns));
         }
         Ok(())
     }

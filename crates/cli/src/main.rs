@@ -10,8 +10,6 @@
 mod agents;
 mod args;
 mod chat;
-mod conversation;
-mod coverage;
 mod out;
 mod person;
 mod replay;
@@ -22,7 +20,6 @@ mod session;
 mod text;
 mod threads;
 mod trace;
-mod watch;
 
 use std::process::ExitCode;
 
@@ -73,7 +70,7 @@ fn dispatch(cli: Cli) -> Result<Exit> {
         Command::Diagram(args) => agents::draw_diagram(&args),
         Command::Agents(args) => agents::agents(&args),
         Command::Verify(args) => agents::verify(&args),
-        Command::Coverage(args) => coverage::coverage(&args),
+        Command::Coverage(args) => agents::coverage(&args),
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ColorChoice;
 use clap::builder::styling::{AnsiColor, Style as Ansi};
+use serde::Serialize;
 use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::text;
@@ -135,9 +136,17 @@ pub fn print_text(lines: &str) -> Result<()> {
 }
 
 /// Writes a JSON value to stdout, readable.
-pub fn print_json(value: &impl serde::Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Error::caused("the result cannot be written as JSON", error))?;
+pub fn print_json(value: &impl Serialize) -> Result<()> {
+    print_line(serde_json::to_string_pretty(value))
+}
+
+/// Writes a JSON value to stdout, on one line.
+pub fn print_json_line(value: &impl Serialize) -> Result<()> {
+    print_line(serde_json::to_string(value))
+}
+
+fn print_line(json: serde_json::Result<String>) -> Result<()> {
+    let text = json.map_err(|error| Error::caused("the result cannot be written as JSON", error))?;
     print(&(text + "\n"))
 }
 

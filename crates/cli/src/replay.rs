@@ -17,7 +17,7 @@ use planwright::journal::{
 use planwright::prompt;
 use planwright::spec::{CompiledSpec, Spec};
 use planwright_app::{
-    Class, Error, Result, drift_json, load_spec, replaying_agent, spec_for_fixture, with_tools_of,
+    Class, Error, PreparedAgent, Result, drift_json, load_spec, spec_for_fixture, with_tools_of,
 };
 
 /// Most lines of a diff that are shown.
@@ -144,8 +144,9 @@ fn replay_fixture(
     let fixture = Fixture::load(path).map_err(|error| error.to_string())?;
     json["agent"] = json!(fixture.spec.name);
     let spec = spec_for_fixture(&fixture, args.agent.as_deref(), args.as_recorded);
-    let agent = spec.and_then(replaying_agent).map_err(|error| error.message)?;
-    let rules = agent.rules();
+    let agent =
+        spec.and_then(|spec| PreparedAgent::replaying(spec, "replay")).map_err(|error| error.message)?;
+    let (agent, rules) = (&agent.agent, agent.agent.rules());
     json["agent"] = json!(rules.spec().name);
     match agent.replay(&fixture) {
         Ok(_) => Ok(Vec::new()),

@@ -6,8 +6,8 @@ use clap::ColorChoice;
 use crate::args::{AnswerThreadArgs, ResolveArgs, ResumeArgs, ResumeThreadArgs, StoreArgs};
 use crate::out::Exit;
 use crate::person::{at_terminal, confirm_token, is_typed, read_answer, show_question};
+use crate::screen::Screen;
 use crate::session::{Session, resolve_settings};
-use crate::watch::Watch;
 use planwright::driver::{Agent, CancelToken, Changed, Run, Stopped, ThreadHandle};
 use planwright::journal::{FileJournal, Folded, Journal, JournalError, JournalErrorKind, fold};
 use planwright_app::{Class, Error, Pending, PreparedAgent, Result, RunLocation, Settings, StoredThread};
@@ -36,8 +36,8 @@ pub fn resume_journal(args: &ResumeArgs, color: ColorChoice) -> Result<Exit> {
         (None, None) => None,
     };
     let settings = || resolve_settings(&args.settings, args.config.as_deref());
-    go_on(&session, &folded, location, settings, None, |agent, watch, cancel| {
-        let mut resume = agent.resume(&mut journal).observer(watch).cancel(cancel);
+    go_on(&session, &folded, location, settings, None, |agent, screen, cancel| {
+        let mut resume = agent.resume(&mut journal).observer(screen).cancel(cancel);
         resume = answer.into_iter().fold(resume, |resume, answer| resume.answer(answer));
         resume = resolution.into_iter().fold(resume, |resume, resolution| resume.resolve(resolution));
         token.into_iter().fold(resume, |resume, token| resume.token(token)).run()
@@ -97,7 +97,7 @@ pub fn resolve_thread(store: &StoreArgs, args: &ResolveArgs, color: ColorChoice)
 
 /// What a thread waits for.
 fn pending_in(stored: &StoredThread) -> Result<Pending> {
-    stored.pending()?.ok_or_else(|| {
+    Pending::of(&stored.fold(None)?).ok_or_else(|| {
         let hint = RunLocation::Thread(stored).show_hint();
         Error { hint, ..Error::unusable(format!("the thread {} waits for nobody", stored.thread)) }
     })
@@ -114,8 +114,8 @@ fn go_on_in_thread(
     let changed = if folded.state.phase().is_terminal() { Changed::Keep } else { args.rules.changed() };
     let spec = args.rules.spec.as_deref().filter(|_| changed != Changed::Keep);
     let settings = || resolve_settings(&args.settings, store.config.as_deref());
-    go_on(session, &folded, RunLocation::Thread(stored), settings, spec, |agent, watch, cancel| {
-        let handle = stored.handle().observer(watch).cancelled_by(cancel).changed(changed);
+    go_on(session, &folded, RunLocation::Thread(stored), settings, spec, |agent, screen, cancel| {
+        let handle = stored.threads.at(&stored.thread).observer(screen).cancelled_by(cancel).changed(changed);
         go(if args.rules.take_over { handle.take_over() } else { handle }, agent)
     })
 }
@@ -127,7 +127,7 @@ fn go_on(
     location: RunLocation<'_>,
     settings: impl FnOnce() -> Result<Settings>,
     spec: Option<&str>,
-    go: impl FnOnce(&Agent, &Watch<'_>, CancelToken) -> Result<Run, Stopped>,
+    go: impl FnOnce(&Agent, &Screen, CancelToken) -> Result<Run, Stopped>,
 ) -> Result<Exit> {
     let prepared = if folded.state.phase().is_terminal() {
         let mut prepared = PreparedAgent::replaying(folded.rules.spec().clone(), "journal")?;
@@ -138,5 +138,5 @@ fn go_on(
     };
     session.introduce(&prepared);
     let info = session.info(&prepared, &folded.state.input().question, location);
-    session.run(&info, |watch, cancel| go(&prepared.agent, watch, cancel))
+    session.run(&info, |screen, cancel| go(&prepared.agent, screen, cancel))
 }

@@ -5,12 +5,12 @@ use std::path::Path;
 use clap::ColorChoice;
 
 use crate::args::RunArgs;
-use crate::conversation::{Conversation, open_thread};
+use crate::chat::{Conversation, open_thread};
 use crate::out::Exit;
 use crate::person::{at_terminal, confirm, is_typed, read_answer, read_json, read_question, show_question};
 use crate::resume::journal_error;
+use crate::screen::Stdout;
 use crate::session::{Session, resolve_settings};
-use crate::watch::{Stdout, Watch};
 use crate::{out, text};
 use planwright::driver::{RecordMode, Run, Stopped, time_for};
 use planwright::journal::{FileJournal, Fixture, JournalErrorKind};
@@ -61,8 +61,8 @@ fn replay(args: &RunArgs, session: &Session<'_>, path: &Path, fixture: Fixture) 
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
     let input = fixture.input.clone();
     let info = session.info(&prepared, &input.question, location(args));
-    session.run(&RunInfo { fixture: Some(path), ..info }, |watch, _| {
-        let job = prepared.agent.job(input.clone()).observer(watch).replay(fixture);
+    session.run(&RunInfo { fixture: Some(path), ..info }, |screen, _| {
+        let job = prepared.agent.job(input.clone()).observer(screen).replay(fixture);
         journal.iter_mut().fold(job, |job, journal| job.journal(journal)).run()
     })
 }
@@ -85,8 +85,8 @@ fn ask(args: &RunArgs, session: &Session<'_>, question: &str, recorded: Option<F
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
     let fixture = args.record.as_deref();
     let info = RunInfo { fixture, ..session.info(&prepared, question, location(args)) };
-    session.run(&info, |watch, cancel| {
-        let job = prepared.agent.job(input).observer(watch).cancel(cancel);
+    session.run(&info, |screen, cancel| {
+        let job = prepared.agent.job(input).observer(screen).cancel(cancel);
         let job = journal.iter_mut().fold(job, |job, journal| job.journal(journal));
         fixture.iter().fold(job, |job, path| job.record(path, args.record_mode)).run()
     })
@@ -110,45 +110,42 @@ fn input(args: &RunArgs, prepared: &PreparedAgent, question: &str) -> Result<Inp
 
 /// Asks as the next turn of a thread. What is pending in it is put to the person at the terminal first.
 fn ask_in_thread(session: &Session<'_>, mut talk: Conversation, input: Input) -> Result<Exit> {
-    let before = Watch::new(&session.screen, Stdout::Result);
     while is_typed() {
-        match catch_up(&talk, session, &before)? {
+        // Stdout is for the answer to what is asked now.
+        let stdout = session.screen.stdout.replace(Stdout::Result);
+        let caught_up = catch_up(&talk, session)?;
+        session.screen.stdout.set(stdout);
+        match caught_up {
             None => break,
             Some(Ok(run)) => {
-                session.screen.clear();
-                // stdout is for the answer to what is asked now.
+                session.screen.begin();
                 run.answer().into_iter().for_each(|answer| out::complain(&text::clean(answer)));
                 talk.refresh()?;
             }
             Some(stopped) => {
                 let info = session.info(&talk.prepared, &input.question, talk.location());
-                return session.conclude(&info, &session.watch(), &stopped);
+                return session.conclude(&info, &stopped);
             }
         }
     }
     let question = input.question.clone();
     let info = session.info(&talk.prepared, &question, talk.location());
-    session.run(&info, |watch, cancel| talk.ask(input, watch, cancel))
+    session.run(&info, |screen, cancel| talk.ask(input, screen, cancel))
 }
 
 /// Puts what is pending in a thread to the person at the terminal; nothing where nothing is, or they say nothing.
-fn catch_up(
-    talk: &Conversation,
-    session: &Session<'_>,
-    watch: &Watch<'_>,
-) -> Result<Option<Result<Run, Stopped>>> {
-    if let Some(waiting) = &talk.waiting {
+fn catch_up(talk: &Conversation, session: &Session<'_>) -> Result<Option<Result<Run, Stopped>>> {
+    if let Some(waiting) = talk.waiting() {
         show_question(&waiting.text(), None, session.style);
         let Some(answer) = read_answer(waiting.effect.kind)? else { return Ok(None) };
         let (agent, cancel) = (talk.agent_of_last()?, session.begin(talk.location()));
-        return Ok(Some(talk.handle(watch, cancel).token(&waiting.token).answer(&agent, answer)));
+        return Ok(Some(talk.handle(&session.screen, cancel).token(waiting.token).answer(&agent, answer)));
     }
-    if talk.is_unfinished() {
-        let question = text::line(&talk.question);
+    if let Some(question) = talk.unfinished().map(text::line) {
         out::complain(&format!("the last question was stopped before its answer: {question}"));
         if confirm("go on with it first")? {
             let (agent, cancel) = (talk.agent_of_last()?, session.begin(talk.location()));
-            return Ok(Some(talk.handle(watch, cancel).resume(&agent)));
+            return Ok(Some(talk.handle(&session.screen, cancel).resume(&agent)));
         }
     }
     Ok(None)

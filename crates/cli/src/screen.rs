@@ -1,28 +1,38 @@
-//! The screen: shows a run on stderr while it goes on. On a terminal what is under way has a
-//! spinner; elsewhere there are plain lines. The answer never passes through here.
+//! The screen: shows a run on stderr while it goes on. On a terminal what is under way has a spinner; elsewhere there
+//! are plain lines. Stdout shows the answer as it is written (on a terminal), or everything as JSON lines (`--events`).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io::{IsTerminal, stderr};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use clap::ColorChoice;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::Value;
 
 use crate::out::{Look, Style, is_screen, stderr_columns};
+use crate::trace::{step_input, value_line};
 use crate::{out, text};
-use planwright::contract::PlanStep;
-use planwright::machine::{HumanAnswer, PhaseName, TraceLine};
+use planwright::driver::{Progress, Run, Stopped};
+use planwright::machine::{PhaseName, TraceLine};
 use planwright::ports::{Observer, Signal};
 use planwright::prompt::RequestBody;
-use planwright_app::IndexProgress;
+use planwright_app::{IndexProgress, Result};
 
 /// Columns of a line where there is no terminal to measure.
 const PLAIN: usize = 100;
 /// An index that is built faster than this is not worth a word.
 const PATIENCE: Duration = Duration::from_millis(300);
+
+/// What stdout is for while a run goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Stdout {
+    /// The answer, as it is written.
+    Answer,
+    Events,
+    /// A result that is printed at the end.
+    Result,
+}
 
 /// Shows a run.
 pub struct Screen {
@@ -30,7 +40,13 @@ pub struct Screen {
     style: Style,
     /// How wide a line may be.
     pub columns: usize,
-    spinners: RefCell<HashMap<Waiting, ProgressBar>>,
+    pub stdout: Cell<Stdout>,
+    /// What is under way: a reply, or the step of this position.
+    spinners: RefCell<HashMap<Option<u32>, ProgressBar>>,
+    /// What of the answer is on stdout already.
+    printed: RefCell<String>,
+    /// Whether the line on stdout is unfinished.
+    open: Cell<bool>,
 }
 
 /// Where lines about a run go.
@@ -49,26 +65,21 @@ impl Voice {
     }
 }
 
-/// What is waited for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Waiting {
-    Reply,
-    Step(u32),
-}
-
 impl Screen {
-    pub fn new(quiet: bool, style: Style) -> Self {
+    pub fn new(quiet: bool, style: Style, stdout: Stdout) -> Self {
         let target = match !quiet && is_screen(&stderr()) {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
         };
-        let voice = Voice { quiet, live: MultiProgress::with_draw_target(target) };
-        let columns = stderr_columns().unwrap_or(PLAIN).max(20);
-        Screen { voice, style, columns, spinners: RefCell::default() }
-    }
-
-    fn is_live(&self) -> bool {
-        !self.voice.live.is_hidden()
+        Screen {
+            voice: Voice { quiet, live: MultiProgress::with_draw_target(target) },
+            style,
+            columns: stderr_columns().unwrap_or(PLAIN).max(20),
+            stdout: Cell::new(stdout),
+            spinners: RefCell::default(),
+            printed: RefCell::default(),
+            open: Cell::new(false),
+        }
     }
 
     /// A remark about the run as a whole.
@@ -76,11 +87,29 @@ impl Screen {
         self.say(Look::Dim, &format!("planwright: {}", text::line(remark)));
     }
 
-    /// Takes away what is still shown as under way.
-    pub fn clear(&self) {
-        for (_, spinner) in self.spinners.borrow_mut().drain() {
-            spinner.finish_and_clear();
+    /// Takes away what is still shown as under way, and forgets what was shown of an answer.
+    pub fn begin(&self) {
+        self.clear();
+        self.printed.take();
+    }
+
+    /// Ends what is under way, and the JSON lines with what came of the run.
+    pub fn end(&self, result: &Result<Run, Stopped>) {
+        self.clear();
+        self.end_line();
+        if self.stdout.get() == Stdout::Events {
+            print_event(&Progress::ended(result));
         }
+    }
+
+    /// Prints the answer, unless it stands there already.
+    pub fn print_answer(&self, answer: &str) -> Result<()> {
+        let stands_there = !answer.is_empty() && self.printed.borrow().trim() == answer.trim();
+        if stands_there || self.stdout.get() == Stdout::Events { Ok(()) } else { out::print_text(answer) }
+    }
+
+    fn clear(&self) {
+        self.spinners.borrow_mut().drain().for_each(|(_, spinner)| spinner.finish_and_clear());
     }
 
     fn say(&self, look: Look, line: &str) {
@@ -95,7 +124,11 @@ impl Screen {
         self.voice.say(line.trim_end());
     }
 
-    fn spin(&self, waiting: Waiting, message: &str) {
+    fn is_live(&self) -> bool {
+        !self.voice.live.is_hidden()
+    }
+
+    fn spin(&self, step: Option<u32>, message: &str) {
         if !self.is_live() {
             return;
         }
@@ -103,31 +136,28 @@ impl Screen {
         spinner.set_style(style_of("  {spinner} {msg}  {elapsed}"));
         spinner.set_message(text::cut(&text::line(message), self.columns.saturating_sub(12)));
         spinner.enable_steady_tick(Duration::from_millis(100));
-        self.stop(waiting);
-        self.spinners.borrow_mut().insert(waiting, spinner);
+        self.stop(step);
+        self.spinners.borrow_mut().insert(step, spinner);
     }
 
-    fn stop(&self, waiting: Waiting) {
-        self.spinners.borrow_mut().remove(&waiting).iter().for_each(ProgressBar::finish_and_clear);
+    fn stop(&self, step: Option<u32>) {
+        self.spinners.borrow_mut().remove(&step).iter().for_each(ProgressBar::finish_and_clear);
     }
 
     fn finished(&self, step: u32, tool: &str, failed: bool, output: &str) {
-        self.stop(Waiting::Step(step));
-        let (look, sign, word) = match failed {
-            true => (Look::Bad, "✗", "failed"),
-            false => (Look::Good, "✓", "ok"),
-        };
+        self.stop(Some(step));
+        let (look, sign, word) =
+            if failed { (Look::Bad, "✗", "failed") } else { (Look::Good, "✓", "ok") };
         let number = u64::from(step) + 1;
-        let mark = if self.is_live() {
-            format!("{sign} {number} {tool}")
-        } else {
-            format!("{number} {tool} {word}")
+        let mark = match self.is_live() {
+            true => format!("{sign} {number} {tool}"),
+            false => format!("{number} {tool} {word}"),
         };
         self.detail(look, &mark, output);
     }
 
     fn traced(&self, line: &TraceLine) {
-        self.stop(Waiting::Reply);
+        self.stop(None);
         match line {
             TraceLine::Plan { steps: Some(steps), .. } => {
                 let widest = steps.as_slice().iter().map(|step| text::width(&step.tool)).max().unwrap_or(0);
@@ -161,13 +191,46 @@ impl Screen {
             _ => {}
         }
     }
+
+    /// Shows a piece of the answer on stdout.
+    fn token(&self, piece: &str) {
+        self.clear();
+        self.printed.borrow_mut().push_str(piece);
+        self.open.set(true);
+        // The whole answer is printed at the end where this did not get through.
+        if out::print(&text::clean(piece)).is_err() {
+            self.printed.take();
+        }
+    }
+
+    fn shows_tokens(&self) -> bool {
+        self.stdout.get() == Stdout::Answer && std::io::stdout().is_terminal()
+    }
+
+    fn end_line(&self) {
+        if self.open.replace(false) {
+            let _ = out::print("\n");
+        }
+    }
+}
+
+fn print_event(progress: &Progress) {
+    // A reader that has gone away is printed nothing more.
+    let _ = out::print_json_line(progress);
 }
 
 impl Observer for Screen {
     fn notice(&self, signal: Signal<'_>) {
+        if let (Signal::Token(piece), true) = (signal, self.shows_tokens()) {
+            return self.token(piece);
+        }
+        self.end_line();
+        if self.stdout.get() == Stdout::Events {
+            Progress::of(&signal).iter().for_each(print_event);
+        }
         match signal {
             Signal::Entered(phase) => {
-                self.stop(Waiting::Reply);
+                self.stop(None);
                 let look = match phase {
                     PhaseName::Done => Look::Good,
                     PhaseName::Error => Look::Bad,
@@ -176,12 +239,13 @@ impl Observer for Screen {
                 self.say(look, &phase.to_string());
             }
             Signal::Asked { request: RequestBody::Model { role, .. }, .. } => {
-                self.spin(Waiting::Reply, &format!("asking the {role}"));
+                self.printed.take();
+                self.spin(None, &format!("asking the {role}"));
             }
             Signal::Asked { span, request: RequestBody::Tool { step, tool, input, .. } } => {
                 let step = span.effect.step().unwrap_or(*step);
                 let message = format!("{} {tool}  {}", u64::from(step) + 1, value_line(input));
-                self.spin(Waiting::Step(step), &message);
+                self.spin(Some(step), &message);
             }
             Signal::Finished { step, tool, failed, output } => self.finished(step, tool, failed, output),
             Signal::Traced(line) => self.traced(line),
@@ -192,13 +256,17 @@ impl Observer for Screen {
                 let (step, seconds) = (span.effect.step().unwrap_or_default(), *delay_ms as f64 / 1000.0);
                 let message = format!("{} waits {seconds} s before another try", u64::from(step) + 1);
                 match self.is_live() {
-                    true => self.spin(Waiting::Step(step), &message),
+                    true => self.spin(Some(step), &message),
                     false => self.detail(Look::Dim, &message, ""),
                 }
             }
             // The question is shown where the person is asked; sources and tokens are results.
             _ => {}
         }
+    }
+
+    fn wants_tokens(&self) -> bool {
+        self.shows_tokens() || self.stdout.get() == Stdout::Events
     }
 }
 
@@ -208,8 +276,8 @@ fn style_of(template: &str) -> ProgressStyle {
 
 /// Does something that takes a while, with a spinner on a terminal.
 pub fn while_waiting<T>(message: &str, work: impl FnOnce() -> T) -> T {
-    let screen = Screen::new(false, Style::of(ColorChoice::Never, &stderr()));
-    screen.spin(Waiting::Reply, message);
+    let screen = Screen::new(false, Style::of(ColorChoice::Never, &stderr()), Stdout::Result);
+    screen.spin(None, message);
     let done = work();
     screen.clear();
     done
@@ -217,14 +285,12 @@ pub fn while_waiting<T>(message: &str, work: impl FnOnce() -> T) -> T {
 
 /// Shows how far the index of a folder of documents is: a bar on a terminal, one line elsewhere.
 pub fn show_index_progress() -> IndexProgress {
-    let begun: Mutex<(Option<Instant>, Option<ProgressBar>)> = Mutex::default();
+    let (begun, bar) = (OnceLock::new(), OnceLock::new());
     Arc::new(move |folder, done, total| {
-        let Ok(mut begun) = begun.lock() else { return };
-        let (since, shown) = &mut *begun;
-        if since.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
+        if begun.get_or_init(Instant::now).elapsed() < PATIENCE {
             return;
         }
-        let bar = shown.get_or_insert_with(|| {
+        let bar: &ProgressBar = bar.get_or_init(|| {
             let folder = text::line(&folder.display().to_string());
             if !stderr().is_terminal() {
                 out::complain(&format!("planwright: indexing {total} documents of {folder}"));
@@ -238,35 +304,4 @@ pub fn show_index_progress() -> IndexProgress {
             bar.finish_and_clear();
         }
     })
-}
-
-/// What a step is called with, on one line.
-pub fn step_input(step: &PlanStep) -> String {
-    match (&step.input, &step.input_from) {
-        (Some(input), _) => value_line(input),
-        (None, Some(from)) => format!("← {from}"),
-        (None, None) if step.is_hitl() => text::line(step.question()),
-        (None, None) => text::line(step.instruction()),
-    }
-}
-
-fn value_line(input: &Value) -> String {
-    match input {
-        Value::String(text) => format!("\"{}\"", text::line(text)),
-        other => other.to_string(),
-    }
-}
-
-/// What a person answered, on one line.
-pub fn answer_line(answer: &HumanAnswer) -> String {
-    match answer {
-        HumanAnswer::Approve => "approved".to_owned(),
-        HumanAnswer::EditInput { input } => format!("approved with another input: {}", value_line(input)),
-        HumanAnswer::Respond { text } => text.clone(),
-        HumanAnswer::Reject { reason } => format!("rejected: {reason}"),
-        HumanAnswer::Edit { steps } => {
-            let tools: Vec<&str> = steps.iter().map(|step| step.tool.as_str()).collect();
-            format!("edited: {}", tools.join(", "))
-        }
-    }
 }

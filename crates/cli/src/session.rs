@@ -9,8 +9,7 @@ use clap::ColorChoice;
 
 use crate::args::ShowArgs;
 use crate::out::{Exit, Style};
-use crate::screen::{Screen, show_index_progress};
-use crate::watch::{Stdout, Watch};
+use crate::screen::{Screen, Stdout, show_index_progress};
 use crate::{out, text, trace};
 use planwright::driver::{CancelToken, Run, Stopped};
 use planwright::machine::TraceLine;
@@ -40,8 +39,13 @@ fn replace(running: &Running, token: Option<CancelToken>) -> Option<CancelToken>
 impl<'a> Session<'a> {
     pub fn new(show: &'a ShowArgs, color: ColorChoice) -> Self {
         let style = Style::of(color, &std::io::stderr());
-        let (running, listens) = (Running::default(), Cell::new(false));
-        Session { screen: Screen::new(show.quiet, style), show, style, running, listens }
+        let stdout = match (show.events, show.json) {
+            (true, _) => Stdout::Events,
+            (false, true) => Stdout::Result,
+            (false, false) => Stdout::Answer,
+        };
+        let screen = Screen::new(show.quiet, style, stdout);
+        Session { screen, show, style, running: Running::default(), listens: Cell::new(false) }
     }
 
     /// Shows what a person should know about the agent.
@@ -61,21 +65,12 @@ impl<'a> Session<'a> {
         RunInfo { question, prepared, location, fixture: None, shows_trace }
     }
 
-    /// The watcher of a run whose result is for stdout.
-    pub fn watch(&self) -> Watch<'_> {
-        let stdout = match (self.show.events, self.show.json) {
-            (true, _) => Stdout::Events,
-            (false, true) => Stdout::Result,
-            (false, false) => Stdout::Answer,
-        };
-        Watch::new(&self.screen, stdout)
-    }
-
     /// What stops the run that begins now. Ctrl-C is listened for from the first call on.
     pub fn begin(&self, location: RunLocation<'_>) -> CancelToken {
         if !self.listens.replace(true) {
             self.listen(location.resume_command().map(|command| format!("; `{command}` goes on")));
         }
+        self.screen.begin();
         let token = CancelToken::new();
         replace(&self.running, Some(token.clone()));
         token
@@ -101,29 +96,22 @@ impl<'a> Session<'a> {
     /// Nothing runs any more.
     pub fn end(&self) {
         replace(&self.running, None);
-        self.screen.clear();
+        self.screen.begin();
     }
 
     /// Runs, and shows what comes of it.
     pub fn run(
         &self,
         info: &RunInfo<'_>,
-        go: impl FnOnce(&Watch<'_>, CancelToken) -> Result<Run, Stopped>,
+        go: impl FnOnce(&Screen, CancelToken) -> Result<Run, Stopped>,
     ) -> Result<Exit> {
-        let watch = self.watch();
-        let result = go(&watch, self.begin(info.location));
-        self.conclude(info, &watch, &result)
+        let result = go(&self.screen, self.begin(info.location));
+        self.conclude(info, &result)
     }
 
     /// Shows what came of a run: the answer or one JSON object on stdout, the rest on stderr.
-    pub fn conclude(
-        &self,
-        info: &RunInfo<'_>,
-        watch: &Watch<'_>,
-        result: &Result<Run, Stopped>,
-    ) -> Result<Exit> {
-        self.screen.clear();
-        watch.ended(result);
+    pub fn conclude(&self, info: &RunInfo<'_>, result: &Result<Run, Stopped>) -> Result<Exit> {
+        self.screen.end(result);
         let (run, state) = match result {
             Ok(run) => (Some(run), Some(run.state())),
             Err(Stopped::Unsaved { run, .. }) => (Some(&**run), Some(run.state())),
@@ -147,7 +135,7 @@ impl<'a> Session<'a> {
             return Ok(Exit::Of(Class::Waiting));
         }
         if let Some(run) = run.filter(|run| !self.show.json && run.error().is_none()) {
-            watch.print_answer(run.answer().unwrap_or_default())?;
+            self.screen.print_answer(run.answer().unwrap_or_default())?;
         }
         info.error(result).map_or(Ok(Exit::Done), Err)
     }

@@ -2,73 +2,62 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::args::TraceArgs;
 use crate::out::{Exit, stdout_columns};
-use crate::screen::{answer_line, step_input};
 use crate::{out, text};
 use planwright::contract::PlanStep;
 use planwright::journal::{FileJournal, Fixture, Folded, Outcome, fold};
-use planwright::machine::TraceLine;
+use planwright::machine::{HumanAnswer, TraceLine};
 use planwright_app::{Error, Result};
 
 pub fn trace(args: &TraceArgs) -> Result<Exit> {
-    let story = match (&args.file, &args.thread) {
-        (Some(file), _) => Story::load(file)?,
+    let (lines, ending) = match (&args.file, &args.thread) {
+        (Some(file), _) => load(file)?,
         (None, Some(thread)) => {
             let stored = args.store.place()?.thread(thread)?;
-            Story::of(stored.fold(args.turn)?, &stored.command("resume"))
+            of_folded(stored.fold(args.turn)?, &stored.command("resume"))
         }
         (None, None) => return Err(Error::unusable("expected a file or a thread, found neither")),
     };
     if args.json {
-        let json = |line| serde_json::to_string(line).map(|line| line + "\n");
-        let lines: Result<String, _> = story.lines.iter().map(json).collect();
-        out::print(&lines.map_err(|error| Error::caused("the trace cannot be written", error))?)?;
-        return Ok(Exit::Done);
+        return lines.iter().try_for_each(out::print_json_line).map(|()| Exit::Done);
     }
-    out::print_lines(&table(&story.lines, Some(story.ending), stdout_columns()))?;
+    out::print_lines(&table(&lines, Some(ending), stdout_columns()))?;
     Ok(Exit::Done)
 }
 
 /// A phase or what else happened, its result, and details.
 type Row = (&'static str, String, String);
 
-/// The trace of a run and how it ended.
-struct Story {
-    lines: Vec<TraceLine>,
-    /// Phase, result and details.
-    ending: [String; 3],
+/// The trace of a run, and how it ended as phase, result and details.
+type Story = (Vec<TraceLine>, [String; 3]);
+
+/// Reads a fixture, or folds a journal.
+fn load(path: &Path) -> Result<Story> {
+    let place = path.display().to_string();
+    let bytes =
+        std::fs::read(path).map_err(|error| Error::caused(format!("{place}: cannot be read"), error))?;
+    let story = if is_journal(&bytes) {
+        let folded = FileJournal::parse(&bytes).and_then(fold).map_err(|error| error.to_string());
+        folded.map(|folded| of_folded(folded, "planwright resume"))
+    } else {
+        let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned());
+        let fixture = text.and_then(|text| Fixture::parse(&text));
+        fixture.map(|fixture| (fixture.trace, ending(fixture.outcome)))
+    };
+    let hint = "expected a fixture (`run --record`) or a journal (`run --journal`)";
+    story.map_err(|problem| Error::at(place)(problem).hint(hint))
 }
 
-impl Story {
-    /// Reads a fixture, or folds a journal.
-    fn load(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path)
-            .map_err(|error| Error::caused(format!("{}: cannot be read", path.display()), error))?;
-        let story = if is_journal(&bytes) {
-            let folded = FileJournal::parse(&bytes).and_then(fold).map_err(|error| error.to_string());
-            folded.map(|folded| Story::of(folded, "planwright resume"))
-        } else {
-            let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned());
-            let fixture = text.and_then(|text| Fixture::parse(&text));
-            fixture.map(|fixture| Story { ending: ending(fixture.outcome), lines: fixture.trace })
-        };
-        story.map_err(|problem| {
-            Error::unusable(format!("{}: {problem}", path.display()))
-                .hint("expected a fixture (`run --record`) or a journal (`run --journal`)")
-        })
-    }
-
-    fn of(folded: Folded, resume: &str) -> Self {
-        let ending = match Outcome::of(&folded.rules, &folded.state) {
-            Some(outcome) => ending(outcome),
-            None => {
-                let phase = folded.state.phase().to_string();
-                [phase, "unfinished".to_owned(), format!("`{resume}` goes on")]
-            }
-        };
-        Story { ending, lines: folded.state.trace().to_vec() }
-    }
+fn of_folded(folded: Folded, resume: &str) -> Story {
+    let goes_on = || {
+        let phase = folded.state.phase().to_string();
+        [phase, "unfinished".to_owned(), format!("`{resume}` goes on")]
+    };
+    let ending = Outcome::of(&folded.rules, &folded.state).map_or_else(goes_on, ending);
+    (folded.state.trace().to_vec(), ending)
 }
 
 /// Whether a file's first line begins with its seal, or, where another version wrote it, with a header.
@@ -98,16 +87,16 @@ pub fn table(lines: &[TraceLine], ending: Option<[String; 3]>, most: Option<usiz
 }
 
 fn row_of(line: &TraceLine) -> Row {
-    let word = |holds: bool, yes: &str, no: &str| if holds { yes } else { no }.to_owned();
-    let ok = |ok: &bool| word(*ok, "ok", "failed");
-    let error_text = |error: &Option<String>| error.clone().unwrap_or_default();
+    let word = |holds: &bool, yes: &str, no: &str| if *holds { yes } else { no }.to_owned();
+    let ok = |ok: &bool| word(ok, "ok", "failed");
+    let or_empty = |text: &Option<String>| text.clone().unwrap_or_default();
     match line {
         TraceLine::Plan { ok: good, used_replan_planner, steps, error, .. } => {
             let step = |step: &PlanStep| format!("{} {}", step.tool, step_input(step));
-            let steps = steps.as_ref().map(|steps| steps.as_slice()).unwrap_or_default();
-            let steps = steps.iter().map(step).collect::<Vec<_>>().join(", ");
+            let steps = steps.iter().flat_map(|steps| steps.as_slice()).map(step);
+            let steps = steps.collect::<Vec<_>>().join(", ");
             let by = if *used_replan_planner { "(re-planner) " } else { "" };
-            ("PLAN", ok(good), format!("{by}{steps}{}", error_text(error)))
+            ("PLAN", ok(good), format!("{by}{steps}{}", or_empty(error)))
         }
         TraceLine::Execute { ok: good, num_results, num_failed, error, .. } => {
             let failed = if *num_failed > 0 { format!(", {num_failed} failed") } else { String::new() };
@@ -115,21 +104,19 @@ fn row_of(line: &TraceLine) -> Row {
             ("EXECUTE", ok(good), format!("{num_results} results{failed}{error}"))
         }
         TraceLine::Validate { verdict: Some(verdict), .. } => {
-            let result = word(verdict.ok, "accepted", "rejected");
+            let result = word(&verdict.ok, "accepted", "rejected");
             ("VALIDATE", result, with_hint(&verdict.reason, &verdict.fix_hint))
         }
-        TraceLine::Validate { ok: good, error, .. } => ("VALIDATE", ok(good), error_text(error)),
+        TraceLine::Validate { ok: good, error, .. } => ("VALIDATE", ok(good), or_empty(error)),
         TraceLine::ReplanTrigger { replan_count, reason, fix_hint } => {
             ("REPLAN_TRIGGER", format!("replan {replan_count}"), with_hint(reason, fix_hint))
         }
-        TraceLine::Scope { in_scope } => {
-            ("SCOPE", word(*in_scope, "in scope", "out of scope"), String::new())
-        }
+        TraceLine::Scope { in_scope } => ("SCOPE", word(in_scope, "in scope", "out of scope"), String::new()),
         TraceLine::PreviousContext { needed } => {
-            ("PREVIOUS_CONTEXT", word(*needed, "needed", "not needed"), String::new())
+            ("PREVIOUS_CONTEXT", word(needed, "needed", "not needed"), String::new())
         }
         TraceLine::Intent { intent, needs_tool } => {
-            ("INTENT", word(*needs_tool, "to be planned", "answered at once"), intent.clone())
+            ("INTENT", word(needs_tool, "to be planned", "answered at once"), intent.clone())
         }
         TraceLine::Skip { step, tool, same_as } => {
             ("SKIP", step.clone(), format!("{tool}: the same call as {same_as}"))
@@ -142,13 +129,13 @@ fn row_of(line: &TraceLine) -> Row {
         TraceLine::Human { step, answer, .. } => ("HUMAN", step.clone(), answer_line(answer)),
         TraceLine::Expired { step, .. } => ("EXPIRED", step.clone(), "nobody answered in time".to_owned()),
         TraceLine::Fallback { of, error } => ("FALLBACK", of.to_string(), error.clone()),
-        TraceLine::Cached { of, step } => ("CACHED", of.to_string(), error_text(step)),
+        TraceLine::Cached { of, step } => ("CACHED", of.to_string(), or_empty(step)),
         TraceLine::Repair { of, repair, error } => {
             ("REPAIR", format!("repair {repair}"), format!("of {of}: {error}"))
         }
         TraceLine::Write { ok: good, final_chars, error } => {
             let chars = final_chars.map_or_else(String::new, |chars| format!("{chars} characters"));
-            ("WRITE", ok(good), format!("{chars}{}", error_text(error)))
+            ("WRITE", ok(good), format!("{chars}{}", or_empty(error)))
         }
         // A kind of line that is newer than this table is shown as it is written.
         other => ("OTHER", String::new(), serde_json::to_string(other).unwrap_or_default()),
@@ -156,6 +143,39 @@ fn row_of(line: &TraceLine) -> Row {
 }
 
 fn with_hint(reason: &str, hint: &str) -> String {
-    let hint = hint.trim();
-    if hint.is_empty() { reason.to_owned() } else { format!("{reason} (hint: {hint})") }
+    match hint.trim() {
+        "" => reason.to_owned(),
+        hint => format!("{reason} (hint: {hint})"),
+    }
+}
+
+/// What a step is called with, on one line.
+pub fn step_input(step: &PlanStep) -> String {
+    match (&step.input, &step.input_from) {
+        (Some(input), _) => value_line(input),
+        (None, Some(from)) => format!("← {from}"),
+        (None, None) if step.is_hitl() => text::line(step.question()),
+        (None, None) => text::line(step.instruction()),
+    }
+}
+
+pub fn value_line(input: &Value) -> String {
+    match input {
+        Value::String(text) => format!("\"{}\"", text::line(text)),
+        other => other.to_string(),
+    }
+}
+
+/// What a person answered, on one line.
+pub fn answer_line(answer: &HumanAnswer) -> String {
+    match answer {
+        HumanAnswer::Approve => "approved".to_owned(),
+        HumanAnswer::EditInput { input } => format!("approved with another input: {}", value_line(input)),
+        HumanAnswer::Respond { text } => text.clone(),
+        HumanAnswer::Reject { reason } => format!("rejected: {reason}"),
+        HumanAnswer::Edit { steps } => {
+            let tools: Vec<&str> = steps.iter().map(|step| step.tool.as_str()).collect();
+            format!("edited: {}", tools.join(", "))
+        }
+    }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::builder::PossibleValue;
 use clap::{Args, Subcommand};
+use jiff::SpanRelativeTo;
 
 use super::{AnswerArgs, DoubtArgs, FromArgs, ShowArgs, StoreArgs, turn};
 use planwright::driver::Changed;
@@ -231,13 +232,8 @@ pub struct PruneArgs {
 }
 
 fn parse_age(text: &str) -> Result<Duration, String> {
-    const UNITS: [(char, u64); 5] = [('s', 1), ('m', 60), ('h', 3_600), ('d', 86_400), ('w', 7 * 86_400)];
-    let parse = |(unit, seconds): (char, u64)| {
-        let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
-        number.checked_mul(seconds).map(Duration::from_secs)
-    };
-    UNITS
-        .into_iter()
-        .find_map(parse)
-        .ok_or_else(|| "expected a number with s, m, h, d or w, such as 30d".to_owned())
+    let span =
+        text.parse::<jiff::Span>().and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()));
+    let age = span.and_then(Duration::try_from);
+    age.map_err(|_| "expected a number with s, m, h, d or w, such as 30d".to_owned())
 }

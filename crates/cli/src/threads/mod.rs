@@ -1,7 +1,6 @@
 //! `threads`: conversations that outlive their process, seen, forked, exported and cleared away.
 
 mod list;
-mod records;
 mod show;
 
 use clap::ColorChoice;
@@ -16,7 +15,7 @@ pub use list::list_waiting;
 use planwright::driver::{Redactor, Stopped};
 use planwright::journal::{Fixture, JournalError, Record, RunStatus, ThreadId, fold};
 use planwright::machine::EffectId;
-use planwright_app::{Class, Error, Pending, Result, RunLocation, configured_keys, now};
+use planwright_app::{Class, Error, Pending, Result, RunLocation, configured_keys, now, shell_word};
 
 pub fn threads(args: &ThreadsArgs, color: ColorChoice) -> Result<Exit> {
     let store = &args.store;
@@ -46,13 +45,13 @@ fn redactor(store: &StoreArgs) -> Result<Redactor> {
 
 fn cancel(store: &StoreArgs, thread: &ThreadId, reason: &str) -> Result<Exit> {
     let stored = store.place()?.thread(thread)?;
-    if let Some(doubt) = stored.pending()?.filter(Pending::is_doubt) {
+    if let Some(doubt) = Pending::of(&stored.fold(None)?).filter(Pending::is_doubt) {
         let problem = format!("{thread} is not ended without a word on what is {}", doubt.text());
         let hint = RunLocation::Thread(&stored).command_lines(&doubt);
         return Err(Error::new(Class::InDoubt, problem).hint(hint));
     }
     let keys = configured_keys(store.config.as_deref())?;
-    stored.handle().cancel(reason, &keys).map_err(|stopped| match stopped {
+    stored.threads.at(thread).cancel(reason, &keys).map_err(|stopped| match stopped {
         Stopped::Store(error) => error.into(),
         Stopped::Journal(error) => error.into(),
         stopped => Error { hint: RunLocation::Thread(&stored).show_hint(), ..Error::unusable(stopped) },
@@ -91,7 +90,10 @@ fn fork(store: &StoreArgs, args: &ForkArgs) -> Result<Exit> {
         RunStatus::Waiting { .. } | RunStatus::InDoubt { .. } => {
             format!("{}  says what it waits for", fork.command("show"))
         }
-        _ => format!("{}  goes on with it", fork.chat_command()),
+        _ => {
+            let (thread, flag) = (shell_word(&fork.thread), &place.flag);
+            format!("planwright chat --thread {thread}{flag}  goes on with it")
+        }
     };
     out::complain(&format!("  hint: {next}"));
     Ok(Exit::Done)

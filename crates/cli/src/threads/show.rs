@@ -1,12 +1,16 @@
 //! `threads show`: the turns of a thread, and its records.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::records::Line;
 use crate::args::{ShowThreadArgs, StoreArgs};
 use crate::out::{Exit, stdout_columns};
+use crate::trace::answer_line;
 use crate::{out, text};
-use planwright::journal::{Folded, Header, Origin, Record, RunStatus, StoreError, Unknown, fold};
+use planwright::contract::excerpt;
+use planwright::journal::{Folded, Header, Origin, Record, ResolvedAs, RunStatus, StoreError, Unknown, fold};
+use planwright::machine::{EffectId, Event, ToolOutcome, awaited};
+use planwright::prompt::{Request, RequestBody};
 use planwright_app::{Class, Pending, Result, RunLocation, StoredThread};
 
 /// A turn, as it is shown.
@@ -22,7 +26,7 @@ struct Shown {
 
 pub fn show(store: &StoreArgs, args: &ShowThreadArgs) -> Result<Exit> {
     let stored = store.place()?.thread(&args.thread)?;
-    let turns = stored.turns()?;
+    let turns = stored.threads.store().turns(&stored.thread)?;
     let wanted = match args.turn {
         Some(turn) if turn > turns => {
             let thread = stored.thread.clone();
@@ -64,6 +68,10 @@ impl Shown {
     fn header(&self) -> Option<&Header> {
         let Some(Record::Header(header)) = self.records.first() else { return None };
         Some(header)
+    }
+
+    fn record_lines(&self) -> impl Iterator<Item = Line> {
+        (0..self.records.len()).map(|number| Line::of(&self.records, number))
     }
 
     fn status(&self) -> &'static str {
@@ -118,10 +126,9 @@ impl Shown {
             }
         }
         if with_records {
-            let row = |line: Line| {
-                [format!("  {}", line.number), line.kind.to_owned(), line.effect, text::line(&line.text)]
-            };
-            let rows = Line::of(&self.records).into_iter().map(row);
+            let rows = self.record_lines().map(|Line { number, kind, effect, text }| {
+                [format!("  {number}"), kind.to_owned(), effect, text::line(&text)]
+            });
             lines.extend(text::align(rows.collect(), stdout_columns()));
         }
         lines
@@ -150,8 +157,75 @@ impl Shown {
             "origin": origin,
         });
         if with_records {
-            object["records"] = json!(Line::of(&self.records));
+            object["records"] = json!(self.record_lines().collect::<Vec<_>>());
         }
         object
+    }
+}
+
+/// How much of a record's text is shown, in characters.
+const CHARS: usize = 120;
+
+/// A record, as it is shown.
+#[derive(Serialize)]
+struct Line {
+    /// From 0.
+    #[serde(rename = "record")]
+    number: usize,
+    kind: &'static str,
+    /// The effect that it is about, or nothing.
+    effect: String,
+    text: String,
+}
+
+impl Line {
+    fn of(records: &[Record], number: usize) -> Self {
+        let (kind, effect, text) = match &records[number] {
+            Record::Header(header) => ("header", None, header.input.question.clone()),
+            Record::Requested { effect, .. } => {
+                ("requested", Some(*effect), request_text(&records[..number], *effect).unwrap_or_default())
+            }
+            Record::Answered { event, .. } => ("answered", event.effect(), event_text(event)),
+            Record::Happened(event) => ("happened", None, event_text(event)),
+            Record::Resolved { effect, resolution } => {
+                let text = match resolution {
+                    ResolvedAs::Happened => "it happened",
+                    ResolvedAs::DidNotHappen => "it did not happen",
+                    ResolvedAs::Unknown => "nobody knows whether it happened",
+                };
+                ("settled", Some(*effect), text.to_owned())
+            }
+            Record::SpecChanged(spec) => ("rules", None, spec.name.clone()),
+        };
+        let effect = effect.map_or_else(String::new, |effect| effect.to_string());
+        Line { number, kind, effect, text: excerpt(text.trim(), CHARS) }
+    }
+}
+
+/// Who is asked, and what of a person or a tool; nothing where the records before do not fit.
+fn request_text(before: &[Record], id: EffectId) -> Option<String> {
+    let Folded { rules, state, .. } = fold(before.iter().cloned()).ok()?;
+    let Request { asked, body, .. } = Request::of(&rules, &state, awaited(&rules, &state, id)?)?;
+    Some(match body {
+        RequestBody::Tool { tool, input, .. } => format!("{tool} {input}"),
+        RequestBody::Human { question, .. } => question,
+        _ => asked,
+    })
+}
+
+fn event_text(event: &Event) -> String {
+    match event {
+        Event::ModelReplied { reply, .. } => {
+            let calls = reply.tool_calls.iter().map(|call| format!("{} {}", call.name, call.arguments));
+            std::iter::once(reply.text.clone()).chain(calls).collect::<Vec<_>>().join(" ")
+        }
+        Event::ModelFailed { failure, .. } => format!("failed: {}", failure.message),
+        Event::ToolReturned { outcome: ToolOutcome::Returned { output, .. }, .. } => output.clone(),
+        Event::ToolReturned { outcome: ToolOutcome::Failed { kind, message }, .. } => {
+            format!("failed: {kind}: {message}")
+        }
+        Event::HumanAnswered { answer, .. } => answer_line(answer),
+        Event::Cancelled { reason } => format!("cancelled: {reason}"),
+        other => other.kind().to_owned(),
     }
 }
