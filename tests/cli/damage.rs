@@ -54,6 +54,9 @@ fn told_is_damaged(home: &Home, says: &str) {
     expect(&["threads", "resume", "--offline", "told"], 2, says);
     expect(&["threads", "cancel", "told"], 2, says);
     expect(&["run", "--offline", "--thread", "told", "12/4+9?"], 2, says);
+    if !unknown {
+        expect(&["replay", "--all-stored"], 2, "2 stored turns: 1 the same, 0 on another path, 1 unreadable");
+    }
     expect(&["threads", "list"], 0, "waits");
     expect(&["threads", "show", "waits"], 0, "보고서를 보낼까요?");
 }

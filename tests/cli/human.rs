@@ -1,8 +1,6 @@
 //! People on the command line: a run that waits says so, and `resume` answers it.
 
-use crate::cli_support::{
-    ASKED, Home, Said, approving_journal, ended_journal, in_doubt_journal, waiting_journal,
-};
+use crate::cli_support::{ASKED, Home, Said, approving_journal, in_doubt_journal, waiting_journal};
 use planwright::spec::Approval;
 use serde_json::Value;
 
@@ -59,23 +57,16 @@ fn edit_is_read_from_a_file_and_refused_where_no_plan_may_say_it() {
     answers(&home, &["--edit", "steps.json"], 5).complains(&["the answer is refused", "hammer"]);
     assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
 
-    home.write(
-        "steps.json",
-        r#"[{"tool": "calc", "input": "6*7"}, {"tool": "final_answer", "input": "답"}]"#,
-    );
-    answers(&home, &["--edit", "steps.json"], 0).prints(&["42"]);
-}
-
-#[test]
-fn edit_that_does_not_read_is_explained() {
-    let home = Home::new();
-    ended_journal(&home.path("run.jsonl"));
     home.write("steps.json", "{}");
-    home.check(&["resume", "--edit", "steps.json", "run.jsonl"], 2)
-        .complains(&["--edit: steps.json: expected a JSON list of plan steps"]);
-    home.check(&["resume", "--edit", "none.json", "run.jsonl"], 2).complains(&["none.json: cannot be read"]);
-    home.check(&["resume", "--edit", "steps.json", "--respond", "x", "run.jsonl"], 2)
-        .complains(&["cannot be used with"]);
+    for (file, problem) in [
+        ("steps.json", "--edit: steps.json: expected a JSON list of plan steps"),
+        ("none.json", "cannot be read"),
+    ] {
+        home.check(&["resume", "--edit", file, "run.jsonl"], 2).complains(&[problem]);
+    }
+    let steps = r#"[{"tool": "calc", "input": "6*7"}, {"tool": "final_answer", "input": "답"}]"#;
+    home.write("steps.json", steps);
+    answers(&home, &["--edit", "steps.json"], 0).prints(&["42"]);
 }
 
 #[test]
@@ -137,6 +128,11 @@ fn doubt_is_settled_by_its_token_only() {
         .complains(&["expected the token", "in doubt: calc"]);
     assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
     let object = home.check(&["resume", "--offline", "--json", "run.jsonl"], 4).json();
+    assert_eq!(
+        (&object["in_doubt"]["effect"], &object["in_doubt"]["tool"]),
+        (&"step.1.1.1".into(), &"calc".into())
+    );
+    assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before, "it is not repeated");
     let token = object["in_doubt"]["token"].as_str().unwrap();
     home.check(&["resume", "--offline", "--token", token, "--stop", "은행에 물어봤다", "run.jsonl"], 130);
 }

@@ -5,11 +5,10 @@ use std::process::Stdio;
 use crate::cli_support::store::{keep, store};
 use crate::cli_support::{Home, waiting_journal};
 use crate::support::{Answer, Server};
+use crate::world::MUL as PLAN;
 use planwright::journal::{Claim, FileJournal, Store};
 
 const THREAD: &str = "보고서";
-const PLAN: &str = r#"{"goal": "sum", "steps": [{"tool": "calc", "input": "6*7"}, {"tool": "final_answer", "input": "say it"}]}"#;
-
 #[test]
 fn thread_is_run_by_one_process_at_a_time() {
     let home = Home::new();

@@ -1,8 +1,6 @@
 //! `run` and `resume`: the answer alone on stdout, everything else on stderr, and how they end.
 
-use crate::cli_support::{
-    ANSWER, Home, QUESTION, Said, check, ended_journal, exhausted, interrupted_journal,
-};
+use crate::cli_support::{ANSWER, Home, QUESTION, Said, check, ended_journal, exhausted};
 use serde_json::Value;
 
 /// A home with a fixture of a run that is sent back once.
@@ -160,15 +158,6 @@ fn ended_journal_is_told_again_without_a_model() {
     let said = home.check(&["resume", "run.jsonl"], 0);
     assert_eq!(said.stdout, format!("{ANSWER}\n"));
     said.complains(&["the run has ended"]);
-}
-
-#[test]
-fn journal_that_does_not_read_is_named_with_its_line() {
-    let home = Home::new();
-    interrupted_journal(&home.path("run.jsonl"));
-    let text = std::fs::read_to_string(home.path("run.jsonl")).unwrap();
-    home.write("run.jsonl", &text.replacen("{\"requested\"", "{\"demanded\"", 1));
-    home.refuses(&["resume", "run.jsonl"], &["run.jsonl: line 2"]);
     home.refuses(&["resume", "nowhere.jsonl"], &["nowhere.jsonl: cannot be opened"]);
 }
 

@@ -4,11 +4,10 @@
 use crate::cli_support::store::{token, waits};
 use crate::cli_support::{ASKED, Home, check};
 use crate::support::{Answer, Server};
+use crate::world::MUL as PLAN;
 use unicode_width::UnicodeWidthStr;
 
 const THREAD: &str = "보고서";
-const PLAN: &str = r#"{"goal": "sum", "steps": [{"tool": "calc", "input": "6*7"}, {"tool": "final_answer", "input": "say it"}]}"#;
-
 /// Asks in a thread, of the offline model.
 #[track_caller]
 fn ask(home: &Home, thread: &str, question: &str) -> String {
@@ -283,26 +282,6 @@ fn what_is_no_store_is_refused_and_left_as_it_was() {
     if cfg!(target_os = "linux") {
         let store = "/proc/self/fdinfo/threads.db";
         home.refuses(&[&run[..], &[store]].concat(), &[store]);
-    }
-}
-
-#[test]
-fn damage_is_found_and_hides_nothing_else() {
-    let home = Home::new();
-    for question in ["12/4+9?", "7*6?"] {
-        home.check(&["run", "--offline", "--quiet", "--tools", "calc", "--thread", THREAD, question], 0);
-    }
-    assert_eq!(home.check(&["threads", "check"], 0).stdout, "all is as it was written\n");
-    let database = rusqlite::Connection::open(home.path("data/planwright/threads.db")).unwrap();
-    database.execute_batch("UPDATE record SET body = replace(body, '12/4+9', '12/4+8')").unwrap();
-    drop(database);
-    for (args, code, expected) in [
-        (&["threads", "check"][..], 1, &["the seal does not fit"][..]),
-        (&["threads", "show", THREAD], 1, &["turn 1  unreadable", "turn 2  done"]),
-        (&["replay", "--all-stored"], 2, &["2 stored turns: 1 the same, 0 on another path, 1 unreadable"]),
-    ] {
-        let said = home.check(args, code).stdout;
-        assert!(expected.iter().all(|text| said.contains(text)), "{args:?}: {said}");
     }
 }
 

@@ -29,7 +29,7 @@ fn help_shows_examples_and_exit_codes() {
 }
 
 #[test]
-fn unknown_agent_is_refused_with_the_known_ones() {
+fn agent_spec_or_tool_that_cannot_be_used_is_refused_with_the_known_ones() {
     let home = Home::new();
     home.refuses(
         &["run", "--agent", "cook", "q"],
@@ -39,25 +39,13 @@ fn unknown_agent_is_refused_with_the_known_ones() {
     home.write("mine", "");
     home.refuses(&["verify", "--agent", "mine"], &["for the file, write ./mine"]);
     home.refuses(&["run", "--agent", "./mine.toml", "q"], &["./mine.toml: cannot be read", "caused by: "]);
-}
-
-#[test]
-fn bad_spec_is_refused_with_its_place() {
-    let home = Home::new();
     home.write("mine.toml", "name = 'mine'\ncolour = 'red'\n");
     home.refuses(&["run", "--agent", "mine.toml", "q"], &["mine.toml: spec: ", "line 2", "colour"]);
     let spec = planwright::agents::source("validated").unwrap();
     home.write("mine.toml", &spec.replace("max_steps = 6", "max_steps = 0"));
     home.refuses(&["agents", "show", "mine.toml"], &["mine.toml: policy.plan.max_steps"]);
-}
-
-#[test]
-fn tools_are_picked_among_the_specs() {
-    let home = Home::new();
-    home.refuses(
-        &["run", "--tools", "calc,hammer", "q"],
-        &["no tool \"hammer\"", "it has docs, wiki, search, lookup, calc"],
-    );
+    let known = ["no tool \"hammer\"", "it has docs, wiki, search, lookup, calc"];
+    home.refuses(&["run", "--tools", "calc,hammer", "q"], &known);
     home.refuses(&["run", "--tools", "search", "q"], &["TAVILY_API_KEY is not set"]);
 }
 
@@ -112,16 +100,20 @@ fn configuration_file_is_refused_with_its_line_and_never_quoted() {
 }
 
 #[test]
-fn cache_and_prices_of_the_configuration_file_are_read_strictly() {
+fn settings_of_the_configuration_file_are_read_strictly_and_its_paths_from_its_folder() {
     let home = Home::new();
     let path = "config/planwright/config.toml";
     home.write(path, "currency = 'KRW'\n[prices.'m/1']\ninput = 1\noutput = '2.5'\n[cache]\nfolder = 'kept'\nentries = 10\nbytes = 1000\n");
     home.check(&["run", "--quiet", "--no-cache", "12/4+9?"], 0);
     home.check(&["run", "--quiet", "12/4+9?"], 0);
-    home.write(path, "[cache]\nfolders = 'kept'\n");
-    home.refuses(&["run", "q"], &["config.toml:2:1: unknown field `folders`"]);
-    home.write(path, "[prices.m]\ninput = 1\n");
-    home.refuses(&["run", "q"], &["config.toml:1:", "missing field `output`"]);
+    for (text, problem) in [
+        ("[cache]\nfolders = 'kept'\n", "config.toml:2:1: unknown field `folders`"),
+        ("[prices.m]\ninput = 1\n", "missing field `output`"),
+        ("docs = 'notes'\n", "config/planwright/notes: expected a folder of documents"),
+    ] {
+        home.write(path, text);
+        home.refuses(&["run", "q"], &[problem]);
+    }
 }
 
 #[test]
@@ -138,15 +130,6 @@ fn named_configuration_file_stands_in_for_the_usual_one() {
     assert!(named(&[]).contains("\"other\""));
     assert!(named(&["--config", "third.toml"]).contains("\"third\""));
     assert!(named(&["--agent", "flag"]).contains("\"flag\""));
-}
-
-#[test]
-fn folder_of_documents_must_exist() {
-    let home = Home::new();
-    home.refuses(&["run", "--docs", "nowhere", "q"], &["nowhere: expected a folder of documents"]);
-    // What the configuration file names is seen from the file's folder.
-    home.write("config/planwright/config.toml", "docs = 'notes'\n");
-    home.refuses(&["run", "q"], &["config/planwright/notes: expected a folder"]);
 }
 
 #[test]

@@ -106,7 +106,6 @@ impl AgentChoice {
 }
 
 impl PreparedAgent {
-    /// Builds the agent of a spec.
     fn build(spec: Spec, settings: &Settings, human: Option<Arc<dyn Human>>) -> Result<Self> {
         let (model, shown) = open_model(settings)?;
         let name = spec.name.clone();

@@ -153,7 +153,6 @@ fn choose_embeddings(file: &ConfigFile, server: Option<&Server>) -> Result<Optio
     Ok(Some(Server { base_url, model, key }))
 }
 
-/// The server to ask, if one is configured.
 fn choose_server(args: &Overrides, file: &ConfigFile) -> Result<Option<Server>> {
     let pick = |flag: &Option<String>, name: &str, file: &Option<String>| -> Result<Option<String>> {
         let given = flag.clone().filter(|value| !value.trim().is_empty());
@@ -322,7 +321,6 @@ fn refuse_key<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
     ))
 }
 
-/// Whether an agent is named by its file.
 pub(crate) fn is_spec_file(agent: &str) -> bool {
     agent.contains(['/', MAIN_SEPARATOR]) || agent.ends_with(".toml")
 }

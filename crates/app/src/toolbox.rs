@@ -65,7 +65,6 @@ pub(crate) fn cache_replies(model: Arc<dyn Model>, settings: &Settings) -> Arc<d
     Arc::new(set(cached, cache.bytes, Cached::max_bytes))
 }
 
-/// The tools of an agent, and what comes with them.
 pub(crate) struct Toolbox {
     pub tools: Vec<Arc<dyn Tool>>,
     /// The parts of the contract, if a tool reads one.

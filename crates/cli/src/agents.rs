@@ -162,7 +162,6 @@ fn report_json(agent: &str, report: &Report) -> Value {
 /// The file beside the fixtures that says why an edge is not taken.
 const REASONS: &str = "coverage.toml";
 
-/// What the fixtures of one agent take.
 #[derive(Serialize)]
 struct Covered {
     agent: String,
@@ -171,7 +170,6 @@ struct Covered {
     missing: Vec<Missing>,
 }
 
-/// An edge that no fixture takes.
 #[derive(Serialize)]
 struct Missing {
     edge: String,

@@ -31,14 +31,12 @@ pub fn open_thread(
     Ok(stored)
 }
 
-/// A conversation in a thread.
 pub struct Conversation {
     stored: StoredThread,
     pub prepared: PreparedAgent,
     settings: Settings,
     /// Whether it ends with this process.
     in_memory: bool,
-    /// The last turn.
     last: Option<Folded>,
 }
 
@@ -51,7 +49,6 @@ impl Conversation {
         Ok(opened)
     }
 
-    /// Looks where the thread stands.
     pub fn refresh(&mut self) -> Result<()> {
         self.last = match self.stored.fold(None) {
             Err(StoreError::NoThread { .. }) => None,
@@ -79,12 +76,10 @@ impl Conversation {
         question.filter(|_| self.status() == Some(RunStatus::Unfinished))
     }
 
-    /// The thread, to be gone on with.
     pub fn handle<'a>(&'a self, screen: &'a Screen, cancel: CancelToken) -> ThreadHandle<'a> {
         self.stored.threads.at(&self.stored.thread).observer(screen).cancelled_by(cancel)
     }
 
-    /// Asks as the next turn.
     pub fn ask(&self, input: Input, screen: &Screen, cancel: CancelToken) -> Result<Run, Stopped> {
         let (agent, thread) = (&self.prepared.agent, self.stored.threads.at(&self.stored.thread));
         // No other process can go on with a thread in memory: what was stopped is given up.
@@ -112,7 +107,6 @@ impl Conversation {
 struct Chat<'a> {
     session: &'a Session<'a>,
     talk: Conversation,
-    /// The last run, for `/trace`.
     last: Option<Run>,
     /// How the last question ended.
     exit: Exit,
@@ -188,7 +182,6 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// Asks a question, or answers the pending one.
     fn answer(&mut self, line: &str) -> Result<Exit> {
         let screen = &self.session.screen;
         let Some(waiting) = self.talk.waiting() else {
@@ -218,7 +211,6 @@ impl Chat<'_> {
         self.finish(line, result)
     }
 
-    /// Goes on with the last question.
     fn resume(&mut self) -> Result<()> {
         let unfinished = self.talk.unfinished().map(str::to_owned);
         if self.talk.in_memory && unfinished.is_none() {

@@ -29,8 +29,7 @@ use args::{Cli, Command, FixtureCommand};
 use out::{Exit, Style};
 use planwright_app::{Class, Result};
 
-/// The program: reads the command line, does what it says, and reports how that ended.
-pub fn main() -> ExitCode {
+fn main() -> ExitCode {
     outlive_file_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

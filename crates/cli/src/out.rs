@@ -13,7 +13,6 @@ use terminal_size::{Height, Width, terminal_size_of};
 use crate::text;
 use planwright_app::{Class, Error, Result};
 
-/// How the program ends: well, or in one of the classes of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Done,
@@ -43,7 +42,6 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// How a text stands out.
 #[derive(Clone, Copy, Debug)]
 pub enum Look {
     Heading,
@@ -88,12 +86,10 @@ pub fn is_screen(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// The columns of stdout: the terminal's, else those of `COLUMNS`, else unknown.
 pub fn stdout_columns() -> Option<usize> {
     columns(terminal_size_of(std::io::stdout()))
 }
 
-/// The columns of stderr: the terminal's, else those of `COLUMNS`, else unknown.
 pub fn stderr_columns() -> Option<usize> {
     columns(terminal_size_of(std::io::stderr()))
 }
@@ -103,10 +99,8 @@ fn columns(terminal: Option<(Width, Height)>) -> Option<usize> {
     terminal.map(|(width, _)| usize::from(width.0)).or_else(variable).filter(|&columns| columns > 0)
 }
 
-/// Whether anything was printed.
 static PRINTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether stdout holds something already.
 pub fn has_printed() -> bool {
     PRINTED.load(Ordering::Relaxed)
 }
@@ -123,7 +117,6 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Writes lines to stdout, as they are.
 pub fn print_lines(lines: &[String]) -> Result<()> {
     print(&(lines.join("\n") + "\n"))
 }
@@ -135,12 +128,10 @@ pub fn print_text(lines: &str) -> Result<()> {
     print(&(text + "\n"))
 }
 
-/// Writes a JSON value to stdout, readable.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
     print_line(serde_json::to_string_pretty(value))
 }
 
-/// Writes a JSON value to stdout, on one line.
 pub fn print_json_line(value: &impl Serialize) -> Result<()> {
     print_line(serde_json::to_string(value))
 }

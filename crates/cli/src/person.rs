@@ -63,7 +63,6 @@ fn prompt_for(asked: EffectKind) -> String {
     format!("answer ({choices})> ")
 }
 
-/// Asks for a line that answers; nothing where the person says nothing.
 pub fn read_answer(asked: EffectKind) -> Result<Option<HumanAnswer>> {
     let line = read_line(&prompt_for(asked))?.filter(|line| !line.is_empty());
     line.map(|line| parse_answer(&line, asked).map_err(Error::unusable)).transpose()
@@ -111,7 +110,6 @@ fn check_length(what: &str, text: &str) -> Result<()> {
     }
 }
 
-/// Asks the person at the terminal a question of the program's own.
 pub fn confirm(question: &str) -> Result<bool> {
     let line = read_line(&format!("{question} (yes or no)? "))?.unwrap_or_default();
     Ok(["yes", "y", "예", "네"].contains(&line.to_lowercase().as_str()))
@@ -132,7 +130,6 @@ pub fn confirm_token(pending: &Pending, location: RunLocation<'_>, style: Style)
 }
 
 impl AnswerArgs {
-    /// The answer that the flags give, if they give one.
     pub fn answer(&self) -> Result<Option<HumanAnswer>> {
         let AnswerArgs { respond, approve, edit_input, reject, edit, .. } = self;
         Ok(if let Some(path) = edit_input {
@@ -154,7 +151,6 @@ impl AnswerArgs {
 }
 
 impl DoubtArgs {
-    /// What the flags say of a write in doubt, if they say something.
     pub fn resolution(&self) -> Option<Resolution> {
         match (&self.happened, &self.stop) {
             (Some(output), _) => Some(Resolution::Happened { output: output.clone() }),
@@ -185,9 +181,6 @@ pub fn read_json<T: DeserializeOwned>(
 /// Parses a line that answers a person's question. For a step, `reject: REASON` is a no and everything else an
 /// answer. For a plan or a call, `yes` approves, `edit: JSON` approves with other steps or another input, `no` and
 /// `reject: REASON` say no; any other line is an answer in the place of the call.
-///
-/// # Errors
-/// What follows `edit:` is no JSON, or none of the steps of a plan.
 pub fn parse_answer(line: &str, asked: EffectKind) -> Result<HumanAnswer, String> {
     if let Some(reason) = argument_of("reject", line) {
         return Ok(HumanAnswer::reject(reason));

@@ -26,7 +26,6 @@ const MOST_LINES: usize = 60;
 /// What came of one recording.
 struct Checked {
     verdict: Verdict,
-    /// What is shown of it.
     lines: Vec<String>,
     /// What `--json` lists of it.
     json: Option<Value>,

@@ -95,7 +95,6 @@ pub fn resolve_thread(store: &StoreArgs, args: &ResolveArgs, color: ColorChoice)
     })
 }
 
-/// What a thread waits for.
 fn pending_in(stored: &StoredThread) -> Result<Pending> {
     Pending::of(&stored.fold(None)?).ok_or_else(|| {
         let hint = RunLocation::Thread(stored).show_hint();

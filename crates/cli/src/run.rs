@@ -92,7 +92,6 @@ fn ask(args: &RunArgs, session: &Session<'_>, question: &str, recorded: Option<F
     })
 }
 
-/// The input of a run, with everything the command line says about it.
 fn input(args: &RunArgs, prepared: &PreparedAgent, question: &str) -> Result<Input> {
     let rules = prepared.agent.rules();
     let expected = "a JSON list of {\"role\": \"user\" or \"assistant\", \"content\": TEXT}";

@@ -192,7 +192,6 @@ impl Screen {
         }
     }
 
-    /// Shows a piece of the answer on stdout.
     fn token(&self, piece: &str) {
         self.clear();
         self.printed.borrow_mut().push_str(piece);

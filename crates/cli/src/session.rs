@@ -15,7 +15,6 @@ use planwright::driver::{CancelToken, Run, Stopped};
 use planwright::machine::TraceLine;
 use planwright_app::{Class, Overrides, PreparedAgent, Result, RunInfo, RunLocation, Settings};
 
-/// Resolves the settings of a command that runs an agent.
 pub fn resolve_settings(overrides: &Overrides, config: Option<&Path>) -> Result<Settings> {
     Settings::resolve(overrides, config, Some(show_index_progress()))
 }
@@ -48,13 +47,11 @@ impl<'a> Session<'a> {
         Session { screen, show, style, running: Running::default(), listens: Cell::new(false) }
     }
 
-    /// Shows what a person should know about the agent.
     pub fn introduce(&self, prepared: &PreparedAgent) {
         prepared.warnings.iter().for_each(|warning| out::remark(warning));
         prepared.notes.iter().for_each(|note| self.screen.note(note));
     }
 
-    /// A run of an agent, as it was asked for.
     pub fn info<'i>(
         &self,
         prepared: &'i PreparedAgent,
@@ -99,7 +96,6 @@ impl<'a> Session<'a> {
         self.screen.begin();
     }
 
-    /// Runs, and shows what comes of it.
     pub fn run(
         &self,
         info: &RunInfo<'_>,
@@ -140,7 +136,6 @@ impl<'a> Session<'a> {
         info.error(result).map_or(Ok(Exit::Done), Err)
     }
 
-    /// Shows transitions as a table on stderr.
     pub fn show_trace(&self, trace: &[TraceLine]) {
         let lines = trace::table(trace, None, Some(self.screen.columns));
         lines.iter().for_each(|line| out::complain(line));

@@ -43,7 +43,6 @@ pub fn cut(text: &str, most: usize) -> String {
     out
 }
 
-/// The text, padded with blanks to `columns`.
 pub fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
@@ -87,7 +86,6 @@ pub fn variant(choice: &impl serde::Serialize) -> String {
     name.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// A time in the user's time zone.
 pub fn time(milliseconds: u64) -> String {
     let timestamp = || jiff::Timestamp::from_millisecond(i64::try_from(milliseconds).ok()?).ok();
     let local = timestamp().map(|time| time.to_zoned(jiff::tz::TimeZone::system()));

@@ -28,7 +28,6 @@ pub fn trace(args: &TraceArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A phase or what else happened, its result, and details.
 type Row = (&'static str, String, String);
 
 /// The trace of a run, and how it ended as phase, result and details.
@@ -149,7 +148,6 @@ fn with_hint(reason: &str, hint: &str) -> String {
     }
 }
 
-/// What a step is called with, on one line.
 pub fn step_input(step: &PlanStep) -> String {
     match (&step.input, &step.input_from) {
         (Some(input), _) => value_line(input),

@@ -69,7 +69,6 @@ fn list_page(threads: &Threads, query: Query, page: &PageArgs) -> Result<(Vec<Li
     Ok((listed, next))
 }
 
-/// Names the command for the next page on stderr.
 fn name_next_page(command: &str, page: &PageArgs, next: Option<String>) {
     if let Some(next) = next.map(shell_word) {
         let limit = page.limit;

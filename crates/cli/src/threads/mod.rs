@@ -38,7 +38,6 @@ pub fn threads(args: &ThreadsArgs, color: ColorChoice) -> Result<Exit> {
     }
 }
 
-/// A redactor of all keys that are configured.
 fn redactor(store: &StoreArgs) -> Result<Redactor> {
     Ok(Redactor::new(configured_keys(store.config.as_deref())?))
 }
@@ -60,7 +59,6 @@ fn cancel(store: &StoreArgs, thread: &ThreadId, reason: &str) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Begins a thread with what another holds up to a point.
 fn fork(store: &StoreArgs, args: &ForkArgs) -> Result<Exit> {
     let place = store.place()?;
     let stored = place.thread(&args.thread)?;

@@ -13,7 +13,6 @@ use planwright::machine::{EffectId, Event, ToolOutcome, awaited};
 use planwright::prompt::{Request, RequestBody};
 use planwright_app::{Class, Pending, Result, RunLocation, StoredThread};
 
-/// A turn, as it is shown.
 struct Shown {
     /// From 1.
     number: u32,
@@ -166,7 +165,6 @@ impl Shown {
 /// How much of a record's text is shown, in characters.
 const CHARS: usize = 120;
 
-/// A record, as it is shown.
 #[derive(Serialize)]
 struct Line {
     /// From 0.
