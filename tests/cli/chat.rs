@@ -9,17 +9,14 @@ fn chat(home: &Home, args: &[&str], lines: &str, code: i32) -> Said {
 }
 
 #[test]
-fn each_line_is_answered_and_answers_alone_go_to_stdout() {
+fn each_line_is_answered_and_answers_alone_go_to_stdout_until_quit() {
     let said = chat(&Home::new(), &[], "12/4+9?\n\n7*6?\n", 0);
     let answers: Vec<&str> = said.stdout.lines().filter(|line| !line.trim().is_empty()).collect();
     assert!(answers[0].contains("12") && answers.last().unwrap().contains("42"), "{}", said.stdout);
     assert!(!said.stdout.contains("PLAN") && said.stderr.contains("PLAN"));
     assert!(!said.stderr.contains("> "), "without a terminal there is no prompt: {}", said.stderr);
     assert!(!said.stdout.contains('\u{1b}') && !said.stderr.contains('\u{1b}'));
-}
 
-#[test]
-fn quiet_chat_says_nothing_beside_its_answers_and_quit_ends_it() {
     assert_eq!(chat(&Home::new(), &["--quiet"], "12/4+9?\n", 0).stderr, "");
     let said = chat(&Home::new(), &["--quiet"], "/quit\n12/4+9?\n", 0);
     assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("", ""));

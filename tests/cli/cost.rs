@@ -16,7 +16,7 @@ fn home(server: &Server, prices: &str) -> Home {
 const PRICES: &str = "currency = 'USD'\n[prices.m]\ninput = '2.50'\noutput = 10\n";
 
 #[test]
-fn tokens_are_told_at_the_end_of_a_run() {
+fn tokens_are_told_at_the_end_of_a_run_for_each_agent_by_its_name() {
     let mut last = completion("It is 300840.");
     last["usage"]["prompt_tokens_details"] = json!({"cached_tokens": 4});
     let server = Server::answering([Answer::reply(PLAN), Answer::reply(GOOD), Answer::json(200, &last)]);
@@ -25,6 +25,19 @@ fn tokens_are_told_at_the_end_of_a_run() {
     assert!(!said.stderr.contains("cost"), "no price is known: {}", said.stderr);
     let said = Home::new().check(&["run", SUM], 0);
     assert!(!said.stderr.contains("tokens"), "nothing is said of none: {}", said.stderr);
+
+    let plan = r#"{"goal": "g", "steps": [{"agent": "search", "task": "a"}, {"agent": "review", "task": "검토해줘"},
+        {"agent": "search", "task": "c"}]}"#;
+    let server = Server::answering([plan, "A", "B", "C"].map(Answer::reply));
+    let home = home(&server, "");
+    home.write("staff.toml", STAFF);
+    let said = home.check(&["run", "--agent", "staff.toml", "--json", SUM], 0);
+    said.complains(&["; planner 11+5, agent:review 11+5, agent:search 22+10"]);
+    let spent = said.json()["spent"].clone();
+    for (name, tokens) in [("planner", 11), ("agent:search", 22), ("agent:review", 11)] {
+        assert_eq!(spent["by_role"][name]["input_tokens"], tokens, "{spent}");
+    }
+    assert_eq!(spent["by_role"].as_object().map(serde_json::Map::len), Some(3), "{spent}");
 }
 
 #[test]
@@ -63,22 +76,6 @@ prompt = "review"
 "#;
 
 #[test]
-fn tokens_are_told_for_each_agent_by_its_name() {
-    let plan = r#"{"goal": "g", "steps": [{"agent": "search", "task": "a"}, {"agent": "review", "task": "검토해줘"},
-        {"agent": "search", "task": "c"}]}"#;
-    let server = Server::answering([plan, "A", "B", "C"].map(Answer::reply));
-    let home = home(&server, "");
-    home.write("staff.toml", STAFF);
-    let said = home.check(&["run", "--agent", "staff.toml", "--json", SUM], 0);
-    said.complains(&["; planner 11+5, agent:review 11+5, agent:search 22+10"]);
-    let spent = said.json()["spent"].clone();
-    for (name, tokens) in [("planner", 11), ("agent:search", 22), ("agent:review", 11)] {
-        assert_eq!(spent["by_role"][name]["input_tokens"], tokens, "{spent}");
-    }
-    assert_eq!(spent["by_role"].as_object().map(serde_json::Map::len), Some(3), "{spent}");
-}
-
-#[test]
 fn run_ends_when_its_tokens_or_its_money_are_used_up() {
     for limit in [["--max-tokens", "20"], ["--max-cost", "0.00008"]] {
         let server = talkative();
@@ -109,17 +106,13 @@ fn limit_on_money_in_a_spec_takes_the_prices_of_the_configuration_file() {
 }
 
 #[test]
-fn prices_of_a_spec_go_before_those_of_the_configuration_file() {
+fn prices_of_a_spec_go_first_and_money_is_limited_only_where_a_price_is_known_and_reads() {
     let server = talkative();
-    let home = home(&server, PRICES);
+    let own = home(&server, PRICES);
     let spec = planwright::agents::source("validated").unwrap();
-    home.write("mine.toml", &format!("{spec}\n[prices.m]\ninput = 0\noutput = 1000\n"));
-    let said = home.check(&["run", "--agent", "mine.toml", "--json", SUM], 0);
+    own.write("mine.toml", &format!("{spec}\n[prices.m]\ninput = 0\noutput = 1000\n"));
+    let said = own.check(&["run", "--agent", "mine.toml", "--json", SUM], 0);
     assert_eq!(said.json()["spent"]["cost"], "0.015");
-}
-
-#[test]
-fn money_is_limited_only_where_a_price_is_known_and_reads() {
     let server = talkative();
     home(&server, "")
         .check(&["run", "--max-cost", "0.10", SUM], 2)
@@ -128,6 +121,6 @@ fn money_is_limited_only_where_a_price_is_known_and_reads() {
     home(&server, PRICES)
         .check(&["run", "--max-cost", "much", SUM], 2)
         .complains(&["expected an amount such as \"2.50\""]);
-    let home = home(&talkative(), "[prices.m]\ninput = 'cheap'\noutput = 1\n");
-    home.check(&["run", SUM], 2).complains(&["config.toml:", "amount"]);
+    let unread = home(&talkative(), "[prices.m]\ninput = 'cheap'\noutput = 1\n");
+    unread.check(&["run", SUM], 2).complains(&["config.toml:", "amount"]);
 }

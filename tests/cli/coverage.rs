@@ -63,6 +63,9 @@ fn edge_that_is_neither_taken_nor_explained_is_named_and_the_code_is_1() {
     let said = home.check(&["coverage", "runs"], 1);
     assert!(said.stdout.starts_with("validated: ") && !said.stdout.contains(TAKEN), "{}", said.stdout);
     said.prints(&[&*format!("  {EDGE} not taken\n"), " by 1 fixtures\n"]);
+    let said = home.check(&["coverage", "--all", "runs"], 1);
+    assert_eq!(lines_with(&said, " by 0 fixtures").len(), agents::names().count() - 1);
+    assert_eq!(lines_with(&home.check(&["coverage", "runs"], 1), " by 0 fixtures"), Vec::<&str>::new());
     // One without a reason among many with one is enough.
     let mut others = missing(&home);
     others.retain(|edge| edge != EDGE);
@@ -99,14 +102,6 @@ fn reason_for_an_edge_that_is_taken_or_cannot_be_is_stale_and_the_code_is_1() {
         assert!(agent["reachable"].as_u64().unwrap() > edges.len() as u64, "{agent}");
         assert!(agent["missing"].as_array().unwrap().contains(&json!({"edge": EDGE, "reason": "아직 없다"})));
     }
-}
-
-#[test]
-fn agents_without_a_fixture_are_listed_where_all_are_asked_for() {
-    let home = runs();
-    let said = home.check(&["coverage", "--all", "runs"], 1);
-    assert_eq!(lines_with(&said, " by 0 fixtures").len(), agents::names().count() - 1);
-    assert_eq!(lines_with(&home.check(&["coverage", "runs"], 1), " by 0 fixtures"), Vec::<&str>::new());
 }
 
 #[test]

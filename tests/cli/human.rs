@@ -70,19 +70,6 @@ fn edit_is_read_from_a_file_and_refused_where_no_plan_may_say_it() {
 }
 
 #[test]
-fn approve_says_yes_to_a_plan_and_then_to_its_call() {
-    let home = Home::new();
-    approving_journal(&home.path("run.jsonl"), Approval::ALL);
-    home.check(&["resume", "--offline", "run.jsonl"], 5)
-        .complains(&["1. calc: 12/4+9", " --approve run.jsonl  answers"]);
-    answers(&home, &["--respond", "네"], 5)
-        .complains(&["approve.1 is answered by `approve`, `reject` or `edit`"]);
-
-    answers(&home, &["--approve"], 5).complains(&["calc\n", ": 12/4+9"]);
-    answers(&home, &["--approve"], 0).prints(&["12"]);
-}
-
-#[test]
 fn edited_input_is_read_from_a_file_and_called_with() {
     let home = Home::new();
     approving_journal(&home.path("run.jsonl"), Approval::RISKY);
@@ -99,7 +86,7 @@ fn edited_input_is_read_from_a_file_and_called_with() {
 }
 
 #[test]
-fn approval_typed_twice_approves_nothing_that_was_not_shown() {
+fn approval_is_of_what_was_shown_and_approves_nothing_twice() {
     let home = Home::new();
     approving_journal(&home.path("run.jsonl"), Approval::ALL);
     let plan = token(&home);
@@ -110,13 +97,15 @@ fn approval_typed_twice_approves_nothing_that_was_not_shown() {
     assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
 
     let approve = ["resume", "--offline", "--token", &plan, "--approve", "run.jsonl"];
-    home.check(&approve, 5);
+    answers(&home, &["--respond", "네"], 5)
+        .complains(&["approve.1 is answered by `approve`, `reject` or `edit`"]);
+    home.check(&approve, 5).complains(&["calc\n", ": 12/4+9", " --approve run.jsonl  answers"]);
     // The call in the plan is another question, and its answer another word.
     let before = std::fs::read(home.path("run.jsonl")).unwrap();
     home.check(&approve, 6);
     home.check(&["resume", "--offline", "--approve", "run.jsonl"], 2);
     assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
-    answers(&home, &["--approve"], 0);
+    answers(&home, &["--approve"], 0).prints(&["12"]);
 }
 
 #[test]

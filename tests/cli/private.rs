@@ -43,7 +43,7 @@ fn are_private(folder: &Path, at_least: usize) {
 const ASK: [&str; 3] = ["run", "--offline", "--quiet"];
 
 #[test]
-fn store_of_one_file_is_its_owners_alone() {
+fn store_and_journal_are_their_owners_alone_and_a_fixture_is_not() {
     let home = Home::new();
     open_handed(&home, &[&ASK[..], &["--thread", "합계", "12/4+9?"]].concat());
     are_private(&home.path("data"), 3);
@@ -56,11 +56,7 @@ fn store_of_one_file_is_its_owners_alone() {
     );
     are_private(&home.path("data"), 6);
     planwright::journal::Store::release(&store, lease.unwrap()).unwrap();
-}
 
-#[test]
-fn journal_file_is_its_owners_alone_and_a_fixture_is_not() {
-    let home = Home::new();
     open_handed(&home, &[&ASK[..], &["--journal", "run.jsonl", "--record", "run.json", "12/4+9?"]].concat());
     assert_eq!((mode(&home.path("run.jsonl")), mode(&home.path("run.json"))), (0o600, 0o666));
 }

@@ -27,7 +27,7 @@ fn changed_prompt_is_drift_and_shown_as_a_diff() {
 }
 
 #[test]
-fn other_limits_than_the_shipped_ones_drift_unless_replayed_as_recorded() {
+fn other_rules_than_the_recorded_ones_drift_unless_replayed_as_recorded() {
     let home = Home::new();
     let mut fixture = crate::cli_support::exhausted();
     fixture.spec.limits.max_replans = 3;
@@ -40,6 +40,12 @@ fn other_limits_than_the_shipped_ones_drift_unless_replayed_as_recorded() {
     fixture.save(home.path("run.json")).unwrap();
     assert_eq!(home.check(&["replay", "run.json"], 0).stdout.lines().count(), 2);
     home.check(&["replay", "--as-recorded", "run.json"], 1);
+
+    let home = Home::new();
+    home.fixture("run.json");
+    let spec = home.check(&["agents", "show", "validated"], 0).stdout;
+    home.write("mine.toml", &spec.replace("max_replans = 2", "max_replans = 0"));
+    home.check(&["replay", "--agent", "mine.toml", "run.json"], 1).prints(&["drift"]);
 }
 
 #[test]
@@ -75,15 +81,6 @@ fn fixture_that_replays_the_same_is_ok_and_what_is_no_fixture_unreadable() {
 }
 
 #[test]
-fn agent_of_the_users_own_overrides_the_recorded_one() {
-    let home = Home::new();
-    home.fixture("run.json");
-    let spec = home.check(&["agents", "show", "validated"], 0).stdout;
-    home.write("mine.toml", &spec.replace("max_replans = 2", "max_replans = 0"));
-    home.check(&["replay", "--agent", "mine.toml", "run.json"], 1).prints(&["drift"]);
-}
-
-#[test]
 fn trace_is_a_table_whose_columns_line_up_in_korean() {
     let home = Home::new();
     home.fixture("run.json");
@@ -116,8 +113,6 @@ fn trace_is_cut_to_the_columns_of_the_terminal_and_whole_as_json() {
         let cut: Vec<usize> = cut.collect();
         assert!(!cut.is_empty() && cut.iter().all(|&width| width + 1 >= columns), "{columns}: {cut:?}");
     }
-    let home = Home::new();
-    home.fixture("run.json");
     let said = home.check(&["trace", "--json", "run.json"], 0);
     let lines: Vec<planwright::machine::TraceLine> =
         said.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -16,7 +16,7 @@ fn sums() -> Home {
 }
 
 #[test]
-fn fixture_that_is_there_is_not_replaced_unasked() {
+fn fixture_of_nothing_is_explained_and_one_that_is_there_is_not_replaced_unasked() {
     let home = sums();
     let args = ["fixture", "from", THREAD, "--output", "one.json"];
     home.check(&args, 0);
@@ -29,10 +29,15 @@ fn fixture_that_is_there_is_not_replaced_unasked() {
     }
     home.check(&[&args[..], &["--force"]].concat(), 0);
     assert_eq!(Fixture::load(home.path("one.json")).unwrap().input.question, "7*6?");
+
+    home.check(&["fixture", "from", THREAD, "--turn", "3"], 2)
+        .complains(&["has 2 turns, and none of the number 3"]);
+    home.check(&["fixture", "from", "없는 것"], 2).complains(&["there is no thread 없는 것"]);
+    home.check(&["fixture", "from", THREAD, "--turn", "0"], 2).complains(&["--turn"]);
 }
 
 #[test]
-fn every_turn_becomes_a_fixture_that_replays_and_so_does_one_that_waits() {
+fn every_turn_is_traced_and_becomes_a_fixture_that_replays_and_so_does_one_that_waits() {
     let home = sums();
     home.check(&["fixture", "from", THREAD, "--turn", "1", "--output", "fixtures/one.json"], 0)
         .complains(&["written to fixtures/one.json"]);
@@ -42,6 +47,9 @@ fn every_turn_becomes_a_fixture_that_replays_and_so_does_one_that_waits() {
     assert_eq!([question("fixtures/one.json"), question("fixtures/two.json")], ["12/4+9?", "7*6?"]);
     let said = home.check(&["fixture", "from", THREAD], 0);
     assert_eq!(said.stdout, std::fs::read_to_string(home.path("fixtures/two.json")).unwrap());
+    let said = home.check(&["trace", "--thread", THREAD, "--turn", "1"], 0);
+    assert!(said.stdout.starts_with("n  phase") && said.stdout.contains("DONE"), "{}", said.stdout);
+    home.check(&["trace", "--thread", "없는 것"], 2).complains(&["there is no thread 없는 것"]);
 
     let home = Home::new();
     waits(&home, THREAD);
@@ -70,15 +78,6 @@ fn key_that_is_configured_later_is_in_no_fixture() {
         home.write("clean.json", &text);
         home.check(&["replay", "--as-recorded", "clean.json"], 0);
     }
-}
-
-#[test]
-fn fixture_of_nothing_is_explained() {
-    let home = sums();
-    home.check(&["fixture", "from", THREAD, "--turn", "3"], 2)
-        .complains(&["has 2 turns, and none of the number 3"]);
-    home.check(&["fixture", "from", "없는 것"], 2).complains(&["there is no thread 없는 것"]);
-    home.check(&["fixture", "from", THREAD, "--turn", "0"], 2).complains(&["--turn"]);
 }
 
 #[test]
@@ -112,12 +111,4 @@ fn stored_runs_take_the_same_path_under_the_same_rules() {
     let said = home.check(&["replay", "--all-stored"], 0);
     assert_eq!(said.stdout, "3 stored turns: 3 the same, 0 on another path\n");
     home.check(&["replay", "--all-stored", "fixtures"], 2).complains(&["cannot be used with"]);
-}
-
-#[test]
-fn trace_of_a_turn_is_a_table() {
-    let home = sums();
-    let said = home.check(&["trace", "--thread", THREAD, "--turn", "1"], 0);
-    assert!(said.stdout.starts_with("n  phase") && said.stdout.contains("DONE"), "{}", said.stdout);
-    home.check(&["trace", "--thread", "없는 것"], 2).complains(&["there is no thread 없는 것"]);
 }

@@ -147,26 +147,7 @@ fn answer_that_is_typed_in_korean_is_what_the_model_is_told() {
 }
 
 #[test]
-fn end_of_input_at_a_question_loses_nothing_and_says_how_to_answer_later() {
-    let home = Home::new();
-    waits(&home, THREAD);
-    let before = open(&home, THREAD);
-    let mut terminal = Terminal::run(&home, &["threads", "resume", "--offline", THREAD]);
-    terminal.sees(ASKED);
-    terminal.sees("says no)> ");
-    terminal.presses_control('d');
-    let last = terminal.ends(5);
-    let command = format!("planwright threads answer {THREAD} --token {} --respond", token(&home, THREAD));
-    assert!(last.contains(&command), "expected {command:?} in:\n{last}");
-    assert_eq!(open(&home, THREAD), before);
-    home.check(
-        &["threads", "answer", "--offline", THREAD, "--token", &token(&home, THREAD), "--respond", "네"],
-        0,
-    );
-}
-
-#[test]
-fn interrupt_at_a_question_loses_nothing_and_says_how_to_go_on() {
+fn interrupt_or_end_of_input_at_a_question_loses_nothing_and_says_how_to_go_on() {
     let home = Home::new();
     waits(&home, THREAD);
     let before = open(&home, THREAD);
@@ -177,6 +158,14 @@ fn interrupt_at_a_question_loses_nothing_and_says_how_to_go_on() {
     terminal.presses_control('c');
     let last = terminal.ends(130);
     assert!(last.contains("stopped at once") && last.contains(&format!("threads resume {THREAD}")), "{last}");
+    assert_eq!(open(&home, THREAD), before);
+    let mut terminal = Terminal::run(&home, &["threads", "resume", "--offline", THREAD]);
+    terminal.sees(ASKED);
+    terminal.sees("says no)> ");
+    terminal.presses_control('d');
+    let last = terminal.ends(5);
+    let command = format!("planwright threads answer {THREAD} --token {} --respond", token(&home, THREAD));
+    assert!(last.contains(&command), "expected {command:?} in:\n{last}");
     assert_eq!(open(&home, THREAD), before);
     let mut terminal = Terminal::run(&home, &["threads", "resume", "--offline", THREAD]);
     terminal.sees(ASKED);

@@ -150,14 +150,11 @@ fn interrupted() -> Home {
 }
 
 #[test]
-fn interrupted_turn_goes_on_with_the_model_it_began_with_or_one_that_is_chosen() {
+fn interrupted_turn_goes_on_with_the_model_it_began_with_or_one_that_is_chosen_and_in_a_chat() {
     let home = interrupted();
     home.refuses(&["threads", "resume", THREAD], &["the run began with the model \"m\"", "--offline"]);
     home.check(&["threads", "resume", "--offline", THREAD], 0).prints(&["42"]);
-}
 
-#[test]
-fn chat_goes_on_with_an_interrupted_turn_or_ends_it() {
     let args = ["chat", "--offline", "--thread", THREAD];
     check(interrupted().program().args(args), "/resume\n", 0)
         .complains(&["\"6*7?\" was stopped before its answer: /resume goes on"])
@@ -244,7 +241,7 @@ fn prune_deletes_what_has_ended_and_nothing_else() {
 }
 
 #[test]
-fn wrong_inputs_are_explained() {
+fn wrong_inputs_are_explained_and_what_is_no_store_is_left_as_it_was() {
     let home = Home::new();
     ask(&home, THREAD, "12/4+9?");
     home.refuses(&["threads", "list", "--after", "yesterday"], &["--after: expected a cursor", "yesterday"]);
@@ -254,11 +251,7 @@ fn wrong_inputs_are_explained() {
     home.refuses(&["threads", "show", "--turn", "2", THREAD], &["has 1 turns, and none of the number 2"]);
     home.refuses(&["run", "--thread", "x", "--journal", "y", "q"], &["cannot be used with"]);
     home.refuses(&["threads"], &["Usage"]);
-}
 
-#[test]
-fn what_is_no_store_is_refused_and_left_as_it_was() {
-    let home = Home::new();
     home.write("letter.db", "Dear Kim, this is a letter and no database at all.\n");
     home.refuses(&["threads", "list", "--store", "letter.db"], &["letter.db", "--store PATH"]);
     let run = ["run", "--offline", "--tools", "calc", "--thread", "x", "1+1?", "--store"];

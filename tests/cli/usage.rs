@@ -3,7 +3,7 @@
 use crate::cli_support::{Home, check};
 
 #[test]
-fn wrong_usage_is_explained() {
+fn wrong_usage_is_explained_and_help_shows_examples_and_exit_codes() {
     let home = Home::new();
     home.refuses(&["run"], &["<QUESTION>", "--help"]);
     home.refuses(&["run", " "], &["the question is empty", "hint: planwright run"]);
@@ -13,11 +13,7 @@ fn wrong_usage_is_explained() {
     home.refuses(&["walk"], &["walk"]);
     home.refuses(&["replay"], &["FILE|DIR"]);
     check(home.program().args(["run", "-"]), "\n", 2).complains(&["the question is empty"]);
-}
 
-#[test]
-fn help_shows_examples_and_exit_codes() {
-    let home = Home::new();
     home.check(&["--help"], 0).prints(&[
         "Examples:",
         "planwright run --docs ./notes",

@@ -4,7 +4,7 @@ use crate::cli_support::Home;
 use planwright::agents;
 
 #[test]
-fn verified_agent_shows_its_bounds_and_every_invariant() {
+fn verified_agent_shows_its_bounds_every_invariant_and_what_was_made_smaller() {
     let home = Home::new();
     let said = home.check(&["verify", "--agent", "plan-then-execute"], 0);
     assert!(said.stdout.starts_with("plan-then-execute: "), "{}", said.stdout);
@@ -16,11 +16,7 @@ fn verified_agent_shows_its_bounds_and_every_invariant() {
     let rules = agents::shipped("plan-then-execute").unwrap().check().unwrap();
     assert_eq!(object["bounds"], serde_json::to_value(rules.bounds()).unwrap());
     assert!(object["checks"].as_array().unwrap().iter().all(|check| check["holds"] == true));
-}
 
-#[test]
-fn spec_of_the_users_own_is_verified_with_what_was_made_smaller() {
-    let home = Home::new();
     let spec = home.check(&["agents", "show", "plan-then-execute"], 0).stdout;
     home.write("mine.toml", &spec.replace("max_steps = 6", "max_steps = 12"));
     home.check(&["verify", "--agent", "mine.toml"], 0)

@@ -35,23 +35,16 @@ fn stays_as_it_was(home: &Home, act: impl FnOnce()) {
 }
 
 #[test]
-fn run_that_waits_names_the_command_that_answers_it_and_takes_no_new_question() {
+fn run_that_waits_or_is_answered_without_a_token_names_the_command_and_takes_no_new_question() {
     let home = waiting();
     let token = token(&home, THREAD);
     let command = format!("planwright threads answer {THREAD} --token {token} --respond TEXT");
     let waits = format!("the run waits for a person: {ASKED}");
     threads(&home, &["resume"], 5).prints_nothing().complains(&[&waits, &command]);
     home.check(&["run", "--offline", "--thread", THREAD, "7*6?"], 5).complains(&[ASKED, &token]);
-}
-
-#[test]
-fn answer_without_a_token_is_told_the_question_and_the_command() {
-    let home = waiting();
     stays_as_it_was(&home, || {
         for args in [&["answer"][..], &["answer", "--respond", "네"]] {
             let said = threads(&home, args, 2);
-            let command =
-                format!("planwright threads answer {THREAD} --token {} --respond TEXT", token(&home, THREAD));
             said.complains(&[ASKED, "expected the token", &command]);
         }
     });
@@ -88,16 +81,6 @@ fn answer_with_its_token_goes_on_and_is_taken_once() {
             .complains(&["human.1.2 was answered before"]);
     });
     threads(&home, &["answer", "--respond", "네"], 2).complains(&["waits for nobody"]);
-}
-
-#[test]
-fn chat_shows_the_open_question_and_the_next_line_answers_it() {
-    let home = waiting();
-    let mut program = home.program();
-    let said = check(program.args(["chat", "--offline", "--quiet", "--thread", THREAD]), "네\n7*6?\n", 0);
-    assert!(said.stderr.starts_with(ASKED), "{}", said.stderr);
-    said.prints(&["12", "42"]);
-    home.check(&["threads", "show", THREAD], 0).prints(&["turn 2  done"]);
 }
 
 /// An answer that comes through a pipe could be played again, and would then allow the next call as well.

@@ -109,7 +109,7 @@ fn unreachable() -> (Home, DeadPort) {
 }
 
 #[test]
-fn journaled_run_goes_on_after_an_interruption() {
+fn journaled_or_recorded_run_goes_on_after_an_interruption_and_another_is_told_how_it_would() {
     let (home, _port) = unreachable();
     let said = home.check(&["run", "--json", "--journal", "run.jsonl", SUM], 3);
     let object = said.json();
@@ -120,10 +120,7 @@ fn journaled_run_goes_on_after_an_interruption() {
 
     home.check(&["resume", "run.jsonl"], 3).complains(&["planwright resume run.jsonl  goes on"]);
     home.check(&["resume", "--offline", "run.jsonl"], 0).prints(&["300840"]);
-}
 
-#[test]
-fn recorded_run_goes_on_after_an_interruption_and_another_is_told_how_it_would() {
     let (home, _port) = unreachable();
     let said = home.check(&["run", "--record", "run.json", SUM], 3);
     assert_eq!(said.stdout, "");

@@ -110,14 +110,12 @@ impl Settings {
         self.server.as_ref().map_or("offline", |server| &server.model)
     }
 
-    /// Whether that model may go on with a run.
     pub(crate) fn model_fits(&self, folded: &Folded) -> bool {
         self.model_is_chosen || folded.model.is_empty() || folded.model == self.model_name()
     }
 }
 
 impl ConfigFile {
-    /// The variable that holds the key of the search service.
     pub(crate) fn search_key_env(&self) -> &str {
         self.search_key_env.as_deref().unwrap_or(SEARCH_KEY)
     }
@@ -270,7 +268,6 @@ pub(crate) struct PersistenceTable {
     pub durability: Option<Durability>,
 }
 
-/// Which runs are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Mode {
