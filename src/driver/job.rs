@@ -7,12 +7,13 @@ use super::clock::{CancelToken, time_for};
 use super::drive::Drive;
 use super::replay::Playback;
 use super::run::{Run, Stopped, attach_records};
-use crate::journal::system::random_id;
+use crate::journal::system::{now_ms, random_id};
 use crate::journal::{
     Fixture, Header, JOURNAL_FORMAT, Journal, JournalError, MemoryJournal, Outcome, Record,
 };
 use crate::machine::{ErrorCode, Input, Step, start};
 use crate::ports::Observer;
+use crate::spec::Digest;
 
 /// What a run does with a fixture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,5 +234,8 @@ fn broke_off(fixture: &Fixture) -> bool {
 /// An id that no other run has. The idempotency keys of tool calls begin with it, and the tokens of questions
 /// rest on it.
 pub(super) fn make_run_id() -> String {
-    format!("{:016x}{:016x}", random_id(), random_id())
+    // The time and the process tell apart what a snapshot of a machine, restored twice, draws alike.
+    let now = [now_ms(), u64::from(std::process::id())];
+    let bytes = [random_id(), random_id(), now[0], now[1]].map(u64::to_le_bytes);
+    Digest::of(bytes.iter().map(|bytes| &bytes[..])).to_string()
 }

@@ -138,8 +138,9 @@ impl Progress {
     }
 }
 
-/// What happens in a run, while it happens: an iterator whose last item is [`Progress::ended`]. Dropping it
-/// stops the run at its next answer.
+/// What happens in a run, while it happens: an iterator whose last item is [`Progress::ended`], unless a port
+/// panics or no thread can be started, which [`finish`](Stream::finish) tells. Dropping it stops the run at its
+/// next answer.
 #[derive(Debug)]
 pub struct Stream {
     receiver: Receiver<Progress>,

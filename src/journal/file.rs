@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::JournalErrorKind::{Damaged, Format, Locked, Stale};
+use super::JournalErrorKind::{Locked, Stale};
 use super::{Durability, Journal, JournalError, Record, Seal, system};
 
 /// A journal in a JSON-lines file. What an append survives is its [`Durability`].
@@ -50,12 +50,17 @@ impl FileJournal {
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
         let path = path.into();
         let fail = |error| io_error(&path, "cannot be created", &error);
-        let mut options = system::private_options();
-        let file = options.read(true).write(true).create(true).truncate(false).open(&path).map_err(fail)?;
-        let journal = match FileJournal::over(path.clone(), file) {
-            Ok(journal) if journal.end.len == 0 => journal,
-            Err(error) if !matches!(error.kind(), Damaged | Format) => return Err(error),
-            _ => return Err(JournalError::new(Stale, path.display().to_string(), "there is a file already")),
+        let journal = match system::private_options().read(true).write(true).create_new(true).open(&path) {
+            Ok(file) => FileJournal::over(path.clone(), file)?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match FileJournal::open(&path) {
+                Ok(journal) if journal.end.len == 0 => journal,
+                Err(error) if error.kind() == Locked => return Err(error),
+                _ => {
+                    let place = path.display().to_string();
+                    return Err(JournalError::new(Stale, place, "there is a file already"));
+                }
+            },
+            Err(error) => return Err(fail(error)),
         };
         system::sync_folder(&path).map_err(fail)?;
         Ok(journal)
@@ -68,6 +73,10 @@ impl FileJournal {
     /// If the file cannot be opened, or a line of it does not read; [`Locked`] if another writer has it.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
         let path = path.into();
+        // A pipe would wait for a writer, a device may have no end.
+        if std::fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+            return Err(io_error(&path, "cannot be opened", &io::Error::other("it is no file")));
+        }
         let file = OpenOptions::new().read(true).write(true).open(&path);
         let file = file.map_err(|error| io_error(&path, "cannot be opened", &error))?;
         FileJournal::over(path, file)
@@ -75,9 +84,6 @@ impl FileJournal {
 
     /// Locks and reads a file.
     fn over(path: PathBuf, file: File) -> Result<Self, JournalError> {
-        if file.metadata().is_ok_and(|found| !found.is_file()) {
-            return Err(io_error(&path, "cannot be opened", &io::Error::other("it is no file")));
-        }
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => {
                 JournalError::new(Locked, path.display().to_string(), "another process is writing to it")

@@ -5,7 +5,7 @@
 
 use crate::driver::agent::Agent;
 use crate::driver::clock::CancelToken;
-use crate::driver::human_input::Resolution;
+use crate::driver::human_input::{Resolution, find_spent};
 use crate::driver::redact::Redactor;
 use crate::driver::resume::{self, Changed, Resume};
 use crate::driver::run::{Run, Stopped};
@@ -173,11 +173,26 @@ impl<'a> ThreadHandle<'a> {
         agent: &Agent,
         says: impl for<'r> FnOnce(Resume<'r>) -> Resume<'r>,
     ) -> Result<Run, Stopped> {
+        self.check_spent()?;
         let mut leased = self.claim(Claim::Known)?;
         let mut journal = leased.last()?;
         let mut resume = agent.resume(&mut journal).changed(self.changed);
         resume.token = self.token;
         says(resume.observer(self.observer).cancel(self.cancel)).run()
+    }
+
+    /// Refuses a token that was spent before, without taking the thread, if the last turn has ended. What
+    /// cannot be read here is an error when the thread is taken.
+    fn check_spent(&self) -> Result<(), Stopped> {
+        let (Some(token), Ok(Some(listed))) = (&self.token, self.store.find(self.thread)) else {
+            return Ok(());
+        };
+        let last = listed.turns.checked_sub(1).filter(|_| listed.status.has_ended() && !listed.running);
+        let records = last.and_then(|last| self.store.records(self.thread, last).ok());
+        match records.and_then(|records| find_spent(&records, token)) {
+            Some(effect) => Err(Stopped::AlreadyAnswered { effect }),
+            None => Ok(()),
+        }
     }
 
     /// Ends the last turn without going on with it. What is in doubt is said to be unknown. There is no agent

@@ -118,9 +118,13 @@ impl Threads {
     /// # Errors
     /// If the store cannot be read.
     pub fn find_ended(&self, before: u64, statuses: &[&str]) -> Result<Vec<Listed>, StoreError> {
-        let statuses = statuses.iter().map(|&status| status.to_owned()).collect();
-        let mut query = Query { statuses, ..Query::default() };
+        let statuses: Vec<String> = statuses.iter().map(|&status| status.to_owned()).collect();
         let mut found = Vec::new();
+        // A query without a status finds all threads.
+        if statuses.is_empty() {
+            return Ok(found);
+        }
+        let mut query = Query { statuses, ..Query::default() };
         loop {
             let page = self.list(&query)?;
             let Some(last) = page.last() else { return Ok(found) };
