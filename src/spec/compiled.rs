@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use regex_lite::Regex;
+
 use super::check::{check_role, check_spec};
 use super::frame::RequestFrame;
-use super::suggest::{Suggested, SuggestionRule, suggest};
-use super::{Bounds, OnFailure, Planner, Policy, Role, RoleName, Spec, SpecError, SubAgent};
+use super::suggest::{Suggested, compile_pattern, suggest};
+use super::{Bounds, OnFailure, Planner, Policy, Role, RoleName, Spec, SpecError, SubAgent, Suggestion};
 use crate::contract::{
     AnswerForm, Before, ContractError, Decision, Intent, PlanContract, PlanSays, PreviousContext, Scope,
     ToolContract, ToolEffect, Trust,
@@ -32,7 +34,7 @@ pub struct CompiledSpec {
     form: AnswerForm,
     frames: BTreeMap<RoleName, Arc<RequestFrame>>,
     agents: Vec<CompiledAgent>,
-    suggestions: Vec<SuggestionRule>,
+    suggestions: Vec<(Suggestion, Regex)>,
     pub(super) bounds: OnceLock<Bounds>,
 }
 
@@ -73,12 +75,12 @@ impl CompiledSpec {
             (*name, Arc::new(RequestFrame::of_role(*name, role, &plan, &spec.policy, form)))
         };
         let frames = spec.roles.iter().map(frame).collect();
-        let compile = |(at, suggestion)| {
-            SuggestionRule::compile(suggestion, &plan)
-                .map_err(|error| error.under(&format!("policy.suggestions[{at}]")))
-        };
-        let suggestions =
-            spec.policy.suggestions.iter().enumerate().map(compile).collect::<Result<_, _>>()?;
+        let mut suggestions = Vec::new();
+        for (at, suggestion) in spec.policy.suggestions.iter().enumerate() {
+            let pattern = compile_pattern(suggestion, &plan);
+            let pattern = pattern.map_err(|error| error.under(&format!("policy.suggestions[{at}]")))?;
+            suggestions.push((suggestion.clone(), pattern));
+        }
         let bounds = OnceLock::new();
         let compiled = CompiledSpec { spec: Arc::new(spec), plan, form, frames, agents, suggestions, bounds };
         compiled.check_fallbacks()?;
@@ -160,7 +162,7 @@ impl CompiledSpec {
 
     /// The calls that are proposed to the planner for a question.
     pub fn suggested(&self, question: &str) -> Vec<Suggested> {
-        suggest(&self.suggestions, question)
+        suggest(&self.suggestions, &self.plan, question)
     }
 
     /// Parses a decision of the orchestrator.

@@ -16,30 +16,22 @@ pub struct Suggested {
     pub input: Value,
 }
 
-/// A [`Suggestion`], compiled.
-#[derive(Clone, Debug)]
-pub(super) struct SuggestionRule {
-    pattern: Regex,
-    tool: String,
-    template: String,
-    schema: Value,
-}
-
 /// Most proposals for one question.
 const MAX_SUGGESTED: usize = 8;
 
-/// What is proposed for a question: every match of every rule, in order, that fits its tool.
-pub(super) fn suggest(rules: &[SuggestionRule], question: &str) -> Vec<Suggested> {
+/// What is proposed for a question: every match of every suggestion, in order, that fits its tool.
+pub(super) fn suggest(rules: &[(Suggestion, Regex)], plan: &PlanContract, question: &str) -> Vec<Suggested> {
     let mut found: Vec<Suggested> = Vec::new();
-    for rule in rules {
-        for groups in rule.pattern.captures_iter(question) {
+    for (Suggestion { tool, input: template, .. }, pattern) in rules {
+        for groups in pattern.captures_iter(question) {
             let mut text = String::new();
-            groups.expand(&rule.template, &mut text);
+            groups.expand(template, &mut text);
             // If the tool takes another value than a text, the text is its JSON.
-            let fits = |value: &Value| schema::check(&rule.schema, value).is_ok();
+            let fits =
+                |value: &Value| plan.tool(tool).is_some_and(|tool| schema::check(&tool.input, value).is_ok());
             let as_json = || serde_json::from_str(&text).ok();
             let input = Some(Value::from(text.as_str())).filter(fits).or_else(|| as_json().filter(fits));
-            let suggested = input.map(|input| Suggested { tool: rule.tool.clone(), input });
+            let suggested = input.map(|input| Suggested { tool: tool.clone(), input });
             found.extend(suggested.filter(|suggested| !found.contains(suggested)));
             if found.len() == MAX_SUGGESTED {
                 return found;
@@ -49,25 +41,23 @@ pub(super) fn suggest(rules: &[SuggestionRule], question: &str) -> Vec<Suggested
     found
 }
 
-impl SuggestionRule {
-    pub fn compile(suggestion: &Suggestion, plan: &PlanContract) -> Result<Self, SpecError> {
-        let pattern =
-            Regex::new(&suggestion.pattern).map_err(|error| SpecError::at("pattern", error.to_string()))?;
-        let tool = plan
-            .tool(&suggestion.tool)
-            .ok_or_else(|| SpecError::at("tool", format!("there is no tool {:?}", suggestion.tool)))?;
-        let known = |name: &&str| match name.parse::<usize>() {
-            Ok(nth) => nth < pattern.captures_len(),
-            Err(_) => pattern.capture_names().flatten().any(|group| group == *name),
-        };
-        if let Some(unknown) = referenced_groups(&suggestion.input).into_iter().find(|name| !known(name)) {
-            let problem = format!(
-                "refers to the group {unknown:?}, which `pattern` does not have; a plain `$` is written `$$`"
-            );
-            return Err(SpecError::at("input", problem));
+/// Checks a suggestion. Its pattern comes compiled.
+pub(super) fn compile_pattern(suggestion: &Suggestion, plan: &PlanContract) -> Result<Regex, SpecError> {
+    let pattern =
+        Regex::new(&suggestion.pattern).map_err(|error| SpecError::at("pattern", error.to_string()))?;
+    if plan.tool(&suggestion.tool).is_none() {
+        return Err(SpecError::at("tool", format!("there is no tool {:?}", suggestion.tool)));
+    }
+    let known = |name: &&str| match name.parse::<usize>() {
+        Ok(nth) => nth < pattern.captures_len(),
+        Err(_) => pattern.capture_names().flatten().any(|group| group == *name),
+    };
+    match referenced_groups(&suggestion.input).into_iter().find(|name| !known(name)) {
+        Some(unknown) => {
+            let problem = "which `pattern` does not have; a plain `$` is written `$$`";
+            Err(SpecError::at("input", format!("refers to the group {unknown:?}, {problem}")))
         }
-        let (tool, schema) = (tool.name.clone(), tool.input.clone());
-        Ok(SuggestionRule { pattern, tool, template: suggestion.input.clone(), schema })
+        None => Ok(pattern),
     }
 }
 
