@@ -112,26 +112,22 @@ impl<'a> Drive<'a> {
         effects: Effects,
         asked: &[EffectId],
     ) -> Result<Run, Stopped> {
-        let ended = self.follow_to_end(first, state, effects, asked);
+        let mut queue = Vec::new();
+        let requested = self.request(first, &state, effects, asked, &mut queue);
+        let ended = requested.map_err(Stopped::from).and_then(|()| self.answer_all(state, queue));
         self.note_status(&ended);
         ended
     }
 
-    fn follow_to_end(
-        &mut self,
-        first: Vec<Record>,
-        state: State,
-        effects: Effects,
-        asked: &[EffectId],
-    ) -> Result<Run, Stopped> {
-        let mut queue = Vec::new();
-        self.request(first, &state, effects, asked, &mut queue)?;
+    fn answer_all(&mut self, state: State, queue: Vec<Request<'a>>) -> Result<Run, Stopped> {
         if !self.rules.runs_in_parallel() {
             return self.run_loop(state, queue, None);
         }
         let (agent, run, deadline) = (self.agent, self.run.clone(), Arc::clone(&self.deadline));
         std::thread::scope(|scope| {
-            let workers = Workers::new(agent, &run, &deadline, scope);
+            let ((sender, receiver), in_flight, stops_waiting) = (channel(), 0, Arc::default());
+            let (run, deadline) = (&*run, &*deadline);
+            let workers = Workers { agent, run, deadline, scope, sender, receiver, in_flight, stops_waiting };
             self.run_loop(state, queue, Some(workers))
         })
     }
@@ -278,17 +274,7 @@ struct Workers<'scope, 'env> {
     stops_waiting: Arc<AtomicBool>,
 }
 
-impl<'scope, 'env> Workers<'scope, 'env> {
-    fn new(
-        agent: &'env Agent,
-        run: &'env str,
-        deadline: &'env Deadline,
-        scope: &'scope Scope<'scope, 'env>,
-    ) -> Self {
-        let (sender, receiver) = channel();
-        Workers { agent, run, deadline, scope, sender, receiver, in_flight: 0, stops_waiting: Arc::default() }
-    }
-
+impl<'env> Workers<'_, 'env> {
     /// Performs an effect on a thread of its own; here and now if the system has none to give.
     fn perform(&mut self, request: Request<'env>) {
         self.in_flight += 1;

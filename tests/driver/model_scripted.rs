@@ -70,25 +70,3 @@ fn script_may_ask_for_tool_calls() {
     assert_eq!(text(&model, RoleName::Planner), "끝");
     assert_eq!(model.ask(&request(RoleName::Planner, "{}"), None).unwrap(), first);
 }
-
-#[test]
-fn sink_gets_the_whole_text_in_pieces() {
-    let model = ScriptedModel::replies(["한 글자씩 온다"]);
-    let mut pieces = Vec::new();
-    let reply =
-        model.ask(&request(RoleName::Writer, "{}"), Some(&mut |piece: &str| pieces.push(piece.to_owned())));
-    assert_eq!(pieces, ["한 ", "글자씩 ", "온다"]);
-    assert_eq!(reply.unwrap().text, pieces.concat());
-}
-
-#[test]
-fn threads_share_one_script_and_each_answer_is_given_once() {
-    let model = ScriptedModel::replies((0..64).map(|number| number.to_string()));
-    let mut given: Vec<u32> = std::thread::scope(|scope| {
-        let ask = || (0..16).map(|_| text(&model, RoleName::Planner).parse().unwrap()).collect::<Vec<u32>>();
-        let threads: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
-    });
-    given.sort_unstable();
-    assert_eq!(given, (0..64).collect::<Vec<u32>>());
-}

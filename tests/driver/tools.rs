@@ -29,21 +29,6 @@ fn blocked(receiver: Receiver<()>) -> impl Fn() + Send + Sync {
 }
 
 #[test]
-fn tool_that_does_not_come_back_is_a_recorded_failure_and_the_run_goes_on() {
-    let (sender, receiver) = channel();
-    let block = blocked(receiver);
-    let contract = ToolContract { timeout_ms: Some(20), ..calc() };
-    let run = with_calc(contract, &[("calc", "x"), ("find", "y")], move |_| {
-        block();
-        Ok("too late".to_owned())
-    });
-    let wanted = ["ERROR: timeout: no answer within 20 ms", "find of y", FINAL_STEP_OUTPUT];
-    assert_eq!(outputs(&run), wanted);
-    assert_eq!(run.answer(), Some("끝"));
-    drop(sender);
-}
-
-#[test]
 fn write_that_does_not_come_back_interrupts_the_run_and_stays_in_doubt() {
     for (tool, doubted) in [("send", true), ("store", false)] {
         let (sender, receiver) = channel();

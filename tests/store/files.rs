@@ -52,22 +52,6 @@ fn folder_or_file_of_anybody_else_is_refused_by_name_and_left_alone() {
 }
 
 #[test]
-fn database_of_another_version_or_program_is_refused_by_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("threads.db");
-    write(&*sqlite(&path).unwrap(), &id("demo"), 0, 3);
-    let whole = std::fs::read(&path).unwrap();
-    for (at, says) in [(63, "expected store version 2, found "), (68, "found another program's")] {
-        let mut other = whole.clone();
-        other[at] ^= 2;
-        std::fs::write(&path, other).unwrap();
-        is_refused(folder.path(), &path, says);
-    }
-    std::fs::write(&path, whole).unwrap();
-    assert_eq!(sqlite(&path).unwrap().records(&id("demo"), 0).unwrap().len(), 3);
-}
-
-#[test]
 fn empty_place_becomes_a_store_once_however_many_open_it_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("새것");
