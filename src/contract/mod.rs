@@ -16,11 +16,11 @@ mod text;
 mod tool;
 
 pub use intake::IntentForm;
-pub use plan::{AskedCall, FinalStep, Plan, PlanPolicy, PlanSays, PlanStep, StepField};
+pub use plan::{AskedCall, FinalStep, Plan, PlanPolicy, PlanStep, StepField};
 pub(crate) use plan::{Links, is_default};
 pub use read::ContractError;
 pub(crate) use read::{parse_words, strip_thoughts};
-pub use replies::{Action, AnswerForm, Decision, Validate, Verdict};
+pub use replies::{AnswerForm, Decision, Validate, Verdict};
 pub(crate) use text::canonical;
 pub(crate) use tool::check_name;
 pub use tool::{Source, ToolContract, ToolEffect, Trust};
@@ -29,9 +29,9 @@ pub use tool::{Source, ToolContract, ToolEffect, Trust};
 #[doc(hidden)]
 pub use intake::{Intent, PreviousContext, Scope};
 #[doc(hidden)]
-pub use plan::{Before, PlanContract, ReactReply, ReadPlan};
+pub use plan::{Before, PlanContract, PlanSays, ReactReply, ReadPlan};
 #[doc(hidden)]
-pub use replies::Collaboration;
+pub use replies::{Action, Collaboration};
 #[doc(hidden)]
 pub use text::{excerpt, first_chars, is_sanitized, sanitize};
 #[doc(hidden)]

@@ -46,7 +46,7 @@ pub struct Collaboration {
 /// An orchestrator's decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// What to do.
+    /// What to do: `continue`, `add_agent`, `skip_remaining` or `collaborate`.
     pub action: Action,
     /// Why.
     #[serde(default)]

@@ -64,7 +64,7 @@ impl Agent {
         };
         let roles = RoleName::ALL.iter().chain([&RoleName::Agent]);
         let silent = roles.filter(|role| model.is_none() && !models.contains_key(role) && needs(**role));
-        let silent: Vec<&str> = silent.map(|role| role.as_str()).collect();
+        let silent: Vec<String> = silent.map(RoleName::to_string).collect();
         let (mut missing, mut mistaken) = (Vec::new(), Vec::new());
         for tool in all.iter().flat_map(|rules| &rules.spec().tools) {
             match registered.get(&tool.name) {

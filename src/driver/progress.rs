@@ -98,9 +98,9 @@ impl Progress {
         match request {
             RequestBody::Model { role, .. } => {
                 let step = match role {
-                    RoleName::Planner | RoleName::Replanner => "planning",
-                    RoleName::Writer | RoleName::Conversation => "generating",
-                    other => other.as_str(),
+                    RoleName::Planner | RoleName::Replanner => "planning".to_owned(),
+                    RoleName::Writer | RoleName::Conversation => "generating".to_owned(),
+                    other => other.to_string(),
                 };
                 Progress::new(Thinking, step, json!({"role": role, "effect": effect}))
             }

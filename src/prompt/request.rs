@@ -92,7 +92,7 @@ impl<'r> Request<'r> {
                     asked.push_str(&here.state.task.progress.as_ref()?.plan.steps.get(step as usize)?.tool);
                     render_step(here.rules, here.state, step)?
                 } else {
-                    asked.push_str(role.as_str());
+                    asked = format!("{asked}{role}");
                     render(here.rules, here.state, role)?
                 };
                 (request.digest(), RequestBody::Model { role, request })
@@ -141,7 +141,7 @@ pub fn role_frame<'r>(rules: &'r CompiledSpec, asked: &str) -> Option<&'r Arc<Re
         let CompiledAgent::Role(frame) = rules.agent(agent)? else { return None };
         return Some(frame);
     }
-    rules.frame(RoleName::ALL.into_iter().find(|role| role.as_str() == asked)?)
+    rules.frame(RoleName::ALL.into_iter().find(|role| role.to_string() == asked)?)
 }
 
 /// The digest of a question to a person.

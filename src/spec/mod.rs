@@ -30,8 +30,8 @@ pub use frame::RequestFrame;
 pub use limits::{Bounds, Limits};
 pub use money::{Money, Price};
 pub use policy::{
-    Containment, Horizon, Intake, IntentPolicy, Memory, OnExhausted, OnReplan, Planner, Policy, Suggestion,
-    ValidateAt, Write,
+    Horizon, Intake, IntentPolicy, Memory, OnExhausted, OnReplan, Planner, Policy, Suggestion, ValidateAt,
+    Write,
 };
 pub use role::{OnFailure, Role, RoleName};
 pub use steps::{
@@ -44,5 +44,7 @@ pub use steps::{
 pub use compiled::CompiledAgent;
 #[doc(hidden)]
 pub use digest::Digest;
+#[doc(hidden)]
+pub use policy::Containment;
 #[doc(hidden)]
 pub use suggest::Suggested;

@@ -70,7 +70,6 @@ impl Serialize for Money {
 #[serde(untagged, expecting = "expected an amount such as \"2.50\"")]
 enum Amount {
     Text(String),
-    Whole(u64),
     Number(f64),
 }
 
@@ -80,7 +79,6 @@ impl TryFrom<Amount> for Money {
     fn try_from(amount: Amount) -> Result<Self, String> {
         let text = match amount {
             Amount::Text(text) => text,
-            Amount::Whole(number) => number.to_string(),
             Amount::Number(number) => number.to_string(),
         };
         let problem = "expected an amount such as \"2.50\" with at most nine decimal places";

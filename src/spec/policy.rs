@@ -79,7 +79,8 @@ pub struct Policy {
     /// Whether a request that was answered before is answered from the cache. A replay never is.
     #[serde(skip_serializing_if = "is_default")]
     pub enable_cache: bool,
-    /// What a plan made after reading untrusted output may do.
+    /// What a plan made after reading untrusted output may add: `pure` and `read` steps (`standard`), or
+    /// `pure` steps (`strict`). It is recorded, and not yet enforced.
     pub containment: Containment,
 }
 
@@ -204,7 +205,7 @@ pub enum Memory {
     Thread,
 }
 
-/// What a plan made after reading untrusted output may do. It is recorded, and not yet enforced.
+/// What a plan made after reading untrusted output may add.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {

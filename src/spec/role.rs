@@ -46,22 +46,6 @@ impl RoleName {
         RoleName::Conversation,
     ];
 
-    /// The name as it is written in specs and fixtures.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            RoleName::Scope => "scope",
-            RoleName::PreviousContext => "previous_context",
-            RoleName::Intent => "intent",
-            RoleName::Planner => "planner",
-            RoleName::Replanner => "replanner",
-            RoleName::Orchestrator => "orchestrator",
-            RoleName::Validator => "validator",
-            RoleName::Writer => "writer",
-            RoleName::Conversation => "conversation",
-            RoleName::Agent => "agent",
-        }
-    }
-
     /// Whether the role drafts plans.
     pub fn plans(self) -> bool {
         matches!(self, RoleName::Planner | RoleName::Replanner)
@@ -70,7 +54,7 @@ impl RoleName {
 
 impl fmt::Display for RoleName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        self.serialize(f)
     }
 }
 

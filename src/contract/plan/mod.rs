@@ -204,7 +204,7 @@ pub struct PlanPolicy {
     pub max_depth: Option<u32>,
     /// Whether the last step must be `final_answer`. Default: required.
     pub final_step: FinalStep,
-    /// What a plan must say beside its steps. Default: `goal`.
+    /// What a plan must say beside its steps: `goal`, `reasoning`, `strategy`. Default: `goal`.
     #[serde(skip_serializing_if = "is_default")]
     pub says: PlanSays,
     /// The optional step fields that the planner is offered. Default: none.

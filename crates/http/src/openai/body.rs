@@ -21,7 +21,7 @@ pub(super) fn render(request: &ModelRequest, model: &str, dialect: Dialect, stre
     };
     let response_format = schema.and_then(|schema| match dialect.output {
         StructuredOutput::JsonSchema => Some(json!({"type": "json_schema", "json_schema": {
-            "name": frame.role.as_str(), "strict": true, "schema": schema,
+            "name": frame.role, "strict": true, "schema": schema,
         }})),
         StructuredOutput::JsonObject => Some(json!({"type": "json_object"})),
         StructuredOutput::Auto | StructuredOutput::Prompt => None,
