@@ -2,7 +2,7 @@
 
 use planwright::journal::JournalErrorKind::{self, Damaged, Format, Io};
 use planwright::journal::{JournalError, StoreError, ThreadId};
-use rusqlite::{Connection, ErrorCode, ffi};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, ffi};
 
 /// An error that does not name the file yet.
 #[derive(Debug)]
@@ -93,33 +93,7 @@ fn describe(error: &rusqlite::Error) -> (JournalErrorKind, String) {
     (kind, format!("{what}: {error}{why}"))
 }
 
-/// A transaction of prepared statements, rolled back unless it is committed.
-pub(crate) struct Tx<'c>(&'c Connection);
-
-impl<'c> Tx<'c> {
-    /// Begins to read, all of it as of one moment.
-    pub fn read(conn: &'c Connection) -> Result<Self, Fault> {
-        conn.prepare_cached("BEGIN")?.execute([])?;
-        Ok(Tx(conn))
-    }
-
-    /// Begins to write, as the only writer.
-    pub fn write(conn: &'c Connection) -> Result<Self, Fault> {
-        conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        Ok(Tx(conn))
-    }
-
-    pub fn commit(self) -> Result<(), Fault> {
-        self.0.prepare_cached("COMMIT")?.execute([])?;
-        Ok(())
-    }
-}
-
-impl Drop for Tx<'_> {
-    fn drop(&mut self) {
-        if !self.0.is_autocommit() {
-            // If even this fails, closing the file rolls back.
-            let _ = self.0.execute_batch("ROLLBACK");
-        }
-    }
+/// Begins to write, as the only writer. What is not committed is rolled back.
+pub(crate) fn begin_write(conn: &Connection) -> Result<Transaction<'_>, Fault> {
+    Ok(Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?)
 }

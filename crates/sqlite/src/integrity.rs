@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use planwright::journal::{Order, Seal};
 use rusqlite::Connection;
 
-use crate::fault::{Fault, Tx};
+use crate::fault::{Fault, begin_write};
 use crate::holder::Holders;
-use crate::row::{COLUMNS, Row};
+use crate::row::Row;
 use crate::specs::{self, Specs};
 use crate::turn::read_turn;
 
 /// Deletes what nothing needs, and gives its space back.
 pub(crate) fn vacuum(conn: &Connection, holders: &Holders) -> Result<(), Fault> {
-    let tx = Tx::write(conn)?;
+    let tx = begin_write(conn)?;
     for (row, ..) in list_rows(conn)?.into_iter().flatten().filter(|(row, ..)| row.turns == 0) {
         if !holders.is_held(&row)? {
             row.delete(conn)?;
@@ -28,7 +28,7 @@ pub(crate) fn vacuum(conn: &Connection, holders: &Holders) -> Result<(), Fault> 
 
 /// What is damaged, a line each: SQLite's own check, and everything that is stored, read once.
 pub(crate) fn check(conn: &Connection, start: Seal, specs: &mut Specs) -> Result<Vec<String>, Fault> {
-    let _tx = Tx::read(conn)?;
+    let _tx = conn.unchecked_transaction()?;
     let mut found = vec![check_integrity(conn), find_strays(conn), specs::check(conn)];
     for row in list_rows(conn).unwrap_or_else(|fault| vec![Err(fault)]) {
         match row {
@@ -58,9 +58,11 @@ fn check_integrity(conn: &Connection) -> Result<Vec<String>, Fault> {
     Ok(lines.into_iter().filter(|line| line != "ok").map(|line| format!("the store: {line}")).collect())
 }
 
-/// All rows, or what is wrong with them; each with the status and the time that lists go by.
-fn list_rows(conn: &Connection) -> Result<Vec<Result<(Row, String, u64), Fault>>, Fault> {
-    let mut select = conn.prepare(&format!("SELECT {COLUMNS}, status, waits FROM thread ORDER BY id"))?;
+/// A row with the status and the time that lists go by, or what is wrong with it.
+type Kept = Result<(Row, String, u64), Fault>;
+
+fn list_rows(conn: &Connection) -> Result<Vec<Kept>, Fault> {
+    let mut select = conn.prepare("SELECT * FROM thread ORDER BY id")?;
     let parse = |row: &rusqlite::Row<'_>| Ok((Row::parse(row)?, row.get("status")?, row.get("waits")?));
     let rows = select.query_map([], |row| Ok(parse(row)))?;
     Ok(rows.collect::<Result<_, _>>()?)

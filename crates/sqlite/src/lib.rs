@@ -27,7 +27,7 @@ use planwright::journal::{
 };
 use rusqlite::Connection;
 
-use fault::{Fault, Tx};
+use fault::{Fault, begin_write};
 use holder::Holders;
 use row::{MOST_TURNS, Row, place, too_many_turns};
 use specs::Specs;
@@ -183,7 +183,7 @@ impl Store for SqliteStore {
 
     fn records(&self, thread: &ThreadId, turn: u32) -> Result<Vec<Record>, StoreError> {
         self.with(|handle| {
-            let _tx = Tx::read(&handle.conn)?;
+            let _tx = handle.conn.unchecked_transaction()?;
             let row = Row::find_known(&handle.conn, thread)?;
             if turn >= row.turns {
                 return Err(StoreError::NoTurn { thread: thread.clone(), turn, turns: row.turns }.into());
@@ -231,7 +231,7 @@ impl Handle {
         if count == 0 && self.unreleased.is_empty() {
             check_claim(Row::find(conn, thread)?.as_ref(), claim, thread, &self.holders)?;
         }
-        let tx = Tx::write(conn)?;
+        let tx = begin_write(conn)?;
         self.unreleased.iter().try_for_each(|lease| give_back(conn, lease))?;
         let found = Row::find(conn, thread)?;
         check_claim(found.as_ref(), claim, thread, &self.holders)?;
@@ -249,7 +249,7 @@ impl Handle {
                 row.save(conn)?;
                 for (turn, records) in (0..count).zip(turns) {
                     if let Some(before) = head {
-                        before.end().keep(conn, place(row.id, turn - 1))?;
+                        before.end.keep(conn, place(row.id, turn - 1))?;
                     }
                     let start = Head::start(self.start, &row, turn);
                     head = Some(start.append(conn, &mut self.specs, thread, records)?);
@@ -275,14 +275,14 @@ impl Handle {
     ) -> Result<Head, Fault> {
         let (conn, thread) = (&self.conn, lease.thread());
         self.heads.remove(thread);
-        let tx = Tx::write(conn)?;
+        let tx = begin_write(conn)?;
         let mut row = Row::find_leased(conn, lease)?;
         let head = Head::find(conn, self.start, &row, turn, index);
         let head = head.map_err(|fault| fault.in_turn(thread, turn))?;
         let head = head.append(conn, &mut self.specs, thread, new)?;
         let is_changed = row.open_turn(conn, turn, new.first(), self.holders.own())?;
         if let Some(status) = last {
-            row.set_status(turn, head.end(), status);
+            row.set_status(turn, head.end, status);
             row.holder = None;
         }
         if is_changed || last.is_some() {
@@ -298,9 +298,9 @@ impl Handle {
         lease: Lease,
         end: impl FnOnce(&Connection, &Lease) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let ended = Tx::write(&self.conn).and_then(|tx| {
+        let ended = begin_write(&self.conn).and_then(|tx| {
             end(&self.conn, &lease)?;
-            tx.commit()
+            Ok(tx.commit()?)
         });
         if ended.is_err() {
             self.unreleased.push(lease);

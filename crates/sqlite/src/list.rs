@@ -7,7 +7,7 @@ use rusqlite::{Connection, params_from_iter};
 use crate::fault::Fault;
 use crate::holder::Holders;
 use crate::open::WAITS_FOR_PERSON;
-use crate::row::{COLUMNS, Row};
+use crate::row::Row;
 
 pub(crate) fn list(conn: &Connection, holders: &Holders, query: &Query) -> Result<Vec<Listed>, Fault> {
     let (sql, values) = build_sql(query);
@@ -33,8 +33,8 @@ pub(crate) fn show(row: Row, holders: &Holders) -> Result<Listed, Fault> {
 
 /// Threads without a holder whose writers were stopped before they noted a status.
 pub(crate) fn list_stale(conn: &Connection, holders: &Holders) -> Result<Vec<ThreadId>, Fault> {
-    let sql = format!("SELECT {COLUMNS} FROM thread WHERE turns > 0 AND noted = 0 ORDER BY name");
-    let mut select = conn.prepare_cached(&sql)?;
+    let sql = "SELECT * FROM thread WHERE turns > 0 AND noted = 0 ORDER BY name";
+    let mut select = conn.prepare_cached(sql)?;
     let mut rows = select.query([])?;
     let mut stale = Vec::new();
     while let Some(row) = rows.next()? {
@@ -54,7 +54,7 @@ fn build_sql(query: &Query) -> (String, Vec<Value>) {
         Order::Newest => ("updated", '<', "DESC"),
         Order::LongestWaiting => ("waits", '>', "ASC"),
     };
-    let mut sql = format!("SELECT {COLUMNS} FROM thread WHERE turns > 0");
+    let mut sql = "SELECT * FROM thread WHERE turns > 0".to_owned();
     let mut values = Vec::new();
     let mut bind = |value| {
         values.push(value);

@@ -8,9 +8,10 @@ use std::time::Duration;
 use planwright::journal::JournalErrorKind::{Damaged, Format, Io};
 use planwright::journal::system::{private_options, random_id};
 use planwright::journal::{Durability, JournalError, JournalErrorKind};
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::ErrorCode::{CannotOpen, DatabaseBusy, DatabaseLocked, ReadOnly};
+use rusqlite::{Connection, OpenFlags};
 
-use crate::fault::{Fault, Tx};
+use crate::fault::{Fault, begin_write};
 
 /// Tells a store from other programs' databases: `plan` in ASCII.
 const APPLICATION: i32 = 0x706c_616e;
@@ -50,7 +51,7 @@ pub(crate) fn open(path: &Path, durability: Durability) -> Result<(Connection, S
     let _ = private_options().write(true).create_new(true).open(path);
     let conn = match connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE) {
         Err(fault)
-            if fault.has_code(&[ErrorCode::CannotOpen, ErrorCode::ReadOnly])
+            if fault.has_code(&[CannotOpen, ReadOnly])
                 && is_read_only(&beside(path, "-try")) =>
         {
             open_immutable(path)?
@@ -115,41 +116,40 @@ fn beside(path: &Path, end: &str) -> PathBuf {
     path.into()
 }
 
-/// The name of the store in a database. An empty database is made a store.
+/// The name of the store in a database. An empty database is made a store, and the tables of a dump, which does
+/// not hold the marks of a database, become one again.
 fn find_or_make(conn: &Connection, writable: bool) -> Result<String, Fault> {
-    match pragma(conn, "application_id")? {
-        APPLICATION => {
-            let found = pragma(conn, "user_version")?;
-            if found != VERSION {
-                return Err(refuse(Format, &format!("expected store version {VERSION}, found {found}")));
-            }
+    let others = || refuse(Format, "expected a database of threads, found another program's");
+    let (application, version) = (pragma(conn, "application_id")?, pragma(conn, "user_version")?);
+    match application {
+        APPLICATION if version != VERSION => {
+            Err(refuse(Format, &format!("expected store version {VERSION}, found {version}")))
         }
-        // A dump does not hold the marks of a database: its tables tell.
+        APPLICATION => {
+            let damaged = || refuse(Damaged, "its tables are not as this version makes them");
+            find_name(conn)?.ok_or_else(damaged)
+        }
         0 if writable => {
-            let tx = Tx::write(conn)?;
+            let tx = begin_write(conn)?;
             let tables: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
             if tables == 0 {
                 conn.execute_batch(&TABLES.join("; "))?;
                 conn.execute_batch(&format!("{NAME}{:016x}{:016x}' AS id", random_id(), random_id()))?;
-            } else if find_name(conn)?.is_none() {
-                return Err(refuse(Format, OTHERS));
             }
-            conn.execute_batch(&format!(
-                "PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}"
-            ))?;
+            let name = find_name(conn)?.ok_or_else(others)?;
+            conn.pragma_update(None, "application_id", APPLICATION)?;
+            conn.pragma_update(None, "user_version", VERSION)?;
             tx.commit()?;
+            Ok(name)
         }
-        0 if find_name(conn)?.is_some() => {}
-        _ => return Err(refuse(Format, OTHERS)),
+        0 => find_name(conn)?.ok_or_else(others),
+        _ => Err(others()),
     }
-    find_name(conn)?.ok_or_else(|| refuse(Damaged, "its tables are not as this version makes them"))
 }
 
 fn refuse(kind: JournalErrorKind, problem: &str) -> Fault {
     JournalError::new(kind, "the store", problem).into()
 }
-
-const OTHERS: &str = "expected a database of threads, found another program's";
 
 fn pragma(conn: &Connection, name: &str) -> Result<i32, Fault> {
     Ok(conn.pragma_query_value(None, name, |row| row.get(0))?)
@@ -171,22 +171,18 @@ fn find_name(conn: &Connection) -> Result<Option<String>, Fault> {
 /// Has SQLite write changes ahead, beside the database, so that readers and writers do not wait for one
 /// another.
 fn set_write_ahead(conn: &Connection) -> Result<(), Fault> {
-    for tries in 0.. {
+    let mut tries = 0;
+    loop {
         let set = conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0));
         match set.map_err(Fault::from) {
-            Ok(mode) if mode == "wal" => break,
+            Ok(mode) if mode == "wal" => return Ok(()),
             Ok(mode) => {
-                let problem = format!("expected it to write ahead, found journal mode {mode}");
-                return Err(refuse(Io, &problem));
+                return Err(refuse(Io, &format!("expected it to write ahead, found journal mode {mode}")));
             }
             // SQLite does not wait here if another process opens the store at the same moment.
-            Err(fault)
-                if tries < 500 && fault.has_code(&[ErrorCode::DatabaseBusy, ErrorCode::DatabaseLocked]) =>
-            {
-                std::thread::sleep(Duration::from_millis(20));
-            }
+            Err(fault) if tries < 500 && fault.has_code(&[DatabaseBusy, DatabaseLocked]) => tries += 1,
             Err(fault) => return Err(fault),
         }
+        std::thread::sleep(Duration::from_millis(20));
     }
-    Ok(())
 }

@@ -1,8 +1,9 @@
 //! What a thread has besides its records: one row, sealed like a record, and the ends of its turns.
 
 use planwright::journal::system::now_ms;
-use planwright::journal::{JournalError, Lease, Listed, Record, RunStatus, StoreError, ThreadId};
+use planwright::journal::{JournalError, Lease, Listed, Record, RunStatus, Seal, StoreError, ThreadId};
 use planwright::spec::Digest;
+use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::fault::Fault;
@@ -23,10 +24,10 @@ pub(crate) fn too_many_turns() -> JournalError {
 }
 
 /// The end of a turn: how many records it has, and the seal of them all.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     pub records: u64,
-    pub seal: Vec<u8>,
+    pub seal: Seal,
 }
 
 impl End {
@@ -44,14 +45,20 @@ impl End {
 
     fn select(conn: &Connection, sql: &str, place: i64) -> Result<Option<End>, Fault> {
         let mut select = conn.prepare_cached(sql)?;
-        let end = select.query_row([place], |row| Ok(End { records: row.get(0)?, seal: row.get(1)? }));
-        Ok(end.optional()?)
+        Ok(select.query_row([place], |row| End::parse(row, 0)).optional()?)
+    }
+
+    /// Parses two columns.
+    fn parse(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<End> {
+        let seal = Seal::from_bytes(row.get_ref(at + 1)?.as_bytes().unwrap_or_default());
+        let unsealed = || rusqlite::Error::InvalidColumnType(at + 1, "seal".to_owned(), Type::Blob);
+        Ok(End { records: row.get(at)?, seal: seal.ok_or_else(unsealed)? })
     }
 
     /// Keeps the end of the turn at a place: it is no longer the last of its thread.
     pub fn keep(&self, conn: &Connection, place: i64) -> Result<(), Fault> {
         let sql = "INSERT OR REPLACE INTO turn (at, records, seal) VALUES (?1 >> 20, ?2, ?3)";
-        conn.prepare_cached(sql)?.execute(params![place, self.records, self.seal])?;
+        conn.prepare_cached(sql)?.execute(params![place, self.records, self.seal.as_bytes()])?;
         Ok(())
     }
 }
@@ -78,9 +85,6 @@ pub(crate) struct Row {
     pub last: Option<End>,
 }
 
-pub(crate) const COLUMNS: &str =
-    "id, name, title, turns, created, updated, epoch, written, holder, noted, standing, seal, records, last";
-
 impl Row {
     pub fn new(name: &ThreadId, epoch: u64) -> Self {
         let (name, title, status) = (name.clone(), String::new(), RunStatus::Unfinished);
@@ -90,8 +94,7 @@ impl Row {
     }
 
     pub fn find(conn: &Connection, name: &ThreadId) -> Result<Option<Row>, Fault> {
-        let sql = format!("SELECT {COLUMNS} FROM thread WHERE name = ?1");
-        let mut select = conn.prepare_cached(&sql)?;
+        let mut select = conn.prepare_cached("SELECT * FROM thread WHERE name = ?1")?;
         select.query_row([name.as_str()], |row| Ok(Row::parse(row))).optional()?.transpose()
     }
 
@@ -107,12 +110,13 @@ impl Row {
         row.ok_or_else(|| StoreError::NoThread { thread: name.clone() }.into())
     }
 
-    /// Parses a row of a query for [`COLUMNS`].
+    /// Parses a row of the whole table.
     pub fn parse(row: &rusqlite::Row<'_>) -> Result<Row, Fault> {
         let name: String = row.get(1)?;
         let problem = "what is kept of it is not as it was written";
         let damaged = || JournalError::damaged(format!("thread {name}"), problem);
         let status: String = row.get(10)?;
+        let has_end = !row.get_ref(12)?.as_bytes().unwrap_or_default().is_empty();
         let parsed = Row {
             id: row.get(0)?,
             name: name.parse().map_err(|_| damaged())?,
@@ -125,9 +129,9 @@ impl Row {
             holder: row.get(8)?,
             noted: row.get(9)?,
             status: serde_json::from_str(&status).map_err(|_| damaged())?,
-            last: Some(End { records: row.get(12)?, seal: row.get(13)? }).filter(|end| !end.seal.is_empty()),
+            last: has_end.then(|| End::parse(row, 11)).transpose()?,
         };
-        match row.get_ref(11)?.as_blob().ok() == Some(parsed.seal(&status).bytes()) {
+        match row.get_ref(13)?.as_blob().ok() == Some(parsed.seal(&status).bytes()) {
             true => Ok(parsed),
             false => Err(damaged().into()),
         }
@@ -173,12 +177,11 @@ impl Row {
     }
 
     fn kept_end(&self) -> (u64, &[u8]) {
-        self.last.as_ref().map_or((0, &[]), |end| (end.records, &end.seal))
+        self.last.as_ref().map_or((0, &[]), |end| (end.records, end.seal.as_bytes()))
     }
 
-    fn status_text(&self) -> Result<String, Fault> {
-        let text = serde_json::to_string(&self.status);
-        Ok(text.map_err(|error| JournalError::damaged(format!("thread {}", self.name), error.to_string()))?)
+    fn status_text(&self) -> String {
+        serde_json::to_string(&self.status).expect("a status is plain data")
     }
 
     /// Notes that a turn is written to, and by whom unless the thread has a holder. The first record is
@@ -232,27 +235,25 @@ impl Row {
 
     /// Writes the row, whether it is new or not.
     pub fn save(&mut self, conn: &Connection) -> Result<(), Fault> {
-        let sql = "INSERT OR REPLACE INTO thread (id, name, epoch, title, turns, created, updated, written, \
-             holder, noted, standing, records, last, seal, status, waits) \
+        let sql = "INSERT OR REPLACE INTO thread \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
-        let status = self.status_text()?;
-        let seal = self.seal(&status);
+        let status = self.status_text();
         let (records, last) = self.kept_end();
         conn.prepare_cached(sql)?.execute(params![
             (self.id != 0).then_some(self.id),
             self.name.as_str(),
-            self.epoch,
             self.title,
             self.turns,
             self.created,
             self.updated,
+            self.epoch,
             self.written,
             self.holder,
             self.noted,
             status,
             records,
             last,
-            seal.bytes(),
+            self.seal(&status).bytes(),
             self.status.name(),
             self.status.waiting_since(self.updated),
         ])?;
@@ -270,7 +271,7 @@ impl Row {
             return self.save(conn);
         }
         let sql = "UPDATE thread SET epoch = ?2, holder = ?3, seal = ?4 WHERE id = ?1";
-        let seal = self.seal(&self.status_text()?);
+        let seal = self.seal(&self.status_text());
         conn.prepare_cached(sql)?.execute(params![self.id, self.epoch, self.holder, seal.bytes()])?;
         Ok(())
     }

@@ -17,16 +17,13 @@ pub(crate) struct Head {
     thread: i64,
     epoch: u64,
     turn: u32,
-    /// How many records the turn has.
-    len: u64,
-    /// The seal of them all.
-    seal: Seal,
+    pub end: End,
 }
 
 impl Head {
     /// The head of a turn without records.
     pub fn start(start: Seal, row: &Row, turn: u32) -> Self {
-        Head { thread: row.id, epoch: row.epoch, turn, len: 0, seal: start }
+        Head { thread: row.id, epoch: row.epoch, turn, end: End { records: 0, seal: start } }
     }
 
     /// The head of a turn, which has to have this many records.
@@ -35,16 +32,13 @@ impl Head {
             return Err(too_many_turns().into());
         }
         let damaged = |problem: &str| Err(JournalError::at(len, problem).into());
-        let head = Head { len, ..Head::start(start, row, turn) };
+        let head = Head::start(start, row, turn);
         match End::find(conn, place(row.id, turn))? {
             Some(_) if turn >= row.turns => {
                 damaged("there are records of a turn that its thread does not have")
             }
             Some(end) if end.records != len => Err(JournalError::stale(len, end.records).into()),
-            Some(end) => match Seal::from_bytes(&end.seal) {
-                Some(seal) => Ok(Head { seal, ..head }),
-                None => damaged("the record before it has no seal"),
-            },
+            Some(end) => Ok(Head { end, ..head }),
             None if turn < row.turns => damaged("the turn is lost"),
             None if turn == row.turns && len == 0 => Ok(head),
             None => Err(JournalError::stale(len, 0).into()),
@@ -52,24 +46,18 @@ impl Head {
     }
 
     pub fn is_at(&self, lease: &Lease, turn: u32, index: u64) -> bool {
-        self.epoch == lease.epoch() && self.turn == turn && self.len == index
-    }
-
-    /// The end of the turn, as it is kept for readers.
-    pub fn end(&self) -> End {
-        End { records: self.len, seal: self.seal.as_bytes().to_vec() }
+        self.epoch == lease.epoch() && self.turn == turn && self.end.records == index
     }
 
     /// Moves behind one more record, sealed with all before it. Gives the record's place.
     fn advance(&mut self, thread: &ThreadId, record: &Record, body: &[u8]) -> Result<i64, JournalError> {
-        record.check_place(thread, self.turn, self.len)?;
-        if self.len >= MOST_RECORDS {
-            let problem = format!("a turn has no more than {MOST_RECORDS} records");
-            return Err(JournalError::at(self.len, problem));
+        let End { records: len, seal } = self.end;
+        record.check_place(thread, self.turn, len)?;
+        if len >= MOST_RECORDS {
+            return Err(JournalError::at(len, format!("a turn has no more than {MOST_RECORDS} records")));
         }
-        let at = place(self.thread, self.turn) + self.len as i64;
-        (self.seal, self.len) = (self.seal.with(body), self.len + 1);
-        Ok(at)
+        self.end = End { records: len + 1, seal: seal.with(body) };
+        Ok(place(self.thread, self.turn) + len as i64)
     }
 
     /// Appends records in a transaction that has checked the lease.
@@ -82,10 +70,10 @@ impl Head {
     ) -> Result<Self, Fault> {
         let mut insert = conn.prepare_cached("INSERT INTO record (at, seal, body) VALUES (?1, ?2, ?3)")?;
         for record in new {
-            let body = specs.encode(conn, self.len, record)?;
+            let body = specs.encode(conn, self.end.records, record)?;
             let at = self.advance(thread, record, &body)?;
             let body = ToSqlOutput::Borrowed(ValueRef::Text(&body));
-            insert.execute(params![at, self.seal.as_bytes(), body])?;
+            insert.execute(params![at, self.end.seal.as_bytes(), body])?;
         }
         Ok(self)
     }
@@ -99,25 +87,23 @@ impl Head {
         new: &[Record],
     ) -> Result<Option<Self>, Fault> {
         let holds_spec = |record| matches!(record, &Record::Header(_) | &Record::SpecChanged(_));
-        let sql = match new.len() {
-            1 => ONE,
-            2 => TWO,
+        let sql = match new {
+            _ if new.iter().any(holds_spec) => return Ok(None),
+            [_] => ONE,
+            [_, _] => TWO,
             _ => return Ok(None),
         };
-        if new.iter().any(holds_spec) {
-            return Ok(None);
-        }
         let mut insert = conn.prepare_cached(sql)?;
         insert.raw_bind_parameter(1, self.thread)?;
         insert.raw_bind_parameter(2, self.epoch)?;
         insert.raw_bind_parameter(3, i64::from(self.turn) + 1)?;
         for (nth, record) in new.iter().enumerate() {
-            let body = record.encode(self.len)?;
+            let body = record.encode(self.end.records)?;
             let at = self.advance(lease.thread(), record, &body)?;
             // SQLite copies what is bound: one body at a time is in memory twice.
             let body = ToSqlOutput::Borrowed(ValueRef::Text(&body));
             insert.raw_bind_parameter(4 + 3 * nth, at)?;
-            insert.raw_bind_parameter(5 + 3 * nth, self.seal.as_bytes())?;
+            insert.raw_bind_parameter(5 + 3 * nth, self.end.seal.as_bytes())?;
             insert.raw_bind_parameter(6 + 3 * nth, body)?;
         }
         match insert.raw_execute() {
@@ -148,7 +134,7 @@ pub(crate) fn read_turn(
 ) -> Result<Vec<Record>, Fault> {
     let (from, to) = (place(row.id, turn), place(row.id, turn + 1));
     let is_last = turn + 1 == row.turns;
-    let end = if is_last { row.last.clone() } else { End::find_kept(conn, from)? };
+    let end = if is_last { row.last } else { End::find_kept(conn, from)? };
     let select = "SELECT at, seal, body FROM record WHERE at >= ?1 AND at < ?2 ORDER BY at";
     let mut select = conn.prepare_cached(select)?;
     let mut rows = select.query([from, to])?;
@@ -162,7 +148,7 @@ pub(crate) fn read_turn(
         let (written, body) = (found.get_ref(1)?, found.get_ref(2)?);
         let (written, body) = (written.as_bytes().unwrap_or_default(), body.as_bytes().unwrap_or_default());
         seal = seal.with(body);
-        let is_spoilt = |end: &End| end.records == index + 1 && end.seal != seal.as_bytes();
+        let is_spoilt = |end: &End| end.records == index + 1 && end.seal != seal;
         if seal.as_bytes() != written || end.as_ref().is_some_and(is_spoilt) {
             let problem = "the seal does not fit: this record, or one before it, is not as it was written";
             return damaged(index, problem);
