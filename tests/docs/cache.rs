@@ -62,17 +62,11 @@ const DOCUMENTS: [(&str, &str); 3] =
     [("a.md", "# 상태\nneedle one"), ("b.md", "needle needle"), ("c.html", "<h1>T</h1>hay")];
 
 #[test]
-fn a_folder_is_read_once() {
+fn a_folder_is_read_once_and_what_is_new_changed_or_gone_is_brought_up_to_date() {
     let place = Place::new(&DOCUMENTS);
     place.check("needle", &["b.md", "a.md#상태"], 3);
     place.check("needle", &["b.md", "a.md#상태"], 0);
     place.check("상태는", &["a.md#상태"], 0);
-}
-
-#[test]
-fn what_is_new_changed_or_gone_is_brought_up_to_date() {
-    let place = Place::new(&DOCUMENTS);
-    place.check("needle", &["b.md", "a.md#상태"], 3);
     place.write("d.md", "needle new");
     place.check("new", &["d.md"], 1);
     place.write("b.md", "hay alone");
@@ -159,10 +153,8 @@ fn folders_do_not_share_a_cache() {
 
 #[test]
 fn searches_at_once_share_one_cache() {
-    let documents: Vec<(String, String)> =
-        (0..300).map(|number| (format!("{number:03}.md"), format!("needle {number}"))).collect();
     let place = Place::new(&[]);
-    documents.iter().for_each(|(name, text)| place.write(name, text));
+    (0..300).for_each(|number| place.write(&format!("{number:03}.md"), &format!("needle {number}")));
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {

@@ -195,22 +195,6 @@ fn equal_scores_are_ordered_by_path_then_position() {
 }
 
 #[test]
-fn the_same_documents_give_the_same_scores() {
-    let text: String =
-        (0..400).map(|n| format!("# H{}\nword{} plan 상태{}\n", n % 7, n % 13, n % 5)).collect();
-    let run = || -> Vec<(String, u64)> {
-        let docs = of(&[("a.md", &text), ("b.md", "plan word3")]);
-        let found = docs.search("plan word3 상태2 h4", 50).unwrap();
-        found.iter().map(|p| (p.source(), p.score.to_bits())).collect()
-    };
-    let first = run();
-    assert_eq!(first.len(), 50);
-    for _ in 0..3 {
-        assert_eq!(run(), first);
-    }
-}
-
-#[test]
 fn a_word_in_a_heading_or_file_name_counts_more() {
     let docs = of(&[
         ("a.md", "# Intro\nrefunds are mentioned here once"),

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex_lite::Regex;
 use unicode_normalization::UnicodeNormalization;
 
-use super::article::ArticleNumber;
+use super::heading::ArticleNumber;
 use super::line::{fold, regex};
 use super::{Article, Articles};
 

@@ -5,23 +5,20 @@
 //! and a title make a heading; a particle or a word that goes on («제5조의», «제5조 및», "Article 5 and") makes a
 //! reference. If that leaves a doubt, the lines around it decide: [`Sure`].
 
+use std::fmt;
 use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
-use super::article::ArticleNumber;
 use super::line::{Line, bracketed, regex};
 
-/// Longest title in brackets, Korean and English.
-const MAX_KOREAN_BRACKETS: usize = 80;
-const MAX_ENGLISH_TITLE: usize = 100;
+/// Longest title in brackets or in English.
+const MAX_TITLE: usize = 100;
 /// Longest Korean title without brackets, and one of a line that Markdown marks.
 const MAX_PLAIN: usize = 30;
 const MAX_MARKED: usize = 120;
 /// Longest English title with a sentence behind it on its line.
 const MAX_RUN_IN: usize = 60;
-/// Longest title of a heading that is none of an article.
-const MAX_OTHER: usize = 120;
 /// Words that go on from a reference to an article.
 const GOES_ON: &str = "및 또는 내지 부터 까지 과 와 에 의 에서 중 각 각호 소정의 단서 본문 전단 후단 등";
 const ENGLISH_CHAPTERS: &str = "Chapter Part Title";
@@ -46,6 +43,50 @@ static ANNEX: LazyLock<Regex> = LazyLock::new(|| {
 /// "Chapter 1", "PART IV", "Annex A", "Schedule".
 static ENGLISH_SECTION: LazyLock<Regex> =
     LazyLock::new(|| regex(r"^([A-Z][A-Za-z]*)(?: +(\d{1,4}\b|[A-Z]\b|[IVXLC]{1,8}\b))?"));
+
+/// The number of an article: 5, or 5 and 2 for «제5조의2» and "Article 5-2".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ArticleNumber {
+    pub article: u32,
+    /// The number of an article that was inserted behind it later.
+    pub branch: Option<u32>,
+}
+
+impl fmt::Display for ArticleNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let branch = self.branch.map(|branch| format!("-{branch}")).unwrap_or_default();
+        write!(f, "{}{branch}", self.article)
+    }
+}
+
+impl ArticleNumber {
+    /// Reads digits, at most four, or a Roman number of capital letters.
+    pub fn parse(article: &str, branch: Option<&str>) -> Option<Self> {
+        let digits = |text: &str| if text.len() <= 4 { text.parse().ok() } else { None };
+        let article = digits(article).or_else(|| parse_roman(article))?;
+        Some(ArticleNumber { article, branch: branch.and_then(digits) })
+    }
+
+    /// Whether this one follows that one without a gap.
+    pub fn follows(self, before: Option<ArticleNumber>) -> bool {
+        let before = before.unwrap_or(ArticleNumber { article: 0, branch: None });
+        match self.branch {
+            None => self.article == before.article + 1,
+            Some(branch) => self.article == before.article && branch == before.branch.unwrap_or(1) + 1,
+        }
+    }
+}
+
+fn parse_roman(letters: &str) -> Option<u32> {
+    let (mut total, mut most) = (0_u32, 0);
+    for letter in letters.bytes().rev() {
+        let known = [(b'I', 1), (b'V', 5), (b'X', 10), (b'L', 50), (b'C', 100)];
+        let (_, value) = known.into_iter().find(|(known, _)| *known == letter)?;
+        total = if value < most { total.checked_sub(value)? } else { total + value };
+        most = most.max(value);
+    }
+    (total > 0).then_some(total)
+}
 
 /// What a heading opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +144,7 @@ pub(super) fn recognize_heading(line: &str) -> Option<Heading> {
     let korean = || chapter(line).or_else(|| supplement(line)).or_else(|| annex(line));
     article(line).or_else(korean).or_else(|| english_section(line)).or_else(|| {
         line.level?;
-        let title = line.text.chars().take(MAX_OTHER).collect();
+        let title = line.text.chars().take(MAX_MARKED).collect();
         Some(Heading { sure: Sure::Yes, ..Heading::of(line, Kind::Other, String::new(), title) })
     })
 }
@@ -154,7 +195,7 @@ type Titled<'a> = Option<(String, &'a str, Sure)>;
 
 /// `None` if there is no title in brackets; `Some(None)` if there is one, and a reference goes on behind it.
 fn titled_in_brackets<'a>(line: &Line, rest: &'a str, english: bool) -> Option<Titled<'a>> {
-    let (title, behind) = bracketed(rest, if english { MAX_ENGLISH_TITLE } else { MAX_KOREAN_BRACKETS })?;
+    let (title, behind) = bracketed(rest, MAX_TITLE)?;
     if title.is_empty() {
         return None;
     }
@@ -215,7 +256,7 @@ fn english_title<'a>(line: &Line, rest: &'a str, separated: bool) -> Titled<'a> 
     if title.is_empty() {
         return separated.then_some((title, "", Sure::Yes));
     }
-    let short = rest.chars().count() <= MAX_ENGLISH_TITLE;
+    let short = rest.chars().count() <= MAX_TITLE;
     if short && (line.marked || is_title(&title) && !title.contains(". ")) {
         return Some((title, "", sure));
     }
@@ -231,7 +272,7 @@ fn english_title<'a>(line: &Line, rest: &'a str, separated: bool) -> Titled<'a> 
 
 /// The title of a Korean chapter or annex, if this may be one.
 fn section_title(line: &Line, rest: &str) -> Option<String> {
-    let (title, rest) = bracketed(rest, MAX_KOREAN_BRACKETS).unwrap_or((String::new(), rest));
+    let (title, rest) = bracketed(rest, MAX_TITLE).unwrap_or((String::new(), rest));
     if !title.is_empty() {
         return Some(title);
     }
@@ -254,7 +295,7 @@ fn chapter(line: &Line) -> Option<Heading> {
 /// «부칙», spaced or not, with a date or nothing behind it.
 fn supplement(line: &Line) -> Option<Heading> {
     let rest = &line.folded[SUPPLEMENT.find(&line.folded)?.end()..];
-    let (title, rest) = bracketed(rest, MAX_KOREAN_BRACKETS).unwrap_or((String::new(), rest));
+    let (title, rest) = bracketed(rest, MAX_TITLE).unwrap_or((String::new(), rest));
     rest.trim().is_empty().then(|| Heading::of(line, Kind::Annex, "부칙".to_owned(), title))
 }
 
@@ -289,7 +330,7 @@ fn english_section(line: &Line) -> Option<Heading> {
     let marks = [' ', '.', ':', '-', '–', '—', ')'];
     let title = title_of(rest.trim_matches(marks)).trim_matches(['(', ')']).to_owned();
     let (separated, short) =
-        (rest.starts_with(marks) || rest.starts_with('('), rest.chars().count() <= MAX_ENGLISH_TITLE);
+        (rest.starts_with(marks) || rest.starts_with('('), rest.chars().count() <= MAX_TITLE);
     // "Schedule" alone, or "Schedule of fees", is a heading only if Markdown says so.
     let label = match found.get(2) {
         Some(id) if rest.is_empty() || separated => format!("{word} {}", id.as_str()),

@@ -7,7 +7,6 @@
 //! contract. A legal contract has nothing to do with [`contract`](planwright::contract), which is about what
 //! models must say.
 
-mod article;
 mod contract;
 mod find;
 mod heading;
@@ -24,7 +23,7 @@ use unicode_normalization::UnicodeNormalization;
 use planwright::ports::ToolError;
 
 use crate::read::read_text;
-pub use article::Article;
+pub use parse::Article;
 pub use tools::ContractTools;
 
 /// Largest contract, in bytes.

@@ -3,14 +3,41 @@
 
 use std::collections::HashMap;
 
-use super::article::{Article, ArticleNumber};
-use super::heading::{Heading, Kind, Sure, recognize_heading};
+use super::heading::{ArticleNumber, Heading, Kind, Sure, recognize_heading};
 use super::line::{bracketed, fold};
 
 /// Most articles and other parts of one contract.
 const MAX_PARTS: usize = 10_000;
 /// Longest title that is read from the line below a number.
 const MAX_TITLE: usize = 80;
+
+/// An article of a contract, or another part of it: the preamble, an annex.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Article {
+    /// Its name without its title: «제5조», «제5조의2», «부칙 제1조», "Article 5", «별지 1», «전문». No two
+    /// parts of a contract have the same; a second «제5조» is `제5조 [2]`.
+    pub label: String,
+    /// The title, if it has one.
+    pub title: Option<String>,
+    /// What stands below the heading.
+    pub text: String,
+    /// The chapter it stands in, if the contract has chapters.
+    pub chapter: Option<String>,
+    /// The number, if it is an article.
+    pub(super) number: Option<ArticleNumber>,
+    /// The label of the annex or the supplementary provisions it stands in.
+    pub(super) annex: Option<String>,
+}
+
+impl Article {
+    /// Its line of the outline: the label and the title, «제5조 (비밀유지)». A source names the part so.
+    pub fn part(&self) -> String {
+        match &self.title {
+            Some(title) => format!("{} ({title})", self.label),
+            None => self.label.clone(),
+        }
+    }
+}
 
 /// A heading with the text below it.
 struct Section {

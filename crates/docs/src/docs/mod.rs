@@ -6,22 +6,22 @@
 
 mod folder;
 mod html;
-mod library;
 mod passages;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
+use twox_hash::XxHash3_128;
 
 use planwright::contract::{Source, ToolContract};
+use planwright::journal::system::{create_private_folder, private_options};
 use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput};
 
 pub use crate::index::Passage;
-use crate::index::{Index, Stamp, is_damage};
-use folder::{Content, Document, Found};
-use library::{Library, Progress};
+use crate::index::{self, Index, Indexed, Stamp, is_damage};
+use folder::{Content, Document, Found, describe_skipped};
 
 /// Most passages that the tool returns.
 const MAX_RESULTS: usize = 5;
@@ -45,7 +45,7 @@ pub struct Docs {
     found: Found,
     folder: PathBuf,
     cache: Option<PathBuf>,
-    progress: Option<Arc<Progress>>,
+    progress: Option<Box<Progress>>,
     library: Mutex<Option<Library>>,
 }
 
@@ -108,14 +108,14 @@ impl Docs {
     /// by the user alone. If it cannot be used, the index is built in memory.
     pub fn cached_in(mut self, cache: impl AsRef<Path>) -> Self {
         let is_folder = !self.folder.as_os_str().is_empty();
-        self.cache = is_folder.then(|| library::cache_file(cache.as_ref(), &self.folder));
+        self.cache = is_folder.then(|| cache_file(cache.as_ref(), &self.folder));
         self
     }
 
     /// Calls `progress` with the number of documents that have been read and the number of all that must
     /// be, after each document. It is never called if the index is up to date.
     pub fn on_progress(mut self, progress: impl Fn(usize, usize) + Send + Sync + 'static) -> Self {
-        self.progress = Some(Arc::new(progress));
+        self.progress = Some(Box::new(progress));
         self
     }
 
@@ -138,24 +138,94 @@ impl Docs {
         Ok([limits.as_slice(), too_large, &unreadable].concat())
     }
 
-    /// Asks the index, which is built first if there is none yet. A file that turns out to be damaged is
-    /// filled again, once.
+    /// Asks the index, which is built first if there is none yet: in the cache file or, if that cannot be used,
+    /// in memory. A file that is damaged is emptied and filled again, once.
     fn ask<T>(&self, question: impl Fn(&Library) -> rusqlite::Result<T>) -> Result<T, ToolError> {
         let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = |cache| Library::open(cache, &self.found.documents, self.progress.as_deref());
-        let mut answer = match library.take().map_or_else(|| open(self.cache.as_deref()), Ok) {
-            Ok(opened) => question(library.insert(opened)),
-            Err(error) => Err(error),
+        let try_with = |library: &mut Option<Library>, file| {
+            let opened = library.take().map_or_else(|| self.open(file), Ok)?;
+            question(library.insert(opened))
         };
-        if let (Err(error), Some(file)) = (&answer, self.cache.as_deref())
-            && is_damage(error)
-        {
+        let file = self.cache.as_deref();
+        let mut answer = try_with(&mut library, file);
+        if let (Err(error), Some(file)) = (&answer, file) {
+            let damaged = is_damage(error);
             // The connection is closed before the file is emptied.
             *library = None;
-            answer = Index::clear(file).and_then(|()| question(library.insert(open(Some(file))?)));
+            if damaged && Index::clear(file).is_ok() {
+                answer = try_with(&mut library, Some(file));
+            }
+            answer = answer.or_else(|_| {
+                *library = None;
+                try_with(&mut library, None)
+            });
         }
         answer.map_err(|error| ToolError::new("index", format!("the documents cannot be searched: {error}")))
     }
+
+    fn open(&self, file: Option<&Path>) -> rusqlite::Result<Library> {
+        let Some(file) = file else { return self.update(Index::in_memory()?) };
+        create_private(file).map_err(|_| rusqlite::Error::InvalidPath(file.to_owned()))?;
+        self.update(Index::open(file)?)
+    }
+
+    /// Removes what is no longer there and reads what is new or has another stamp.
+    fn update(&self, mut index: Index) -> rusqlite::Result<Library> {
+        let mut known = index.documents()?;
+        let (mut skipped, mut stale) = (Vec::new(), Vec::new());
+        for document in &self.found.documents {
+            match known.remove(&document.name) {
+                Some(Indexed { stamp, unreadable }) if stamp == document.stamp => {
+                    skipped.extend(unreadable.map(|reason| describe_skipped(&document.name, &reason)));
+                }
+                _ => stale.push(document),
+            }
+        }
+        if known.is_empty() && stale.is_empty() {
+            return Ok(Library { index, skipped });
+        }
+        let changes = index.change()?;
+        for gone in known.keys() {
+            index::remove(&changes, gone)?;
+        }
+        for (done, document) in (1..).zip(&stale) {
+            index::remove(&changes, &document.name)?;
+            // What cannot be read is tried again next time; what cannot be understood stays so.
+            let passages = document.text().map(|text| document.passages(&text));
+            if let Ok(passages) = &passages {
+                index::add(&changes, &document.name, document.stamp, passages)?;
+            }
+            let reason = passages.and_then(|passages| passages).err();
+            skipped.extend(reason.map(|reason| describe_skipped(&document.name, &reason)));
+            if let Some(progress) = &self.progress {
+                progress(done, stale.len());
+            }
+        }
+        changes.commit()?;
+        Ok(Library { index, skipped })
+    }
+}
+
+/// Hears how many documents have been read, of how many.
+type Progress = dyn Fn(usize, usize) + Send + Sync;
+
+/// An index that holds the documents.
+struct Library {
+    index: Index,
+    /// Documents that could not be read, with the reason.
+    skipped: Vec<String>,
+}
+
+/// The file that holds the index of a folder, by the folder's full path.
+fn cache_file(cache: &Path, folder: &Path) -> PathBuf {
+    let hash = XxHash3_128::oneshot(folder.as_os_str().as_encoded_bytes());
+    cache.join(format!("{hash:032x}.sqlite"))
+}
+
+/// Creates the file and its folder, if they are not there, for the user alone.
+fn create_private(file: &Path) -> std::io::Result<()> {
+    create_private_folder(file.parent().unwrap_or(Path::new("")))?;
+    private_options().append(true).create(true).open(file).map(drop)
 }
 
 /// One record of the tool's answer, its fields in this order.

@@ -1,20 +1,25 @@
 //! The index: documents, their passages and the terms in them, in one SQLite database (FTS5) in memory
 //! or in a file. What a passage is, its tool says: a piece of a document, an article of a contract.
 //!
-//! SQLite splits the indexed text at blanks alone; the terms come from `terms`. Equal scores are ordered
-//! by document and position, so the same documents give the same ranking however they came in.
+//! SQLite splits the indexed text at blanks alone. Words of spaced scripts are one lower-case term each, and
+//! their root another. A run of Hangul, Han, kana or another script whose words are not told apart by spaces
+//! alone gives every pair of neighbouring characters and the whole run, so `상태기계`, `상태 기계는` and `기계를`
+//! share terms without a dictionary. Equal scores are ordered by document and position, so the same documents
+//! give the same ranking however they came in.
 
-mod terms;
-
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Result, Transaction, TransactionBehavior, params};
 
-use terms::{query_terms, spaced_terms};
+use unicode_normalization::UnicodeNormalization;
 
+/// Longer words are cut, so that no text makes a term of any size.
+const MAX_WORD_CHARS: usize = 64;
+/// Longer runs give their pairs alone.
+const MAX_RUN_CHARS: usize = 16;
 /// Most terms of one query.
 const MAX_QUERY_TERMS: usize = 64;
 /// A passage's id holds its document and, in this many bits, its position.
@@ -208,4 +213,107 @@ pub(crate) fn remove(connection: &Connection, name: &str) -> Result<()> {
     connection.prepare_cached("DELETE FROM terms WHERE rowid >= ?1 AND rowid < ?2")?.execute(places)?;
     connection.prepare_cached("DELETE FROM passages WHERE id >= ?1 AND id < ?2")?.execute(places)?;
     Ok(())
+}
+
+/// The terms of a text with blanks between them, as SQLite indexes them.
+fn spaced_terms(text: &str) -> String {
+    split_terms(text).join(" ")
+}
+
+/// The terms of a text, in order.
+fn split_terms(text: &str) -> Vec<String> {
+    // Compatibility composition: decomposed Hangul and full-width letters become what people type.
+    let chars = text.nfkc().flat_map(char::to_lowercase).map(|c| (c, script(c)));
+    let chars: Vec<(char, Option<Script>)> = chars.collect();
+    let mut terms = Vec::new();
+    for run in chars.chunk_by(|(_, one), (_, other)| one == other) {
+        let join = |run: &[(char, _)]| run.iter().map(|(c, _)| c).collect::<String>();
+        match run[0].1 {
+            Some(Script::Spaced) => {
+                let term = join(&run[..run.len().min(MAX_WORD_CHARS)]);
+                let term = if term.is_ascii() { singular(term) } else { term };
+                let root = root(&term).map(str::to_owned);
+                terms.push(term);
+                terms.extend(root);
+            }
+            Some(Script::Unspaced) => {
+                terms.extend(run.windows(2).map(join));
+                // A pair is its own whole run.
+                if run.len() != 2 && run.len() <= MAX_RUN_CHARS {
+                    terms.push(join(run));
+                }
+            }
+            None => {}
+        }
+    }
+    terms
+}
+
+/// How words are told apart: by spaces, or by pairs of characters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Script {
+    Spaced,
+    Unspaced,
+}
+
+/// The script of a letter or digit.
+fn script(c: char) -> Option<Script> {
+    let is_unspaced = matches!(c,
+        '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}'
+        | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}'
+        | '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}');
+    c.is_alphanumeric().then_some(if is_unspaced { Script::Unspaced } else { Script::Spaced })
+}
+
+/// `plans` and `plan` are one term: the rules of Harman's S-stemmer.
+fn singular(word: String) -> String {
+    let stem = |ending: &str, but: &[&str]| {
+        let stem = word.strip_suffix(ending).filter(|_| !but.iter().any(|but| word.ends_with(but)));
+        stem.filter(|_| word.len() > 3)
+    };
+    if word.ends_with("ies") {
+        return stem("ies", &["eies", "aies"]).map_or(word.clone(), |stem| format!("{stem}y"));
+    }
+    stem("s", &["aes", "ees", "oes", "us", "ss"]).map_or(word.clone(), str::to_owned)
+}
+
+/// What `contribute`, `contributing` and `contribution` have in common, where it is not the word
+/// itself. It is a term beside the word, so that the word as it is asked for still counts most.
+fn root(word: &str) -> Option<&str> {
+    if !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return None;
+    }
+    let ending = |end: &str, least: usize| word.strip_suffix(end).filter(|rest| rest.len() >= least);
+    let base = ending("ation", 5)
+        .or_else(|| ending("ion", 4).filter(|rest| rest.ends_with(['t', 's'])))
+        .or_else(|| ending("ing", 4))
+        .or_else(|| ending("ed", 4))
+        .unwrap_or(word);
+    let base = base.strip_suffix('e').filter(|rest| rest.len() >= 4).unwrap_or(base);
+    let base = base.strip_suffix("at").filter(|rest| rest.len() >= 5).unwrap_or(base);
+    // `planning` and `plan`.
+    let bytes = base.as_bytes();
+    let doubled = matches!(bytes, [.., one, other] if one == other && !b"aeiouls".contains(one));
+    let base = if doubled && base.len() > 4 { &base[..base.len() - 1] } else { base };
+    (base.len() < word.len()).then_some(base)
+}
+
+/// Words of a question that say nothing of what it is about.
+const EMPTY_WORDS: &str =
+    "a about an and are as at be by can could did do does for from had has have how i in is it its me my of on or
+    our should that the their there these this to was we were what when where which who why will with would you
+    your doe";
+
+/// The different terms of a query, at most this many, without empty words unless there are no others.
+fn query_terms(query: &str, most: usize) -> Vec<String> {
+    let mut terms = split_terms(query);
+    let is_empty = |term: &String| EMPTY_WORDS.split_whitespace().any(|word| word == term);
+    if !terms.iter().all(is_empty) {
+        terms.retain(|term| !is_empty(term));
+    }
+    let mut seen = HashSet::new();
+    terms.retain(|term| seen.insert(term.clone()));
+    terms.truncate(most);
+    terms
 }
