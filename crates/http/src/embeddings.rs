@@ -107,21 +107,15 @@ fn unfit(problem: String) -> ToolError {
 
 /// Refuses what servers refuse, each in its own way, and names the text.
 fn check_texts(texts: &[String]) -> Result<(), String> {
-    if texts.len() > MAX_TEXTS {
-        return Err(format!("expected at most {MAX_TEXTS} texts, found {}", texts.len()));
+    let problem = |(text, nth): (&String, usize)| match text.len() {
+        _ if text.trim().is_empty() => Some(format!("expected words in text {nth}, found none")),
+        0..=MAX_TEXT_BYTES => None,
+        found => Some(format!("expected at most {MAX_TEXT_BYTES} bytes in text {nth}, found {found}")),
+    };
+    match texts.len() {
+        0..=MAX_TEXTS => texts.iter().zip(1..).find_map(problem).map_or(Ok(()), Err),
+        found => Err(format!("expected at most {MAX_TEXTS} texts, found {found}")),
     }
-    for (text, nth) in texts.iter().zip(1..) {
-        if text.trim().is_empty() {
-            return Err(format!("expected words in text {nth}, found none"));
-        }
-        if text.len() > MAX_TEXT_BYTES {
-            return Err(format!(
-                "expected at most {MAX_TEXT_BYTES} bytes in text {nth}, found {}",
-                text.len()
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// One embedding of an answer. One without an index is that of the text at its own place.
@@ -152,20 +146,15 @@ fn parse_vectors(answer: &Value, count: usize) -> Result<Vec<Vec<f32>>, String> 
 
 fn check_vectors(vectors: &[Vec<f32>]) -> Result<(), String> {
     let length = vectors.first().map_or(0, Vec::len);
-    for (vector, nth) in vectors.iter().zip(1..) {
-        let found = vector.len();
-        if !(1..=MAX_DIMENSIONS).contains(&found) {
-            return Err(format!("expected 1 to {MAX_DIMENSIONS} numbers for text {nth}, found {found}"));
+    let problem = |(vector, nth): (&Vec<f32>, usize)| match vector.len() {
+        found @ (0 | MAX_DIMENSIONS..) => {
+            Some(format!("expected 1 to {MAX_DIMENSIONS} numbers for text {nth}, found {found}"))
         }
-        if found != length {
-            let other = format!("{found} for text {nth}");
-            return Err(format!(
-                "expected vectors of one length, found {length} numbers for text 1 and {other}"
-            ));
+        found if found != length => {
+            Some(format!("expected {length} numbers for each text, found {found} for text {nth}"))
         }
-        if !vector.iter().all(|number| number.is_finite()) {
-            return Err(format!("expected finite numbers for text {nth}, found something else"));
-        }
-    }
-    Ok(())
+        _ if vector.iter().all(|number| number.is_finite()) => None,
+        _ => Some(format!("expected finite numbers for text {nth}, found something else")),
+    };
+    vectors.iter().zip(1..).find_map(problem).map_or(Ok(()), Err)
 }

@@ -1,12 +1,12 @@
 //! Tool calls of a reply, in the many ways in which servers write them.
 
 use planwright::contract::AskedCall;
-use planwright::machine::{FailureClass, ModelReply};
-use planwright::ports::{Cause, ModelError};
+use planwright::machine::FailureClass;
+use planwright::ports::Cause;
 use serde_json::{Value, json};
 
 use super::support::{Answer, Server, event, finish};
-use super::{Asker, failed, unanswered};
+use super::{Asker, ask_for, failed, unanswered};
 
 fn calls(expected: &[(&str, &str)]) -> Vec<AskedCall> {
     let call = |(name, arguments): &(&str, &str)| AskedCall {
@@ -16,18 +16,10 @@ fn calls(expected: &[(&str, &str)]) -> Vec<AskedCall> {
     expected.iter().map(call).collect()
 }
 
-fn ask(message: Value, finish: &str) -> Result<ModelReply, ModelError> {
-    let answer = json!({"choices": [{"index": 0, "finish_reason": finish, "message": message}]});
-    let server = Server::answering([Answer::json(200, &answer)]);
-    let outcome = Asker::of(&server).ask();
-    assert_eq!(server.count(), 1, "an answer is an answer");
-    outcome
-}
-
 /// A whole message is read as these calls.
 #[track_caller]
 fn check(message: Value, expected: &[(&str, &str)]) {
-    assert_eq!(ask(message, "tool_calls").unwrap().tool_calls, calls(expected));
+    assert_eq!(ask_for(message, "tool_calls").unwrap().tool_calls, calls(expected));
 }
 
 #[test]
@@ -36,7 +28,7 @@ fn several_calls_are_read_in_their_order_beside_the_text() {
         {"id": "a", "type": "function", "function": {"name": "wiki", "arguments": "{\"input\": \"세종\"}"}},
         {"id": "b", "type": "function", "function": {"name": "calc", "arguments": "{\"input\":\"1+1\"}"}},
     ]});
-    let reply = ask(message, "tool_calls").unwrap();
+    let reply = ask_for(message, "tool_calls").unwrap();
     assert_eq!(reply.text, "찾아본다.");
     let expected = [("wiki", "{\"input\": \"세종\"}"), ("calc", "{\"input\":\"1+1\"}")];
     assert_eq!(reply.tool_calls, calls(&expected));
@@ -75,7 +67,7 @@ fn arguments_may_be_missing_or_no_json() {
 fn call_cut_at_the_token_limit_is_a_cut_reply() {
     let cut =
         json!({"tool_calls": [{"id": "a", "function": {"name": "wiki", "arguments": "{\"input\": \"세"}}]});
-    failed(ask(cut, "length"), FailureClass::Length);
+    failed(ask_for(cut, "length"), FailureClass::Length);
     let pieces = [piece(0, Some("a"), Some("wiki"), "{\"inp"), finish("length"), DONE.to_owned()];
     failed(Asker::answering([Answer::chunks(pieces)]).stream().1, FailureClass::Length);
 }
@@ -84,8 +76,8 @@ fn call_cut_at_the_token_limit_is_a_cut_reply() {
 fn calls_and_their_arguments_are_bounded() {
     let entry = |nth: usize| json!({"id": format!("c{nth}"), "function": {"name": "f", "arguments": "{}"}});
     let many = |count: usize| json!({"tool_calls": (0..count).map(entry).collect::<Vec<_>>()});
-    assert_eq!(ask(many(128), "tool_calls").unwrap().tool_calls.len(), 128);
-    let told = failed(ask(many(129), "tool_calls"), FailureClass::TooLarge);
+    assert_eq!(ask_for(many(128), "tool_calls").unwrap().tool_calls.len(), 128);
+    let told = failed(ask_for(many(129), "tool_calls"), FailureClass::TooLarge);
     assert!(told.contains("128 tool calls"), "{told}");
     let server = Server::start(|_, _| {
         let pieces = (0..1_000).map(|nth| piece(nth, Some("a"), Some("f"), "{}"));

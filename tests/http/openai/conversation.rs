@@ -154,16 +154,3 @@ fn failure_of_a_server_that_takes_tools_passes_as_any_other() {
     let outcome = Asker::answering([Answer::error(404, "no such model")]).ask_with(&native());
     assert!(matches!(outcome, Err(ModelError::Unanswered(_))), "{outcome:?}");
 }
-
-#[test]
-fn other_things_that_a_server_does_not_take_still_give_way() {
-    let server = Server::start(|seen, _| match seen.json().get("temperature") {
-        Some(_) => Answer::error(400, "Unsupported value: 'temperature' does not support 0"),
-        None => Answer::reply("a"),
-    });
-    let asked = RequestFrame { temperature: Some(0.0), ..(*native().frame).clone() };
-    Asker::of(&server).ask_with(&request(asked)).unwrap();
-    let seen = server.seen();
-    assert_eq!(seen.len(), 2);
-    assert_eq!(seen[1].json()["tools"], seen[0].json()["tools"]);
-}

@@ -8,7 +8,7 @@ use planwright_http::{OpenAi, StructuredOutput};
 use serde_json::{Value, json};
 
 use super::support::{Answer, Seen, Server};
-use super::{Asker, config, failed, frame, plain, request, with_schema};
+use super::{Asker, config, failed, frame, request, with_schema};
 
 /// The way in which a request asks for its form.
 fn form(seen: &Seen) -> String {
@@ -41,16 +41,6 @@ fn schema_is_asked_for_strictly_at_first() {
     }});
     let body = server.seen()[0].json();
     assert_eq!(body["response_format"], expected);
-    assert_eq!(body["messages"][0]["content"], "Answer.");
-}
-
-#[test]
-fn request_for_plain_text_names_no_form() {
-    let server = refusing(&[], Answer::error(400, ""));
-    let asker = Asker::with(&server, |config| config.structured_output = StructuredOutput::Prompt);
-    asker.ask_with(&plain()).unwrap();
-    let body = server.seen()[0].json();
-    assert_eq!(body.get("response_format"), None);
     assert_eq!(body["messages"][0]["content"], "Answer.");
 }
 

@@ -17,7 +17,7 @@ use planwright::ports::{Cause, Model, ModelError, Unanswered};
 use planwright::prompt::ModelRequest;
 use planwright::spec::{Digest, RequestFrame, RoleName};
 use planwright_http::{OpenAi, OpenAiConfig};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Waits;
 use super::support::{self, Answer, Server};
@@ -117,6 +117,16 @@ fn with_schema() -> ModelRequest {
         "additionalProperties": false,
     });
     request(RequestFrame { role: RoleName::Validator, schema: Some(schema), ..frame() })
+}
+
+/// Asks a server that answers with this message.
+#[track_caller]
+fn ask_for(message: Value, finish: impl Into<Value>) -> Result<ModelReply, ModelError> {
+    let choice = json!({"index": 0, "finish_reason": finish.into(), "message": message});
+    let asker = Asker::answering([Answer::json(200, &json!({"choices": [choice]}))]);
+    let outcome = asker.ask();
+    assert_eq!(asker.server().count(), 1, "an answer is an answer");
+    outcome
 }
 
 #[track_caller]

@@ -98,9 +98,3 @@ fn key_in_the_base_url_is_not_shown() {
     let error = unanswered(OpenAi::new(config).map(|_| ModelReply::default()), Cause::NotFound);
     assert!(!format!("{error} {error:?} {debug}").contains("sk-live"), "{error} {debug}");
 }
-
-#[test]
-fn client_tells_the_driver_its_key() {
-    let client = OpenAi::new(with_key(KEY)).unwrap();
-    assert!(client.secrets() == [Secret::new(KEY)]);
-}

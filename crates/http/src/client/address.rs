@@ -8,14 +8,13 @@ use ureq::http::Uri;
 /// Parses the address of a service. An error shows neither password nor query.
 pub(crate) fn parse_address(text: &str) -> Result<Uri, String> {
     let text = text.trim();
-    let uri = text.parse::<Uri>().ok().filter(|uri| {
-        matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some_and(|host| !host.is_empty())
-    });
+    let is_http = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https"));
+    let has_host = |uri: &Uri| uri.host().is_some_and(|host| !host.is_empty());
+    let uri = text.parse::<Uri>().ok().filter(|uri| is_http(uri) && has_host(uri));
+    let names_user = |uri: &Uri| uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
     let found = match uri {
-        Some(uri) if !uri.authority().is_some_and(|authority| authority.as_str().contains('@')) => {
-            return Ok(uri);
-        }
-        Some(_) => "one with a user name; give the key as a key".to_owned(),
+        Some(uri) if names_user(&uri) => "one with a user name; give the key as a key".to_owned(),
+        Some(uri) => return Ok(uri),
         None if text.is_empty() => "nothing".to_owned(),
         None => format!("{:?}", show_address(text)),
     };

@@ -52,19 +52,22 @@ impl Calls {
             let goes_on = is_piece && (nth == 0 || piece.index.is_some() || piece.name.is_empty());
             self.add_piece(&piece, goes_on)?;
         }
-        if self.is_empty() || self.legacy {
-            let Some(piece) = Piece::of(&message["function_call"]) else { return Ok(()) };
-            self.legacy = true;
-            self.add_piece(&piece, is_piece)?;
-        }
-        Ok(())
+        let legacy = Piece::of(&message["function_call"]).filter(|_| self.is_empty() || self.legacy);
+        self.legacy |= legacy.is_some();
+        legacy.map_or(Ok(()), |piece| self.add_piece(&piece, is_piece))
     }
 
     fn add_piece(&mut self, piece: &Piece<'_>, may_go_on: bool) -> Result<(), String> {
-        let at = match self.find_begun(piece).filter(|_| may_go_on) {
-            Some(at) => at,
-            None => self.begin(piece.index)?,
-        };
+        let begun = self.find_begun(piece).filter(|_| may_go_on);
+        let at = begun.unwrap_or(self.calls.len());
+        if begun.is_none() {
+            if at == MAX_CALLS {
+                return Err(format!("expected at most {MAX_CALLS} tool calls in one reply, found more"));
+            }
+            let last = self.calls.iter().map(|call| call.index).max();
+            let index = piece.index.or(last).unwrap_or_default();
+            self.calls.push(Begun { index, ..Begun::default() });
+        }
         let call = &mut self.calls[at];
         if !piece.id.is_empty() {
             piece.id.clone_into(&mut call.id);
@@ -90,22 +93,12 @@ impl Calls {
         (!self.calls[at].is_another(piece)).then_some(at)
     }
 
-    fn begin(&mut self, index: Option<u64>) -> Result<usize, String> {
-        if self.calls.len() == MAX_CALLS {
-            return Err(format!("expected at most {MAX_CALLS} tool calls in one reply, found more"));
-        }
-        let last = self.calls.iter().map(|call| call.index).max();
-        let index = index.or(last).unwrap_or_default();
-        self.calls.push(Begun { index, ..Begun::default() });
-        Ok(self.calls.len() - 1)
-    }
-
     /// The calls in their order.
     pub(super) fn finish(mut self) -> Vec<AskedCall> {
         self.calls.sort_by_key(|call| call.index);
-        let finish = |Begun { name, arguments, .. }: Begun| {
-            let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
-            AskedCall { name, arguments }
+        let finish = |Begun { name, arguments, .. }: Begun| match arguments.trim() {
+            "" => AskedCall { name, arguments: "{}".to_owned() },
+            _ => AskedCall { name, arguments },
         };
         self.calls.into_iter().map(finish).collect()
     }

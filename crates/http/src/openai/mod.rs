@@ -8,7 +8,6 @@
 //! **Invariant:** a request that has given text to a token sink is not tried again, so no text is
 //! streamed twice. The number of requests for one question is bounded.
 
-mod body;
 mod calls;
 mod dialect;
 mod reply;
@@ -21,7 +20,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use self::dialect::{Answer, Dialect, conclude};
+use self::dialect::{Answer, Dialect, conclude, render_body};
 use self::reply::{ReplyError, read_reply};
 use crate::client::{AttemptError, Client, Endpoint, Request, Retry, parse_endpoint, show_address};
 use planwright::machine::{ModelFailure, ModelReply};
@@ -142,7 +141,7 @@ impl OpenAi {
     ) -> Result<Answer, AttemptError> {
         let streams = sink.is_some();
         loop {
-            let body = body::render(request, model, *dialect, streams);
+            let body = render_body(request, model, *dialect, streams);
             let answer = match self.exchange(&body, sink.as_mut().map(|sink| sink as _)) {
                 Ok(reply) => Ok(reply),
                 Err(ReplyError::Failure(failure)) => Err(failure),

@@ -132,24 +132,21 @@ impl Draft {
 
     /// The reply, or what came in place of one. Either costs what the server says.
     fn finish(self) -> Result<ModelReply, ReplyError> {
-        let usage = self.usage;
-        let finish = self.finish.unwrap_or_default();
+        let (usage, finish) = (self.usage, self.finish.unwrap_or_default());
         let refusal = Some(self.refusal).filter(|refusal| !refusal.is_empty());
+        let is_filtered = ["content_filter", "content-filter", "safety"].iter().any(|it| finish.contains(it));
+        let or = |message: &str| refusal.clone().unwrap_or_else(|| message.to_owned());
         let (class, message) = match finish.as_str() {
-            finish if ["content_filter", "content-filter", "safety"].iter().any(|it| finish.contains(it)) => {
-                let withheld = || "the reply was withheld by a filter".to_owned();
-                (FailureClass::ContentFilter, refusal.unwrap_or_else(withheld))
-            }
-            _ if refusal.is_some() => (FailureClass::Refusal, refusal.unwrap_or_default()),
-            "refusal" => (FailureClass::Refusal, "the model refused and did not say why".to_owned()),
+            _ if is_filtered => (FailureClass::ContentFilter, or("the reply was withheld by a filter")),
+            "refusal" => (FailureClass::Refusal, or("the model refused and did not say why")),
+            _ if refusal.is_some() => (FailureClass::Refusal, or("")),
             "length" | "max_tokens" | "model_length" => {
                 let tokens = usage.output_tokens;
-                let message = format!("the reply was cut at its token limit, after {tokens} tokens");
-                (FailureClass::Length, message)
+                (FailureClass::Length, format!("the reply was cut at its token limit, after {tokens} tokens"))
             }
             "error" => {
-                let message = "the server broke the reply off with an error";
-                let mut error = AttemptError::bad_response(message, true);
+                let mut error =
+                    AttemptError::bad_response("the server broke the reply off with an error", true);
                 error.cause = Cause::Server;
                 return Err(error.into());
             }
