@@ -50,10 +50,7 @@ pub(crate) fn open(path: &Path, durability: Durability) -> Result<(Connection, S
     // SQLite gives its log the mode of the database. If this fails, opening says why.
     let _ = private_options().write(true).create_new(true).open(path);
     let conn = match connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE) {
-        Err(fault)
-            if fault.has_code(&[CannotOpen, ReadOnly])
-                && is_read_only(&beside(path, "-try")) =>
-        {
+        Err(fault) if fault.has_code(&[CannotOpen, ReadOnly]) && is_read_only(&beside(path, "-try")) => {
             open_immutable(path)?
         }
         // SQLite falls back to reading, whatever the reason was.
