@@ -47,7 +47,7 @@ pub fn admit(rules: &CompiledSpec, state: &State, event: &Event) -> Result<(), R
     let awaited = here.and_then(|(rules, state)| Some((rules, state, awaited_here(rules, state, id.kind)?)));
     match (awaited, event) {
         (None, _) => Err(Refusal::NotAwaited(*id)),
-        (Some((.., effect)), _) if !effect.is_answered_by(event) => Err(Refusal::WrongKind(*id)),
+        (Some((.., effect)), _) if !event.is_answer_to(&effect) => Err(Refusal::WrongKind(*id)),
         (Some((rules, state, _)), Event::HumanAnswered { answer, .. }) => {
             check_answer(rules, &state.task, answer, *id)
         }

@@ -54,7 +54,7 @@ pub(super) fn stage_awaits(stage: Stage<'_>, task: &Task, rules: &CompiledSpec) 
         }
         Stage::Execute(ExecuteStage::Orchestrating(asking)) => {
             let decided = task.drafts.last().map_or(0, |draft| draft.decisions);
-            let kind = EffectKind::Orchestrate { draft, nth: decided + 1, ask: asking.ask };
+            let kind = EffectKind::Orchestrate { draft, nth: decided.saturating_add(1), ask: asking.ask };
             model(kind, RoleName::Orchestrator)
         }
         Stage::Execute(ExecuteStage::Running) => return None,

@@ -1,7 +1,6 @@
-//! Hierarchy: the one file that names statig. It puts the phases under their superstate (the live
-//! run, which handles what may come at any time) and composes statig's public `StateExt` into a pure
-//! step: the task's memory, the event and the effects are in the [`Run`], and the state is moved in and
-//! out by value. A state read from a file steps on without an `init`, so no entry action runs twice.
+//! Hierarchy: the one file that names statig. It puts the phases under their superstate (the live run,
+//! which handles what may come at any time) and composes statig's public `StateExt` into a pure step. A
+//! state read from a file steps on without an `init`, so no entry action runs twice.
 //!
 //! Runs nested in steps are stepped here too, by the path of the effect that was answered, before
 //! EXECUTE is told what came of it: no phase calls back up.
@@ -81,11 +80,10 @@ impl Superstate<Machine> for Live {
                 let seconds = run.rules.spec().limits.deadline_seconds;
                 run.fail(ErrorCode::DeadlineExceeded, format!("the run took more than {seconds} s"));
             }
-            Some(other) => {
-                run.give_back(other);
+            other => {
+                other.into_iter().for_each(|event| run.give_back(event));
                 return Outcome::Super;
             }
-            None => return Outcome::Super,
         }
         match next(self.phase, run) {
             Some(phase) => Outcome::Transition(phase),
@@ -155,10 +153,10 @@ fn step_nested(
     place: Place,
     inner: EffectId,
 ) -> Result<Step, Box<Refused>> {
-    let Some(inner_rules) = nested_rules(rules, &state.task, place.step) else {
+    let nested = state.task.nested.remove(&place.step);
+    let Some((inner_rules, nested)) = nested_rules(rules, &state.task, place.step).zip(nested) else {
         return Err(unhandled(state, event));
     };
-    let Some(nested) = state.task.nested.remove(&place.step) else { return Err(unhandled(state, event)) };
     let before = nested.task.counters;
     match step(inner_rules, nested, event.addressed(inner)) {
         Ok(stepped) => {
@@ -181,7 +179,7 @@ fn step_nested(
 /// tells what came of it.
 fn absorb(run: &mut Run<'_>, place: Place, before: Counters, stepped: Step) {
     let Step { state, effects, .. } = stepped;
-    run.charge_nested(place.step, before, &state.task);
+    run.charge_nested(place.step, before, state.task.counters);
     run.effects.extend(effects.into_iter().filter_map(|effect| nest(effect, place)));
     let ended = state.phase.name();
     if !ended.is_terminal() {
@@ -208,13 +206,11 @@ fn absorb(run: &mut Run<'_>, place: Place, before: Counters, stepped: Step) {
 /// Hands what happened to the phase. Returns whether it was taken.
 fn handle(phase: &mut Phase, run: &mut Run<'_>) -> bool {
     match phase.handle(&mut Machine, &(), run) {
-        Outcome::Handled => true,
-        Outcome::Transition(target) => {
-            change(phase, target, run);
-            true
-        }
-        Outcome::Super => false,
+        Outcome::Handled => {}
+        Outcome::Transition(target) => change(phase, target, run),
+        Outcome::Super => return false,
     }
+    true
 }
 
 /// Begins the nested runs that are to begin, and follows the phases that end as soon as they are

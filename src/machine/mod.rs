@@ -66,7 +66,6 @@ mod awaits;
 pub mod explore;
 mod hierarchy;
 mod need;
-mod person;
 mod phase;
 mod reply;
 mod route;

@@ -1,31 +1,24 @@
-//! Reply: what a model's reply costs, and what follows where it does not read, whichever phase asks.
+//! Reply: what a model's reply costs, what follows if it does not read, and what follows from what a person
+//! says, whichever phase asks.
 
 use super::run::Run;
-use super::state::{Asking, Repair, Task};
-use super::vocabulary::{Counters, Effect, ErrorCode, Event, ModelReply, PhaseName, TraceLine, Usage};
-use crate::contract::ContractError;
-use crate::contract::excerpt;
-use crate::spec::{CompiledSpec, OnFailure, RoleName};
+use super::state::{Asking, Feedback, Repair, StepFailure, Task};
+use super::vocabulary::{
+    Concern, Counters, Effect, ErrorCode, Event, HumanAnswer, ModelReply, PhaseName, TraceLine, Usage,
+};
+use crate::contract::{ContractError, excerpt};
+use crate::spec::{CompiledSpec, OnExpiry, OnFailure, OnRejection, Policy, RoleName};
 
 /// How much of a bad reply is shown to the model again, in characters.
 const SHOWN_CHARS: usize = 4_000;
 
-/// The phase that asks a role.
-fn phase_of(role: RoleName) -> PhaseName {
+/// The phase that asks a role, and how a run ends that gets no usable reply from it.
+fn asked_in(role: RoleName) -> (PhaseName, ErrorCode) {
     match role {
-        RoleName::Validator => PhaseName::Validate,
-        RoleName::Writer | RoleName::Conversation => PhaseName::Write,
-        RoleName::Orchestrator | RoleName::Agent => PhaseName::Execute,
-        _ => PhaseName::Plan,
-    }
-}
-
-fn code(phase: PhaseName) -> ErrorCode {
-    match phase {
-        PhaseName::Plan => ErrorCode::PlanError,
-        PhaseName::Validate => ErrorCode::ValidateError,
-        PhaseName::Write => ErrorCode::WriteError,
-        PhaseName::Execute | PhaseName::Done | PhaseName::Error => ErrorCode::ExecuteError,
+        RoleName::Validator => (PhaseName::Validate, ErrorCode::ValidateError),
+        RoleName::Writer | RoleName::Conversation => (PhaseName::Write, ErrorCode::WriteError),
+        RoleName::Orchestrator | RoleName::Agent => (PhaseName::Execute, ErrorCode::ExecuteError),
+        _ => (PhaseName::Plan, ErrorCode::PlanError),
     }
 }
 
@@ -38,9 +31,40 @@ pub(super) enum Spender {
     AgentOf(u32),
 }
 
+/// A no, in words or by silence.
+pub(super) struct No {
+    pub reason: String,
+    expired: bool,
+}
+
+impl No {
+    /// How the run ends by it, if the policy says that it does.
+    pub fn ends_the_run(&self, policy: &Policy) -> Option<ErrorCode> {
+        match (self.expired && policy.on_expiry == OnExpiry::Stop, policy.on_rejection) {
+            (true, _) => Some(ErrorCode::Expired),
+            (false, OnRejection::Stop) => Some(ErrorCode::Rejected),
+            (false, OnRejection::Replan) => None,
+        }
+    }
+
+    /// What a step is recorded as that is not to be done.
+    pub fn failure(&self) -> StepFailure {
+        StepFailure::new("rejected", &self.reason)
+    }
+
+    /// What the planner is told.
+    pub fn feedback(self, what: &str) -> Feedback {
+        let reason = match self.expired {
+            false => format!("a person rejected {what}: {}", self.reason),
+            true => format!("{what}: {}", self.reason),
+        };
+        Feedback { reason, fix_hint: self.reason, ..Feedback::default() }
+    }
+}
+
 impl Run<'_> {
-    /// Reads what a model answered to an effect. Where it does not read, asks again, reads the fallback
-    /// or ends the run, as the role says; then there is nothing to read now.
+    /// Reads what a model answered to an effect: the value, and why the spec's fallback was read in its
+    /// place, if it was. If it does not read, asks again or ends the run, as the role says.
     pub fn read_reply<T>(
         &mut self,
         effect: Option<Effect>,
@@ -48,8 +72,8 @@ impl Run<'_> {
         read: impl Fn(&CompiledSpec, &Task, &ModelReply) -> Result<T, ContractError>,
     ) -> Option<(T, Option<String>)> {
         let Some(effect @ Effect::AskModel { role, .. }) = effect else { return None };
-        let on_failure = self.rules.on_failure(role);
-        let (error, shown, repairs) = match self.take_event()? {
+        let (phase, code) = asked_in(role);
+        let (problem, broken) = match self.take_event()? {
             Event::ModelReplied { reply, .. } => {
                 self.charge_reply(Spender::Role(role), &reply);
                 if reply.cached {
@@ -57,73 +81,73 @@ impl Run<'_> {
                 }
                 match read(self.rules, &self.task, &reply) {
                     Ok(value) => return Some((value, None)),
-                    Err(error) => (error.to_string(), reply_as_shown(&reply), Some(error)),
+                    Err(error) => (error.to_string(), Some((error, reply))),
                 }
             }
             Event::ModelFailed { failure, .. } => {
                 self.charge(Spender::Role(role), failure.usage, &failure.model);
-                (failure.to_string(), String::new(), None)
+                (failure.to_string(), None)
             }
             other => {
                 self.give_back(other);
                 return None;
             }
         };
-        match (on_failure, repairs) {
-            (OnFailure::Fallback(text), _) => return self.fall_back(role, text.clone(), error, read),
-            (_, Some(broken)) => self.repair(effect, role, asking, broken, &shown),
+        if let OnFailure::Fallback(text) = self.rules.on_failure(role) {
+            self.note_failure(phase, problem.clone());
+            match read(self.rules, &self.task, &ModelReply::text(text.as_str())) {
+                Ok(value) => {
+                    if role != RoleName::Orchestrator {
+                        self.line(TraceLine::Fallback { of: role, error: problem.clone() });
+                    }
+                    return Some((value, Some(problem)));
+                }
+                // It read when the spec was checked; what it may say depends on the run as well.
+                Err(unfit) => self.fail(code, format!("contract: {problem} (the fallback: {unfit})")),
+            }
+            return None;
+        }
+        match broken {
             // The same request would get the same answer.
-            (_, None) => self.fail(code(phase_of(role)), error),
+            None => self.fail(code, problem),
+            Some(_) if asking.ask > self.rules.repairs(role) => {
+                self.fail(code, format!("contract: {problem}"));
+            }
+            Some((error, reply)) => {
+                self.note_failure(phase, problem.clone());
+                let repair = asking.ask;
+                let reply = excerpt(&reply_as_shown(&reply), SHOWN_CHARS);
+                *asking = Asking { ask: repair + 1, repair: Some(Box::new(Repair { error, reply })) };
+                // A repair that the limits do not allow never happened, so no line tells of it.
+                if self.emit(effect.under(effect.id().kind.asked(repair + 1).into())) {
+                    self.line(TraceLine::Repair { of: phase, repair, error: problem });
+                }
+            }
         }
         None
     }
 
-    fn fall_back<T>(
-        &mut self,
-        role: RoleName,
-        text: String,
-        error: String,
-        read: impl Fn(&CompiledSpec, &Task, &ModelReply) -> Result<T, ContractError>,
-    ) -> Option<(T, Option<String>)> {
-        self.note_failure(phase_of(role), error.clone());
-        match read(self.rules, &self.task, &ModelReply::text(text)) {
-            Ok(value) => {
-                if role != RoleName::Orchestrator {
-                    self.line(TraceLine::Fallback { of: role, error: error.clone() });
-                }
-                Some((value, Some(error)))
+    /// Takes what a person said, or that they said nothing in time, and leaves its line.
+    pub fn hear(&mut self, step: &str, about: Concern) -> Option<Result<HumanAnswer, No>> {
+        let step = step.to_owned();
+        match self.take_event()? {
+            Event::HumanAnswered { answer, .. } => {
+                self.line(TraceLine::Human { step, about, answer: answer.clone() });
+                Some(match answer {
+                    HumanAnswer::Reject { reason } => Err(No { reason, expired: false }),
+                    answer => Ok(answer),
+                })
             }
-            // It read when the spec was checked; what it may say depends on the run as well.
-            Err(unfit) => {
-                self.fail(code(phase_of(role)), format!("contract: {error} (the fallback: {unfit})"));
+            Event::Expired { .. } => {
+                self.line(TraceLine::Expired { step, about });
+                Some(Err(No { reason: "nobody answered in time".to_owned(), expired: true }))
+            }
+            other => {
+                self.give_back(other);
                 None
             }
         }
     }
-
-    /// Asks again, or ends the run.
-    fn repair(
-        &mut self,
-        effect: Effect,
-        role: RoleName,
-        asking: &mut Asking,
-        error: ContractError,
-        reply: &str,
-    ) {
-        let of = phase_of(role);
-        if asking.ask > self.rules.repairs(role) {
-            return self.fail(code(of), format!("contract: {error}"));
-        }
-        let message = error.to_string();
-        self.note_failure(of, message.clone());
-        let repair = Repair { error, reply: excerpt(reply, SHOWN_CHARS) };
-        *asking = Asking { ask: asking.ask + 1, repair: Some(Box::new(repair)) };
-        // A repair that the limits do not allow never happened, so no line tells of it.
-        if self.emit(effect.under(effect.id().kind.asked(asking.ask).into())) {
-            self.line(TraceLine::Repair { of, repair: asking.ask - 1, error: message });
-        }
-    }
-
     /// Charges what a reply cost.
     pub fn charge_reply(&mut self, by: Spender, reply: &ModelReply) {
         let counters = &mut self.task.counters;
@@ -144,8 +168,8 @@ impl Run<'_> {
     }
 
     /// Charges what the run nested in a step has spent since `before`.
-    pub fn charge_nested(&mut self, step: u32, before: Counters, inner: &Task) {
-        let (ours, now) = (&mut self.task.counters, inner.counters);
+    pub fn charge_nested(&mut self, step: u32, before: Counters, now: Counters) {
+        let ours = &mut self.task.counters;
         let add =
             |sum: &mut u32, now: u32, before: u32| *sum = sum.saturating_add(now.saturating_sub(before));
         add(&mut ours.model_calls, now.model_calls, before.model_calls);
@@ -161,20 +185,19 @@ impl Run<'_> {
     fn count(&mut self, by: Spender, usage: Usage) {
         let task = &mut *self.task;
         task.counters.usage.add(usage);
-        let step = match by {
-            Spender::Role(role) => return task.usage_by_role.entry(role).or_default().add(usage),
-            Spender::AgentOf(step) => step,
-        };
-        let Some(agent) = task.planned(step).map(|planned| planned.tool.clone()) else { return };
-        task.usage_by_agent.entry(agent).or_default().add(usage);
+        match by {
+            Spender::Role(role) => task.usage_by_role.entry(role).or_default().add(usage),
+            Spender::AgentOf(step) => {
+                let agent = task.planned(step).map(|planned| planned.tool.clone());
+                agent.into_iter().for_each(|agent| task.usage_by_agent.entry(agent).or_default().add(usage));
+            }
+        }
     }
 }
 
 /// A reply as it is shown to the model again: its words, and the calls it asked for.
 fn reply_as_shown(reply: &ModelReply) -> String {
-    let mut shown = reply.text.clone();
-    for call in &reply.tool_calls {
-        shown.push_str(&format!("\n{}({})", call.name, call.arguments));
-    }
+    let calls = reply.tool_calls.iter().map(|call| format!("\n{}({})", call.name, call.arguments));
+    let shown: String = std::iter::once(reply.text.clone()).chain(calls).collect();
     shown.trim_start().to_owned()
 }

@@ -163,7 +163,7 @@ fn add_strays(state: &State, waiting: &[Effect], events: &mut Events) {
         // An answer to what was not asked is refused whatever its kind; two kinds will do.
         let kinds = if asked.is_some() { 6 } else { 2 };
         for (name, event) in strays.into_iter().take(kinds) {
-            if !asked.is_some_and(|asked| asked.is_answered_by(&event)) {
+            if !asked.is_some_and(|asked| event.is_answer_to(asked)) {
                 events.push((name.into(), event, false));
             }
         }

@@ -10,7 +10,7 @@ use crate::contract::{
 };
 use crate::machine::admit::{check_required_calls, link_edit};
 use crate::machine::awaits::Stage;
-use crate::machine::person::{Heard, No};
+use crate::machine::reply::No;
 use crate::machine::route::Exit;
 use crate::machine::run::Run;
 use crate::machine::state::{Asking, Draft, PlanStage, Progress, StepRun, Task};
@@ -194,8 +194,8 @@ impl Run<'_> {
     fn hear_approval(&mut self) {
         let asked = EffectKind::ApprovePlan { draft: self.task.draft };
         let answer = match self.hear("plan", Concern::Plan) {
-            Some(Heard::Answer(answer)) => answer,
-            Some(Heard::No(no)) => return self.decline_plan(no),
+            Some(Ok(answer)) => answer,
+            Some(Err(no)) => return self.decline_plan(no),
             None => return,
         };
         if let HumanAnswer::Edit { steps } = answer

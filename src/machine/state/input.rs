@@ -9,14 +9,14 @@ pub struct Input {
     /// The question. It is never rewritten: every role sees it as it was asked.
     pub question: String,
     /// The time of asking with its time zone, as the models are shown it (RFC 9557, such as
-    /// `2026-11-20T09:30:00+09:00[Asia/Seoul]`); empty where the models are not to know.
+    /// `2026-11-20T09:30:00+09:00[Asia/Seoul]`); empty if the models are not to know.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub now: String,
     /// The earlier turns of the thread, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Turn>,
-    /// The parts of the material at hand, such as the articles of a contract: what of it has been
-    /// read is told from the sources of the results.
+    /// The parts of the material at hand, such as the articles of a contract. The sources of the results
+    /// tell which of them have been read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outline: Vec<String>,
     /// Whose question it is, for people; no model is shown it.
@@ -25,8 +25,7 @@ pub struct Input {
     /// For a nested run: the output of an earlier step that it works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub material: Option<String>,
-    /// For a nested run: what the steps before it found, as far as it does not depend on chance which
-    /// of them have.
+    /// For a nested run: what the steps before it found, unless chance decides which of them have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
     /// For a nested run: the question of the run that it works for.
@@ -35,42 +34,38 @@ pub struct Input {
 }
 
 impl Input {
+    /// A question without earlier turns and without a time.
+    pub fn question(question: impl Into<String>) -> Self {
+        Input { question: question.into(), ..Input::default() }
+    }
+
     /// Whether the person whose question it is asks in Korean.
     pub fn is_korean(&self) -> bool {
         let asked = self.on_behalf_of.as_deref().unwrap_or(&self.question);
         asked.chars().any(|letter| ('\u{ac00}'..='\u{d7a3}').contains(&letter))
     }
-
-    /// A question, without a time.
-    pub fn question(question: impl Into<String>) -> Self {
-        Input { question: question.into(), ..Input::default() }
-    }
 }
 
-/// A question without earlier turns, and without the time.
 impl From<&str> for Input {
     fn from(question: &str) -> Self {
         Input::question(question)
     }
 }
 
-/// A question without earlier turns, and without the time.
 impl From<String> for Input {
     fn from(question: String) -> Self {
         Input::question(question)
     }
 }
 
-/// What a step before found.
+/// What an agent, a tool or a person (`hitl`) found before, and what they were to do.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
-    /// Who found it: an agent, a tool, or a person (`hitl`).
     pub by: String,
-    /// What they were to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// What came of it.
     pub output: String,
 }
 

@@ -69,11 +69,11 @@ pub enum PlanStage {
 pub enum ExecuteStage {
     /// Steps run.
     Running,
-    /// Waiting for a person to answer about one step. Nothing else moves until they do.
+    /// A person is asked about one step. Nothing else moves until they answer.
     AwaitingHuman { step: u32 },
-    /// Waiting for a person to approve the call of one step. Nothing else moves until they answer.
+    /// A person is asked to approve the call of one step. Nothing else moves until they answer.
     AwaitingCallApproval { step: u32 },
-    /// Waiting to hear what becomes of the rest of the plan. No step runs.
+    /// A model is asked what becomes of the rest of the plan. No step runs.
     Orchestrating(Asking),
 }
 
@@ -82,18 +82,16 @@ pub enum ExecuteStage {
 pub struct Asking {
     /// Which asking this is, from 1; later ones are repairs.
     pub(crate) ask: u32,
-    /// What was wrong with the reply before.
     pub(crate) repair: Option<Box<Repair>>,
 }
 
 impl Asking {
-    /// The first asking.
     pub(crate) fn first() -> Self {
         Asking { ask: 1, repair: None }
     }
 }
 
-/// What WRITE is doing: waiting for the writer, and why it may.
+/// Waiting for the writer, and why WRITE was entered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Writing {
     pub(crate) gate: WriteReason,
@@ -101,10 +99,9 @@ pub struct Writing {
     pub(crate) asking: Asking,
 }
 
-/// A reply that broke its contract, to be shown to the model with the error.
+/// A reply that broke its contract, cut to a bounded length, to be shown to the model with the error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repair {
     pub(crate) error: ContractError,
-    /// The reply, cut to a bounded length.
     pub(crate) reply: String,
 }

@@ -7,16 +7,15 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::steps::{Progress, Schedule, StepFailure, StepRun};
-use crate::contract::Links;
-use crate::contract::{Plan, PlanStep, canonical};
+use crate::contract::{Links, Plan, PlanStep, canonical};
 use crate::spec::{CompiledSpec, Duplicates};
 
 impl Progress {
     /// A plan of which nothing has run.
     pub(crate) fn of(draft: u32, plan: Arc<Plan>, links: Links, rules: &CompiledSpec) -> Self {
         let steps = vec![StepRun::Pending; plan.steps.len()];
-        let mut progress = Progress { draft, plan, steps, schedule: Schedule::default() };
-        progress.schedule.links = links;
+        let schedule = Schedule { links, ..Schedule::default() };
+        let mut progress = Progress { draft, plan, steps, schedule };
         progress.line_up(0, rules);
         progress
     }
@@ -35,56 +34,62 @@ impl Progress {
     pub(crate) fn drop_pending(&mut self) -> Vec<PlanStep> {
         let kept = self.begun();
         let steps = self.plan.steps.iter().zip(&self.steps);
-        let dropped =
-            steps.filter(|(_, run)| **run == StepRun::Pending).map(|(step, _)| step.clone()).collect();
-        for step in 0..kept {
-            if self.steps[step] == StepRun::Pending {
-                self.finish(step as u32, StepRun::Skipped { same_as: None });
-            }
-        }
+        let pending = steps.filter(|(_, run)| **run == StepRun::Pending);
+        let dropped = pending.map(|(step, _)| step.clone()).collect();
+        self.finish_pending(kept, |_| Some(StepRun::Skipped { same_as: None }));
         self.schedule.ready.clear();
         if kept == self.steps.len() {
             return dropped;
         }
         Arc::make_mut(&mut self.plan).steps.truncate(kept);
         self.steps.truncate(kept);
-        let Schedule { links, twins, missing, ready, people, .. } = &mut self.schedule;
-        for list in [&mut links.needs, &mut links.dependents] {
-            list.truncate(kept);
-        }
+        let Schedule { links, twins, missing, people, .. } = &mut self.schedule;
+        links.needs.truncate(kept);
+        links.dependents.truncate(kept);
         links.dependents.iter_mut().for_each(|dependents| dependents.retain(|step| (*step as usize) < kept));
         links.inputs.truncate(kept);
         twins.truncate(kept);
         missing.truncate(kept);
-        ready.clear();
         people.retain(|step| (*step as usize) < kept);
         dropped
     }
 
     /// Records for every step that has not begun that it will not be.
     pub(crate) fn refuse_pending(&mut self, failure: &StepFailure) {
-        for step in 0..self.steps.len() {
-            if self.steps[step] == StepRun::Pending {
-                self.finish(step as u32, StepRun::failed(failure.clone(), 0));
+        self.finish_pending(self.steps.len(), |_| Some(StepRun::failed(failure.clone(), 0)));
+    }
+
+    /// Leaves out every step that has not begun, but for the one that only ends the plan.
+    pub(crate) fn skip_pending(&mut self) {
+        let left_out = |step: &PlanStep| (!step.is_final()).then_some(StepRun::Skipped { same_as: None });
+        self.finish_pending(self.steps.len(), left_out);
+    }
+
+    /// Finishes those of the first steps that have not begun and get a result.
+    fn finish_pending(&mut self, first: usize, result: impl Fn(&PlanStep) -> Option<StepRun>) {
+        for step in 0..first {
+            if self.steps[step] == StepRun::Pending
+                && let Some(run) = result(&self.plan.steps[step])
+            {
+                self.schedule.ready.remove(&(step as u32));
+                self.finish(step as u32, run);
             }
         }
-        self.schedule.ready.clear();
     }
 
     /// Puts other steps in the place of those that have not begun.
     pub(crate) fn replace_pending(&mut self, steps: Vec<PlanStep>, links: Links, rules: &CompiledSpec) {
         self.drop_pending();
-        let plan = Arc::new(Plan { steps, ..Plan::default() });
-        self.extend(&plan, links, rules);
+        self.extend(&Arc::new(Plan { steps, ..Plan::default() }), links, rules);
     }
 
     /// Counts what each step from `base` on waits for, and makes ready what waits for nothing.
     fn line_up(&mut self, base: usize, rules: &CompiledSpec) {
-        let count = self.steps.len();
-        if rules.policy().duplicates == Duplicates::Skip {
+        let (policy, count) = (rules.policy(), self.steps.len());
+        if policy.duplicates == Duplicates::Skip {
             self.find_twins(base, rules);
         }
-        let (hitl, risky) = (rules.policy().approval.steps, rules.policy().approval.risky);
+        let (hitl, risky) = (policy.approval.steps, policy.approval.risky);
         if hitl || risky {
             let asks = |step: &PlanStep| (hitl && step.is_hitl()) || rules.needs_approval(&step.tool);
             let asks = (base..count).filter(|&at| asks(&self.plan.steps[at]));
@@ -96,8 +101,7 @@ impl Progress {
             return;
         }
         schedule.missing.resize(base, 0);
-        let finished: Vec<bool> = self.steps.iter().map(StepRun::is_finished).collect();
-        let unfinished = |&&need: &&u32| !finished.get(need as usize).is_some_and(|&finished| finished);
+        let unfinished = |&&need: &&u32| !self.steps.get(need as usize).is_some_and(StepRun::is_finished);
         for step in base..count {
             let needs = schedule.links.needs.get(step).map_or(&[][..], Vec::as_slice);
             let mut missing = needs.iter().filter(unfinished).count() as u32;
@@ -121,19 +125,13 @@ impl Progress {
         let mut twins: Vec<Option<u32>> = std::mem::take(&mut self.schedule.twins);
         twins.resize(base, None);
         for (at, step) in self.plan.steps.iter().enumerate() {
-            let Some(key) = self.call_key(at, step, rules) else {
-                twins.extend((at >= base).then_some(None));
-                continue;
-            };
-            if matches!(self.steps[at], StepRun::Failed { .. } | StepRun::Skipped { same_as: None }) {
-                continue;
-            }
-            // A skipped step stands for the one that it repeats.
             let stands_for = match self.steps[at] {
+                StepRun::Failed { .. } | StepRun::Skipped { same_as: None } => continue,
+                // A skipped step stands for the one that it repeats.
                 StepRun::Skipped { same_as: Some(same) } => same,
                 _ => at as u32,
             };
-            let twin = seen.insert(key, stands_for);
+            let twin = self.call_key(at, step, rules).and_then(|key| seen.insert(key, stands_for));
             if at >= base {
                 twins.push(twin);
             }
@@ -146,9 +144,8 @@ impl Progress {
         if step.is_final() || step.is_hitl() {
             return None;
         }
-        let from = self.schedule.links.inputs.get(at).copied().flatten();
         // What an earlier draft found is known; what this one will find is told apart by its step.
-        let input = match from {
+        let input = match self.source(at as u32) {
             Some(source) => match self.output(source) {
                 Some(output) => canonical(&output.into()),
                 None => format!("step {source}"),
@@ -163,10 +160,8 @@ impl Progress {
     /// Records what became of a step and makes ready what waited for it alone.
     pub(crate) fn finish(&mut self, step: u32, run: StepRun) {
         let Some(slot) = self.steps.get_mut(step as usize) else { return };
-        self.schedule.failed += u32::from(matches!(run, StepRun::Failed { .. }));
-        self.schedule.finished += 1;
-        self.schedule.people.remove(&step);
         *slot = run;
+        self.schedule.people.remove(&step);
         let Some(dependents) = self.schedule.links.dependents.get(step as usize) else { return };
         for &dependent in dependents {
             let Some(missing) = self.schedule.missing.get_mut(dependent as usize) else { continue };
@@ -190,16 +185,6 @@ impl Progress {
         self.schedule.running = self.schedule.running.saturating_sub(1);
         self.schedule.alone = false;
         self.finish(step, run);
-    }
-
-    /// Leaves out every step that has not begun, but for the one that only ends the plan.
-    pub(crate) fn skip_pending(&mut self) {
-        for step in 0..self.steps.len() {
-            if self.steps[step] == StepRun::Pending && !self.plan.steps[step].is_final() {
-                self.schedule.ready.remove(&(step as u32));
-                self.finish(step as u32, StepRun::Skipped { same_as: None });
-            }
-        }
     }
 
     /// Puts another input in the place of a step's own, or of the output that it was to be. What was to

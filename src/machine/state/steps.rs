@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contract::Links;
-use crate::contract::{Plan, Source};
+use crate::contract::{Links, Plan, Source};
 use crate::machine::vocabulary::TraceLine;
 
 /// A plan being carried out.
@@ -16,7 +15,7 @@ use crate::machine::vocabulary::TraceLine;
 pub struct Progress {
     /// The draft whose plan this is, from 1; the first of them where finished steps are kept.
     pub(crate) draft: u32,
-    /// The plan. Frozen, unless a later draft, an orchestrator or a person adds to it.
+    /// Frozen, unless a later draft, an orchestrator or a person adds to it.
     pub(crate) plan: Arc<Plan>,
     /// One slot for each step, in plan order.
     pub(crate) steps: Vec<StepRun>,
@@ -27,8 +26,12 @@ impl Progress {
     /// The first of the steps that a step waits for that failed, if one did.
     pub(crate) fn failed_need(&self, step: usize) -> Option<u32> {
         let needs = self.schedule.links.needs.get(step)?;
-        let failed = |&need: &u32| matches!(self.steps.get(need as usize), Some(StepRun::Failed { .. }));
-        needs.iter().copied().find(|need| failed(need))
+        needs.iter().copied().find(|&need| self.steps.get(need as usize).is_some_and(StepRun::has_failed))
+    }
+
+    /// The step whose output is the input of this one.
+    pub(crate) fn source(&self, step: u32) -> Option<u32> {
+        self.schedule.links.inputs.get(step as usize).copied().flatten()
     }
 
     /// The output of a step; of a skipped one, the output of the step it repeats.
@@ -41,10 +44,8 @@ impl Progress {
 
     /// Whether a later step may refer to this one.
     pub(crate) fn is_done(&self, step: usize) -> bool {
-        matches!(
-            self.steps.get(step),
-            Some(StepRun::Completed { .. } | StepRun::Skipped { same_as: Some(_) })
-        )
+        let run = self.steps.get(step);
+        matches!(run, Some(StepRun::Completed { .. } | StepRun::Skipped { same_as: Some(_) }))
     }
 
     /// The last of the first `of` steps whose result could be the answer: not the final one, not left
@@ -52,24 +53,20 @@ impl Progress {
     pub(crate) fn last_to_answer_with(&self, of: usize) -> Option<(u32, &StepRun)> {
         let steps = self.plan.steps.iter().zip(&self.steps).take(of).enumerate();
         let mut finished = steps.rev().filter(|(_, (planned, run))| !planned.is_final() && run.is_finished());
-        let found = finished.find(|(_, (_, run))| {
-            !matches!(
-                run,
-                StepRun::Skipped { same_as: None } | StepRun::Completed { output: StepOutput::Edited, .. }
-            )
+        let found = finished.find(|(_, (_, run))| match run {
+            StepRun::Skipped { same_as } => same_as.is_some(),
+            StepRun::Completed { output, .. } => *output != StepOutput::Edited,
+            _ => true,
         });
         found.map(|(at, (_, run))| (at as u32, run))
     }
 
-    /// What contradicts itself in a plan under way, where something does: lengths and positions that do
-    /// not fit the steps, and counts that are not theirs.
-    pub(crate) fn contradiction(&self) -> Option<&'static str> {
+    /// Whether lengths and positions fit the steps, and the count is theirs.
+    pub(super) fn is_possible(&self) -> bool {
         let (count, schedule, links) = (self.steps.len(), &self.schedule, &self.schedule.links);
         let within = |at: &u32| (*at as usize) < count;
-        let earlier = |(at, needs): (usize, &Vec<u32>)| needs.iter().all(|need| (*need as usize) < at);
         let before = |(at, source): (usize, &Option<u32>)| source.is_none_or(|source| (source as usize) < at);
-        let counted =
-            |counts: fn(&StepRun) -> bool| self.steps.iter().filter(|run| counts(run)).count() as u32;
+        let earlier = |(at, needs): (usize, &Vec<u32>)| needs.iter().all(|need| (*need as usize) < at);
         let pending = |at: &u32| self.steps.get(*at as usize) == Some(&StepRun::Pending);
         let possible = |run: &StepRun| match run {
             StepRun::Running { attempt } | StepRun::Nested { attempt } => *attempt > 0,
@@ -77,36 +74,23 @@ impl Progress {
             StepRun::Skipped { same_as } => same_as.is_none_or(|same| within(&same)),
             _ => true,
         };
-        let lengths = [
-            links.needs.len(),
-            links.dependents.len(),
-            links.inputs.len(),
-            schedule.twins.len(),
-            schedule.missing.len(),
-        ];
-        let claims = [
-            (self.plan.steps.len() == count, "there are not as many slots as steps"),
-            (lengths.iter().all(|length| *length <= count), "there are more links than steps"),
-            (links.needs.iter().enumerate().all(earlier), "a step waits for a later one"),
-            (links.inputs.iter().enumerate().all(before), "a step takes the output of a later one"),
-            (schedule.twins.iter().enumerate().all(before), "a step repeats a later one"),
-            (links.dependents.iter().flatten().all(within), "a step is waited for that is not there"),
-            (schedule.ready.iter().all(pending), "a step is ready that is not pending"),
-            (schedule.people.iter().all(within), "a person is asked about a step that is not there"),
-            (self.steps.iter().all(possible), "a step was tried as often as none can be"),
-            (schedule.running == counted(StepRun::is_running), "the running steps are miscounted"),
-            (schedule.finished == counted(StepRun::is_finished), "the finished steps are miscounted"),
-            (
-                schedule.failed == counted(|run| matches!(run, StepRun::Failed { .. })),
-                "the failed steps are miscounted",
-            ),
-        ];
-        claims.into_iter().find(|(holds, _)| !holds).map(|(_, problem)| problem)
+        let lists = [links.needs.len(), links.dependents.len(), links.inputs.len()];
+        self.plan.steps.len() == count
+            && lists.into_iter().all(|length| length <= count)
+            && schedule.twins.len().max(schedule.missing.len()) <= count
+            && links.needs.iter().enumerate().all(earlier)
+            && links.inputs.iter().enumerate().all(before)
+            && schedule.twins.iter().enumerate().all(before)
+            && links.dependents.iter().flatten().all(within)
+            && schedule.ready.iter().all(pending)
+            && schedule.people.iter().all(within)
+            && self.steps.iter().all(possible)
+            && schedule.running as usize == self.steps.iter().filter(|run| run.is_running()).count()
     }
 
     /// Up to where steps have begun: what stands after is dropped when the rest of the plan is.
     pub(crate) fn begun(&self) -> usize {
-        self.steps.iter().rposition(|run| !matches!(run, StepRun::Pending)).map_or(0, |last| last + 1)
+        self.steps.iter().rposition(|run| *run != StepRun::Pending).map_or(0, |last| last + 1)
     }
 }
 
@@ -114,7 +98,6 @@ impl Progress {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum StepRun {
-    /// Not started.
     #[default]
     Pending,
     /// Its tool is being called, or the agent that does it is being asked.
@@ -155,18 +138,6 @@ pub enum StepOutput {
     Edited,
 }
 
-impl StepOutput {
-    /// The output as models and people are shown it.
-    pub(crate) fn as_str(&self) -> &str {
-        match self {
-            StepOutput::Text(text) => text,
-            StepOutput::FinalStep => "(final step - no tool execution)",
-            StepOutput::Approved => "approved",
-            StepOutput::Edited => "(the remaining steps were edited)",
-        }
-    }
-}
-
 /// How a step failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepFailure {
@@ -185,31 +156,31 @@ impl StepFailure {
 }
 
 impl StepRun {
-    /// Done after so many tries.
     pub(crate) fn completed(output: StepOutput, attempts: u32) -> Self {
         StepRun::Completed { output, sources: Vec::new(), attempts, cached: false, nested: None }
     }
 
-    /// Failed after so many tries.
     pub(crate) fn failed(failure: StepFailure, attempts: u32) -> Self {
         StepRun::Failed { failure, attempts, nested: None }
     }
 
-    /// The step's result as models and people are shown it, where it has one.
+    /// The step's result as models and people are shown it, if it has one.
     pub(crate) fn output(&self) -> Option<&str> {
-        match self {
-            StepRun::Completed { output, .. } => Some(output.as_str()),
-            StepRun::Failed { failure, .. } => Some(&failure.shown),
-            _ => None,
-        }
+        Some(match self {
+            StepRun::Failed { failure, .. } => &failure.shown,
+            StepRun::Completed { output, .. } => match output {
+                StepOutput::Text(text) => text,
+                StepOutput::FinalStep => "(final step - no tool execution)",
+                StepOutput::Approved => "approved",
+                StepOutput::Edited => "(the remaining steps were edited)",
+            },
+            _ => return None,
+        })
     }
 
     /// Where the result comes from.
     pub(crate) fn sources(&self) -> &[Source] {
-        match self {
-            StepRun::Completed { sources, .. } => sources,
-            _ => &[],
-        }
+        if let StepRun::Completed { sources, .. } = self { sources } else { &[] }
     }
 
     /// How often it was tried so far, a try under way included.
@@ -217,7 +188,7 @@ impl StepRun {
         match self {
             StepRun::Pending | StepRun::Skipped { .. } => 0,
             StepRun::WaitingHuman => 1,
-            StepRun::Running { attempt } | StepRun::Nested { attempt, .. } => *attempt,
+            StepRun::Running { attempt } | StepRun::Nested { attempt } => *attempt,
             StepRun::Waiting { attempt } => attempt.saturating_sub(1),
             StepRun::Completed { attempts, .. } | StepRun::Failed { attempts, .. } => *attempts,
         }
@@ -247,18 +218,16 @@ impl StepRun {
 
     /// Whether something is awaited for it.
     pub(crate) fn is_running(&self) -> bool {
-        matches!(
-            self,
-            StepRun::Running { .. }
-                | StepRun::Waiting { .. }
-                | StepRun::Nested { .. }
-                | StepRun::WaitingHuman
-        )
+        !self.is_finished() && *self != StepRun::Pending
     }
 
     /// Whether nothing more will happen to it.
     pub(crate) fn is_finished(&self) -> bool {
         matches!(self, StepRun::Completed { .. } | StepRun::Failed { .. } | StepRun::Skipped { .. })
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(self, StepRun::Failed { .. })
     }
 }
 
@@ -278,9 +247,6 @@ pub struct Schedule {
     pub(crate) people: BTreeSet<u32>,
     /// How many steps run, waiting ones included.
     pub(crate) running: u32,
-    /// How many steps are finished, failed and skipped ones included.
-    pub(crate) finished: u32,
-    pub(crate) failed: u32,
     /// Whether the step that runs must run alone.
     pub(crate) alone: bool,
 }

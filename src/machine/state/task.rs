@@ -28,14 +28,11 @@ struct Unchecked {
 }
 
 impl TryFrom<Unchecked> for State {
-    type Error = String;
+    type Error = &'static str;
 
-    fn try_from(Unchecked { phase, task }: Unchecked) -> Result<Self, String> {
+    fn try_from(Unchecked { phase, task }: Unchecked) -> Result<Self, Self::Error> {
         let state = State { phase, task };
-        match state.contradiction() {
-            None => Ok(state),
-            Some(problem) => Err(format!("no run can be in this state: {problem}")),
-        }
+        if state.is_possible() { Ok(state) } else { Err("no run can be in this state") }
     }
 }
 
@@ -75,9 +72,8 @@ impl State {
         &self.task.counters
     }
 
-    /// The tokens spent so far under the name of who spent them, as requests are named: a role
-    /// (`planner`), in the order that a run asks them, then the agents (`agent:search`) by name. They
-    /// add up to [`Counters::usage`].
+    /// The tokens spent so far by name: the roles (`planner`), in the order in which a run asks them, then
+    /// the agents (`agent:search`). They add up to [`Counters::usage`].
     pub fn usage_by_name(&self) -> impl Iterator<Item = (String, Usage)> + '_ {
         let roles = self.task.usage_by_role.iter().map(|(role, usage)| (role.to_string(), *usage));
         let agents = self.task.usage_by_agent.iter().map(|(name, usage)| (format!("agent:{name}"), *usage));
@@ -94,39 +90,34 @@ impl State {
         self.task.tainted
     }
 
-    /// What contradicts itself in the state.
-    fn contradiction(&self) -> Option<&'static str> {
+    /// Whether nothing in it contradicts the rest.
+    fn is_possible(&self) -> bool {
         let task = &*self.task;
         let runs = task.progress.as_ref().map_or(&[][..], |progress| progress.steps.as_slice());
-        let first_steps = || task.drafts.iter().map(|draft| draft.first_step as usize);
-        let nested = |at: u32| matches!(runs.get(at as usize), Some(StepRun::Nested { .. }));
+        let running = runs.iter().any(StepRun::is_running);
         let asked = |at: u32| runs.get(at as usize) == Some(&StepRun::WaitingHuman);
         let fits = match &self.phase {
-            Phase::Execute(ExecuteStage::Running) => runs.iter().any(StepRun::is_running),
+            Phase::Execute(ExecuteStage::Running) => running,
             Phase::Execute(
                 ExecuteStage::AwaitingHuman { step } | ExecuteStage::AwaitingCallApproval { step },
             ) => asked(*step),
             Phase::Execute(ExecuteStage::Orchestrating(_)) | Phase::Plan(PlanStage::AwaitingApproval) => {
-                task.progress.is_some() && !runs.iter().any(StepRun::is_running)
+                task.progress.is_some() && !running
             }
-            Phase::Plan(_) | Phase::Validate(_) | Phase::Write(_) => !runs.iter().any(StepRun::is_running),
+            Phase::Plan(_) | Phase::Validate(_) | Phase::Write(_) => !running,
             Phase::Done | Phase::Error => true,
         };
-        let claims = [
-            (fits, "the phase does not fit the steps"),
-            (!task.drafts.is_empty() && task.drafts.len() == task.draft as usize, "drafts are missing"),
-            (first_steps().is_sorted(), "a draft begins before the one that it follows"),
-            (first_steps().all(|first| first <= runs.len()), "a draft begins behind the plan"),
-            (task.nested.keys().all(|at| nested(*at)), "a nested run has no step"),
-            (
-                self.phase.name().is_terminal()
-                    || (0u32..).zip(runs).all(|(at, _)| !nested(at) || task.nested.contains_key(&at)),
-                "a step has no nested run",
-            ),
-        ];
-        let plans = task.artifacts.past.iter().chain(&task.progress);
-        let broken = claims.into_iter().find(|(holds, _)| !holds).map(|(_, problem)| problem);
-        broken.or_else(|| plans.into_iter().find_map(Progress::contradiction))
+        let first_steps = || task.drafts.iter().map(|draft| draft.first_step as usize);
+        let nested = |at: u32| matches!(runs.get(at as usize), Some(StepRun::Nested { .. }));
+        let kept = |at: u32| !nested(at) || task.nested.contains_key(&at);
+        let mut plans = task.artifacts.past.iter().chain(&task.progress);
+        fits && !task.drafts.is_empty()
+            && task.drafts.len() == task.draft as usize
+            && first_steps().is_sorted()
+            && first_steps().all(|first| first <= runs.len())
+            && task.nested.keys().all(|at| nested(*at))
+            && (self.phase.name().is_terminal() || (0..runs.len() as u32).all(kept))
+            && plans.all(Progress::is_possible)
     }
 }
 
@@ -185,9 +176,12 @@ impl Task {
         self.progress.as_ref()?.plan.steps.get(step as usize)
     }
 
-    /// How far the step at a position is.
-    pub(crate) fn slot(&mut self, step: u32) -> Option<&mut StepRun> {
-        self.progress.as_mut()?.steps.get_mut(step as usize)
+    /// Notes how far the step at a position is.
+    pub(crate) fn set_slot(&mut self, step: u32, run: StepRun) {
+        if let Some(slot) = self.progress.as_mut().and_then(|progress| progress.steps.get_mut(step as usize))
+        {
+            *slot = run;
+        }
     }
 
     /// The name of a step of the current plan.
@@ -197,12 +191,11 @@ impl Task {
 
     /// The steps of the current draft with how far they are, after their positions.
     pub(crate) fn drafted(&self) -> impl Iterator<Item = (usize, &PlanStep, &StepRun)> {
-        let (planned, runs) = match &self.progress {
-            Some(progress) => (progress.plan.steps.as_slice(), progress.steps.as_slice()),
-            None => (&[][..], &[][..]),
-        };
-        let steps = planned.iter().zip(runs).enumerate().skip(self.first_step());
-        steps.map(|(at, (planned, run))| (at, planned, run))
+        let first = self.first_step();
+        self.progress.iter().flat_map(move |progress| {
+            let steps = progress.plan.steps.iter().zip(&progress.steps).enumerate().skip(first);
+            steps.map(|(at, (planned, run))| (at, planned, run))
+        })
     }
 
     /// The first failed step of the current draft: which, and how it failed.
@@ -259,13 +252,12 @@ pub struct Draft {
 }
 
 /// A decision of the orchestrator, and when it was made.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Decided {
-    /// In which draft.
     pub draft: u32,
     /// After how many finished steps.
     pub after: u32,
-    /// What was decided.
     pub decision: Decision,
     /// Whether it stands in for a decision that could not be had, or not be carried out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

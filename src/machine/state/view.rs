@@ -1,5 +1,7 @@
 //! Views: what people ask of a run, derived from its state. Nothing here is kept anywhere.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::phase::{ExecuteStage, Phase, PlanStage};
@@ -10,37 +12,30 @@ use crate::machine::vocabulary::PhaseName;
 use crate::spec::{CompiledSpec, Execution};
 
 /// The plan as a to-do list, with where the run is in it.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlanView {
-    /// The steps, in plan order.
     pub plan: Vec<StepView>,
     /// The first step that is not finished, from 0; as many as there are steps where all are.
     pub current_step: usize,
-    /// Whether a plan is being made.
     pub is_planning: bool,
-    /// Whether its steps are being carried out.
     pub is_executing: bool,
-    /// Whether a person is being asked.
     pub is_waiting_human: bool,
     /// `waiting_human`, `completed`, `failed`, or `running` before it is one of them.
     pub status: &'static str,
 }
 
-/// One step of the list.
+/// One step of the list: its result, how it failed, or what a person said.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StepView {
-    /// What was planned.
     #[serde(flatten)]
     pub step: PlanStep,
-    /// How far it is.
     pub status: &'static str,
-    /// What came of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// How it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What a person said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hitl_response: Option<String>,
 }
@@ -48,38 +43,31 @@ pub struct StepView {
 impl PlanView {
     /// The view of a run.
     pub fn of(state: &State) -> Self {
-        let progress = state.task.progress.as_ref();
-        let plan: Vec<StepView> = progress.map(steps).unwrap_or_default();
-        let finished = |progress: &Progress| progress.steps.iter().position(|run| !run.is_finished());
-        let current_step = progress.and_then(finished).unwrap_or(plan.len());
+        let view = |(step, run): (&PlanStep, &StepRun)| {
+            let output = run.output().map(str::to_owned);
+            let (error, result) = if run.has_failed() { (output, None) } else { (None, output) };
+            let (hitl_response, result) = if step.is_hitl() { (result, None) } else { (None, result) };
+            StepView { step: step.clone(), status: run.status(), result, error, hitl_response }
+        };
+        let runs = || state.task.progress.iter().flat_map(|progress| &progress.steps);
+        let steps = state.task.progress.iter().flat_map(|progress| &progress.plan.steps);
+        let plan: Vec<StepView> = steps.zip(runs()).map(view).collect();
         let phase = state.phase.name();
         let is_waiting_human = state.waits_for_person();
-        let status = match phase {
-            PhaseName::Done => "completed",
-            PhaseName::Error => "failed",
-            _ if is_waiting_human => "waiting_human",
-            _ => "running",
-        };
         PlanView {
+            current_step: runs().position(|run| !run.is_finished()).unwrap_or(plan.len()),
             plan,
-            current_step,
             is_planning: phase == PhaseName::Plan && !is_waiting_human,
             is_executing: phase == PhaseName::Execute && !is_waiting_human,
             is_waiting_human,
-            status,
+            status: match phase {
+                PhaseName::Done => "completed",
+                PhaseName::Error => "failed",
+                _ if is_waiting_human => "waiting_human",
+                _ => "running",
+            },
         }
     }
-}
-
-fn steps(progress: &Progress) -> Vec<StepView> {
-    let view = |(step, run): (&PlanStep, &StepRun)| {
-        let output = run.output().map(str::to_owned);
-        let failed = matches!(run, StepRun::Failed { .. });
-        let (error, result) = if failed { (output, None) } else { (None, output) };
-        let (hitl_response, result) = if step.is_hitl() { (result, None) } else { (None, result) };
-        StepView { step: step.clone(), status: run.status(), result, error, hitl_response }
-    };
-    progress.plan.steps.iter().zip(&progress.steps).map(view).collect()
 }
 
 impl State {
@@ -88,13 +76,10 @@ impl State {
     pub fn result(&self) -> Option<String> {
         match (self.phase(), self.answer(), self.error()) {
             (PhaseName::Done, Some(answer), _) => Some(answer.to_owned()),
-            (PhaseName::Error, _, Some(error)) => {
-                let stopped = match self.input().is_korean() {
-                    true => "실행이 중단되었습니다",
-                    false => "The run was stopped",
-                };
-                Some(format!("{stopped}: {error}"))
-            }
+            (PhaseName::Error, _, Some(error)) => Some(match self.input().is_korean() {
+                true => format!("실행이 중단되었습니다: {error}"),
+                false => format!("The run was stopped: {error}"),
+            }),
             _ => None,
         }
     }
@@ -159,7 +144,7 @@ pub(crate) fn known_by(rules: &CompiledSpec, task: &Task, step: u32) -> Vec<u32>
         return (0..step).filter(finished).collect();
     }
     let first = task.first_step() as u32;
-    let mut known: std::collections::BTreeSet<u32> = (0..first.min(step)).collect();
+    let mut known: BTreeSet<u32> = (0..first.min(step)).collect();
     let needs = |at: u32| progress.schedule.links.needs.get(at as usize).into_iter().flatten().copied();
     let mut open: Vec<u32> = needs(step).collect();
     while let Some(at) = open.pop() {

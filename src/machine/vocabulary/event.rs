@@ -3,24 +3,25 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::effect_id::EffectId;
+use super::effect::{Effect, EffectId};
 use super::usage::Usage;
 use crate::contract::{AskedCall, PlanStep, Source};
 
-/// What happened in the world, as it was said there. Reading it is the machine's affair.
+/// What happened in the world, unread: the machine reads it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// The model answered. The text is as received; `contract/` reads it.
+    /// The model replied.
     ModelReplied {
         /// The effect this answers.
         effect: EffectId,
-        /// The answer.
+        /// The reply, as received.
         reply: ModelReply,
     },
-    /// The model's answer is that it will not or cannot.
+    /// The model answered that it will not or cannot.
     ModelFailed {
         /// The effect this answers.
         effect: EffectId,
@@ -66,8 +67,7 @@ impl Event {
         self.answers().copied()
     }
 
-    /// Borrows the id of the effect this answers: ids are looked at in every step, and copying them is
-    /// felt.
+    /// Borrows the id of the effect this answers: copying it in every step is felt.
     pub(in crate::machine) fn answers(&self) -> Option<&EffectId> {
         match self {
             Event::ModelReplied { effect, .. }
@@ -77,6 +77,19 @@ impl Event {
             | Event::TimePassed { effect }
             | Event::Expired { effect } => Some(effect),
             Event::Cancelled { .. } | Event::DeadlinePassed => None,
+        }
+    }
+
+    /// Whether this kind of event answers such an effect.
+    pub(in crate::machine) fn is_answer_to(&self, effect: &Effect) -> bool {
+        match self {
+            Event::ModelReplied { .. } | Event::ModelFailed { .. } => {
+                matches!(effect, Effect::AskModel { .. })
+            }
+            Event::ToolReturned { .. } => matches!(effect, Effect::CallTool { .. }),
+            Event::HumanAnswered { .. } | Event::Expired { .. } => matches!(effect, Effect::AskHuman { .. }),
+            Event::TimePassed { .. } => matches!(effect, Effect::Wait { .. }),
+            Event::Cancelled { .. } | Event::DeadlinePassed => true,
         }
     }
 
@@ -121,36 +134,29 @@ pub struct ModelReply {
     /// What it cost.
     #[serde(default, skip_serializing_if = "Usage::is_zero")]
     pub usage: Usage,
-    /// The name that the model was asked under, where its price is to be known.
+    /// The name that the model was asked under, if its price is to be known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
-    /// Whether it came out of the cache, where the same request had been answered before.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether it came out of the cache.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
 }
 
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
 impl ModelReply {
-    /// A reply of which nothing is known but its text.
+    /// A reply in words.
     pub fn text(text: impl Into<String>) -> Self {
         ModelReply { text: text.into(), ..ModelReply::default() }
     }
 
     /// A reply that asks for tool calls.
-    pub fn calls<T: Into<String>>(calls: impl IntoIterator<Item = (T, serde_json::Value)>) -> Self {
-        let call = |(name, arguments): (T, serde_json::Value)| AskedCall {
-            name: name.into(),
-            arguments: arguments.to_string(),
-        };
-        ModelReply { tool_calls: calls.into_iter().map(call).collect(), ..ModelReply::default() }
+    pub fn calls<T: Into<String>>(calls: impl IntoIterator<Item = (T, Value)>) -> Self {
+        let call = |(name, arguments): (T, Value)| (name.into(), arguments.to_string());
+        let calls = calls.into_iter().map(call).map(|(name, arguments)| AskedCall { name, arguments });
+        ModelReply { tool_calls: calls.collect(), ..ModelReply::default() }
     }
 }
 
-/// An answer that is no reply. The same request would get it again, so it is not transport: the
-/// machine decides what follows.
+/// An answer that is no reply. The same request would get it again, so the machine decides what follows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelFailure {
     /// The kind of answer.
@@ -160,13 +166,13 @@ pub struct ModelFailure {
     /// What it cost.
     #[serde(default, skip_serializing_if = "Usage::is_zero")]
     pub usage: Usage,
-    /// The name that the model was asked under, where its price is to be known.
+    /// The name that the model was asked under, if its price is to be known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
 }
 
 impl ModelFailure {
-    /// An answer of this kind that cost nothing that is known.
+    /// A failure of this class, at no known cost.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         ModelFailure { class, message: message.into(), usage: Usage::default(), model: String::new() }
     }
@@ -240,10 +246,9 @@ pub enum ToolOutcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HumanAnswer {
-    /// Yes: the plan is carried out, the tool is called with exactly the input that was shown.
+    /// Yes: the plan is carried out, or the tool called, exactly as it was shown.
     Approve,
-    /// An answer in words. The run goes on, and later steps are shown it. Where a call is asked about,
-    /// it stands in the place of the call.
+    /// An answer in words, which later steps are shown. It takes the place of a call that is asked about.
     Respond {
         /// What they said.
         text: String,
@@ -255,13 +260,13 @@ pub enum HumanAnswer {
     },
     /// Yes, but the remaining steps are to be these. They pass the same checks as a planner's.
     Edit {
-        /// The steps, from the next on; where a plan is asked about, all of its steps.
+        /// The steps from the next on, or all steps of a plan that is asked about.
         steps: Vec<PlanStep>,
     },
     /// Yes, but the tool is to be called with this. It passes the same checks as a planner's.
     EditInput {
         /// The input.
-        input: serde_json::Value,
+        input: Value,
     },
 }
 
@@ -269,6 +274,11 @@ impl HumanAnswer {
     /// An answer in words.
     pub fn respond(text: impl Into<String>) -> Self {
         HumanAnswer::Respond { text: text.into() }
+    }
+
+    /// No, and why.
+    pub fn reject(reason: impl Into<String>) -> Self {
+        HumanAnswer::Reject { reason: reason.into() }
     }
 
     /// The name of this kind of answer.
@@ -280,11 +290,6 @@ impl HumanAnswer {
             HumanAnswer::Edit { .. } => "edit",
             HumanAnswer::EditInput { .. } => "edit_input",
         }
-    }
-
-    /// No, and why.
-    pub fn reject(reason: impl Into<String>) -> Self {
-        HumanAnswer::Reject { reason: reason.into() }
     }
 }
 

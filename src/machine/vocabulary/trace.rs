@@ -1,18 +1,17 @@
-//! The trace: the lines that a run leaves behind. No timings, no ids that change from run to run:
-//! equal runs leave equal traces.
+//! The trace: the lines that a run leaves behind. No timings, no ids that change from run to run: equal
+//! runs leave equal traces.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::event::HumanAnswer;
-use super::phase_name::PhaseName;
+use super::outcome::PhaseName;
 use crate::contract::{Decision, Plan, PlanStep, Verdict};
 use crate::spec::RoleName;
 
-/// One line of the trace. The names are those of the state-machine notebook that the design
-/// follows: one line for each visit of PLAN, EXECUTE, VALIDATE and WRITE, one for each replan that
-/// is triggered and each repair that is asked for.
+/// One line of the trace: one for each visit of PLAN, EXECUTE, VALIDATE and WRITE, and one for each replan,
+/// repair, decision and answer of a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]

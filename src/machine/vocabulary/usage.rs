@@ -22,20 +22,22 @@ impl Usage {
         *self == Usage::default()
     }
 
-    /// What was spent since `before`.
-    pub(in crate::machine) fn less(self, before: Usage) -> Self {
-        Usage {
-            input_tokens: self.input_tokens.saturating_sub(before.input_tokens),
-            output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
-            cached_tokens: self.cached_tokens.saturating_sub(before.cached_tokens),
-        }
-    }
-
     /// Adds what another call cost.
     pub fn add(&mut self, other: Usage) {
-        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
-        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        *self = self.each(other, u64::saturating_add);
+    }
+
+    /// What was spent since `before`.
+    pub(in crate::machine) fn less(self, before: Usage) -> Self {
+        self.each(before, u64::saturating_sub)
+    }
+
+    fn each(self, other: Usage, count: fn(u64, u64) -> u64) -> Self {
+        Usage {
+            input_tokens: count(self.input_tokens, other.input_tokens),
+            output_tokens: count(self.output_tokens, other.output_tokens),
+            cached_tokens: count(self.cached_tokens, other.cached_tokens),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Call: what a step starts from, and what an answer makes of it. Both follow from the plan and the
 //! answer alone, and not from what else has finished by now.
 
-use crate::contract::{AnswerForm, PlanStep, Trust, schema};
+use crate::contract::{AnswerForm, PlanStep, Source, Trust, schema};
 use crate::machine::reply::Spender;
 use crate::machine::run::Run;
 use crate::machine::state::{Finding, Input, Progress, StepFailure, StepOutput, StepRun, Task, known_by};
@@ -11,17 +11,20 @@ use crate::spec::{CompiledSpec, OnFailure};
 impl Run<'_> {
     /// Takes what a tool returned or an agent replied.
     pub(super) fn take_outcome(&mut self, step: u32, attempts: u32) -> Option<StepRun> {
+        let completed = |text: String, sources: Vec<Source>, cached: bool| StepRun::Completed {
+            output: StepOutput::Text(text),
+            sources,
+            attempts,
+            cached,
+            nested: None,
+        };
         Some(match self.take_event()? {
             Event::ToolReturned { outcome, .. } => {
-                if !self.task.tainted {
-                    let tool = self.task.planned(step).and_then(|planned| self.rules.tool(&planned.tool));
-                    self.task.tainted = tool.is_none_or(|tool| tool.trust == Trust::Untrusted);
-                }
+                let planned = self.task.planned(step);
+                self.task.tainted =
+                    self.task.tainted || planned.is_none_or(|planned| is_untrusted(self.rules, planned));
                 match outcome {
-                    ToolOutcome::Returned { output, sources } => {
-                        let output = StepOutput::Text(output);
-                        StepRun::Completed { output, sources, attempts, cached: false, nested: None }
-                    }
+                    ToolOutcome::Returned { output, sources } => completed(output, sources, false),
                     ToolOutcome::Failed { kind, message } => {
                         StepRun::failed(StepFailure::new(kind, message), attempts)
                     }
@@ -29,12 +32,8 @@ impl Run<'_> {
             }
             Event::ModelReplied { reply, .. } => {
                 self.charge_reply(Spender::AgentOf(step), &reply);
-                let most = self.rules.max_reply_bytes();
-                match AnswerForm::Text.parse(&reply.text, most) {
-                    Ok(text) => {
-                        let (output, sources) = (StepOutput::Text(text), Vec::new());
-                        StepRun::Completed { output, sources, attempts, cached: reply.cached, nested: None }
-                    }
+                match AnswerForm::Text.parse(&reply.text, self.rules.max_reply_bytes()) {
+                    Ok(text) => completed(text, Vec::new(), reply.cached),
                     Err(error) => self.fall_back_on(step, attempts, StepFailure::new("reply", error)),
                 }
             }
@@ -59,6 +58,11 @@ impl Run<'_> {
     }
 }
 
+/// Whether what a step returns is untrusted.
+fn is_untrusted(rules: &CompiledSpec, planned: &PlanStep) -> bool {
+    rules.tool(&planned.tool).is_none_or(|tool| tool.trust == Trust::Untrusted)
+}
+
 /// The result of a step that needs no call: the final step, one whose input will never come, one that
 /// repeats another.
 pub(super) fn result_without_call(
@@ -80,11 +84,12 @@ pub(super) fn result_without_call(
         return Some(StepRun::failed(StepFailure::new("input", message), 0));
     }
     let twin = progress.schedule.twins.get(step as usize).copied().flatten()?;
-    match progress.steps.get(twin as usize)? {
-        StepRun::Completed { .. } => Some(StepRun::Skipped { same_as: Some(twin) }),
-        StepRun::Skipped { same_as: Some(same) } => Some(StepRun::Skipped { same_as: Some(*same) }),
-        _ => None,
-    }
+    let same = match progress.steps.get(twin as usize)? {
+        StepRun::Completed { .. } => twin,
+        StepRun::Skipped { same_as } => (*same_as)?,
+        _ => return None,
+    };
+    Some(StepRun::Skipped { same_as: Some(same) })
 }
 
 /// The earlier step whose output a tool does not take, and why.
@@ -94,27 +99,23 @@ fn unfit_input(
     planned: &PlanStep,
     rules: &CompiledSpec,
 ) -> Option<(u32, String)> {
-    let source = progress.schedule.links.inputs.get(step as usize).copied().flatten()?;
+    let source = progress.source(step)?;
     let tool = rules.tool(&planned.tool).filter(|_| rules.agent(&planned.tool).is_none())?;
     let input = serde_json::Value::from(progress.output(source)?);
     Some((source, schema::check(&tool.input, &input).err()?.to_string()))
 }
 
-/// What a nested run starts from, and whether it has read what may steer it. Both follow from the plan
-/// alone and not from what else has finished by now.
+/// What a nested run starts from, and whether it has read what may steer it.
 pub(super) fn nested_input(rules: &CompiledSpec, task: &Task, step: u32) -> Option<(Input, bool)> {
     let progress = task.progress.as_ref()?;
     let planned = task.planned(step)?;
-    let source = progress.schedule.links.inputs.get(step as usize).copied().flatten();
+    let source = progress.source(step);
     let found = source.and_then(|source| progress.output(source)).map(str::to_owned);
-    let question = match planned.instruction() {
-        "" => task.query(),
-        told => told,
-    };
+    let question = Some(planned.instruction()).filter(|told| !told.is_empty()).unwrap_or(task.query());
     let known = known_by(rules, task, step);
     let untrusted = |at: &u32| {
-        let tool = task.planned(*at).and_then(|planned| rules.tool(&planned.tool));
-        tool.is_some_and(|tool| tool.trust == Trust::Untrusted)
+        let planned = task.planned(*at).filter(|planned| rules.tool(&planned.tool).is_some());
+        planned.is_some_and(|planned| is_untrusted(rules, planned))
     };
     let tainted = task.drafts.last().is_some_and(|draft| draft.tainted) || known.iter().any(untrusted);
     // What it is given to work on is not shown twice.

@@ -4,14 +4,14 @@
 //! One step's way, top to bottom in this file:
 //!
 //! ```text
-//!  advance ─▶ dispatch ─┬─ needs no call ────────────────────────────────────┐
-//!     ▲                 ├─ a person does it, or must approve its call ─┐     │
-//!     │                 └─ call: a tool · an agent · a nested run ◀──┤     │
-//!     │                        ▲          │ answered               │     │
-//!     │                        │          ▼                        ▼     ▼
-//!     │                        └─ wait ◀─ finish_try ──────────▶ its slot
-//!     └─────────────── go_on, by the orchestrator's word ◀──────────┘
-//!                         └─ nothing runs any more ─▶ leave_execute
+//!  advance ─┬─ needs no call ────────────────────────────────────┐
+//!     ▲     ├─ a person does it, or must approve its call ─┐     │
+//!     │     └─ call: a tool · an agent · a nested run ◀──┤     │
+//!     │            ▲          │ answered               │     │
+//!     │            │          ▼                        ▼     ▼
+//!     │            └─ wait ◀─ finish_try ──────────▶ its slot
+//!     └─── go_on, by the orchestrator's word ◀──────────┘
+//!             └─ nothing runs any more ─▶ leave_execute
 //! ```
 //!
 //! Steps sit in slots. Answers may come in any order; what the run looks like when EXECUTE is left
@@ -24,7 +24,7 @@ use self::call::{nested_input, result_without_call};
 use crate::machine::admit::link_edit;
 use crate::machine::awaits::Stage;
 use crate::machine::need::happens_once;
-use crate::machine::person::{Heard, No};
+use crate::machine::reply::No;
 use crate::machine::route::Exit;
 use crate::machine::run::{Begin, Incoming, Run};
 use crate::machine::state::{ExecuteStage, Feedback, StepOutput, StepRun};
@@ -34,17 +34,6 @@ use crate::spec::{CompiledAgent, Execution, OnStepFailure, Orchestrate, RoleName
 /// What the re-planner is told after a failed step.
 const STEP_FAILED_HINT: &str = "Plan another way to what the failed step was for.";
 
-/// What becomes of a step that may start.
-enum Dispatch {
-    /// It has its result without a call.
-    Recorded(StepRun),
-    AskHuman,
-    AskCallApproval,
-    Call,
-    /// It must run alone, and others run.
-    NotYet,
-}
-
 impl Run<'_> {
     /// Starts the first steps, if the whole plan is within the limits.
     pub(in crate::machine) fn enter_execute(&mut self, stage: &mut ExecuteStage) {
@@ -53,8 +42,7 @@ impl Run<'_> {
         }
     }
 
-    /// Asks what becomes of the rest of the plan, where the policy has it asked, or starts what may
-    /// start.
+    /// Asks what becomes of the rest of the plan, if the policy has it asked, or starts what may start.
     fn go_on(&mut self, stage: &mut ExecuteStage) {
         if self.rules.policy().orchestrate == Orchestrate::EachStep && self.decision_is_due() {
             return self.ask_decision(stage);
@@ -65,120 +53,82 @@ impl Run<'_> {
     /// Starts every step that may start, lowest first, and leaves the phase when none runs any more.
     fn advance(&mut self, stage: &mut ExecuteStage) {
         *stage = ExecuteStage::Running;
-        let width = self.rules.policy().execution.width();
-        loop {
+        let rules = self.rules;
+        let (width, approval) = (rules.policy().execution.width(), &rules.policy().approval);
+        while !self.has_ended() {
             let Some(progress) = self.task.progress.as_mut() else { return };
             let schedule = &progress.schedule;
             if schedule.running >= width || schedule.alone {
                 return;
             }
-            let Some(&step) = schedule.ready.first() else { break };
             // What a person looks at does not depend on which of the steps before answered first.
-            if schedule.people.first().is_some_and(|&person| person < step) {
-                break;
+            let next = schedule.ready.first().copied();
+            let next = next.filter(|step| schedule.people.first().is_none_or(|person| person >= step));
+            let Some(step) = next else {
+                if schedule.running == 0 {
+                    self.leave_execute();
+                }
+                return;
+            };
+            let Some(planned) = progress.plan.steps.get(step as usize) else { return };
+            if let Some(result) = result_without_call(progress, step, planned, rules) {
+                progress.schedule.ready.remove(&step);
+                progress.finish(step, result);
+                continue;
             }
-            let Some(dispatch) = self.dispatch(step) else { break };
-            let Some(progress) = self.task.progress.as_mut() else { return };
-            match dispatch {
-                Dispatch::NotYet => return,
-                Dispatch::Recorded(result) => {
-                    progress.schedule.ready.remove(&step);
-                    progress.finish(step, result);
-                    continue;
-                }
-                Dispatch::AskHuman => {
-                    progress.begin(step);
-                    return self.ask_person(stage, step, ExecuteStage::AwaitingHuman { step });
-                }
-                Dispatch::AskCallApproval => {
-                    progress.begin(step);
-                    return self.ask_person(stage, step, ExecuteStage::AwaitingCallApproval { step });
-                }
-                Dispatch::Call => {
-                    progress.begin(step);
-                    self.call(step, 1);
-                }
-            }
-            if self.has_ended() {
+            let is_persons = approval.steps && planned.is_hitl();
+            let asks = is_persons || rules.needs_approval(&planned.tool);
+            // One by one, every step runs alone.
+            let alone = asks || (width > 1 && happens_once(planned, rules));
+            if alone && progress.schedule.running > 0 {
                 return;
             }
+            progress.schedule.alone = alone;
+            progress.begin(step);
+            if !asks {
+                self.call(step, 1);
+                continue;
+            }
+            // They see the very input of the call, and are asked once, however often it is tried.
+            self.task.set_slot(step, StepRun::WaitingHuman);
+            *stage = match is_persons {
+                true => ExecuteStage::AwaitingHuman { step },
+                false => ExecuteStage::AwaitingCallApproval { step },
+            };
+            self.ask(Stage::Execute(stage));
+            return;
         }
-        if self.task.progress.as_ref().is_some_and(|progress| progress.schedule.running == 0) {
-            self.leave_execute();
-        }
-    }
-
-    /// Decides what becomes of a step that may start, and whether it runs alone.
-    fn dispatch(&mut self, step: u32) -> Option<Dispatch> {
-        let rules = self.rules;
-        let progress = self.task.progress.as_mut()?;
-        let planned = progress.plan.steps.get(step as usize)?;
-        if let Some(result) = result_without_call(progress, step, planned, rules) {
-            return Some(Dispatch::Recorded(result));
-        }
-        let asks_human = rules.policy().approval.steps && planned.is_hitl();
-        let asks = asks_human || rules.needs_approval(&planned.tool);
-        // One by one, every step runs alone.
-        let alone = asks || (rules.policy().execution.width() > 1 && happens_once(planned, rules));
-        if alone && progress.schedule.running > 0 {
-            return Some(Dispatch::NotYet);
-        }
-        progress.schedule.alone = alone;
-        Some(match (asks_human, asks) {
-            (true, _) => Dispatch::AskHuman,
-            (false, true) => Dispatch::AskCallApproval,
-            (false, false) => Dispatch::Call,
-        })
-    }
-
-    /// Asks a person to do a step, or whether its tool may be called. They see the very input that the
-    /// tool is called with, and are asked once, however often the step is tried.
-    fn ask_person(&mut self, stage: &mut ExecuteStage, step: u32, asking: ExecuteStage) {
-        if let Some(slot) = self.task.slot(step) {
-            *slot = StepRun::WaitingHuman;
-        }
-        *stage = asking;
-        self.ask(Stage::Execute(stage));
     }
 
     /// Makes one try of a step: calls its tool, asks its agent, or begins a run of its own.
     fn call(&mut self, step: u32, attempt: u32) {
-        let rules = self.rules;
+        let (rules, draft) = (self.rules, self.task.draft);
         let Some(planned) = self.task.planned(step) else { return };
-        let agent = rules.agent(&planned.tool);
-        let draft = self.task.draft;
         let id = EffectKind::Step { draft, step, attempt }.into();
-        let nested = matches!(agent, Some(CompiledAgent::Spec(_)));
-        if let Some(CompiledAgent::Spec(inner)) = agent {
-            let Some((input, tainted)) = nested_input(rules, &self.task, step) else { return };
-            self.begin(id, inner, Begin { place: Place { draft, step, attempt }, input, tainted });
-        }
-        if let Some(slot) = self.task.slot(step) {
-            *slot = if nested { StepRun::Nested { attempt } } else { StepRun::Running { attempt } };
-        }
-        match agent {
-            Some(CompiledAgent::Spec(_)) => return,
-            Some(CompiledAgent::Role(_)) => self.emit(Effect::AskModel { id, role: RoleName::Agent }),
-            None => self.emit(Effect::CallTool { id, step }),
+        let effect = match rules.agent(&planned.tool) {
+            Some(CompiledAgent::Spec(inner)) => {
+                let Some((input, tainted)) = nested_input(rules, &self.task, step) else { return };
+                self.task.set_slot(step, StepRun::Nested { attempt });
+                let place = Place { draft, step, attempt };
+                return self.begin(id, inner, Begin { place, input, tainted });
+            }
+            Some(CompiledAgent::Role(_)) => Effect::AskModel { id, role: RoleName::Agent },
+            None => Effect::CallTool { id, step },
         };
+        self.task.set_slot(step, StepRun::Running { attempt });
+        self.emit(effect);
     }
 
     /// Takes an answer to the step that it is for.
     pub(in crate::machine) fn on_execute(&mut self, stage: &mut ExecuteStage) {
-        let id = match &self.incoming {
-            Some(Incoming::Event(event)) => event.answers().filter(|id| id.path.is_empty()),
-            Some(Incoming::NestedEnded { .. }) => {
-                if let Some(Incoming::NestedEnded { step, result }) = self.incoming.take() {
-                    self.finish_try(stage, step, result);
-                }
-                return;
-            }
-            None => None,
-        };
+        let ended = self.incoming.take_if(|incoming| matches!(incoming, Incoming::NestedEnded { .. }));
+        if let Some(Incoming::NestedEnded { step, result }) = ended {
+            return self.finish_try(stage, step, result);
+        }
+        let id = self.event().and_then(Event::answers).filter(|id| id.path.is_empty());
         match id.map(|id| id.kind) {
             Some(EffectKind::Orchestrate { .. }) => {
-                let goes_on = self.hear_decision(stage);
-                if goes_on {
+                if self.hear_decision(stage) {
                     self.advance(stage);
                 }
             }
@@ -203,21 +153,18 @@ impl Run<'_> {
         let name = self.task.step_name(step);
         let asked = EffectKind::Human { draft: self.task.draft, step };
         let output = match self.hear(&name, Concern::Step) {
-            Some(Heard::Answer(HumanAnswer::Respond { text })) => StepOutput::Text(text),
-            Some(Heard::Answer(HumanAnswer::Edit { steps })) => {
+            Some(Ok(HumanAnswer::Respond { text })) => StepOutput::Text(text),
+            Some(Ok(HumanAnswer::Edit { steps })) => {
                 // It passed this very check before it was taken.
                 if let Ok(links) = link_edit(self.rules, &self.task, asked, &steps)
                     && let Some(progress) = self.task.progress.as_mut()
                 {
-                    if let Some(slot) = progress.steps.get_mut(step as usize) {
-                        *slot = StepRun::completed(StepOutput::Edited, 1);
-                    }
                     progress.replace_pending(steps, links, self.rules);
                 }
                 StepOutput::Edited
             }
-            Some(Heard::Answer(_)) => StepOutput::Approved,
-            Some(Heard::No(no)) => return self.reject_step(step, no, 1),
+            Some(Ok(_)) => StepOutput::Approved,
+            Some(Err(no)) => return self.reject_step(step, no, 1),
             None => return,
         };
         self.finish_try(stage, step, StepRun::completed(output, 1));
@@ -228,8 +175,8 @@ impl Run<'_> {
     fn hear_about_call(&mut self, stage: &mut ExecuteStage, step: u32) {
         let name = self.task.step_name(step);
         let answer = match self.hear(&name, Concern::Call) {
-            Some(Heard::Answer(answer)) => answer,
-            Some(Heard::No(no)) => return self.reject_step(step, no, 0),
+            Some(Ok(answer)) => answer,
+            Some(Err(no)) => return self.reject_step(step, no, 0),
             None => return,
         };
         let Some(progress) = self.task.progress.as_mut() else { return };
@@ -245,11 +192,8 @@ impl Run<'_> {
         let once = planned.is_some_and(|planned| happens_once(planned, self.rules));
         progress.schedule.alone = self.rules.policy().execution.width() > 1 && once;
         progress.schedule.people.remove(&step);
-        *stage = ExecuteStage::Running;
         self.call(step, 1);
-        if !self.has_ended() {
-            self.advance(stage);
-        }
+        self.advance(stage);
     }
 
     /// Records a step that is not to be done, after so many tries, and leaves the plan.
@@ -268,7 +212,7 @@ impl Run<'_> {
 
     /// Puts what came of a try into its step's slot, or tries again; then goes on.
     fn finish_try(&mut self, stage: &mut ExecuteStage, step: u32, result: StepRun) {
-        let failed = matches!(result, StepRun::Failed { .. });
+        let failed = result.has_failed();
         if failed && self.tries_again(step, result.attempts()) {
             return;
         }
@@ -291,9 +235,7 @@ impl Run<'_> {
             return false;
         }
         let attempt = attempt + 1;
-        if let Some(slot) = self.task.slot(step) {
-            *slot = StepRun::Waiting { attempt };
-        }
+        self.task.set_slot(step, StepRun::Waiting { attempt });
         let id = EffectKind::Wait { draft: self.task.draft, step, attempt }.into();
         self.emit(Effect::Wait { id, delay_ms: tries.wait_before(attempt) });
         true

@@ -12,8 +12,8 @@ use crate::spec::CompiledSpec;
 impl Run<'_> {
     /// Whether there is something to decide: nothing runs, and the plan has a step to carry out.
     pub(super) fn decision_is_due(&self) -> bool {
-        let running = self.task.progress.as_ref().map_or(1, |progress| progress.schedule.running);
-        running == 0 && self.task.drafted().any(|(_, planned, _)| !planned.is_final())
+        let idle = self.task.progress.as_ref().is_some_and(|progress| progress.schedule.running == 0);
+        idle && self.task.drafted().any(|(_, planned, _)| !planned.is_final())
     }
 
     /// Asks for a decision.
@@ -27,43 +27,31 @@ impl Run<'_> {
         let effect = self.awaited(Stage::Execute(stage));
         let ExecuteStage::Orchestrating(asking) = stage else { return false };
         let read = self.read_reply(effect, asking, |rules, _, reply| rules.parse_decision(&reply.text));
-        let Some((decision, fallback)) = read else { return false };
-        self.task.current().decisions += 1;
-        self.decide(decision, fallback);
-        true
-    }
-
-    fn decide(&mut self, mut decision: Decision, mut fallback: Option<String>) {
-        let mut remaining = None;
-        match amend(&decision, &mut self.task, self.rules) {
-            Ok(None) => {}
-            Ok(Some(names)) => {
-                remaining = Some(names);
-                // What a model says after untrusted output was read is no cleaner than that.
-                let tainted = self.task.tainted;
-                self.task.current().tainted |= tainted;
-            }
-            Err(problem) => {
-                fallback = Some(problem.clone());
-                decision = Decision { reasoning: problem, ..Decision::default() };
-            }
-        }
-        let skips = decision.action == Action::SkipRemaining;
-        if skips {
+        let Some((mut decision, mut fallback)) = read else { return false };
+        let task = &mut *self.task;
+        let draft = task.current();
+        draft.decisions = draft.decisions.saturating_add(1);
+        let mut remaining = amend(&decision, task, self.rules).unwrap_or_else(|problem| {
+            decision = Decision { reasoning: problem.clone(), ..Decision::default() };
+            fallback = Some(problem);
+            None
+        });
+        // What a model says after untrusted output was read is no cleaner than that.
+        let tainted = task.tainted && remaining.is_some();
+        task.current().tainted |= tainted;
+        let runs = task.progress.iter().flat_map(|progress| &progress.steps);
+        let after = runs.filter(|run| run.is_finished()).count() as u32;
+        if decision.action == Action::SkipRemaining {
             remaining = Some(Vec::new());
+            if let Some(progress) = task.progress.as_mut() {
+                progress.skip_pending();
+            }
         }
-        let after = self.task.progress.as_ref().map_or(0, |progress| progress.schedule.finished);
-        let decided = Decided {
-            draft: self.task.draft,
-            after,
-            decision: decision.clone(),
-            fallback: fallback.is_some(),
-        };
-        self.task.decisions.push(decided);
+        let decided =
+            Decided { draft: task.draft, after, decision: decision.clone(), fallback: fallback.is_some() };
+        task.decisions.push(decided);
         self.line(TraceLine::Decision { after, decision: Box::new(decision), fallback, remaining });
-        if skips && let Some(progress) = self.task.progress.as_mut() {
-            progress.skip_pending();
-        }
+        true
     }
 }
 
@@ -75,10 +63,9 @@ fn amend(decision: &Decision, task: &mut Task, rules: &CompiledSpec) -> Result<O
     let mut rest = Rest::of(progress);
     match (decision.action, &decision.next_agent, &decision.collaboration_needed) {
         (Action::AddAgent, Some(agent), _) => {
-            let told = decision.task.clone().unwrap_or(question);
-            rest.insert(0, PlanStep { task: Some(told), ..step_of(agent) });
+            rest.insert(0, agent, decision.task.as_ref().unwrap_or(&question));
         }
-        (Action::Collaborate, _, Some(both)) => collaborate(&mut rest, both, decision, &question, progress),
+        (Action::Collaborate, _, Some(both)) => rest.collaborate(both, decision, &question, progress),
         _ => return Ok(None),
     }
     let most = rules.spec().limits.max_added_steps;
@@ -97,42 +84,9 @@ fn amend(decision: &Decision, task: &mut Task, rules: &CompiledSpec) -> Result<O
     let links = rules.plan().check_steps(before, &rest.steps).map_err(|error| error.to_string())?;
     leaves_room(&task.counters, rules, &rest.steps)?;
     let names = rest.steps.iter().map(|step| step.tool.clone()).collect();
-    let added = rest.added;
     progress.replace_pending(rest.steps, links, rules);
-    task.counters.added_steps += added;
+    task.counters.added_steps += rest.added;
     Ok(Some(names))
-}
-
-fn step_of(agent: &str) -> PlanStep {
-    PlanStep { tool: agent.to_owned(), ..PlanStep::default() }
-}
-
-/// The primary runs next on what the supporting agent found; that one runs first only if it has found
-/// nothing yet.
-fn collaborate(
-    rest: &mut Rest,
-    both: &Collaboration,
-    decision: &Decision,
-    question: &str,
-    progress: &Progress,
-) {
-    let supports = both.collaboration_type.clone().unwrap_or_else(|| question.to_owned());
-    let told = decision.task.clone().unwrap_or_else(|| supports.clone());
-    let found = (0..rest.base).rev().find(|&at| {
-        progress.plan.steps[at].tool == both.supporting_agent
-            && matches!(progress.steps[at], StepRun::Completed { .. })
-    });
-    let (support, next) = match found {
-        Some(at) => (progress.plan.steps[at].name(at), 0),
-        None => (rest.bring_forward(0, &both.supporting_agent, &supports), 1),
-    };
-    rest.bring_forward(next, &both.primary_agent, &told);
-    let primary = &mut rest.steps[next];
-    primary.input_from = Some(support);
-    // Where the orchestrator says what is to be done, it knows more than the plan did.
-    if decision.task.is_some() {
-        primary.task = Some(told);
-    }
 }
 
 /// The steps that have not begun, being rearranged. Each has its name written into it first, so that
@@ -151,32 +105,53 @@ impl Rest {
         Rest { base, steps, added: 0 }
     }
 
-    fn insert(&mut self, at: usize, mut step: PlanStep) -> String {
+    /// Adds a step, under a name that no step has: the planner's are numbered by position or its own.
+    fn insert(&mut self, at: usize, agent: &str, told: &str) -> String {
         self.added += 1;
-        let name = self.free_name();
-        step.id = Some(name.clone());
-        self.steps.insert(at, step);
+        let taken = |name: &String| self.steps.iter().any(|step| step.id.as_ref() == Some(name));
+        let names = (1u32..).map(|nth| format!("added_{}_{nth}", self.base + 1));
+        let name = names.into_iter().find(|name| !taken(name)).unwrap_or_default();
+        let (id, task) = (Some(name.clone()), Some(told.to_owned()));
+        self.steps.insert(at, PlanStep { id, task, tool: agent.to_owned(), ..PlanStep::default() });
         name
     }
 
-    /// A name that no step has: the planner's are numbered by position or its own.
-    fn free_name(&self) -> String {
-        let taken = |name: &String| self.steps.iter().any(|step| step.id.as_ref() == Some(name));
-        let names = (1u32..).map(|nth| format!("added_{}_{nth}", self.base + 1));
-        names.into_iter().find(|name| !taken(name)).unwrap_or_default()
+    /// Puts the next step of an agent at a position, a new one if the plan has none. Returns its name.
+    fn bring_forward(&mut self, to: usize, agent: &str, told: &str) -> String {
+        let Some(nth) = self.steps.iter().skip(to).position(|step| step.tool == agent) else {
+            return self.insert(to, agent, told);
+        };
+        let step = self.steps.remove(to + nth);
+        let name = step.id.clone().unwrap_or_default();
+        self.steps.insert(to, step);
+        name
     }
 
-    /// Puts the next step of an agent at a position, a new one where the plan has none. Returns its
-    /// name.
-    fn bring_forward(&mut self, to: usize, agent: &str, told: &str) -> String {
-        match self.steps.iter().skip(to).position(|step| step.tool == agent) {
-            Some(nth) => {
-                let step = self.steps.remove(to + nth);
-                let name = step.id.clone().unwrap_or_default();
-                self.steps.insert(to, step);
-                name
-            }
-            None => self.insert(to, PlanStep { task: Some(told.to_owned()), ..step_of(agent) }),
+    /// The primary runs next on what the supporting agent found; that one runs first only if it has found
+    /// nothing yet.
+    fn collaborate(
+        &mut self,
+        both: &Collaboration,
+        decision: &Decision,
+        question: &str,
+        progress: &Progress,
+    ) {
+        let supports = both.collaboration_type.as_deref().unwrap_or(question);
+        let told = decision.task.as_deref().unwrap_or(supports);
+        let found = (0..self.base).rev().find(|&at| {
+            progress.plan.steps[at].tool == both.supporting_agent
+                && matches!(progress.steps[at], StepRun::Completed { .. })
+        });
+        let (support, next) = match found {
+            Some(at) => (progress.plan.steps[at].name(at), 0),
+            None => (self.bring_forward(0, &both.supporting_agent, supports), 1),
+        };
+        self.bring_forward(next, &both.primary_agent, told);
+        let primary = &mut self.steps[next];
+        primary.input_from = Some(support);
+        // If the orchestrator says what is to be done, it knows more than the plan did.
+        if decision.task.is_some() {
+            primary.task = Some(told.to_owned());
         }
     }
 }

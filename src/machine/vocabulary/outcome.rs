@@ -1,8 +1,12 @@
-//! The phases by name, why a run may write, and what went wrong in one.
+//! Names for how things stand and go wrong: phases, why a run may write, errors, refusals.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::effect::EffectId;
+use crate::contract::ContractError;
 
 /// The name of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -63,21 +67,14 @@ pub struct Failure {
 }
 
 /// What ended a run without an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[error("{code}: {message}")]
 pub struct RunError {
     /// The kind.
     pub code: ErrorCode,
     /// What happened.
     pub message: String,
 }
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.message)
-    }
-}
-
-impl std::error::Error for RunError {}
 
 /// The kinds of errors that end a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -122,4 +119,38 @@ impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
+}
+
+/// Why an event does not fit.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The run has ended.
+    #[error("the run has ended")]
+    Ended,
+    /// The run does not wait for this effect: it was answered before, or never asked for.
+    #[error("the run does not wait for {0}")]
+    NotAwaited(EffectId),
+    /// The effect is outstanding, and this kind of event does not answer it.
+    #[error("this kind of event does not answer {0}")]
+    WrongKind(EffectId),
+    /// The steps that a person wrote do not pass the checks of a plan. The question stands.
+    #[error("the edited steps do not fit: {0}")]
+    BadEdit(Box<ContractError>),
+    /// The input that a person wrote is none that the tool takes. The question stands.
+    #[error("the edited input does not fit: {0}")]
+    BadInput(Box<ContractError>),
+    /// This is asked, and a person cannot answer it so. The question stands.
+    #[error("{effect} is answered by {expected}, not by `{answer}`")]
+    WrongAnswer {
+        /// What is asked.
+        effect: EffectId,
+        /// The kind of the answer.
+        answer: &'static str,
+        /// What would answer it.
+        expected: &'static str,
+    },
+    /// No phase handles the event. A fault in the machine, never in the caller.
+    #[error("no phase handles it")]
+    Unhandled,
 }
