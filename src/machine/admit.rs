@@ -1,7 +1,7 @@
 //! Admit: whether an event fits a state, decided before anything moves; and the checks of what a person
 //! writes in the place of steps or of an input.
 
-use std::fmt;
+use thiserror::Error;
 
 use super::awaits::{awaited_here, local};
 use super::need::leaves_room;
@@ -11,7 +11,8 @@ use crate::contract::{Before, ContractError, Links, Plan, PlanStep};
 use crate::spec::{CompiledSpec, Horizon};
 
 /// An event that was not taken, with everything as it was before.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Error)]
+#[error("{} refused in {}: {refusal}", event.kind(), state.phase.name())]
 pub struct Refused {
     /// The state, unchanged.
     pub state: State,
@@ -21,16 +22,7 @@ pub struct Refused {
     pub refusal: Refusal,
 }
 
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} refused in {}: {}", self.event.kind(), self.state.phase.name(), self.refusal)
-    }
-}
-
-impl std::error::Error for Refused {}
-
-/// Says whether an event fits a state. The driver asks this before it journals an answer, so a
-/// refused event never enters a journal.
+/// Says whether an event fits a state, before it is journaled.
 ///
 /// # Errors
 /// Why it does not fit.

@@ -28,43 +28,46 @@ pub(super) fn stage(phase: &Phase) -> Option<Stage<'_>> {
 /// see [`step_awaits`].
 pub(super) fn stage_awaits(stage: Stage<'_>, task: &Task, rules: &CompiledSpec) -> Option<Effect> {
     let draft = task.draft;
-    let model = |kind: EffectKind, role| Effect::AskModel { id: kind.into(), role };
-    let person = |kind: EffectKind, step| Effect::AskHuman { id: kind.into(), step };
-    Some(match stage {
-        Stage::Plan(PlanStage::Screening(asking)) => {
-            model(EffectKind::Scope { ask: asking.ask }, RoleName::Scope)
+    let person = |kind: EffectKind, step| Some(Effect::AskHuman { id: kind.into(), step });
+    let (kind, role) = match stage {
+        Stage::Plan(PlanStage::Screening(Asking { ask, .. })) => {
+            (EffectKind::Scope { ask: *ask }, RoleName::Scope)
         }
-        Stage::Plan(PlanStage::Recalling(asking)) => {
-            model(EffectKind::PreviousContext { ask: asking.ask }, RoleName::PreviousContext)
+        Stage::Plan(PlanStage::Recalling(Asking { ask, .. })) => {
+            (EffectKind::PreviousContext { ask: *ask }, RoleName::PreviousContext)
         }
-        Stage::Plan(PlanStage::Classifying(asking)) => {
-            model(EffectKind::Intent { ask: asking.ask }, RoleName::Intent)
+        Stage::Plan(PlanStage::Classifying(Asking { ask, .. })) => {
+            (EffectKind::Intent { ask: *ask }, RoleName::Intent)
         }
-        Stage::Plan(PlanStage::Drafting(asking)) => {
-            model(EffectKind::Plan { draft, ask: asking.ask }, drafter(task, rules))
+        Stage::Plan(PlanStage::Drafting(Asking { ask, .. })) => {
+            (EffectKind::Plan { draft, ask: *ask }, drafter(task, rules))
         }
         Stage::Plan(PlanStage::AwaitingApproval) => {
-            person(EffectKind::ApprovePlan { draft }, task.first_step() as u32)
-        }
-        Stage::Execute(ExecuteStage::AwaitingHuman { step }) => {
-            person(EffectKind::Human { draft, step: *step }, *step)
-        }
-        Stage::Execute(ExecuteStage::AwaitingCallApproval { step }) => {
-            person(EffectKind::ApproveCall { draft, step: *step }, *step)
-        }
-        Stage::Execute(ExecuteStage::Orchestrating(asking)) => {
-            let decided = task.drafts.last().map_or(0, |draft| draft.decisions);
-            let kind = EffectKind::Orchestrate { draft, nth: decided.saturating_add(1), ask: asking.ask };
-            model(kind, RoleName::Orchestrator)
+            return person(EffectKind::ApprovePlan { draft }, task.first_step() as u32);
         }
         Stage::Execute(ExecuteStage::Running) => return None,
-        Stage::Validate(asking) => {
-            model(EffectKind::Validate { draft, ask: asking.ask }, RoleName::Validator)
+        Stage::Execute(ExecuteStage::AwaitingHuman { step }) => {
+            return person(EffectKind::Human { draft, step: *step }, *step);
+        }
+        Stage::Execute(ExecuteStage::AwaitingCallApproval { step }) => {
+            return person(EffectKind::ApproveCall { draft, step: *step }, *step);
+        }
+        Stage::Execute(ExecuteStage::Orchestrating(Asking { ask, .. })) => {
+            let decided = task.drafts.last().map_or(0, |draft| draft.decisions);
+            let nth = decided.saturating_add(1);
+            (EffectKind::Orchestrate { draft, nth, ask: *ask }, RoleName::Orchestrator)
+        }
+        Stage::Validate(Asking { ask, .. }) => {
+            (EffectKind::Validate { draft, ask: *ask }, RoleName::Validator)
         }
         Stage::Write(Writing { gate, asking }) => {
-            model(EffectKind::Write { draft, ask: asking.ask }, author(*gate, rules))
+            // Another role may talk where no tool was needed.
+            let talks = *gate == WriteReason::NoToolNeeded && rules.has(RoleName::Conversation);
+            let role = if talks { RoleName::Conversation } else { RoleName::Writer };
+            (EffectKind::Write { draft, ask: asking.ask }, role)
         }
-    })
+    };
+    Some(Effect::AskModel { id: kind.into(), role })
 }
 
 /// The effect that a step waits for.
@@ -107,15 +110,6 @@ pub fn awaited(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<Effe
 }
 
 /// The effects whose answers the run waits for, lowest step first. Empty in DONE and ERROR only.
-///
-/// ```
-/// use planwright::machine::{Input, outstanding, start};
-///
-/// let rules = planwright::agents::shipped("validated").unwrap().check()?;
-/// let begun = start(&rules, Input::question("Why?"));
-/// assert_eq!(outstanding(&rules, &begun.state), begun.effects.to_vec());
-/// # Ok::<(), planwright::spec::SpecError>(())
-/// ```
 pub fn outstanding(rules: &CompiledSpec, state: &State) -> Vec<Effect> {
     let Some(stage) = stage(&state.phase) else { return Vec::new() };
     if let Some(effect) = stage_awaits(stage, &state.task, rules) {
@@ -142,15 +136,13 @@ pub(super) fn nest(effect: Effect, place: Place) -> Option<Effect> {
 }
 
 /// The run that an effect belongs to: its rules, its state, and the effect as that run knows it.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Local<'r, 's> {
-    /// The rules it goes by.
     pub rules: &'r CompiledSpec,
-    /// Where it is.
     pub state: &'s State,
-    /// The effect's id in it.
     pub id: EffectId,
-    /// The names of the steps that it is nested in, outermost first: whose they are.
+    /// The agents that do the steps that it is nested in, outermost first.
     pub agents: [Option<&'s str>; MAX_NESTING],
 }
 
@@ -186,10 +178,4 @@ pub(super) fn nested_rules<'r>(rules: &'r CompiledSpec, task: &Task, step: u32) 
 pub(super) fn drafter(task: &Task, rules: &CompiledSpec) -> RoleName {
     let hint = task.feedback.as_ref().is_some_and(|feedback| !feedback.fix_hint.trim().is_empty());
     if hint && rules.has(RoleName::Replanner) { RoleName::Replanner } else { RoleName::Planner }
-}
-
-/// The role that writes: another one where no tool was needed, where the spec has one for that.
-fn author(gate: WriteReason, rules: &CompiledSpec) -> RoleName {
-    let talks = gate == WriteReason::NoToolNeeded && rules.has(RoleName::Conversation);
-    if talks { RoleName::Conversation } else { RoleName::Writer }
 }

@@ -12,7 +12,9 @@ use super::admit::Refused;
 use super::awaits::{nest, nested_rules};
 use super::route::{Exit, Move, Next};
 use super::run::{Begin, Incoming, Run, Step, first_stage};
-use super::state::{Asking, Input, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task};
+use super::state::{
+    Artifacts, Asking, Input, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task,
+};
 use super::vocabulary::{Counters, EffectId, ErrorCode, Event, PhaseName, Place, Refusal};
 use crate::spec::CompiledSpec;
 
@@ -190,13 +192,11 @@ fn absorb(run: &mut Run<'_>, place: Place, before: Counters, stepped: Step) {
     let inner = *state.task;
     let kept = Some(inner.trace.into());
     let (attempts, step) = (place.attempt, place.step);
-    let result = match (ended, inner.artifacts.final_answer) {
-        (PhaseName::Done, Some(output)) => {
-            let (output, sources) = (StepOutput::Text(output), inner.artifacts.sources);
-            StepRun::Completed { output, sources, attempts, cached: false, nested: kept }
-        }
-        _ => {
-            let error = inner.artifacts.error.map(|error| error.to_string()).unwrap_or_default();
+    let Artifacts { final_answer, sources, error, .. } = inner.artifacts;
+    let result = match final_answer.map(StepOutput::Text).filter(|_| ended == PhaseName::Done) {
+        Some(output) => StepRun::Completed { output, sources, attempts, cached: false, nested: kept },
+        None => {
+            let error = error.map(|error| error.to_string()).unwrap_or_default();
             StepRun::Failed { failure: StepFailure::new("agent", error), attempts, nested: kept }
         }
     };

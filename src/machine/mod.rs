@@ -74,12 +74,20 @@ mod state;
 mod vocabulary;
 
 pub use admit::{Refused, admit};
-pub use awaits::{Local, awaited, local, outstanding};
-pub use run::{Effects, Step};
-pub use state::{Decided, Finding, Input, PlanView, Speaker, State, StepRecord, StepView, Turn};
+pub use awaits::outstanding;
+#[doc(hidden)]
+pub use awaits::{Local, awaited, local};
+#[doc(hidden)]
+pub use run::Effects;
+pub use run::Step;
+#[doc(hidden)]
+pub use state::{Decided, Finding, PlanView, StepView};
+pub use state::{Input, Speaker, State, StepRecord, Turn};
+#[doc(hidden)]
+pub use vocabulary::{Concern, EffectKind};
 pub use vocabulary::{
-    Concern, Counters, Effect, EffectId, EffectKind, ErrorCode, Event, FailureClass, HumanAnswer,
-    ModelFailure, ModelReply, PhaseName, Refusal, RunError, ToolOutcome, TraceLine, Usage,
+    Counters, Effect, EffectId, ErrorCode, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply,
+    PhaseName, Refusal, RunError, ToolOutcome, TraceLine, Usage,
 };
 
 pub(crate) use route::{Exit, Move};
@@ -89,16 +97,6 @@ pub(crate) use vocabulary::{Place, WriteReason};
 use crate::spec::CompiledSpec;
 
 /// Begins a run: PLAN, waiting for the first plan.
-///
-/// ```
-/// use planwright::machine::{Effect, Input, PhaseName, start};
-///
-/// let rules = planwright::agents::shipped("validated").unwrap().check()?;
-/// let step = start(&rules, Input::question("Why is the sky blue?"));
-/// assert_eq!(step.state.phase(), PhaseName::Plan);
-/// assert!(matches!(step.effects[0], Effect::AskModel { .. }));
-/// # Ok::<(), planwright::spec::SpecError>(())
-/// ```
 pub fn start(rules: &CompiledSpec, input: Input) -> Step {
     hierarchy::start(rules, input, false)
 }

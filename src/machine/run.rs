@@ -1,6 +1,5 @@
 //! Run: one run under one event. It is the only door by which an effect, a trace line, a charge or an
-//! exit goes out; limits are checked where effects leave. A phase says here how it ended; `route.rs`
-//! says what follows.
+//! exit goes out; limits are checked where effects leave.
 
 use smallvec::SmallVec;
 
@@ -14,8 +13,7 @@ use crate::spec::{Bounds, CompiledSpec, RoleName};
 /// The effects of one step: nearly always one.
 pub type Effects = SmallVec<[Effect; 1]>;
 
-/// The phase changes of one step: at most three (PLAN → EXECUTE → WRITE for a plan of only
-/// `final_answer`, and one more where a limit is reached on the way).
+/// The phase changes of one step: three for a plan of only `final_answer` that meets a limit.
 pub type Moves = SmallVec<[Move; 3]>;
 
 /// A run after one event.
@@ -48,8 +46,7 @@ pub(super) struct Begin {
 pub(super) struct Run<'a> {
     pub rules: &'a CompiledSpec,
     pub task: Box<Task>,
-    /// What happened, until a handler takes it. statig lends handlers `&Event`, and copying every tool
-    /// output would be felt.
+    /// What happened, until a handler takes it: statig lends only `&Event`, and copies would be felt.
     pub incoming: Option<Incoming>,
     pub effects: Effects,
     pub moves: Moves,
@@ -66,12 +63,9 @@ impl<'a> Run<'a> {
         Run { rules, task, incoming, effects, moves, begins, error: None, exit: None }
     }
 
-    /// The event, where it is still to be taken.
+    /// The event, if it is still to be taken.
     pub fn event(&self) -> Option<&Event> {
-        match &self.incoming {
-            Some(Incoming::Event(event)) => Some(event),
-            _ => None,
-        }
+        if let Some(Incoming::Event(event)) = &self.incoming { Some(event) } else { None }
     }
 
     /// Takes the event.

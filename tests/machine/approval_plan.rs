@@ -113,13 +113,11 @@ fn an_answer_that_is_no_word_on_the_plan_is_refused() {
 }
 
 #[test]
-fn an_answer_fits_once() {
-    let told = Told::run(approving(""), [two(), approve()]);
-    told.check_late("approve.1 approve.2");
-    Told::run(spec(""), [two()]).check_late("approve.1");
-    for text in ["approve.1", "step.1.2.1/approve.3"] {
+fn an_id_is_written_in_one_way() {
+    for text in ["approve.1", "permit.1.2", "step.1.2.1/approve.3", "step.1.2.1/permit.1.1"] {
         assert_eq!(id(text).to_string(), text);
     }
+    assert_eq!(id("step.1.4.1/permit.1.2").step(), Some(3));
     for wrong in ["approve", "approve.0", "approve.1.1", "approve.01"] {
         assert!(wrong.parse::<EffectId>().is_err(), "{wrong}");
     }

@@ -6,8 +6,8 @@ use planwright::spec::Spec;
 use serde_json::json;
 
 use crate::promise::{
-    PARALLEL, Say, Told, approve, asks, broken, edit, edit_input, found, id, plan, reject, respond,
-    role_agent, spec, text, whole_agent, with_agents, with_risky,
+    PARALLEL, Say, Told, approve, asks, broken, edit, edit_input, found, plan, reject, respond, role_agent,
+    spec, text, whole_agent, with_agents, with_risky,
 };
 
 /// A spec in which a person must allow every `send` and every `book`.
@@ -128,7 +128,6 @@ fn an_answer_that_is_no_word_on_the_call_or_the_question_is_refused() {
 fn an_answer_in_its_place_completes_the_step_and_nothing_is_called() {
     let mut told = Told::run(risky(""), [around(), found("1"), respond("제가 보냈어요")]);
     assert_eq!(told.waits(), ["step.1.3.1"]);
-    told.check_late("step.1.2.1");
     told.ends([found("2"), text("답")], "답");
     assert_eq!(told.results()[1], "step_2: completed: 제가 보냈어요");
     assert_eq!(told.spent().tool_calls, 2);
@@ -179,16 +178,6 @@ fn a_step_that_is_not_called_is_not_asked_about() {
 
     let told = Told::run(risky(""), [plan("calc 1; send < step_1"), broken()]);
     assert_eq!(told.waits(), ["write.1.1"], "its input never came");
-}
-
-#[test]
-fn an_answer_fits_once() {
-    let told = Told::run(risky(""), [around(), found("1"), approve()]);
-    told.check_late("permit.1.2 permit.1.1 human.1.2");
-    for text in ["permit.1.2", "step.1.2.1/permit.1.1"] {
-        assert_eq!(id(text).to_string(), text);
-    }
-    assert_eq!(id("step.1.4.1/permit.1.2").step(), Some(3));
 }
 
 #[test]
@@ -251,14 +240,6 @@ fn a_person_is_asked_about_the_plan_the_step_and_the_call_where_all_are_wanted()
     assert_eq!(told.question(), "이 호출을 승인해주세요: send\n입력: 편지");
     told.ends([approve(), found("보냄"), text("답")], "답");
     assert_eq!(told.results(), ["step_1: completed: 편지", "step_2: completed: 보냄"]);
-}
-
-#[test]
-fn a_contract_that_needs_no_approval_is_written_as_before() {
-    let plain = serde_json::to_value(&spec("").tools[0]).expect("written");
-    assert_eq!(plain.get("needs_approval"), None);
-    let asking = with_risky(spec(""), "calc");
-    assert_eq!(serde_json::to_value(&asking.tools[0]).expect("written")["needs_approval"], json!(true));
 }
 
 #[test]

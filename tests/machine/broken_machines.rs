@@ -38,7 +38,7 @@ fn caught_by(invariant: &str, machine: &dyn Machine) {
     let mut spec = agents::shipped("validated").expect("shipped");
     spec.policy.plan.max_steps = 2;
     spec.limits.max_replans = 1;
-    let report = explore::explore_with(machine, &spec.check().expect("checks"));
+    let report = explore::explore_with(machine, &spec.check().expect("checks"), usize::MAX);
     let check = report.checks.iter().find(|check| check.invariant == invariant);
     assert!(!check.expect("a check of this name").violations.is_empty(), "{invariant} did not catch it");
 }

@@ -69,7 +69,6 @@ fn the_ids_of_intake_are_its_own() {
         told.answer(id, answer);
     }
     assert_eq!(told.waits(), ["plan.1.1"]);
-    told.check_late("scope.1 scope.2 previous_context.1 intent.1 scope.3 intent.2");
 }
 
 #[test]

@@ -201,25 +201,7 @@ fn a_budget_that_is_just_enough_is_enough() {
 }
 
 #[test]
-fn what_was_answered_and_what_was_never_asked_is_refused() {
-    let mut told = Told::run(validated(|_| {}), answers(&["no plan", PLAN, "="]));
-    told.check_late(
-        "plan.1.1 plan.1.2 step.1.1.1 plan.1.3 plan.2.1 step.1.1.2 step.1.3.1 step.1.4.1 step.2.1.1 validate.1.1 write.1.1",
-    );
-    told.tell(answers(&["=", "no verdict", REJECTED]));
-    told.check_late(
-        "plan.1.2 step.1.2.1 validate.1.1 validate.1.2 plan.1.3 plan.2.2 step.1.3.1 validate.1.3 validate.2.1",
-    );
-    told.tell(answers(&[ONLY_FINAL, OK, " "]));
-    told.check_late("write.2.1 validate.2.1 plan.2.1 write.1.1 write.2.3 validate.2.2 plan.3.1 step.2.1.1");
-    told.ends([text("an answer")], "an answer");
-    for late in ["write.2.2", "plan.9.9"] {
-        assert_eq!(told.refusal(late, text("late")), Refusal::Ended);
-    }
-}
-
-#[test]
-fn an_answer_of_the_wrong_kind_is_refused_and_so_is_an_asking_zero() {
+fn an_answer_of_the_wrong_kind_or_to_what_is_not_asked_is_refused() {
     let mut told = Told::begin(validated(|_| {}));
     let zero = EffectKind::Plan { draft: 1, ask: 0 }.into();
     assert_eq!(told.refusal("plan.1.1", found(PLAN)), Refusal::WrongKind(id("plan.1.1")));
@@ -228,6 +210,13 @@ fn an_answer_of_the_wrong_kind_is_refused_and_so_is_an_asking_zero() {
     told.tell([text(PLAN)]);
     for answer in [text("found"), refuses_to_say()] {
         assert_eq!(told.refusal("step.1.1.1", answer), Refusal::WrongKind(id("step.1.1.1")));
+    }
+    for never in ["plan.1.2", "plan.2.1", "step.1.1.2", "step.1.2.1", "validate.1.1", "write.1.1"] {
+        assert_eq!(told.refusal(never, text("x")), Refusal::NotAwaited(id(never)));
+    }
+    told.tell(answers(&["=", "=", OK])).ends([text("an answer")], "an answer");
+    for late in ["write.1.1", "plan.9.9"] {
+        assert_eq!(told.refusal(late, text("late")), Refusal::Ended);
     }
 }
 

@@ -145,12 +145,6 @@ fn under_restart_the_new_plan_stands_alone() {
 }
 
 #[test]
-fn answers_to_steps_of_an_earlier_draft_are_refused() {
-    let mut told = replanning(keeping(""));
-    told.tell([plan("find d")]).check_late("step.1.1.1 step.1.2.1 plan.1.1 step.1.3.1 step.2.1.1 step.2.4.1");
-}
-
-#[test]
 fn an_edit_in_a_later_draft_may_have_as_many_steps_as_a_plan() {
     let policy = "approval = 'steps'\nvalidate = 'verdict'\nplan = { max_steps = 3 }";
     let done = [three(), found("A"), found("B"), found("C"), verdict(false, "다름", "더")];

@@ -14,7 +14,7 @@ use crate::screen::while_waiting;
 use crate::{out, text};
 use planwright::agents;
 use planwright::journal::Fixture;
-use planwright::machine::explore::{Check, Report, dot, explore_within, mermaid, reachable, sketch};
+use planwright::machine::explore::{Check, Real, Report, dot, explore_with, mermaid, reachable, sketch};
 use planwright::spec::{Bounds, CompiledSpec, Horizon, Orchestrate, Spec, Validate, ValidateAt, Write};
 use planwright_app::{Class, Error, Result, load_spec, read_text, spec_source, tool_names};
 
@@ -98,7 +98,8 @@ pub fn draw_diagram(args: &DiagramArgs) -> Result<Exit> {
 
 pub fn verify(args: &VerifyArgs) -> Result<Exit> {
     let rules = compile_agent(args.agent.as_deref().unwrap_or(agents::DEFAULT))?;
-    let report = while_waiting("exploring every reachable state", || explore_within(&rules, args.max_states));
+    let report =
+        while_waiting("exploring every reachable state", || explore_with(&Real, &rules, args.max_states));
     let agent = &rules.spec().name;
     match args.json {
         true => out::print_json(&report_json(agent, &report))?,

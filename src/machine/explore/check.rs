@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::coverage::Taken;
 use super::key::Key;
 use super::letters::Letter;
-use super::report::Check;
+use super::report::{Check, Taken};
 use crate::machine::{
     Counters, Effect, ErrorCode, Event, Exit, Move, Phase, PhaseName, Refusal, Refused, State, Step,
     WriteReason, admit, outstanding, transition,
@@ -30,19 +29,12 @@ const CLAIMS: [(&str, &str); 8] = [
 ];
 
 /// The machine that is walked. Each default is the real one; a test breaks one on purpose.
+#[doc(hidden)]
 pub trait Machine {
-    /// Says whether an event fits a state.
-    ///
-    /// # Errors
-    /// Why it does not fit.
     fn admit(&self, rules: &CompiledSpec, state: &State, event: &Event) -> Result<(), Refusal> {
         admit(rules, state, event)
     }
 
-    /// Moves a run by one event.
-    ///
-    /// # Errors
-    /// The event, refused.
     fn transition(&self, rules: &CompiledSpec, state: State, event: Event) -> Result<Step, Box<Refused>> {
         transition(rules, state, event)
     }
@@ -139,9 +131,7 @@ impl<'a> Checks<'a> {
             Some(most) => replans == 0 && draft <= most,
             None => replans <= limits.max_replans && replans + 1 == draft,
         };
-        self.claim("replans", counted, || {
-            format!("draft {draft}, {replans} replans in {phase} of {limits:?}")
-        });
+        self.claim("replans", counted, || format!("draft {draft}, {replans} replans of {limits:?}"));
         if let Phase::Write(writing) = &state.phase {
             let policy = self.rules.policy();
             let holds = match writing.gate {
@@ -309,9 +299,7 @@ impl<'a> Checks<'a> {
                 || (phase == PhaseName::Execute && bounds.tool_calls == 0)
                 || (phase == PhaseName::Write && self.rules.policy().write == Write::Planner);
             let reached = may_not || taken.iter().any(|edge| is_to(edge, phase));
-            self.claim("total", reached, || {
-                format!("{phase} is never reached: no reply that was tried leads there")
-            });
+            self.claim("total", reached, || format!("{phase} is never reached by what was tried"));
         }
         for (key, edges) in keys.iter().zip(edges) {
             let stuck = || format!("a state is stuck: {key:?}");

@@ -6,7 +6,6 @@
 //! ([`Report::longest`]) and the picture ([`mermaid`]), so that picture, proof and code cannot disagree.
 
 mod check;
-mod coverage;
 mod key;
 mod letters;
 mod reduce;
@@ -17,15 +16,13 @@ mod walk;
 #[doc(hidden)]
 pub use check::Machine;
 #[doc(hidden)]
-pub use coverage::Taken;
-pub(crate) use coverage::taken;
-#[doc(hidden)]
 pub use key::{Key, key};
 #[doc(hidden)]
 pub use reduce::reduced;
+pub(crate) use report::taken;
 pub use report::{Check, Report, mermaid};
 #[doc(hidden)]
-pub use report::{arrows, dot};
+pub use report::{Taken, arrows, dot};
 
 use std::collections::BTreeSet;
 
@@ -37,7 +34,8 @@ use crate::spec::{CompiledSpec, Spec};
 pub const MOST_STATES: usize = 50_000;
 
 /// The machine that this crate runs.
-struct Real;
+#[doc(hidden)]
+pub struct Real;
 
 impl Machine for Real {}
 
@@ -53,32 +51,22 @@ impl Machine for Real {}
 /// # Ok::<(), planwright::spec::SpecError>(())
 /// ```
 pub fn explore(rules: &CompiledSpec) -> Report {
-    prove(&Real, rules, usize::MAX)
+    explore_with(&Real, rules, usize::MAX)
 }
 
-/// Walks a machine of your own under a spec.
-#[doc(hidden)]
-pub fn explore_with(machine: &dyn Machine, rules: &CompiledSpec) -> Report {
-    prove(machine, rules, usize::MAX)
-}
-
-/// Walks a spec, and gives up if there are more states than this. Then nothing is
+/// Walks any machine, and gives up if there are more states than this. Then nothing is
 /// [decided](Report::undecided), unless what was walked violates an invariant.
 #[doc(hidden)]
-pub fn explore_within(rules: &CompiledSpec, most_states: usize) -> Report {
-    prove(&Real, rules, most_states)
+pub fn explore_with(machine: &dyn Machine, rules: &CompiledSpec, most_states: usize) -> Report {
+    let mut explored_as = Vec::new();
+    let small = compile(reduced(rules.spec().clone(), &mut explored_as));
+    Report { explored_as, bounds: rules.bounds(), ..walk(machine, &small, most_states, true) }
 }
 
 /// Walks a spec, checking nothing, with the smallest numbers that have every edge of the phase graph.
 #[doc(hidden)]
 pub fn sketch(rules: &CompiledSpec) -> Report {
     walk(&Real, &compile(reduce::smallest(rules.spec().clone(), &mut Vec::new())), usize::MAX, false)
-}
-
-fn prove(machine: &dyn Machine, rules: &CompiledSpec, most_states: usize) -> Report {
-    let mut explored_as = Vec::new();
-    let small = compile(reduced(rules.spec().clone(), &mut explored_as));
-    Report { explored_as, bounds: rules.bounds(), ..walk(machine, &small, most_states, true) }
 }
 
 fn compile(small: Spec) -> CompiledSpec {
@@ -91,7 +79,7 @@ pub fn reachable(rules: &CompiledSpec) -> BTreeSet<Taken> {
     let mut taken = sketch(rules).taken;
     // The machine takes an expiry whenever it comes; a driver gives one only if there is a time.
     if rules.spec().limits.answer_seconds.is_none() {
-        taken.retain(|edge| !matches!(edge, Taken::Inside(_, what) if what.starts_with(coverage::EXPIRED)));
+        taken.retain(|edge| !matches!(edge, Taken::Inside(_, what) if what.starts_with(report::EXPIRED)));
     }
     taken
 }

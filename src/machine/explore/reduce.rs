@@ -7,22 +7,21 @@ use crate::spec::{Execution, Horizon, Orchestrate, Role, RoleName, Spec};
 /// Replies are explored as if the limit were this, so that one over it stays small.
 const MOST_REPLY_BYTES: u32 = 32_768;
 
-/// Makes the numbers of a spec small enough for it to be walked whole, and notes which. The bounds of the
-/// spec are counted from it directly. A whole agent that does steps is walked as one call that returns or
-/// fails: its own runs are walked under its own spec.
+/// Makes the numbers of a spec small enough for it to be walked whole, and notes which. A whole agent that
+/// does steps is walked as one call that returns or fails.
 pub fn reduced(mut spec: Spec, notes: &mut Vec<String>) -> Spec {
-    let (most_steps, orchestrated) = (most_steps(&spec), spec.policy.orchestrate == Orchestrate::EachStep);
+    let most_steps = most_steps(&spec);
     let Spec { policy, limits, .. } = &mut spec;
     let mut numbers = vec![
         (&mut policy.plan.max_steps, most_steps, "max_steps"),
         (&mut limits.max_replans, 3, "max_replans"),
         (&mut limits.max_repairs, 2, "max_repairs"),
+        (&mut policy.step_tries.tries, 3, "tries"),
     ];
     numbers.extend(limits.max_iterations.as_mut().map(|most| (most, 3, "max_iterations")));
-    if orchestrated {
+    if policy.orchestrate == Orchestrate::EachStep {
         numbers.push((&mut limits.max_added_steps, 2, "max_added_steps"));
     }
-    numbers.push((&mut policy.step_tries.tries, 3, "tries"));
     let required = policy.required_calls.iter_mut();
     numbers.extend(required.map(|required| (&mut required.least, 2, "required calls")));
     if let Execution::Parallel { width } = &mut policy.execution {
@@ -48,12 +47,9 @@ pub fn reduced(mut spec: Spec, notes: &mut Vec<String>) -> Spec {
         ("max_tool_calls", spec.limits.max_tool_calls),
         ("max_transitions", spec.limits.max_transitions),
     ];
+    let beyond = "the walk goes on beyond it, and checks in every state that a run does not";
     for (name, budget) in budgets {
-        notes.extend(budget.map(|most| {
-            format!(
-                "{name} {most}: the walk goes on beyond it, and checks in every state that a run does not"
-            )
-        }));
+        notes.extend(budget.map(|most| format!("{name} {most}: {beyond}")));
     }
     spec
 }

@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::check::{Checks, Edge, Machine, Outcome, Spent};
-use super::coverage::{Taken, taken};
 use super::key::{Key, key, line_key};
 use super::letters::{Letter, letters};
-use super::report::Report;
+use super::report::{Report, Taken, taken};
 use crate::machine::{Effect, Event, Input, Speaker, State, Step, Turn};
 use crate::spec::{Bounds, CompiledSpec, Memory};
 
@@ -164,7 +163,11 @@ impl Walk<'_> {
         let keys: Vec<Key> = keys.into_iter().map(|(key, _)| key).collect();
         let edges: Vec<BTreeSet<Edge>> =
             self.reached.into_iter().map(|reached| reached.edges.unwrap_or_default()).collect();
-        let longest = longest(&edges, first);
+        let longest = longest(&edges, 0, &mut vec![Known::New; edges.len()]).map(|rest| Bounds {
+            model_calls: rest.model_calls + first.0,
+            tool_calls: rest.tool_calls + first.1,
+            ..rest
+        });
         // From a graph that was not walked to its end, or that merged states that differ, nothing
         // follows for the whole.
         if whole && !self.checks.merged_different_states() {
@@ -194,37 +197,28 @@ fn count_calls(step: &Step) -> (u32, u32) {
     )
 }
 
-/// The longest paths from state 0, by dynamic programming over the graph turned around; `None` if it has
-/// a cycle.
-fn longest(edges: &[BTreeSet<Edge>], first: (u32, u32)) -> Option<Bounds> {
-    let mut best = vec![Bounds { model_calls: 0, tool_calls: 0, transitions: 0 }; edges.len()];
-    for from in topological_order(edges)?.into_iter().rev() {
-        for edge in &edges[from] {
-            let (after, here) = (best[edge.to], &mut best[from]);
-            here.model_calls = here.model_calls.max(after.model_calls + edge.model_calls);
-            here.tool_calls = here.tool_calls.max(after.tool_calls + edge.tool_calls);
-            here.transitions = here.transitions.max(after.transitions + 1);
-        }
+/// The longest path on from a state; `None` if there is a cycle. A state that is `known` to be open is on the
+/// path that leads here.
+fn longest(edges: &[BTreeSet<Edge>], from: usize, known: &mut [Known]) -> Option<Bounds> {
+    match known[from] {
+        Known::Open => return None,
+        Known::Done(bounds) => return Some(bounds),
+        Known::New => known[from] = Known::Open,
     }
-    let Bounds { model_calls, tool_calls, transitions } = *best.first()?;
-    Some(Bounds { model_calls: model_calls + first.0, tool_calls: tool_calls + first.1, transitions })
+    let mut best = Bounds { model_calls: 0, tool_calls: 0, transitions: 0 };
+    for edge in &edges[from] {
+        let after = longest(edges, edge.to, known)?;
+        best.model_calls = best.model_calls.max(after.model_calls + edge.model_calls);
+        best.tool_calls = best.tool_calls.max(after.tool_calls + edge.tool_calls);
+        best.transitions = best.transitions.max(after.transitions + 1);
+    }
+    known[from] = Known::Done(best);
+    Some(best)
 }
 
-fn topological_order(edges: &[BTreeSet<Edge>]) -> Option<Vec<usize>> {
-    let mut incoming = vec![0usize; edges.len()];
-    for edge in edges.iter().flatten() {
-        incoming[edge.to] += 1;
-    }
-    let mut order: Vec<usize> = (0..edges.len()).filter(|&state| incoming[state] == 0).collect();
-    let mut done = 0;
-    while let Some(&state) = order.get(done) {
-        done += 1;
-        for edge in &edges[state] {
-            incoming[edge.to] -= 1;
-            if incoming[edge.to] == 0 {
-                order.push(edge.to);
-            }
-        }
-    }
-    (order.len() == edges.len()).then_some(order)
+#[derive(Clone, Copy)]
+enum Known {
+    New,
+    Open,
+    Done(Bounds),
 }

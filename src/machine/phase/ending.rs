@@ -1,5 +1,4 @@
-//! Ending: what a visit of EXECUTE and a run that ends leave behind, worked out from the steps, so that
-//! it does not depend on the order in which answers came.
+//! Ending: what a visit of EXECUTE and a run that ends leave behind, whatever the order of the answers.
 
 use std::collections::BTreeSet;
 
@@ -30,37 +29,31 @@ impl Run<'_> {
         self.line(line);
     }
 
-    /// Leaves the lines of a visit of EXECUTE that ends: those of its steps in plan order (what was
-    /// skipped, what came out of the cache), then its own.
+    /// Leaves the lines of a visit of EXECUTE that ends: those of its steps in plan order, then its own.
     pub(in crate::machine) fn execute_line(&mut self, ok: bool, error: Option<String>) {
         let task = &*self.task;
         let (mut lines, mut nested) = (Vec::new(), Vec::new());
         let (mut num_results, mut num_failed, mut num_retries) = (0, 0, 0u32);
         for (at, planned, run) in task.drafted() {
             num_retries = num_retries.saturating_add(run.attempts().saturating_sub(1));
-            let kept = match run {
+            num_failed += u32::from(run.has_failed());
+            match run {
                 StepRun::Skipped { same_as: Some(same) } => {
                     let (step, same_as) = (planned.name(at), task.step_name(*same));
                     lines.push(TraceLine::Skip { step, tool: planned.tool.clone(), same_as });
-                    continue;
                 }
-                StepRun::Completed { cached, nested, .. } => {
-                    if *cached {
-                        let step = Some(planned.name(at));
-                        lines.push(TraceLine::Cached { of: RoleName::Agent, step });
-                    }
-                    nested
+                StepRun::Completed { cached: true, .. } => {
+                    lines.push(TraceLine::Cached { of: RoleName::Agent, step: Some(planned.name(at)) });
                 }
-                StepRun::Failed { nested, .. } => {
-                    num_failed += 1;
-                    nested
-                }
-                _ => continue,
-            };
-            num_results += 1;
-            if let Some(kept) = kept {
-                let (step, agent) = (planned.name(at), planned.tool.clone());
-                nested.push(NestedTrace { step, agent, trace: kept.to_vec() });
+                _ => {}
+            }
+            if let StepRun::Completed { nested: kept, .. } | StepRun::Failed { nested: kept, .. } = run {
+                num_results += 1;
+                nested.extend(kept.as_ref().map(|trace| NestedTrace {
+                    step: planned.name(at),
+                    agent: planned.tool.clone(),
+                    trace: trace.to_vec(),
+                }));
             }
         }
         self.task.trace.append(&mut lines);

@@ -11,6 +11,6 @@ mod view;
 pub use input::{Finding, Input, Speaker, Turn};
 pub use phase::{Asking, ExecuteStage, Phase, PlanStage, Repair, Writing};
 pub use steps::{Progress, StepFailure, StepOutput, StepRun};
-pub use task::{Decided, Draft, Feedback, State, Task};
+pub use task::{Artifacts, Decided, Draft, Feedback, State, Task};
 pub use view::{PlanView, StepRecord, StepView};
 pub(crate) use view::{explored, known_by};

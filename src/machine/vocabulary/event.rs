@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use thiserror::Error;
 
 use super::effect::{Effect, EffectId};
 use super::usage::Usage;
@@ -157,7 +158,8 @@ impl ModelReply {
 }
 
 /// An answer that is no reply. The same request would get it again, so the machine decides what follows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[error("{class}: {message}")]
 pub struct ModelFailure {
     /// The kind of answer.
     pub class: FailureClass,
@@ -175,12 +177,6 @@ impl ModelFailure {
     /// A failure of this class, at no known cost.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         ModelFailure { class, message: message.into(), usage: Usage::default(), model: String::new() }
-    }
-}
-
-impl fmt::Display for ModelFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.class, self.message)
     }
 }
 

@@ -25,7 +25,7 @@ pub enum TraceLine {
         /// The steps of the plan.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         steps: Option<Steps>,
-        /// What the reply said that no plan may say; it was left out.
+        /// What was left out of the reply because no plan may say it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ignored: Vec<String>,
         /// What ended the run here.
@@ -166,6 +166,7 @@ pub enum TraceLine {
 }
 
 /// What a person is asked to do.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -1,6 +1,6 @@
 //! A run that is told its answers. Every event it takes is checked on the way: the state that was
 //! written and read again moves to the same state, the events so far fold to the state they led to,
-//! what it asks for is what it waits for, and the same answer does not fit twice.
+//! what it asks for is what it waits for, and no answer fits twice.
 
 use planwright::machine::{
     Counters, Effect, Event, Input, PhaseName, Refusal, State, StepRecord, admit, outstanding, start,
@@ -10,7 +10,7 @@ use planwright::prompt::{Message, ModelRequest, Request, RequestBody};
 use planwright::spec::{CompiledSpec, Spec};
 use serde_json::Value;
 
-use super::{Say, approve, found, id, text};
+use super::{Say, id};
 
 pub struct Told {
     pub rules: CompiledSpec,
@@ -130,8 +130,10 @@ impl Told {
         assert_eq!(sorted(&mut step.effects.iter().copied()), new, "it waits for what it asked");
         let ended = self.phase().is_terminal();
         assert_eq!(waits.is_empty(), ended, "a run that goes on waits for something: {:?}", self.phase());
-        assert!(admit(&self.rules, &self.state, &event).is_err() || event.effect().is_none(), "fits twice");
         self.events.push(event);
+        for event in self.events.iter().filter(|event| event.effect().is_some()) {
+            assert!(admit(&self.rules, &self.state, event).is_err(), "fits again: {event:?}");
+        }
         assert_eq!(self.folded(), self.state, "the events fold to the state they led to");
         self
     }
@@ -140,21 +142,6 @@ impl Told {
     #[track_caller]
     pub fn refusal(&self, to: &str, answer: Say) -> Refusal {
         admit(&self.rules, &self.state, &answer.event(id(to))).expect_err(to)
-    }
-
-    /// Answers of the right kind to these effects do not fit: the run does not wait for them.
-    #[track_caller]
-    pub fn check_late(&self, effects: &str) {
-        for to in effects.split_whitespace() {
-            let last = to.rsplit('/').next().and_then(|last| last.split('.').next());
-            let answer = match last {
-                Some("step") => found("late"),
-                Some("wait") => Say::Passed,
-                Some("human" | "permit" | "approve") => approve(),
-                _ => text("late"),
-            };
-            assert_eq!(self.refusal(to, answer), Refusal::NotAwaited(id(to)));
-        }
     }
 
     /// Why what it waits for first is not answered so; and nothing changes by it.
