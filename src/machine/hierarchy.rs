@@ -177,8 +177,7 @@ fn step_nested(
     }
 }
 
-/// Charges what a nested run has spent, lets its effects out under the step's name, and keeps it, or
-/// tells what came of it.
+/// Charges what a nested run has spent, lets its effects out, and keeps it, or tells what came of it.
 fn absorb(run: &mut Run<'_>, place: Place, before: Counters, stepped: Step) {
     let Step { state, effects, .. } = stepped;
     run.charge_nested(place.step, before, state.task.counters);

@@ -53,8 +53,7 @@ pub(super) fn need_of_call(agent: Option<&CompiledAgent>) -> Bounds {
     }
 }
 
-/// Whether a step is a write that may not happen twice: it never runs beside another step, and is never
-/// tried again.
+/// Whether a step is a write that may not happen twice: it runs alone and is never tried again.
 pub(super) fn happens_once(planned: &PlanStep, rules: &CompiledSpec) -> bool {
     rules.tool(&planned.tool).is_some_and(ToolContract::happens_once)
 }

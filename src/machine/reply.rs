@@ -63,8 +63,8 @@ impl No {
 }
 
 impl Run<'_> {
-    /// Reads what a model answered to an effect: the value, and why the spec's fallback was read in its
-    /// place, if it was. If it does not read, asks again or ends the run, as the role says.
+    /// Reads what a model answered: the value, and why the fallback was read in its place, if it was. If it
+    /// does not read, asks again or ends the run, as the role says.
     pub fn read_reply<T>(
         &mut self,
         effect: Option<Effect>,

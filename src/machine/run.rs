@@ -163,8 +163,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether the limits leave room for so much more; ends the run if not. Every effect is answered by a
-    /// transition, so what may not be answered is not asked.
+    /// Whether the limits leave room for so much more; ends the run if not.
     fn has_room(&mut self, id: &EffectId, more: Bounds, role: Option<RoleName>) -> bool {
         // Steps side by side spend in the order in which answers come, so nothing is judged between them.
         let beside = role == Some(RoleName::Agent) && self.rules.policy().execution.width() > 1;
@@ -198,8 +197,7 @@ impl<'a> Run<'a> {
         true
     }
 
-    /// Whether all that the current plan may need is within the limits, with so many answers before its
-    /// first step; ends the run if not.
+    /// Whether the limits allow all of the current plan, after so many answers; ends the run if not.
     pub fn allows_plan(&mut self, answers: u32) -> bool {
         let pending = self.task.drafted().filter(|(_, _, run)| matches!(run, StepRun::Pending));
         let mut need = need(pending.map(|(_, planned, _)| planned), self.rules);

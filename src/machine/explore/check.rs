@@ -40,16 +40,14 @@ pub trait Machine {
     }
 }
 
-/// What one letter does to one concrete state: nothing, a step, or what it may not: a panic, or a refusal
-/// that changes something.
+/// What one letter does to a state. Broken is a panic, or a refusal that changes something.
 pub(super) enum Outcome {
     Refused(State),
     Stepped(Step),
     Broken,
 }
 
-/// One step from an abstract state to another: the kind of event, the calls it asks for, and the trace lines
-/// without their words.
+/// One step from an abstract state to another, without words.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Edge {
     pub on: String,

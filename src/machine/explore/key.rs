@@ -127,8 +127,7 @@ fn plan_key(rules: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKey {
     }
 }
 
-/// What branches read of the steps of earlier drafts; and of this one's if an orchestrator asks which
-/// agent has found something and the draft is kept as counts.
+/// What branches read of the steps of earlier drafts, and an orchestrator of this one's.
 fn kept(
     rules: &CompiledSpec,
     progress: &Progress,

@@ -68,8 +68,7 @@ fn fit_required_calls(spec: &mut Spec, notes: &mut Vec<String>) {
     });
 }
 
-/// How many steps a plan is walked with: fewer if each step can be in more ways, or if there are many
-/// plans in a row.
+/// How many steps a plan is walked with: fewer if steps differ more, or plans follow one another.
 fn most_steps(spec: &Spec) -> u32 {
     let policy = &spec.policy;
     let (next, orchestrated) = (policy.horizon == Horizon::Next, policy.orchestrate == Orchestrate::EachStep);

@@ -280,8 +280,7 @@ fn calls(rules: &CompiledSpec, state: &State) -> Replies {
     replies
 }
 
-/// The first call that succeeded in an earlier round, again. A step that an orchestrator put there has
-/// no input to call it with.
+/// The first call that succeeded in an earlier round, again.
 fn repeated_call(state: &State) -> Option<(String, ModelReply)> {
     let progress = state.task.progress.as_ref()?;
     let steps = progress.plan.steps.iter().zip(&progress.steps);

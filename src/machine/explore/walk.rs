@@ -10,8 +10,7 @@ use super::report::{Report, Taken, taken};
 use crate::machine::{Effect, Event, Input, Speaker, State, Step, Turn};
 use crate::spec::{Bounds, CompiledSpec, Memory};
 
-/// How many concrete states stand for one abstract state. More than one, so that an abstraction
-/// that drops an input of a branch is caught: what they do next must be the same.
+/// How many concrete states stand for one abstract state, and must do the same.
 const REPRESENTATIVES: usize = 2;
 
 /// Walks the spec as it is, and gives up after so many states. Unless it `proves`, nothing is checked.
@@ -83,8 +82,7 @@ impl Walk<'_> {
         number
     }
 
-    /// Feeds every letter to a state. All checks are made on the first that stands for it; of the
-    /// others it is enough that they do the same.
+    /// Feeds every letter to a state. All checks are made on the first that stands for it.
     fn leave(&mut self, number: usize, state: &State) {
         let letters = letters(self.rules, state);
         let first = self.proves && self.reached[number].edges.is_none();

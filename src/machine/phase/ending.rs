@@ -60,8 +60,7 @@ impl Run<'_> {
         self.line(TraceLine::Execute { ok, num_results, num_failed, num_retries, nested, error });
     }
 
-    /// Ends a run that may not go back to PLAN. The line of the phase that would send it back says why
-    /// already, so there is no other.
+    /// Ends a run that may not go back to PLAN. The line of the phase before says why already.
     pub(in crate::machine) fn leave_exhausted(&mut self, from: PhaseName, exit: Exit) {
         let task = &self.task;
         let reason = || task.feedback.as_ref().map(|feedback| feedback.reason.clone());

@@ -21,8 +21,7 @@ use crate::spec::{CompiledSpec, Horizon, Intake, Planner, RoleName, Write};
 const KEPT_CHARS: usize = 8_000;
 
 impl Run<'_> {
-    /// Asks for a plan, or for what is to be known before. A plan that was sent back goes to the audit
-    /// trail, and the replan is counted.
+    /// Asks for a plan, or for what is to be known before.
     pub(in crate::machine) fn enter_plan(&mut self, stage: &PlanStage) {
         // A run begins in PLAN; every move there begins another draft.
         if !self.moves.is_empty() {

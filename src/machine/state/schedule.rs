@@ -118,8 +118,7 @@ impl Progress {
         }
     }
 
-    /// For each step from `base` on, the nearest earlier one with the same tool and the same input. One
-    /// that failed or was left out hides none that succeeded before it.
+    /// For each step from `base` on, the nearest earlier one with the same call that has not failed.
     fn find_twins(&mut self, base: usize, rules: &CompiledSpec) {
         let mut seen: HashMap<String, u32> = HashMap::new();
         let mut twins: Vec<Option<u32>> = std::mem::take(&mut self.schedule.twins);
@@ -187,8 +186,7 @@ impl Progress {
         self.finish(step, run);
     }
 
-    /// Puts another input in the place of a step's own, or of the output that it was to be. What was to
-    /// repeat the call as it was planned repeats nothing now.
+    /// Puts another input in the place of a step's own. What was to repeat its call repeats nothing now.
     pub(crate) fn replace_input(&mut self, step: u32, input: Value) {
         let at = step as usize;
         if self.plan.steps.get(at).is_none_or(|planned| planned.input.as_ref() == Some(&input)) {

@@ -48,8 +48,7 @@ impl Progress {
         matches!(run, Some(StepRun::Completed { .. } | StepRun::Skipped { same_as: Some(_) }))
     }
 
-    /// The last of the first `of` steps whose result could be the answer: not the final one, not left
-    /// out, not only an edit of those behind it.
+    /// The last of the first `of` steps whose result could be the answer.
     pub(crate) fn last_to_answer_with(&self, of: usize) -> Option<(u32, &StepRun)> {
         let steps = self.plan.steps.iter().zip(&self.steps).take(of).enumerate();
         let mut finished = steps.rev().filter(|(_, (planned, run))| !planned.is_final() && run.is_finished());
@@ -194,8 +193,7 @@ impl StepRun {
         }
     }
 
-    /// Whether it counts where a call must have been made: a call that failed was made, and what a
-    /// person said in its place serves as well.
+    /// Whether it counts as a call that was made: so does one that failed, or that a person answered.
     pub(crate) fn counts_as_made(&self) -> bool {
         match self {
             StepRun::Completed { .. } => true,
@@ -242,8 +240,7 @@ pub struct Schedule {
     pub(crate) missing: Vec<u32>,
     /// Steps that wait for nothing and have not started.
     pub(crate) ready: BTreeSet<u32>,
-    /// Steps that a person does and that are not finished, and those whose call a person has not yet
-    /// been asked about: no step behind one starts before.
+    /// Steps about which a person is still to be asked: no step behind one starts before.
     pub(crate) people: BTreeSet<u32>,
     /// How many steps run, waiting ones included.
     pub(crate) running: u32,

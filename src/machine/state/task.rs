@@ -135,8 +135,7 @@ pub struct Task {
     pub(crate) progress: Option<Progress>,
     pub(crate) decisions: Vec<Decided>,
     pub(crate) artifacts: Artifacts,
-    /// Bad replies and what ended the run, in order. Failed steps are in the steps, rejections in the
-    /// trace.
+    /// Bad replies and what ended the run, in order.
     pub(crate) failures: Vec<Failure>,
     pub(crate) counters: Counters,
     /// The tokens of each role that is not an agent's.

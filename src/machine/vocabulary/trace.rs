@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::event::HumanAnswer;
 use super::outcome::PhaseName;
+use super::usage::is_zero;
 use crate::contract::{Decision, Plan, PlanStep, Verdict};
 use crate::spec::RoleName;
 
@@ -195,10 +196,6 @@ pub struct NestedTrace {
     pub agent: String,
     /// The trace.
     pub trace: Vec<TraceLine>,
-}
-
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// The steps of a plan in a trace line. Shares the frozen plan: no step is copied.

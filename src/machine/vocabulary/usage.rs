@@ -41,7 +41,7 @@ impl Usage {
     }
 }
 
-fn is_zero(count: &u32) -> bool {
+pub(super) fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 

@@ -63,8 +63,7 @@ fn is_untrusted(rules: &CompiledSpec, planned: &PlanStep) -> bool {
     rules.tool(&planned.tool).is_none_or(|tool| tool.trust == Trust::Untrusted)
 }
 
-/// The result of a step that needs no call: the final step, one whose input will never come, one that
-/// repeats another.
+/// The result of a step that needs no call: it is the final one, lacks its input, or repeats another.
 pub(super) fn result_without_call(
     progress: &Progress,
     step: u32,

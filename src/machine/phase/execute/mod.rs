@@ -127,11 +127,7 @@ impl Run<'_> {
         }
         let id = self.event().and_then(Event::answers).filter(|id| id.path.is_empty());
         match id.map(|id| id.kind) {
-            Some(EffectKind::Orchestrate { .. }) => {
-                if self.hear_decision(stage) {
-                    self.advance(stage);
-                }
-            }
+            Some(EffectKind::Orchestrate { .. }) if self.hear_decision(stage) => self.advance(stage),
             Some(EffectKind::Human { step, .. }) => self.hear_about_step(stage, step),
             Some(EffectKind::ApproveCall { step, .. }) => self.hear_about_call(stage, step),
             Some(EffectKind::Wait { step, attempt, .. }) => {
@@ -170,8 +166,7 @@ impl Run<'_> {
         self.finish_try(stage, step, StepRun::completed(output, 1));
     }
 
-    /// Takes what a person said about a call: the tool is called, their own answer stands in the place
-    /// of the call, or a no.
+    /// Takes what a person said about a call: yes, their own answer in its place, or a no.
     fn hear_about_call(&mut self, stage: &mut ExecuteStage, step: u32) {
         let name = self.task.step_name(step);
         let answer = match self.hear(&name, Concern::Call) {

@@ -55,8 +55,7 @@ impl Run<'_> {
     }
 }
 
-/// Carries a decision out. Returns the agents of the remaining steps, in order, if they changed; on an
-/// error nothing has changed.
+/// Carries a decision out. Returns the agents of the remaining steps if they changed.
 fn amend(decision: &Decision, task: &mut Task, rules: &CompiledSpec) -> Result<Option<Vec<String>>, String> {
     let question = task.query().to_owned();
     let Some(progress) = task.progress.as_mut() else { return Ok(None) };
@@ -89,8 +88,7 @@ fn amend(decision: &Decision, task: &mut Task, rules: &CompiledSpec) -> Result<O
     Ok(Some(names))
 }
 
-/// The steps that have not begun, being rearranged. Each has its name written into it first, so that
-/// references to it stay right wherever it goes.
+/// The steps that have not begun, being rearranged. Each carries its name, so that references stay right.
 struct Rest {
     base: usize,
     steps: Vec<PlanStep>,
@@ -127,8 +125,7 @@ impl Rest {
         name
     }
 
-    /// The primary runs next on what the supporting agent found; that one runs first only if it has found
-    /// nothing yet.
+    /// The primary runs next on what the supporting agent found, or is to find first.
     fn collaborate(
         &mut self,
         both: &Collaboration,
