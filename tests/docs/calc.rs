@@ -98,7 +98,11 @@ fn what_has_no_bound_is_refused() {
     }
     check_error("1 << 10000000000", "input", "shifts are not offered");
     check_error(&("1 + (".repeat(60) + "1" + &")".repeat(60)), "input", "nested deeper than 8");
-    check_error(&")".repeat(60), "input", "nested deeper than 8");
+    check_error(&("(".repeat(60) + "1" + &")".repeat(60)), "input", "nested deeper than 8");
+    for bracket in ["12*(3+4", "3+4)*2", ")(", "((1)"] {
+        check_error(bracket, "input", "a bracket has no other half");
+    }
+    check_error("7//2", "input", "floor(a/b)");
     check_error(&"(1)".repeat(61), "input", "too many brackets");
     check_error(&("-".repeat(301) + "1"), "input", "too many operators");
 }

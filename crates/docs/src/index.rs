@@ -27,7 +27,7 @@ const POSITION_BITS: u32 = 24;
 /// How long one process waits for another that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Counts the formats of the database, the rules for terms and passages included.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 
 const SCHEMA: &str = "
     CREATE TABLE documents (

@@ -40,8 +40,7 @@ pub(super) fn work(payload: &Payload<'_>) -> String {
     text
 }
 
-/// What the work is on: the results so far, and the input if it is none of them. What a person said comes
-/// last: it is seldom what a sentence should be taken from.
+/// The results so far, and the input if it is none of them. What a person said comes last.
 fn material(payload: &Payload<'_>) -> Vec<Value> {
     let mut records = payload.results.to_vec();
     records.sort_by_key(|record| str_of(record, "tool") == HITL);

@@ -10,7 +10,6 @@ use planwright::contract::ToolContract;
 use planwright::prompt::Message;
 
 const MAX_THOUGHT_CHARS: usize = 200;
-const MAX_MESSAGES: usize = 2_000;
 
 pub(super) struct Made {
     id: String,
@@ -33,7 +32,7 @@ pub(super) struct Rounds {
 impl Rounds {
     pub(super) fn parse(messages: &[Message], tools: &[ToolContract]) -> Self {
         let mut rounds = Rounds::default();
-        for message in messages.iter().take(MAX_MESSAGES) {
+        for message in messages {
             match message {
                 Message::Assistant { text, calls } => {
                     (rounds.repair, rounds.missing) = (None, None);

@@ -18,8 +18,7 @@ const MAX_STANDALONE: usize = 400;
 const MAX_CONSTRAINTS_CHARS: usize = 200;
 const MAX_SUBJECT_CHARS: usize = 80;
 
-/// The reply of the role that says whether a question is in scope. A question is turned away if it names
-/// something, and nothing that the material or a contract speaks of.
+/// Whether a question is in scope. An outline does not tell all, so only what is elsewhere is turned away.
 pub(super) fn scope(payload: &Payload<'_>) -> Value {
     let question = clean(payload.question, 4_000);
     let outline = payload.labels("outline");
@@ -36,21 +35,15 @@ pub(super) fn scope(payload: &Payload<'_>) -> Value {
 /// The key of the text that says why a question is in scope; `None` if it is not.
 fn in_scope(question: &str, outline: &[&str]) -> Option<&'static str> {
     let asked = terms(question);
-    let mut material = Vocabulary::of(&outline.join("\n"));
-    table("contracts").iter().chain(table("korean_contracts").iter()).for_each(|word| material.add(word));
-    // A Korean compound is about each of its parts: 계약금액, 손해배상액.
-    let holds =
-        |noun: &Term| noun.is_dense() && noun.text.chars().nth(1).is_some() && question.contains(&noun.text);
-    let shares = asked.iter().any(|term| material.has(term))
-        || table("korean_contracts").are_in(question)
-        || outline.iter().any(|label| terms(label).iter().any(holds));
+    let material = Vocabulary::of(&outline.join("\n"));
     let reasons = [
         ("material_unknown", outline.is_empty()),
         ("small_talk_is_welcome", talk::small_talk(question).is_some()),
-        ("the_question_names_an_article", talk::names_an_article(question)),
+        ("the_question_names_an_article", !talk::articles(question).is_empty()),
         ("names_nothing_of_its_own", !asked.iter().any(|term| term.weight > 1)),
         ("may_go_on", talk::refers(question)),
-        ("shares_words", shares),
+        ("shares_words", asked.iter().any(|term| material.has(term))),
+        ("only_a_search_tells", !table("elsewhere").are_in(&question.to_lowercase())),
     ];
     reasons.into_iter().find(|(_, holds)| *holds).map(|(key, _)| key)
 }
@@ -186,7 +179,7 @@ fn kind_of<'a>(text: &str, kinds: &[&'a str]) -> (&'a str, f64) {
 
 fn is_unclear(text: &str) -> bool {
     let calculates = !Question::parse(text, true).expressions.is_empty();
-    !calculates && !terms(text).iter().any(|term| term.weight > 1) && !talk::names_an_article(text)
+    !calculates && !terms(text).iter().any(|term| term.weight > 1) && talk::articles(text).is_empty()
 }
 
 fn phrase(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! The words that rules go by and the texts that people are told, English and Korean: the files in `tables/`.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use planwright::contract::ToolContract;
@@ -27,25 +27,21 @@ pub(super) fn say(key: &str, korean: bool) -> &'static str {
 /// A list of words. In the table, `_` stands for a blank inside an entry.
 #[derive(Debug, Deserialize)]
 #[serde(from = "String")]
-pub(super) struct Words {
-    list: Vec<String>,
-    set: HashSet<String>,
-}
+pub(super) struct Words(Vec<String>);
 
 impl From<String> for Words {
     fn from(text: String) -> Self {
-        let list: Vec<String> = text.split_whitespace().map(|word| word.replace('_', " ")).collect();
-        Words { set: list.iter().cloned().collect(), list }
+        Words(text.split_whitespace().map(|word| word.replace('_', " ")).collect())
     }
 }
 
 impl Words {
     pub(super) fn has(&self, word: &str) -> bool {
-        self.set.contains(word)
+        self.iter().any(|entry| entry == word)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
-        self.list.iter().map(String::as_str)
+        self.0.iter().map(String::as_str)
     }
 
     pub(super) fn begin(&self, text: &str) -> bool {
@@ -56,8 +52,7 @@ impl Words {
         self.iter().any(|word| text.ends_with(word))
     }
 
-    /// Whether one of the words begins a word of a lower-case text. Hangul and entries of several words
-    /// are found inside words, too.
+    /// Whether one begins a word of a lower-case text. Hangul and entries with blanks are found inside words.
     pub(super) fn are_in(&self, lower: &str) -> bool {
         let in_word = |c: char| c.is_alphanumeric() || c == '-';
         self.iter().any(|cue| match cue.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
@@ -67,8 +62,7 @@ impl Words {
     }
 }
 
-/// A kind of work, in the order in which one follows another: what a question asks for, and what a tool or an
-/// agent does. No agent is known by its name alone.
+/// A kind of work, in the order in which one follows another. No agent is known by its name alone.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Duty {

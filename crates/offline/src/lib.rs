@@ -10,6 +10,7 @@
 mod agent;
 mod arithmetic;
 mod conversation;
+mod evidence;
 mod intake;
 mod judge;
 mod lexicon;
@@ -20,7 +21,6 @@ mod plan;
 mod planner;
 mod question;
 mod results;
-mod select;
 mod shape;
 mod stem;
 mod talk;

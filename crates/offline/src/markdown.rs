@@ -11,8 +11,9 @@ use super::text::line;
 const MAX_UNITS: usize = 400;
 const MAX_SENTENCE_CHARS: usize = 400;
 const MAX_CODE_LINES: usize = 10;
-/// Comments, and tags that show nothing themselves. What else stands in angle brackets is text
-/// (`Vec<String>`).
+/// A line of fewer bytes was not broken for want of room.
+const MAX_SHORT_LINE: usize = 60;
+/// Comments, and tags that show nothing themselves; `Vec<String>` is text.
 static TAGS: LazyLock<Regex> = LazyLock::new(|| {
     let tags = "a|br?|code|d[dlt]|details|div|em|h[1-3r]|i|img|kbd|li|p|pre|span|strong|su[bp]|summary|u";
     Regex::new(&format!(r"(?is)<!--.*?-->|</*(?:{tags})(?:[^0-9a-z>][^>]*)?>"))
@@ -26,6 +27,14 @@ pub(super) struct Unit {
     pub text: String,
     pub kind: UnitKind,
     pub opens: bool,
+    /// Of a row of a table, the headings of its columns.
+    pub head: String,
+}
+
+impl Unit {
+    pub(super) fn is_heading(&self) -> bool {
+        self.kind == UnitKind::Heading
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -66,6 +75,8 @@ struct Reader {
     block: String,
     kind: UnitKind,
     cells: Vec<String>,
+    /// The headings of the table that is read.
+    head: Vec<String>,
 }
 
 impl Reader {
@@ -82,12 +93,12 @@ impl Reader {
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => self.begin(UnitKind::Code),
             Event::Start(Tag::TableCell) => self.block.clear(),
             Event::End(TagEnd::TableCell) => self.cells.push(std::mem::take(&mut self.block)),
-            // The head of a table names its columns and says nothing.
-            Event::End(TagEnd::TableHead) => self.cells.clear(),
+            Event::End(TagEnd::TableHead) => self.head = std::mem::take(&mut self.cells),
             Event::End(TagEnd::TableRow) => {
                 let cells = std::mem::take(&mut self.cells);
                 self.row(cells.iter().map(String::as_str));
             }
+            Event::End(TagEnd::Table) => self.head.clear(),
             Event::Start(Tag::List(_) | Tag::BlockQuote(_) | Tag::Table(_) | Tag::CodeBlock(_))
             | Event::End(
                 TagEnd::Heading(_) | TagEnd::Paragraph | TagEnd::Item | TagEnd::CodeBlock | TagEnd::HtmlBlock,
@@ -116,21 +127,28 @@ impl Reader {
             UnitKind::Code => {
                 let lines: Vec<&str> = block.lines().map(str::trim_end).take(MAX_CODE_LINES).collect();
                 let text = lines.join("\n");
-                self.units.extend((!text.trim().is_empty()).then_some(Unit { text, kind, opens: true }));
+                let head = String::new();
+                self.units.extend((!text.trim().is_empty()).then_some(Unit {
+                    text,
+                    kind,
+                    opens: true,
+                    head,
+                }));
             }
             UnitKind::Heading => self.unit(&without_marks(&block), kind, true),
-            // Rows of a table whose head stands in another passage.
-            UnitKind::Sentence if block.starts_with('|') => {
-                for row in block.lines() {
-                    if row.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ')) {
-                        self.units.pop_if(|unit| unit.kind == UnitKind::Item);
-                    } else {
-                        self.row(row.trim_matches('|').split('|'));
-                    }
-                }
-            }
             UnitKind::Sentence | UnitKind::Item => {
-                for (at, sentence) in sentences(&without_marks(&block)).into_iter().enumerate() {
+                let pieces = pieces(&without_marks(&block));
+                let mut pieces = pieces.as_slice();
+                // `Meeting rooms`, above the rooms.
+                if let [title, rest @ ..] = pieces
+                    && kind == UnitKind::Sentence
+                    && !rest.is_empty()
+                    && is_title(title)
+                {
+                    self.unit(title, UnitKind::Heading, true);
+                    pieces = rest;
+                }
+                for (at, sentence) in pieces.iter().flat_map(|piece| sentences(piece)).enumerate() {
                     self.unit(sentence, kind, at == 0);
                     kind = UnitKind::Sentence;
                 }
@@ -138,22 +156,50 @@ impl Reader {
         }
     }
 
+    /// Adds a row, each cell behind the heading of its column.
     fn row<'c>(&mut self, cells: impl Iterator<Item = &'c str>) {
-        let cells: Vec<&str> = cells.map(str::trim).filter(|cell| !cell.is_empty()).collect();
-        self.unit(&cells.join(" — "), UnitKind::Item, true);
+        let heads = self.head.iter().map(|head| head.trim()).chain(std::iter::repeat(""));
+        let cells = cells.map(str::trim).zip(heads).filter(|(cell, _)| !cell.is_empty());
+        let name = |(cell, head): (&str, &str)| match head {
+            "" => cell.to_owned(),
+            head => format!("{head}: {cell}"),
+        };
+        let row = cells.map(name).collect::<Vec<String>>().join(" — ");
+        self.unit(&row, UnitKind::Item, true);
+        if let Some(row) = self.units.last_mut() {
+            row.head = self.head.join(" / ");
+        }
     }
 
     fn unit(&mut self, text: &str, kind: UnitKind, opens: bool) {
         let text = line(text, MAX_SENTENCE_CHARS);
         if text.chars().any(char::is_alphanumeric) {
-            self.units.push(Unit { text, kind, opens });
+            self.units.push(Unit { text, kind, opens, head: String::new() });
         }
     }
 }
 
-/// A text on one line, without marks of emphasis that the rules of Markdown leave over: `**"이것"**은`.
+/// The lines of a block that were broken on purpose: short ones, before one that begins anew.
+fn pieces(block: &str) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    let mut broken = true;
+    for line in block.lines().map(str::trim) {
+        match pieces.last_mut().filter(|_| !broken || line.starts_with(char::is_lowercase)) {
+            Some(last) => last.extend([" ", line]),
+            None => pieces.push(line.to_owned()),
+        }
+        broken = line.len() < MAX_SHORT_LINE;
+    }
+    pieces
+}
+
+/// Whether a line names what stands below it: a few words without a number or a mark.
+fn is_title(line: &str) -> bool {
+    line.len() < MAX_SHORT_LINE && line.chars().all(|c| c.is_alphabetic() || c == ' ' || c == '-')
+}
+
+/// A text without marks of emphasis that the rules of Markdown leave over: `**"이것"**은`.
 fn without_marks(text: &str) -> String {
-    let text = text.replace('\n', " ");
     let pieces = text.split('`').enumerate();
     let pieces =
         pieces.map(|(at, piece)| if at % 2 == 0 { piece.replace("**", "") } else { piece.to_owned() });

@@ -165,7 +165,7 @@ impl Ahead<'_> {
         let turns = self.payload.history().into_iter().filter(|turn| turn.user && told(&turn.text));
         let records: Vec<Value> = turns.map(|turn| completed(source, &turn.text)).collect();
         let results = Results::parse(&records);
-        let names = self.planner.question.terms().iter().any(|term| !term.verb);
+        let names = self.planner.question.terms().iter().any(|term| !term.is_verb());
         (names && !results.passages.is_empty() && judge(self.planner.question, &results).ok)
             .then(|| write(self.planner.question, &results, false))
     }
@@ -200,8 +200,7 @@ impl Ahead<'_> {
         subjects
     }
 
-    /// One more call for what is missing. Words that are not the question's own are only looked for in
-    /// tools that touch nothing outside.
+    /// One more call for what is missing. Only the question's own words ever leave the machine.
     fn for_missing(&self, missing: &str) -> Option<Step> {
         let hinted = hinted(&clean(missing, 1_000));
         let own = self.planner.question.terms();
@@ -217,8 +216,7 @@ impl Ahead<'_> {
         asked.chain(self.planner.ladder()).find(|step| self.is_new(step))
     }
 
-    /// One more call if none is asked for: what was planned and not called yet; while nothing was found,
-    /// other words or another tool.
+    /// One more call if none is asked for: what was planned, or while nothing was found, the next rung.
     fn going_on(&self) -> Option<Step> {
         if judge(self.planner.question, &self.results).ok {
             // If a proposal was taken, it took the place of what the question names.

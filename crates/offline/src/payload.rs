@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::text::clean;
+use super::text::{clean, line};
 
 const MAX_TURNS: usize = 40;
 const MAX_TURN_CHARS: usize = 4_000;
@@ -33,29 +33,26 @@ pub(super) struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// Reads a payload.
-    ///
-    /// # Errors
-    /// What is missing or of another type, by key.
+    /// Reads a payload; an error says by key what is missing or of another type.
     pub(super) fn parse(payload: &'a Value) -> Result<Self, String> {
         let fields = payload.as_object().ok_or_else(|| mismatch("", "a JSON object", payload))?;
         let field = |key| fields.get(key).unwrap_or(&Value::Null);
         let text = |key| match field(key) {
             Value::Null => Ok(None),
             Value::String(text) => Ok(Some(text.as_str())),
-            other => Err(mismatch(key, "a text", other)),
+            other => Err(mismatch(&format!(".{key}"), "a text", other)),
         };
         let question = text("user_question")?;
         let question = question.ok_or("payload.user_question: expected a text, found nothing")?;
         let results = match field("tool_results") {
             Value::Null => &[],
             Value::Array(records) => records.as_slice(),
-            other => return Err(mismatch("tool_results", "a list", other)),
+            other => return Err(mismatch(".tool_results", "a list", other)),
         };
         let rejected = match field("rejected_plan") {
             Value::Null => None,
             Value::Object(plan) => Some(rejected(plan)),
-            other => return Err(mismatch("rejected_plan", "an object", other)),
+            other => return Err(mismatch(".rejected_plan", "an object", other)),
         };
         let hint = text("fix_hint")?.filter(|hint| !hint.trim().is_empty());
         let hint = hint.or(text("rejected_because")?).unwrap_or_default();
@@ -131,14 +128,5 @@ fn rejected(plan: &Map<String, Value>) -> Vec<Rejected> {
 }
 
 fn mismatch(key: &str, expected: &str, found: &Value) -> String {
-    let found = match found {
-        Value::Null => "null",
-        Value::Bool(_) => "a truth value",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    };
-    let dot = if key.is_empty() { "" } else { "." };
-    format!("payload{dot}{key}: expected {expected}, found {found}")
+    format!("payload{key}: expected {expected}, found {}", line(&found.to_string(), 40))
 }

@@ -17,10 +17,7 @@ use planwright::contract::{FINAL_ANSWER, HITL};
 use planwright::spec::RequestFrame;
 
 const WORDINGS: usize = 3;
-/// The reply of planner and re-planner.
-///
-/// # Errors
-/// If the contract wants a tool called and there is none that a rule can call.
+/// The reply of planner and re-planner; an error if a tool must be called and none can be by rule.
 pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<String, String> {
     let mut shape = Shape::of(frame);
     let past = payload.list("past_steps");
@@ -69,8 +66,7 @@ fn count_kept(past: &[Value]) -> usize {
     past.iter().filter_map(index).max().map_or(past.len(), |last| last.saturating_add(1).max(past.len()))
 }
 
-/// The steps without those that are done already, if a plan is left then. If nothing was sent back and all
-/// is done, an empty plan says so.
+/// The steps without those that are done already, if a plan is left then or may be empty.
 fn leave_out_done(steps: Vec<Step>, past: &[Value], least: usize, may_be_empty: bool) -> Vec<Step> {
     let done = |step: &Step| {
         let asked =
@@ -98,12 +94,14 @@ fn asks_to_be_asked(text: &str) -> bool {
 }
 
 fn drafts_with_agents(planner: &Planner<'_>) -> Vec<Vec<Step>> {
-    let draft = |wording| Draft { planner, wording };
+    let draft = |wording| Draft { planner, question: planner.question, shape: planner.shape, wording };
     (0..WORDINGS).filter_map(|wording| draft(wording).steps()).chain(draft(0).reworded()).collect()
 }
 
 struct Draft<'a> {
     planner: &'a Planner<'a>,
+    question: &'a Question,
+    shape: &'a Shape<'a>,
     wording: usize,
 }
 
@@ -115,27 +113,24 @@ impl<'a> Draft<'a> {
             return Some(steps);
         }
         steps.extend(self.work());
-        let label = self.planner.question.say("write_the_answer");
-        let write = format!("{label}: {}", line(&self.planner.question.text, MAX_QUERY));
+        let label = self.question.say("write_the_answer");
+        let write = format!("{label}: {}", line(&self.question.text, MAX_QUERY));
         steps.extend(self.agent(Duty::Writing).map(|writer| work_on(writer, write, label)));
         if steps.is_empty() {
             steps.extend(self.anyone());
         }
         // Who writes last stays, and of what is looked up the first.
-        while steps.len() > self.planner.shape.most {
+        while steps.len() > self.shape.most {
             looked_up = looked_up.saturating_sub(1);
             steps.remove(if looked_up > 0 { looked_up } else { steps.len().saturating_sub(2) });
         }
         looked_up = looked_up.min(steps.len());
-        if self.planner.shape.asks_people
-            && asks_to_be_asked(&self.planner.question.text)
-            && steps.len() < self.planner.shape.most
-        {
-            let ask = self.planner.question.say("shall_i_go_on");
+        if self.shape.asks_people && asks_to_be_asked(&self.question.text) && steps.len() < self.shape.most {
+            let ask = self.question.say("shall_i_go_on");
             let person = Step { question: Some(ask.to_owned()), ..work_on(HITL, ask.to_owned(), ask) };
             steps.insert(looked_up.max(steps.len().saturating_sub(1)), person);
         }
-        self.planner.shape.fit(linked(steps, looked_up), self.planner.last_words(false))
+        self.shape.fit(linked(steps, looked_up), self.planner.last_words(false))
     }
 
     fn reworded(&self) -> Option<Vec<Step>> {
@@ -143,33 +138,30 @@ impl<'a> Draft<'a> {
         if steps.is_empty() {
             steps.extend(self.anyone());
         }
-        let last = steps.iter_mut().rfind(|step| self.planner.shape.agents.contains(&step.who.as_str()))?;
+        let last = steps.iter_mut().rfind(|step| self.shape.agents.contains(&step.who.as_str()))?;
         for text in [&mut last.task, &mut last.description].into_iter().flatten() {
-            *text = self.planner.question.tell("in_other_words", text);
+            *text = self.question.tell("in_other_words", text);
         }
         Some(steps)
     }
 
     fn may_be_empty(&self) -> bool {
-        self.planner.question.terms().is_empty()
-            && self.planner.question.expressions.is_empty()
-            && self.planner.shape.least == 0
+        self.question.terms().is_empty() && self.question.expressions.is_empty() && self.shape.least == 0
     }
 
     fn agent(&self, duty: Duty) -> Option<&'a str> {
-        let does =
-            |name: &&&str| self.planner.shape.tool(name).is_some_and(|agent| Duty::of(agent) == Some(duty));
-        self.planner.shape.agents.iter().find(does).copied()
+        let does = |name: &&&str| self.shape.tool(name).is_some_and(|agent| Duty::of(agent) == Some(duty));
+        self.shape.agents.iter().find(does).copied()
     }
 
     fn lookups(&self) -> Vec<Step> {
         let steps = self.planner.rung(self.wording).into_iter();
         let mut steps: Vec<Step> = steps.map(|step| self.planner.describe(step)).collect();
-        let calculated = self.planner.question.parts.is_empty() && !steps.is_empty();
+        let calculated = self.question.parts.is_empty() && !steps.is_empty();
         let searcher = self.agent(Duty::Search);
         let needed = self.planner.sources.is_empty() && !self.may_be_empty() && !calculated;
         if let Some(searcher) = searcher.filter(|_| needed) {
-            let label = self.planner.question.say("search");
+            let label = self.question.say("search");
             steps.extend(self.searches().into_iter().map(|task| work_on(searcher, task, label)));
         }
         steps
@@ -177,9 +169,8 @@ impl<'a> Draft<'a> {
 
     /// What is searched for: each part by itself if searches need not wait for one another.
     fn searches(&self) -> Vec<String> {
-        let question = self.planner.question;
-        let all = question.terms();
-        let apart = self.planner.shape.offers("depends_on") && question.parts.len() > 1;
+        let (question, all) = (self.question, self.question.terms());
+        let apart = self.shape.offers("depends_on") && question.parts.len() > 1;
         let text = line(&question.text, MAX_QUERY);
         match self.wording {
             _ if all.is_empty() && text.is_empty() => vec![question.say("search").to_owned()],
@@ -192,7 +183,7 @@ impl<'a> Draft<'a> {
     }
 
     fn work(&self) -> Vec<Step> {
-        let mut asked = Duty::asked(&self.planner.question.text);
+        let mut asked = Duty::asked(&self.question.text);
         // An analyst compares if no one else does; without a writer the report is a document.
         for (duty, other) in [(Duty::Comparison, Duty::Analysis), (Duty::Writing, Duty::Document)] {
             if asked.contains(&duty) && self.agent(duty).is_none() {
@@ -201,12 +192,12 @@ impl<'a> Draft<'a> {
         }
         asked.sort_unstable();
         asked.dedup();
-        let subject = query(self.planner.question.terms(), MAX_QUERY);
-        let subject = if subject.is_empty() { line(&self.planner.question.text, MAX_QUERY) } else { subject };
+        let subject = query(self.question.terms(), MAX_QUERY);
+        let subject = if subject.is_empty() { line(&self.question.text, MAX_QUERY) } else { subject };
         let does = |duty: Duty| {
             let agent = self.agent(duty)?;
-            let noun = duty.noun(self.planner.question.korean);
-            let task = self.planner.question.say("noun_on_subject");
+            let noun = duty.noun(self.question.korean);
+            let task = self.question.say("noun_on_subject");
             Some(work_on(agent, task.replace("{noun}", noun).replace("{subject}", &subject), noun))
         };
         asked
@@ -218,10 +209,10 @@ impl<'a> Draft<'a> {
 
     /// If no agent's duty is asked for, the first agent gets the question.
     fn anyone(&self) -> Option<Step> {
-        let label = self.planner.question.say("work_on_the_question");
-        let text = line(&self.planner.question.text, MAX_QUERY);
+        let label = self.question.say("work_on_the_question");
+        let text = line(&self.question.text, MAX_QUERY);
         let task = if text.is_empty() { label.to_owned() } else { text };
-        self.planner.shape.agents.first().map(|agent| work_on(agent, task, label))
+        self.shape.agents.first().map(|agent| work_on(agent, task, label))
     }
 }
 
@@ -230,8 +221,7 @@ fn work_on(agent: &str, task: String, label: &str) -> Step {
     Step { who: agent.to_owned(), task: Some(task), description: Some(description), ..Step::default() }
 }
 
-/// What is looked up waits for nothing. Everything else waits for all before it, and works on the last
-/// output that is no person's.
+/// What is looked up waits for nothing; the rest waits for all before it and works on the last output.
 fn linked(mut steps: Vec<Step>, looked_up: usize) -> Vec<Step> {
     let mut last = None;
     for (at, step) in steps.iter_mut().enumerate() {

@@ -107,8 +107,12 @@ impl<'a> Planner<'a> {
         let calculate = |expression| self.shape.step(self.shape.tool(CALC)?, expression, MAX_INPUT);
         let mut steps: Vec<Step> =
             self.question.expressions.iter().filter_map(|expression| calculate(expression)).collect();
-        let Some((first, others)) = self.sources.split_first() else { return steps };
-        let (asked, wanted) = (self.question.terms(), self.wanted.iter().collect::<Vec<&Term>>());
+        let Some((first, others)) = self.sources.split_first().filter(|_| self.question.declined.is_none())
+        else {
+            return steps;
+        };
+        let asked = self.question.terms();
+        let words = strongest(&self.wanted.iter().collect::<Vec<&Term>>(), RUNGS - rung.max(1));
         let found: Vec<Option<Step>> = match rung {
             // Every part as it is asked, and tools whose name is in the question.
             0 => {
@@ -121,21 +125,19 @@ impl<'a> Planner<'a> {
             }
             // The words that say most, one by one, and the second tool with all of them.
             1 => {
-                let words = strongest(&wanted, 3);
                 let second = others.first().map(|tool| self.ask(tool, &words));
                 words.iter().map(|term| self.ask(first, &[term])).chain(second).collect()
             }
             // The other tools, and the first one with the word that says most.
             2 => {
-                let words = strongest(&wanted, 2);
                 let best = words.get(..1).map(|word| self.ask(first, word));
                 others.iter().take(3).map(|tool| self.ask(tool, &words)).chain(best).collect()
             }
             // The word that says most, with a word that widens it.
-            _ => {
-                let best = strongest(&wanted, 1).into_iter();
-                best.map(|term| self.shape.step(first, &self.widened(&term.text), MAX_INPUT)).collect()
-            }
+            _ => words
+                .iter()
+                .map(|term| self.shape.step(first, &self.widened(&term.text), MAX_INPUT))
+                .collect(),
         };
         for step in found.into_iter().flatten() {
             if !step.is_in(&steps) {
@@ -202,12 +204,15 @@ impl<'a> Planner<'a> {
 
 /// The tools that look something up: what searches the material at hand comes before the world outside.
 fn sources<'a>(shape: &Shape<'a>, question: &Question) -> Vec<&'a ToolContract> {
-    let news = shape.tool(DOCS).is_none() && table("news").are_in(&question.text.to_lowercase());
+    let lower = question.text.to_lowercase();
+    let news = shape.tool(DOCS).is_none() && table("news").are_in(&lower);
     let about = |tool: &ToolContract| Vocabulary::of(&format!("{} {}", tool.name, tool.description));
     let rank = |tool: &&ToolContract| match SOURCES.iter().position(|name| *name == tool.name) {
         Some(0) => Some(0),
         Some(2) if news => Some(3),
         Some(at) => Some(at + 3),
+        // What a document is compared with never answers in its place.
+        None if tool.name.contains("standard") => table("standards").are_in(&lower).then_some(10),
         None if Duty::of(tool) == Some(Duty::Search) => {
             let place = if tool.effect == ToolEffect::Pure { 1 } else { 7 };
             Some(place + usize::from(!tool.name.contains("search")))

@@ -16,6 +16,8 @@ pub(super) struct Question {
     pub korean: bool,
     pub expressions: Vec<String>,
     pub parts: Vec<Part>,
+    /// Why this model cannot answer it, as the key of what is said.
+    pub declined: Option<&'static str>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +37,8 @@ impl Question {
         if !found.expressions.is_empty() {
             parts.retain(|part| !part.terms.iter().all(|term| table("measures").has(&term.text)));
         }
-        Question { korean: is_korean(&text), text, expressions: found.expressions, parts }
+        let declined = arithmetic::declines(&text).filter(|_| found.expressions.is_empty());
+        Question { korean: is_korean(&text), text, expressions: found.expressions, parts, declined }
     }
 
     pub(super) fn without_work(mut self) -> Self {

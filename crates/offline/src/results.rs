@@ -5,8 +5,9 @@
 
 use serde_json::Value;
 
-use super::arithmetic;
 use super::payload::str_of;
+use super::planner::CALC;
+use super::talk::articles;
 use super::text::{clean, line};
 use planwright::contract::FINAL_ANSWER;
 
@@ -28,8 +29,6 @@ pub(super) struct Passage {
 pub(super) struct Failure {
     pub tool: String,
     pub why: String,
-    /// Whether it was to work out an expression.
-    pub calculates: bool,
 }
 
 #[derive(Default)]
@@ -62,20 +61,26 @@ impl Results {
 
     /// Whether something was calculated, well or not.
     pub(super) fn calculated(&self) -> bool {
-        !self.calculations.is_empty() || self.failures.iter().any(|failure| failure.calculates)
+        !self.calculations.is_empty() || self.failures.iter().any(|failure| failure.tool == CALC)
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.passages.is_empty() && self.calculations.is_empty() && self.failures.is_empty()
     }
 
+    /// Whether articles were asked for, found or not.
+    pub(super) fn are_of_articles(&self) -> bool {
+        let is_article = |passage: &Passage| !articles(&passage.source).is_empty();
+        self.failures.iter().any(|failure| failure.why.contains("not_found"))
+            || self.passages.iter().any(is_article)
+    }
+
     fn add(&mut self, tool: String, input: String, failed: bool, output: &str) {
         if failed {
-            let calculates = arithmetic::is_expression(&input);
-            return self.failures.push(Failure { tool, why: line(output, 160), calculates });
+            return self.failures.push(Failure { tool, why: line(output, 160) });
         }
         self.asked = true;
-        if is_value(output) && arithmetic::is_expression(&input) {
+        if tool == CALC {
             let equation = format!("{input} = {}", line(output, 300));
             let new = !self.calculations.contains(&equation);
             return self.calculations.extend(new.then_some(equation));
@@ -99,13 +104,6 @@ fn field(record: &Value, key: &str, most: usize) -> String {
     clean(str_of(record, key).trim(), most)
 }
 
-/// Whether an output is one line that begins like a value.
-fn is_value(output: &str) -> bool {
-    let output = output.trim_start_matches("approx. ").trim_start_matches('-');
-    !output.contains('\n')
-        && output.starts_with(|c: char| c.is_alphanumeric() && !c.is_alphabetic() || c == 'π')
-}
-
 /// The source and the text of each record of a JSON list, or of the articles of a document.
 fn records(output: &str) -> Option<Vec<(String, String)>> {
     let (document, records) = match serde_json::from_str(output) {
@@ -124,10 +122,8 @@ fn records(output: &str) -> Option<Vec<(String, String)>> {
             _ if !title.is_empty() && !url.is_empty() => format!("{title} ({url})"),
             _ => [source, title, url].into_iter().find(|name| !name.is_empty()).unwrap_or_default(),
         };
-        // What is asked for by its number is found by it.
-        let text = if part.is_empty() { text.to_owned() } else { format!("{part}\n{text}") };
         let names = [document.clone(), part, source].into_iter().filter(|name| !name.is_empty());
-        Some((names.collect::<Vec<String>>().join(", "), text))
+        Some((names.collect::<Vec<String>>().join(", "), text.to_owned()))
     };
     records.iter().take(MAX_PASSAGES).map(passage).collect()
 }
@@ -154,8 +150,7 @@ fn pages(output: &str) -> Option<Vec<(String, String)>> {
     Some(output.strip_prefix("Page: ")?.split("\nPage: ").map(page).collect())
 }
 
-/// The passages of an answer of this model, with the sources they were taken from: one agent's answer is
-/// another's material, and a sentence keeps its source through all of them.
+/// The passages of an answer of this model with their sources: one agent's answer is another's material.
 fn extracts(output: &str) -> Option<Vec<(String, String)>> {
     let lines: Vec<&str> = output.lines().collect();
     let heading = lines.iter().rposition(|line| SOURCES.contains(&line.trim()))?;

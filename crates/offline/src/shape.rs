@@ -121,8 +121,7 @@ impl<'a> Shape<'a> {
         Some(Step::call(&tool.name, input))
     }
 
-    /// Brings steps to the length that the contract asks for and ends them with `last`; `None` if that
-    /// cannot be done.
+    /// Brings steps to the length that the contract asks for, if it can be done, and ends them with `last`.
     pub(super) fn fit(&self, mut steps: Vec<Step>, last: &str) -> Option<Vec<Step>> {
         steps.truncate(self.most);
         let count = steps.len();
@@ -175,8 +174,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// A value of this schema that holds the query. Nothing is guessed: if the schema needs more than texts
-/// and what it fixes itself, there is none.
+/// A value of this schema that holds the query, if it needs no more than texts and what it fixes itself.
 fn fill(schema: &Value, query: &str, depth: usize) -> Option<Value> {
     if let Some(fixed) = schema.get("const").or(schema.get("default")) {
         return Some(fixed.clone());

@@ -9,8 +9,7 @@ use std::sync::LazyLock;
 use super::lexicon::{Words, table};
 use super::text::is_hangul;
 
-/// The stem of a lower-case English word: plurals, `-ing`, `-ed`, `-ion`, `-or` and a last `e` go, so that
-/// `validates`, `validating`, `validation` and `validator` meet.
+/// The stem of a lower-case English word, so that `validates`, `validating` and `validation` meet.
 pub(super) fn english(word: &str) -> String {
     if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return word.to_owned();
@@ -135,8 +134,18 @@ pub(super) fn predicate(word: &str) -> Option<Predicate<'_>> {
     if let Some((at, _)) = word.char_indices().skip(2).find(made) {
         return Some(Predicate::Noun(&word[..at]));
     }
-    if table("copulas").end(word) {
+    if table("copulas").end(word) || table("noun_ends").end(word) {
         return None;
+    }
+    // 바꿔야, 받아, 넘게: the last syllable of the stem has taken up the ending.
+    let bared = ["요", "야", "도", "서"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
+    let spoken = bared
+        .strip_suffix(['아', '어'])
+        .filter(|rest| !matches!(final_consonant(rest), 0 | 1 | 4 | 16 | 21 | NO_SYLLABLE));
+    let how = word.strip_suffix('게').filter(|rest| !rest.is_empty() && !rest.ends_with(['에', '한', '하']));
+    let fused = Some(bared).filter(|rest| table("fused").end(rest) && has_two_letters(rest));
+    if let Some(rest) = how.or(spoken).or(fused) {
+        return Some(Predicate::Verb(bare(rest)));
     }
     let mut ends = table("verb_endings").iter().filter(|end| *end != word);
     // 바꾸면, but not 짜장면: 면 stands behind an open syllable.

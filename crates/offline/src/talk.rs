@@ -4,12 +4,15 @@
 //! Small talk is answered in kind; a text that was handed over is shown by its key sentences. What takes a
 //! language model (to translate, to tell in other words) is not pretended.
 
+use std::sync::LazyLock;
+
+use regex_lite::{Captures, Regex};
 use serde_json::Value;
 
-use super::lexicon::{Words, say, table};
+use super::lexicon::{say, table};
 use super::markdown::{Unit, UnitKind, units};
 use super::terms::{Term, Vocabulary, terms};
-use super::text::{clean, is_hangul, is_korean, line, words};
+use super::text::{clean, is_korean, line, words};
 
 const MAX_TALK: usize = 10;
 const MAX_KEY: usize = 3;
@@ -17,6 +20,7 @@ const ALONE_CHARS: usize = 160;
 const WITH_WISH: usize = 40;
 const MAX_WISH_CHARS: usize = 120;
 const MAX_UNITS: usize = 120;
+const PROSE: &str = "key_sentences";
 
 pub(super) fn answer(message: &str) -> String {
     answer_at_once(message).unwrap_or_else(|| say("unclear", is_korean(message)).to_owned())
@@ -36,21 +40,13 @@ pub(super) fn is_handed_over(message: &str) -> bool {
     handed_over(message).is_some()
 }
 
-enum Kind {
-    Prose,
-    Code,
-    Data,
-}
-
 struct HandedOver<'a> {
     /// What is to be done with it, as the key of what is said before the answer; empty for a summary.
     wish: Option<&'static str>,
-    kind: Kind,
     text: &'a str,
 }
 
-/// The text that a message holds: long and asking nothing, or beside a line that says what is to be done
-/// with it. `None` for a question.
+/// The text that a message holds: long and asking nothing, or beside a line with a wish.
 fn handed_over(message: &str) -> Option<HandedOver<'_>> {
     let message = message.trim();
     let cuts = [
@@ -62,19 +58,17 @@ fn handed_over(message: &str) -> Option<HandedOver<'_>> {
         let (wish, text) = (wish.trim(), text.trim());
         let fits = wish.chars().count() <= MAX_WISH_CHARS && text.chars().count() >= WITH_WISH;
         if let Some(wish) = parse_wish(wish).filter(|_| fits) {
-            return Some(HandedOver { wish: Some(wish), kind: kind(text), text });
+            return Some(HandedOver { wish: Some(wish), text });
         }
     }
-    let kind = kind(message);
-    let lines = lines(message).count();
-    let sentences = units(message);
+    let (lines, sentences) = (lines(message).count(), units(message));
     let asks = |unit: Option<&Unit>| unit.is_some_and(|unit| asks(&unit.text));
     let long = message.chars().count() >= ALONE_CHARS && (sentences.len() >= 3 || lines >= 3);
-    let holds = match kind {
-        Kind::Prose => long && !asks(sentences.first()) && !asks(sentences.last()),
-        Kind::Code | Kind::Data => long || lines >= 3,
+    let holds = match kind(message) {
+        PROSE => long && !asks(sentences.first()) && !asks(sentences.last()),
+        _ => long || lines >= 3,
     };
-    holds.then_some(HandedOver { wish: None, kind, text: message })
+    holds.then_some(HandedOver { wish: None, text: message })
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {
@@ -92,45 +86,37 @@ fn parse_wish(line: &str) -> Option<&'static str> {
     })
 }
 
-fn kind(text: &str) -> Kind {
+/// What a text is, as the key of what is said about it.
+fn kind(text: &str) -> &'static str {
     let lines: Vec<&str> = lines(text).collect();
     let separated = [',', '\t', '|', ';'].iter().any(|sign| {
         let columns = lines.first().map_or(0, |line| line.matches(*sign).count());
         let even = |line: &&str| line.matches(*sign).count() == columns && !line.ends_with(['.', ';', '{']);
         columns > 0 && lines.len() >= 3 && lines.iter().all(even)
     });
-    if separated || text.starts_with(['{', '[']) && serde_json::from_str::<Value>(text).is_ok() {
-        return Kind::Data;
-    }
     let is_code =
         |line: &&&str| table("code").begin(line) || line.ends_with(['{', '}', ';']) || line.ends_with("):");
-    let code = lines.iter().filter(is_code).count();
-    let mostly = lines.len() >= 3 && code * 5 >= lines.len() * 2;
-    if mostly || text.starts_with("```") { Kind::Code } else { Kind::Prose }
+    let mostly_code = lines.len() >= 3 && lines.iter().filter(is_code).count() * 5 >= lines.len() * 2;
+    match () {
+        _ if separated || text.starts_with(['{', '[']) && serde_json::from_str::<Value>(text).is_ok() => {
+            "this_is_data"
+        }
+        _ if mostly_code || text.starts_with("```") => "this_is_code",
+        _ => PROSE,
+    }
 }
 
 fn show(given: &HandedOver<'_>, korean: bool) -> String {
-    let before = given.wish.filter(|key| !key.is_empty()).map(|key| say(key, korean));
-    let (heading, mut shown) = match given.kind {
-        Kind::Prose => ("key_sentences", key_sentences(given.text)),
-        Kind::Code => ("this_is_code", definitions(given.text)),
-        Kind::Data => ("this_is_data", Vec::new()),
-    };
-    let heading = say(heading, korean).replace("{}", &lines(given.text).count().to_string());
+    let before = given.wish.filter(|key| !key.is_empty()).map(|key| say(key, korean).to_owned());
+    let kind = kind(given.text);
+    let mut shown = if kind == PROSE { key_sentences(given.text) } else { Vec::new() };
     if shown.is_empty() {
         shown = lines(given.text).take(MAX_KEY).map(|text| line(text, 160)).collect();
     }
-    let shown: Vec<String> = shown.iter().map(|line| format!("- {line}")).collect();
-    let next = given.wish.is_none().then(|| say("what_next", korean));
-    let shown = shown.join("\n");
-    let blocks = before.into_iter().chain([heading.as_str(), &shown]).chain(next);
-    blocks.collect::<Vec<&str>>().join("\n\n")
-}
-
-fn definitions(text: &str) -> Vec<String> {
-    let names = |line: &str, words: &Words| words.iter().any(|word| line.contains(&format!(" {word}")));
-    let defines = |line: &&str| table("definitions").begin(line) || names(line, table("definitions"));
-    lines(text).filter(defines).take(2 * MAX_KEY).map(|text| line(text, 160)).collect()
+    let heading = say(kind, korean).replace("{}", &lines(given.text).count().to_string());
+    let next = given.wish.is_none().then(|| say("what_next", korean).to_owned());
+    let blocks = before.into_iter().chain([heading, format!("- {}", shown.join("\n- "))]).chain(next);
+    blocks.collect::<Vec<String>>().join("\n\n")
 }
 
 /// The sentences of a text that speak most of what it speaks of all over, in its order.
@@ -183,7 +169,7 @@ pub(super) fn refers(text: &str) -> bool {
         return true;
     }
     let own = terms(text);
-    if !own.iter().any(Term::is_noun) {
+    if !own.iter().any(Term::is_insisted) {
         return small_talk(text).is_none() && text.chars().any(char::is_alphanumeric);
     }
     // 갱신은?
@@ -202,7 +188,7 @@ fn stands_in(text: &str) -> bool {
             return true;
         }
         let stands = table("stand_ins").has(&lower) || table("korean_pronouns").begin(&lower);
-        if stands && !terms(&before).iter().any(Term::is_noun) {
+        if stands && !terms(&before).iter().any(Term::is_insisted) {
             more = lower == "more";
             if !more {
                 return true;
@@ -217,15 +203,18 @@ pub(super) fn is_about_the_speaker(text: &str) -> bool {
     words(text).any(|word| table("speaker").has(&word.text.to_lowercase()))
 }
 
-/// Whether a text names an article by its number: 제5조, article 5, § 5.
-pub(super) fn names_an_article(text: &str) -> bool {
-    let found: Vec<&str> = words(text).map(|word| word.text).collect();
-    let number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
-    let part = |word: &str| word.starts_with(['조', '항', '호']) && word.chars().all(is_hangul);
-    let numbered = |pair: &[&str]| {
-        number(pair[0]) && part(pair[1]) || table("articles").has(&pair[0].to_lowercase()) && number(pair[1])
+static ARTICLE: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"(?i)(\d+) *조(?: *의 *(\d+))?|(?:\b(?:article|clause|art\.)|§) *(\d+)(?:-(\d+))?";
+    Regex::new(pattern).expect("the pattern is compiled by every test")
+});
+
+/// The numbers of the articles that a text names: `5` for 제5조, article 5 and § 5, `5-2` for 제5조의2.
+pub(super) fn articles(text: &str) -> Vec<String> {
+    let number = |found: Captures<'_>| {
+        let groups = found.iter().skip(1).flatten().map(|group| group.as_str());
+        groups.collect::<Vec<&str>>().join("-")
     };
-    text.contains('§') || found.windows(2).any(numbered)
+    ARTICLE.captures_iter(text).map(number).collect()
 }
 
 pub(super) fn asks(sentence: &str) -> bool {

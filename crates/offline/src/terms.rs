@@ -1,7 +1,8 @@
 //! Terms: what a question is about, and whether a text speaks of it.
 //! Both are taken apart by the same rules; `car` and `automobile` are two terms.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
 use super::lexicon::table;
 use super::stem::{self, Predicate};
@@ -19,29 +20,26 @@ pub(super) struct Term {
     /// The stem, which is what is compared.
     key: String,
     script: Script,
-    /// The stems of the parts of an identifier or compound; empty if it has one part only.
+    /// The stems of the parts of a compound; of a short number, the pairs with its neighbours (`code 9`).
     parts: Vec<String>,
     /// How much it says of what the question is about: 1 (generic) to 4 (a name).
     pub weight: u32,
     /// Whether it is a name: without it a text is about something else.
     pub name: bool,
-    /// Whether it is a Korean verb, which no question stands or falls by.
-    pub verb: bool,
 }
 
 impl Term {
-    /// Whether it is Hangul or of another script that is compared by inclusion.
-    pub(super) fn is_dense(&self) -> bool {
-        self.script == Script::Dense
+    /// Whether a text without it is about something else; generic words and native verbs only help.
+    pub(super) fn is_insisted(&self) -> bool {
+        self.weight > 1
     }
 
-    pub(super) fn is_noun(&self) -> bool {
-        self.weight > 1 && !self.verb
+    pub(super) fn is_verb(&self) -> bool {
+        self.key.starts_with(VERB)
     }
 }
 
-/// What a question's words are about, in their order, each once. Words that ask, join or are polite are
-/// left out.
+/// What a question is about, each once, without words that ask, join or are polite.
 pub(super) fn terms(text: &str) -> Vec<Term> {
     let korean = is_korean(text);
     let capital = |word: &Word<'_>| word.text.starts_with(char::is_uppercase);
@@ -54,13 +52,18 @@ pub(super) fn terms(text: &str) -> Vec<Term> {
     let tells = spaced_words.len() < 3 || capitals * 3 < spaced_words.len() * 2;
     let mut found: Vec<Term> = Vec::new();
     let mut counting = false;
-    for (at, word) in words(text).enumerate() {
-        let term = match word.script {
+    let all: Vec<Word<'_>> = words(text).collect();
+    for (at, word) in all.iter().enumerate() {
+        let mut term = match word.script {
             // 몇 개, 몇 번까지: a counter.
             Script::Dense if std::mem::replace(&mut counting, word.text == "몇") => None,
-            Script::Dense => dense(&word),
+            Script::Dense => dense(word),
             Script::Spaced => spaced(word.text, tells && at > 0, korean),
         };
+        if let Some(number) = term.as_mut().filter(|_| is_short_number(word.text)) {
+            number.parts = pairs(&all, at);
+            number.key = format!("{} {}", number.key, number.parts.join(" "));
+        }
         let new = term.filter(|term| found.iter().all(|known| known.key != term.key));
         found.extend(new.filter(|_| found.len() < MAX_TERMS));
     }
@@ -71,15 +74,15 @@ fn dense(word: &Word<'_>) -> Option<Term> {
     if stem::is_stop(word.text) || (word.glued && stem::is_ending(word.text)) {
         return None;
     }
-    let term = |text: &str, key: String, weight: u32, verb: bool| {
+    let term = |text: &str, key: String, weight: u32| {
         let text = text.to_owned();
-        Some(Term { text, key, script: Script::Dense, parts: Vec::new(), weight, name: false, verb })
+        Some(Term { text, key, script: Script::Dense, parts: Vec::new(), weight, name: false })
     };
-    let (noun, verb) = match stem::predicate(word.text) {
+    let noun = match stem::predicate(word.text) {
         Some(Predicate::Verb(verb)) if table("helpers").has(&verb) || stem::is_stop(&verb) => return None,
-        Some(Predicate::Verb(verb)) => return term(&verb, format!("{VERB}{verb}"), 1, true),
-        Some(Predicate::Noun(noun)) => (noun, true),
-        None => (stem::korean(word.text), false),
+        Some(Predicate::Verb(verb)) => return term(&verb, format!("{VERB}{verb}"), 1),
+        Some(Predicate::Noun(noun)) => noun,
+        None => stem::korean(word.text),
     };
     let weight = match noun.chars().count() {
         _ if stem::is_stop(noun) => return None,
@@ -88,7 +91,7 @@ fn dense(word: &Word<'_>) -> Option<Term> {
         2 | 3 => 2,
         _ => 3,
     };
-    term(noun, noun.to_owned(), weight, verb)
+    term(noun, noun.to_owned(), weight)
 }
 
 fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
@@ -108,7 +111,7 @@ fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
     let name = code || acronym || word.starts_with(char::is_uppercase) && (capital_tells || korean);
     let weight = match lower.chars().count() {
         _ if name => 4,
-        _ if table("generic").has(&lower) => 1,
+        _ if table("generic").has(&lower) || table("measures").has(&lower) => 1,
         _ if number => 2,
         _ if korean => 3,
         1 => 1,
@@ -116,7 +119,47 @@ fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
         _ => 3,
     };
     let (text, key, parts) = (word.to_owned(), stem::english(&lower), parts(word));
-    Some(Term { text, key, script: Script::Spaced, parts, weight, name, verb: false })
+    Some(Term { text, key, script: Script::Spaced, parts, weight, name })
+}
+
+/// Whether a word is a number that counts something or is told by what it stands beside.
+fn is_short_number(word: &str) -> bool {
+    word.len() < 3 && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A number with the word before it, and with the one behind it.
+fn pairs(words: &[Word<'_>], at: usize) -> Vec<String> {
+    let number = words[at].text;
+    let stem = |at: usize| {
+        let word = words.get(at).filter(|word| !is_short_number(word.text))?;
+        Some(stem_of(word)).filter(|_| word.script == Script::Spaced || !stem::is_ending(word.text))
+    };
+    let before = at.checked_sub(1).and_then(stem).map(|before| format!("{before} {number}"));
+    let behind = stem(at + 1).map(|behind| format!("{number} {behind}"));
+    before.into_iter().chain(behind).collect()
+}
+
+/// What a word of a text is compared by; of several words for one thing the first.
+fn stem_of(word: &Word<'_>) -> String {
+    let stem = match word.script {
+        Script::Dense => stem::korean(word.text).to_owned(),
+        Script::Spaced => stem::english(&without_ending(word.text).to_lowercase()),
+    };
+    same(&stem).map_or(stem, str::to_owned)
+}
+
+/// The words that stand for one thing, each under its stem.
+static SAME: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
+    let stem = |word: &str| if is_korean(word) { word.to_owned() } else { stem::english(word) };
+    let pairs = table("same").iter().flat_map(|entry| {
+        let first = stem(entry.split('/').next().unwrap_or_default());
+        entry.split('/').map(move |word| (stem(word), first.clone()))
+    });
+    pairs.collect()
+});
+
+fn same(stem: &str) -> Option<&'static str> {
+    SAME.get(stem).map(String::as_str)
 }
 
 /// A word without `'s`, `'re`, … and underscores at its ends.
@@ -160,7 +203,12 @@ impl Vocabulary {
     }
 
     pub(super) fn add(&mut self, text: &str) {
-        for word in words(text) {
+        let all: Vec<Word<'_>> = words(text).collect();
+        for (at, word) in all.iter().enumerate() {
+            self.stems.insert(stem_of(word));
+            if is_short_number(word.text) {
+                self.stems.extend(pairs(&all, at));
+            }
             if word.script == Script::Dense {
                 self.lines.extend(["\n", word.text]);
                 self.joined.push_str(word.text);
@@ -181,7 +229,13 @@ impl Vocabulary {
         let has = |key: &str| self.lines.contains(key);
         let (key, len) = (&term.key, term.key.chars().count());
         match term.script {
-            _ if self.stems.contains(key) => true,
+            _ if is_short_number(&term.text) => {
+                let pairs = term.parts.iter().any(|pair| self.stems.contains(pair));
+                pairs || term.parts.is_empty() && self.stems.contains(&term.text)
+            }
+            _ if self.stems.contains(key) || same(key).is_some_and(|first| self.stems.contains(first)) => {
+                true
+            }
             // A compound is also found apart (`re-planner`, `re planner`), code only as it is.
             Script::Spaced => {
                 let apart = !term.name && !term.parts.is_empty();
@@ -192,6 +246,7 @@ impl Vocabulary {
             Script::Dense => {
                 len > 1 && has(key)
                     || len > 2 && (self.joined.contains(key) || stem::made_of(key).is_some_and(has))
+                    || len > 3 && has_halves(key, has)
             }
         }
     }
@@ -199,6 +254,12 @@ impl Vocabulary {
     pub(super) fn weight<'t>(&self, terms: impl IntoIterator<Item = &'t Term>) -> u32 {
         terms.into_iter().filter(|term| self.has(term)).map(|term| term.weight).sum()
     }
+}
+
+/// Whether a compound is there in two parts, each of two syllables or more (청소비용: 청소, 비용).
+fn has_halves(compound: &str, has: impl Fn(&str) -> bool) -> bool {
+    let seams = compound.char_indices().skip(2).map(|(at, _)| compound.split_at(at));
+    seams.filter(|(_, rest)| rest.chars().nth(1).is_some()).any(|(head, rest)| has(head) && has(rest))
 }
 
 /// The terms of a hint or reason: those that it quotes, or all of them if it quotes none.

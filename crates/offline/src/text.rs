@@ -16,8 +16,7 @@ static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is compiled by every test")
 });
 
-/// The first `max_chars` characters of a text: composed, full-width forms as ASCII, escape sequences
-/// and control characters left out, tabs as blanks.
+/// The first characters of a text: composed, without full-width forms, escape sequences and controls.
 pub(super) fn clean(text: &str, max_chars: usize) -> String {
     let end = text.char_indices().nth(max_chars).map_or(text.len(), |(at, _)| at);
     let text = &text[..end];
@@ -82,8 +81,7 @@ fn script(c: char) -> Option<Script> {
     }
 }
 
-/// The words of a text, in order. Code identifiers, file names and numbers are one word each; a Hangul
-/// word ends where a Latin one begins.
+/// The words of a text. Identifiers, file names and numbers are one each; Hangul ends where Latin begins.
 pub(super) fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
     let mut from = 0;
     let mut last_end = usize::MAX;

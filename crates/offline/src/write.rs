@@ -3,13 +3,11 @@
 //! It says where each sentence is from and what was not found. It never says a thing that no
 //! result says.
 
-use super::judge::{Library, quote};
-use super::lexicon::table;
+use super::evidence::{Evidence, Pick};
+use super::judge::{quote, say_nothing_found};
 use super::markdown::UnitKind;
 use super::question::Question;
 use super::results::{Passage, Results};
-use super::select::{Pick, go_on, select};
-use super::terms::Term;
 use super::text::line;
 
 const MAX_FAILURES: usize = 3;
@@ -20,16 +18,14 @@ pub(super) fn write(question: &Question, results: &Results, brief: bool) -> Stri
     if brief {
         return write_briefly(question, results);
     }
-    let lower = question.text.to_lowercase();
-    let shows_code = table("shows_code").are_in(&lower);
-    let mut picks = select(&results.passages, &question.terms(), question.parts.len(), shows_code);
-    if table("instructions").are_in(&lower) {
-        go_on(&mut picks, &results.passages);
+    if let Some(key) = question.declined {
+        return question.say(key).to_owned();
     }
+    let evidence = Evidence::find(question, &results.passages);
     let mut blocks = vec![results.calculations.join("\n")];
     let mut sources: Vec<&str> = Vec::new();
-    blocks.extend(extracts(&results.passages, &picks, &mut sources));
-    let missing = missing(question, results, &picks);
+    blocks.extend(extracts(&results.passages, &evidence.picks, &mut sources));
+    let missing = missing(question, results, &evidence);
     let what_this_is = missing.is_some().then(|| question.say("extractive_answer").to_owned());
     blocks.extend(missing);
     blocks.push(failures(question, results));
@@ -49,8 +45,7 @@ fn write_briefly(question: &Question, results: &Results) -> String {
     if let Some(first) = results.calculations.first() {
         return line(first, MAX_SHORT);
     }
-    let picks = select(&results.passages, &question.terms(), question.parts.len(), false);
-    match picks.first() {
+    match Evidence::find(question, &results.passages).picks.first() {
         Some(Pick { passage, unit, .. }) => {
             line(&format!("{} ({})", unit.text, results.passages[*passage].source), MAX_SHORT)
         }
@@ -80,8 +75,7 @@ fn extracts<'a>(passages: &'a [Passage], picks: &[Pick], sources: &mut Vec<&'a s
     blocks.into_iter().enumerate().map(close).collect()
 }
 
-/// Sentences that follow each other stay together, entries and code have lines of their own, and a
-/// gap is marked.
+/// Adds a pick: entries and code on lines of their own, and a gap between sentences marked.
 fn append(block: &mut String, pick: &Pick, last: Option<&Pick>) {
     let text = &pick.unit.text;
     let follows = last.is_some_and(|last| last.passage == pick.passage && last.at + 1 == pick.at);
@@ -101,27 +95,25 @@ fn append(block: &mut String, pick: &Pick, last: Option<&Pick>) {
     }
 }
 
-fn missing(question: &Question, results: &Results, picks: &[Pick]) -> Option<String> {
-    let nothing = picks.is_empty() && results.calculations.is_empty() && results.failures.is_empty();
+/// What the results do not speak of.
+fn missing(question: &Question, results: &Results, evidence: &Evidence<'_>) -> Option<String> {
+    let nothing = evidence.picks.is_empty() && results.calculations.is_empty();
     if question.parts.is_empty() {
         let text = question.say("nothing_to_look_for_or_calculate");
-        return nothing.then(|| text.to_owned());
+        return (nothing && results.failures.is_empty()).then(|| text.to_owned());
     }
-    if nothing && !results.asked {
-        return Some(question.say("nothing_was_looked_up").to_owned());
-    }
-    let library = Library::of(&results.passages);
-    let mut lacking: Vec<&Term> = Vec::new();
-    for part in question.insisted().map(|part| library.coverage(&part.terms)) {
-        if picks.is_empty() {
-            lacking.extend(part.found.iter().chain(&part.missing));
-        } else if !part.is_enough() {
-            lacking.extend(part.missing);
+    match evidence.lacking.is_empty() {
+        _ if nothing && !results.asked && results.failures.is_empty() => {
+            Some(question.say("nothing_was_looked_up").to_owned())
+        }
+        _ if evidence.picks.is_empty() && question.insisted().next().is_some() => {
+            Some(say_nothing_found(question, results, evidence))
+        }
+        true => None,
+        false => {
+            Some(question.tell("nothing_was_found_about", &quote(question, evidence.lacking.iter().copied())))
         }
     }
-    let names = quote(question, lacking.iter().copied());
-    let text = question.tell("nothing_was_found_about", &names);
-    (!lacking.is_empty()).then_some(text)
 }
 
 fn failures(question: &Question, results: &Results) -> String {

@@ -110,7 +110,9 @@ fn normalize(text: &str) -> Result<String, ToolError> {
         }
     }
     let question = plain.trim().trim_start_matches('=').trim_end_matches(['=', '?', ' ']);
-    strip_thousands_separators(question.trim())
+    // `log` is the natural logarithm here, as in most programming languages.
+    let plain = strip_thousands_separators(question.trim())?;
+    Ok(plain.replace("log(", "ln(").replace("log (", "ln ("))
 }
 
 /// Digits with dots and commas between them, and those whose commas stand between groups of three.
@@ -132,10 +134,11 @@ fn strip_thousands_separators(text: &str) -> Result<String, ToolError> {
 }
 
 /// What has no bound in cost or could answer differently tomorrow.
-static NOT_OFFERED: LazyLock<[(Regex, &str); 6]> = LazyLock::new(|| {
+static NOT_OFFERED: LazyLock<[(Regex, &str); 7]> = LazyLock::new(|| {
     [
         ("<<|>>", "shifts are not offered"),
         (r"=>|[:\\]", "functions cannot be defined"),
+        ("//", "`//` is not offered, floor(a/b) is"),
         ("@", "dates and settings are not offered"),
         ("\"", "texts are not offered"),
         (r"\b(?:\d*d[\d_]+|roll|sample)\b", "chance is not offered"),
@@ -149,7 +152,8 @@ fn refuse_unbounded(expression: &str) -> Result<(), ToolError> {
     let deep = format!("brackets are nested deeper than {MAX_DEPTH} levels");
     let what = match NOT_OFFERED.iter().find(|(pattern, _)| pattern.is_match(expression)) {
         Some((_, what)) => what,
-        None if depth(expression) > MAX_DEPTH => deep.as_str(),
+        None if depth(expression).is_none() => "a bracket has no other half",
+        None if depth(expression).is_some_and(|depth| depth > MAX_DEPTH) => deep.as_str(),
         None if many("(") > MAX_BRACKETS => "there are too many brackets",
         None if many("+-*/^%!&|~=;") > MAX_OPERATORS => "there are too many operators",
         None => return Ok(()),
@@ -158,19 +162,18 @@ fn refuse_unbounded(expression: &str) -> Result<(), ToolError> {
     Err(ToolError::input(format!("expected an arithmetic expression; {what}: {shown:?}")))
 }
 
-/// How deep the brackets are nested; closing ones too many count as opened at the front.
-fn depth(expression: &str) -> usize {
-    let (mut open, mut deepest, mut missing) = (0usize, 0, 0);
+/// How deep the brackets are nested; `None` if one has no other half.
+fn depth(expression: &str) -> Option<usize> {
+    let (mut open, mut deepest) = (0_usize, 0);
     for c in expression.chars() {
         match c {
             '(' => open += 1,
-            ')' if open == 0 => missing += 1,
-            ')' => open -= 1,
+            ')' => open = open.checked_sub(1)?,
             _ => {}
         }
         deepest = deepest.max(open);
     }
-    deepest + missing
+    (open == 0).then_some(deepest)
 }
 
 /// Looks at the clock and counts the work.

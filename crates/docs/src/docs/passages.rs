@@ -141,9 +141,12 @@ impl Splitter<'_> {
         if !self.gathered.is_empty() {
             self.gathered.push_str("\n\n");
         }
+        let head = table_head(rest);
         while let Some(end) = cut_at(rest) {
             self.gathered.push_str(rest[..end].trim_end());
             self.flush();
+            // Every piece of a table has the headings of its columns.
+            self.gathered.push_str(head);
             rest = rest[end..].trim_start();
         }
         self.gathered.push_str(rest);
@@ -156,6 +159,15 @@ impl Splitter<'_> {
             self.pieces.push(Entry { headings, text });
         }
     }
+}
+
+/// The first two lines of a table in Markdown, which name its columns; empty if it is none.
+fn table_head(text: &str) -> &str {
+    let is_rule = |line: &str| line.starts_with('|') && line.chars().all(|c| "|-: ".contains(c));
+    let mut lines = text.split_inclusive('\n');
+    let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let is_table = first.starts_with('|') && is_rule(second.trim_end()) && first.len() + second.len() < LEAST;
+    if is_table { &text[..first.len() + second.len()] } else { "" }
 }
 
 /// A line that only draws.

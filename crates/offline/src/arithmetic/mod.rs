@@ -1,4 +1,4 @@
-//! Arithmetic in a question: what is said in words becomes an expression; fend knows the units.
+//! Arithmetic in a question: what is said in words becomes an expression.
 //!
 //! Numbers that are not meant for it are left alone: dates, versions, phone numbers, names such as
 //! `GPT-4`, and `24/7` or `10-15` unless nothing else is asked. An expression without a value is found too:
@@ -13,8 +13,8 @@ use regex_lite::Regex;
 
 use super::lexicon::table;
 use super::terms::terms;
-use rewrite::{CUE, regex, rewrite};
-use run::{Run, evaluates, look_alikes, read_run};
+use rewrite::{CUE, TABLES, regex, rewrite};
+use run::find_runs;
 
 const MAX_EXPRESSIONS: usize = 3;
 const MAX_QUESTION_CHARS: usize = 600;
@@ -32,32 +32,26 @@ pub(super) struct Found {
     pub rest: String,
 }
 
-static CLAUSE_END: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"[?!;,\n]|\.(?:\s|$)|\b(?:and|then)\b|그리고|얼마고|이고"));
+static CLAUSE_END: LazyLock<Regex> = LazyLock::new(|| regex(&TABLES.clause_end));
+/// What cannot be worked out, with the key of what is said.
+static DECLINED: LazyLock<Vec<(Regex, &str)>> =
+    LazyLock::new(|| TABLES.declined.iter().map(|(pattern, key)| (regex(pattern), key.as_str())).collect());
 
 pub(super) fn find(question: &str) -> Found {
     let end = question.char_indices().nth(MAX_QUESTION_CHARS).map_or(question.len(), |(at, _)| at);
     let (question, behind) = question.split_at(end);
     let text = rewrite(question);
-    let look_alikes = look_alikes(&text);
     let mut found = Found::default();
-    let (mut at, mut kept) = (0, 0);
-    while at < text.len() && found.expressions.len() < MAX_EXPRESSIONS {
-        let fits = |run: &Run| {
-            // A word right behind it could belong to it.
-            let whole = !text[run.end..].trim_start().starts_with(|c: char| c.is_ascii_alphanumeric());
-            run.text.chars().count() <= MAX_CHARS
-                && (run.certain || asks_for_value(&text, at, run.end))
-                && (whole || evaluates(&run.text))
-        };
-        let Some(run) = read_run(&text, at, &look_alikes).filter(fits) else {
-            at = next_start(&text, at);
+    let mut kept = 0;
+    for run in find_runs(&text) {
+        let fits = run.text.chars().count() <= MAX_CHARS
+            && (run.certain || asks_for_value(&text, run.start, run.end));
+        if !fits || found.expressions.len() == MAX_EXPRESSIONS {
             continue;
-        };
-        found.rest.push_str(&text[kept..at]);
-        found.rest.extend([' ', MARK, ' ']);
+        }
+        found.rest.extend([&text[kept..run.start], " \u{1} "]);
         found.expressions.push(run.text);
-        (at, kept) = (run.end, run.end);
+        kept = run.end;
     }
     found.rest.push_str(&text[kept..]);
     found.rest = if found.expressions.is_empty() { question.to_owned() } else { without_cues(&found.rest) };
@@ -65,27 +59,10 @@ pub(super) fn find(question: &str) -> Found {
     found
 }
 
-/// Whether a text is an expression and nothing else.
-pub(super) fn is_expression(text: &str) -> bool {
-    let found = find(text);
-    let alone = found.rest.trim().trim_matches(MARK).is_empty();
-    let signs = text.contains(['+', '-', '*', '/', '^', '%', '!', '(']) || text.contains(" in ");
-    let digits = text.contains(|c: char| c.is_ascii_digit());
-    found.expressions.len() == 1 && alone || signs && digits && evaluates(text)
-}
-
-/// The place behind `at` where the next expression may begin.
-fn next_start(text: &str, at: usize) -> usize {
-    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
-    let mut before = text[at..].chars().next();
-    for (place, c) in text[at..].char_indices().skip(1) {
-        let word = c.is_ascii_alphabetic() && !before.is_some_and(|c| c.is_alphanumeric());
-        if c == '(' || c == '-' || word || digit(Some(c)) && !digit(before) {
-            return at + place;
-        }
-        before = Some(c);
-    }
-    text.len()
+/// Why a question asks for what arithmetic cannot do (dates, rates of exchange), as the key of what is said.
+pub(super) fn declines(question: &str) -> Option<&'static str> {
+    let end = question.char_indices().nth(MAX_QUESTION_CHARS).map_or(question.len(), |(at, _)| at);
+    DECLINED.iter().find(|(pattern, _)| pattern.is_match(&question[..end])).map(|(_, key)| *key)
 }
 
 /// Whether the clause asks for the value of `start..end` and for nothing else, or says so.

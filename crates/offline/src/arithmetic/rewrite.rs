@@ -6,33 +6,41 @@ use std::sync::LazyLock;
 use regex_lite::{Captures, Regex};
 use serde::Deserialize;
 
-const PLACEHOLDERS: [(&str, &str); 4] = [
-    ("{n}", r"(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)"),
-    ("{u}", r"([a-z]+(?:/[a-z]+)?)"),
-    ("{l}", r"([\d)%])"),
-    ("{r}", r"(-?\d|\(|sqrt|pi\b)"),
-];
-
 /// A pattern with the placeholders of `arithmetic.toml`.
 pub(super) fn regex(pattern: &str) -> Regex {
-    let pattern =
-        PLACEHOLDERS.iter().fold(pattern.to_owned(), |pattern, (name, is)| pattern.replace(name, is));
+    let fill = |pattern: String, (name, is): (&String, &String)| pattern.replace(&format!("{{{name}}}"), is);
+    let pattern = TABLES.placeholders.iter().fold(pattern.to_owned(), fill);
     Regex::new(&format!("(?i){pattern}")).expect("every pattern of arithmetic/ is compiled by its tests")
 }
 
 #[derive(Deserialize)]
-struct Tables {
+pub(super) struct Tables {
     phrases: Vec<(String, String)>,
+    pub declined: Vec<(String, String)>,
+    /// Words that ask for a value.
+    pub cue: String,
+    pub clause_end: String,
+    /// What looks like numbers to calculate with and is none: names, dates, phone numbers.
+    pub look_alike: String,
     numbers: Vec<String>,
+    placeholders: BTreeMap<String, String>,
+    english_units: String,
     units: BTreeMap<String, String>,
 }
 
-static TABLES: LazyLock<Tables> = LazyLock::new(|| {
+pub(super) static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     toml::from_str(include_str!("../tables/arithmetic.toml")).expect("every test reads arithmetic.toml")
 });
 
 static REWRITES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     TABLES.phrases.iter().map(|(pattern, meaning)| (regex(pattern), meaning.as_str())).collect()
+});
+
+/// The units that an expression may have, as a pattern; the longest first.
+pub(super) static UNITS: LazyLock<String> = LazyLock::new(|| {
+    let mut names: Vec<&str> = TABLES.english_units.split_whitespace().collect();
+    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    names.join("|")
 });
 
 /// A pattern with `{k}` for a unit, Korean or not.
@@ -51,12 +59,7 @@ static CONVERT: LazyLock<Regex> = LazyLock::new(|| {
 static QUANTITY: LazyLock<Regex> = LazyLock::new(|| unit_regex("{n} ?{k}"));
 static NUMBER_WORD: LazyLock<Regex> =
     LazyLock::new(|| regex(&format!(r"\b({})\b", TABLES.numbers.join("|"))));
-/// Words that ask for a value.
-pub(super) static CUE: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"\b(?:calculate|compute|evaluate|solve|convert|work out)\b|=|(?:계산|환산|변환|바꾸|바꿔|구해)[가-힣]*",
-    )
-});
+pub(super) static CUE: LazyLock<Regex> = LazyLock::new(|| regex(&TABLES.cue));
 
 pub(super) fn rewrite(question: &str) -> String {
     let mut text = question.replace(['$', '€', '£', '₩'], "");
