@@ -28,11 +28,10 @@ fn thread_is_run_by_one_process_at_a_time() {
     running.wait().unwrap();
 
     // Its process has ended: the question can be gone on with, and a new one has to wait for it.
-    let commands = ["planwright threads resume 보고서", "planwright threads cancel 보고서"];
     home.check(&["run", "--offline", "--thread", THREAD, "1+1?"], 3).complains(&[
         "has not ended",
-        commands[0],
-        commands[1],
+        "planwright threads resume 보고서",
+        "planwright threads cancel 보고서",
     ]);
     home.check(&["threads", "list"], 0).prints(&["보고서  unfinished"]);
     home.check(&["threads", "resume", "--offline", THREAD], 0).prints(&["42"]);

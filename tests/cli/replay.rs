@@ -81,7 +81,7 @@ fn fixture_that_replays_the_same_is_ok_and_what_is_no_fixture_unreadable() {
 }
 
 #[test]
-fn trace_is_a_table_whose_columns_line_up_in_korean() {
+fn trace_is_a_table_whose_columns_line_up_in_korean_and_fit_the_terminal_and_whole_as_json() {
     let home = Home::new();
     home.fixture("run.json");
     let said = home.check(&["trace", "run.json"], 0);
@@ -97,12 +97,7 @@ fn trace_is_a_table_whose_columns_line_up_in_korean() {
         let (before, _) = line.split_at(details);
         assert!(before.ends_with("  "), "the columns of {line:?} do not line up");
     }
-}
 
-#[test]
-fn trace_is_cut_to_the_columns_of_the_terminal_and_whole_as_json() {
-    let home = Home::new();
-    home.fixture("run.json");
     for columns in [40, 41, 42, 43, 60] {
         let mut program = home.program();
         let said = check(program.env("COLUMNS", columns.to_string()).args(["trace", "run.json"]), "", 0);

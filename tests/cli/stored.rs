@@ -81,7 +81,7 @@ fn key_that_is_configured_later_is_in_no_fixture() {
 }
 
 #[test]
-fn stored_run_that_would_take_another_path_is_named_with_its_first_record() {
+fn stored_run_that_would_take_another_path_is_named_with_its_first_record_and_no_other() {
     let home = sums();
     let spec = home.check(&["agents", "show", "validated"], 0).stdout;
     let (head, rest) = spec.split_once("[roles.validator]").expect("a validator");
@@ -102,11 +102,7 @@ fn stored_run_that_would_take_another_path_is_named_with_its_first_record() {
     assert_eq!((&object["ok"], &object["diverge"]), (&0.into(), &2.into()));
     assert_eq!(object["turns"][0]["thread"], THREAD);
     assert!(object["turns"][0]["record"].as_u64().unwrap() > 1);
-}
 
-#[test]
-fn stored_runs_take_the_same_path_under_the_same_rules() {
-    let home = sums();
     waits(&home, "기다림");
     let said = home.check(&["replay", "--all-stored"], 0);
     assert_eq!(said.stdout, "3 stored turns: 3 the same, 0 on another path\n");

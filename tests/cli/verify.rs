@@ -8,8 +8,7 @@ fn verified_agent_shows_its_bounds_every_invariant_and_what_was_made_smaller() {
     let home = Home::new();
     let said = home.check(&["verify", "--agent", "plan-then-execute"], 0);
     assert!(said.stdout.starts_with("plan-then-execute: "), "{}", said.stdout);
-    said.prints(&["transitions  7            7"]);
-    said.prints(&["total          holds"]);
+    said.prints(&["transitions  7            7", "total          holds"]);
     assert_eq!(said.stderr, "");
 
     let object = home.check(&["verify", "--agent", "plan-then-execute", "--json"], 0).json();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, read_text};
 use crate::settings::{Settings, is_spec_file};
-use crate::toolbox::{Toolbox, cache_replies, open_model};
+use crate::toolbox::{cache_replies, open_model, open_tools};
 use planwright::agents;
 use planwright::driver::{Agent, AgentBuilder};
 use planwright::journal::{Fixture, Folded};
@@ -109,21 +109,16 @@ impl PreparedAgent {
     fn build(spec: Spec, settings: &Settings, human: Option<Arc<dyn Human>>) -> Result<Self> {
         let (model, shown) = open_model(settings)?;
         let name = spec.name.clone();
-        let toolbox = Toolbox::open(&tool_names(&spec), &name, settings)?;
+        let (tools, outline, warnings) = open_tools(&tool_names(&spec), &name, settings)?;
         let model = if spec.policy.enable_cache { cache_replies(model, settings) } else { model };
         let builder = Agent::builder(spec).model(model);
-        let builder = toolbox.tools.into_iter().fold(builder, AgentBuilder::tool);
+        let builder = tools.into_iter().fold(builder, AgentBuilder::tool);
         let builder = human.into_iter().fold(builder, AgentBuilder::human);
         let builder = settings.secrets.iter().cloned().fold(builder, AgentBuilder::secret);
         let agent = builder.build().map_err(Error::at(&name))?;
-        Ok(PreparedAgent {
-            agent,
-            notes: vec![format!("{shown} answers, agent {name}")],
-            model: shown,
-            currency: settings.file.currency.clone(),
-            outline: toolbox.outline,
-            warnings: toolbox.warnings,
-        })
+        let (notes, currency) =
+            (vec![format!("{shown} answers, agent {name}")], settings.file.currency.clone());
+        Ok(PreparedAgent { agent, notes, model: shown, currency, outline, warnings })
     }
 
     /// Builds an agent that only replays a recording, which the screen calls `model`.

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::agent::PreparedAgent;
 use crate::error::{Class, Error};
 use crate::store::{RunLocation, shell_word};
-use planwright::contract::{PlanStep, sanitize};
+use planwright::contract::sanitize;
 use planwright::driver::{Interrupted, Run, Stopped};
 use planwright::journal::{Drift, Fixture, Outcome};
 use planwright::machine::{EffectId, ErrorCode, RunError, State, StepRecord, Usage};
@@ -29,26 +28,15 @@ pub struct RunInfo<'a> {
     pub shows_trace: bool,
 }
 
-/// A step of any plan, with what came of it.
-#[derive(Serialize)]
-struct StepJson<'a> {
-    draft: usize,
-    step: usize,
-    /// The name of a step that has none of its own in its plan.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
-    #[serde(flatten)]
-    planned: &'a PlanStep,
-    status: &'static str,
-    output: Option<&'a str>,
-}
-
-impl<'a> StepJson<'a> {
-    fn of(record: StepRecord<'a>) -> Self {
-        let StepRecord { plan, step_index: at, step: planned, status, output, .. } = record;
-        let id = planned.id.is_none().then(|| planned.name(at));
-        StepJson { draft: plan + 1, step: at + 1, id, planned, status, output }
+/// A step of any plan, with its name and what came of it.
+fn step_json(record: StepRecord<'_>) -> Value {
+    let StepRecord { plan, step_index: at, step, status, output, .. } = record;
+    let mut object = json!({"draft": plan + 1, "step": at + 1, "id": step.name(at)});
+    for (field, value) in json!(step).as_object().into_iter().flatten() {
+        object[field] = value.clone();
     }
+    (object["status"], object["output"]) = (json!(status), json!(output));
+    object
 }
 
 /// A drift of a replay in `--json`.
@@ -128,7 +116,7 @@ impl RunInfo<'_> {
             "sources": state.map_or(&[][..], State::sources),
             "orchestration_decisions": state.map_or(&[][..], State::decisions),
             "tainted": state.map(State::is_tainted),
-            "steps": state.into_iter().flat_map(State::steps).map(StepJson::of).collect::<Vec<_>>(),
+            "steps": state.into_iter().flat_map(State::steps).map(step_json).collect::<Vec<_>>(),
             "trace": state.map_or(&[][..], State::trace),
         }))
     }
@@ -166,9 +154,7 @@ impl RunInfo<'_> {
         }
         Some(line)
     }
-}
 
-impl RunInfo<'_> {
     /// The error of a run; nothing where it has an answer or waits for a person.
     pub fn error(&self, result: &Result<Run, Stopped>) -> Option<Error> {
         let stopped = match result {

@@ -65,44 +65,38 @@ pub(crate) fn cache_replies(model: Arc<dyn Model>, settings: &Settings) -> Arc<d
     Arc::new(set(cached, cache.bytes, Cached::max_bytes))
 }
 
-pub(crate) struct Toolbox {
-    pub tools: Vec<Arc<dyn Tool>>,
-    /// The parts of the contract, if a tool reads one.
-    pub outline: Vec<String>,
-    /// What a person should know about the tools.
-    pub warnings: Vec<String>,
-}
-
-impl Toolbox {
-    /// Opens the tools of these names. One that the program does not have is an error before anything runs.
-    pub fn open(names: &[&str], agent: &str, settings: &Settings) -> Result<Self> {
-        let reads_contract = names.iter().any(|name| CONTRACT_TOOLS.contains(name));
-        let contract = reads_contract.then(|| open_contract(settings)).transpose()?;
-        let articles = contract.as_ref().map(ContractTools::tools).unwrap_or_default();
-        let search_key = settings.search_key.as_ref();
-        let (mut tools, mut missing, mut warnings) = (Vec::<Arc<dyn Tool>>::new(), Vec::new(), Vec::new());
-        for &name in names {
-            tools.push(match (name, search_key) {
-                ("calc", _) => Arc::new(Calc::new()),
-                ("docs", _) => Arc::new(open_docs(settings, &mut warnings)?),
-                ("wiki", _) => Arc::new(Wiki(open_wiki(settings)?)),
-                ("lookup", _) => Arc::new(Lookup(open_wiki(settings)?)),
-                ("search", Some(key)) => Arc::new(open_search(settings, key)?),
-                _ => match articles.iter().find(|tool| tool.contract().name == name) {
-                    Some(tool) => Arc::clone(tool),
-                    None => {
-                        missing.push(name);
-                        continue;
-                    }
-                },
-            });
-        }
-        if !missing.is_empty() {
-            return Err(missing_tools(agent, &missing, settings));
-        }
-        let outline = contract.map(|contract| contract.outline()).unwrap_or_default();
-        Ok(Toolbox { tools, outline, warnings })
+/// The tools of these names, the parts of the contract that they read, and what a person should know about them. A
+/// tool that the program does not have is an error before anything runs.
+pub(crate) fn open_tools(
+    names: &[&str],
+    agent: &str,
+    settings: &Settings,
+) -> Result<(Vec<Arc<dyn Tool>>, Vec<String>, Vec<String>)> {
+    let reads_contract = names.iter().any(|name| CONTRACT_TOOLS.contains(name));
+    let contract = reads_contract.then(|| open_contract(settings)).transpose()?;
+    let articles = contract.as_ref().map(ContractTools::tools).unwrap_or_default();
+    let search_key = settings.search_key.as_ref();
+    let (mut tools, mut missing, mut warnings) = (Vec::<Arc<dyn Tool>>::new(), Vec::new(), Vec::new());
+    for &name in names {
+        tools.push(match (name, search_key) {
+            ("calc", _) => Arc::new(Calc::new()),
+            ("docs", _) => Arc::new(open_docs(settings, &mut warnings)?),
+            ("wiki", _) => Arc::new(Wiki(open_wiki(settings)?)),
+            ("lookup", _) => Arc::new(Lookup(open_wiki(settings)?)),
+            ("search", Some(key)) => Arc::new(open_search(settings, key)?),
+            _ => match articles.iter().find(|tool| tool.contract().name == name) {
+                Some(tool) => Arc::clone(tool),
+                None => {
+                    missing.push(name);
+                    continue;
+                }
+            },
+        });
     }
+    if !missing.is_empty() {
+        return Err(missing_tools(agent, &missing, settings));
+    }
+    Ok((tools, contract.map(|contract| contract.outline()).unwrap_or_default(), warnings))
 }
 
 /// The documents of the folder, with their index in the user's cache, or the handbook. The first few that are not

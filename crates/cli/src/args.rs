@@ -50,7 +50,12 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Make a fixture out of a stored run
     #[command(after_help = include_str!("help/fixture_from.txt"))]
-    Fixture(FixtureArgs),
+    Fixture {
+        #[command(flatten)]
+        store: StoreArgs,
+        #[command(subcommand)]
+        command: FixtureCommand,
+    },
     /// Show the transitions of a recorded run as a table
     #[command(after_help = include_str!("help/trace.txt"))]
     Trace(TraceArgs),

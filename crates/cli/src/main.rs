@@ -22,6 +22,7 @@ mod threads;
 mod trace;
 
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 use clap::Parser;
 
@@ -31,26 +32,28 @@ use planwright_app::{Class, Result};
 
 fn main() -> ExitCode {
     outlive_file_limits();
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let exit = match Cli::try_parse() {
+        Ok(cli) => run_command(cli),
         Err(error) => {
             // Where the help cannot be written, nobody reads it.
             let _ = error.print();
-            return if error.use_stderr() { Exit::Of(Class::Unusable) } else { Exit::Done }.into();
+            if error.use_stderr() { Exit::Of(Class::Unusable) } else { Exit::Done }
         }
     };
+    exit.code().into()
+}
+
+fn run_command(cli: Cli) -> Exit {
     let color = cli.color;
-    let done = dispatch(cli);
-    done.unwrap_or_else(|error| {
+    dispatch(cli).unwrap_or_else(|error| {
         // A caller who asked for JSON gets an object also for an error.
         let wants_json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
-        if wants_json && !out::has_printed() {
+        if wants_json && !out::PRINTED.load(Ordering::Relaxed) {
             let _ = out::print_json(&error.to_json());
         }
         out::complain_of(&error, Style::of(color, &std::io::stderr()));
         Exit::Of(error.class)
     })
-    .into()
 }
 
 fn dispatch(cli: Cli) -> Result<Exit> {
@@ -61,9 +64,8 @@ fn dispatch(cli: Cli) -> Result<Exit> {
         Command::Threads(args) => threads::threads(&args, cli.color),
         Command::Waiting(args) => threads::list_waiting(&args),
         Command::Replay(args) => replay::replay(&args, cli.color),
-        Command::Fixture(args) => {
-            let FixtureCommand::From(from) = &args.command;
-            threads::make_fixture(&args.store, from)
+        Command::Fixture { store, command: FixtureCommand::From(args) } => {
+            threads::make_fixture(&store, &args)
         }
         Command::Trace(args) => trace::trace(&args),
         Command::Diagram(args) => agents::draw_diagram(&args),

@@ -2,7 +2,6 @@
 //! error and never a panic.
 
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ColorChoice;
@@ -33,12 +32,6 @@ impl Exit {
             Exit::Of(Class::Cancelled) => 130,
             Exit::Of(_) => 2,
         }
-    }
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(exit.code())
     }
 }
 
@@ -99,11 +92,8 @@ fn columns(terminal: Option<(Width, Height)>) -> Option<usize> {
     terminal.map(|(width, _)| usize::from(width.0)).or_else(variable).filter(|&columns| columns > 0)
 }
 
-static PRINTED: AtomicBool = AtomicBool::new(false);
-
-pub fn has_printed() -> bool {
-    PRINTED.load(Ordering::Relaxed)
-}
+/// Whether stdout holds something already.
+pub static PRINTED: AtomicBool = AtomicBool::new(false);
 
 /// Writes a text to stdout, as it is.
 pub fn print(text: &str) -> Result<()> {

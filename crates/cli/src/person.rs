@@ -83,7 +83,7 @@ pub fn read_line(prompt: &str) -> Result<Option<String>> {
     let mut line = String::new();
     let count = std::io::stdin().lock().take(MAX_BYTES + 1).read_line(&mut line);
     let count = count.map_err(|error| Error::caused("stdin cannot be read", error))?;
-    check_length("a line on stdin", &line)?;
+    check_length("a line on stdin", count)?;
     Ok((count > 0).then(|| line.trim().to_owned()))
 }
 
@@ -93,8 +93,8 @@ pub fn read_question(argument: &str) -> Result<String> {
     if argument == "-" {
         text.clear();
         let count = std::io::stdin().lock().take(MAX_BYTES + 1).read_to_string(&mut text);
-        count.map_err(|error| Error::caused("the question cannot be read from stdin", error))?;
-        check_length("the question on stdin", &text)?;
+        let count = count.map_err(|error| Error::caused("the question cannot be read from stdin", error))?;
+        check_length("the question on stdin", count)?;
     }
     if text.trim().is_empty() {
         let hint = "planwright run \"your question\", or: echo \"your question\" | planwright run -";
@@ -103,11 +103,9 @@ pub fn read_question(argument: &str) -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-fn check_length(what: &str, text: &str) -> Result<()> {
-    match text.len() as u64 > MAX_BYTES {
-        true => Err(Error::unusable(format!("{what} is longer than {MAX_BYTES} bytes"))),
-        false => Ok(()),
-    }
+fn check_length(what: &str, bytes: usize) -> Result<()> {
+    let problem = || Error::unusable(format!("{what} is longer than {MAX_BYTES} bytes"));
+    if bytes as u64 > MAX_BYTES { Err(problem()) } else { Ok(()) }
 }
 
 pub fn confirm(question: &str) -> Result<bool> {
@@ -190,16 +188,20 @@ pub fn parse_answer(line: &str, asked: EffectKind) -> Result<HumanAnswer, String
         return Ok(HumanAnswer::respond(line));
     }
     let word = line.trim_end_matches(['.', '!']).to_lowercase();
+    let parse_problem =
+        |expected: &str, error: serde_json::Error| format!("edit: expected {expected}: {error}");
     match (word.as_str(), argument_of("edit", line)) {
         ("yes" | "y" | "approve" | "approved" | "예" | "네" | "승인", _) => Ok(HumanAnswer::Approve),
         ("no" | "n" | "아니요" | "아니오" | "거절", _) => Ok(HumanAnswer::reject("")),
-        (_, Some(json)) if is_plan => serde_json::from_str(json)
-            .map(|steps| HumanAnswer::Edit { steps })
-            .map_err(|error| format!("edit: expected a JSON list of plan steps: {error}")),
-        (_, Some(json)) => serde_json::from_str(json)
-            .map(|input| HumanAnswer::EditInput { input })
-            .map_err(|error| format!("edit: expected an input as JSON, such as \"a text\": {error}")),
         (_, None) => Ok(HumanAnswer::respond(line)),
+        (_, Some(json)) if is_plan => match serde_json::from_str(json) {
+            Ok(steps) => Ok(HumanAnswer::Edit { steps }),
+            Err(error) => Err(parse_problem("a JSON list of plan steps", error)),
+        },
+        (_, Some(json)) => match serde_json::from_str(json) {
+            Ok(input) => Ok(HumanAnswer::EditInput { input }),
+            Err(error) => Err(parse_problem("an input as JSON, such as \"a text\"", error)),
+        },
     }
 }
 

@@ -164,17 +164,16 @@ fn replay_fixture(
 /// What may explain a drift.
 fn explain_drift(fixture: &Fixture, rules: &CompiledSpec) -> Vec<String> {
     let settings = |spec: &Spec| json!({"policy": spec.policy, "limits": spec.limits});
-    let difference = first_difference(&settings(&fixture.spec), &settings(rules.spec()));
-    let other_rules = difference.map(|difference| {
+    let mut notes = Vec::new();
+    if let Some(difference) = first_difference(&settings(&fixture.spec), &settings(rules.spec())) {
         let path = difference.path.trim_start_matches("$.");
         let change = format!("{path}: {}, now {}", difference.recorded, difference.now);
-        format!("recorded under another {change}; --as-recorded replays under the recorded spec")
-    });
-    let unfinished = match &fixture.outcome {
-        Outcome::Interrupted(why) => Some(format!("the recording is unfinished: {why}")),
-        _ => None,
-    };
-    other_rules.into_iter().chain(unfinished).collect()
+        notes.push(format!("recorded under another {change}; --as-recorded replays under the recorded spec"));
+    }
+    if let Outcome::Interrupted(why) = &fixture.outcome {
+        notes.push(format!("the recording is unfinished: {why}"));
+    }
+    notes
 }
 
 /// How the instructions and schemas of the recorded roles differ from the present ones.

@@ -1,7 +1,7 @@
 //! Text for terminals: measured in columns, cut between characters, with nothing in it that a terminal acts on.
 //! Text of a model, a tool or a file goes through [`clean`] or [`line`] before it is shown.
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use planwright::contract::sanitize;
 
@@ -25,22 +25,10 @@ pub fn cut(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
     }
-    let mut out = String::new();
-    let mut taken = 0;
-    for c in text.chars() {
-        let wide = c.width().unwrap_or(0);
-        if taken + wide + 1 > most {
-            break;
-        }
-        taken += wide;
-        out.push(c);
-    }
-    if most > 0 {
-        out.push('…');
-    }
     // A sequence (an emoji with a modifier) may be wider or narrower than its characters.
-    while width(&out) > most && out.pop().is_some() {}
-    out
+    let mut out: String = text.chars().take(most.saturating_mul(8)).collect();
+    while width(&out) + 1 > most && out.pop().is_some() {}
+    if most > 0 { out + "…" } else { out }
 }
 
 pub fn pad(text: &str, columns: usize) -> String {

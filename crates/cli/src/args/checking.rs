@@ -112,14 +112,6 @@ pub struct VerifyArgs {
     pub json: bool,
 }
 
-#[derive(Args)]
-pub struct FixtureArgs {
-    #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(subcommand)]
-    pub command: FixtureCommand,
-}
-
 #[derive(Subcommand)]
 pub enum FixtureCommand {
     /// Make a fixture out of a turn of a thread

@@ -55,10 +55,9 @@ fn list_page(threads: &Threads, query: Query, page: &PageArgs) -> Result<(Vec<Li
         Some(Cursor { at: at.parse().ok()?, thread: thread.parse().ok()? })
     };
     let cursor = page.after.as_deref().map(|text| {
-        parse(text).ok_or_else(|| {
-            let problem = format!("--after: expected a cursor, such as 1763712000000:보고서, found {text:?}");
-            Error::unusable(problem).hint("the page before says it, on stderr or as `next`")
-        })
+        let problem = format!("--after: expected a cursor, such as 1763712000000:보고서, found {text:?}");
+        let hint = "the page before says it, on stderr or as `next`";
+        parse(text).ok_or_else(|| Error::unusable(problem).hint(hint))
     });
     let (order, most) = (query.order, usize::from(page.limit));
     let mut listed = threads.list(&Query { after: cursor.transpose()?, limit: most + 1, ..query })?;
