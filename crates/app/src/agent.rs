@@ -109,7 +109,8 @@ impl PreparedAgent {
     fn build(spec: Spec, settings: &Settings, human: Option<Arc<dyn Human>>) -> Result<Self> {
         let (model, shown) = open_model(settings)?;
         let name = spec.name.clone();
-        let (tools, outline, warnings) = open_tools(&tool_names(&spec), &name, settings)?;
+        let mut warnings = Vec::new();
+        let (tools, outline) = open_tools(&tool_names(&spec), &name, settings, &mut warnings)?;
         let model = if spec.policy.enable_cache { cache_replies(model, settings) } else { model };
         let builder = Agent::builder(spec).model(model);
         let builder = tools.into_iter().fold(builder, AgentBuilder::tool);

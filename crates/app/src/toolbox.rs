@@ -65,22 +65,25 @@ pub(crate) fn cache_replies(model: Arc<dyn Model>, settings: &Settings) -> Arc<d
     Arc::new(set(cached, cache.bytes, Cached::max_bytes))
 }
 
-/// The tools of these names, the parts of the contract that they read, and what a person should know about them. A
-/// tool that the program does not have is an error before anything runs.
+type Tools = Vec<Arc<dyn Tool>>;
+
+/// The tools of these names, and the parts of the contract that they read; `warnings` are for people. A tool that
+/// the program does not have is an error before anything runs.
 pub(crate) fn open_tools(
     names: &[&str],
     agent: &str,
     settings: &Settings,
-) -> Result<(Vec<Arc<dyn Tool>>, Vec<String>, Vec<String>)> {
+    warnings: &mut Vec<String>,
+) -> Result<(Tools, Vec<String>)> {
     let reads_contract = names.iter().any(|name| CONTRACT_TOOLS.contains(name));
     let contract = reads_contract.then(|| open_contract(settings)).transpose()?;
     let articles = contract.as_ref().map(ContractTools::tools).unwrap_or_default();
     let search_key = settings.search_key.as_ref();
-    let (mut tools, mut missing, mut warnings) = (Vec::<Arc<dyn Tool>>::new(), Vec::new(), Vec::new());
+    let (mut tools, mut missing) = (Tools::new(), Vec::new());
     for &name in names {
         tools.push(match (name, search_key) {
             ("calc", _) => Arc::new(Calc::new()),
-            ("docs", _) => Arc::new(open_docs(settings, &mut warnings)?),
+            ("docs", _) => Arc::new(open_docs(settings, warnings)?),
             ("wiki", _) => Arc::new(Wiki(open_wiki(settings)?)),
             ("lookup", _) => Arc::new(Lookup(open_wiki(settings)?)),
             ("search", Some(key)) => Arc::new(open_search(settings, key)?),
@@ -96,7 +99,7 @@ pub(crate) fn open_tools(
     if !missing.is_empty() {
         return Err(missing_tools(agent, &missing, settings));
     }
-    Ok((tools, contract.map(|contract| contract.outline()).unwrap_or_default(), warnings))
+    Ok((tools, contract.map(|contract| contract.outline()).unwrap_or_default()))
 }
 
 /// The documents of the folder, with their index in the user's cache, or the handbook. The first few that are not
