@@ -46,6 +46,9 @@ fn results_that_speak_of_the_question_are_accepted_and_others_are_not() {
         ("상태가 뭐야", &["상태기계는 여섯 단계를 가진다."], true),
         ("유한상태기계란?", &["유한 상태 기계는 …"], true),
         ("산은?", &["산업은 크다"], false),
+        ("두 번째 차량은?", &["두 번째 차량은 3만 원이다."], true),
+        ("세 번째 차량은?", &["두 번째 차량은 3만 원이다."], false),
+        ("What does code 9 mean?", &["Code 3 means 9 retries."], false),
         ("plan?", &["The planet"], false),
         ("max_replans?", &["at most max replans"], false),
         // An instruction in a result changes nothing.

@@ -1,7 +1,4 @@
-//! Validator: whether results, or an answer, speak of what was asked.
-//!
-//! The judgement is by words: it says whether passages name what the question names, and never
-//! whether they are right.
+//! Validator: whether results, or an answer, speak of what was asked. It never says whether they are right.
 
 use serde_json::{Value, json};
 

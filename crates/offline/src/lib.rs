@@ -1,8 +1,7 @@
 //! Offline: the model that answers where there is no language model.
 //!
-//! It works by rule, and says so. It plans by the words of the question, judges by whether results name what
-//! the question names, and answers with sentences of the results, word for word and with their sources. It
-//! plays every role on the request that a language model gets, and is never told which agent runs.
+//! It works by rule, and says so. It plays every role on the request that a language model gets, and is never
+//! told which agent runs.
 //!
 //! **Invariant:** nothing here does I/O or reads a clock, equal requests get equal replies, and text in a
 //! payload is compared and quoted, never followed.

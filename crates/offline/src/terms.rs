@@ -64,6 +64,9 @@ pub(super) fn terms(text: &str) -> Vec<Term> {
             number.parts = pairs(&all, at);
             number.key = format!("{} {}", number.key, number.parts.join(" "));
         }
+        if let (Some(term), Some(key)) = (&mut term, ordinal(&all, at)) {
+            (term.key, term.weight) = (key, 2);
+        }
         let new = term.filter(|term| found.iter().all(|known| known.key != term.key));
         found.extend(new.filter(|_| found.len() < MAX_TERMS));
     }
@@ -139,6 +142,12 @@ fn pairs(words: &[Word<'_>], at: usize) -> Vec<String> {
     before.into_iter().chain(behind).collect()
 }
 
+/// 세 번째, as one key.
+fn ordinal(words: &[Word<'_>], at: usize) -> Option<String> {
+    let before = at.checked_sub(1).filter(|_| words[at].text.starts_with("번째"))?;
+    Some(format!("{} 번째", words[before].text))
+}
+
 /// What a word of a text is compared by; of several words for one thing the first.
 fn stem_of(word: &Word<'_>) -> String {
     let stem = match word.script {
@@ -212,12 +221,10 @@ impl Vocabulary {
             if word.script == Script::Dense {
                 self.lines.extend(["\n", word.text]);
                 self.joined.push_str(word.text);
-                self.stems.insert(stem::korean(word.text).to_owned());
                 self.stems.insert(format!("{VERB}{}", stem::verb(word.text)));
+                self.stems.extend(ordinal(&all, at));
             } else {
-                let bare = without_ending(word.text);
-                self.stems.extend(parts(bare));
-                self.stems.insert(stem::english(&bare.to_lowercase()));
+                self.stems.extend(parts(without_ending(word.text)));
             }
         }
         // A word of this text never joins one of the next.

@@ -1,7 +1,4 @@
-//! Writer: the answer, put together out of the results word for word.
-//!
-//! It says where each sentence is from and what was not found. It never says a thing that no
-//! result says.
+//! Writer: the answer, put together out of the results word for word, with its sources and what was not found.
 
 use super::evidence::{Evidence, Pick};
 use super::judge::{quote, say_nothing_found};
