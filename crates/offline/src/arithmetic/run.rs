@@ -42,7 +42,7 @@ pub(super) fn find_runs(text: &str) -> Vec<Run> {
     for found in LOOK_ALIKE.find_iter(text) {
         let (before, text) = text.split_at(found.start());
         let times = text.starts_with(['x', 'X']) && before.ends_with(|c: char| c.is_ascii_digit());
-        if !times && !(before.ends_with("lo") && text.starts_with("g10(")) {
+        if !(times || before.ends_with("lo") && text.starts_with("g10(")) {
             masked.replace_range(found.range(), &"\u{2}".repeat(found.len()));
         }
     }
