@@ -15,23 +15,22 @@ pub mod schema;
 mod text;
 mod tool;
 
-pub use intake::IntentForm;
-pub use plan::{AskedCall, FinalStep, Plan, PlanPolicy, PlanStep, StepField};
+pub use plan::{AskedCall, FinalStep, Plan, PlanPolicy, PlanStep};
 pub(crate) use plan::{Links, is_default};
 pub use read::ContractError;
 pub(crate) use read::{parse_words, strip_thoughts};
-pub use replies::{AnswerForm, Decision, Validate, Verdict};
+pub use replies::{Decision, Validate, Verdict};
 pub(crate) use text::canonical;
 pub(crate) use tool::check_name;
 pub use tool::{Source, ToolContract, ToolEffect, Trust};
 
 // For the other crates of this workspace and for tests.
 #[doc(hidden)]
-pub use intake::{Intent, PreviousContext, Scope};
+pub use intake::{Intent, IntentForm, PreviousContext, Scope};
 #[doc(hidden)]
-pub use plan::{Before, PlanContract, PlanSays, ReactReply, ReadPlan};
+pub use plan::{Before, PlanContract, PlanSays, ReactReply, ReadPlan, StepField};
 #[doc(hidden)]
-pub use replies::{Action, Collaboration};
+pub use replies::{Action, AnswerForm, Collaboration};
 #[doc(hidden)]
 pub use text::{excerpt, first_chars, is_sanitized, sanitize};
 #[doc(hidden)]

@@ -29,14 +29,13 @@ mod thread_id;
 
 pub use drift::{Difference, Drift};
 pub use error::{JournalError, JournalErrorKind};
-pub use exchange::{Exchange, ModelAnswer};
 pub use file::FileJournal;
 pub use fixture::{Fixture, Outcome};
 pub use fold::{Folded, fold};
 pub use list::{Cursor, Listed, Order, Query, RunStatus};
 pub use memory::MemoryStore;
 pub use port::{Durability, Journal, MemoryJournal};
-pub use record::{Header, Record, ResolvedAs, Seal, Unknown};
+pub use record::{Header, Record, Seal};
 pub use store::{Claim, Lease, Store, StoreError};
 pub use thread_id::ThreadId;
 
@@ -46,10 +45,12 @@ pub(crate) use fold::{find_question, fold_under, render_awaited};
 #[doc(hidden)]
 pub use drift::{Divergence, first_difference};
 #[doc(hidden)]
+pub use exchange::{Exchange, ModelAnswer};
+#[doc(hidden)]
 pub use fixture::Frame;
 #[doc(hidden)]
 pub use fold::find_unrepeatable;
 #[doc(hidden)]
-pub use record::{JOURNAL_FORMAT, Origin};
+pub use record::{JOURNAL_FORMAT, Origin, ResolvedAs, Unknown};
 #[doc(hidden)]
 pub use store::drop_empty_turns;

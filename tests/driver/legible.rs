@@ -40,6 +40,7 @@ fn question(approval: Approval, steps: &serde_json::Value) -> String {
 fn shows(question: &str, what: &str) {
     assert!(question.contains(what), "{question:?}");
     assert_eq!(question, sanitize(question), "nothing is left that acts on a screen");
+    assert_eq!(sanitize("two\r\nlines 👩\u{200d}💻\r"), "two\nlines 👩\u{200d}💻");
 }
 
 #[test]

@@ -97,7 +97,8 @@ fn append_to_a_database_writes_one_page_be_it_the_tenth_or_the_five_hundredth() 
 
 #[test]
 fn stores_of_every_format_are_read_and_written_on() {
-    for file in ["store-2.db"] {
+    let formats = ["store-2.db"];
+    for file in formats {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(file);
         let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(file);
