@@ -126,6 +126,19 @@ fn fork_goes_on_with_another_answer_and_leaves_the_original_alone() {
     assert_eq!((origin.thread.as_str(), origin.turn, origin.records), ("원본", 0, cut));
 }
 
+#[test]
+fn changed_rules_are_refused_in_a_thread_too() {
+    let (first, _, _) = agent(asking(), &[plan_with_a_question()]);
+    let (threads, thread) = (threads(), id("규칙"));
+    threads.at(&thread).ask(&first, "q").unwrap();
+    let mut other = asking();
+    other.limits.max_tool_calls = Some(9);
+    let (changed, _, _) = agent(other, &[answer("끝")]);
+    let token = question(&threads, &thread);
+    let stopped = threads.at(&thread).token(token).answer(&changed, HumanAnswer::respond("네")).unwrap_err();
+    assert!(matches!(stopped, Stopped::Changed { .. }), "{stopped:?}");
+}
+
 /// A thread whose process was killed when a write had been asked for.
 fn in_doubt(threads: &Threads, thread: &ThreadId) -> Vec<Record> {
     let (agent, _, _) =

@@ -130,6 +130,8 @@ fn answer_that_does_not_fit_the_texts_is_an_error() {
     check_unfit(first(json!([1, null])), "a list \"data\"");
     check_unfit(first(json!([1, 1e300])), "finite numbers for text 1");
     check_unfit(first(json!(vec![0; 20_000])), "1 to 16384 numbers for text 1");
+    // As many as there may be: what does not fit is the other text.
+    check_unfit(first(json!(vec![0; 16_384])), "16384 numbers for each text");
     let server = Server::start(|_, nth| {
         Answer::json(200, &json!({"data": [{"index": 0, "embedding": vec![1; nth + 1]}]}))
     });

@@ -123,6 +123,10 @@ fn an_edit_puts_other_steps_in_the_place_of_those_that_remain() {
     let mut told = asking("");
     told.ends([edit(""), text("답")], "답");
     assert_eq!(told.spent().tool_calls, 1, "it may leave nothing to do");
+    for policy in ["", PARALLEL] {
+        let waits = asking(policy).tell([edit("find 3 after step_2")]).waits();
+        assert_eq!(waits, ["step.1.3.1"], "it may come after the step that it answers");
+    }
 }
 
 /// An edit that is refused with these words, and changes nothing: the question stands.

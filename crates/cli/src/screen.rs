@@ -108,7 +108,8 @@ impl Screen {
         if stands_there || self.stdout.get() == Stdout::Events { Ok(()) } else { out::print_text(answer) }
     }
 
-    fn clear(&self) {
+    /// Ends what moves. What was printed stands.
+    pub fn clear(&self) {
         self.spinners.borrow_mut().drain().for_each(|(_, spinner)| spinner.finish_and_clear());
     }
 

@@ -93,7 +93,7 @@ impl<'a> Session<'a> {
     /// Nothing runs any more.
     pub fn end(&self) {
         replace(&self.running, None);
-        self.screen.begin();
+        self.screen.clear();
     }
 
     pub fn run(

@@ -147,7 +147,7 @@ fn parse_vectors(answer: &Value, count: usize) -> Result<Vec<Vec<f32>>, String> 
 fn check_vectors(vectors: &[Vec<f32>]) -> Result<(), String> {
     let length = vectors.first().map_or(0, Vec::len);
     let problem = |(vector, nth): (&Vec<f32>, usize)| match vector.len() {
-        found @ (0 | MAX_DIMENSIONS..) => {
+        found if !(1..=MAX_DIMENSIONS).contains(&found) => {
             Some(format!("expected 1 to {MAX_DIMENSIONS} numbers for text {nth}, found {found}"))
         }
         found if found != length => {

@@ -165,8 +165,10 @@ impl Reader {
             head => format!("{head}: {cell}"),
         };
         let row = cells.map(name).collect::<Vec<String>>().join(" — ");
+        let before = self.units.len();
         self.unit(&row, UnitKind::Item, true);
-        if let Some(row) = self.units.last_mut() {
+        // A row without a word is left out.
+        if let Some(row) = self.units.get_mut(before) {
             row.head = self.head.join(" / ");
         }
     }

@@ -129,7 +129,7 @@ impl Row {
             holder: row.get(8)?,
             noted: row.get(9)?,
             status: serde_json::from_str(&status).map_err(|_| damaged())?,
-            last: has_end.then(|| End::parse(row, 11)).transpose()?,
+            last: has_end.then(|| End::parse(row, 11)).transpose().map_err(|_| damaged())?,
         };
         match row.get_ref(13)?.as_blob().ok() == Some(parsed.seal(&status).bytes()) {
             true => Ok(parsed),

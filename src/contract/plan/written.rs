@@ -1,6 +1,6 @@
 //! A plan as models write it: the agent or tool of a step stands under `tool`, `agent` or `team`. Steps are
-//! large, so each is read where it stays: reading them by way of another struct costs a run of the machine
-//! 15 % (docs/BENCHMARKS.md).
+//! large, so each is read where it stays: reading them by way of another struct is felt in
+//! a run of the machine (docs/BENCHMARKS.md).
 
 use std::fmt;
 

@@ -9,7 +9,7 @@ use crate::trace::answer_line;
 use crate::{out, text};
 use planwright::contract::excerpt;
 use planwright::journal::{Folded, Header, Origin, Record, ResolvedAs, RunStatus, StoreError, Unknown, fold};
-use planwright::machine::{EffectId, Event, ToolOutcome, awaited};
+use planwright::machine::{EffectId, Event, ToolOutcome, awaited, transition};
 use planwright::prompt::{Request, RequestBody};
 use planwright_app::{Class, Pending, Result, RunLocation, StoredThread};
 
@@ -69,8 +69,26 @@ impl Shown {
         Some(header)
     }
 
-    fn record_lines(&self) -> impl Iterator<Item = Line> {
-        (0..self.records.len()).map(|number| Line::of(&self.records, number))
+    /// The records, a line each. What follows a record that does not fit is shown without the request.
+    fn record_lines(&self) -> Vec<Line> {
+        let mut now: Option<Folded> = None;
+        let lines = self.records.iter().enumerate().map(|(number, record)| {
+            let line = Line::of(number, record, now.as_ref());
+            match record {
+                Record::Header(_) | Record::SpecChanged(_) => {
+                    now = fold(self.records[..=number].iter().cloned()).ok();
+                }
+                Record::Answered { event, .. } | Record::Happened(event) => {
+                    now = now.take().and_then(|mut folded| {
+                        folded.state = transition(&folded.rules, folded.state, event.clone()).ok()?.state;
+                        Some(folded)
+                    });
+                }
+                _ => {}
+            }
+            line
+        });
+        lines.collect()
     }
 
     fn status(&self) -> &'static str {
@@ -125,7 +143,7 @@ impl Shown {
             }
         }
         if with_records {
-            let rows = self.record_lines().map(|Line { number, kind, effect, text }| {
+            let rows = self.record_lines().into_iter().map(|Line { number, kind, effect, text }| {
                 [format!("  {number}"), kind.to_owned(), effect, text::line(&text)]
             });
             lines.extend(text::align(rows.collect(), stdout_columns()));
@@ -156,7 +174,7 @@ impl Shown {
             "origin": origin,
         });
         if with_records {
-            object["records"] = json!(self.record_lines().collect::<Vec<_>>());
+            object["records"] = json!(self.record_lines());
         }
         object
     }
@@ -177,12 +195,15 @@ struct Line {
 }
 
 impl Line {
-    fn of(records: &[Record], number: usize) -> Self {
-        let (kind, effect, text) = match &records[number] {
+    /// A record, asked in the run as it was folded so far.
+    fn of(number: usize, record: &Record, now: Option<&Folded>) -> Self {
+        let (kind, effect, text) = match record {
             Record::Header(header) => ("header", None, header.input.question.clone()),
-            Record::Requested { effect, .. } => {
-                ("requested", Some(*effect), request_text(&records[..number], *effect).unwrap_or_default())
-            }
+            Record::Requested { effect, .. } => (
+                "requested",
+                Some(*effect),
+                now.and_then(|now| request_text(now, *effect)).unwrap_or_default(),
+            ),
             Record::Answered { event, .. } => ("answered", event.effect(), event_text(event)),
             Record::Happened(event) => ("happened", None, event_text(event)),
             Record::Resolved { effect, resolution } => {
@@ -200,10 +221,9 @@ impl Line {
     }
 }
 
-/// Who is asked, and what of a person or a tool; nothing where the records before do not fit.
-fn request_text(before: &[Record], id: EffectId) -> Option<String> {
-    let Folded { rules, state, .. } = fold(before.iter().cloned()).ok()?;
-    let Request { asked, body, .. } = Request::of(&rules, &state, awaited(&rules, &state, id)?)?;
+/// Who is asked, and what of a person or a tool.
+fn request_text(Folded { rules, state, .. }: &Folded, id: EffectId) -> Option<String> {
+    let Request { asked, body, .. } = Request::of(rules, state, awaited(rules, state, id)?)?;
     Some(match body {
         RequestBody::Tool { tool, input, .. } => format!("{tool} {input}"),
         RequestBody::Human { question, .. } => question,

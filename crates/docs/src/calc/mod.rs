@@ -112,8 +112,10 @@ fn normalize(text: &str) -> Result<String, ToolError> {
     let question = plain.trim().trim_start_matches('=').trim_end_matches(['=', '?', ' ']);
     // `log` is the natural logarithm here, as in most programming languages.
     let plain = strip_thousands_separators(question.trim())?;
-    Ok(plain.replace("log(", "ln(").replace("log (", "ln ("))
+    Ok(LOG.replace_all(&plain, "ln").into_owned())
 }
+
+static LOG: LazyLock<Regex> = LazyLock::new(|| regex(r"\blog\b"));
 
 /// Digits with dots and commas between them, and those whose commas stand between groups of three.
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"\.?\d+(?:[.,]\d+)*"));

@@ -155,6 +155,10 @@ impl Run<'_> {
                 if let Ok(links) = link_edit(self.rules, &self.task, asked, &steps)
                     && let Some(progress) = self.task.progress.as_mut()
                 {
+                    // The edit may refer to the step that it answers.
+                    if let Some(slot) = progress.steps.get_mut(step as usize) {
+                        *slot = StepRun::completed(StepOutput::Edited, 1);
+                    }
                     progress.replace_pending(steps, links, self.rules);
                 }
                 StepOutput::Edited
