@@ -119,6 +119,20 @@ fn what_is_asked_becomes_an_expression_with_a_value_and_other_numbers_are_left_a
     assert_eq!(asked("12*(3+4").1, ["12*(3+4"]);
     assert_eq!(asked("(12+8)*3)").1, ["(12+8)*3)"]);
     assert_eq!(asked("1/0?").1, ["1/0"]);
+    for (question, whole) in [
+        ("5 times two hundred", "5 * 2 hundred"),
+        ("2 days 5 hours in hours", "2 days 5 hours in hours"),
+        ("convert 1 hour 20 minutes 30 seconds to seconds", "1 hour + 20 minutes 30 seconds in seconds"),
+        ("10 minus two thirds", "10 - 2 thirds"),
+        ("four plus five plus twenty", "4 + 5 + 20"),
+        ("[3+4]*2", "[3+4]*2"),
+        ("(3+4)(5+6)", "(3+4)(5+6)"),
+        ("100//7//2", "floor(100/7)//2"),
+        ("5 더하기 3만", "5 + 3만"),
+        ("3일 4시간은 몇 시간이야?", "3일 4 hours in hours"),
+    ] {
+        assert_eq!(asked(question).1, [whole], "{question}: a part is never the answer to the whole");
+    }
 }
 
 /// The answer out of one result; to a question that names nothing, its first sentences.

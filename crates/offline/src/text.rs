@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use planwright::contract::is_sanitized;
+use planwright::contract::{first_chars, is_sanitized};
 use regex_lite::Regex;
 use unicode_normalization::UnicodeNormalization;
 
@@ -18,12 +18,8 @@ static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The first characters of a text: composed, without full-width forms, escape sequences and controls.
 pub(super) fn clean(text: &str, max_chars: usize) -> String {
-    let end = text.char_indices().nth(max_chars).map_or(text.len(), |(at, _)| at);
-    let text = &text[..end];
-    let plain = match text.contains(['\u{1b}', '\u{9b}']) {
-        true => ESCAPES.replace_all(text, ""),
-        false => text.into(),
-    };
+    let text = first_chars(text, max_chars);
+    let plain = if text.contains(['\u{1b}', '\u{9b}']) { ESCAPES.replace_all(text, "") } else { text.into() };
     let shown = |c: char| match c {
         '\n' | '\u{2028}' | '\u{2029}' => Some('\n'),
         '\t' | '\u{a0}' | '\u{3000}' => Some(' '),
@@ -41,10 +37,8 @@ pub(super) fn clean(text: &str, max_chars: usize) -> String {
 /// The first `max` characters on one line, with an ellipsis if something was left off.
 pub(super) fn line(text: &str, max: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<&str>>().join(" ");
-    match line.char_indices().nth(max) {
-        Some((end, _)) => format!("{}…", line[..end].trim_end()),
-        None => line,
-    }
+    let shown = first_chars(&line, max);
+    if shown.len() < line.len() { format!("{}…", shown.trim_end()) } else { line }
 }
 
 pub(super) fn is_hangul(c: char) -> bool {

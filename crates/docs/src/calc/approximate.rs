@@ -114,7 +114,7 @@ impl Parser<'_> {
 }
 
 fn show(Approximate { value, error }: Approximate) -> Option<String> {
-    if !value.is_finite() || !error.is_finite() || value == 0.0 {
+    if !value.is_finite() || !error.is_finite() || error >= value.abs() {
         return None;
     }
     // Digits that the error leaves alone, one less for the rounding of the last.

@@ -9,6 +9,7 @@ mod run;
 
 use std::sync::LazyLock;
 
+use planwright::contract::first_chars;
 use regex_lite::Regex;
 
 use super::lexicon::table;
@@ -38,13 +39,13 @@ static DECLINED: LazyLock<Vec<(Regex, &str)>> =
     LazyLock::new(|| TABLES.declined.iter().map(|(pattern, key)| (regex(pattern), key.as_str())).collect());
 
 pub(super) fn find(question: &str) -> Found {
-    let end = question.char_indices().nth(MAX_QUESTION_CHARS).map_or(question.len(), |(at, _)| at);
-    let (question, behind) = question.split_at(end);
+    let (question, behind) = question.split_at(first_chars(question, MAX_QUESTION_CHARS).len());
     let text = rewrite(question);
     let mut found = Found::default();
     let mut kept = 0;
     for run in find_runs(&text) {
         let fits = run.text.chars().count() <= MAX_CHARS
+            && run.start >= kept
             && (run.certain || asks_for_value(&text, run.start, run.end));
         if !fits || found.expressions.len() == MAX_EXPRESSIONS {
             continue;
@@ -61,8 +62,8 @@ pub(super) fn find(question: &str) -> Found {
 
 /// Why a question asks for what arithmetic cannot do (dates, rates of exchange), as the key of what is said.
 pub(super) fn declines(question: &str) -> Option<&'static str> {
-    let end = question.char_indices().nth(MAX_QUESTION_CHARS).map_or(question.len(), |(at, _)| at);
-    DECLINED.iter().find(|(pattern, _)| pattern.is_match(&question[..end])).map(|(_, key)| *key)
+    let question = first_chars(question, MAX_QUESTION_CHARS);
+    DECLINED.iter().find(|(pattern, _)| pattern.is_match(question)).map(|(_, key)| *key)
 }
 
 /// Whether the clause asks for the value of `start..end` and for nothing else, or says so.

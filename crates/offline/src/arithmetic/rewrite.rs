@@ -20,6 +20,8 @@ pub(super) struct Tables {
     /// Words that ask for a value.
     pub cue: String,
     pub clause_end: String,
+    pub behind: String,
+    pub before: String,
     /// What looks like numbers to calculate with and is none: names, dates, phone numbers.
     pub look_alike: String,
     numbers: Vec<String>,
@@ -43,12 +45,13 @@ pub(super) static UNITS: LazyLock<String> = LazyLock::new(|| {
     names.join("|")
 });
 
-/// A pattern with `{k}` for a unit, Korean or not.
-fn unit_regex(pattern: &str) -> Regex {
+/// A pattern with `{k}` for a unit, Korean or not, and the names of either language.
+pub(super) fn unit_regex(pattern: &str) -> Regex {
     let mut names: Vec<&str> = TABLES.units.keys().map(String::as_str).collect();
     // The first that fits is taken: 킬로그램 goes before 킬로.
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
-    regex(&pattern.replace("{k}", &format!("({}|[a-z]+)", names.join("|"))))
+    let pattern = pattern.replace("{k}", "({korean_units}|[a-z]+)").replace("{units}", &UNITS);
+    regex(&pattern.replace("{korean_units}", &names.join("|")))
 }
 
 /// `5킬로미터는 몇 마일`, `5km를 마일로`, `30 celsius는 화씨로 몇 도`.

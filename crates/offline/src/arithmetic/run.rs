@@ -6,7 +6,7 @@ use regex_lite::Regex;
 
 use super::super::stem;
 use super::super::text::is_hangul;
-use super::rewrite::{CUE, TABLES, UNITS, regex};
+use super::rewrite::{CUE, TABLES, UNITS, regex, unit_regex};
 
 const SIGNS: &str = "+-*/^×÷−–⋅∔xX";
 /// Signs that may be no arithmetic: `10-15`, `24/7`, `2x4`, and the one between `3 hours 20 minutes`.
@@ -24,6 +24,8 @@ static GLUED_UNIT: LazyLock<Regex> = LazyLock::new(|| regex(r"(\d)([a-df-z]|e[a-
 static CONVERTS: LazyLock<Regex> = LazyLock::new(|| regex(" (?:to|into|as) "));
 /// A function or a conversion is always arithmetic.
 static CERTAIN: LazyLock<Regex> = LazyLock::new(|| regex(r"[a-z0-9]\(| (?:in|to|into|as) "));
+static BEHIND: LazyLock<Regex> = LazyLock::new(|| unit_regex(&TABLES.behind));
+static BEFORE: LazyLock<Regex> = LazyLock::new(|| unit_regex(&TABLES.before));
 static LOOK_ALIKE: LazyLock<Regex> = LazyLock::new(|| regex(&TABLES.look_alike));
 
 pub(super) struct Run {
@@ -58,6 +60,9 @@ fn to_run(text: &str, mut start: usize, mut end: usize) -> Option<Run> {
     } else if inside.is_lt() && outside.contains('(') {
         end = start + text[start..end].trim_end_matches(')').len();
     }
+    // A part is never the answer to the whole.
+    start = BEFORE.find(&text[..start]).map_or(start, |found| found.start());
+    end += BEHIND.find(&text[end..]).map_or(0, |found| found.end());
     let (before, behind) = (&text[..start], &text[end..]);
     let cut_off = before.ends_with(|c: char| c.is_ascii_alphanumeric() || ".,:_".contains(c));
     // The half of something that was not read as a whole (`x + 5 * 3`, `3*4+x`) is no expression.
