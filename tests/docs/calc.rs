@@ -135,6 +135,8 @@ fn everyday_powers_are_approximated_where_exactness_costs_too_much() {
     // The truth is 2.7182818270…; floating point alone says 2.7182820523….
     check("(1+1/1000000000)^1000000000", "approx. 2.718");
     check_error("(1+1/10^15)^10^15", "limit", "too many operations");
+    let lost = "(10^216+1-10^216+10^-200)*(1+1/1000)^1000";
+    check_error(lost, "limit", "too many operations");
 }
 
 #[test]
