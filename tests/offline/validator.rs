@@ -85,6 +85,13 @@ fn a_rejection_names_what_is_missing() {
     assert_eq!(verdict.reason, expected);
     let verdict = check_texts("What is the journal and what is photosynthesis?", &[JOURNAL], true);
     assert!(verdict.reason.contains("do not speak of \"photosynthesis\""), "{verdict:?}");
+    for (question, other) in [
+        ("What is the code of the small safe?", "The large safe opens with code 4411."),
+        ("Who won the first prize?", "The last prize was won by Ida."),
+        ("When is hot lunch served?", "Cold lunch is served at noon."),
+    ] {
+        check_texts(question, &[other], false);
+    }
 }
 
 #[test]
