@@ -1,5 +1,5 @@
 //! Terms: what a question is about, and whether a text speaks of it.
-//! Both are taken apart by the same rules; `car` and `automobile` are two terms.
+//! Both are taken apart by the same rules. Of synonyms it knows the few of `words.toml`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
