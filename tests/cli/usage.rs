@@ -42,6 +42,8 @@ fn agent_spec_or_tool_that_cannot_be_used_is_refused_with_the_known_ones() {
     home.refuses(&["agents", "show", "mine.toml"], &["mine.toml: policy.plan.max_steps"]);
     let known = ["no tool \"hammer\"", "it has docs, wiki, search, lookup, calc"];
     home.refuses(&["run", "--tools", "calc,hammer", "q"], &known);
+    home.refuses(&["run", "--docs", "nowhere", "q"], &["nowhere: expected a folder of documents"]);
+    home.refuses(&["resume", "--edit", "a", "--respond", "x", "run.jsonl"], &["cannot be used with"]);
     home.refuses(&["run", "--tools", "search", "q"], &["TAVILY_API_KEY is not set"]);
 }
 

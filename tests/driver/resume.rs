@@ -163,6 +163,23 @@ fn call_that_may_be_repeated_is_made_again_with_the_same_key() {
 }
 
 #[test]
+fn deadline_in_a_journal_ends_the_run_and_its_fixture_replays() {
+    let mut records = recorded(spec("validated"))[..3].to_vec();
+    records.push(Record::Happened(Event::DeadlinePassed));
+    let folded = fold(records.clone()).unwrap();
+    let said = folded.state.error().unwrap().to_string();
+    assert_eq!(said, "DEADLINE_EXCEEDED: the run took more than 3600 s");
+
+    let fixture = Fixture::of_records(&records, None).unwrap();
+    let run = Fixture::parse(&fixture.to_json()).unwrap().replay_as_recorded().unwrap();
+    assert_eq!(*run.state(), folded.state);
+
+    let (script, mut journal) = (model(replies()), journal_of(&records));
+    let run = agent(spec("validated"), &script, &Calls::default()).resume(&mut journal).run().unwrap();
+    assert_eq!((run.error().unwrap().to_string(), script.asked()), (said, 0), "an ended run asks nobody");
+}
+
+#[test]
 fn run_does_not_begin_in_a_journal_that_is_in_use() {
     let whole = recorded(spec("validated"));
     let (script, mut journal) = (model(replies()), journal_of(&whole[..3]));

@@ -53,6 +53,18 @@ fn vectors_come_in_the_order_of_the_texts_whatever_the_servers() {
 }
 
 #[test]
+fn failures_are_told_without_the_key() {
+    for answer in [
+        Answer::error(503, &format!("하지만 {KEY}")),
+        Answer::json(400, &json!({"odd": {"headers": [KEY]}})),
+        Answer::body(200, "text/html", format!("<p>{KEY}")),
+    ] {
+        let error = client(&Server::answering([answer])).0.embed(&texts(["a"])).unwrap_err();
+        assert!(!error.to_string().contains("sk-embed"), "{error}");
+    }
+}
+
+#[test]
 fn many_texts_are_asked_in_batches() {
     let server = Server::start(backwards);
     let (client, _) = client(&server);
