@@ -112,7 +112,7 @@ pub trait Observer {
     }
 }
 
-/// Nobody watches.
+/// The observer that watches nothing.
 impl Observer for () {
     fn notice(&self, _: Signal<'_>) {}
 

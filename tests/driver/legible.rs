@@ -1,5 +1,5 @@
-//! Whoever decides sees what it is: nothing that a model, a tool or a plan says moves the cursor, erases a
-//! line or turns the direction of writing. Words and pictures of every language stay as they are.
+//! A person who decides sees what it is about: nothing that a model, a tool or a plan says moves the cursor,
+//! erases a line or turns the direction of writing. Words and pictures of every language stay as they are.
 
 use crate::stage;
 

@@ -25,7 +25,7 @@ use crate::repertoire::{Answer, PLANS, event};
 #[derive(Clone, Debug)]
 pub enum Word {
     Says(HumanAnswer),
-    /// Nobody answers in time.
+    /// No answer comes in time.
     Nothing,
 }
 
