@@ -33,7 +33,7 @@ enum Shape {
 impl Shape {
     const ALL: [Shape; 3] = [Shape::Sequential, Shape::Parallel, Shape::Chain];
 
-    fn rules(self) -> CompiledSpec {
+    fn compiled(self) -> CompiledSpec {
         let mut spec = support::spec();
         spec.policy.plan.max_steps = 100_000;
         spec.limits.max_reply_bytes = u32::MAX;
@@ -71,18 +71,18 @@ fn answer(effect: Effect) -> planwright::machine::Event {
 }
 
 /// PLAN, with its reply read.
-fn planned(rules: &CompiledSpec, plan: String) -> (State, Effects) {
-    let begun = start(rules, Input::question(support::QUESTION));
+fn planned(compiled: &CompiledSpec, plan: String) -> (State, Effects) {
+    let begun = start(compiled, Input::question(support::QUESTION));
     let event = support::replied(begun.effects[0].id(), plan);
-    let step = support::advance(rules, begun, event);
+    let step = support::advance(compiled, begun, event);
     (step.state, step.effects)
 }
 
 /// EXECUTE for every step, VALIDATE, WRITE, DONE. What runs side by side is answered oldest first.
-fn to_the_end(rules: &CompiledSpec, mut state: State, effects: Effects) -> State {
+fn to_the_end(compiled: &CompiledSpec, mut state: State, effects: Effects) -> State {
     let mut waiting: VecDeque<Effect> = effects.into_iter().collect();
     while let Some(effect) = waiting.pop_front() {
-        let step = planwright::machine::transition(rules, state, answer(effect)).expect("was asked");
+        let step = planwright::machine::transition(compiled, state, answer(effect)).expect("was asked");
         waiting.extend(step.effects);
         state = step.state;
     }
@@ -91,20 +91,20 @@ fn to_the_end(rules: &CompiledSpec, mut state: State, effects: Effects) -> State
 }
 
 fn bench_steps(bencher: Bencher<'_, '_>, shape: Shape, steps: usize) {
-    let rules = shape.rules();
-    let (state, effects) = planned(&rules, shape.plan(steps));
+    let compiled = shape.compiled();
+    let (state, effects) = planned(&compiled, shape.plan(steps));
     bencher
         .counter(ItemsCount::new(steps))
         .with_inputs(|| (state.clone(), effects.clone()))
-        .bench_values(|(state, effects)| drop(to_the_end(&rules, state, effects)));
+        .bench_values(|(state, effects)| drop(to_the_end(&compiled, state, effects)));
 }
 
 fn bench_whole(bencher: Bencher<'_, '_>, shape: Shape, steps: usize) {
-    let rules = shape.rules();
+    let compiled = shape.compiled();
     let plan = shape.plan(steps);
     bencher.counter(ItemsCount::new(steps)).with_inputs(|| plan.clone()).bench_values(|plan| {
-        let (state, effects) = planned(&rules, plan);
-        drop(to_the_end(&rules, state, effects));
+        let (state, effects) = planned(&compiled, plan);
+        drop(to_the_end(&compiled, state, effects));
     });
 }
 
@@ -152,11 +152,11 @@ mod whole_run {
 
 /// The cost per step at 10,000 steps against that at 100.
 fn print_growth(shape: Shape) {
-    let rules = shape.rules();
+    let compiled = shape.compiled();
     let (few, many) = (shape.plan(100), shape.plan(10_000));
     let run = |plan: &String| {
-        let (state, effects) = planned(&rules, plan.clone());
-        drop(to_the_end(&rules, state, effects));
+        let (state, effects) = planned(&compiled, plan.clone());
+        drop(to_the_end(&compiled, state, effects));
     };
     // As many steps on either side of the scale: a hundred short runs, one long one.
     let [few, many] = support::fastest(15, [&mut || (0..100).for_each(|_| run(&few)), &mut || run(&many)]);

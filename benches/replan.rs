@@ -23,11 +23,11 @@ fn main() {
 }
 
 /// PLAN → EXECUTE ×3 → VALIDATE (rejects) → PLAN → EXECUTE ×3 → VALIDATE → WRITE → DONE.
-fn machine(rules: &CompiledSpec) -> State {
+fn machine(compiled: &CompiledSpec) -> State {
     let mut replies = Replies::default();
-    let mut step = start(rules, Input::question(QUESTION));
+    let mut step = start(compiled, Input::question(QUESTION));
     while let Some(&effect) = step.effects.first() {
-        step = support::advance(rules, step, replies.event(effect));
+        step = support::advance(compiled, step, replies.event(effect));
     }
     step.state
 }
@@ -68,11 +68,11 @@ fn driver(agent: &Agent) -> planwright::driver::Run {
 
 #[divan::bench]
 fn one_transition(bencher: Bencher<'_, '_>) {
-    let rules = support::rules();
+    let compiled = support::compiled();
     let mut replies = Replies::default();
-    let begun = start(&rules, Input::question(QUESTION));
+    let begun = start(&compiled, Input::question(QUESTION));
     let plan = replies.event(begun.effects[0]);
-    let planned = support::advance(&rules, begun, plan);
+    let planned = support::advance(&compiled, begun, plan);
     let answer = replies.event(planned.effects[0]);
     let (state, effects) = (planned.state, planned.effects);
     bencher
@@ -80,7 +80,7 @@ fn one_transition(bencher: Bencher<'_, '_>) {
             let step = Step { state: state.clone(), effects: effects.clone(), moves: Default::default() };
             (step, answer.clone())
         })
-        .bench_values(|(step, answer)| support::advance(&rules, step, answer));
+        .bench_values(|(step, answer)| support::advance(&compiled, step, answer));
 }
 
 #[divan::bench]
@@ -90,8 +90,8 @@ fn replan_run_by_hand(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn replan_run_by_the_machine(bencher: Bencher<'_, '_>) {
-    let rules = support::rules();
-    bencher.bench(|| drop(machine(&rules)));
+    let compiled = support::compiled();
+    bencher.bench(|| drop(machine(&compiled)));
 }
 
 #[divan::bench]
@@ -102,7 +102,7 @@ fn replan_run_by_the_driver(bencher: Bencher<'_, '_>) {
 
 fn assert_all_do_the_same() {
     let by_hand = by_hand::run(QUESTION, &mut Replies::default());
-    let by_machine = machine(&support::rules());
+    let by_machine = machine(&support::compiled());
     let by_driver = driver(&agent());
     assert_eq!(by_machine.phase(), PhaseName::Done);
     assert_eq!(by_machine.counters().tool_calls, 6);
@@ -112,12 +112,12 @@ fn assert_all_do_the_same() {
 }
 
 fn print_ratios() {
-    let (rules, agent) = (support::rules(), agent());
+    let (compiled, agent) = (support::compiled(), agent());
     let [by_hand, machine, driver] = support::fastest(
         2_000,
         [
             &mut || drop(by_hand::run(QUESTION, &mut Replies::default())),
-            &mut || drop(machine(&rules)),
+            &mut || drop(machine(&compiled)),
             &mut || drop(driver(&agent)),
         ],
     );

@@ -91,13 +91,13 @@ pub fn spec() -> Spec {
     spec
 }
 
-pub fn rules() -> CompiledSpec {
+pub fn compiled() -> CompiledSpec {
     spec().check().expect("the shipped agent with other tools")
 }
 
 /// Moves a run by one event.
-pub fn advance(rules: &CompiledSpec, step: Step, event: Event) -> Step {
-    planwright::machine::transition(rules, step.state, event).expect("answers what was asked")
+pub fn advance(compiled: &CompiledSpec, step: Step, event: Event) -> Step {
+    planwright::machine::transition(compiled, step.state, event).expect("answers what was asked")
 }
 
 /// The fastest of many runs of each function, taken in turns, so that whatever else the computer

@@ -28,7 +28,7 @@ use crate::spec::{CompiledAgent, CompiledSpec, RoleName, Spec, SpecError};
 /// ```
 #[derive(Clone)]
 pub struct Agent {
-    pub(super) rules: Arc<CompiledSpec>,
+    pub(super) compiled: Arc<CompiledSpec>,
     pub(super) environment: Arc<Environment>,
 }
 
@@ -39,8 +39,8 @@ impl Agent {
     }
 
     /// The checked spec that it runs under.
-    pub fn rules(&self) -> &CompiledSpec {
-        &self.rules
+    pub fn compiled(&self) -> &CompiledSpec {
+        &self.compiled
     }
 
     /// Refuses a spec that holds a key: it would be written down with every run.
@@ -55,18 +55,18 @@ impl Agent {
     /// not what the spec takes them for.
     pub(super) fn check_complete(&self) -> Result<(), Stopped> {
         let mut all = Vec::new();
-        collect_rules(&self.rules, &mut all);
+        collect_specs(&self.compiled, &mut all);
         let Environment { model, models, tools: registered, .. } = &*self.environment;
         let needs = |role: RoleName| {
             let is_agent = |it: &CompiledAgent| matches!(it, CompiledAgent::Role(_));
-            let does_steps = || all.iter().any(|rules| rules.agents().iter().any(is_agent));
-            all.iter().any(|rules| rules.has(role)) || (role == RoleName::Agent && does_steps())
+            let does_steps = || all.iter().any(|compiled| compiled.agents().iter().any(is_agent));
+            all.iter().any(|compiled| compiled.has(role)) || (role == RoleName::Agent && does_steps())
         };
         let roles = RoleName::ALL.iter().chain([&RoleName::Agent]);
         let silent = roles.filter(|role| model.is_none() && !models.contains_key(role) && needs(**role));
         let silent: Vec<String> = silent.map(RoleName::to_string).collect();
         let (mut missing, mut mistaken) = (Vec::new(), Vec::new());
-        for tool in all.iter().flat_map(|rules| &rules.spec().tools) {
+        for tool in all.iter().flat_map(|compiled| &compiled.spec().tools) {
             match registered.get(&tool.name) {
                 None if missing.contains(&&*tool.name) => {}
                 None => missing.push(&*tool.name),
@@ -97,11 +97,11 @@ impl Agent {
 }
 
 /// A spec and those of the agents nested in it.
-fn collect_rules<'r>(rules: &'r CompiledSpec, all: &mut Vec<&'r CompiledSpec>) {
-    all.push(rules);
-    for agent in rules.agents() {
+fn collect_specs<'r>(compiled: &'r CompiledSpec, all: &mut Vec<&'r CompiledSpec>) {
+    all.push(compiled);
+    for agent in compiled.agents() {
         if let CompiledAgent::Spec(inner) = agent {
-            collect_rules(inner, all);
+            collect_specs(inner, all);
         }
     }
 }
@@ -178,11 +178,11 @@ impl AgentBuilder {
     pub fn build(mut self) -> Result<Agent, SpecError> {
         self.environment.redactor = Redactor::new(self.secrets);
         self.environment.leak = self.environment.redactor.found_in(&self.spec);
-        let rules = self.spec.check()?;
+        let compiled = self.spec.check()?;
         if self.environment.model.is_some() || !self.environment.models.is_empty() {
-            rules.check_prices()?;
+            compiled.check_prices()?;
         }
-        Ok(Agent { rules: Arc::new(rules), environment: Arc::new(self.environment) })
+        Ok(Agent { compiled: Arc::new(compiled), environment: Arc::new(self.environment) })
     }
 }
 

@@ -76,8 +76,8 @@ pub(super) struct Deadline {
 
 impl Deadline {
     /// Begins now.
-    pub fn new(rules: &CompiledSpec, cancel: CancelToken) -> Self {
-        let limit = Duration::from_secs(u64::from(rules.spec().limits.deadline_seconds));
+    pub fn new(compiled: &CompiledSpec, cancel: CancelToken) -> Self {
+        let limit = Duration::from_secs(u64::from(compiled.spec().limits.deadline_seconds));
         Deadline { cancel, began: Instant::now(), limit, paused: AtomicU64::new(0) }
     }
 

@@ -55,7 +55,7 @@ pub(super) struct OpenEffect {
 /// One run under way.
 pub(super) struct Drive<'a> {
     pub agent: &'a Agent,
-    pub rules: &'a CompiledSpec,
+    pub compiled: &'a CompiledSpec,
     pub run: String,
     /// The thread that the run is a turn of, or an empty text.
     pub thread: String,
@@ -86,13 +86,13 @@ impl<'a> Drive<'a> {
     ) -> Self {
         Drive {
             agent,
-            rules: &agent.rules,
+            compiled: &agent.compiled,
             run,
             thread,
             journal,
             index: 0,
             observer,
-            deadline: Arc::new(Deadline::new(&agent.rules, cancel)),
+            deadline: Arc::new(Deadline::new(&agent.compiled, cancel)),
             playback: None,
             may_ask: true,
             open: Vec::new(),
@@ -120,7 +120,7 @@ impl<'a> Drive<'a> {
     }
 
     fn answer_all(&mut self, state: State, queue: Vec<Request<'a>>) -> Result<Run, Stopped> {
-        if !self.rules.runs_in_parallel() {
+        if !self.compiled.runs_in_parallel() {
             return self.run_loop(state, queue, None);
         }
         let (agent, run, deadline) = (self.agent, self.run.clone(), Arc::clone(&self.deadline));
@@ -171,7 +171,7 @@ impl<'a> Drive<'a> {
         }
         // A replay that has ended must be the recording.
         if let Some(playback) = self.playback.as_ref().filter(|_| !self.may_ask) {
-            let drifts = playback.drifts(self.rules, &state, self.rules.runs_in_parallel());
+            let drifts = playback.drifts(self.compiled, &state, self.compiled.runs_in_parallel());
             if !drifts.is_empty() {
                 return Err(Stopped::Drifted(drifts));
             }

@@ -54,7 +54,7 @@ impl<'a> Drive<'a> {
     pub(super) fn ask_people(&self, state: &State, queue: &mut Vec<Request<'a>>) -> Option<Next> {
         let mut open = None;
         // In the order of the run's steps, not of asking: a later answer goes to the question that was shown.
-        let order: Vec<EffectId> = outstanding(self.rules, state).iter().map(Effect::id).collect();
+        let order: Vec<EffectId> = outstanding(self.compiled, state).iter().map(Effect::id).collect();
         let mut people: Vec<usize> = (0..queue.len()).filter(|&at| queue[at].is_human()).collect();
         people.sort_by_key(|&at| order.iter().position(|id| *id == queue[at].effect));
         for at in people {
@@ -103,7 +103,7 @@ impl<'a> Drive<'a> {
                 return Ok(Event::Expired { effect });
             }
             let event = environment.redactor.event(Event::HumanAnswered { effect, answer });
-            match admit(self.rules, state, &event) {
+            match admit(self.compiled, state, &event) {
                 Ok(()) => return Ok(event),
                 Err(refusal) => refused = Some(refusal.to_string()),
             }
@@ -113,19 +113,19 @@ impl<'a> Drive<'a> {
 
     /// The token of a question that the run asks.
     pub(super) fn question_token(&self, state: &State, effect: EffectId) -> String {
-        question_token(&self.run, self.rules, state, effect).unwrap_or_default()
+        question_token(&self.run, self.compiled, state, effect).unwrap_or_default()
     }
 
     /// The end of a question whose time for an answer is over.
     pub(super) fn expired_question(&self, state: &State) -> Option<Event> {
         // Most runs ask no person: what is outstanding is worked out only if one was asked.
-        let (effect, _) = if self.asked_at.is_empty() { None } else { find_question(self.rules, state) }?;
+        let (effect, _) = if self.asked_at.is_empty() { None } else { find_question(self.compiled, state) }?;
         self.has_expired(state, effect).then_some(Event::Expired { effect })
     }
 
     /// Whether the time for an answer is over.
     fn has_expired(&self, state: &State, effect: EffectId) -> bool {
-        let limits = local(self.rules, state, effect).map(|here| &here.rules.spec().limits);
+        let limits = local(self.compiled, state, effect).map(|here| &here.compiled.spec().limits);
         let seconds = limits.and_then(|limits| limits.answer_seconds);
         seconds.zip(self.asked_at(effect)).is_some_and(|(seconds, at)| {
             self.agent.environment.clock.now_ms() >= at.saturating_add(seconds.saturating_mul(1_000))
@@ -146,18 +146,18 @@ impl<'a> Drive<'a> {
         records: &mut Vec<Record>,
     ) -> Result<Event, Stopped> {
         let Waiting { effect, question, .. } =
-            open_question(&self.run, self.rules, state).ok_or(Stopped::NotWaiting)?;
+            open_question(&self.run, self.compiled, state).ok_or(Stopped::NotWaiting)?;
         if self.has_expired(state, effect) {
             return Err(Stopped::Expired { question });
         }
         let environment = &self.agent.environment;
         let event = environment.redactor.event(Event::HumanAnswered { effect, answer });
-        if let Err(refusal) = admit(self.rules, state, &event) {
+        if let Err(refusal) = admit(self.compiled, state, &event) {
             return Err(Stopped::Refused { question, refusal: refusal.to_string() });
         }
         // The journal may end before it says that the question was asked.
         if !asked.contains(&effect)
-            && let Some(request) = render_awaited(self.rules, state, effect)
+            && let Some(request) = render_awaited(self.compiled, state, effect)
         {
             let at = Some(environment.clock.now_ms());
             records.push(Record::Requested { effect, digest: request.digest, at });
@@ -183,7 +183,7 @@ impl<'a> Drive<'a> {
                 let mut output = redactor.text(output);
                 // Cut like what a call returns.
                 if let Some(RequestBody::Tool { contract: Some(contract), .. }) =
-                    render_awaited(self.rules, state, effect).map(|request| request.body)
+                    render_awaited(self.compiled, state, effect).map(|request| request.body)
                 {
                     output = shorten(output, contract);
                 }
@@ -197,7 +197,7 @@ impl<'a> Drive<'a> {
             // That it is unknown is written down before the end of the run.
             Resolution::Stop { reason } => {
                 let left = asked.iter().filter_map(|&effect| {
-                    Some(Unknown { effect, tool: find_unrepeatable(self.rules, state, effect)? })
+                    Some(Unknown { effect, tool: find_unrepeatable(self.compiled, state, effect)? })
                 });
                 self.unknown = left.collect();
                 records.extend(self.unknown.iter().map(unknown_record));
@@ -208,7 +208,7 @@ impl<'a> Drive<'a> {
 
     /// The effect among those asked that may not be done twice, and its tool.
     pub(super) fn find_doubted(&self, state: &State, asked: &[EffectId]) -> Option<(EffectId, String)> {
-        asked.iter().find_map(|&id| Some((id, find_unrepeatable(self.rules, state, id)?)))
+        asked.iter().find_map(|&id| Some((id, find_unrepeatable(self.compiled, state, id)?)))
     }
 }
 
@@ -227,14 +227,19 @@ fn make_token(run: &str, effect: EffectId, what: &str) -> String {
 }
 
 /// The token of a question that a run waits with.
-pub(super) fn question_token(run: &str, rules: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
-    Some(make_token(run, id, &subject(rules, state, awaited(rules, state, id)?)?))
+pub(super) fn question_token(
+    run: &str,
+    compiled: &CompiledSpec,
+    state: &State,
+    id: EffectId,
+) -> Option<String> {
+    Some(make_token(run, id, &subject(compiled, state, awaited(compiled, state, id)?)?))
 }
 
 /// The token of a write in doubt.
 fn doubt_token(folded: &Folded, id: EffectId) -> Option<String> {
-    let Folded { run, rules, state, .. } = folded;
-    let body = render_awaited(rules, state, id)?.body;
+    let Folded { run, compiled, state, .. } = folded;
+    let body = render_awaited(compiled, state, id)?.body;
     let RequestBody::Tool { tool, input, .. } = body else { return None };
     let index = folded.find_pending(id)?.index;
     Some(make_token(run, id, &format!("in doubt at {index}: {tool} {}", canonical(&input))))
@@ -242,20 +247,20 @@ fn doubt_token(folded: &Folded, id: EffectId) -> Option<String> {
 
 /// The token that an answer to a stored run must carry: of its write in doubt, or of its open question.
 pub fn token(folded: &Folded) -> Option<String> {
-    let Folded { run, rules, state, .. } = folded;
+    let Folded { run, compiled, state, .. } = folded;
     match folded.doubts().next() {
         Some((effect, _)) => doubt_token(folded, effect),
-        None => question_token(run, rules, state, find_question(rules, state)?.0),
+        None => question_token(run, compiled, state, find_question(compiled, state)?.0),
     }
 }
 
 /// The question that a run of this id waits with, if a person has to answer.
-pub fn open_question(run: &str, rules: &CompiledSpec, state: &State) -> Option<Waiting> {
+pub fn open_question(run: &str, compiled: &CompiledSpec, state: &State) -> Option<Waiting> {
     let asks = |effect: &Effect| matches!(effect, Effect::AskHuman { .. });
-    let effect = outstanding(rules, state).into_iter().find(asks)?;
-    let Request { effect, body, .. } = Request::of(rules, state, effect)?;
+    let effect = outstanding(compiled, state).into_iter().find(asks)?;
+    let Request { effect, body, .. } = Request::of(compiled, state, effect)?;
     let RequestBody::Human { step, question } = body else { return None };
-    let token = question_token(run, rules, state, effect)?;
+    let token = question_token(run, compiled, state, effect)?;
     Some(Waiting { effect, step, question, token, refused: None })
 }
 
@@ -268,7 +273,7 @@ pub(super) fn find_spent(records: &[Record], token: &str) -> Option<EffectId> {
             return None;
         };
         let folded = fold(records[..at].iter().cloned()).ok()?;
-        let open = question_token(&folded.run, &folded.rules, &folded.state, *effect)
+        let open = question_token(&folded.run, &folded.compiled, &folded.state, *effect)
             .or_else(|| doubt_token(&folded, *effect));
         open.is_some_and(|open| open == token).then_some(*effect)
     })

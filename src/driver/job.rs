@@ -55,7 +55,7 @@ impl Agent {
 
     /// A question asked now, with the time as the agent's models are told it.
     pub fn input(&self, question: impl Into<String>) -> Input {
-        Input { now: time_for(self.rules().policy()), ..Input::question(question) }
+        Input { now: time_for(self.compiled().policy()), ..Input::question(question) }
     }
 
     /// Replays a fixture under this agent's rules. Every answer comes out of the fixture; nothing is asked of
@@ -156,7 +156,7 @@ impl<'a> Job<'a> {
             thread: thread.clone(),
             turn,
             origin: None,
-            spec: agent.rules.shared_spec(),
+            spec: agent.compiled.shared_spec(),
             input: input.clone(),
             model: agent.environment.model.as_ref().map(|model| model.name().to_owned()).unwrap_or_default(),
         }));
@@ -168,7 +168,7 @@ impl<'a> Job<'a> {
         };
         let mut drive = Drive::new(agent, (run, thread), journal, self.observer, self.cancel);
         (drive.playback, drive.may_ask) = (playback, may_ask);
-        let Step { state, effects, .. } = start(&agent.rules, input);
+        let Step { state, effects, .. } = start(&agent.compiled, input);
         let ended = drive.follow(vec![header], state, effects, &[]);
         let records = match &save_to {
             _ if in_memory => memory.into_records(),

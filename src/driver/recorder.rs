@@ -49,7 +49,7 @@ impl<'a> Drive<'a> {
         at: u64,
     ) {
         for effect in effects {
-            let request = Request::of(self.rules, state, effect)
+            let request = Request::of(self.compiled, state, effect)
                 .expect("the machine asks only for what the state holds");
             if !asked.contains(&request.effect) {
                 if request.is_human() {
@@ -72,7 +72,7 @@ impl<'a> Drive<'a> {
         event: Event,
         mut queue: Option<&mut Vec<Request<'a>>>,
     ) -> Result<State, JournalError> {
-        if admit(self.rules, &state, &event).is_err() {
+        if admit(self.compiled, &state, &event).is_err() {
             return Ok(state);
         }
         let (answered, lines) = (event.effect(), state.task.trace.len());
@@ -83,7 +83,7 @@ impl<'a> Drive<'a> {
         let at = self.agent.environment.clock.now_ms();
         records.push(Record::of_event(event.clone(), Some(at)));
         self.show_answer(&event);
-        let mut step = transition(self.rules, state, event).expect("admitted above");
+        let mut step = transition(self.compiled, state, event).expect("admitted above");
         let effects = std::mem::take(&mut step.effects);
         let first = queue.as_ref().map_or(0, |queue| queue.len());
         if let Some(queue) = &mut queue {
@@ -123,7 +123,7 @@ impl<'a> Drive<'a> {
         let status = match ended {
             Ok(run) => self.run_status(&run.state),
             Err(Stopped::Interrupted(stopped)) => {
-                match find_unrepeatable(self.rules, &stopped.state, stopped.effect) {
+                match find_unrepeatable(self.compiled, &stopped.state, stopped.effect) {
                     Some(tool) => RunStatus::InDoubt { effect: stopped.effect, tool },
                     None => self.run_status(&stopped.state),
                 }
@@ -136,7 +136,7 @@ impl<'a> Drive<'a> {
     }
 
     fn run_status(&self, state: &State) -> RunStatus {
-        RunStatus::without_doubts(self.rules, state, &self.unknown, |effect| self.asked_at(effect))
+        RunStatus::without_doubts(self.compiled, state, &self.unknown, |effect| self.asked_at(effect))
     }
 
     /// Tells what is asked.
@@ -260,10 +260,10 @@ impl<'a> Drive<'a> {
     /// Whether a reply is shown as it comes: the answer is, unless it is judged first.
     fn streams(&self, request: &Request<'_>) -> bool {
         let RequestBody::Model { role, .. } = &request.body else { return false };
-        let policy = self.rules.policy();
+        let policy = self.compiled.policy();
         let judged = policy.validate != Validate::Off && policy.validate_at == ValidateAt::Answer;
         let text = match role {
-            RoleName::Writer => self.rules.form() == AnswerForm::Text && !judged,
+            RoleName::Writer => self.compiled.form() == AnswerForm::Text && !judged,
             RoleName::Conversation => true,
             _ => false,
         };

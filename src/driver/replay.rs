@@ -148,8 +148,8 @@ impl Playback {
     }
 
     /// How the whole replay differs from the recording.
-    pub fn drifts(&self, rules: &CompiledSpec, state: &State, parallel: bool) -> Vec<Drift> {
-        let path = self.trace_drift(&state.task.trace, true).or_else(|| self.outcome_drift(rules, state));
+    pub fn drifts(&self, compiled: &CompiledSpec, state: &State, parallel: bool) -> Vec<Drift> {
+        let path = self.trace_drift(&state.task.trace, true).or_else(|| self.outcome_drift(compiled, state));
         let mut drifts: Vec<Drift> = path.into_iter().chain(self.order_drift(parallel)).collect();
         let first = self.first_unused;
         if let (Some(unused), true) = (self.fixture.exchanges.get(first), drifts.is_empty()) {
@@ -172,8 +172,8 @@ impl Playback {
         Some(Drift::Transition { what, difference: Some(difference) })
     }
 
-    fn outcome_drift(&self, rules: &CompiledSpec, state: &State) -> Option<Drift> {
-        let now = Outcome::of(rules, state)?;
+    fn outcome_drift(&self, compiled: &CompiledSpec, state: &State) -> Option<Drift> {
+        let now = Outcome::of(compiled, state)?;
         // A recording that was interrupted has no ending to compare with.
         if matches!(self.fixture.outcome, Outcome::Interrupted(_)) || now == self.fixture.outcome {
             return None;

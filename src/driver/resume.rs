@@ -131,8 +131,8 @@ impl<'a> Resume<'a> {
             let difference = format!("{effect} would write something else than it was asked to");
             return Err(Stopped::Changed { difference });
         }
-        let Folded { run, thread, rules, mut state, pending, unknown, len, .. } = folded;
-        let agent = Agent { rules: Arc::new(rules), environment: Arc::clone(&self.agent.environment) };
+        let Folded { run, thread, compiled, mut state, pending, unknown, len, .. } = folded;
+        let agent = Agent { compiled: Arc::new(compiled), environment: Arc::clone(&self.agent.environment) };
         if !state.phase.name().is_terminal() {
             agent.check_complete()?;
         }
@@ -155,7 +155,7 @@ impl<'a> Resume<'a> {
         if let Some((effect, tool)) = drive.find_doubted(&state, &asked) {
             return Err(Stopped::InDoubt { effect, tool });
         }
-        let effects: Effects = outstanding(&agent.rules, &state).into();
+        let effects: Effects = outstanding(&agent.compiled, &state).into();
         drive.follow(Vec::new(), state, effects, &asked)
     }
 
@@ -163,7 +163,7 @@ impl<'a> Resume<'a> {
     /// its own.
     fn fold(&self, records: &[Record]) -> Result<(Folded, Vec<Record>), Stopped> {
         let folded = fold(records.iter().cloned())?;
-        let (began, now) = (folded.rules.spec(), self.agent.rules.shared_spec());
+        let (began, now) = (folded.compiled.spec(), self.agent.compiled.shared_spec());
         if self.changed == Changed::Keep || *began == *now {
             return Ok((folded, Vec::new()));
         }
@@ -212,13 +212,13 @@ impl<'a> Resume<'a> {
 pub(super) fn cancel(journal: &mut dyn Journal, reason: String) -> Result<(), Stopped> {
     let folded = fold(journal.records()?)?;
     let event = Event::Cancelled { reason };
-    if admit(&folded.rules, &folded.state, &event).is_err() {
+    if admit(&folded.compiled, &folded.state, &event).is_err() {
         return Err(Stopped::Ended);
     }
     let left: Vec<Unknown> = folded.doubts().map(|(effect, tool)| Unknown { effect, tool }).collect();
     let mut records: Vec<Record> = left.iter().map(unknown_record).collect();
     records.push(Record::Happened(event.clone()));
-    let step = transition(&folded.rules, folded.state, event).expect("admitted above");
-    let status = RunStatus::without_doubts(&folded.rules, &step.state, &left, |_| None);
+    let step = transition(&folded.compiled, folded.state, event).expect("admitted above");
+    let status = RunStatus::without_doubts(&folded.compiled, &step.state, &left, |_| None);
     Ok(journal.conclude(folded.len, records, &status)?)
 }

@@ -190,30 +190,34 @@ impl Divergence {
         ended: bool,
     ) -> Result<Option<Divergence>, JournalError> {
         let (header, spec) = split(records)?;
-        let rules = compile(under.unwrap_or(spec).clone())?;
+        let compiled = compile(under.unwrap_or(spec).clone())?;
         // Requests under a spec that was changed later say nothing of this one.
         let changed = records.iter().rposition(|record| matches!(record, Record::SpecChanged(_)));
         let changed = changed.unwrap_or(0) as u64;
-        let walked = walk(&rules, header.input.clone(), records.iter().cloned(), |index, state, record| {
-            let Record::Requested { effect, digest, .. } = record else { return Ok(()) };
-            match render_awaited(&rules, state, *effect) {
-                _ if index < changed => Ok(()),
-                Some(now) if now.digest == *digest => Ok(()),
-                Some(now) => Err(format!("{effect} asks {} something else than it did", now.asked)),
-                None => Err(format!("{effect} was asked; {}", describe_waits(&rules, state))),
-            }
-        });
+        let walked =
+            walk(&compiled, header.input.clone(), records.iter().cloned(), |index, state, record| {
+                let Record::Requested { effect, digest, .. } = record else { return Ok(()) };
+                match render_awaited(&compiled, state, *effect) {
+                    _ if index < changed => Ok(()),
+                    Some(now) if now.digest == *digest => Ok(()),
+                    Some(now) => Err(format!("{effect} asks {} something else than it did", now.asked)),
+                    None => Err(format!("{effect} was asked; {}", describe_waits(&compiled, state))),
+                }
+            });
         let (record, what) = match walked {
             Err(halted) => halted,
             Ok((state, _)) if !ended || state.phase.name().is_terminal() => return Ok(None),
-            Ok((state, len)) => (len, format!("the run had ended here; {}", describe_waits(&rules, &state))),
+            Ok((state, len)) => {
+                (len, format!("the run had ended here; {}", describe_waits(&compiled, &state)))
+            }
         };
         Ok(Some(Divergence { record, what }))
     }
 }
 
-fn describe_waits(rules: &CompiledSpec, state: &State) -> String {
-    let now: Vec<String> = outstanding(rules, state).iter().map(|effect| effect.id().to_string()).collect();
+fn describe_waits(compiled: &CompiledSpec, state: &State) -> String {
+    let now: Vec<String> =
+        outstanding(compiled, state).iter().map(|effect| effect.id().to_string()).collect();
     match now.is_empty() {
         true => format!("now it has ended in {}", state.phase.name()),
         false => format!("now it waits for {}", now.join(", ")),

@@ -62,8 +62,8 @@ pub enum Outcome {
 
 impl Outcome {
     /// How a state has ended, or the question that it waits with; `None` if it goes on by itself.
-    pub fn of(rules: &CompiledSpec, state: &State) -> Option<Self> {
-        let asks = || find_question(rules, state).map(|(_, question)| Outcome::Waiting { question });
+    pub fn of(compiled: &CompiledSpec, state: &State) -> Option<Self> {
+        let asks = || find_question(compiled, state).map(|(_, question)| Outcome::Waiting { question });
         Outcome::ended(state).or_else(asks)
     }
 
@@ -114,14 +114,14 @@ impl Fixture {
     /// If the journal does not fold; names the record.
     pub fn of_records(records: &[Record], interrupted: Option<String>) -> Result<Self, JournalError> {
         let (header, spec) = split(records)?;
-        let rules = compile(Spec::clone(spec))?;
+        let compiled = compile(Spec::clone(spec))?;
         let (mut exchanges, mut frames) = (Vec::new(), BTreeMap::new());
         let mut requests: HashMap<EffectId, Request<'_>> = HashMap::new();
         let mut occurrences: HashMap<Digest, u32> = HashMap::new();
-        let walked = walk(&rules, header.input.clone(), records.iter().cloned(), |_, state, record| {
+        let walked = walk(&compiled, header.input.clone(), records.iter().cloned(), |_, state, record| {
             match record {
                 Record::Requested { effect, .. } => {
-                    let request = render_awaited(&rules, state, *effect)
+                    let request = render_awaited(&compiled, state, *effect)
                         .ok_or("asks for something the run does not wait for")?;
                     if let RequestBody::Model { request: model, .. } = &request.body {
                         let frame = frames.entry(request.asked.clone());
@@ -145,7 +145,7 @@ impl Fixture {
             format: FORMAT.to_owned(),
             notes: Vec::new(),
             input: header.input.clone(),
-            outcome: Outcome::of(&rules, &state).unwrap_or_else(unfinished),
+            outcome: Outcome::of(&compiled, &state).unwrap_or_else(unfinished),
             trace: state.task.trace,
             exchanges,
             frames,
@@ -158,13 +158,13 @@ impl Fixture {
     /// # Errors
     /// If its spec does not check, or its answers no longer fit the machine; names the exchange.
     pub fn taken(&self) -> Result<BTreeSet<Taken>, JournalError> {
-        let rules = compile(self.spec.clone())?;
-        let begun = start(&rules, self.input.clone());
+        let compiled = compile(self.spec.clone())?;
+        let begun = start(&compiled, self.input.clone());
         let mut edges: BTreeSet<Taken> = taken(&begun, 0).collect();
         let mut state = begun.state;
         for (number, exchange) in (1..).zip(&self.exchanges) {
             let before = state.task.trace.len();
-            let step = transition(&rules, state, exchange.event()).map_err(|refused| {
+            let step = transition(&compiled, state, exchange.event()).map_err(|refused| {
                 JournalError::damaged(format!("exchange {number}"), refused.to_string())
             })?;
             edges.extend(taken(&step, before));

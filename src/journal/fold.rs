@@ -33,7 +33,7 @@ pub struct Folded {
     /// The name of the model that it began with.
     pub model: String,
     /// The spec that it runs under.
-    pub rules: CompiledSpec,
+    pub compiled: CompiledSpec,
     /// The state after the last record.
     pub state: State,
     /// What was requested and not answered, in the order of the requests.
@@ -63,14 +63,14 @@ impl Folded {
 
     /// The writes in doubt, each with its tool: requested, not answered, and not to be done twice.
     pub fn doubts(&self) -> impl Iterator<Item = (EffectId, String)> {
-        self.unanswered().filter_map(|id| Some((id, find_unrepeatable(&self.rules, &self.state, id)?)))
+        self.unanswered().filter_map(|id| Some((id, find_unrepeatable(&self.compiled, &self.state, id)?)))
     }
 
     /// An unanswered write that would be repeated with another input than before. Its receiver would take the
     /// two for one, as they have the same idempotency key.
     pub(crate) fn find_altered_write(&self) -> Option<EffectId> {
         let is_altered = |pending: &Pending| {
-            let Request { digest, body, .. } = request_call(&self.rules, &self.state, pending.effect)?;
+            let Request { digest, body, .. } = request_call(&self.compiled, &self.state, pending.effect)?;
             let RequestBody::Tool { contract: Some(contract), .. } = body else { return None };
             let repeats = contract.effect == ToolEffect::Write && !contract.happens_once();
             (repeats && digest != pending.digest).then_some(pending.effect)
@@ -92,10 +92,10 @@ pub fn fold(records: impl IntoIterator<Item = Record>) -> Result<Folded, Journal
 /// Folds a journal under a spec that may be another than its own.
 pub(crate) fn fold_under(spec: Spec, records: Vec<Record>) -> Result<Folded, JournalError> {
     let Header { run, thread, turn, model, input, .. } = split(&records)?.0.clone();
-    let rules = compile(spec)?;
+    let compiled = compile(spec)?;
     let mut pending: Vec<Pending> = Vec::new();
     let mut unknown: Vec<Unknown> = Vec::new();
-    let walked = walk(&rules, input, records, |index, state, record| {
+    let walked = walk(&compiled, input, records, |index, state, record| {
         let ended = match record {
             Record::Requested { effect, digest, at } => {
                 match pending.iter_mut().find(|asked| asked.effect == *effect) {
@@ -107,7 +107,7 @@ pub(crate) fn fold_under(spec: Spec, records: Vec<Record>) -> Result<Folded, Jou
             }
             Record::Resolved { effect, resolution: ResolvedAs::Unknown } => {
                 unknown.retain(|left| left.effect != *effect);
-                let tool = find_unrepeatable(&rules, state, *effect);
+                let tool = find_unrepeatable(&compiled, state, *effect);
                 unknown.extend(tool.map(|tool| Unknown { effect: *effect, tool }));
                 return Ok(());
             }
@@ -120,36 +120,36 @@ pub(crate) fn fold_under(spec: Spec, records: Vec<Record>) -> Result<Folded, Jou
         Ok(())
     });
     let (state, len) = walked.map_err(|(index, problem)| JournalError::at(index, problem))?;
-    Ok(Folded { run, thread, turn, model, rules, state, pending, unknown, len })
+    Ok(Folded { run, thread, turn, model, compiled, state, pending, unknown, len })
 }
 
 /// The tool of an effect that the run waits for, if calling it twice would change something twice.
-pub fn find_unrepeatable(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
-    let RequestBody::Tool { contract, .. } = request_call(rules, state, id)?.body else { return None };
+pub fn find_unrepeatable(compiled: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
+    let RequestBody::Tool { contract, .. } = request_call(compiled, state, id)?.body else { return None };
     contract.filter(|contract| contract.happens_once()).map(|contract| contract.name.clone())
 }
 
 /// The request of a tool call that the run waits for. No other request is rendered.
-fn request_call<'a>(rules: &'a CompiledSpec, state: &State, id: EffectId) -> Option<Request<'a>> {
-    let effect @ Effect::CallTool { .. } = awaited(rules, state, id)? else { return None };
-    Request::of(rules, state, effect)
+fn request_call<'a>(compiled: &'a CompiledSpec, state: &State, id: EffectId) -> Option<Request<'a>> {
+    let effect @ Effect::CallTool { .. } = awaited(compiled, state, id)? else { return None };
+    Request::of(compiled, state, effect)
 }
 
 /// The request of an effect that the run waits for.
 pub(crate) fn render_awaited<'a>(
-    rules: &'a CompiledSpec,
+    compiled: &'a CompiledSpec,
     state: &State,
     id: EffectId,
 ) -> Option<Request<'a>> {
-    Request::of(rules, state, awaited(rules, state, id)?)
+    Request::of(compiled, state, awaited(compiled, state, id)?)
 }
 
 /// The question that a run waits with when it waits for people alone, and the effect that an answer answers.
-pub(crate) fn find_question(rules: &CompiledSpec, state: &State) -> Option<(EffectId, String)> {
-    let waits = outstanding(rules, state);
+pub(crate) fn find_question(compiled: &CompiledSpec, state: &State) -> Option<(EffectId, String)> {
+    let waits = outstanding(compiled, state);
     let people = waits.iter().all(|effect| matches!(effect, Effect::AskHuman { .. }));
     let first = waits.first().filter(|_| people)?;
-    Some((first.id(), Request::of(rules, state, *first)?.into_question()?))
+    Some((first.id(), Request::of(compiled, state, *first)?.into_question()?))
 }
 
 /// The header of a journal, and the spec that it is read under: the last that it names.
@@ -175,12 +175,12 @@ pub(super) fn compile(spec: Spec) -> Result<CompiledSpec, JournalError> {
 /// Walks a journal from its start. `visit` sees every record behind the header with its index and the state
 /// before it. Gives the last state and the number of records, or the index that the walk stopped at and why.
 pub(super) fn walk(
-    rules: &CompiledSpec,
+    compiled: &CompiledSpec,
     input: Input,
     records: impl IntoIterator<Item = Record>,
     mut visit: impl FnMut(u64, &State, &Record) -> Result<(), String>,
 ) -> Result<(State, u64), (u64, String)> {
-    let mut state = start(rules, input).state;
+    let mut state = start(compiled, input).state;
     let mut index = 1;
     for record in records.into_iter().skip(1) {
         let halt = |problem| (index, problem);
@@ -188,7 +188,8 @@ pub(super) fn walk(
         match record {
             Record::Header(_) => return Err(halt("expected no second header".to_owned())),
             Record::Answered { event, .. } | Record::Happened(event) => {
-                state = transition(rules, state, event).map_err(|refused| halt(refused.to_string()))?.state;
+                state =
+                    transition(compiled, state, event).map_err(|refused| halt(refused.to_string()))?.state;
             }
             Record::Requested { .. } | Record::Resolved { .. } | Record::SpecChanged(_) => {}
         }

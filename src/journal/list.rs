@@ -56,14 +56,14 @@ impl RunStatus {
         if let Some((effect, tool)) = folded.doubts().next() {
             return RunStatus::InDoubt { effect, tool };
         }
-        RunStatus::without_doubts(&folded.rules, &folded.state, &folded.unknown, |effect| {
+        RunStatus::without_doubts(&folded.compiled, &folded.state, &folded.unknown, |effect| {
             folded.asked_at(effect)
         })
     }
 
     /// The status of a run in which no write is in doubt. `since` says when something was asked.
     pub(crate) fn without_doubts(
-        rules: &CompiledSpec,
+        compiled: &CompiledSpec,
         state: &State,
         unknown: &[Unknown],
         since: impl Fn(EffectId) -> Option<u64>,
@@ -75,7 +75,7 @@ impl RunStatus {
             }
             _ => {}
         }
-        let Some((effect, question)) = find_question(rules, state) else { return RunStatus::Unfinished };
+        let Some((effect, question)) = find_question(compiled, state) else { return RunStatus::Unfinished };
         RunStatus::Waiting { effect, question, since: since(effect).unwrap_or(0) }
     }
 

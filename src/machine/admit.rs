@@ -26,22 +26,23 @@ pub struct Refused {
 ///
 /// # Errors
 /// Why it does not fit.
-pub fn admit(rules: &CompiledSpec, state: &State, event: &Event) -> Result<(), Refusal> {
+pub fn admit(compiled: &CompiledSpec, state: &State, event: &Event) -> Result<(), Refusal> {
     if state.phase.name().is_terminal() {
         return Err(Refusal::Ended);
     }
     let Some(id) = event.answers() else { return Ok(()) };
     // Nearly every id is of the run itself, which need not be searched for.
     let here = match id.path.is_empty() {
-        true => Some((rules, state)),
-        false => local(rules, state, *id).map(|local| (local.rules, local.state)),
+        true => Some((compiled, state)),
+        false => local(compiled, state, *id).map(|local| (local.compiled, local.state)),
     };
-    let awaited = here.and_then(|(rules, state)| Some((rules, state, awaited_here(rules, state, id.kind)?)));
+    let awaited =
+        here.and_then(|(compiled, state)| Some((compiled, state, awaited_here(compiled, state, id.kind)?)));
     match (awaited, event) {
         (None, _) => Err(Refusal::NotAwaited(*id)),
         (Some((.., effect)), _) if !event.is_answer_to(&effect) => Err(Refusal::WrongKind(*id)),
-        (Some((rules, state, _)), Event::HumanAnswered { answer, .. }) => {
-            check_answer(rules, &state.task, answer, *id)
+        (Some((compiled, state, _)), Event::HumanAnswered { answer, .. }) => {
+            check_answer(compiled, &state.task, answer, *id)
         }
         (Some(_), _) => Ok(()),
     }
@@ -49,19 +50,19 @@ pub fn admit(rules: &CompiledSpec, state: &State, event: &Event) -> Result<(), R
 
 /// Checks that a person may answer so, and what they wrote.
 fn check_answer(
-    rules: &CompiledSpec,
+    compiled: &CompiledSpec,
     task: &Task,
     answer: &HumanAnswer,
     effect: EffectId,
 ) -> Result<(), Refusal> {
     let expected = match (effect.kind, answer) {
         (EffectKind::ApprovePlan { .. } | EffectKind::Human { .. }, HumanAnswer::Edit { steps }) => {
-            return check_edit(rules, task, effect.kind, steps)
+            return check_edit(compiled, task, effect.kind, steps)
                 .map_err(|error| Refusal::BadEdit(Box::new(error)));
         }
         (EffectKind::ApproveCall { step, .. }, HumanAnswer::EditInput { input }) => {
             let tool = task.planned(step).map_or("", |planned| &planned.tool);
-            let checked = rules.plan().check_input(tool, input);
+            let checked = compiled.plan().check_input(tool, input);
             return checked.map_err(|error| Refusal::BadInput(Box::new(error)));
         }
         (EffectKind::ApprovePlan { .. }, HumanAnswer::Respond { .. } | HumanAnswer::EditInput { .. }) => {
@@ -80,24 +81,24 @@ fn check_answer(
 
 /// Checks the steps with which a person answers a question like a planner's.
 fn check_edit(
-    rules: &CompiledSpec,
+    compiled: &CompiledSpec,
     task: &Task,
     asked: EffectKind,
     steps: &[PlanStep],
 ) -> Result<(), ContractError> {
-    link_edit(rules, task, asked, steps)?;
+    link_edit(compiled, task, asked, steps)?;
     if matches!(asked, EffectKind::ApprovePlan { .. }) {
-        check_required_calls(rules, task, "", Some(steps))?;
+        check_required_calls(compiled, task, "", Some(steps))?;
     }
     // The answer is a transition too.
     let mut spent = task.counters;
     spent.transitions = spent.transitions.saturating_add(1);
-    leaves_room(&spent, rules, steps).map_err(|problem| ContractError::at("$.steps", problem))
+    leaves_room(&spent, compiled, steps).map_err(|problem| ContractError::at("$.steps", problem))
 }
 
 /// Links the steps with which a person answers a question: all steps of a plan, or those behind a step.
 pub(super) fn link_edit(
-    rules: &CompiledSpec,
+    compiled: &CompiledSpec,
     task: &Task,
     asked: EffectKind,
     steps: &[PlanStep],
@@ -111,7 +112,7 @@ pub(super) fn link_edit(
         // The step that is being answered counts as done: later ones may be shown its answer.
         let done = |at: usize| progress.is_done(at) || progress.steps.get(at) == Some(&StepRun::WaitingHuman);
         let before = Before { steps: before(begun), done: &done };
-        return rules.plan().check_edit(before, begun - task.first_step().min(begun), steps);
+        return compiled.plan().check_edit(before, begun - task.first_step().min(begun), steps);
     }
     if steps.is_empty() {
         return Err(ContractError::at("$.steps", "expected at least 1 step, found none"));
@@ -120,17 +121,17 @@ pub(super) fn link_edit(
     let Plan { goal, reasoning, strategy, .. } = &*progress.plan;
     let (goal, reasoning, strategy) = (goal.clone(), reasoning.clone(), strategy.clone());
     let plan = Plan { goal, reasoning, strategy, steps: steps.to_vec() };
-    rules.plan().check(Before { steps: before(task.first_step()), done: &done }, &plan)
+    compiled.plan().check(Before { steps: before(task.first_step()), done: &done }, &plan)
 }
 
 /// Checks that the calls that must come before an answer have been made, or are part of the plan.
 pub(super) fn check_required_calls(
-    rules: &CompiledSpec,
+    compiled: &CompiledSpec,
     task: &Task,
     said: &str,
     planned: Option<&[PlanStep]>,
 ) -> Result<(), ContractError> {
-    let policy = rules.policy();
+    let policy = compiled.policy();
     if planned.is_some() && policy.horizon == Horizon::Next {
         return Ok(());
     }

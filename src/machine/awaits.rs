@@ -26,7 +26,7 @@ pub(super) fn stage(phase: &Phase) -> Option<Stage<'_>> {
 
 /// The table: the one effect that a stage waits for. While steps run, each of them waits for its own:
 /// see [`step_awaits`].
-pub(super) fn stage_awaits(stage: Stage<'_>, task: &Task, rules: &CompiledSpec) -> Option<Effect> {
+pub(super) fn stage_awaits(stage: Stage<'_>, task: &Task, compiled: &CompiledSpec) -> Option<Effect> {
     let draft = task.draft;
     let person = |kind: EffectKind, step| Some(Effect::AskHuman { id: kind.into(), step });
     let (kind, role) = match stage {
@@ -40,7 +40,7 @@ pub(super) fn stage_awaits(stage: Stage<'_>, task: &Task, rules: &CompiledSpec) 
             (EffectKind::Intent { ask: *ask }, RoleName::Intent)
         }
         Stage::Plan(PlanStage::Drafting(Asking { ask, .. })) => {
-            (EffectKind::Plan { draft, ask: *ask }, drafter(task, rules))
+            (EffectKind::Plan { draft, ask: *ask }, drafter(task, compiled))
         }
         Stage::Plan(PlanStage::AwaitingApproval) => {
             return person(EffectKind::ApprovePlan { draft }, task.first_step() as u32);
@@ -62,7 +62,7 @@ pub(super) fn stage_awaits(stage: Stage<'_>, task: &Task, rules: &CompiledSpec) 
         }
         Stage::Write(Writing { gate, asking }) => {
             // Another role may talk where no tool was needed.
-            let talks = *gate == WriteReason::NoToolNeeded && rules.has(RoleName::Conversation);
+            let talks = *gate == WriteReason::NoToolNeeded && compiled.has(RoleName::Conversation);
             let role = if talks { RoleName::Conversation } else { RoleName::Writer };
             (EffectKind::Write { draft, ask: asking.ask }, role)
         }
@@ -71,12 +71,12 @@ pub(super) fn stage_awaits(stage: Stage<'_>, task: &Task, rules: &CompiledSpec) 
 }
 
 /// The effect that a step waits for.
-pub(super) fn step_awaits(run: &StepRun, step: u32, task: &Task, rules: &CompiledSpec) -> Option<Effect> {
+pub(super) fn step_awaits(run: &StepRun, step: u32, task: &Task, compiled: &CompiledSpec) -> Option<Effect> {
     let draft = task.draft;
     match *run {
         StepRun::Running { attempt } => {
             let id = EffectKind::Step { draft, step, attempt }.into();
-            let agent = task.planned(step).and_then(|planned| rules.agent(&planned.tool));
+            let agent = task.planned(step).and_then(|planned| compiled.agent(&planned.tool));
             Some(match agent {
                 Some(CompiledAgent::Role(_)) => Effect::AskModel { id, role: RoleName::Agent },
                 _ => Effect::CallTool { id, step },
@@ -84,47 +84,49 @@ pub(super) fn step_awaits(run: &StepRun, step: u32, task: &Task, rules: &Compile
         }
         StepRun::Waiting { attempt } => {
             let id = EffectKind::Wait { draft, step, attempt }.into();
-            Some(Effect::Wait { id, delay_ms: rules.policy().step_tries.wait_before(attempt) })
+            Some(Effect::Wait { id, delay_ms: compiled.policy().step_tries.wait_before(attempt) })
         }
         _ => None,
     }
 }
 
 /// The effect of this kind that a run itself waits for. Costs the same however many it waits for.
-pub(super) fn awaited_here(rules: &CompiledSpec, state: &State, kind: EffectKind) -> Option<Effect> {
+pub(super) fn awaited_here(compiled: &CompiledSpec, state: &State, kind: EffectKind) -> Option<Effect> {
     let task = &state.task;
     let found = match stage(&state.phase)? {
         Stage::Execute(ExecuteStage::Running) => {
             let step = kind.step()?;
-            step_awaits(task.progress.as_ref()?.steps.get(step as usize)?, step, task, rules)
+            step_awaits(task.progress.as_ref()?.steps.get(step as usize)?, step, task, compiled)
         }
-        stage => stage_awaits(stage, task, rules),
+        stage => stage_awaits(stage, task, compiled),
     };
     found.filter(|effect| effect.id().kind == kind)
 }
 
 /// The effect of an id that the run waits for; `None` where it does not.
-pub fn awaited(rules: &CompiledSpec, state: &State, id: EffectId) -> Option<Effect> {
-    let here = local(rules, state, id)?;
-    awaited_here(here.rules, here.state, here.id.kind).map(|effect| effect.under(id))
+pub fn awaited(compiled: &CompiledSpec, state: &State, id: EffectId) -> Option<Effect> {
+    let here = local(compiled, state, id)?;
+    awaited_here(here.compiled, here.state, here.id.kind).map(|effect| effect.under(id))
 }
 
 /// The effects whose answers the run waits for, lowest step first. Empty in DONE and ERROR only.
-pub fn outstanding(rules: &CompiledSpec, state: &State) -> Vec<Effect> {
+pub fn outstanding(compiled: &CompiledSpec, state: &State) -> Vec<Effect> {
     let Some(stage) = stage(&state.phase) else { return Vec::new() };
-    if let Some(effect) = stage_awaits(stage, &state.task, rules) {
+    if let Some(effect) = stage_awaits(stage, &state.task, compiled) {
         return vec![effect];
     }
     let runs = state.task.progress.iter().flat_map(|progress| progress.steps.iter().zip(0..));
     let mut found = Vec::new();
     for (run, step) in runs {
-        let nested = state.task.nested.get(&step).zip(nested_rules(rules, &state.task, step));
+        let nested = state.task.nested.get(&step).zip(nested_spec(compiled, &state.task, step));
         match (run, nested) {
-            (StepRun::Nested { attempt }, Some((inner, rules))) => {
+            (StepRun::Nested { attempt }, Some((inner, compiled))) => {
                 let place = Place { draft: state.task.draft, step, attempt: *attempt };
-                found.extend(outstanding(rules, inner).into_iter().filter_map(|effect| nest(effect, place)));
+                found.extend(
+                    outstanding(compiled, inner).into_iter().filter_map(|effect| nest(effect, place)),
+                );
             }
-            _ => found.extend(step_awaits(run, step, &state.task, rules)),
+            _ => found.extend(step_awaits(run, step, &state.task, compiled)),
         }
     }
     found
@@ -139,7 +141,7 @@ pub(super) fn nest(effect: Effect, place: Place) -> Option<Effect> {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Local<'r, 's> {
-    pub rules: &'r CompiledSpec,
+    pub compiled: &'r CompiledSpec,
     pub state: &'s State,
     pub id: EffectId,
     /// The agents that do the steps that it is nested in, outermost first.
@@ -148,8 +150,8 @@ pub struct Local<'r, 's> {
 
 /// Finds the run that an effect belongs to: the run itself, or one nested in its steps. `None` where
 /// there is no such run now.
-pub fn local<'r, 's>(rules: &'r CompiledSpec, state: &'s State, id: EffectId) -> Option<Local<'r, 's>> {
-    let mut found = Local { rules, state, id, agents: [None; MAX_NESTING] };
+pub fn local<'r, 's>(compiled: &'r CompiledSpec, state: &'s State, id: EffectId) -> Option<Local<'r, 's>> {
+    let mut found = Local { compiled, state, id, agents: [None; MAX_NESTING] };
     let mut depth = 0;
     while let Some((place, inner)) = found.id.outside() {
         let task = &found.state.task;
@@ -159,7 +161,7 @@ pub fn local<'r, 's>(rules: &'r CompiledSpec, state: &'s State, id: EffectId) ->
         }
         found.agents[depth] = Some(&task.planned(place.step)?.tool);
         depth += 1;
-        found.rules = nested_rules(found.rules, task, place.step)?;
+        found.compiled = nested_spec(found.compiled, task, place.step)?;
         found.state = found.state.task.nested.get(&place.step)?;
         found.id = inner;
     }
@@ -167,15 +169,19 @@ pub fn local<'r, 's>(rules: &'r CompiledSpec, state: &'s State, id: EffectId) ->
 }
 
 /// The rules that the run of a step goes by, where a whole agent does the step.
-pub(super) fn nested_rules<'r>(rules: &'r CompiledSpec, task: &Task, step: u32) -> Option<&'r CompiledSpec> {
-    match rules.agent(&task.planned(step)?.tool)? {
+pub(super) fn nested_spec<'r>(
+    compiled: &'r CompiledSpec,
+    task: &Task,
+    step: u32,
+) -> Option<&'r CompiledSpec> {
+    match compiled.agent(&task.planned(step)?.tool)? {
         CompiledAgent::Spec(inner) => Some(inner),
         CompiledAgent::Role(_) => None,
     }
 }
 
 /// The role that drafts: the re-planner only where there is a hint to follow.
-pub(super) fn drafter(task: &Task, rules: &CompiledSpec) -> RoleName {
+pub(super) fn drafter(task: &Task, compiled: &CompiledSpec) -> RoleName {
     let hint = task.feedback.as_ref().is_some_and(|feedback| !feedback.fix_hint.trim().is_empty());
-    if hint && rules.has(RoleName::Replanner) { RoleName::Replanner } else { RoleName::Planner }
+    if hint && compiled.has(RoleName::Replanner) { RoleName::Replanner } else { RoleName::Planner }
 }

@@ -9,7 +9,7 @@ use statig::Outcome;
 use statig::blocking::{IntoStateMachine, State as Leaf, StateExt, Superstate};
 
 use super::admit::Refused;
-use super::awaits::{nest, nested_rules};
+use super::awaits::{nest, nested_spec};
 use super::route::{Exit, Move, Next};
 use super::run::{Begin, Incoming, Run, Step, first_stage};
 use super::state::{
@@ -79,7 +79,7 @@ impl Superstate<Machine> for Live {
         match run.take_event() {
             Some(Event::Cancelled { reason }) => run.fail(ErrorCode::Cancelled, reason),
             Some(Event::DeadlinePassed) => {
-                let seconds = run.rules.spec().limits.deadline_seconds;
+                let seconds = run.compiled.spec().limits.deadline_seconds;
                 run.fail(ErrorCode::DeadlineExceeded, format!("the run took more than {seconds} s"));
             }
             other => {
@@ -109,8 +109,8 @@ fn next(from: PhaseName, run: &mut Run<'_>) -> Option<Phase> {
 }
 
 /// Begins a run.
-pub(super) fn start(rules: &CompiledSpec, input: Input, tainted: bool) -> Step {
-    let mut run = Run::new(rules, Box::new(Task::new(input, tainted)), None);
+pub(super) fn start(compiled: &CompiledSpec, input: Input, tainted: bool) -> Step {
+    let mut run = Run::new(compiled, Box::new(Task::new(input, tainted)), None);
     let mut phase = Phase::Plan(run.plan_stage_after(None));
     let levels = phase.depth();
     phase.enter(&mut Machine, &mut run, levels);
@@ -120,13 +120,13 @@ pub(super) fn start(rules: &CompiledSpec, input: Input, tainted: bool) -> Step {
 
 /// Moves a run, or the one nested in it that the event is for.
 #[inline]
-pub(super) fn step(rules: &CompiledSpec, state: State, event: Event) -> Result<Step, Box<Refused>> {
+pub(super) fn step(compiled: &CompiledSpec, state: State, event: Event) -> Result<Step, Box<Refused>> {
     if let Some((place, inner)) = event.effect().and_then(EffectId::outside) {
-        return step_nested(rules, state, event, place, inner);
+        return step_nested(compiled, state, event, place, inner);
     }
     let State { mut phase, task } = state;
     let before = task.counters.transitions;
-    let mut run = Run::new(rules, task, Some(Incoming::Event(event)));
+    let mut run = Run::new(compiled, task, Some(Incoming::Event(event)));
     run.task.counters.transitions = before.saturating_add(1);
     if handle(&mut phase, &mut run) {
         settle(&mut phase, &mut run);
@@ -149,21 +149,21 @@ fn unhandled(state: State, event: Event) -> Box<Refused> {
 }
 
 fn step_nested(
-    rules: &CompiledSpec,
+    compiled: &CompiledSpec,
     mut state: State,
     event: Event,
     place: Place,
     inner: EffectId,
 ) -> Result<Step, Box<Refused>> {
     let nested = state.task.nested.remove(&place.step);
-    let Some((inner_rules, nested)) = nested_rules(rules, &state.task, place.step).zip(nested) else {
+    let Some((inner_spec, nested)) = nested_spec(compiled, &state.task, place.step).zip(nested) else {
         return Err(unhandled(state, event));
     };
     let before = nested.task.counters;
-    match step(inner_rules, nested, event.addressed(inner)) {
+    match step(inner_spec, nested, event.addressed(inner)) {
         Ok(stepped) => {
             let State { mut phase, task } = state;
-            let mut run = Run::new(rules, task, None);
+            let mut run = Run::new(compiled, task, None);
             run.task.counters.transitions = run.task.counters.transitions.saturating_add(1);
             absorb(&mut run, place, before, stepped);
             settle(&mut phase, &mut run);
@@ -226,8 +226,8 @@ fn settle(phase: &mut Phase, run: &mut Run<'_>) {
             change(phase, target, run);
         } else if !run.begins.is_empty() && !phase.name().is_terminal() {
             let Begin { place, input, tainted } = run.begins.remove(0);
-            if let Some(rules) = nested_rules(run.rules, &run.task, place.step) {
-                let begun = start(rules, input, tainted);
+            if let Some(compiled) = nested_spec(run.compiled, &run.task, place.step) {
+                let begun = start(compiled, input, tainted);
                 absorb(run, place, Counters::default(), begun);
                 run.effects.sort_by_key(|effect| effect.id().step());
             }

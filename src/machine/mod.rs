@@ -31,8 +31,8 @@
 //! use planwright::machine::{Effect, Event, Input, ModelReply, ToolOutcome, start, transition};
 //! use planwright::spec::RoleName;
 //!
-//! let rules = planwright::agents::shipped("validated").unwrap().check()?;
-//! let begun = start(&rules, Input::question("12/4+9?"));
+//! let compiled = planwright::agents::shipped("validated").unwrap().check()?;
+//! let begun = start(&compiled, Input::question("12/4+9?"));
 //! let (mut state, mut effects) = (begun.state, begun.effects);
 //! while let Some(effect) = effects.pop() {
 //!     let id = effect.id();
@@ -49,7 +49,7 @@
 //!         Effect::AskModel { .. } => replied("It is 12."),
 //!         _ => Event::ToolReturned { effect: id, outcome: ToolOutcome::returned("12") },
 //!     };
-//!     let step = transition(&rules, state, event)?;
+//!     let step = transition(&compiled, state, event)?;
 //!     state = step.state;
 //!     effects.extend(step.effects);
 //! }
@@ -97,8 +97,8 @@ pub(crate) use vocabulary::{Place, WriteReason};
 use crate::spec::CompiledSpec;
 
 /// Begins a run: PLAN, waiting for the first plan.
-pub fn start(rules: &CompiledSpec, input: Input) -> Step {
-    hierarchy::start(rules, input, false)
+pub fn start(compiled: &CompiledSpec, input: Input) -> Step {
+    hierarchy::start(compiled, input, false)
 }
 
 /// Moves a run by one event. Does no I/O: equal arguments give equal results. An event that does
@@ -110,18 +110,18 @@ pub fn start(rules: &CompiledSpec, input: Input) -> Step {
 /// ```
 /// use planwright::machine::{Event, Input, PhaseName, start, transition};
 ///
-/// let rules = planwright::agents::shipped("validated").unwrap().check()?;
-/// let begun = start(&rules, Input::question("12/4+9?"));
-/// let ended = transition(&rules, begun.state, Event::Cancelled { reason: "changed my mind".into() })?;
+/// let compiled = planwright::agents::shipped("validated").unwrap().check()?;
+/// let begun = start(&compiled, Input::question("12/4+9?"));
+/// let ended = transition(&compiled, begun.state, Event::Cancelled { reason: "changed my mind".into() })?;
 /// assert_eq!(ended.state.phase(), PhaseName::Error);
 ///
-/// let refused = transition(&rules, ended.state, Event::DeadlinePassed).unwrap_err();
+/// let refused = transition(&compiled, ended.state, Event::DeadlinePassed).unwrap_err();
 /// assert_eq!(refused.to_string(), "deadline_passed refused in ERROR: the run has ended");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn transition(rules: &CompiledSpec, state: State, event: Event) -> Result<Step, Box<Refused>> {
-    match admit(rules, &state, &event) {
-        Ok(()) => hierarchy::step(rules, state, event),
+pub fn transition(compiled: &CompiledSpec, state: State, event: Event) -> Result<Step, Box<Refused>> {
+    match admit(compiled, &state, &event) {
+        Ok(()) => hierarchy::step(compiled, state, event),
         Err(refusal) => Err(Box::new(Refused { state, event, refusal })),
     }
 }

@@ -12,8 +12,8 @@ pub(super) const CALL: Bounds = Bounds { model_calls: 0, tool_calls: 1, transiti
 pub(super) const ANSWER: Bounds = Bounds { model_calls: 0, tool_calls: 0, transitions: 1 };
 
 /// The most that steps may need, further tries included.
-pub(super) fn need<'a>(steps: impl Iterator<Item = &'a PlanStep>, rules: &CompiledSpec) -> Bounds {
-    let policy = rules.policy();
+pub(super) fn need<'a>(steps: impl Iterator<Item = &'a PlanStep>, compiled: &CompiledSpec) -> Bounds {
+    let policy = compiled.policy();
     let mut need = Bounds { transitions: 0, ..ANSWER };
     let mut add = |times: u32, each: Bounds| {
         let more = |sum: &mut u32, each: u32| *sum = sum.saturating_add(times.saturating_mul(each));
@@ -24,7 +24,7 @@ pub(super) fn need<'a>(steps: impl Iterator<Item = &'a PlanStep>, rules: &Compil
     let mut count: u32 = 0;
     for planned in steps.filter(|planned| !planned.is_final()) {
         count = count.saturating_add(1);
-        if rules.needs_approval(&planned.tool) {
+        if compiled.needs_approval(&planned.tool) {
             add(1, ANSWER);
         }
         if policy.approval.steps && planned.is_hitl() {
@@ -32,8 +32,8 @@ pub(super) fn need<'a>(steps: impl Iterator<Item = &'a PlanStep>, rules: &Compil
             continue;
         }
         let most = policy.step_tries.tries;
-        let tries = if most > 1 && happens_once(planned, rules) { 1 } else { most };
-        add(tries, need_of_call(rules.agent(&planned.tool)));
+        let tries = if most > 1 && happens_once(planned, compiled) { 1 } else { most };
+        add(tries, need_of_call(compiled.agent(&planned.tool)));
         // The waits between the tries.
         add(tries.saturating_sub(1), ANSWER);
     }
@@ -54,8 +54,8 @@ pub(super) fn need_of_call(agent: Option<&CompiledAgent>) -> Bounds {
 }
 
 /// Whether a step is a write that may not happen twice: it runs alone and is never tried again.
-pub(super) fn happens_once(planned: &PlanStep, rules: &CompiledSpec) -> bool {
-    rules.tool(&planned.tool).is_some_and(ToolContract::happens_once)
+pub(super) fn happens_once(planned: &PlanStep, compiled: &CompiledSpec) -> bool {
+    compiled.tool(&planned.tool).is_some_and(ToolContract::happens_once)
 }
 
 /// A limit that would be passed.
@@ -68,8 +68,8 @@ pub(super) struct Over {
 
 /// The first limit that would be passed if a run did so much more.
 #[inline]
-pub(super) fn first_over(spent: &Counters, more: Bounds, rules: &CompiledSpec) -> Option<Over> {
-    let bounds = rules.bounds();
+pub(super) fn first_over(spent: &Counters, more: Bounds, compiled: &CompiledSpec) -> Option<Over> {
+    let bounds = compiled.bounds();
     let over = |code, kind, spent: u32, more: u32, most: u32| {
         let wanted = spent.saturating_add(more);
         (more > 0 && wanted > most).then_some(Over { code, kind, wanted, most })
@@ -84,8 +84,12 @@ pub(super) fn first_over(spent: &Counters, more: Bounds, rules: &CompiledSpec) -
 }
 
 /// Whether steps that take the place of others can still be carried out.
-pub(super) fn leaves_room(spent: &Counters, rules: &CompiledSpec, steps: &[PlanStep]) -> Result<(), String> {
-    match first_over(spent, need(steps.iter(), rules), rules) {
+pub(super) fn leaves_room(
+    spent: &Counters,
+    compiled: &CompiledSpec,
+    steps: &[PlanStep],
+) -> Result<(), String> {
+    match first_over(spent, need(steps.iter(), compiled), compiled) {
         None => Ok(()),
         Some(Over { kind, wanted, most, .. }) => {
             Err(format!("the steps may need {wanted} {kind} in all, {most} are allowed"))

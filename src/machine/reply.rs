@@ -79,7 +79,7 @@ impl Run<'_> {
                 if reply.cached {
                     self.line(TraceLine::Cached { of: role, step: None });
                 }
-                match read(self.rules, &self.task, &reply) {
+                match read(self.compiled, &self.task, &reply) {
                     Ok(value) => return Some((value, None)),
                     Err(error) => (error.to_string(), Some((error, reply))),
                 }
@@ -93,9 +93,9 @@ impl Run<'_> {
                 return None;
             }
         };
-        if let OnFailure::Fallback(text) = self.rules.on_failure(role) {
+        if let OnFailure::Fallback(text) = self.compiled.on_failure(role) {
             self.note_failure(phase, problem.clone());
-            match read(self.rules, &self.task, &ModelReply::text(text.as_str())) {
+            match read(self.compiled, &self.task, &ModelReply::text(text.as_str())) {
                 Ok(value) => {
                     if role != RoleName::Orchestrator {
                         self.line(TraceLine::Fallback { of: role, error: problem.clone() });
@@ -110,7 +110,7 @@ impl Run<'_> {
         match broken {
             // The same request would get the same answer.
             None => self.fail(code, problem),
-            Some(_) if asking.ask > self.rules.repairs(role) => {
+            Some(_) if asking.ask > self.compiled.repairs(role) => {
                 self.fail(code, format!("contract: {problem}"));
             }
             Some((error, reply)) => {
@@ -161,7 +161,7 @@ impl Run<'_> {
             return;
         }
         self.count(by, usage);
-        if let Some(price) = self.rules.spec().prices.get(model) {
+        if let Some(price) = self.compiled.spec().prices.get(model) {
             let cost = price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens);
             self.task.counters.cost = self.task.counters.cost.plus(cost);
         }

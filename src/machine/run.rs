@@ -44,7 +44,7 @@ pub(super) struct Begin {
 
 /// One run under one event.
 pub(super) struct Run<'a> {
-    pub rules: &'a CompiledSpec,
+    pub compiled: &'a CompiledSpec,
     pub task: Box<Task>,
     /// What happened, until a handler takes it: statig lends only `&Event`, and copies would be felt.
     pub incoming: Option<Incoming>,
@@ -58,9 +58,9 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub fn new(rules: &'a CompiledSpec, task: Box<Task>, incoming: Option<Incoming>) -> Self {
+    pub fn new(compiled: &'a CompiledSpec, task: Box<Task>, incoming: Option<Incoming>) -> Self {
         let (effects, moves, begins) = (Effects::new(), Moves::new(), Vec::new());
-        Run { rules, task, incoming, effects, moves, begins, error: None, exit: None }
+        Run { compiled, task, incoming, effects, moves, begins, error: None, exit: None }
     }
 
     /// The event, if it is still to be taken.
@@ -114,22 +114,22 @@ impl<'a> Run<'a> {
     /// How the phase ended, and what follows.
     pub fn take_exit(&mut self) -> Option<(Exit, Next)> {
         let exit = self.exit.take()?;
-        let limits = &self.rules.spec().limits;
+        let limits = &self.compiled.spec().limits;
         let again = match limits.max_iterations {
             Some(most) => self.task.draft < most,
             None => self.task.counters.replans < limits.max_replans,
         };
-        Some((exit, route(self.rules.policy(), exit, again)))
+        Some((exit, route(self.compiled.policy(), exit, again)))
     }
 
     /// The role that drafts.
     pub fn drafter(&self) -> RoleName {
-        drafter(&self.task, self.rules)
+        drafter(&self.task, self.compiled)
     }
 
     /// The effect that a stage waits for.
     pub fn awaited(&self, stage: Stage<'_>) -> Option<Effect> {
-        stage_awaits(stage, &self.task, self.rules)
+        stage_awaits(stage, &self.task, self.compiled)
     }
 
     /// Asks for what a stage waits for. Returns whether the limits allow it.
@@ -166,11 +166,11 @@ impl<'a> Run<'a> {
     /// Whether the limits leave room for so much more; ends the run if not.
     fn has_room(&mut self, id: &EffectId, more: Bounds, role: Option<RoleName>) -> bool {
         // Steps side by side spend in the order in which answers come, so nothing is judged between them.
-        let beside = role == Some(RoleName::Agent) && self.rules.policy().execution.width() > 1;
+        let beside = role == Some(RoleName::Agent) && self.compiled.policy().execution.width() > 1;
         if role.is_some() && !beside && !self.may_spend() {
             return false;
         }
-        let over = first_over(&self.task.counters, more, self.rules);
+        let over = first_over(&self.task.counters, more, self.compiled);
         let Some(Over { code, wanted, most, .. }) = over else { return true };
         let message = match code {
             ErrorCode::MaxModelCallsExceeded => format!("{id} would be model call {wanted} of {most}"),
@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
 
     /// Whether tokens and money are left; ends the run if not.
     fn may_spend(&mut self) -> bool {
-        let limits = &self.rules.spec().limits;
+        let limits = &self.compiled.spec().limits;
         let (usage, cost) = (self.task.counters.usage, self.task.counters.cost);
         let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
         if let Some(most) = limits.max_tokens.filter(|most| tokens >= *most) {
@@ -200,11 +200,11 @@ impl<'a> Run<'a> {
     /// Whether the limits allow all of the current plan, after so many answers; ends the run if not.
     pub fn allows_plan(&mut self, answers: u32) -> bool {
         let pending = self.task.drafted().filter(|(_, _, run)| matches!(run, StepRun::Pending));
-        let mut need = need(pending.map(|(_, planned, _)| planned), self.rules);
+        let mut need = need(pending.map(|(_, planned, _)| planned), self.compiled);
         if need.transitions > 0 {
             need.transitions = need.transitions.saturating_add(answers);
         }
-        let Some(Over { code, kind, wanted, most }) = first_over(&self.task.counters, need, self.rules)
+        let Some(Over { code, kind, wanted, most }) = first_over(&self.task.counters, need, self.compiled)
         else {
             return need.model_calls == 0 || self.may_spend();
         };

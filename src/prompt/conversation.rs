@@ -16,8 +16,8 @@ pub(super) fn note(content: &Value) -> Message {
 }
 
 /// The messages since the first.
-pub(super) fn messages(rules: &CompiledSpec, state: &State) -> Vec<Message> {
-    let (task, policy) = (&state.task, rules.policy());
+pub(super) fn messages(compiled: &CompiledSpec, state: &State) -> Vec<Message> {
+    let (task, policy) = (&state.task, compiled.policy());
     let mut messages = Vec::new();
     if policy.planner == Planner::Json || !policy.keeps_steps() {
         return messages;
@@ -28,7 +28,7 @@ pub(super) fn messages(rules: &CompiledSpec, state: &State) -> Vec<Message> {
         let steps = first..task.drafts.get(at + 1).map_or(first, |next| next.first_step as usize);
         match policy.planner {
             Planner::ReactText => push_actions(task, draft, steps, &mut messages),
-            Planner::ToolCalls | Planner::Json => push_calls(rules, task, draft, steps, &mut messages),
+            Planner::ToolCalls | Planner::Json => push_calls(compiled, task, draft, steps, &mut messages),
         }
         messages.extend(verdict(task, draft, at + 1 == earlier.len()));
     }
@@ -36,7 +36,7 @@ pub(super) fn messages(rules: &CompiledSpec, state: &State) -> Vec<Message> {
 }
 
 fn push_calls(
-    rules: &CompiledSpec,
+    compiled: &CompiledSpec,
     task: &Task,
     draft: &Draft,
     steps: Range<usize>,
@@ -50,7 +50,7 @@ fn push_calls(
     let call = |step: usize| {
         let planned = &progress.plan.steps[step];
         let input = planned.input.clone().unwrap_or_else(|| planned.instruction().into());
-        let arguments = rules.tool(&planned.tool).map_or(input.clone(), |tool| tool.arguments(&input));
+        let arguments = compiled.tool(&planned.tool).map_or(input.clone(), |tool| tool.arguments(&input));
         Call { id: id(step), name: planned.tool.clone(), arguments }
     };
     messages.push(Message::Assistant { text: draft.said.clone(), calls: steps.clone().map(call).collect() });

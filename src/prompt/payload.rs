@@ -16,23 +16,23 @@ const BEGINNING_CHARS: usize = 600;
 const REPAIR_INSTRUCTION: &str = "Your reply did not fit the contract. Reply again, with the error mended.";
 
 /// Renders what a state asks of `role`. `None` if the agent does not have the role under its own name.
-pub(super) fn render(rules: &CompiledSpec, state: &State, role: RoleName) -> Option<ModelRequest> {
-    let (frame, task) = (rules.frame(role)?.clone(), &state.task);
-    let mut payload = Payload::new(rules, task, role);
+pub(super) fn render(compiled: &CompiledSpec, state: &State, role: RoleName) -> Option<ModelRequest> {
+    let (frame, task) = (compiled.frame(role)?.clone(), &state.task);
+    let mut payload = Payload::new(compiled, task, role);
     let mut conversation = Vec::new();
     match role {
         RoleName::Scope | RoleName::PreviousContext | RoleName::Intent => {}
         RoleName::Planner | RoleName::Replanner => {
-            payload.add_planning(rules, task);
-            conversation = conversation::messages(rules, state);
+            payload.add_planning(compiled, task);
+            conversation = conversation::messages(compiled, state);
         }
-        RoleName::Orchestrator => payload.add_situation(rules, task),
-        RoleName::Validator => payload.add_judging(rules, task),
-        RoleName::Writer | RoleName::Conversation => payload.add_writing(rules, task),
+        RoleName::Orchestrator => payload.add_situation(compiled, task),
+        RoleName::Validator => payload.add_judging(compiled, task),
+        RoleName::Writer | RoleName::Conversation => payload.add_writing(compiled, task),
         RoleName::Agent => return None,
     }
     if let Some(repair) = repair(&state.phase) {
-        if role.plans() && rules.policy().planner != Planner::Json {
+        if role.plans() && compiled.policy().planner != Planner::Json {
             conversation.push(conversation::note(&json!({"repair": repair})));
         } else {
             payload.add("repair", repair);
@@ -42,18 +42,18 @@ pub(super) fn render(rules: &CompiledSpec, state: &State, role: RoleName) -> Opt
 }
 
 /// Renders the request to the role that does a step: what it is to do, on what, and what is known by then.
-pub(super) fn render_step(rules: &CompiledSpec, state: &State, step: u32) -> Option<ModelRequest> {
+pub(super) fn render_step(compiled: &CompiledSpec, state: &State, step: u32) -> Option<ModelRequest> {
     let progress = state.task.progress.as_ref()?;
     let planned = progress.plan.steps.get(step as usize)?;
-    let CompiledAgent::Role(frame) = rules.agent(&planned.tool)? else { return None };
+    let CompiledAgent::Role(frame) = compiled.agent(&planned.tool)? else { return None };
     let source = progress.schedule.links.inputs.get(step as usize).copied().flatten();
-    let mut payload = Payload::new(rules, &state.task, RoleName::Agent);
+    let mut payload = Payload::new(compiled, &state.task, RoleName::Agent);
     payload.add_text("task", planned.instruction());
     payload.add_some("input", source.and_then(|source| progress.output(source)).or(planned.material()));
     payload.add_some("tool", planned.with.as_deref());
-    let known = known_by(rules, &state.task, step);
+    let known = known_by(compiled, &state.task, step);
     if !known.is_empty() {
-        payload.add_results("tool_results", rules, progress, Shown::At(known));
+        payload.add_results("tool_results", compiled, progress, Shown::At(known));
     }
     Some(ModelRequest { frame: frame.clone(), payload: payload.into_text(), conversation: Vec::new() })
 }
@@ -73,7 +73,7 @@ struct Payload(Vec<u8>);
 
 impl Payload {
     /// What every role is shown, as far as it is known.
-    fn new(rules: &CompiledSpec, task: &Task, role: RoleName) -> Self {
+    fn new(compiled: &CompiledSpec, task: &Task, role: RoleName) -> Self {
         let (input, intent) = (&task.input, task.understanding.intent.as_ref());
         let mut payload = Payload(Vec::with_capacity(PAYLOAD_BYTES));
         payload.0.push(b'{');
@@ -90,17 +90,17 @@ impl Payload {
         payload.add_some("material", input.material.as_ref());
         payload.add_list("findings", &input.findings);
         payload.add_text("now", &input.now);
-        payload.add_list("history", history(rules, task, role));
+        payload.add_list("history", history(compiled, task, role));
         if role == RoleName::Scope || role.plans() {
             payload.add_list("outline", &input.outline);
         }
         payload
     }
 
-    fn add_planning(&mut self, rules: &CompiledSpec, task: &Task) {
-        let policy = rules.policy();
+    fn add_planning(&mut self, compiled: &CompiledSpec, task: &Task) {
+        let policy = compiled.policy();
         if task.draft == 1 && !policy.suggestions.is_empty() {
-            self.add_list("suggested_calls", &rules.suggested(task.query()));
+            self.add_list("suggested_calls", &compiled.suggested(task.query()));
         }
         let in_json = policy.planner == Planner::Json;
         if policy.horizon == Horizon::Next && !in_json {
@@ -108,14 +108,14 @@ impl Payload {
         }
         let kept = task.progress.as_ref().filter(|_| policy.keeps_steps());
         if let Some(progress) = kept.filter(|_| in_json) {
-            self.add_results("past_steps", rules, progress, Shown::Named);
+            self.add_results("past_steps", compiled, progress, Shown::Named);
             self.add_parts(task);
         }
         let Some(feedback) = &task.feedback else { return };
         let past = task.artifacts.past.last().filter(|_| kept.is_none());
         self.add_some("rejected_plan", past.map(|past| &past.plan));
         if let Some(progress) = past.or(kept).filter(|_| feedback.step_failed) {
-            self.add_results("failed_steps", rules, progress, Shown::Failed);
+            self.add_results("failed_steps", compiled, progress, Shown::Failed);
         }
         self.add_list("dropped_steps", &feedback.dropped);
         self.add_some("rejected_answer", feedback.answer.as_ref());
@@ -124,10 +124,10 @@ impl Payload {
     }
 
     /// What the agents have done, for an orchestrator, and what they are still to do.
-    fn add_situation(&mut self, rules: &CompiledSpec, task: &Task) {
+    fn add_situation(&mut self, compiled: &CompiledSpec, task: &Task) {
         let Some(progress) = &task.progress else { return };
         let steps = || progress.plan.steps.iter().zip(&progress.steps);
-        let by_agents = || steps().filter(|(planned, _)| rules.plan().agent(&planned.tool).is_some());
+        let by_agents = || steps().filter(|(planned, _)| compiled.plan().agent(&planned.tool).is_some());
         let is_completed = |run: &StepRun| matches!(run, StepRun::Completed { .. });
         let completed = by_agents().filter(|(_, run)| is_completed(run));
         let completed: Vec<&str> = completed.map(|(planned, _)| planned.tool.as_str()).collect();
@@ -152,28 +152,28 @@ impl Payload {
     }
 
     /// The results of the run, and its plan if that is a whole one.
-    fn add_work(&mut self, rules: &CompiledSpec, task: &Task) {
+    fn add_work(&mut self, compiled: &CompiledSpec, task: &Task) {
         let Some(progress) = &task.progress else { return };
-        if rules.policy().horizon == Horizon::Whole {
+        if compiled.policy().horizon == Horizon::Whole {
             self.add("plan", &progress.plan);
         }
-        self.add_results("tool_results", rules, progress, Shown::All);
+        self.add_results("tool_results", compiled, progress, Shown::All);
     }
 
-    fn add_judging(&mut self, rules: &CompiledSpec, task: &Task) {
-        self.add_work(rules, task);
+    fn add_judging(&mut self, compiled: &CompiledSpec, task: &Task) {
+        self.add_work(compiled, task);
         self.add_parts(task);
-        if let Some(most) = rules.spec().limits.max_iterations {
+        if let Some(most) = compiled.spec().limits.max_iterations {
             self.add("round", task.draft);
             self.add("rounds_left", most.saturating_sub(task.draft));
         }
-        if rules.policy().validate_at == ValidateAt::Answer {
+        if compiled.policy().validate_at == ValidateAt::Answer {
             self.add_some("answer", task.artifacts.final_answer.as_ref());
         }
     }
 
-    fn add_writing(&mut self, rules: &CompiledSpec, task: &Task) {
-        self.add_work(rules, task);
+    fn add_writing(&mut self, compiled: &CompiledSpec, task: &Task) {
+        self.add_work(compiled, task);
         let runs = task.progress.iter().flat_map(|progress| &progress.steps);
         let mut known = std::collections::BTreeSet::new();
         let sources = runs.flat_map(|run| run.sources()).filter(|source| known.insert(*source));
@@ -188,7 +188,7 @@ impl Payload {
         }
     }
 
-    fn add_results(&mut self, key: &str, rules: &CompiledSpec, progress: &Progress, shown: Shown) {
+    fn add_results(&mut self, key: &str, compiled: &CompiledSpec, progress: &Progress, shown: Shown) {
         let steps = progress.plan.steps.iter().zip(&progress.steps).enumerate();
         let results = steps.filter_map(|(at, (step, run))| {
             let is_shown = match &shown {
@@ -207,7 +207,7 @@ impl Payload {
             record.add_some("task", step.task.as_ref());
             record.add_some("question", step.is_hitl().then(|| step.question()));
             record.add("status", run.status());
-            record.add_some("trust", rules.tool(&step.tool).map(|tool| tool.trust));
+            record.add_some("trust", compiled.tool(&step.tool).map(|tool| tool.trust));
             record.add("output", output);
             record.add_list("sources", run.sources());
         });
@@ -270,8 +270,8 @@ impl Payload {
 /// The earlier turns, for the roles that use them: those that read them to understand the question; the
 /// planner, unless one of those has made the question stand alone; the writer, unless the answer was found
 /// not to need them.
-fn history<'a>(rules: &CompiledSpec, task: &'a Task, role: RoleName) -> &'a [Turn] {
-    let (policy, understanding) = (rules.policy(), &task.understanding);
+fn history<'a>(compiled: &CompiledSpec, task: &'a Task, role: RoleName) -> &'a [Turn] {
+    let (policy, understanding) = (compiled.policy(), &task.understanding);
     let is_used = match role {
         RoleName::PreviousContext | RoleName::Intent => true,
         RoleName::Planner | RoleName::Replanner => {

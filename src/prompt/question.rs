@@ -45,9 +45,9 @@ pub(super) fn question(state: &State, id: EffectId) -> Option<String> {
 
 /// Exactly what a person is asked about: the steps of a plan, a tool with its whole input, a question. An
 /// answer is bound to it.
-pub(crate) fn subject(rules: &CompiledSpec, state: &State, effect: Effect) -> Option<String> {
+pub(crate) fn subject(compiled: &CompiledSpec, state: &State, effect: Effect) -> Option<String> {
     let Effect::AskHuman { id, .. } = effect else { return None };
-    let here = local(rules, state, id)?;
+    let here = local(compiled, state, id)?;
     match here.id.kind {
         EffectKind::ApprovePlan { .. } => {
             let task = &here.state.task;

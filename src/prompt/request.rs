@@ -90,10 +90,10 @@ impl<'r> Request<'r> {
                 let request = if let EffectKind::Step { step, .. } = here.id.kind {
                     asked.push_str("agent:");
                     asked.push_str(&here.state.task.progress.as_ref()?.plan.steps.get(step as usize)?.tool);
-                    render_step(here.rules, here.state, step)?
+                    render_step(here.compiled, here.state, step)?
                 } else {
                     asked = format!("{asked}{role}");
-                    render(here.rules, here.state, role)?
+                    render(here.compiled, here.state, role)?
                 };
                 (request.digest(), RequestBody::Model { role, request })
             }
@@ -101,7 +101,7 @@ impl<'r> Request<'r> {
                 let (tool, input) = tool_call(here.state, step)?;
                 asked.push_str(tool);
                 let (tool, input) = (tool.to_owned(), input.into_owned());
-                let contract = here.rules.tool(&tool);
+                let contract = here.compiled.tool(&tool);
                 (tool_digest(&tool, &input), RequestBody::Tool { step, tool, input, contract })
             }
             Effect::AskHuman { step, .. } => {
@@ -132,16 +132,16 @@ impl<'r> Request<'r> {
 }
 
 /// The constant part of a role's requests, by the name in [`Request::asked`].
-pub fn role_frame<'r>(rules: &'r CompiledSpec, asked: &str) -> Option<&'r Arc<RequestFrame>> {
+pub fn role_frame<'r>(compiled: &'r CompiledSpec, asked: &str) -> Option<&'r Arc<RequestFrame>> {
     if let Some((agent, rest)) = asked.split_once('/') {
-        let CompiledAgent::Spec(inner) = rules.agent(agent)? else { return None };
+        let CompiledAgent::Spec(inner) = compiled.agent(agent)? else { return None };
         return role_frame(inner, rest);
     }
     if let Some(agent) = asked.strip_prefix("agent:") {
-        let CompiledAgent::Role(frame) = rules.agent(agent)? else { return None };
+        let CompiledAgent::Role(frame) = compiled.agent(agent)? else { return None };
         return Some(frame);
     }
-    rules.frame(RoleName::ALL.into_iter().find(|role| role.to_string() == asked)?)
+    compiled.frame(RoleName::ALL.into_iter().find(|role| role.to_string() == asked)?)
 }
 
 /// The digest of a question to a person.

@@ -12,8 +12,8 @@ fn verified_agent_shows_its_bounds_every_invariant_and_what_was_made_smaller() {
     assert_eq!(said.stderr, "");
 
     let object = home.check(&["verify", "--agent", "plan-then-execute", "--json"], 0).json();
-    let rules = agents::shipped("plan-then-execute").unwrap().check().unwrap();
-    assert_eq!(object["bounds"], serde_json::to_value(rules.bounds()).unwrap());
+    let compiled = agents::shipped("plan-then-execute").unwrap().check().unwrap();
+    assert_eq!(object["bounds"], serde_json::to_value(compiled.bounds()).unwrap());
     assert!(object["checks"].as_array().unwrap().iter().all(|check| check["holds"] == true));
 
     let spec = home.check(&["agents", "show", "plan-then-execute"], 0).stdout;

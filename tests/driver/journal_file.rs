@@ -120,7 +120,7 @@ fn journal_of_an_earlier_format_is_written_on() {
     let whole = std::fs::read_to_string(golden("journal-3.jsonl")).unwrap();
     let first: String = whole.split_inclusive('\n').take(2).collect();
     std::fs::write(&path, first).unwrap();
-    let spec = fold(FileJournal::parse(whole.as_bytes()).unwrap()).unwrap().rules.spec().clone();
+    let spec = fold(FileJournal::parse(whole.as_bytes()).unwrap()).unwrap().compiled.spec().clone();
     let calc = planwright_docs::Calc::new();
     let agent = planwright::driver::Agent::builder(spec).model(planwright_offline::Offline::new()).tool(calc);
     let run = agent.build().unwrap().resume(&mut FileJournal::open(&path).unwrap()).run().unwrap();

@@ -15,8 +15,8 @@ use serde_json::json;
 use tempfile::tempdir;
 
 fn frame() -> RequestFrame {
-    let rules = planwright::agents::shipped("validated").unwrap().check().unwrap();
-    let planner = rules.frame(RoleName::Planner).unwrap();
+    let compiled = planwright::agents::shipped("validated").unwrap().check().unwrap();
+    let planner = compiled.frame(RoleName::Planner).unwrap();
     // The same for all of them: the digest alone never decides.
     let (system, tools) = ("계획하라.".to_owned(), Vec::new());
     let schema = Some(json!({"type": "object"}));

@@ -110,7 +110,7 @@ fn run_goes_on_under_its_own_rules_or_the_changed_ones_where_it_is_asked_to() {
     let run = changed.resume(&mut journal).changed(Changed::Adopt).run().unwrap();
     assert_eq!(run.error().unwrap().code, ErrorCode::ValidationFailedMaxReplans);
     let folded = fold(journal.records().unwrap()).unwrap();
-    assert_eq!((folded.rules.spec(), folded.state), (&stricter(), run.state().clone()));
+    assert_eq!((folded.compiled.spec(), folded.state), (&stricter(), run.state().clone()));
 }
 
 /// The records of a run that was cut when `tool` had been asked for.

@@ -216,7 +216,7 @@ fn repeats(records: &[Record], effect: &str) -> bool {
         records.iter().position(|record| matches!(record, Record::Requested { effect, .. } if *effect == id));
     let cut = requested.expect("what was done was requested") + 1;
     let folded = fold(records[..cut].iter().cloned()).unwrap();
-    planwright::journal::find_unrepeatable(&folded.rules, &folded.state, id).is_none()
+    planwright::journal::find_unrepeatable(&folded.compiled, &folded.state, id).is_none()
 }
 
 fn written(state: &State) -> String {

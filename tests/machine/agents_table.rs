@@ -9,7 +9,7 @@ use planwright::contract::{AskedCall, Before, ToolEffect};
 use planwright::spec::{CompiledAgent, CompiledSpec, Planner, Policy, Spec};
 use serde_json::Value;
 
-fn rules(name: &str) -> CompiledSpec {
+fn compiled(name: &str) -> CompiledSpec {
     let spec = agents::shipped(name).unwrap_or_else(|| panic!("there is no agent {name:?}"));
     spec.check().unwrap_or_else(|error| panic!("{name}: {error}"))
 }
@@ -57,7 +57,7 @@ fn collect_spec(agent: &str, spec: &Spec, choices: &mut Choices) {
 fn every_choice_of_every_shipped_agent_is_known() {
     let mut choices = Choices::new();
     for name in agents::names() {
-        collect_spec(name, rules(name).spec(), &mut choices);
+        collect_spec(name, compiled(name).spec(), &mut choices);
     }
     let mut table = String::new();
     for (field, by_choice) in choices {
@@ -73,12 +73,12 @@ fn every_choice_of_every_shipped_agent_is_known() {
 #[test]
 fn every_shipped_agent_is_bounded_and_has_no_tool_that_writes() {
     for name in agents::names() {
-        let rules = rules(name);
-        assert!(!rules.spec().description.is_empty(), "{name} says what it does");
-        let bounds = rules.bounds();
+        let compiled = compiled(name);
+        assert!(!compiled.spec().description.is_empty(), "{name} says what it does");
+        let bounds = compiled.bounds();
         assert!(bounds.model_calls > 0 && bounds.model_calls < 1_000, "{name}: {bounds:?}");
         assert!(bounds.transitions < 10_000, "{name}: {bounds:?}");
-        for tool in rules.plan().all() {
+        for tool in compiled.plan().all() {
             assert!(tool.effect < ToolEffect::Write, "{name}: {}", tool.name);
         }
     }
@@ -87,9 +87,9 @@ fn every_shipped_agent_is_bounded_and_has_no_tool_that_writes() {
 /// A team costs one model call: the choice of its tool, or its words.
 #[test]
 fn teams_are_agents_that_ask_one_model_once() {
-    let rules = rules("orchestrated");
-    for agent in rules.plan().agents() {
-        let Some(CompiledAgent::Spec(team)) = rules.agent(&agent.name) else {
+    let compiled = compiled("orchestrated");
+    for agent in compiled.plan().agents() {
+        let Some(CompiledAgent::Spec(team)) = compiled.agent(&agent.name) else {
             panic!("{} is no agent", agent.name)
         };
         // What else it called would be lost: only the last result leaves a team.
@@ -101,11 +101,11 @@ fn teams_are_agents_that_ask_one_model_once() {
 #[test]
 fn native_calls_need_to_say_nothing_beside_themselves() {
     for name in agents::names() {
-        let rules = rules(name);
-        if rules.policy().planner == Planner::ToolCalls {
-            let tool = &rules.spec().tools[0];
+        let compiled = compiled(name);
+        if compiled.policy().planner == Planner::ToolCalls {
+            let tool = &compiled.spec().tools[0];
             let call = AskedCall { name: tool.name.clone(), arguments: r#"{"input": "x"}"#.to_owned() };
-            let read = rules.plan().parse_calls(Before::NOTHING, &[call.clone(), call], 1_000);
+            let read = compiled.plan().parse_calls(Before::NOTHING, &[call.clone(), call], 1_000);
             assert_eq!(read.unwrap_or_else(|error| panic!("{name}: {error}")).plan.steps.len(), 2);
         }
     }
@@ -113,7 +113,7 @@ fn native_calls_need_to_say_nothing_beside_themselves() {
 
 #[test]
 fn articles_and_the_standard_contract_are_proposed_where_a_question_names_them() {
-    let rules = rules("evaluate-loop");
+    let compiled = compiled("evaluate-loop");
     let differs = "How does it differ from the standard contract?";
     for (question, calls) in [
         ("제5조 내용이 뭐야?", vec!["get_article_by_index: 제5조"]),
@@ -128,7 +128,7 @@ fn articles_and_the_standard_contract_are_proposed_where_a_question_names_them()
         (differs, vec!["lookup_standard_contract: How does it differ from the standard contract?"]),
         ("계약 기간은?", vec![]),
     ] {
-        let suggested = rules.suggested(question);
+        let suggested = compiled.suggested(question);
         let said =
             suggested.iter().map(|call| format!("{}: {}", call.tool, call.input.as_str().expect("a text")));
         assert_eq!(said.collect::<Vec<_>>(), calls, "{question}");

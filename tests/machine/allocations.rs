@@ -17,7 +17,7 @@ const FEW: usize = 127;
 const MORE: usize = 1_023;
 const MANY: usize = 16_383;
 
-fn rules(execution: Execution) -> CompiledSpec {
+fn compiled(execution: Execution) -> CompiledSpec {
     let mut spec = agents::shipped("validated").expect("ships with the crate");
     spec.tools = vec![ToolContract::text("docs", "Answers from a list.", ToolEffect::Pure)];
     spec.policy.execution = execution;
@@ -58,18 +58,18 @@ fn answer(effect: Effect) -> Event {
     }
 }
 
-fn accept(rules: &CompiledSpec, plan: &str) -> Step {
-    let begun = start(rules, Input::question("Which?"));
+fn accept(compiled: &CompiledSpec, plan: &str) -> Step {
+    let begun = start(compiled, Input::question("Which?"));
     let event = replied(begun.effects[0].id(), plan);
-    transition(rules, begun.state, event).expect("answers what was asked")
+    transition(compiled, begun.state, event).expect("answers what was asked")
 }
 
-fn finish(rules: &CompiledSpec, accepted: Step) -> State {
+fn finish(compiled: &CompiledSpec, accepted: Step) -> State {
     let mut waiting = VecDeque::with_capacity(16);
     waiting.extend(accepted.effects);
     let mut state = accepted.state;
     while let Some(effect) = waiting.pop_front() {
-        let step = transition(rules, state, answer(effect)).expect("answers what was asked");
+        let step = transition(compiled, state, answer(effect)).expect("answers what was asked");
         waiting.extend(step.effects);
         state = step.state;
     }
@@ -78,10 +78,10 @@ fn finish(rules: &CompiledSpec, accepted: Step) -> State {
 }
 
 /// What it takes from the accepted plan to DONE.
-fn taken_by(rules: &CompiledSpec, steps: usize, chained: bool) -> AllocationInfo {
-    let accepted = accept(rules, &plan(steps, chained));
+fn taken_by(compiled: &CompiledSpec, steps: usize, chained: bool) -> AllocationInfo {
+    let accepted = accept(compiled, &plan(steps, chained));
     let mut ended = None;
-    let taken = measure(|| ended = Some(finish(rules, accepted)));
+    let taken = measure(|| ended = Some(finish(compiled, accepted)));
     drop(ended);
     taken
 }
@@ -89,8 +89,8 @@ fn taken_by(rules: &CompiledSpec, steps: usize, chained: bool) -> AllocationInfo
 /// What a step adds must be the same in a long run as in a short one, to the last allocation.
 #[track_caller]
 fn check_every_step_takes_the_same(execution: Execution, chained: bool) {
-    let rules = rules(execution);
-    let [few, more, many] = [FEW, MORE, MANY].map(|steps| taken_by(&rules, steps, chained));
+    let compiled = compiled(execution);
+    let [few, more, many] = [FEW, MORE, MANY].map(|steps| taken_by(&compiled, steps, chained));
     let per_step = |whole: &AllocationInfo, part: &AllocationInfo, steps: usize| {
         (whole.count_total - part.count_total) as f64 / steps as f64
     };
@@ -109,10 +109,10 @@ fn step_one_by_one_beside_others_or_in_a_chain_takes_as_many_allocations_in_a_lo
 
 #[test]
 fn memory_of_a_run_is_proportional_to_its_steps() {
-    let rules = rules(Execution::Sequential);
+    let compiled = compiled(Execution::Sequential);
     let most_at_once = |steps: usize| {
         let text = plan(steps, false);
-        let run = measure(|| drop(finish(&rules, accept(&rules, &text))));
+        let run = measure(|| drop(finish(&compiled, accept(&compiled, &text))));
         run.bytes_max as f64 / steps as f64
     };
     let (few, many) = (most_at_once(FEW), most_at_once(MANY));
@@ -121,9 +121,9 @@ fn memory_of_a_run_is_proportional_to_its_steps() {
 
 #[test]
 fn written_state_is_proportional_to_its_steps() {
-    let rules = rules(Execution::Sequential);
+    let compiled = compiled(Execution::Sequential);
     let written = |steps: usize| {
-        let state = finish(&rules, accept(&rules, &plan(steps, false)));
+        let state = finish(&compiled, accept(&compiled, &plan(steps, false)));
         serde_json::to_string(&state).expect("a state is JSON").len()
     };
     let [few, more, many] = [FEW, MORE, MANY].map(written);

@@ -132,6 +132,6 @@ fn limits_without_a_time_for_answers_are_written_as_before() {
     assert_eq!(written.get("answer_seconds"), None);
     let limited = asking("approval = 'plan'\n[limits]\nanswer_seconds = 60");
     let mut told = Told::run(limited, [plan("calc 1")]);
-    assert_eq!(told.rules.spec().limits.answer_seconds, Some(60));
+    assert_eq!(told.compiled.spec().limits.answer_seconds, Some(60));
     told.ends([approve(), found("1"), text("답")], "답");
 }

@@ -223,7 +223,8 @@ fn a_cancelled_run_says_so_in_the_line_of_plan() {
 
 #[test]
 fn approval_is_one_name_or_a_list_of_them() {
-    let written = |text: &str| checked(&format!("approval = {text}")).map(|rules| rules.policy().approval);
+    let written =
+        |text: &str| checked(&format!("approval = {text}")).map(|compiled| compiled.policy().approval);
     for (text, back) in [
         ("'never'", r#""never""#),
         ("'plan'", r#""plan""#),

@@ -72,8 +72,8 @@ fn nobody_is_asked_about_other_tools_or_under_another_policy() {
     assert_eq!(Told::run(with_risky(spec(""), "send"), [plan("send a")]).waits(), ["step.1.1.1"]);
     let for_steps = with_risky(spec("approval = ['plan', 'steps']"), "send");
     assert_eq!(Told::run(for_steps, [plan("send a"), approve()]).waits(), ["step.1.1.1"]);
-    let rules = spec("approval = 'risky'").check().expect("tools may be added later");
-    assert!(!rules.needs_approval("send"));
+    let compiled = spec("approval = 'risky'").check().expect("tools may be added later");
+    assert!(!compiled.needs_approval("send"));
 }
 
 #[test]

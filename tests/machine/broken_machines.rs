@@ -17,16 +17,16 @@ type Stepped = Result<Step, Box<Refused>>;
 struct Broken<F>(F);
 
 impl<F: Fn(&CompiledSpec, State, Event) -> Stepped> Machine for Broken<F> {
-    fn transition(&self, rules: &CompiledSpec, state: State, event: Event) -> Stepped {
-        (self.0)(rules, state, event)
+    fn transition(&self, compiled: &CompiledSpec, state: State, event: Event) -> Stepped {
+        (self.0)(compiled, state, event)
     }
 }
 
 /// A machine that changes every step of the real one, knowing the state before it.
 fn bent(bend: impl Fn(&State, &mut Step)) -> impl Machine {
-    Broken(move |rules: &CompiledSpec, state: State, event| {
+    Broken(move |compiled: &CompiledSpec, state: State, event| {
         let before = state.clone();
-        let mut step = transition(rules, state, event)?;
+        let mut step = transition(compiled, state, event)?;
         bend(&before, &mut step);
         Ok(step)
     })
@@ -45,9 +45,9 @@ fn caught_by(invariant: &str, machine: &dyn Machine) {
 
 #[test]
 fn a_machine_that_panics_or_starts_a_step_without_asking_is_not_total() {
-    let panics = |rules: &CompiledSpec, state, event: Event| {
+    let panics = |compiled: &CompiledSpec, state, event: Event| {
         assert!(!matches!(event, Event::DeadlinePassed), "a deadline is not thought of");
-        transition(rules, state, event)
+        transition(compiled, state, event)
     };
     caught_by("total", &Broken(panics));
     let asks_nothing = |_: &State, step: &mut Step| {
@@ -72,9 +72,9 @@ fn a_machine_that_forgets_to_count_replans_or_asks_twice_is_not_bounded() {
 #[test]
 fn a_machine_that_allows_one_replan_too_many_is_caught() {
     let lax = std::cell::OnceCell::new();
-    let one_more = |rules: &CompiledSpec, state, event| {
+    let one_more = |compiled: &CompiledSpec, state, event| {
         let lax = lax.get_or_init(|| {
-            let mut spec = rules.spec().clone();
+            let mut spec = compiled.spec().clone();
             spec.limits.max_replans += 1;
             spec.check().expect("checks")
         });
@@ -101,21 +101,21 @@ fn a_machine_that_writes_after_a_rejection_is_not_gated() {
 fn a_machine_that_takes_an_answer_twice_or_under_any_id_is_caught() {
     struct Forgetful;
     impl Machine for Forgetful {
-        fn admit(&self, rules: &CompiledSpec, state: &State, event: &Event) -> Result<(), Refusal> {
-            match planwright::machine::admit(rules, state, event) {
+        fn admit(&self, compiled: &CompiledSpec, state: &State, event: &Event) -> Result<(), Refusal> {
+            match planwright::machine::admit(compiled, state, event) {
                 Err(Refusal::NotAwaited(_)) => Ok(()),
                 other => other,
             }
         }
     }
     caught_by("answered once", &Forgetful);
-    let trusting = |rules: &CompiledSpec, state, mut event| {
-        if let Some(Effect::AskModel { id, .. }) = outstanding(rules, &state).first()
+    let trusting = |compiled: &CompiledSpec, state, mut event| {
+        if let Some(Effect::AskModel { id, .. }) = outstanding(compiled, &state).first()
             && let Event::ModelReplied { effect, .. } = &mut event
         {
             *effect = *id;
         }
-        transition(rules, state, event)
+        transition(compiled, state, event)
     };
     caught_by("answered once", &Broken(trusting));
 }

@@ -12,7 +12,7 @@ use planwright::spec::{Approval, OnExhausted, OnRejection, OnStepFailure, Spec};
 const HEAD: &str = "\
 # The agents, drawn
 
-Every edge here was found by walking the machine under the agent's rules; `planwright diagram --agent NAME` draws one \
+Every edge here was found by walking the machine under the agent's compiled; `planwright diagram --agent NAME` draws one \
 of them. This page is generated, and a test holds it to the machine: `PLANWRIGHT_DRAW=1 cargo test --test machine diagrams`.
 ";
 
@@ -23,8 +23,8 @@ fn draw(text: &mut String, title: &str, spec: Spec) {
         .filter_map(|member| Some((format!("{title} › {}", member.name), (**member.spec.as_ref()?).clone())))
         .collect();
     let description = spec.description.clone();
-    let rules = spec.check().expect("every shipped agent checks");
-    let drawing = mermaid(&sketch(&rules));
+    let compiled = spec.check().expect("every shipped agent checks");
+    let drawing = mermaid(&sketch(&compiled));
     write!(text, "\n## {title}\n\n{description}\n\n```mermaid\n{drawing}```\n").expect("a text takes text");
     for (title, spec) in inner {
         draw(text, &title, spec);

@@ -14,7 +14,7 @@ use planwright::spec::{
 };
 use serde_json::json;
 
-fn rules(name: &str) -> CompiledSpec {
+fn compiled(name: &str) -> CompiledSpec {
     agents::shipped(name).expect("a shipped agent").check().expect("which checks")
 }
 
@@ -34,9 +34,9 @@ fn walked(name: &str) -> &'static Walked {
     static WALKED: LazyLock<BTreeMap<&'static str, OnceLock<Walked>>> =
         LazyLock::new(|| agents::names().map(|name| (name, OnceLock::new())).collect());
     WALKED[name].get_or_init(|| {
-        let rules = rules(name);
-        let report = explore::explore(&rules);
-        let small = explore::reduced(rules.spec().clone(), &mut Vec::new()).check().expect("checks");
+        let compiled = compiled(name);
+        let report = explore::explore(&compiled);
+        let small = explore::reduced(compiled.spec().clone(), &mut Vec::new()).check().expect("checks");
         Walked {
             states: report.states,
             edges: report.edges,
@@ -141,26 +141,26 @@ fn holds(name: &str, spec: &Spec, checks: &[explore::Check]) {
 }
 
 fn holds_as_shipped(name: &str) {
-    holds(name, rules(name).spec(), &walked(name).checks);
+    holds(name, compiled(name).spec(), &walked(name).checks);
 }
 
 fn holds_in_variants(name: &str) {
     for (name, spec) in variants(name) {
-        let rules = spec.check().expect("checked above");
-        holds(&name, rules.spec(), &explore::explore(&rules).checks);
+        let compiled = spec.check().expect("checked above");
+        holds(&name, compiled.spec(), &explore::explore(&compiled).checks);
     }
 }
 
 /// A walk that never gets to a person proves nothing of them.
 fn holds_with_people(name: &str) {
     for (name, spec) in with_people(name) {
-        let rules = spec.check().unwrap_or_else(|error| panic!("{name}: {error}"));
-        let walked = explore::explore(&rules);
-        holds(&name, rules.spec(), &walked.checks);
+        let compiled = spec.check().unwrap_or_else(|error| panic!("{name}: {error}"));
+        let walked = explore::explore(&compiled);
+        holds(&name, compiled.spec(), &walked.checks);
         let stages: BTreeSet<&str> = walked.keys.iter().map(|key| key.stage).collect();
-        let approval = rules.policy().approval;
+        let approval = compiled.policy().approval;
         assert_eq!(stages.contains("awaiting_approval"), approval.plan, "{name}: {stages:?}");
-        let risky = approval.risky && !rules.spec().tools.is_empty();
+        let risky = approval.risky && !compiled.spec().tools.is_empty();
         assert_eq!(stages.contains("awaiting_permit"), risky, "{name}: {stages:?}");
     }
 }
@@ -194,8 +194,8 @@ fn every_invariant_holds_where_drafts_look_back_at_what_was_done() {
         let plan = "plan = { min_steps = 0, max_steps = 2, final_step = 'none' }";
         let text =
             format!("name = 'mine'\n{tools}\n[policy]\n{policy}\n{plan}\n[limits]\n{limits}\n{ROLES}{roles}");
-        let rules = Spec::from_toml(&text).expect(&text).check().expect("checked as it was read");
-        holds(policy, rules.spec(), &explore::explore(&rules).checks);
+        let compiled = Spec::from_toml(&text).expect(&text).check().expect("checked as it was read");
+        holds(policy, compiled.spec(), &explore::explore(&compiled).checks);
     }
 }
 
@@ -205,8 +205,8 @@ fn every_invariant_holds_in_the_agents_that_do_steps_of_others() {
     let inner: Vec<(String, Spec)> = agents::names().flat_map(|name| inside(name, &shipped(name))).collect();
     assert!(!inner.is_empty(), "some shipped agent has agents of its own");
     for (name, spec) in inner {
-        let rules = spec.check().expect("checked as a part");
-        holds(&name, rules.spec(), &explore::explore(&rules).checks);
+        let compiled = spec.check().expect("checked as a part");
+        holds(&name, compiled.spec(), &explore::explore(&compiled).checks);
     }
 }
 
@@ -241,7 +241,7 @@ fn the_longest_run_is_exactly_as_long_as_the_bounds_worked_out_from_the_spec() {
             // A step is a tool call, a model call or a question to a person; the bounds allow for each.
             assert!(longest.transitions <= bounds.transitions, "{name}: {longest:?} of {bounds:?}");
         }
-        assert_eq!(walked.bounds, rules(name).bounds(), "{name}");
+        assert_eq!(walked.bounds, compiled(name).bounds(), "{name}");
     }
     let of = |name| walked(name).bounds;
     assert_eq!(of("plan-then-execute"), Bounds { model_calls: 2, tool_calls: 5, transitions: 7 });
@@ -281,9 +281,9 @@ fn tools_of_every_kind_are_walked_whatever_their_input() {
         spec.policy.plan.final_step = final_step;
         spec.policy.plan.max_steps = 3;
         spec.limits.max_replans = 1;
-        let rules = spec.check().expect("checks");
-        let explored = explore::explore(&rules);
-        holds(&format!("{final_step:?}"), rules.spec(), &explored.checks);
+        let compiled = spec.check().expect("checks");
+        let explored = explore::explore(&compiled);
+        holds(&format!("{final_step:?}"), compiled.spec(), &explored.checks);
         for tool in ["calc", "book", "report"] {
             let runs = |key: &explore::Key| {
                 let steps = key.progress.iter().flat_map(|progress| &progress.steps);
@@ -313,16 +313,16 @@ fn tools_of_every_kind_are_walked_whatever_their_input() {
 #[test]
 fn a_spec_without_tools_still_has_a_graph() {
     let spec = agents::shipped("plan-then-execute").expect("shipped").with_tools(|_| false);
-    let rules = spec.check().expect("checks");
-    let report = explore::explore(&rules);
-    holds("no tools", rules.spec(), &report.checks);
+    let compiled = spec.check().expect("checks");
+    let report = explore::explore(&compiled);
+    holds("no tools", compiled.spec(), &report.checks);
     assert_eq!(report.longest.tool_calls, 0);
 }
 
 #[test]
 fn a_walk_that_takes_different_states_for_the_same_decides_nothing() {
-    let rules = agents::shipped("plan-then-execute").expect("shipped").check().expect("checks");
-    let mut report = explore::explore(&rules);
+    let compiled = agents::shipped("plan-then-execute").expect("shipped").check().expect("checks");
+    let mut report = explore::explore(&compiled);
     assert_eq!((report.holds(), report.undecided()), (true, None));
     let fail = |report: &mut explore::Report, about_the_walk: bool| {
         let mut checks = report.checks.iter_mut();

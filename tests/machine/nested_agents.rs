@@ -282,7 +282,7 @@ fn an_added_agent_stays_within_the_calls_and_the_transitions_of_the_run() {
             };
             told.tell([answer]);
         }
-        let (spent, most) = (told.spent(), told.rules.bounds());
+        let (spent, most) = (told.spent(), told.compiled.bounds());
         assert!(spent.tool_calls <= most.tool_calls && spent.transitions <= most.transitions, "{spent:?}");
     }
 }

@@ -205,7 +205,7 @@ fn an_answer_of_the_wrong_kind_or_to_what_is_not_asked_is_refused() {
     let mut told = Told::begin(validated(|_| {}));
     let zero = EffectKind::Plan { draft: 1, ask: 0 }.into();
     assert_eq!(told.refusal("plan.1.1", found(PLAN)), Refusal::WrongKind(id("plan.1.1")));
-    let asked_zero = planwright::machine::admit(&told.rules, &told.state, &text(PLAN).event(zero));
+    let asked_zero = planwright::machine::admit(&told.compiled, &told.state, &text(PLAN).event(zero));
     assert_eq!(asked_zero, Err(Refusal::NotAwaited(zero)));
     told.tell([text(PLAN)]);
     for answer in [text("found"), refuses_to_say()] {

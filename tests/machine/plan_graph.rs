@@ -87,8 +87,8 @@ fn a_plan_of_ten_thousand_steps_runs_in_as_many_transitions_where_it_is_allowed(
     for mode in ["execution = { mode = 'sequential' }", "execution = { mode = 'parallel', width = 4 }"] {
         let limits =
             "duplicates = 'skip'\nplan = { max_steps = 10000 }\n[limits]\nmax_reply_bytes = 10000000";
-        let rules = spec(&format!("{mode}\n{limits}")).check().expect("checks");
-        let mut step = start(&rules, Input::question("q"));
+        let compiled = spec(&format!("{mode}\n{limits}")).check().expect("checks");
+        let mut step = start(&compiled, Input::question("q"));
         let mut transitions = 0;
         while let Some(effect) = step.effects.first().copied() {
             assert_eq!(step.effects.len(), 1, "a chain runs one by one");
@@ -101,7 +101,7 @@ fn a_plan_of_ten_thousand_steps_runs_in_as_many_transitions_where_it_is_allowed(
                 }
                 _ => text("답").event(effect.id()),
             };
-            step = transition(&rules, step.state, event).expect("fits");
+            step = transition(&compiled, step.state, event).expect("fits");
             transitions += 1;
         }
         assert_eq!((step.state.phase(), transitions), (PhaseName::Done, 10_002));

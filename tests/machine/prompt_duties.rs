@@ -8,7 +8,7 @@ use planwright::agents;
 use planwright::spec::{CompiledAgent, CompiledSpec, Planner, RequestFrame, RoleName, Write};
 use serde_json::Value;
 
-fn rules(agent: &str) -> CompiledSpec {
+fn compiled(agent: &str) -> CompiledSpec {
     let spec = agents::shipped(agent).unwrap_or_else(|| panic!("there is no agent {agent:?}"));
     spec.check().unwrap_or_else(|error| panic!("{agent}: {error}"))
 }
@@ -23,10 +23,10 @@ struct Told {
     frame: Arc<RequestFrame>,
 }
 
-fn told_by(rules: &CompiledSpec, path: &str, found: &mut Vec<Told>) {
-    let policy = rules.policy();
+fn told_by(compiled: &CompiledSpec, path: &str, found: &mut Vec<Told>) {
+    let policy = compiled.policy();
     for role in RoleName::ALL {
-        let Some(frame) = rules.frame(role) else { continue };
+        let Some(frame) = compiled.frame(role) else { continue };
         let own_words = policy.write == Write::Planner
             || (policy.write == Write::LastResult && policy.planner == Planner::ToolCalls);
         let speaks = match role {
@@ -36,7 +36,7 @@ fn told_by(rules: &CompiledSpec, path: &str, found: &mut Vec<Told>) {
         };
         found.push(Told { name: format!("{path}.{role}"), role, speaks, frame: Arc::clone(frame) });
     }
-    for (member, doer) in rules.spec().agents.iter().zip(rules.agents()) {
+    for (member, doer) in compiled.spec().agents.iter().zip(compiled.agents()) {
         let path = format!("{path}.{}", member.name);
         match doer {
             CompiledAgent::Role(frame) => {
@@ -51,7 +51,7 @@ fn told_by(rules: &CompiledSpec, path: &str, found: &mut Vec<Told>) {
 fn all() -> Vec<Told> {
     let mut found = Vec::new();
     for agent in agents::names() {
-        told_by(&rules(agent), agent, &mut found);
+        told_by(&compiled(agent), agent, &mut found);
     }
     found
 }
@@ -337,9 +337,9 @@ fn every_role_is_told_its_duties() {
 /// The label whose lines are counted is the one that the prompt asks for.
 #[test]
 fn self_ask_counts_the_lines_that_its_prompt_asks_for() {
-    let rules = rules("self-ask");
-    let required = &rules.spec().policy.required_calls[0];
+    let compiled = compiled("self-ask");
+    let required = &compiled.spec().policy.required_calls[0];
     let label = required.per_line.as_deref().expect("a label");
-    let told = &rules.frame(RoleName::Planner).expect("a planner").system;
+    let told = &compiled.frame(RoleName::Planner).expect("a planner").system;
     assert!(told.contains(&format!("\n{label} 1: ")) && told.contains(&format!("`{}`", required.tool)));
 }

@@ -17,10 +17,10 @@ const PTE: &str = "plan-then-execute";
 fn system_message_is_the_specs_prompt_and_after_it_whom_the_role_may_name() {
     for agent in agents::names() {
         let spec = agents::shipped(agent).unwrap();
-        let rules = spec.clone().check().unwrap();
+        let compiled = spec.clone().check().unwrap();
         for role in RoleName::ALL {
             let Some(written) = spec.roles.get(&role) else { continue };
-            let text = &rules.frame(role).expect("the agent has the role").system;
+            let text = &compiled.frame(role).expect("the agent has the role").system;
             let rest = text.strip_prefix(written.prompt.trim()).expect("begins with the prompt");
             let listed = |title: &str, all: Vec<(&String, &String)>| -> String {
                 let lines = all.iter().map(|(name, description)| format!("\n- {name}: {description}"));
@@ -46,8 +46,8 @@ fn planner_is_shown_the_schema_of_an_input_that_is_no_text() {
     let mut spec = spec(PTE);
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     spec.tools = vec![ToolContract { input: schema.clone(), ..spec.tools[0].clone() }];
-    let rules = spec.check().unwrap();
-    let text = &rules.frame(RoleName::Planner).unwrap().system;
+    let compiled = spec.check().unwrap();
+    let text = &compiled.frame(RoleName::Planner).unwrap().system;
     assert!(text.ends_with(&format!("\n- calc: Stands in for a tool. Input: {schema}")), "{text}");
 }
 
@@ -136,10 +136,10 @@ fn each_role_is_shown_its_own_keys_and_no_others() {
 
 #[test]
 fn question_is_shown_as_it_was_asked_and_instructions_are_the_same_whatever_was_found() {
-    let rules = spec("validated").check().unwrap();
+    let compiled = spec("validated").check().unwrap();
     for Shown { role, payload, request } in replanned(["힌트", "힌트"]) {
         assert_eq!(payload["user_question"], QUESTION, "{role}");
-        assert_eq!(request.frame, *rules.frame(role).unwrap());
+        assert_eq!(request.frame, *compiled.frame(role).unwrap());
         assert!(!request.frame.system.contains("서울"), "{role}");
     }
 }

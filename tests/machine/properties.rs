@@ -95,10 +95,10 @@ fn written(state: &State) -> String {
 }
 
 /// Refuses an event and gets the state back, byte for byte.
-fn refused(rules: &CompiledSpec, state: State, event: Event) -> State {
+fn refused(compiled: &CompiledSpec, state: State, event: Event) -> State {
     let before = written(&state);
-    assert!(admit(rules, &state, &event).is_err(), "{event:?} is admitted");
-    let refused = transition(rules, state, event.clone()).expect_err("not admitted");
+    assert!(admit(compiled, &state, &event).is_err(), "{event:?} is admitted");
+    let refused = transition(compiled, state, event.clone()).expect_err("not admitted");
     assert_eq!(written(&refused.state), before);
     assert_eq!(refused.event, event);
     refused.state
@@ -111,9 +111,9 @@ pub struct Played {
 }
 
 /// Plays random moves and checks at every step what must hold at every step.
-pub fn play(rules: &CompiledSpec, spec: &Spec, moves: &[Move], plans: &[&str]) -> Played {
+pub fn play(compiled: &CompiledSpec, spec: &Spec, moves: &[Move], plans: &[&str]) -> Played {
     let mut input = Input::question("질문?");
-    if rules.policy().memory == Memory::Thread {
+    if compiled.policy().memory == Memory::Thread {
         input.history = vec![Turn { role: Speaker::User, content: "앞선 질문".into() }];
     }
     let header = Header {
@@ -126,17 +126,17 @@ pub fn play(rules: &CompiledSpec, spec: &Spec, moves: &[Move], plans: &[&str]) -
         input: input.clone(),
         model: String::new(),
     };
-    let begun = start(rules, input);
+    let begun = start(compiled, input);
     let mut played =
         Played { records: vec![Record::Header(Box::new(header))], states: Vec::new(), answered: Vec::new() };
     let mut state = begun.state;
     played.records.extend(requested(&begun.effects));
     for one in moves {
-        let waiting = outstanding(rules, &state);
+        let waiting = outstanding(compiled, &state);
         let pick = |which: &Index| waiting[which.index(waiting.len())];
         let (fits, event) = match one {
             Move::Answer(which, answer) if !waiting.is_empty() => {
-                (true, event(rules, &state, pick(which), answer, plans))
+                (true, event(compiled, &state, pick(which), answer, plans))
             }
             Move::Cancel => (true, Event::Cancelled { reason: "stop".into() }),
             Move::Deadline => (true, Event::DeadlinePassed),
@@ -162,8 +162,8 @@ pub fn play(rules: &CompiledSpec, spec: &Spec, moves: &[Move], plans: &[&str]) -
             _ => continue,
         };
         state = match fits && !state.phase().is_terminal() {
-            true => step(rules, state, event, &mut played),
-            false => refused(rules, state, event),
+            true => step(compiled, state, event, &mut played),
+            false => refused(compiled, state, event),
         };
     }
     played.states.push(state);
@@ -175,18 +175,18 @@ fn requested(effects: &[Effect]) -> Vec<Record> {
     effects.iter().map(|effect| Record::Requested { effect: effect.id(), digest, at: None }).collect()
 }
 
-fn step(rules: &CompiledSpec, state: State, event: Event, played: &mut Played) -> State {
+fn step(compiled: &CompiledSpec, state: State, event: Event, played: &mut Played) -> State {
     let read: State = serde_json::from_str(&written(&state)).expect("a state reads back");
-    let from_read = transition(rules, read, event.clone()).expect("fits");
+    let from_read = transition(compiled, read, event.clone()).expect("fits");
     played.states.push(state.clone());
     played.records.push(Record::of_event(event.clone(), None));
     let tainted = state.is_tainted();
-    let Step { state, effects, .. } = transition(rules, state, event.clone()).expect("fits");
+    let Step { state, effects, .. } = transition(compiled, state, event.clone()).expect("fits");
     assert_eq!(written(&from_read.state), written(&state), "a state that was read steps otherwise");
     assert_eq!(from_read.effects, effects);
     assert!(!tainted || state.is_tainted(), "taint went away");
-    let (bounds, counters) = (rules.bounds(), state.counters());
-    assert!(counters.replans <= rules.spec().limits.max_replans);
+    let (bounds, counters) = (compiled.bounds(), state.counters());
+    assert!(counters.replans <= compiled.spec().limits.max_replans);
     assert!(counters.model_calls <= bounds.model_calls && counters.tool_calls <= bounds.tool_calls);
     assert!(counters.transitions <= bounds.transitions);
     assert!(effects.is_empty() || !state.phase().is_terminal());
@@ -211,17 +211,17 @@ fn walked(name: &str, change: impl FnOnce(&mut Spec)) -> (CompiledSpec, BTreeSet
     }
     change(&mut spec);
     // What is walked is what is run: a whole agent that does steps is one call here.
-    let rules = explore::reduced(spec, &mut Vec::new()).check().expect("checks");
-    let keys = explore::explore(&rules).keys;
-    (rules, keys)
+    let compiled = explore::reduced(spec, &mut Vec::new()).check().expect("checks");
+    let keys = explore::explore(&compiled).keys;
+    (compiled, keys)
 }
 
 /// Every state that random runs of an agent visit lies in the explored set.
-fn visits_only_what_was_explored(name: &str, (rules, keys): &(CompiledSpec, BTreeSet<Key>)) {
+fn visits_only_what_was_explored(name: &str, (compiled, keys): &(CompiledSpec, BTreeSet<Key>)) {
     let mut runner = TestRunner::new(ProptestConfig { cases: 200, ..config() });
     let visited = runner.run(&moves(), |moves| {
-        for state in &play(rules, rules.spec(), &moves, &[]).states {
-            let key = explore::key(rules, state);
+        for state in &play(compiled, compiled.spec(), &moves, &[]).states {
+            let key = explore::key(compiled, state);
             prop_assert!(keys.contains(&key), "not explored: {:?}", key);
         }
         Ok(())
@@ -256,14 +256,14 @@ proptest! {
 
     #[test]
     fn random_events_never_panic_and_break_no_invariant(spec in specs(), moves in moves()) {
-        let rules = spec.clone().check().expect("a choice that does not check is left out");
-        play(&rules, &spec, &moves, &PLANS);
+        let compiled = spec.clone().check().expect("a choice that does not check is left out");
+        play(&compiled, &spec, &moves, &PLANS);
     }
 
     #[test]
     fn the_fold_of_the_journal_is_the_live_state_byte_for_byte(spec in specs(), moves in moves()) {
-        let rules = spec.clone().check().expect("a choice that does not check is left out");
-        let played = play(&rules, &spec, &moves, &PLANS);
+        let compiled = spec.clone().check().expect("a choice that does not check is left out");
+        let played = play(&compiled, &spec, &moves, &PLANS);
         // Through text, as a journal in a file goes.
         let lines: Vec<String> =
             played.records.iter().map(|record| serde_json::to_string(record).expect("serialises")).collect();
@@ -273,7 +273,7 @@ proptest! {
         prop_assert_eq!(written(&folded.state), written(live));
         prop_assert_eq!(folded.len, played.records.len() as u64);
         if !live.phase().is_terminal() {
-            let waiting: BTreeSet<EffectId> = outstanding(&rules, live).iter().map(Effect::id).collect();
+            let waiting: BTreeSet<EffectId> = outstanding(&compiled, live).iter().map(Effect::id).collect();
             let unanswered: BTreeSet<EffectId> = folded.unanswered().collect();
             prop_assert_eq!(unanswered, waiting);
         }
@@ -294,22 +294,22 @@ proptest! {
             let mut spec = agents::shipped("validated").expect("shipped");
             spec.policy.execution = Execution::Parallel { width };
             spec.policy.on_step_failure = on_step_failure;
-            let rules = spec.check().expect("checks");
+            let compiled = spec.check().expect("checks");
             let run = |order: &mut dyn FnMut(usize) -> usize| {
-                let begun = start(&rules, Input::question("q"));
+                let begun = start(&compiled, Input::question("q"));
                 let plan = ModelReply::text(plans[plan]);
                 let id = begun.effects[0].id();
-                let mut step = transition(&rules, begun.state, Event::ModelReplied { effect: id, reply: plan })
+                let mut step = transition(&compiled, begun.state, Event::ModelReplied { effect: id, reply: plan })
                     .expect("fits");
                 while step.state.phase() == PhaseName::Execute {
-                    let waiting = outstanding(&rules, &step.state);
+                    let waiting = outstanding(&compiled, &step.state);
                     let effect = waiting[order(waiting.len())];
                     let EffectKind::Step { step: at, .. } = effect.id().kind else { unreachable!("EXECUTE calls tools") };
                     let outcome = match failing[at as usize] {
                         true => ToolOutcome::Failed { kind: "http".into(), message: format!("{at}") },
                         false => ToolOutcome::returned(format!("결과 {at}")),
                     };
-                    step = transition(&rules, step.state, Event::ToolReturned { effect: effect.id(), outcome })
+                    step = transition(&compiled, step.state, Event::ToolReturned { effect: effect.id(), outcome })
                         .expect("fits");
                 }
                 step.state

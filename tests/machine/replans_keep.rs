@@ -151,5 +151,5 @@ fn an_edit_in_a_later_draft_may_have_as_many_steps_as_a_plan() {
     let told = Told::run(keeping(policy), done.into_iter().chain([plan("?; find d")]));
     assert_eq!(told.waits(), ["human.2.4"]);
     let edited = edit("find e; find f").event(id("human.2.4"));
-    assert_eq!(admit(&told.rules, &told.state, &edited), Ok(()));
+    assert_eq!(admit(&told.compiled, &told.state, &edited), Ok(()));
 }

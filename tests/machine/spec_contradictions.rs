@@ -141,8 +141,8 @@ fn money_is_limited_only_where_a_model_that_is_asked_has_a_price() {
     let limited = "[limits]\nmax_cost = '1'\n";
     let named = "[roles.planner]\nmodel = 'small'\n[roles.writer]\nmodel = 'small'";
     let told = |spec: Spec| {
-        let rules = spec.clone().check().expect("prices may come later");
-        let problem = rules.check_prices().err().map(|error| error.to_string());
+        let compiled = spec.clone().check().expect("prices may come later");
+        let problem = compiled.check_prices().err().map(|error| error.to_string());
         let built = Agent::builder(spec.clone()).model(ScriptedModel::new()).build().err();
         assert_eq!(built.map(|error| error.to_string()), problem, "so no model is asked under it");
         Agent::builder(spec).build().expect("a replay asks no model");
@@ -183,10 +183,10 @@ fn roles_that_the_policy_needs_must_be_there() {
 /// and a run of it ends with this answer.
 #[track_caller]
 fn holds(spec: Spec, answers: impl IntoIterator<Item = Say>, said: &str) -> Told {
-    let rules = spec.clone().check().expect("loads");
+    let compiled = spec.clone().check().expect("loads");
     let mut told = Told::begin(spec);
     told.ends(answers, said);
-    for check in &explore::explore(&rules).checks {
+    for check in &explore::explore(&compiled).checks {
         assert!(check.violations.is_empty(), "{}: {:#?}", check.invariant, check.violations);
     }
     told
@@ -292,8 +292,8 @@ fn a_spec_with_large_numbers_is_walked_with_small_ones() {
         inner.roles.get_mut(&RoleName::Planner).unwrap().on_failure = Some(OnFailure::Repair)
     });
     for spec in [spec(policy), with_agents(spec("plan = { max_steps = 2 }"), [asks_again])] {
-        let rules = spec.check().expect("loads");
-        assert!(explore::explore(&rules).holds());
-        assert!(!explore::sketch(&rules).taken.is_empty());
+        let compiled = spec.check().expect("loads");
+        assert!(explore::explore(&compiled).holds());
+        assert!(!explore::sketch(&compiled).taken.is_empty());
     }
 }

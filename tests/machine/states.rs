@@ -67,11 +67,11 @@ fn bend(state: &mut Value, place: Index, how: u8) {
 }
 
 /// Asks everything of a state, and feeds it an answer to all that it waits for.
-fn use_state(rules: &CompiledSpec, state: &State) {
+fn use_state(compiled: &CompiledSpec, state: &State) {
     let _ = PlanView::of(state);
-    let waiting = outstanding(rules, state);
+    let waiting = outstanding(compiled, state);
     for effect in waiting {
-        let _ = Request::of(rules, state, effect);
+        let _ = Request::of(compiled, state, effect);
         let id = effect.id();
         let replies = PLANS.iter().chain(&["{\"ok\": false}", "{\"final\": \"x\"}", "?"]);
         let mut events: Vec<Event> =
@@ -84,10 +84,10 @@ fn use_state(rules: &CompiledSpec, state: &State) {
             ];
         }
         for event in events {
-            let _ = transition(rules, state.clone(), event);
+            let _ = transition(compiled, state.clone(), event);
         }
     }
-    let _ = transition(rules, state.clone(), Event::DeadlinePassed);
+    let _ = transition(compiled, state.clone(), Event::DeadlinePassed);
 }
 
 proptest! {
@@ -97,13 +97,13 @@ proptest! {
     fn no_state_that_reads_can_make_the_machine_panic(
         spec in specs(), moves in moves(), bends in proptest::collection::vec((any::<Index>(), any::<Index>(), any::<u8>()), 20),
     ) {
-        let rules = spec.clone().check().expect("a choice that does not check is left out");
-        let states = play(&rules, &spec, &moves, &PLANS).states;
+        let compiled = spec.clone().check().expect("a choice that does not check is left out");
+        let states = play(&compiled, &spec, &moves, &PLANS).states;
         for (which, place, how) in bends {
             let mut written = serde_json::to_value(&states[which.index(states.len())]).expect("serialises");
             bend(&mut written, place, how);
             let Ok(read) = serde_json::from_value::<State>(written.clone()) else { continue };
-            let used = catch_unwind(AssertUnwindSafe(|| use_state(&rules, &read)));
+            let used = catch_unwind(AssertUnwindSafe(|| use_state(&compiled, &read)));
             prop_assert!(used.is_ok(), "{written}");
         }
     }

@@ -2,18 +2,18 @@
 
 use crate::offline_specs;
 
-use offline_specs::{RESEARCH, WORKERS, agent_frame, ask, frame, rules};
+use offline_specs::{RESEARCH, WORKERS, agent_frame, ask, compiled, frame};
 use planwright::contract::{Action, Before, Decision, Plan, schema};
 use planwright::spec::RoleName;
 use serde_json::{Value, json};
 
 fn plan(spec: &str, payload: &Value) -> Plan {
-    let rules = rules(spec);
-    let frame = frame(&rules, RoleName::Planner);
+    let compiled = compiled(spec);
+    let frame = frame(&compiled, RoleName::Planner);
     let reply = ask(&frame, payload, &[]).text;
     let value: Value = serde_json::from_str(&reply).unwrap();
     assert_eq!(schema::check(frame.schema.as_ref().unwrap(), &value), Ok(()), "{reply}");
-    rules
+    compiled
         .plan()
         .parse(Before::NOTHING, &reply, 100_000)
         .unwrap_or_else(|error| panic!("{error}: {reply}"))
@@ -107,9 +107,9 @@ fn a_rejected_plan_is_worded_differently() {
 }
 
 fn decision(payload: &Value) -> Decision {
-    let rules = rules(WORKERS);
-    let reply = ask(&frame(&rules, RoleName::Orchestrator), payload, &[]).text;
-    rules.parse_decision(&reply).unwrap()
+    let compiled = compiled(WORKERS);
+    let reply = ask(&frame(&compiled, RoleName::Orchestrator), payload, &[]).text;
+    compiled.parse_decision(&reply).unwrap()
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn everything_else_goes_on_as_planned() {
 }
 
 fn work(agent: &str, payload: &Value) -> String {
-    ask(&agent_frame(&rules(WORKERS), agent), payload, &[]).text
+    ask(&agent_frame(&compiled(WORKERS), agent), payload, &[]).text
 }
 
 fn docs(text: &str) -> Value {
@@ -181,7 +181,7 @@ fn an_agent_extracts_what_answers_its_task_with_its_source() {
         "# 강남 시세 보고서 작성\n\n강남 아파트의 평균 시세는 20억 원이다. 부산에는 바다가 있다. [1]\n\n출처:\n[1] 시세.md#강남"
     );
     let payload = json!({"user_question": "강남 시세는?", "plan": {}, "tool_results": [result_of(&report)]});
-    let answer = ask(&frame(&rules(WORKERS), RoleName::Writer), &payload, &[]).text;
+    let answer = ask(&frame(&compiled(WORKERS), RoleName::Writer), &payload, &[]).text;
     assert!(answer.ends_with("[1] 시세.md#강남"), "{answer}");
 }
 
@@ -203,7 +203,7 @@ fn a_written_answer_is_judged_by_what_it_speaks_of() {
     let judge = |answer: &str| {
         let payload =
             json!({"user_question": "비밀유지 의무는?", "plan": {}, "tool_results": [], "answer": answer});
-        let reply = ask(&frame(&rules(WORKERS), RoleName::Validator), &payload, &[]).text;
+        let reply = ask(&frame(&compiled(WORKERS), RoleName::Validator), &payload, &[]).text;
         planwright::contract::Validate::Verdict.parse(&reply, 10_000).unwrap()
     };
     assert!(judge("비밀유지 의무는 3년이다.").ok);

@@ -3,7 +3,7 @@
 
 use crate::offline_specs;
 
-use offline_specs::{REACT, ROUNDS, TITLES, ask, frame, rules};
+use offline_specs::{REACT, ROUNDS, TITLES, ask, compiled, frame};
 use planwright::contract::{AskedCall, Before, ReactReply, Validate};
 use planwright::machine::ModelReply;
 use planwright::prompt::{Call, Message};
@@ -15,12 +15,12 @@ fn round(payload: &Value, conversation: &[Message]) -> ModelReply {
 }
 
 fn round_of(spec: &str, payload: &Value, conversation: &[Message]) -> ModelReply {
-    let rules = rules(spec);
-    let reply = ask(&frame(&rules, RoleName::Planner), payload, conversation);
+    let compiled = compiled(spec);
+    let reply = ask(&frame(&compiled, RoleName::Planner), payload, conversation);
     if reply.tool_calls.is_empty() {
         assert!(!reply.text.trim().is_empty());
     } else {
-        rules.plan().parse_calls(Before::NOTHING, &reply.tool_calls, 100_000).unwrap();
+        compiled.plan().parse_calls(Before::NOTHING, &reply.tool_calls, 100_000).unwrap();
     }
     reply
 }
@@ -195,7 +195,7 @@ fn what_the_user_said_earlier_is_remembered() {
 #[test]
 fn sufficiency_names_what_is_missing() {
     let judge = |payload: &Value| {
-        let reply = ask(&frame(&rules(ROUNDS), RoleName::Validator), payload, &[]).text;
+        let reply = ask(&frame(&compiled(ROUNDS), RoleName::Validator), payload, &[]).text;
         Validate::Sufficiency.parse(&reply, 10_000).unwrap()
     };
     let result = |text: &str| json!([{"step_index": 0, "tool": "hybrid_search", "input": "x", "status": "completed", "output": text}]);
@@ -212,10 +212,10 @@ fn sufficiency_names_what_is_missing() {
 
 /// What a planner in thought and action does next.
 fn thought(payload: &Value, conversation: &mut Vec<Message>) -> ReactReply {
-    let rules = rules(REACT);
-    let reply = ask(&frame(&rules, RoleName::Planner), payload, conversation);
+    let compiled = compiled(REACT);
+    let reply = ask(&frame(&compiled, RoleName::Planner), payload, conversation);
     assert!(reply.tool_calls.is_empty());
-    let read = rules.plan().parse_react(Before::NOTHING, &reply.text, 100_000);
+    let read = compiled.plan().parse_react(Before::NOTHING, &reply.text, 100_000);
     conversation.push(Message::Assistant { text: reply.text, calls: Vec::new() });
     read.unwrap()
 }

@@ -2,17 +2,17 @@
 
 use crate::offline_specs;
 
-use offline_specs::{CHAIN, ask, frame, rules};
+use offline_specs::{CHAIN, ask, compiled, frame};
 use planwright::contract::Before;
 use planwright::contract::{Plan, PlanStep};
 use planwright::spec::RoleName;
 use serde_json::{Value, json};
 
 fn plan(role: RoleName, payload: &Value, before: &[PlanStep]) -> Plan {
-    let rules = rules(CHAIN);
-    let reply = ask(&frame(&rules, role), payload, &[]).text;
+    let compiled = compiled(CHAIN);
+    let reply = ask(&frame(&compiled, role), payload, &[]).text;
     let before = Before { steps: before, done: &|_| true };
-    rules.plan().parse(before, &reply, 100_000).unwrap_or_else(|error| panic!("{error}: {reply}")).plan
+    compiled.plan().parse(before, &reply, 100_000).unwrap_or_else(|error| panic!("{error}: {reply}")).plan
 }
 
 fn steps(plan: &Plan) -> Vec<String> {

@@ -32,55 +32,55 @@ static AGENTS: LazyLock<Vec<CompiledSpec>> = LazyLock::new(|| {
         let spec = agents::shipped(name).expect("a name that is listed");
         keeps.map(|keep| spec.clone().with_tools(|tool| keep(&tool.name)))
     });
-    let own = [WORKERS, RESEARCH, ROUNDS, REACT, TITLES, CHAIN].map(offline_specs::rules);
+    let own = [WORKERS, RESEARCH, ROUNDS, REACT, TITLES, CHAIN].map(offline_specs::compiled);
     specs.filter_map(|spec| spec.check().ok()).chain(own).collect()
 });
 
-fn reply(rules: &CompiledSpec, role: RoleName, payload: &str) -> Option<Result<ModelReply, ModelError>> {
-    let frame = rules.frame(role)?.clone();
+fn reply(compiled: &CompiledSpec, role: RoleName, payload: &str) -> Option<Result<ModelReply, ModelError>> {
+    let frame = compiled.frame(role)?.clone();
     let request = ModelRequest { frame, payload: payload.to_owned(), conversation: Vec::new() };
     let reply = Offline::new().ask(&request, None);
     assert_eq!(reply, Offline::new().ask(&request, None), "{payload}");
     Some(reply)
 }
 
-fn ask(rules: &CompiledSpec, role: RoleName, payload: &str) -> Option<Result<String, ModelError>> {
-    Some(reply(rules, role, payload)?.map(|reply| reply.text))
+fn ask(compiled: &CompiledSpec, role: RoleName, payload: &str) -> Option<Result<String, ModelError>> {
+    Some(reply(compiled, role, payload)?.map(|reply| reply.text))
 }
 
-fn read_plan(rules: &CompiledSpec, reply: &ModelReply) -> Result<(), ContractError> {
-    match rules.policy().planner {
-        Planner::Json => rules.plan().parse(Before::NOTHING, &reply.text, MAX).map(drop),
+fn read_plan(compiled: &CompiledSpec, reply: &ModelReply) -> Result<(), ContractError> {
+    match compiled.policy().planner {
+        Planner::Json => compiled.plan().parse(Before::NOTHING, &reply.text, MAX).map(drop),
         Planner::ToolCalls if reply.tool_calls.is_empty() => {
             AnswerForm::Text.parse(&reply.text, MAX).map(drop)
         }
-        Planner::ToolCalls => rules.plan().parse_calls(Before::NOTHING, &reply.tool_calls, MAX).map(drop),
-        Planner::ReactText => rules.plan().parse_react(Before::NOTHING, &reply.text, MAX).map(drop),
+        Planner::ToolCalls => compiled.plan().parse_calls(Before::NOTHING, &reply.tool_calls, MAX).map(drop),
+        Planner::ReactText => compiled.plan().parse_react(Before::NOTHING, &reply.text, MAX).map(drop),
     }
 }
 
 /// Asks every role of every agent, reads each reply by its contract, and counts the longest.
 fn check(payload: &Value) -> usize {
     let mut longest = 0;
-    for rules in AGENTS.iter() {
+    for compiled in AGENTS.iter() {
         for role in RoleName::ALL {
-            let Some(reply) = reply(rules, role, &payload.to_string()) else { continue };
+            let Some(reply) = reply(compiled, role, &payload.to_string()) else { continue };
             let reply = reply.unwrap_or_else(|error| panic!("{role}: {error}: {payload}"));
             let text = &reply.text;
             longest = longest.max(text.chars().count());
             let read = match role {
-                RoleName::Planner | RoleName::Replanner => read_plan(rules, &reply),
-                RoleName::Validator => rules.policy().validate.parse(text, MAX).map(drop),
-                RoleName::Writer => rules.form().parse(text, MAX).map(drop),
+                RoleName::Planner | RoleName::Replanner => read_plan(compiled, &reply),
+                RoleName::Validator => compiled.policy().validate.parse(text, MAX).map(drop),
+                RoleName::Writer => compiled.form().parse(text, MAX).map(drop),
                 RoleName::Scope => Scope::parse(text, MAX).map(drop),
                 RoleName::PreviousContext => PreviousContext::parse(text, MAX).map(drop),
-                RoleName::Intent => rules.parse_intent(text).map(drop),
-                RoleName::Orchestrator => rules.parse_decision(text).map(drop),
+                RoleName::Intent => compiled.parse_intent(text).map(drop),
+                RoleName::Orchestrator => compiled.parse_decision(text).map(drop),
                 RoleName::Conversation | RoleName::Agent => AnswerForm::Text.parse(text, MAX).map(drop),
             };
             assert_eq!(read, Ok(()), "{role}: {reply:?}: {payload}");
             let printed = match role {
-                RoleName::Writer => rules.form().parse(text, MAX).unwrap(),
+                RoleName::Writer => compiled.form().parse(text, MAX).unwrap(),
                 _ => text.clone(),
             };
             assert!(!printed.chars().any(|c| c.is_control() && c != '\n'), "{role}: {printed:?}");
@@ -112,7 +112,7 @@ fn replies_to_plain_questions_fit() {
 fn a_new_plan_is_never_the_rejected_one() {
     let questions =
         ["What is max_replans?", "3*4?", "상태기계가 뭐야?", "hello", "plan and journal", "Everest"];
-    for rules in AGENTS.iter().filter(|rules| rules.policy().planner == Planner::Json) {
+    for compiled in AGENTS.iter().filter(|compiled| compiled.policy().planner == Planner::Json) {
         for question in questions {
             let mut rejected: Option<Value> = None;
             for round in 0..5 {
@@ -122,8 +122,8 @@ fn a_new_plan_is_never_the_rejected_one() {
                     payload["rejected_because"] = json!("the results do not speak of it");
                     payload["fix_hint"] = json!("look for \"state\" or \"phases\"");
                 }
-                let reply = ask(rules, RoleName::Planner, &payload.to_string()).unwrap().unwrap();
-                rules.plan().parse(Before::NOTHING, &reply, MAX).unwrap();
+                let reply = ask(compiled, RoleName::Planner, &payload.to_string()).unwrap().unwrap();
+                compiled.plan().parse(Before::NOTHING, &reply, MAX).unwrap();
                 let plan: Value = serde_json::from_str(&reply).unwrap();
                 if let Some(rejected) = &rejected {
                     assert_ne!(plan["steps"], rejected["steps"], "round {round}: {question}");
@@ -148,14 +148,14 @@ fn the_plan_keeps_to_the_bounds_and_fields_of_its_schema() {
             if !with_final {
                 spec.policy.plan.final_step = planwright::contract::FinalStep::None;
             }
-            let rules = spec.check().unwrap();
+            let compiled = spec.check().unwrap();
             for question in ["3*4 and what is a journal? And a fixture? And replay?", "hello", ""] {
                 let payload = json!({"user_question": question}).to_string();
-                let reply = ask(&rules, RoleName::Planner, &payload).unwrap().unwrap();
+                let reply = ask(&compiled, RoleName::Planner, &payload).unwrap().unwrap();
                 let plan: Value = serde_json::from_str(&reply).unwrap();
-                let schema = rules.frame(RoleName::Planner).unwrap().schema.clone().unwrap();
+                let schema = compiled.frame(RoleName::Planner).unwrap().schema.clone().unwrap();
                 assert_eq!(planwright::contract::schema::check(&schema, &plan), Ok(()), "{reply}");
-                rules
+                compiled
                     .plan()
                     .parse(Before::NOTHING, &reply, MAX)
                     .unwrap_or_else(|error| panic!("{error}: {reply}"));
@@ -170,19 +170,19 @@ fn a_tool_that_writes_is_never_planned() {
     let mut spec = agents::shipped("plan-then-execute").unwrap();
     spec.tools = vec![ToolContract::text("delete", "Deletes a file.", ToolEffect::Write)];
     let payload = json!({"user_question": "delete the file notes.txt"}).to_string();
-    let rules = spec.clone().check().unwrap();
-    let reply = ask(&rules, RoleName::Planner, &payload).unwrap().unwrap();
+    let compiled = spec.clone().check().unwrap();
+    let reply = ask(&compiled, RoleName::Planner, &payload).unwrap().unwrap();
     assert!(!reply.contains("\"delete\""), "{reply}");
 
     spec.policy.plan.final_step = FinalStep::None;
-    let rules = spec.check().unwrap();
-    let error = ask(&rules, RoleName::Planner, &payload).unwrap().unwrap_err();
+    let compiled = spec.check().unwrap();
+    let error = ask(&compiled, RoleName::Planner, &payload).unwrap().unwrap_err();
     assert!(matches!(error, ModelError::Failed(failure) if failure.class == FailureClass::Refusal));
 }
 
 #[test]
 fn a_payload_that_is_not_understood_is_a_bad_request() {
-    let rules = agents::shipped("validated").unwrap().check().unwrap();
+    let compiled = agents::shipped("validated").unwrap().check().unwrap();
     for (payload, expected) in [
         ("", "payload: expected JSON"),
         ("[]", "payload: expected a JSON object, found []"),
@@ -195,7 +195,7 @@ fn a_payload_that_is_not_understood_is_a_bad_request() {
         ),
     ] {
         for role in RoleName::ALL {
-            let Some(reply) = ask(&rules, role, payload) else { continue };
+            let Some(reply) = ask(&compiled, role, payload) else { continue };
             match reply.unwrap_err() {
                 ModelError::Failed(failure) => {
                     assert_eq!(failure.class, FailureClass::BadRequest);
@@ -300,9 +300,9 @@ proptest! {
 
     #[test]
     fn no_payload_makes_it_panic(payload in noise()) {
-        let rules = agents::shipped("validated").unwrap().check().unwrap();
+        let compiled = agents::shipped("validated").unwrap().check().unwrap();
         for role in RoleName::ALL {
-            let _ = ask(&rules, role, &payload);
+            let _ = ask(&compiled, role, &payload);
         }
     }
 }

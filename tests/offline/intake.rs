@@ -2,7 +2,7 @@
 
 use crate::offline_specs;
 
-use offline_specs::{REACT, ROUNDS, WORKERS, ask, frame, rules};
+use offline_specs::{REACT, ROUNDS, WORKERS, ask, compiled, frame};
 use planwright::contract::{Intent, PreviousContext, Scope};
 use planwright::spec::RoleName;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const OUTLINE: [&str; 3] = ["제3조 (업무의 범위)", "제5조 (비밀유지)", "제7조 (계약의 해지)"];
 
 fn said(spec: &str, role: RoleName, payload: &Value) -> String {
-    ask(&frame(&rules(spec), role), payload, &[]).text
+    ask(&frame(&compiled(spec), role), payload, &[]).text
 }
 
 fn scope(question: &str, outline: &[&str]) -> Scope {
@@ -68,7 +68,7 @@ fn a_word_that_refers_asks_for_the_earlier_turns() {
 /// The intent in its query form.
 fn intent(question: &str, turns: &[(&str, &str)]) -> Intent {
     let payload = json!({"user_question": question, "history": history(turns)});
-    rules(ROUNDS).parse_intent(&said(ROUNDS, RoleName::Intent, &payload)).unwrap()
+    compiled(ROUNDS).parse_intent(&said(ROUNDS, RoleName::Intent, &payload)).unwrap()
 }
 
 const ARTICLE: &str = "오늘 서울시는 미세먼지 저감 대책의 일환으로 노후 경유차의 도심 운행을 제한한다고 밝혔다. \
@@ -130,9 +130,9 @@ fn a_follow_up_keeps_what_the_earlier_turn_demanded() {
 #[test]
 fn a_kind_is_one_of_the_schemas() {
     let check = |question: &str, expected: &str| {
-        let rules = rules(WORKERS);
+        let compiled = compiled(WORKERS);
         let reply = said(WORKERS, RoleName::Intent, &json!({"user_question": question}));
-        let found = rules.parse_intent(&reply).unwrap();
+        let found = compiled.parse_intent(&reply).unwrap();
         assert_eq!(found.intent, expected, "{question}");
         assert!(found.confidence.is_some());
     };

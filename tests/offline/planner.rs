@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 fn plan(tools: &[ToolContract], role: RoleName, payload: &Value) -> Plan {
     let mut spec = agents::shipped("validated").unwrap();
     spec.tools = tools.to_vec();
-    let rules = spec.check().unwrap();
-    let reply = ask(&frame(&rules, role), payload, &[]).text;
-    rules.plan().parse(Before::NOTHING, &reply, 100_000).unwrap().plan
+    let compiled = spec.check().unwrap();
+    let reply = ask(&frame(&compiled, role), payload, &[]).text;
+    compiled.plan().parse(Before::NOTHING, &reply, 100_000).unwrap().plan
 }
 
 /// The steps of the plan before `final_answer`, as `tool: input`.

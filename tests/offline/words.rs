@@ -20,10 +20,10 @@ fn rows(table: &str) -> impl Iterator<Item = (&str, &str)> {
 fn asked(question: &str) -> (String, Vec<String>) {
     let mut spec = agents::shipped("validated").unwrap();
     spec.tools = ["docs", "calc"].map(|name| agents::tool(name).unwrap()).to_vec();
-    let rules = spec.check().unwrap();
+    let compiled = spec.check().unwrap();
     let reply =
-        ask(&offline_specs::frame(&rules, RoleName::Planner), &json!({"user_question": question}), &[]);
-    let plan: Plan = rules.plan().parse(Before::NOTHING, &reply.text, 100_000).unwrap().plan;
+        ask(&offline_specs::frame(&compiled, RoleName::Planner), &json!({"user_question": question}), &[]);
+    let plan: Plan = compiled.plan().parse(Before::NOTHING, &reply.text, 100_000).unwrap().plan;
     let of = |tool: &str| -> Vec<String> {
         let steps = plan.steps.iter().filter(|step| step.tool == tool);
         steps.map(|step| step.input.as_ref().unwrap().as_str().unwrap().to_owned()).collect()

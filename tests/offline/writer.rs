@@ -14,8 +14,8 @@ fn answer(question: &str, results: &[Value]) -> String {
 /// The answer in the form that the agent asks for.
 fn write(agent: &str, payload: &Value) -> String {
     let reply = ask(&shipped(agent, RoleName::Writer), payload, &[]);
-    let rules = agents::shipped(agent).unwrap().check().unwrap();
-    rules.form().parse(&reply.text, 100_000).unwrap()
+    let compiled = agents::shipped(agent).unwrap().check().unwrap();
+    compiled.form().parse(&reply.text, 100_000).unwrap()
 }
 
 #[test]

@@ -69,16 +69,16 @@ fn spec_goes_with_the_last_run_that_needs_it() {
     let (one, other, changed) = (id("one"), id("other"), id("changed"));
     write(&store, &one, &under(&one, "once-needed-spec", 2));
     write(&store, &other, &under(&other, "still-needed-spec", 2));
-    let mut rules = under(&changed, "still-needed-spec", 2);
-    rules.push(Record::SpecChanged(described("changed-to-spec")));
-    write(&store, &changed, &rules);
+    let mut compiled = under(&changed, "still-needed-spec", 2);
+    compiled.push(Record::SpecChanged(described("changed-to-spec")));
+    write(&store, &changed, &compiled);
     store.vacuum().unwrap();
     assert!(holds(&path, "once-needed-spec") && holds(&path, "changed-to-spec"));
     delete(&store, &one);
     store.vacuum().unwrap();
     assert!(!holds(&path, "once-needed-spec"));
     assert_eq!(open(&path).records(&other, 0).unwrap(), under(&other, "still-needed-spec", 2));
-    assert_eq!(open(&path).records(&changed, 0).unwrap(), rules);
+    assert_eq!(open(&path).records(&changed, 0).unwrap(), compiled);
 }
 
 #[test]

@@ -146,7 +146,7 @@ impl PreparedAgent {
     ) -> Result<Self> {
         let spec = match spec {
             Some(name) => choose_tools(load_spec(name)?, None, settings)?,
-            None => folded.rules.spec().clone(),
+            None => folded.compiled.spec().clone(),
         };
         if !settings.model_fits(folded) && folded.doubts().next().is_none() {
             let (began, now) = (&folded.model, settings.model_name());
@@ -164,7 +164,7 @@ impl PreparedAgent {
 
     /// Whether this agent can go on with a run as it is.
     pub fn fits(&self, folded: &Folded, settings: &Settings) -> bool {
-        let same_spec = folded.rules.spec() == self.agent.rules().spec();
+        let same_spec = folded.compiled.spec() == self.agent.compiled().spec();
         same_spec && folded.state.input().outline == self.outline && settings.model_fits(folded)
     }
 }

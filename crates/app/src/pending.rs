@@ -37,22 +37,23 @@ pub(crate) struct DoubtedCall {
 impl Pending {
     /// What a run waits for.
     pub fn of(folded: &Folded) -> Option<Self> {
-        let Folded { run, rules, state, .. } = folded;
+        let Folded { run, compiled, state, .. } = folded;
         let pending = |effect| {
             let token = token(folded)?;
             let (since, expires, expired, question, in_doubt) = (None, None, false, None, None);
             Some(Pending { effect, token, since, expires, expired, question, in_doubt })
         };
         if let Some((effect, _)) = folded.doubts().next() {
-            let request = Request::of(rules, state, awaited(rules, state, effect)?)?;
+            let request = Request::of(compiled, state, awaited(compiled, state, effect)?)?;
             let RequestBody::Tool { tool, input, .. } = request.body else { return None };
             let in_doubt = Some(DoubtedCall { tool, input: input.to_string() });
             return Some(Pending { in_doubt, ..pending(effect)? });
         }
         let RunStatus::Waiting { since, .. } = RunStatus::of(folded) else { return None };
-        let open = open_question(run, rules, state)?;
+        let open = open_question(run, compiled, state)?;
         let (effect, question) = (open.effect, Some(open.question));
-        let seconds = local(rules, state, effect).and_then(|asks| asks.rules.spec().limits.answer_seconds);
+        let seconds =
+            local(compiled, state, effect).and_then(|asks| asks.compiled.spec().limits.answer_seconds);
         let asked = folded.asked_at(effect);
         let end = |(seconds, at): (u64, u64)| at.saturating_add(seconds.saturating_mul(1_000));
         let expires = seconds.zip(asked).map(end);

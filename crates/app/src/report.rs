@@ -106,7 +106,7 @@ impl RunInfo<'_> {
             // The run's own question is without the value of a key.
             "question": state.map_or(self.question, |state| &state.input().question),
             "now": state.map(|state| &*state.input().now),
-            "agent": self.prepared.agent.rules().spec().name,
+            "agent": self.prepared.agent.compiled().spec().name,
             "model": self.prepared.model,
             "journal": self.location.journal().map(|path| path.display().to_string()),
             "thread": self.location.stored().map(|stored| &stored.thread),
@@ -123,7 +123,8 @@ impl RunInfo<'_> {
 
     /// What a run has spent: tokens by role and agent, and money where prices are known.
     fn spent(&self, state: &State) -> Value {
-        let cost = (!self.prepared.agent.rules().spec().prices.is_empty()).then_some(state.counters().cost);
+        let cost =
+            (!self.prepared.agent.compiled().spec().prices.is_empty()).then_some(state.counters().cost);
         let by_role = state.usage_by_name().map(|(role, usage)| (role, json!(usage)));
         json!({
             "tokens": state.counters().usage, "by_role": by_role.collect::<Value>(), "cost": cost,
@@ -148,7 +149,7 @@ impl RunInfo<'_> {
         if !roles.is_empty() {
             line.push_str(&format!("; {}", roles.join(", ")));
         }
-        if !self.prepared.agent.rules().spec().prices.is_empty() {
+        if !self.prepared.agent.compiled().spec().prices.is_empty() {
             let currency = self.prepared.currency.iter().map(|text| format!(" {}", sanitize(text)));
             line.push_str(&format!("; cost {}{}", state.counters().cost, currency.collect::<String>()));
         }

@@ -86,8 +86,8 @@ fn describe_flow(spec: &Spec) -> String {
 }
 
 pub fn draw_diagram(args: &DiagramArgs) -> Result<Exit> {
-    let rules = compile_agent(args.agent.as_deref().unwrap_or(agents::DEFAULT))?;
-    let report = while_waiting("exploring every edge", || sketch(&rules));
+    let compiled = compile_agent(args.agent.as_deref().unwrap_or(agents::DEFAULT))?;
+    let report = while_waiting("exploring every edge", || sketch(&compiled));
     let drawing = match args.format {
         Format::Mermaid => mermaid(&report),
         Format::Dot => dot(&report),
@@ -97,10 +97,10 @@ pub fn draw_diagram(args: &DiagramArgs) -> Result<Exit> {
 }
 
 pub fn verify(args: &VerifyArgs) -> Result<Exit> {
-    let rules = compile_agent(args.agent.as_deref().unwrap_or(agents::DEFAULT))?;
+    let compiled = compile_agent(args.agent.as_deref().unwrap_or(agents::DEFAULT))?;
     let report =
-        while_waiting("exploring every reachable state", || explore_with(&Real, &rules, args.max_states));
-    let agent = &rules.spec().name;
+        while_waiting("exploring every reachable state", || explore_with(&Real, &compiled, args.max_states));
+    let agent = &compiled.spec().name;
     match args.json {
         true => out::print_json(&report_json(agent, &report))?,
         false => out::print_lines(&report_lines(agent, &report))?,

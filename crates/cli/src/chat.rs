@@ -186,7 +186,7 @@ impl Chat<'_> {
         let screen = &self.session.screen;
         let Some(waiting) = self.talk.waiting() else {
             let PreparedAgent { agent, outline, .. } = &self.talk.prepared;
-            let now = time_for(agent.rules().policy());
+            let now = time_for(agent.compiled().policy());
             let input = Input { now, outline: outline.clone(), ..Input::question(line) };
             let result = self.talk.ask(input, screen, self.session.begin(RunLocation::Nowhere));
             return self.finish(line, Ok(result));

@@ -145,12 +145,12 @@ fn replay_fixture(
     let spec = spec_for_fixture(&fixture, args.agent.as_deref(), args.as_recorded);
     let agent =
         spec.and_then(|spec| PreparedAgent::replaying(spec, "replay")).map_err(|error| error.message)?;
-    let (agent, rules) = (&agent.agent, agent.agent.rules());
-    json["agent"] = json!(rules.spec().name);
+    let (agent, compiled) = (&agent.agent, agent.agent.compiled());
+    json["agent"] = json!(compiled.spec().name);
     match agent.replay(&fixture) {
         Ok(_) => Ok(Vec::new()),
         Err(Stopped::Drifted(drifts)) => {
-            let (frames, notes) = (diff_frames(&fixture, rules), explain_drift(&fixture, rules));
+            let (frames, notes) = (diff_frames(&fixture, compiled), explain_drift(&fixture, compiled));
             json["drift"] = drifts.iter().map(drift_json).collect();
             (json["frames"], json["notes"]) = (json!(frames), json!(notes));
             let mut lines = drift_lines(&drifts, &frames, style);
@@ -162,10 +162,10 @@ fn replay_fixture(
 }
 
 /// What may explain a drift.
-fn explain_drift(fixture: &Fixture, rules: &CompiledSpec) -> Vec<String> {
+fn explain_drift(fixture: &Fixture, compiled: &CompiledSpec) -> Vec<String> {
     let settings = |spec: &Spec| json!({"policy": spec.policy, "limits": spec.limits});
     let mut notes = Vec::new();
-    if let Some(difference) = first_difference(&settings(&fixture.spec), &settings(rules.spec())) {
+    if let Some(difference) = first_difference(&settings(&fixture.spec), &settings(compiled.spec())) {
         let path = difference.path.trim_start_matches("$.");
         let change = format!("{path}: {}, now {}", difference.recorded, difference.now);
         notes.push(format!("recorded under another {change}; --as-recorded replays under the recorded spec"));
@@ -177,7 +177,7 @@ fn explain_drift(fixture: &Fixture, rules: &CompiledSpec) -> Vec<String> {
 }
 
 /// How the instructions and schemas of the recorded roles differ from the present ones.
-fn diff_frames(fixture: &Fixture, rules: &CompiledSpec) -> String {
+fn diff_frames(fixture: &Fixture, compiled: &CompiledSpec) -> String {
     let frame_text = |frame: &Frame| {
         let settings = json!({
             "model": frame.model, "temperature": frame.temperature, "max_tokens": frame.max_tokens,
@@ -187,7 +187,7 @@ fn diff_frames(fixture: &Fixture, rules: &CompiledSpec) -> String {
     };
     let mut diff = String::new();
     for (role, recorded) in &fixture.frames {
-        let now = prompt::role_frame(rules, role).map(|frame| Frame::of(frame));
+        let now = prompt::role_frame(compiled, role).map(|frame| Frame::of(frame));
         let Some(now) = now.filter(|now| now != recorded) else { continue };
         let (old, new) = (frame_text(recorded), frame_text(&now));
         let lines = InternedInput::new(old.as_str(), new.as_str());

@@ -110,12 +110,12 @@ fn go_on_in_thread(
     go: impl FnOnce(ThreadHandle<'_>, &Agent) -> Result<Run, Stopped>,
 ) -> Result<Exit> {
     let folded = stored.fold(None)?;
-    let changed = if folded.state.phase().is_terminal() { Changed::Keep } else { args.rules.changed() };
-    let spec = args.rules.spec.as_deref().filter(|_| changed != Changed::Keep);
+    let changed = if folded.state.phase().is_terminal() { Changed::Keep } else { args.compiled.changed() };
+    let spec = args.compiled.spec.as_deref().filter(|_| changed != Changed::Keep);
     let settings = || resolve_settings(&args.settings, store.config.as_deref());
     go_on(session, &folded, RunLocation::Thread(stored), settings, spec, |agent, screen, cancel| {
         let handle = stored.threads.at(&stored.thread).observer(screen).cancelled_by(cancel).changed(changed);
-        go(if args.rules.take_over { handle.take_over() } else { handle }, agent)
+        go(if args.compiled.take_over { handle.take_over() } else { handle }, agent)
     })
 }
 
@@ -129,7 +129,7 @@ fn go_on(
     go: impl FnOnce(&Agent, &Screen, CancelToken) -> Result<Run, Stopped>,
 ) -> Result<Exit> {
     let prepared = if folded.state.phase().is_terminal() {
-        let mut prepared = PreparedAgent::replaying(folded.rules.spec().clone(), "journal")?;
+        let mut prepared = PreparedAgent::replaying(folded.compiled.spec().clone(), "journal")?;
         prepared.notes.push("the run has ended; nothing is asked again".to_owned());
         prepared
     } else {

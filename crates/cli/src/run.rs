@@ -93,16 +93,16 @@ fn ask(args: &RunArgs, session: &Session<'_>, question: &str, recorded: Option<F
 }
 
 fn input(args: &RunArgs, prepared: &PreparedAgent, question: &str) -> Result<Input> {
-    let rules = prepared.agent.rules();
+    let compiled = prepared.agent.compiled();
     let expected = "a JSON list of {\"role\": \"user\" or \"assistant\", \"content\": TEXT}";
     let history = args.history.as_deref().map(|path| read_json::<Vec<Turn>>("", path, expected, None));
     let history = history.transpose()?.unwrap_or_default();
-    if !history.is_empty() && rules.policy().memory == Memory::None {
-        let name = &rules.spec().name;
+    if !history.is_empty() && compiled.policy().memory == Memory::None {
+        let name = &compiled.spec().name;
         let problem = format!("--history: the agent {name} remembers no earlier turns (`memory = \"none\"`)");
         return Err(Error::unusable(problem).hint("take another agent, such as one of `planwright agents`"));
     }
-    let now = args.now.clone().unwrap_or_else(|| time_for(rules.policy()));
+    let now = args.now.clone().unwrap_or_else(|| time_for(compiled.policy()));
     let (session, outline) = (args.session.clone(), prepared.outline.clone());
     Ok(Input { now, history, session, outline, ..Input::question(question) })
 }

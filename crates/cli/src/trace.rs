@@ -55,7 +55,7 @@ fn of_folded(folded: Folded, resume: &str) -> Story {
         let phase = folded.state.phase().to_string();
         [phase, "unfinished".to_owned(), format!("`{resume}` goes on")]
     };
-    let ending = Outcome::of(&folded.rules, &folded.state).map_or_else(goes_on, ending);
+    let ending = Outcome::of(&folded.compiled, &folded.state).map_or_else(goes_on, ending);
     (folded.state.trace().to_vec(), ending)
 }
 

@@ -47,13 +47,13 @@ use results::Results;
 /// use planwright::prompt::ModelRequest;
 /// use planwright::{agents, spec::RoleName};
 ///
-/// let rules = agents::shipped("validated").unwrap().check()?;
-/// let frame = rules.frame(RoleName::Planner).unwrap().clone();
+/// let compiled = agents::shipped("validated").unwrap().check()?;
+/// let frame = compiled.frame(RoleName::Planner).unwrap().clone();
 /// let payload = r#"{"user_question": "What is 345*872?"}"#.to_owned();
 /// let request = ModelRequest { frame, payload, conversation: Vec::new() };
 ///
 /// let reply = Offline::new().ask(&request, None).unwrap();
-/// let plan = rules.plan().parse(Before::NOTHING, &reply.text, 10_000).unwrap().plan;
+/// let plan = compiled.plan().parse(Before::NOTHING, &reply.text, 10_000).unwrap().plan;
 /// assert_eq!(plan.steps[0].tool, "calc");
 /// assert_eq!(plan.steps[0].input, Some("345*872".into()));
 /// # Ok::<(), planwright::spec::SpecError>(())

@@ -95,7 +95,7 @@ impl<'a> ThreadHandle<'a> {
             return Err(Stopped::Secret { place: "the thread's name".to_owned() });
         }
         agent.check_secrets()?;
-        let remembers = agent.rules().policy().memory == Memory::Thread;
+        let remembers = agent.compiled().policy().memory == Memory::Thread;
         if remembers {
             input.history = Vec::new();
         }

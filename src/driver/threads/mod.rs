@@ -232,19 +232,20 @@ fn copy_records(
 ) -> Result<Vec<Record>, StoreError> {
     records.truncate(usize::try_from(most).unwrap_or(usize::MAX));
     let folded = fold(records.iter().cloned())?;
-    let (rules, state) = (&folded.rules, &folded.state);
+    let (compiled, state) = (&folded.compiled, &folded.state);
     // Whether such a write happened in the world is as much in doubt here as in the original.
     records.retain(|record| match record {
         Record::Requested { effect, .. } => {
-            folded.find_pending(*effect).is_none() || find_unrepeatable(rules, state, *effect).is_some()
+            folded.find_pending(*effect).is_none() || find_unrepeatable(compiled, state, *effect).is_some()
         }
         _ => true,
     });
     // The original has made the writes that come next, or was allowed to once.
-    let next = outstanding(rules, state).into_iter().filter(|effect| {
-        folded.find_pending(effect.id()).is_none() && find_unrepeatable(rules, state, effect.id()).is_some()
+    let next = outstanding(compiled, state).into_iter().filter(|effect| {
+        folded.find_pending(effect.id()).is_none()
+            && find_unrepeatable(compiled, state, effect.id()).is_some()
     });
-    records.extend(next.filter_map(|effect| Request::of(rules, state, effect)).map(|request| {
+    records.extend(next.filter_map(|effect| Request::of(compiled, state, effect)).map(|request| {
         Record::Requested { effect: request.effect, digest: request.digest, at: Some(now_ms()) }
     }));
     if let Some(Record::Header(header)) = records.first_mut() {

@@ -31,12 +31,12 @@ const CLAIMS: [(&str, &str); 8] = [
 /// The machine that is walked. Each default is the real one; a test breaks one on purpose.
 #[doc(hidden)]
 pub trait Machine {
-    fn admit(&self, rules: &CompiledSpec, state: &State, event: &Event) -> Result<(), Refusal> {
-        admit(rules, state, event)
+    fn admit(&self, compiled: &CompiledSpec, state: &State, event: &Event) -> Result<(), Refusal> {
+        admit(compiled, state, event)
     }
 
-    fn transition(&self, rules: &CompiledSpec, state: State, event: Event) -> Result<Step, Box<Refused>> {
-        transition(rules, state, event)
+    fn transition(&self, compiled: &CompiledSpec, state: State, event: Event) -> Result<Step, Box<Refused>> {
+        transition(compiled, state, event)
     }
 }
 
@@ -70,10 +70,10 @@ impl Spent {
     pub const ALL: [Spent; 4] = [Spent::Nothing, Spent::ModelCalls, Spent::ToolCalls, Spent::Transitions];
 
     /// The state with the budget used up.
-    pub fn apply(self, rules: &CompiledSpec, state: &State) -> State {
+    pub fn apply(self, compiled: &CompiledSpec, state: &State) -> State {
         let mut state = state.clone();
         let (bounds, Counters { model_calls, tool_calls, transitions, .. }) =
-            (rules.bounds(), &mut state.task.counters);
+            (compiled.bounds(), &mut state.task.counters);
         match self {
             Spent::Nothing => {}
             Spent::ModelCalls => *model_calls = bounds.model_calls,
@@ -88,14 +88,14 @@ impl Spent {
 /// The checks of one walk.
 pub(super) struct Checks<'a> {
     machine: &'a dyn Machine,
-    rules: &'a CompiledSpec,
+    compiled: &'a CompiledSpec,
     checks: Vec<Check>,
 }
 
 impl<'a> Checks<'a> {
-    pub fn new(machine: &'a dyn Machine, rules: &'a CompiledSpec) -> Self {
+    pub fn new(machine: &'a dyn Machine, compiled: &'a CompiledSpec) -> Self {
         let check = |(invariant, claim)| Check { invariant, claim, cases: 0, violations: Vec::new() };
-        Checks { machine, rules, checks: CLAIMS.map(check).into() }
+        Checks { machine, compiled, checks: CLAIMS.map(check).into() }
     }
 
     pub fn finish(self) -> Vec<Check> {
@@ -112,18 +112,18 @@ impl<'a> Checks<'a> {
     }
 
     pub fn check_start(&mut self, begun: &Step) {
-        let same = begun.effects.to_vec() == outstanding(self.rules, &begun.state);
+        let same = begun.effects.to_vec() == outstanding(self.compiled, &begun.state);
         self.claim("total", same, || "a run begins waiting for something it did not ask".into());
     }
 
     pub fn check_state(&mut self, state: &State, letters: &[Letter]) {
         let phase = state.phase.name();
-        let waiting = outstanding(self.rules, state);
+        let waiting = outstanding(self.compiled, state);
         let waits = || format!("{phase} waits for {waiting:?}");
         self.claim("total", phase.is_terminal() == waiting.is_empty(), waits);
         let answers = letters.iter().any(|letter| letter.fits && letter.event.effect().is_some());
         self.claim("total", answers != phase.is_terminal(), waits);
-        let limits = &self.rules.spec().limits;
+        let limits = &self.compiled.spec().limits;
         let (replans, draft) = (state.task.counters.replans, state.task.draft);
         let counted = match limits.max_iterations {
             Some(most) => replans == 0 && draft <= most,
@@ -131,7 +131,7 @@ impl<'a> Checks<'a> {
         };
         self.claim("replans", counted, || format!("draft {draft}, {replans} replans of {limits:?}"));
         if let Phase::Write(writing) = &state.phase {
-            let policy = self.rules.policy();
+            let policy = self.compiled.policy();
             let holds = match writing.gate {
                 WriteReason::Accepted => policy.validate != Validate::Off,
                 WriteReason::ValidationOff => policy.validate == Validate::Off,
@@ -147,7 +147,7 @@ impl<'a> Checks<'a> {
         let phase = before.phase.name();
         let case = |what: &str| format!("{} in {phase} ({:?}): {what}", letter.name, letter.event.effect());
         self.claim("total", !matches!(outcome, Outcome::Broken), || case("a panic or a changed state"));
-        let admitted = self.machine.admit(self.rules, before, &letter.event).is_ok();
+        let admitted = self.machine.admit(self.compiled, before, &letter.event).is_ok();
         let stepped = matches!(outcome, Outcome::Stepped(_));
         self.claim("total", admitted == stepped, || case(&format!("admitted {admitted}, stepped {stepped}")));
         if phase.is_terminal() {
@@ -166,14 +166,14 @@ impl<'a> Checks<'a> {
         let (from, to) = (before.phase.name(), step.state.phase.name());
         let case = |what: String| format!("{} from {from} to {to}: {what}", letter.name);
         if let Some(effect) = letter.event.effect() {
-            let again = self.machine.admit(self.rules, &step.state, &letter.event).is_err();
+            let again = self.machine.admit(self.compiled, &step.state, &letter.event).is_err();
             self.claim("answered once", again, || case(format!("{effect} may be answered again")));
         }
         if to.is_terminal() {
             let asks = || case(format!("asks for {:?}", step.effects));
             self.claim("terminal", step.effects.is_empty(), asks);
         }
-        let (waited, waits) = (outstanding(self.rules, before), outstanding(self.rules, &step.state));
+        let (waited, waits) = (outstanding(self.compiled, before), outstanding(self.compiled, &step.state));
         let asked = step.effects.iter().all(|effect| waits.contains(effect));
         self.claim("total", asked, || case("asks for what it does not wait for".into()));
         let silent = waits.iter().find(|effect| !waited.contains(effect) && !step.effects.contains(effect));
@@ -186,12 +186,12 @@ impl<'a> Checks<'a> {
     }
 
     fn check_move(&mut self, before: &State, taken: &Move, after: &State) {
-        let limits = &self.rules.spec().limits;
+        let limits = &self.compiled.spec().limits;
         let left = match limits.max_iterations {
             Some(most) => before.task.draft < most,
             None => before.task.counters.replans < limits.max_replans,
         };
-        let policy = self.rules.policy();
+        let policy = self.compiled.policy();
         let judges = policy.validate != Validate::Off && policy.validate_at == ValidateAt::Results;
         let goes_on = taken.exit == Exit::Executed && policy.horizon == Horizon::Next && !judges;
         let sends_back = goes_on || matches!(taken.exit, Exit::Rejected | Exit::StepFailed | Exit::Declined);
@@ -280,7 +280,7 @@ impl<'a> Checks<'a> {
         longest: Option<Bounds>,
     ) {
         self.claim("bounded", longest.is_some(), || "the graph has a cycle".into());
-        let (bounds, limits) = (self.rules.bounds(), &self.rules.spec().limits);
+        let (bounds, limits) = (self.compiled.bounds(), &self.compiled.spec().limits);
         // A limit that the spec sets below what its graph allows ends runs earlier than the graph: then
         // the budget is the bound, and `check_budget` is the proof.
         let budgeted = limits.max_model_calls.or(limits.max_tool_calls).or(limits.max_transitions).is_some();
@@ -295,7 +295,7 @@ impl<'a> Checks<'a> {
             // A budget may be too small to get there; then not getting there is what was asked for.
             let may_not = budgeted
                 || (phase == PhaseName::Execute && bounds.tool_calls == 0)
-                || (phase == PhaseName::Write && self.rules.policy().write == Write::Planner);
+                || (phase == PhaseName::Write && self.compiled.policy().write == Write::Planner);
             let reached = may_not || taken.iter().any(|edge| is_to(edge, phase));
             self.claim("total", reached, || format!("{phase} is never reached by what was tried"));
         }

@@ -52,7 +52,7 @@ pub struct PlanKey {
 pub type Status = (&'static str, u32);
 
 /// The abstraction of a state.
-pub fn key(rules: &CompiledSpec, state: &State) -> Key {
+pub fn key(compiled: &CompiledSpec, state: &State) -> Key {
     let task = &state.task;
     let phase = state.phase.name();
     let asking = state.phase.asking();
@@ -83,11 +83,11 @@ pub fn key(rules: &CompiledSpec, state: &State) -> Key {
         feedback: task.feedback.as_ref().map(|feedback| !feedback.fix_hint.trim().is_empty()),
         tainted: (task.tainted, draft.is_some_and(|draft| draft.tainted)),
         answered: task.artifacts.final_answer.is_some(),
-        progress: progress.map(|progress| plan_key(rules, task, progress)),
+        progress: progress.map(|progress| plan_key(compiled, task, progress)),
     }
 }
 
-fn plan_key(rules: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKey {
+fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKey {
     let schedule = &progress.schedule;
     let first = task.first_step();
     let steps = || progress.plan.steps.iter().zip(&progress.steps).skip(first);
@@ -98,9 +98,9 @@ fn plan_key(rules: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKey {
     // Independent steps of one kind are interchangeable, except that one by one they keep order
     // anyway; steps that differ, or wait for each other, are not.
     let alike = tools.windows(2).all(|pair| pair[0] == pair[1]) && !linked;
-    let in_order = rules.policy().execution.width() == 1 && !linked;
+    let in_order = compiled.policy().execution.width() == 1 && !linked;
     // Whether it is the last step that failed decides whether there is an answer.
-    let last_matters = rules.policy().write == Write::LastResult;
+    let last_matters = compiled.policy().write == Write::LastResult;
     let listed = last_matters || (!alike && !in_order);
     let status = |run: &StepRun| match run {
         StepRun::Running { attempt } | StepRun::Nested { attempt } => ("running", *attempt),
@@ -119,7 +119,7 @@ fn plan_key(rules: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKey {
         (needs.filter_map(|need| from_here(*need)).collect(), twin)
     });
     PlanKey {
-        kept: kept(rules, progress, first, listed),
+        kept: kept(compiled, progress, first, listed),
         alone: schedule.alone,
         steps: steps().map(|(planned, run)| (planned.tool.clone(), listed.then(|| status(run)))).collect(),
         counts,
@@ -129,12 +129,12 @@ fn plan_key(rules: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKey {
 
 /// What branches read of the steps of earlier drafts, and an orchestrator of this one's.
 fn kept(
-    rules: &CompiledSpec,
+    compiled: &CompiledSpec,
     progress: &Progress,
     first: usize,
     listed: bool,
 ) -> BTreeMap<(String, &'static str), usize> {
-    let policy = rules.policy();
+    let policy = compiled.policy();
     let orchestrated = policy.orchestrate == Orchestrate::EachStep;
     let upto = if orchestrated && !listed { progress.steps.len() } else { first };
     let by_tool = policy.duplicates == Duplicates::Skip || orchestrated;

@@ -23,15 +23,15 @@ pub(super) struct Letter {
 }
 
 /// Every kind of event for a state.
-pub(super) fn letters(rules: &CompiledSpec, state: &State) -> Vec<Letter> {
-    let waiting = outstanding(rules, state);
+pub(super) fn letters(compiled: &CompiledSpec, state: &State) -> Vec<Letter> {
+    let waiting = outstanding(compiled, state);
     let live = !state.phase.name().is_terminal();
     let mut events = vec![
         ("cancelled".to_owned(), Event::Cancelled { reason: "…".into() }, live),
         ("deadline passed".to_owned(), Event::DeadlinePassed, live),
     ];
     for effect in &waiting {
-        add_answers(rules, state, *effect, &mut events);
+        add_answers(compiled, state, *effect, &mut events);
     }
     add_strays(state, &waiting, &mut events);
     let letter = |(name, event, fits): (String, _, _)| {
@@ -45,7 +45,7 @@ pub(super) fn letters(rules: &CompiledSpec, state: &State) -> Vec<Letter> {
 type Events = Vec<(String, Event, bool)>;
 
 /// Every kind of answer to one effect.
-fn add_answers(rules: &CompiledSpec, state: &State, asked: Effect, events: &mut Events) {
+fn add_answers(compiled: &CompiledSpec, state: &State, asked: Effect, events: &mut Events) {
     let effect = asked.id();
     let mut add = |name: String, event, fits| events.push((name, event, fits));
     match asked {
@@ -57,13 +57,13 @@ fn add_answers(rules: &CompiledSpec, state: &State, asked: Effect, events: &mut 
         }
         Effect::Wait { .. } => add("time passed".into(), Event::TimePassed { effect }, true),
         Effect::AskHuman { .. } => {
-            for (name, answer, fits) in human_answers(rules, state, effect.kind) {
+            for (name, answer, fits) in human_answers(compiled, state, effect.kind) {
                 add(name.into(), Event::HumanAnswered { effect, answer }, fits);
             }
             add("nobody answered".into(), Event::Expired { effect }, true);
         }
         Effect::AskModel { role, .. } => {
-            for (name, reply) in replies(rules, state, role) {
+            for (name, reply) in replies(compiled, state, role) {
                 add(format!("{role}: {name}"), Event::ModelReplied { effect, reply }, true);
             }
             for class in FailureClass::ALL {
@@ -79,11 +79,11 @@ const SAME_PLAN: &str = "edited to the same";
 
 /// What a person may say, by name, and whether it fits.
 fn human_answers(
-    rules: &CompiledSpec,
+    compiled: &CompiledSpec,
     state: &State,
     asked: EffectKind,
 ) -> Vec<(&'static str, HumanAnswer, bool)> {
-    let plan = &rules.policy().plan;
+    let plan = &compiled.policy().plan;
     let edit = |tools: &[&str]| {
         let step = |tool: &&str| PlanStep { tool: (*tool).into(), ..PlanStep::default() };
         HumanAnswer::Edit { steps: tools.iter().map(step).collect() }
@@ -98,7 +98,7 @@ fn human_answers(
     ];
     match asked {
         EffectKind::ApproveCall { step, .. } => {
-            let tool = state.task.planned(step).and_then(|planned| rules.tool(&planned.tool));
+            let tool = state.task.planned(step).and_then(|planned| compiled.tool(&planned.tool));
             let schema = tool.map_or(&Value::Null, |tool| &tool.input);
             for (name, input) in
                 [("edited the input", sample(schema)), ("edited the input away", Value::Null)]
@@ -112,7 +112,7 @@ fn human_answers(
     if is_plan {
         let steps = state.task.drafted().map(|(_, planned, _)| planned.clone()).collect();
         let ends = plan.final_step == FinalStep::Required && plan.min_steps <= 1;
-        if ends && rules.policy().required_calls.is_empty() {
+        if ends && compiled.policy().required_calls.is_empty() {
             answers.push(("edited to only the final step", edit(&[FINAL_ANSWER]), true));
         }
         answers.push((SAME_PLAN, HumanAnswer::Edit { steps }, true));

@@ -44,29 +44,29 @@ impl Machine for Real {}
 /// ```
 /// use planwright::{agents, machine::explore};
 ///
-/// let rules = agents::shipped("plan-then-execute").unwrap().check()?;
-/// let report = explore::explore(&rules);
+/// let compiled = agents::shipped("plan-then-execute").unwrap().check()?;
+/// let report = explore::explore(&compiled);
 /// assert!(report.holds());
 /// assert_eq!(report.longest.model_calls, 2);
 /// # Ok::<(), planwright::spec::SpecError>(())
 /// ```
-pub fn explore(rules: &CompiledSpec) -> Report {
-    explore_with(&Real, rules, usize::MAX)
+pub fn explore(compiled: &CompiledSpec) -> Report {
+    explore_with(&Real, compiled, usize::MAX)
 }
 
 /// Walks any machine, and gives up if there are more states than this. Then nothing is
 /// [decided](Report::undecided), unless what was walked violates an invariant.
 #[doc(hidden)]
-pub fn explore_with(machine: &dyn Machine, rules: &CompiledSpec, most_states: usize) -> Report {
+pub fn explore_with(machine: &dyn Machine, compiled: &CompiledSpec, most_states: usize) -> Report {
     let mut explored_as = Vec::new();
-    let small = compile(reduced(rules.spec().clone(), &mut explored_as));
-    Report { explored_as, bounds: rules.bounds(), ..walk(machine, &small, most_states, true) }
+    let small = compile(reduced(compiled.spec().clone(), &mut explored_as));
+    Report { explored_as, bounds: compiled.bounds(), ..walk(machine, &small, most_states, true) }
 }
 
 /// Walks a spec, checking nothing, with the smallest numbers that have every edge of the phase graph.
 #[doc(hidden)]
-pub fn sketch(rules: &CompiledSpec) -> Report {
-    walk(&Real, &compile(reduce::smallest(rules.spec().clone(), &mut Vec::new())), usize::MAX, false)
+pub fn sketch(compiled: &CompiledSpec) -> Report {
+    walk(&Real, &compile(reduce::smallest(compiled.spec().clone(), &mut Vec::new())), usize::MAX, false)
 }
 
 fn compile(small: Spec) -> CompiledSpec {
@@ -75,10 +75,10 @@ fn compile(small: Spec) -> CompiledSpec {
 
 /// Lists every edge that a run can take. Which edges there are does not depend on how many steps or
 /// replans there may be, so the walk is small.
-pub fn reachable(rules: &CompiledSpec) -> BTreeSet<Taken> {
-    let mut taken = sketch(rules).taken;
+pub fn reachable(compiled: &CompiledSpec) -> BTreeSet<Taken> {
+    let mut taken = sketch(compiled).taken;
     // The machine takes an expiry whenever it comes; a driver gives one only if there is a time.
-    if rules.spec().limits.answer_seconds.is_none() {
+    if compiled.spec().limits.answer_seconds.is_none() {
         taken.retain(|edge| !matches!(edge, Taken::Inside(_, what) if what.starts_with(report::EXPIRED)));
     }
     taken

@@ -18,7 +18,7 @@ fn text(name: impl Into<String>, reply: impl ToString) -> (String, ModelReply) {
 }
 
 /// Every kind of reply of a role.
-pub(super) fn replies(rules: &CompiledSpec, state: &State, role: RoleName) -> Replies {
+pub(super) fn replies(compiled: &CompiledSpec, state: &State, role: RoleName) -> Replies {
     let mut replies = match role {
         RoleName::Scope => vec![
             text("in scope", json!({"in_scope": true})),
@@ -30,26 +30,26 @@ pub(super) fn replies(rules: &CompiledSpec, state: &State, role: RoleName) -> Re
             text("not needed", json!({"need_previous_context": false})),
             text("no answer", json!({"need_previous_context": "maybe"})),
         ],
-        RoleName::Intent => intents(rules),
-        RoleName::Planner | RoleName::Replanner => match rules.policy().planner {
-            Planner::Json => plans(rules, state),
-            Planner::ToolCalls => calls(rules, state),
-            Planner::ReactText => actions(rules, state),
+        RoleName::Intent => intents(compiled),
+        RoleName::Planner | RoleName::Replanner => match compiled.policy().planner {
+            Planner::Json => plans(compiled, state),
+            Planner::ToolCalls => calls(compiled, state),
+            Planner::ReactText => actions(compiled, state),
         },
-        RoleName::Orchestrator => decisions(rules),
-        RoleName::Validator => verdicts(rules.policy().validate),
-        RoleName::Writer if rules.form() == AnswerForm::Final => {
+        RoleName::Orchestrator => decisions(compiled),
+        RoleName::Validator => verdicts(compiled.policy().validate),
+        RoleName::Writer if compiled.form() == AnswerForm::Final => {
             vec![text("answer", json!({"final": "an answer"})), text("no answer", json!({"final": 7}))]
         }
         RoleName::Writer | RoleName::Conversation | RoleName::Agent => vec![text("answer", "an answer")],
     };
-    let too_large = "x".repeat(rules.max_reply_bytes() + 1);
+    let too_large = "x".repeat(compiled.max_reply_bytes() + 1);
     replies.extend([text("empty reply", ""), text("reply too large", too_large)]);
     replies
 }
 
-fn intents(rules: &CompiledSpec) -> Replies {
-    let policy = &rules.policy().intent;
+fn intents(compiled: &CompiledSpec) -> Replies {
+    let policy = &compiled.policy().intent;
     let at_once = policy.answer_at_once.first();
     let other = policy.kinds.iter().find(|kind| !policy.answer_at_once.contains(kind));
     let kind = other.map_or("a question", String::as_str);
@@ -87,9 +87,9 @@ fn verdicts(form: Validate) -> Replies {
     ]
 }
 
-fn decisions(rules: &CompiledSpec) -> Replies {
+fn decisions(compiled: &CompiledSpec) -> Replies {
     let name = |agent: Option<&ToolContract>| agent.map_or("?", |agent| agent.name.as_str()).to_owned();
-    let (first, last) = (name(rules.plan().agents().first()), name(rules.plan().agents().last()));
+    let (first, last) = (name(compiled.plan().agents().first()), name(compiled.plan().agents().last()));
     let both = |primary: &str, supporting: &str| {
         let needed = json!({"primary_agent": primary, "supporting_agent": supporting});
         json!({"action": "collaborate", "collaboration_needed": needed})
@@ -106,16 +106,16 @@ fn decisions(rules: &CompiledSpec) -> Replies {
 }
 
 /// One tool or agent of each kind that a branch can tell apart.
-fn kinds(rules: &CompiledSpec) -> Vec<&ToolContract> {
-    let required_calls = &rules.policy().required_calls;
+fn kinds(compiled: &CompiledSpec) -> Vec<&ToolContract> {
+    let required_calls = &compiled.policy().required_calls;
     let kind = |tool: &ToolContract| {
         let required = required_calls.iter().any(|required| required.tool == tool.name);
         let required = required.then(|| tool.name.clone());
-        let asks = (rules.agent(&tool.name).is_some(), rules.needs_approval(&tool.name));
+        let asks = (compiled.agent(&tool.name).is_some(), compiled.needs_approval(&tool.name));
         (tool.effect, tool.is_idempotent(), tool.trust, asks, required)
     };
     let mut kinds: Vec<&ToolContract> = Vec::new();
-    for tool in rules.plan().all() {
+    for tool in compiled.plan().all() {
         if !kinds.iter().any(|known| kind(known) == kind(tool)) {
             kinds.push(tool);
         }
@@ -166,11 +166,11 @@ fn fillings<'a>(kinds: &[&'a ToolContract], places: usize) -> Vec<(String, Vec<&
 }
 
 /// Plans in JSON.
-fn plans(rules: &CompiledSpec, state: &State) -> Replies {
-    let policy = rules.policy();
+fn plans(compiled: &CompiledSpec, state: &State) -> Replies {
+    let policy = compiled.policy();
     let ends = policy.plan.final_step == FinalStep::Required;
     let most = policy.plan.max_steps as usize;
-    let kinds = kinds(rules);
+    let kinds = kinds(compiled);
     // The steps that stand before a new plan.
     let kept = state.task.progress.as_ref().filter(|_| policy.keeps_steps());
     let base = kept.map_or(0, |progress| progress.steps.len());
@@ -244,10 +244,10 @@ fn plans(rules: &CompiledSpec, state: &State) -> Replies {
 }
 
 /// Native calls.
-fn calls(rules: &CompiledSpec, state: &State) -> Replies {
-    let policy = rules.policy();
+fn calls(compiled: &CompiledSpec, state: &State) -> Replies {
+    let policy = compiled.policy();
     let most = policy.plan.max_steps as usize;
-    let kinds = kinds(rules);
+    let kinds = kinds(compiled);
     let base =
         state.task.first_step() + state.task.progress.as_ref().map_or(0, |progress| progress.steps.len());
     let call = |tool: &ToolContract, nth: usize| {
@@ -256,13 +256,13 @@ fn calls(rules: &CompiledSpec, state: &State) -> Replies {
     let all = |tools: &[&ToolContract]| {
         ModelReply::calls(tools.iter().enumerate().map(|(nth, tool)| call(tool, nth)))
     };
-    let mut replies = words(rules);
+    let mut replies = words(compiled);
     for size in 1..=most {
         let fillings = fillings(&kinds, size).into_iter();
         replies.extend(fillings.map(|(name, tools)| (format!("{size} calls: {name}"), all(&tools))));
     }
     let required: Vec<&ToolContract> =
-        policy.required_calls.iter().filter_map(|required| rules.tool(&required.tool)).collect();
+        policy.required_calls.iter().filter_map(|required| compiled.tool(&required.tool)).collect();
     if required.len() > 1 && required.len() <= most {
         replies.push(("every required call".into(), all(&required)));
     }
@@ -291,9 +291,9 @@ fn repeated_call(state: &State) -> Option<(String, ModelReply)> {
 }
 
 /// Words instead of calls: an answer, if the planner gives it.
-fn words(rules: &CompiledSpec) -> Replies {
+fn words(compiled: &CompiledSpec) -> Replies {
     let mut replies = vec![text("words", "an answer")];
-    let policy = rules.policy();
+    let policy = compiled.policy();
     for required in policy.required_calls.iter().filter(|_| policy.write == Write::Planner) {
         let Some(begins) = &required.per_line else { continue };
         for lines in 1..=MOST_LINES {
@@ -305,12 +305,12 @@ fn words(rules: &CompiledSpec) -> Replies {
 }
 
 /// Thoughts and actions as text.
-fn actions(rules: &CompiledSpec, state: &State) -> Replies {
+fn actions(compiled: &CompiledSpec, state: &State) -> Replies {
     let answer = |(name, reply): (String, ModelReply)| {
         text(name, format!("Thought: done\nFinal Answer: {}", reply.text))
     };
-    let mut replies: Replies = words(rules).into_iter().map(answer).collect();
-    for tool in kinds(rules) {
+    let mut replies: Replies = words(compiled).into_iter().map(answer).collect();
+    for tool in kinds(compiled) {
         let input = fresh_input(tool, state.task.first_step());
         let input = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
         let action = format!("Thought: more\nAction: {}\nAction Input: {input}", tool.name);

@@ -14,23 +14,28 @@ use crate::spec::{Bounds, CompiledSpec, Memory};
 const REPRESENTATIVES: usize = 2;
 
 /// Walks the spec as it is, and gives up after so many states. Unless it `proves`, nothing is checked.
-pub(super) fn walk(machine: &dyn Machine, rules: &CompiledSpec, most_states: usize, proves: bool) -> Report {
+pub(super) fn walk(
+    machine: &dyn Machine,
+    compiled: &CompiledSpec,
+    most_states: usize,
+    proves: bool,
+) -> Report {
     let mut walk = Walk {
         proves,
         machine,
-        rules,
+        compiled,
         numbers: BTreeMap::new(),
         reached: Vec::new(),
         taken: BTreeSet::new(),
-        checks: Checks::new(machine, rules),
+        checks: Checks::new(machine, compiled),
         queue: VecDeque::new(),
     };
     let mut input = Input::question("…");
     // With an earlier turn, so that what is asked only then is asked.
-    if rules.policy().memory == Memory::Thread {
+    if compiled.policy().memory == Memory::Thread {
         input.history = vec![Turn { role: Speaker::User, content: "…".into() }];
     }
-    let begun = crate::machine::start(rules, input);
+    let begun = crate::machine::start(compiled, input);
     let first = count_calls(&begun);
     walk.checks.check_start(&begun);
     walk.arrive(begun.state);
@@ -54,7 +59,7 @@ struct Reached {
 struct Walk<'a> {
     proves: bool,
     machine: &'a dyn Machine,
-    rules: &'a CompiledSpec,
+    compiled: &'a CompiledSpec,
     numbers: BTreeMap<Key, usize>,
     reached: Vec<Reached>,
     taken: BTreeSet<Taken>,
@@ -70,7 +75,7 @@ impl Walk<'_> {
         (counters.model_calls, counters.tool_calls, counters.transitions) = (0, 0, 0);
         state.task.trace.clear();
         let next = self.numbers.len();
-        let number = *self.numbers.entry(key(self.rules, &state)).or_insert(next);
+        let number = *self.numbers.entry(key(self.compiled, &state)).or_insert(next);
         if number == next {
             self.reached.push(Reached::default());
         }
@@ -84,7 +89,7 @@ impl Walk<'_> {
 
     /// Feeds every letter to a state. All checks are made on the first that stands for it.
     fn leave(&mut self, number: usize, state: &State) {
-        let letters = letters(self.rules, state);
+        let letters = letters(self.compiled, state);
         let first = self.proves && self.reached[number].edges.is_none();
         let mut read = None;
         if first {
@@ -98,7 +103,7 @@ impl Walk<'_> {
                 if spent != Spent::Nothing && (letter.needs_room || !self.proves) {
                     continue;
                 }
-                let before = spent.apply(self.rules, state);
+                let before = spent.apply(self.compiled, state);
                 let outcome = self.step(&before, before.clone(), &letter.event);
                 if first {
                     self.checks.check_step(&before, letter, &outcome);
@@ -145,7 +150,7 @@ impl Walk<'_> {
 
     /// One transition, of a copy of a state. A panic is a violation to report, not an end to the walk.
     fn step(&self, before: &State, copy: State, event: &Event) -> Outcome {
-        let transition = || self.machine.transition(self.rules, copy, event.clone());
+        let transition = || self.machine.transition(self.compiled, copy, event.clone());
         match catch_unwind(AssertUnwindSafe(transition)) {
             Ok(Ok(step)) => Outcome::Stepped(step),
             Ok(Err(refused)) if refused.state == *before && refused.event == *event => {
@@ -175,7 +180,7 @@ impl Walk<'_> {
         Report {
             states: keys.len(),
             edges: edges.iter().map(BTreeSet::len).sum(),
-            bounds: self.rules.bounds(),
+            bounds: self.compiled.bounds(),
             longest: longest.unwrap_or(unbounded),
             checks: self.checks.finish(),
             whole,

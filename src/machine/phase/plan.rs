@@ -44,7 +44,7 @@ impl Run<'_> {
     }
 
     fn begin_next_draft(&mut self) {
-        let policy = self.rules.policy();
+        let policy = self.compiled.policy();
         let task = &mut *self.task;
         task.draft = task.draft.saturating_add(1);
         if policy.horizon == Horizon::Whole {
@@ -70,7 +70,7 @@ impl Run<'_> {
 
     /// The stage that follows one intake, or begins PLAN. What a rule can answer is not asked.
     pub(in crate::machine) fn plan_stage_after(&mut self, done: Option<Intake>) -> PlanStage {
-        let intake = &self.rules.policy().intake;
+        let intake = &self.compiled.policy().intake;
         let from = done.and_then(|done| intake.iter().position(|known| *known == done).map(|at| at + 1));
         for wanted in &intake[from.unwrap_or(0)..] {
             match wanted {
@@ -89,7 +89,7 @@ impl Run<'_> {
     /// Takes an answer. Returns the stage that follows, unless PLAN ends.
     fn on_intake(&mut self, stage: &mut PlanStage) -> Option<PlanStage> {
         let effect = self.awaited(Stage::Plan(stage));
-        let most = self.rules.max_reply_bytes();
+        let most = self.compiled.max_reply_bytes();
         let done = match stage {
             PlanStage::Screening(asking) => {
                 let read = |_: &_, _: &_, reply: &ModelReply| Scope::parse(&reply.text, most);
@@ -110,9 +110,10 @@ impl Run<'_> {
                 Intake::PreviousContext
             }
             PlanStage::Classifying(asking) => {
-                let read = |rules: &CompiledSpec, _: &_, reply: &ModelReply| rules.parse_intent(&reply.text);
+                let read =
+                    |compiled: &CompiledSpec, _: &_, reply: &ModelReply| compiled.parse_intent(&reply.text);
                 let (intent, _): (Intent, _) = self.read_reply(effect, asking, read)?;
-                let at_once = &self.rules.policy().intent.answer_at_once;
+                let at_once = &self.compiled.policy().intent.answer_at_once;
                 let needs_tool = intent.needs_tool && !at_once.contains(&intent.intent);
                 self.line(TraceLine::Intent { intent: intent.intent.clone(), needs_tool });
                 self.task.understanding.intent = Some(Box::new(intent));
@@ -156,12 +157,12 @@ impl Run<'_> {
         let plan = Arc::new(plan);
         self.plan_line(&plan, ignored, used_replan_planner);
         match &mut self.task.progress {
-            Some(progress) => progress.extend(&plan, links, self.rules),
-            None => self.task.progress = Some(Progress::of(self.task.draft, plan, links, self.rules)),
+            Some(progress) => progress.extend(&plan, links, self.compiled),
+            None => self.task.progress = Some(Progress::of(self.task.draft, plan, links, self.compiled)),
         }
         // A plan of which nothing runs needs no one's yes; nor does one over the limits, which cannot run.
         let runs = self.task.drafted().any(|(_, planned, _)| !planned.is_final());
-        if !(self.rules.policy().approval.plan && runs) {
+        if !(self.compiled.policy().approval.plan && runs) {
             self.task.feedback = None;
             self.leave(Exit::Planned);
         } else if self.allows_plan(1) {
@@ -177,10 +178,10 @@ impl Run<'_> {
         let said = self.task.current().said.clone();
         let done = |run: &StepRun| matches!(run, StepRun::Completed { .. });
         let has_results = self.task.progress.as_ref().is_some_and(|progress| progress.steps.iter().any(done));
-        let answers = match self.rules.policy().write {
+        let answers = match self.compiled.policy().write {
             Write::Planner => true,
             Write::LastResult | Write::Summary => {
-                !said.is_empty() && !has_results && !self.rules.has(RoleName::Conversation)
+                !said.is_empty() && !has_results && !self.compiled.has(RoleName::Conversation)
             }
             Write::Model => false,
         };
@@ -199,17 +200,17 @@ impl Run<'_> {
         };
         if let HumanAnswer::Edit { steps } = answer
             // It passed this very check before it was taken.
-            && let Ok(links) = link_edit(self.rules, &self.task, asked, &steps)
+            && let Ok(links) = link_edit(self.compiled, &self.task, asked, &steps)
             && let Some(progress) = self.task.progress.as_mut()
         {
-            progress.replace_pending(steps, links, self.rules);
+            progress.replace_pending(steps, links, self.compiled);
         }
         self.task.feedback = None;
         self.leave(Exit::Planned);
     }
 
     fn decline_plan(&mut self, no: No) {
-        let policy = self.rules.policy();
+        let policy = self.compiled.policy();
         if let Some(code) = no.ends_the_run(policy) {
             return self.fail(code, format!("plan: {}", no.reason));
         }
@@ -227,17 +228,17 @@ impl Run<'_> {
 
 /// Reads a planner's reply: its words, and the plan if there is something to do.
 fn read_draft(
-    rules: &CompiledSpec,
+    compiled: &CompiledSpec,
     task: &Task,
     reply: &ModelReply,
 ) -> Result<(String, Option<ReadPlan>), ContractError> {
-    let contract = rules.plan();
-    let most = rules.max_reply_bytes();
-    let kept = task.progress.as_ref().filter(|_| rules.policy().keeps_steps());
+    let contract = compiled.plan();
+    let most = compiled.max_reply_bytes();
+    let kept = task.progress.as_ref().filter(|_| compiled.policy().keeps_steps());
     let done = |at: usize| kept.is_some_and(|progress| progress.is_done(at));
     let steps = kept.map_or(&[][..], |progress| &progress.plan.steps);
     let before = Before { steps, done: &done };
-    let (mut said, plan) = match rules.policy().planner {
+    let (mut said, plan) = match compiled.policy().planner {
         Planner::Json => {
             let read = contract.parse(before, &reply.text, most)?;
             (String::new(), (!read.plan.steps.is_empty()).then_some(read))
@@ -256,10 +257,10 @@ fn read_draft(
             ReactReply::Answer(answer) => (answer, None),
         },
     };
-    if plan.is_none() && rules.policy().horizon == Horizon::Whole && task.draft > 1 {
+    if plan.is_none() && compiled.policy().horizon == Horizon::Whole && task.draft > 1 {
         return Err(ContractError::at("$.steps", "expected at least 1 step in a new plan, found none"));
     }
-    check_required_calls(rules, task, &said, plan.as_ref().map(|read| read.plan.steps.as_slice()))?;
+    check_required_calls(compiled, task, &said, plan.as_ref().map(|read| read.plan.steps.as_slice()))?;
     if plan.is_some() {
         said = excerpt(&said, KEPT_CHARS);
     }

@@ -16,14 +16,14 @@ impl Run<'_> {
     }
 
     pub(in crate::machine) fn on_validate(&mut self, asking: &mut Asking) {
-        let form = self.rules.policy().validate;
-        let most = self.rules.max_reply_bytes();
+        let form = self.compiled.policy().validate;
+        let most = self.compiled.max_reply_bytes();
         let effect = self.awaited(Stage::Validate(asking));
         let Some((verdict, _)) = self.read_reply(effect, asking, |_, _, reply| form.parse(&reply.text, most))
         else {
             return;
         };
-        let policy = self.rules.policy();
+        let policy = self.compiled.policy();
         if !verdict.ok {
             let judges_answer = policy.validate_at == ValidateAt::Answer;
             let answer = self.task.artifacts.final_answer.take_if(|_| judges_answer);

@@ -12,7 +12,7 @@ use crate::spec::{RoleName, ValidateAt, Write};
 impl Run<'_> {
     /// Asks for the answer, or puts it together.
     pub(in crate::machine) fn enter_write(&mut self, writing: &Writing) {
-        let policy = self.rules.policy();
+        let policy = self.compiled.policy();
         let talks = matches!(
             self.awaited(Stage::Write(writing)),
             Some(Effect::AskModel { role: RoleName::Conversation, .. })
@@ -36,10 +36,10 @@ impl Run<'_> {
     }
 
     pub(in crate::machine) fn on_write(&mut self, writing: &mut Writing) {
-        let most = self.rules.max_reply_bytes();
+        let most = self.compiled.max_reply_bytes();
         let effect = self.awaited(Stage::Write(writing));
         let form = match effect {
-            Some(Effect::AskModel { role: RoleName::Writer, .. }) => self.rules.form(),
+            Some(Effect::AskModel { role: RoleName::Writer, .. }) => self.compiled.form(),
             _ => AnswerForm::Text,
         };
         let read = |_: &_, _: &_, reply: &ModelReply| form.parse(&reply.text, most);

@@ -12,21 +12,21 @@ use crate::spec::{CompiledSpec, Duplicates};
 
 impl Progress {
     /// A plan of which nothing has run.
-    pub(crate) fn of(draft: u32, plan: Arc<Plan>, links: Links, rules: &CompiledSpec) -> Self {
+    pub(crate) fn of(draft: u32, plan: Arc<Plan>, links: Links, compiled: &CompiledSpec) -> Self {
         let steps = vec![StepRun::Pending; plan.steps.len()];
         let schedule = Schedule { links, ..Schedule::default() };
         let mut progress = Progress { draft, plan, steps, schedule };
-        progress.line_up(0, rules);
+        progress.line_up(0, compiled);
         progress
     }
 
     /// Adds the steps of a later draft. What is there stays as it is.
-    pub(crate) fn extend(&mut self, more: &Arc<Plan>, links: Links, rules: &CompiledSpec) {
+    pub(crate) fn extend(&mut self, more: &Arc<Plan>, links: Links, compiled: &CompiledSpec) {
         let base = self.steps.len();
         Arc::make_mut(&mut self.plan).steps.extend(more.steps.iter().cloned());
         self.steps.resize(base + more.steps.len(), StepRun::Pending);
         self.schedule.links.append(base, links);
-        self.line_up(base, rules);
+        self.line_up(base, compiled);
     }
 
     /// Forgets the steps that have not begun, and hands them over. One with a step behind it that has
@@ -78,20 +78,20 @@ impl Progress {
     }
 
     /// Puts other steps in the place of those that have not begun.
-    pub(crate) fn replace_pending(&mut self, steps: Vec<PlanStep>, links: Links, rules: &CompiledSpec) {
+    pub(crate) fn replace_pending(&mut self, steps: Vec<PlanStep>, links: Links, compiled: &CompiledSpec) {
         self.drop_pending();
-        self.extend(&Arc::new(Plan { steps, ..Plan::default() }), links, rules);
+        self.extend(&Arc::new(Plan { steps, ..Plan::default() }), links, compiled);
     }
 
     /// Counts what each step from `base` on waits for, and makes ready what waits for nothing.
-    fn line_up(&mut self, base: usize, rules: &CompiledSpec) {
-        let (policy, count) = (rules.policy(), self.steps.len());
+    fn line_up(&mut self, base: usize, compiled: &CompiledSpec) {
+        let (policy, count) = (compiled.policy(), self.steps.len());
         if policy.duplicates == Duplicates::Skip {
-            self.find_twins(base, rules);
+            self.find_twins(base, compiled);
         }
         let (hitl, risky) = (policy.approval.steps, policy.approval.risky);
         if hitl || risky {
-            let asks = |step: &PlanStep| (hitl && step.is_hitl()) || rules.needs_approval(&step.tool);
+            let asks = |step: &PlanStep| (hitl && step.is_hitl()) || compiled.needs_approval(&step.tool);
             let asks = (base..count).filter(|&at| asks(&self.plan.steps[at]));
             self.schedule.people.extend(asks.map(|at| at as u32));
         }
@@ -119,7 +119,7 @@ impl Progress {
     }
 
     /// For each step from `base` on, the nearest earlier one with the same call that has not failed.
-    fn find_twins(&mut self, base: usize, rules: &CompiledSpec) {
+    fn find_twins(&mut self, base: usize, compiled: &CompiledSpec) {
         let mut seen: HashMap<String, u32> = HashMap::new();
         let mut twins: Vec<Option<u32>> = std::mem::take(&mut self.schedule.twins);
         twins.resize(base, None);
@@ -130,7 +130,7 @@ impl Progress {
                 StepRun::Skipped { same_as: Some(same) } => same,
                 _ => at as u32,
             };
-            let twin = self.call_key(at, step, rules).and_then(|key| seen.insert(key, stands_for));
+            let twin = self.call_key(at, step, compiled).and_then(|key| seen.insert(key, stands_for));
             if at >= base {
                 twins.push(twin);
             }
@@ -139,7 +139,7 @@ impl Progress {
     }
 
     /// What makes two steps the same call; none for what is no call.
-    fn call_key(&self, at: usize, step: &PlanStep, rules: &CompiledSpec) -> Option<String> {
+    fn call_key(&self, at: usize, step: &PlanStep, compiled: &CompiledSpec) -> Option<String> {
         if step.is_final() || step.is_hitl() {
             return None;
         }
@@ -152,7 +152,7 @@ impl Progress {
             None => step.input.as_ref().map(canonical).unwrap_or_default(),
         };
         // To an agent, what it is told is part of the call; to a tool, its input is all of it.
-        let told = if rules.agent(&step.tool).is_some() { step.instruction() } else { "" };
+        let told = if compiled.agent(&step.tool).is_some() { step.instruction() } else { "" };
         Some(format!("{}\u{0}{input}\u{0}{told}", step.tool))
     }
 

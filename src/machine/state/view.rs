@@ -137,10 +137,10 @@ impl<'a> StepRecord<'a> {
 
 /// The steps whose results a step may be shown. One by one, all before it. Side by side, what else has
 /// finished by now is chance: those of earlier drafts, and those that it waits for, directly or not.
-pub(crate) fn known_by(rules: &CompiledSpec, task: &Task, step: u32) -> Vec<u32> {
+pub(crate) fn known_by(compiled: &CompiledSpec, task: &Task, step: u32) -> Vec<u32> {
     let Some(progress) = &task.progress else { return Vec::new() };
     let finished = |at: &u32| progress.steps.get(*at as usize).is_some_and(StepRun::is_finished);
-    if rules.policy().execution == Execution::Sequential {
+    if compiled.policy().execution == Execution::Sequential {
         return (0..step).filter(finished).collect();
     }
     let first = task.first_step() as u32;

@@ -29,13 +29,13 @@ pub const TITLES: &str = include_str!("titles.toml");
 pub const CHAIN: &str = include_str!("chain.toml");
 
 /// The checked form of one of these specs.
-pub fn rules(spec: &str) -> CompiledSpec {
+pub fn compiled(spec: &str) -> CompiledSpec {
     Spec::from_toml(spec).unwrap().check().unwrap()
 }
 
 /// The constant part of a role's requests.
-pub fn frame(rules: &CompiledSpec, role: RoleName) -> Arc<RequestFrame> {
-    rules.frame(role).unwrap().clone()
+pub fn frame(compiled: &CompiledSpec, role: RoleName) -> Arc<RequestFrame> {
+    compiled.frame(role).unwrap().clone()
 }
 
 /// The constant part of the requests of a role of a shipped agent.
@@ -44,8 +44,8 @@ pub fn shipped(agent: &str, role: RoleName) -> Arc<RequestFrame> {
 }
 
 /// The constant part of the requests of an agent that does steps.
-pub fn agent_frame(rules: &CompiledSpec, name: &str) -> Arc<RequestFrame> {
-    match rules.agent(name).unwrap() {
+pub fn agent_frame(compiled: &CompiledSpec, name: &str) -> Arc<RequestFrame> {
+    match compiled.agent(name).unwrap() {
         CompiledAgent::Role(frame) => frame.clone(),
         CompiledAgent::Spec(_) => panic!("{name} is a whole agent"),
     }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{Say, id};
 
 pub struct Told {
-    pub rules: CompiledSpec,
+    pub compiled: CompiledSpec,
     pub state: State,
     pub input: Input,
     /// Everything it took.
@@ -31,10 +31,14 @@ impl Told {
 
     #[track_caller]
     pub fn begin_with(spec: Spec, input: Input) -> Self {
-        let rules = spec.check().expect("checks");
-        let begun = start(&rules, input.clone());
-        assert_eq!(begun.effects.to_vec(), outstanding(&rules, &begun.state), "it waits for what it asked");
-        Told { rules, state: begun.state, input, events: Vec::new(), asked: Vec::new() }
+        let compiled = spec.check().expect("checks");
+        let begun = start(&compiled, input.clone());
+        assert_eq!(
+            begun.effects.to_vec(),
+            outstanding(&compiled, &begun.state),
+            "it waits for what it asked"
+        );
+        Told { compiled, state: begun.state, input, events: Vec::new(), asked: Vec::new() }
     }
 
     /// Begins and tells.
@@ -73,7 +77,7 @@ impl Told {
     }
 
     pub fn outstanding(&self) -> Vec<Effect> {
-        outstanding(&self.rules, &self.state)
+        outstanding(&self.compiled, &self.state)
     }
 
     #[track_caller]
@@ -115,9 +119,9 @@ impl Told {
         let waited = self.outstanding();
         let written = |state: &State| serde_json::to_string(state).expect("a state is written");
         let read: State = serde_json::from_str(&written(&self.state)).expect("and read");
-        let step = transition(&self.rules, self.state.clone(), event.clone())
+        let step = transition(&self.compiled, self.state.clone(), event.clone())
             .unwrap_or_else(|refused| panic!("{refused}"));
-        let again = transition(&self.rules, read, event.clone()).expect("the state that was read, too");
+        let again = transition(&self.compiled, read, event.clone()).expect("the state that was read, too");
         assert_eq!(written(&again.state), written(&step.state), "a state that was read steps otherwise");
         self.state = step.state;
         let sorted = |effects: &mut dyn Iterator<Item = Effect>| {
@@ -132,7 +136,7 @@ impl Told {
         assert_eq!(waits.is_empty(), ended, "a run that goes on waits for something: {:?}", self.phase());
         self.events.push(event);
         for event in self.events.iter().filter(|event| event.effect().is_some()) {
-            assert!(admit(&self.rules, &self.state, event).is_err(), "fits again: {event:?}");
+            assert!(admit(&self.compiled, &self.state, event).is_err(), "fits again: {event:?}");
         }
         assert_eq!(self.folded(), self.state, "the events fold to the state they led to");
         self
@@ -141,23 +145,24 @@ impl Told {
     /// Why an answer does not fit.
     #[track_caller]
     pub fn refusal(&self, to: &str, answer: Say) -> Refusal {
-        admit(&self.rules, &self.state, &answer.event(id(to))).expect_err(to)
+        admit(&self.compiled, &self.state, &answer.event(id(to))).expect_err(to)
     }
 
     /// Why what it waits for first is not answered so; and nothing changes by it.
     #[track_caller]
     pub fn refuses(&self, answer: Say) -> String {
         let event = answer.event(id(&self.first()));
-        let refused = transition(&self.rules, self.state.clone(), event.clone()).expect_err("it is refused");
+        let refused =
+            transition(&self.compiled, self.state.clone(), event.clone()).expect_err("it is refused");
         assert_eq!((&refused.state, &refused.event), (&self.state, &event), "nothing changes");
         refused.refusal.to_string()
     }
 
     /// Folds the run again from its events.
     pub fn folded(&self) -> State {
-        let begun = start(&self.rules, self.input.clone()).state;
+        let begun = start(&self.compiled, self.input.clone()).state;
         self.events.iter().cloned().fold(begun, |state, event| {
-            transition(&self.rules, state, event).expect("it fitted before").state
+            transition(&self.compiled, state, event).expect("it fitted before").state
         })
     }
 
@@ -228,7 +233,7 @@ impl Told {
 
     #[track_caller]
     fn rendered(&self, of: &str) -> Request<'_> {
-        Request::of(&self.rules, &self.state, self.effect(of)).expect("the run waits for it")
+        Request::of(&self.compiled, &self.state, self.effect(of)).expect("the run waits for it")
     }
 
     /// What one effect asks a model with.

@@ -42,36 +42,36 @@ const CONTEXTS: [&str; 3] =
     [r#"{"need_previous_context":true}"#, r#"{"need_previous_context":false}"#, "아마도"];
 
 /// What a role says, the `n`th of its repertoire. Some of it breaks its contract.
-pub fn says(rules: &CompiledSpec, state: &State, role: RoleName, plans: &[&str], n: usize) -> ModelReply {
+pub fn says(compiled: &CompiledSpec, state: &State, role: RoleName, plans: &[&str], n: usize) -> ModelReply {
     let one = |texts: &[&str]| ModelReply::text(texts[n % texts.len()]);
     match role {
-        RoleName::Planner | RoleName::Replanner if n.is_multiple_of(2) && fits(rules, plans) => {
+        RoleName::Planner | RoleName::Replanner if n.is_multiple_of(2) && fits(compiled, plans) => {
             ModelReply::text(plans[n / 2 % plans.len()])
         }
-        RoleName::Planner | RoleName::Replanner => drafted(rules, state, n),
-        RoleName::Validator => match rules.policy().validate {
+        RoleName::Planner | RoleName::Replanner => drafted(compiled, state, n),
+        RoleName::Validator => match compiled.policy().validate {
             Validate::Sufficiency => one(&SUFFICIENCY),
             _ => one(&VERDICTS),
         },
         RoleName::Writer | RoleName::Conversation | RoleName::Agent => one(&ANSWERS),
         RoleName::Scope => one(&SCOPES),
         RoleName::PreviousContext => one(&CONTEXTS),
-        RoleName::Intent => understood(rules, n),
-        RoleName::Orchestrator => decided(rules, n),
+        RoleName::Intent => understood(compiled, n),
+        RoleName::Orchestrator => decided(compiled, n),
     }
 }
 
 /// Whether these plans, which name the tools that most agents ship with, are of any use here.
-fn fits(rules: &CompiledSpec, plans: &[&str]) -> bool {
-    let policy = rules.policy();
+fn fits(compiled: &CompiledSpec, plans: &[&str]) -> bool {
+    let policy = compiled.policy();
     !plans.is_empty()
         && policy.planner == Planner::Json
         && policy.plan.final_step == FinalStep::Required
-        && rules.tool("wiki").is_some()
+        && compiled.tool("wiki").is_some()
 }
 
-fn understood(rules: &CompiledSpec, n: usize) -> ModelReply {
-    let policy = &rules.policy().intent;
+fn understood(compiled: &CompiledSpec, n: usize) -> ModelReply {
+    let policy = &compiled.policy().intent;
     let kind = if policy.kinds.is_empty() { "묻다" } else { &policy.kinds[n % policy.kinds.len()] };
     ModelReply::text(match policy.form {
         _ if n % 5 == 4 => r#"{"intent": 7}"#.to_owned(),
@@ -84,8 +84,8 @@ fn understood(rules: &CompiledSpec, n: usize) -> ModelReply {
 }
 
 /// A decision about the first of the agents or the last, as in the walk.
-fn decided(rules: &CompiledSpec, n: usize) -> ModelReply {
-    let agents = rules.plan().agents();
+fn decided(compiled: &CompiledSpec, n: usize) -> ModelReply {
+    let agents = compiled.plan().agents();
     let (first, last) = (&agents[0].name, &agents[agents.len() - 1].name);
     let both = |primary: &str, supporting: &str| {
         let needed = json!({"primary_agent": primary, "supporting_agent": supporting});
@@ -106,13 +106,13 @@ pub fn json_text(value: Value) -> String {
 }
 
 /// One tool or agent of each kind that the rules tell apart, as the walk takes them.
-fn kinds(rules: &CompiledSpec) -> Vec<&ToolContract> {
+fn kinds(compiled: &CompiledSpec) -> Vec<&ToolContract> {
     let mut kinds: Vec<(_, &ToolContract)> = Vec::new();
-    for tool in rules.plan().all() {
-        let required = rules.policy().required_calls.iter().any(|required| required.tool == tool.name);
+    for tool in compiled.plan().all() {
+        let required = compiled.policy().required_calls.iter().any(|required| required.tool == tool.name);
         let required = required.then_some(tool.name.as_str());
-        let doer = rules.agent(&tool.name).is_some();
-        let permit = rules.needs_approval(&tool.name);
+        let doer = compiled.agent(&tool.name).is_some();
+        let permit = compiled.needs_approval(&tool.name);
         let kind = (tool.effect, tool.is_idempotent(), tool.trust, doer, permit, required);
         if !kinds.iter().any(|(known, _)| *known == kind) {
             kinds.push((kind, tool));
@@ -123,9 +123,9 @@ fn kinds(rules: &CompiledSpec) -> Vec<&ToolContract> {
 
 /// What a planner says next, of the shapes that the walk tells apart: every size of every kind of
 /// tool, mixed, in a chain; an answer, nothing to do, and what is no plan.
-fn drafted(rules: &CompiledSpec, state: &State, n: usize) -> ModelReply {
-    let policy = rules.policy();
-    let kinds = kinds(rules);
+fn drafted(compiled: &CompiledSpec, state: &State, n: usize) -> ModelReply {
+    let policy = compiled.policy();
+    let kinds = kinds(compiled);
     let done = state.current_steps().count();
     let fresh = |at: usize| json!(format!("물음 {}.{}", done, at));
     let ends = policy.plan.final_step == FinalStep::Required;
@@ -138,7 +138,7 @@ fn drafted(rules: &CompiledSpec, state: &State, n: usize) -> ModelReply {
     let which = shape % (kinds.len() + 1);
     let tool = |at: usize| if mixed { kinds[at % kinds.len()] } else { kinds[which] };
     match policy.planner {
-        _ if size == 0 && policy.planner != Planner::Json => said(rules, n),
+        _ if size == 0 && policy.planner != Planner::Json => said(compiled, n),
         Planner::ToolCalls => {
             let call = |at: usize| (tool(at).name.clone(), tool(at).arguments(&fresh(at)));
             ModelReply::calls((0..size).map(call))
@@ -154,7 +154,7 @@ fn drafted(rules: &CompiledSpec, state: &State, n: usize) -> ModelReply {
                 steps[1]["depends_on"] = json!(["step_1"]);
                 steps[2]["depends_on"] = json!(["step_2"]);
             }
-            if size > 1 && first && n % 2 == 1 && rules.policy().approval.steps {
+            if size > 1 && first && n % 2 == 1 && compiled.policy().approval.steps {
                 steps.pop();
                 steps.insert(size - 2, json!({"agent": HITL, "hitl_question": "해도 될까요?"}));
             }
@@ -169,8 +169,8 @@ fn drafted(rules: &CompiledSpec, state: &State, n: usize) -> ModelReply {
 }
 
 /// Words instead of a plan, with up to two of the lines that need a call each.
-fn said(rules: &CompiledSpec, n: usize) -> ModelReply {
-    let policy = rules.policy();
+fn said(compiled: &CompiledSpec, n: usize) -> ModelReply {
+    let policy = compiled.policy();
     let lines = policy.required_calls.iter().filter_map(|required| required.per_line.as_deref());
     let lines: String = lines
         .filter(|_| policy.write == Write::Planner)
@@ -183,7 +183,13 @@ fn said(rules: &CompiledSpec, n: usize) -> ModelReply {
     })
 }
 
-pub fn event(rules: &CompiledSpec, state: &State, effect: Effect, answer: &Answer, plans: &[&str]) -> Event {
+pub fn event(
+    compiled: &CompiledSpec,
+    state: &State,
+    effect: Effect,
+    answer: &Answer,
+    plans: &[&str],
+) -> Event {
     let id = effect.id();
     match effect {
         Effect::CallTool { .. } => {
@@ -198,16 +204,16 @@ pub fn event(rules: &CompiledSpec, state: &State, effect: Effect, answer: &Answe
         Effect::AskHuman { .. } => match answer {
             Answer::Failed(n) if n % 2 == 1 => Event::Expired { effect: id },
             answer => {
-                let state = local(rules, state, id).map_or(state, |here| here.state);
+                let state = local(compiled, state, id).map_or(state, |here| here.state);
                 Event::HumanAnswered { effect: id, answer: person(state, id.kind, answer) }
             }
         },
         Effect::AskModel { role, .. } => match answer {
             Answer::Good(n) => {
                 // A nested run speaks for itself: its own rules say what its roles may say.
-                let (rules, state) =
-                    local(rules, state, id).map_or((rules, state), |here| (here.rules, here.state));
-                let reply = says(rules, state, role, plans, usize::from(*n));
+                let (compiled, state) =
+                    local(compiled, state, id).map_or((compiled, state), |here| (here.compiled, here.state));
+                let reply = says(compiled, state, role, plans, usize::from(*n));
                 Event::ModelReplied { effect: id, reply }
             }
             Answer::Bad(text) => Event::ModelReplied { effect: id, reply: ModelReply::text(text.clone()) },

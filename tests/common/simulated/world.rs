@@ -90,15 +90,15 @@ impl Straight {
     /// Plays the run of a seed.
     pub fn of(seed: u64) -> Self {
         let spec = spec(&mut Dice::of(seed));
-        let rules = spec.clone().check().expect("a shipped agent checks");
+        let compiled = spec.clone().check().expect("a shipped agent checks");
         let input =
             Input { now: "2026-11-21T09:30:00+09:00[Asia/Seoul]".to_owned(), ..Input::question("질문?") };
-        let step = start(&rules, input.clone());
+        let step = start(&compiled, input.clone());
         let (models, tools, people) = (HashMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut straight = Straight { spec, input, state: step.state, models, tools, people };
-        while let Some(&effect) = outstanding(&rules, &straight.state).first() {
-            let event = straight.says(seed, &rules, effect);
-            straight.state = match transition(&rules, straight.state.clone(), event) {
+        while let Some(&effect) = outstanding(&compiled, &straight.state).first() {
+            let event = straight.says(seed, &compiled, effect);
+            straight.state = match transition(&compiled, straight.state.clone(), event) {
                 Ok(step) => step.state,
                 Err(refused) => panic!("seed {seed}: {refused}"),
             };
@@ -107,7 +107,7 @@ impl Straight {
     }
 
     /// What an effect is answered with: the same to the same, whenever it is asked.
-    fn says(&mut self, seed: u64, rules: &CompiledSpec, effect: Effect) -> Event {
+    fn says(&mut self, seed: u64, compiled: &CompiledSpec, effect: Effect) -> Event {
         let (state, id) = (&self.state, effect.id());
         let draw = |name: &str| match drawn(seed, name) {
             chance if chance % 16 == 0 => Answer::Failed((chance >> 8) as u8),
@@ -116,12 +116,12 @@ impl Straight {
         };
         match effect {
             Effect::AskModel { .. } => {
-                let digest = Request::of(rules, state, effect).expect("it is asked").digest;
-                let said = event(rules, state, effect, &draw(&digest.to_string()), &PLANS);
+                let digest = Request::of(compiled, state, effect).expect("it is asked").digest;
+                let said = event(compiled, state, effect, &draw(&digest.to_string()), &PLANS);
                 self.models.entry(digest).or_insert(said).clone().addressed(id)
             }
             Effect::CallTool { .. } => {
-                let body = Request::of(rules, state, effect).expect("it is called").body;
+                let body = Request::of(compiled, state, effect).expect("it is called").body;
                 let once =
                     matches!(body, RequestBody::Tool { contract: Some(contract), .. } if is_once(contract));
                 // All tries of a call are one to whoever is called. What a person says of a write in doubt is
@@ -131,21 +131,21 @@ impl Straight {
                     Answer::Good(n) if once => Answer::Good(n | 1),
                     answer => answer,
                 };
-                let said = event(rules, state, effect, &answer, &PLANS);
+                let said = event(compiled, state, effect, &answer, &PLANS);
                 if let Event::ToolReturned { outcome, .. } = &said {
                     self.tools.insert(id.first_try().to_string(), outcome.clone());
                 }
                 said
             }
             Effect::AskHuman { .. } => {
-                let said = match event(rules, state, effect, &draw(&id.to_string()), &PLANS) {
+                let said = match event(compiled, state, effect, &draw(&id.to_string()), &PLANS) {
                     // Not every agent gives people a time.
-                    Event::Expired { effect } if !expires(rules, state, effect) => {
+                    Event::Expired { effect } if !expires(compiled, state, effect) => {
                         Event::HumanAnswered { effect, answer: HumanAnswer::reject("아니요") }
                     }
                     said => said,
                 };
-                let said = match planwright::machine::admit(rules, state, &said) {
+                let said = match planwright::machine::admit(compiled, state, &said) {
                     Ok(()) => said,
                     // What does not fit is what is said to something else.
                     Err(_) => Event::HumanAnswered { effect: id, answer: HumanAnswer::reject("아니요") },
@@ -179,9 +179,9 @@ fn is_once(contract: &ToolContract) -> bool {
     contract.effect == ToolEffect::Write && !contract.is_idempotent()
 }
 
-fn expires(rules: &CompiledSpec, state: &State, id: EffectId) -> bool {
-    let here = planwright::machine::local(rules, state, id).expect("it is asked");
-    here.rules.spec().limits.answer_seconds.is_some()
+fn expires(compiled: &CompiledSpec, state: &State, id: EffectId) -> bool {
+    let here = planwright::machine::local(compiled, state, id).expect("it is asked");
+    here.compiled.spec().limits.answer_seconds.is_some()
 }
 
 /// The world of a run that meets faults.

@@ -146,7 +146,7 @@ pub struct ResumeThreadArgs {
     /// The thread
     pub thread: ThreadId,
     #[command(flatten)]
-    pub rules: RulesArgs,
+    pub compiled: RulesArgs,
     #[command(flatten)]
     pub settings: Overrides,
     #[command(flatten)]

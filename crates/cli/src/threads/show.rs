@@ -80,7 +80,7 @@ impl Shown {
                 }
                 Record::Answered { event, .. } | Record::Happened(event) => {
                     now = now.take().and_then(|mut folded| {
-                        folded.state = transition(&folded.rules, folded.state, event.clone()).ok()?.state;
+                        folded.state = transition(&folded.compiled, folded.state, event.clone()).ok()?.state;
                         Some(folded)
                     });
                 }
@@ -222,8 +222,8 @@ impl Line {
 }
 
 /// Who is asked, and what of a person or a tool.
-fn request_text(Folded { rules, state, .. }: &Folded, id: EffectId) -> Option<String> {
-    let Request { asked, body, .. } = Request::of(rules, state, awaited(rules, state, id)?)?;
+fn request_text(Folded { compiled, state, .. }: &Folded, id: EffectId) -> Option<String> {
+    let Request { asked, body, .. } = Request::of(compiled, state, awaited(compiled, state, id)?)?;
     Some(match body {
         RequestBody::Tool { tool, input, .. } => format!("{tool} {input}"),
         RequestBody::Human { question, .. } => question,

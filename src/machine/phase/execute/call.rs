@@ -22,7 +22,7 @@ impl Run<'_> {
             Event::ToolReturned { outcome, .. } => {
                 let planned = self.task.planned(step);
                 self.task.tainted =
-                    self.task.tainted || planned.is_none_or(|planned| is_untrusted(self.rules, planned));
+                    self.task.tainted || planned.is_none_or(|planned| is_untrusted(self.compiled, planned));
                 match outcome {
                     ToolOutcome::Returned { output, sources } => completed(output, sources, false),
                     ToolOutcome::Failed { kind, message } => {
@@ -32,7 +32,7 @@ impl Run<'_> {
             }
             Event::ModelReplied { reply, .. } => {
                 self.charge_reply(Spender::AgentOf(step), &reply);
-                match AnswerForm::Text.parse(&reply.text, self.rules.max_reply_bytes()) {
+                match AnswerForm::Text.parse(&reply.text, self.compiled.max_reply_bytes()) {
                     Ok(text) => completed(text, Vec::new(), reply.cached),
                     Err(error) => self.fall_back_on(step, attempts, StepFailure::new("reply", error)),
                 }
@@ -48,7 +48,7 @@ impl Run<'_> {
 
     /// What the spec gives in the place of an agent's reply, or the failure.
     fn fall_back_on(&self, step: u32, attempts: u32, failure: StepFailure) -> StepRun {
-        let agents = &self.rules.spec().agents;
+        let agents = &self.compiled.spec().agents;
         let planned = self.task.planned(step);
         let agent = planned.and_then(|planned| agents.iter().find(|agent| agent.name == planned.tool));
         match agent.and_then(|agent| agent.role.as_ref()?.on_failure.clone()) {
@@ -59,8 +59,8 @@ impl Run<'_> {
 }
 
 /// Whether what a step returns is untrusted.
-fn is_untrusted(rules: &CompiledSpec, planned: &PlanStep) -> bool {
-    rules.tool(&planned.tool).is_none_or(|tool| tool.trust == Trust::Untrusted)
+fn is_untrusted(compiled: &CompiledSpec, planned: &PlanStep) -> bool {
+    compiled.tool(&planned.tool).is_none_or(|tool| tool.trust == Trust::Untrusted)
 }
 
 /// The result of a step that needs no call: it is the final one, lacks its input, or repeats another.
@@ -68,7 +68,7 @@ pub(super) fn result_without_call(
     progress: &Progress,
     step: u32,
     planned: &PlanStep,
-    rules: &CompiledSpec,
+    compiled: &CompiledSpec,
 ) -> Option<StepRun> {
     if planned.is_final() {
         return Some(StepRun::completed(StepOutput::FinalStep, 1));
@@ -78,7 +78,7 @@ pub(super) fn result_without_call(
         let message = format!("{} failed, so this step was not run", name(need)?);
         return Some(StepRun::failed(StepFailure::new("dependency", message), 0));
     }
-    if let Some((source, error)) = unfit_input(progress, step, planned, rules) {
+    if let Some((source, error)) = unfit_input(progress, step, planned, compiled) {
         let message = format!("what {} returned does not fit {}: {error}", name(source)?, planned.tool);
         return Some(StepRun::failed(StepFailure::new("input", message), 0));
     }
@@ -96,25 +96,25 @@ fn unfit_input(
     progress: &Progress,
     step: u32,
     planned: &PlanStep,
-    rules: &CompiledSpec,
+    compiled: &CompiledSpec,
 ) -> Option<(u32, String)> {
     let source = progress.source(step)?;
-    let tool = rules.tool(&planned.tool).filter(|_| rules.agent(&planned.tool).is_none())?;
+    let tool = compiled.tool(&planned.tool).filter(|_| compiled.agent(&planned.tool).is_none())?;
     let input = serde_json::Value::from(progress.output(source)?);
     Some((source, schema::check(&tool.input, &input).err()?.to_string()))
 }
 
 /// What a nested run starts from, and whether it has read what may steer it.
-pub(super) fn nested_input(rules: &CompiledSpec, task: &Task, step: u32) -> Option<(Input, bool)> {
+pub(super) fn nested_input(compiled: &CompiledSpec, task: &Task, step: u32) -> Option<(Input, bool)> {
     let progress = task.progress.as_ref()?;
     let planned = task.planned(step)?;
     let source = progress.source(step);
     let found = source.and_then(|source| progress.output(source)).map(str::to_owned);
     let question = Some(planned.instruction()).filter(|told| !told.is_empty()).unwrap_or(task.query());
-    let known = known_by(rules, task, step);
+    let known = known_by(compiled, task, step);
     let untrusted = |at: &u32| {
-        let planned = task.planned(*at).filter(|planned| rules.tool(&planned.tool).is_some());
-        planned.is_some_and(|planned| is_untrusted(rules, planned))
+        let planned = task.planned(*at).filter(|planned| compiled.tool(&planned.tool).is_some());
+        planned.is_some_and(|planned| is_untrusted(compiled, planned))
     };
     let tainted = task.drafts.last().is_some_and(|draft| draft.tainted) || known.iter().any(untrusted);
     // What it is given to work on is not shown twice.

@@ -44,7 +44,7 @@ impl Run<'_> {
 
     /// Asks what becomes of the rest of the plan, if the policy has it asked, or starts what may start.
     fn go_on(&mut self, stage: &mut ExecuteStage) {
-        if self.rules.policy().orchestrate == Orchestrate::EachStep && self.decision_is_due() {
+        if self.compiled.policy().orchestrate == Orchestrate::EachStep && self.decision_is_due() {
             return self.ask_decision(stage);
         }
         self.advance(stage);
@@ -53,8 +53,8 @@ impl Run<'_> {
     /// Starts every step that may start, lowest first, and leaves the phase when none runs any more.
     fn advance(&mut self, stage: &mut ExecuteStage) {
         *stage = ExecuteStage::Running;
-        let rules = self.rules;
-        let (width, approval) = (rules.policy().execution.width(), &rules.policy().approval);
+        let compiled = self.compiled;
+        let (width, approval) = (compiled.policy().execution.width(), &compiled.policy().approval);
         while !self.has_ended() {
             let Some(progress) = self.task.progress.as_mut() else { return };
             let schedule = &progress.schedule;
@@ -71,15 +71,15 @@ impl Run<'_> {
                 return;
             };
             let Some(planned) = progress.plan.steps.get(step as usize) else { return };
-            if let Some(result) = result_without_call(progress, step, planned, rules) {
+            if let Some(result) = result_without_call(progress, step, planned, compiled) {
                 progress.schedule.ready.remove(&step);
                 progress.finish(step, result);
                 continue;
             }
             let is_persons = approval.steps && planned.is_hitl();
-            let asks = is_persons || rules.needs_approval(&planned.tool);
+            let asks = is_persons || compiled.needs_approval(&planned.tool);
             // One by one, every step runs alone.
-            let alone = asks || (width > 1 && happens_once(planned, rules));
+            let alone = asks || (width > 1 && happens_once(planned, compiled));
             if alone && progress.schedule.running > 0 {
                 return;
             }
@@ -102,12 +102,12 @@ impl Run<'_> {
 
     /// Makes one try of a step: calls its tool, asks its agent, or begins a run of its own.
     fn call(&mut self, step: u32, attempt: u32) {
-        let (rules, draft) = (self.rules, self.task.draft);
+        let (compiled, draft) = (self.compiled, self.task.draft);
         let Some(planned) = self.task.planned(step) else { return };
         let id = EffectKind::Step { draft, step, attempt }.into();
-        let effect = match rules.agent(&planned.tool) {
+        let effect = match compiled.agent(&planned.tool) {
             Some(CompiledAgent::Spec(inner)) => {
-                let Some((input, tainted)) = nested_input(rules, &self.task, step) else { return };
+                let Some((input, tainted)) = nested_input(compiled, &self.task, step) else { return };
                 self.task.set_slot(step, StepRun::Nested { attempt });
                 let place = Place { draft, step, attempt };
                 return self.begin(id, inner, Begin { place, input, tainted });
@@ -152,14 +152,14 @@ impl Run<'_> {
             Some(Ok(HumanAnswer::Respond { text })) => StepOutput::Text(text),
             Some(Ok(HumanAnswer::Edit { steps })) => {
                 // It passed this very check before it was taken.
-                if let Ok(links) = link_edit(self.rules, &self.task, asked, &steps)
+                if let Ok(links) = link_edit(self.compiled, &self.task, asked, &steps)
                     && let Some(progress) = self.task.progress.as_mut()
                 {
                     // The edit may refer to the step that it answers.
                     if let Some(slot) = progress.steps.get_mut(step as usize) {
                         *slot = StepRun::completed(StepOutput::Edited, 1);
                     }
-                    progress.replace_pending(steps, links, self.rules);
+                    progress.replace_pending(steps, links, self.compiled);
                 }
                 StepOutput::Edited
             }
@@ -188,8 +188,8 @@ impl Run<'_> {
             _ => {}
         }
         let planned = progress.plan.steps.get(step as usize);
-        let once = planned.is_some_and(|planned| happens_once(planned, self.rules));
-        progress.schedule.alone = self.rules.policy().execution.width() > 1 && once;
+        let once = planned.is_some_and(|planned| happens_once(planned, self.compiled));
+        progress.schedule.alone = self.compiled.policy().execution.width() > 1 && once;
         progress.schedule.people.remove(&step);
         self.call(step, 1);
         self.advance(stage);
@@ -201,7 +201,7 @@ impl Run<'_> {
         if let Some(progress) = self.task.progress.as_mut() {
             progress.end(step, StepRun::failed(no.failure(), attempts));
         }
-        if let Some(code) = no.ends_the_run(self.rules.policy()) {
+        if let Some(code) = no.ends_the_run(self.compiled.policy()) {
             return self.fail(code, format!("{name}: {}", no.reason));
         }
         self.execute_line(false, None);
@@ -217,7 +217,7 @@ impl Run<'_> {
         }
         let Some(progress) = self.task.progress.as_mut() else { return };
         progress.end(step, result);
-        let policy = self.rules.policy();
+        let policy = self.compiled.policy();
         let judged_at_once =
             policy.execution == Execution::Sequential && policy.on_step_failure != OnStepFailure::Record;
         match failed && judged_at_once {
@@ -228,9 +228,9 @@ impl Run<'_> {
 
     /// Whether a failed try is followed by another: then the wait for it has begun.
     fn tries_again(&mut self, step: u32, attempt: u32) -> bool {
-        let tries = self.rules.policy().step_tries;
+        let tries = self.compiled.policy().step_tries;
         let planned = self.task.planned(step);
-        if attempt >= tries.tries || planned.is_none_or(|planned| happens_once(planned, self.rules)) {
+        if attempt >= tries.tries || planned.is_none_or(|planned| happens_once(planned, self.compiled)) {
             return false;
         }
         let attempt = attempt + 1;
@@ -242,7 +242,7 @@ impl Run<'_> {
 
     /// Ends the visit: with results, or with a failed step where the policy does not take that for one.
     fn leave_execute(&mut self) {
-        let on_step_failure = self.rules.policy().on_step_failure;
+        let on_step_failure = self.compiled.policy().on_step_failure;
         let failure = match on_step_failure {
             OnStepFailure::Record => None,
             OnStepFailure::Replan | OnStepFailure::Abort => self.task.first_failure(),

@@ -26,12 +26,12 @@ impl Run<'_> {
     pub(super) fn hear_decision(&mut self, stage: &mut ExecuteStage) -> bool {
         let effect = self.awaited(Stage::Execute(stage));
         let ExecuteStage::Orchestrating(asking) = stage else { return false };
-        let read = self.read_reply(effect, asking, |rules, _, reply| rules.parse_decision(&reply.text));
+        let read = self.read_reply(effect, asking, |compiled, _, reply| compiled.parse_decision(&reply.text));
         let Some((mut decision, mut fallback)) = read else { return false };
         let task = &mut *self.task;
         let draft = task.current();
         draft.decisions = draft.decisions.saturating_add(1);
-        let mut remaining = amend(&decision, task, self.rules).unwrap_or_else(|problem| {
+        let mut remaining = amend(&decision, task, self.compiled).unwrap_or_else(|problem| {
             decision = Decision { reasoning: problem.clone(), ..Decision::default() };
             fallback = Some(problem);
             None
@@ -56,7 +56,11 @@ impl Run<'_> {
 }
 
 /// Carries a decision out. Returns the agents of the remaining steps if they changed.
-fn amend(decision: &Decision, task: &mut Task, rules: &CompiledSpec) -> Result<Option<Vec<String>>, String> {
+fn amend(
+    decision: &Decision,
+    task: &mut Task,
+    compiled: &CompiledSpec,
+) -> Result<Option<Vec<String>>, String> {
     let question = task.query().to_owned();
     let Some(progress) = task.progress.as_mut() else { return Ok(None) };
     let mut rest = Rest::of(progress);
@@ -67,7 +71,7 @@ fn amend(decision: &Decision, task: &mut Task, rules: &CompiledSpec) -> Result<O
         (Action::Collaborate, _, Some(both)) => rest.collaborate(both, decision, &question, progress),
         _ => return Ok(None),
     }
-    let most = rules.spec().limits.max_added_steps;
+    let most = compiled.spec().limits.max_added_steps;
     let left = most.saturating_sub(task.counters.added_steps);
     if rest.added > left {
         return Err(format!("{} more steps were wanted, {left} of {most} may be added", rest.added));
@@ -80,10 +84,10 @@ fn amend(decision: &Decision, task: &mut Task, rules: &CompiledSpec) -> Result<O
     };
     let done = |at: usize| progress.is_done(at) || !named(at);
     let before = Before { steps: &progress.plan.steps[..rest.base], done: &done };
-    let links = rules.plan().check_steps(before, &rest.steps).map_err(|error| error.to_string())?;
-    leaves_room(&task.counters, rules, &rest.steps)?;
+    let links = compiled.plan().check_steps(before, &rest.steps).map_err(|error| error.to_string())?;
+    leaves_room(&task.counters, compiled, &rest.steps)?;
     let names = rest.steps.iter().map(|step| step.tool.clone()).collect();
-    progress.replace_pending(rest.steps, links, rules);
+    progress.replace_pending(rest.steps, links, compiled);
     task.counters.added_steps += rest.added;
     Ok(Some(names))
 }
