@@ -46,7 +46,7 @@ mod one_reply;
 mod orchestration;
 mod phases;
 mod plan_graph;
-mod prompt_duties;
+mod prompt_contracts;
 mod prompts;
 mod properties;
 mod replans_keep;
