@@ -120,7 +120,7 @@ pub(crate) fn sweep(conn: &Connection) -> Result<(), Fault> {
     let sql = "DELETE FROM spec WHERE lower(hex(digest)) NOT IN ( \
          SELECT CASE WHEN json_valid(body) THEN json_extract(body, '$.header.spec') END FROM record \
          WHERE at & 0xFFFFF = 0 \
-         UNION SELECT CASE WHEN json_valid(body) THEN json_extract(body, '$.compiled') END FROM record \
+         UNION SELECT CASE WHEN json_valid(body) THEN json_extract(body, '$.rules') END FROM record \
          WHERE substr(body, 1, 9) = '{\"rules\":')";
     Ok(conn.execute(sql, []).map(drop)?)
 }
