@@ -14,7 +14,7 @@ use super::agent::Agent;
 use super::clock::{CancelToken, Deadline};
 use super::replay::Playback;
 use super::run::{Interrupted, Run, Stopped, Waiting};
-use crate::journal::{Journal, JournalError, Record, Unknown};
+use crate::journal::{Journal, JournalError, Ledger, Record};
 use crate::machine::{EffectId, Effects, Event, State};
 use crate::ports::{Observer, Unanswered};
 use crate::prompt::{Request, RequestBody};
@@ -60,8 +60,7 @@ pub(super) struct Drive<'a> {
     /// The thread that the run is a turn of, or an empty text.
     pub thread: String,
     pub journal: &'a mut dyn Journal,
-    /// The index of the next record.
-    pub index: u64,
+    pub ledger: Ledger,
     pub observer: &'a dyn Observer,
     pub deadline: Arc<Deadline>,
     pub playback: Option<Playback>,
@@ -70,10 +69,6 @@ pub(super) struct Drive<'a> {
     pub open: Vec<OpenEffect>,
     /// Whether the last status of the run is noted.
     pub is_noted: bool,
-    /// When people were asked, in milliseconds since 1970.
-    pub asked_at: Vec<(EffectId, u64)>,
-    /// The writes of which a person has said that it is unknown whether they happened.
-    pub unknown: Vec<Unknown>,
 }
 
 impl<'a> Drive<'a> {
@@ -90,30 +85,21 @@ impl<'a> Drive<'a> {
             run,
             thread,
             journal,
-            index: 0,
+            ledger: Ledger::default(),
             observer,
             deadline: Arc::new(Deadline::new(&agent.compiled, cancel)),
             playback: None,
             may_ask: true,
             open: Vec::new(),
             is_noted: false,
-            asked_at: Vec::new(),
-            unknown: Vec::new(),
         }
     }
 
-    /// Answers what waits, one answer at a time, until the run has ended or waits for a person, and notes how
-    /// it stands then. The effects in `asked` are on record as requested already; the others are written down
-    /// together with the `first` records.
-    pub fn follow(
-        &mut self,
-        first: Vec<Record>,
-        state: State,
-        effects: Effects,
-        asked: &[EffectId],
-    ) -> Result<Run, Stopped> {
+    /// Answers what waits, one answer at a time, until the run has ended or waits for a person, and notes its
+    /// status then. What the effects ask is written down with the `first` records, unless it is on record.
+    pub fn follow(&mut self, first: Option<Record>, state: State, effects: Effects) -> Result<Run, Stopped> {
         let mut queue = Vec::new();
-        let requested = self.request(first, &state, effects, asked, &mut queue);
+        let requested = self.request(first, &state, effects, &mut queue);
         let ended = requested.map_err(Stopped::from).and_then(|()| self.answer_all(state, queue));
         self.note_status(&ended);
         ended
@@ -214,7 +200,7 @@ impl<'a> Drive<'a> {
         }
         self.ask_people(state, queue).ok_or_else(|| {
             let problem = "the run waits for an answer, and nothing was asked";
-            JournalError::at(self.index, problem).into()
+            JournalError::at(self.ledger.len, problem).into()
         })
     }
 

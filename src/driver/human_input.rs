@@ -13,14 +13,12 @@ use super::drive::{Drive, Next};
 use super::environment::shorten;
 use super::run::{Stopped, Waiting};
 use crate::contract::canonical;
-use crate::journal::{
-    Folded, Record, ResolvedAs, Unknown, find_question, find_unrepeatable, fold, render_awaited,
-};
+use crate::journal::{Folded, Record, ResolvedAs, find_question, fold, render_awaited};
 use crate::machine::{
-    Effect, EffectId, Event, HumanAnswer, State, ToolOutcome, admit, awaited, local, outstanding,
+    Effect, EffectId, EffectKind, Event, HumanAnswer, State, ToolOutcome, admit, awaited, local, outstanding,
 };
 use crate::ports::Question;
-use crate::prompt::{Request, RequestBody, subject};
+use crate::prompt::{Request, RequestBody, human_digest, subject};
 use crate::spec::CompiledSpec;
 
 /// How often one question is put again because the answer was refused.
@@ -118,8 +116,13 @@ impl<'a> Drive<'a> {
 
     /// The end of a question whose time for an answer is over.
     pub(super) fn expired_question(&self, state: &State) -> Option<Event> {
-        // Most runs ask no person: what is outstanding is worked out only if one was asked.
-        let (effect, _) = if self.asked_at.is_empty() { None } else { find_question(self.compiled, state) }?;
+        use EffectKind::{ApproveCall, ApprovePlan, Human};
+        // Most runs ask no person: what is outstanding is worked out only while one is asked.
+        let mut asked = self.ledger.pending.iter().map(|pending| pending.effect.kind);
+        if !asked.any(|kind| matches!(kind, Human { .. } | ApprovePlan { .. } | ApproveCall { .. })) {
+            return None;
+        }
+        let (effect, _) = find_question(self.compiled, state)?;
         self.has_expired(state, effect).then_some(Event::Expired { effect })
     }
 
@@ -127,22 +130,16 @@ impl<'a> Drive<'a> {
     fn has_expired(&self, state: &State, effect: EffectId) -> bool {
         let limits = local(self.compiled, state, effect).map(|here| &here.compiled.spec().limits);
         let seconds = limits.and_then(|limits| limits.answer_seconds);
-        seconds.zip(self.asked_at(effect)).is_some_and(|(seconds, at)| {
+        seconds.zip(self.ledger.asked_at(effect)).is_some_and(|(seconds, at)| {
             self.agent.environment.clock.now_ms() >= at.saturating_add(seconds.saturating_mul(1_000))
         })
     }
 
-    /// When a person was asked, if that is known.
-    pub(super) fn asked_at(&self, effect: EffectId) -> Option<u64> {
-        self.asked_at.iter().find(|(id, _)| *id == effect).map(|(_, at)| *at)
-    }
-
     /// Turns a person's answer to a resumed run into its event.
     pub(super) fn take_answer(
-        &self,
+        &mut self,
         state: &State,
         answer: HumanAnswer,
-        asked: &[EffectId],
         records: &mut Vec<Record>,
     ) -> Result<Event, Stopped> {
         let Waiting { effect, question, .. } =
@@ -156,11 +153,9 @@ impl<'a> Drive<'a> {
             return Err(Stopped::Refused { question, refusal: refusal.to_string() });
         }
         // The journal may end before it says that the question was asked.
-        if !asked.contains(&effect)
-            && let Some(request) = render_awaited(self.compiled, state, effect)
-        {
-            let at = Some(environment.clock.now_ms());
-            records.push(Record::Requested { effect, digest: request.digest, at });
+        if self.ledger.find_pending(effect).is_none() {
+            let (digest, at) = (human_digest(&question), Some(environment.clock.now_ms()));
+            self.note(records, state, Record::Requested { effect, digest, at });
         }
         Ok(event)
     }
@@ -171,15 +166,14 @@ impl<'a> Drive<'a> {
         &mut self,
         state: &State,
         resolution: Resolution,
-        asked: &mut Vec<EffectId>,
         records: &mut Vec<Record>,
     ) -> Result<Option<Event>, Stopped> {
         let redactor = &self.agent.environment.redactor;
-        let (effect, _) = self.find_doubted(state, asked).ok_or(Stopped::NotInDoubt)?;
-        self.unknown.retain(|left| left.effect != effect);
+        let doubts: Vec<EffectId> = self.ledger.doubts(self.compiled, state).map(|(id, _)| id).collect();
+        let effect = *doubts.first().ok_or(Stopped::NotInDoubt)?;
         Ok(match resolution {
             Resolution::Happened { output } => {
-                records.push(Record::Resolved { effect, resolution: ResolvedAs::Happened });
+                self.note(records, state, Record::Resolved { effect, resolution: ResolvedAs::Happened });
                 let mut output = redactor.text(output);
                 // Cut like what a call returns.
                 if let Some(RequestBody::Tool { contract: Some(contract), .. }) =
@@ -190,31 +184,21 @@ impl<'a> Drive<'a> {
                 Some(Event::ToolReturned { effect, outcome: ToolOutcome::returned(output) })
             }
             Resolution::DidNotHappen => {
-                records.push(Record::Resolved { effect, resolution: ResolvedAs::DidNotHappen });
-                asked.retain(|id| *id != effect);
+                self.note(records, state, Record::Resolved { effect, resolution: ResolvedAs::DidNotHappen });
                 None
             }
             // That it is unknown is written down before the end of the run.
             Resolution::Stop { reason } => {
-                let left = asked.iter().filter_map(|&effect| {
-                    Some(Unknown { effect, tool: find_unrepeatable(self.compiled, state, effect)? })
-                });
-                self.unknown = left.collect();
-                records.extend(self.unknown.iter().map(unknown_record));
+                doubts.into_iter().for_each(|effect| self.note(records, state, unknown_record(effect)));
                 Some(redactor.event(Event::Cancelled { reason }))
             }
         })
     }
-
-    /// The effect among those asked that may not be done twice, and its tool.
-    pub(super) fn find_doubted(&self, state: &State, asked: &[EffectId]) -> Option<(EffectId, String)> {
-        asked.iter().find_map(|&id| Some((id, find_unrepeatable(self.compiled, state, id)?)))
-    }
 }
 
 /// The record that says of a write in doubt that it is unknown whether it happened.
-pub(super) fn unknown_record(left: &Unknown) -> Record {
-    Record::Resolved { effect: left.effect, resolution: ResolvedAs::Unknown }
+pub(super) fn unknown_record(effect: EffectId) -> Record {
+    Record::Resolved { effect, resolution: ResolvedAs::Unknown }
 }
 
 fn make_token(run: &str, effect: EffectId, what: &str) -> String {
@@ -241,7 +225,7 @@ fn doubt_token(folded: &Folded, id: EffectId) -> Option<String> {
     let Folded { run, compiled, state, .. } = folded;
     let body = render_awaited(compiled, state, id)?.body;
     let RequestBody::Tool { tool, input, .. } = body else { return None };
-    let index = folded.find_pending(id)?.index;
+    let index = folded.ledger.find_pending(id)?.index;
     Some(make_token(run, id, &format!("in doubt at {index}: {tool} {}", canonical(&input))))
 }
 

@@ -169,7 +169,7 @@ impl<'a> Job<'a> {
         let mut drive = Drive::new(agent, (run, thread), journal, self.observer, self.cancel);
         (drive.playback, drive.may_ask) = (playback, may_ask);
         let Step { state, effects, .. } = start(&agent.compiled, input);
-        let ended = drive.follow(vec![header], state, effects, &[]);
+        let ended = drive.follow(Some(header), state, effects);
         let records = match &save_to {
             _ if in_memory => memory.into_records(),
             Some(_) => drive.journal.records()?,

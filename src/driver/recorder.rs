@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::drive::{Drive, OpenEffect};
 use super::run::{Run, Stopped};
 use crate::contract::AnswerForm;
-use crate::journal::{JournalError, Record, RunStatus, find_unrepeatable};
+use crate::journal::{JournalError, Record, RunStatus};
 use crate::machine::{
     EffectId, EffectKind, Effects, Event, PhaseName, Place, State, Step, StepRun, ToolOutcome, admit,
     transition,
@@ -18,19 +18,19 @@ use crate::prompt::{Request, RequestBody};
 use crate::spec::{RoleName, Validate, ValidateAt};
 
 impl<'a> Drive<'a> {
-    /// Writes down what is about to be performed, after other records, then queues it.
+    /// Writes down what is about to be performed, after another record, then queues it.
     pub(super) fn request(
         &mut self,
-        mut records: Vec<Record>,
+        first: Option<Record>,
         state: &State,
         effects: Effects,
-        asked: &[EffectId],
         queue: &mut Vec<Request<'a>>,
     ) -> Result<(), JournalError> {
-        let begins = self.index == 0;
-        let at = self.agent.environment.clock.now_ms();
-        self.prepare(state, effects, asked, &mut records, queue, at);
-        self.append(records)?;
+        let (begins, at) = (self.ledger.len == 0, self.agent.environment.clock.now_ms());
+        let mut records = Vec::new();
+        first.into_iter().for_each(|record| self.note(&mut records, state, record));
+        self.prepare(state, effects, &mut records, queue, at);
+        self.append(records, None)?;
         if begins {
             self.observer.notice(Signal::Entered(state.phase.name()));
         }
@@ -38,12 +38,17 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
+    /// Adds a record to those that are written down next. The state is that before it.
+    pub(super) fn note(&mut self, records: &mut Vec<Record>, state: &State, record: Record) {
+        self.ledger.note(self.compiled, state, &record);
+        records.push(record);
+    }
+
     /// Renders what is about to be performed, with the records that say so. `at` is the time now.
     fn prepare(
         &mut self,
         state: &State,
         effects: Effects,
-        asked: &[EffectId],
         records: &mut Vec<Record>,
         queue: &mut Vec<Request<'a>>,
         at: u64,
@@ -51,12 +56,9 @@ impl<'a> Drive<'a> {
         for effect in effects {
             let request = Request::of(self.compiled, state, effect)
                 .expect("the machine asks only for what the state holds");
-            if !asked.contains(&request.effect) {
-                if request.is_human() {
-                    self.asked_at.push((request.effect, at));
-                }
-                let (effect, digest) = (request.effect, request.digest);
-                records.push(Record::Requested { effect, digest, at: Some(at) });
+            let (effect, digest) = (request.effect, request.digest);
+            if self.ledger.find_pending(effect).is_none() {
+                self.note(records, state, Record::Requested { effect, digest, at: Some(at) });
             }
             queue.push(request);
         }
@@ -76,27 +78,19 @@ impl<'a> Drive<'a> {
             return Ok(state);
         }
         let (answered, lines) = (event.effect(), state.task.trace.len());
-        if !self.asked_at.is_empty() {
-            self.asked_at.retain(|(asked, _)| Some(*asked) != answered);
-        }
         // What is written down together has one time: looking at the clock is felt.
         let at = self.agent.environment.clock.now_ms();
-        records.push(Record::of_event(event.clone(), Some(at)));
+        self.note(&mut records, &state, Record::of_event(event.clone(), Some(at)));
         self.show_answer(&event);
         let mut step = transition(self.compiled, state, event).expect("admitted above");
         let effects = std::mem::take(&mut step.effects);
         let first = queue.as_ref().map_or(0, |queue| queue.len());
         if let Some(queue) = &mut queue {
-            self.prepare(&step.state, effects, &[], &mut records, queue, at);
+            self.prepare(&step.state, effects, &mut records, queue, at);
         }
-        if step.state.phase.name().is_terminal() {
-            let (status, count) = (self.run_status(&step.state), records.len() as u64);
-            self.journal.conclude(self.index, records, &status)?;
-            self.index += count;
-            self.is_noted = true;
-        } else {
-            self.append(records)?;
-        }
+        self.is_noted = step.state.phase.name().is_terminal();
+        let status = self.is_noted.then(|| RunStatus::at(self.compiled, &step.state, &self.ledger));
+        self.append(records, status.as_ref())?;
         self.show_step(&step, answered, lines);
         if let Some(queue) = queue {
             self.show_requests(&queue[first..]);
@@ -104,14 +98,18 @@ impl<'a> Drive<'a> {
         Ok(step.state)
     }
 
-    /// Appends records to the journal.
-    pub(super) fn append(&mut self, records: Vec<Record>) -> Result<(), JournalError> {
-        let count = records.len() as u64;
-        if count > 0 {
-            self.journal.append(self.index, records)?;
-            self.index += count;
+    /// Appends the noted records to the journal, and sets the status of the run for lists.
+    pub(super) fn append(
+        &mut self,
+        records: Vec<Record>,
+        status: Option<&RunStatus>,
+    ) -> Result<(), JournalError> {
+        let index = self.ledger.len - records.len() as u64;
+        match status {
+            Some(status) => self.journal.conclude(index, records, status),
+            None if records.is_empty() => Ok(()),
+            None => self.journal.append(index, records),
         }
-        Ok(())
     }
 
     /// Notes the status of the run for lists, and tells that what is still open has no answer. The status follows
@@ -120,23 +118,15 @@ impl<'a> Drive<'a> {
         while let Some(open) = self.open.pop() {
             self.tell_answer(&open, open.answer(Some("open")));
         }
-        let status = match ended {
-            Ok(run) => self.run_status(&run.state),
-            Err(Stopped::Interrupted(stopped)) => {
-                match find_unrepeatable(self.compiled, &stopped.state, stopped.effect) {
-                    Some(tool) => RunStatus::InDoubt { effect: stopped.effect, tool },
-                    None => self.run_status(&stopped.state),
-                }
-            }
+        let state = match ended {
+            Ok(run) => &run.state,
+            Err(Stopped::Interrupted(stopped)) => &*stopped.state,
             Err(_) => return,
         };
         if !self.is_noted {
-            let _ = self.journal.conclude(self.index, Vec::new(), &status);
+            let status = RunStatus::at(self.compiled, state, &self.ledger);
+            let _ = self.append(Vec::new(), Some(&status));
         }
-    }
-
-    fn run_status(&self, state: &State) -> RunStatus {
-        RunStatus::without_doubts(self.compiled, state, &self.unknown, |effect| self.asked_at(effect))
     }
 
     /// Tells what is asked.

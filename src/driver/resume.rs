@@ -11,9 +11,7 @@ use super::clock::CancelToken;
 use super::drive::Drive;
 use super::human_input::{HumanInput, Resolution, find_spent, token, unknown_record};
 use super::run::{Run, Stopped, attach_records};
-use crate::journal::{
-    Folded, Journal, MemoryJournal, Record, RunStatus, Unknown, first_difference, fold, fold_under,
-};
+use crate::journal::{Folded, Journal, MemoryJournal, Record, RunStatus, first_difference, fold, fold_under};
 use crate::machine::{Effects, Event, HumanAnswer, admit, outstanding, transition};
 use crate::ports::{Observer, Signal};
 use crate::spec::Spec;
@@ -125,47 +123,47 @@ impl<'a> Resume<'a> {
     /// [`Stopped::WrongToken`], [`Stopped::Refused`].
     pub fn run(self) -> Result<Run, Stopped> {
         let records = self.journal.records()?;
-        let (folded, mut first) = self.fold(&records)?;
+        let (folded, changed) = self.fold(&records)?;
         self.check_input(&folded, &records)?;
         if let Some(effect) = folded.find_altered_write().filter(|_| self.changed == Changed::Refuse) {
             let difference = format!("{effect} would write something else than it was asked to");
             return Err(Stopped::Changed { difference });
         }
-        let Folded { run, thread, compiled, mut state, pending, unknown, len, .. } = folded;
+        let Folded { run, thread, compiled, mut state, ledger, .. } = folded;
         let agent = Agent { compiled: Arc::new(compiled), environment: Arc::clone(&self.agent.environment) };
         if !state.phase.name().is_terminal() {
             agent.check_complete()?;
         }
         let mut drive = Drive::new(&agent, (run, thread), self.journal, self.observer, self.cancel);
-        (drive.index, drive.unknown) = (len, unknown);
-        drive.asked_at = pending.iter().filter_map(|asked| Some((asked.effect, asked.at?))).collect();
-        let mut asked: Vec<_> = pending.iter().map(|pending| pending.effect).collect();
+        drive.ledger = ledger;
+        let mut first = Vec::new();
+        changed.into_iter().for_each(|record| drive.note(&mut first, &state, record));
         let event = match self.input {
             None => None,
-            Some(HumanInput::Answer(answer)) => Some(drive.take_answer(&state, answer, &asked, &mut first)?),
+            Some(HumanInput::Answer(answer)) => Some(drive.take_answer(&state, answer, &mut first)?),
             Some(HumanInput::Resolution(resolution)) => {
-                drive.take_resolution(&state, resolution, &mut asked, &mut first)?
+                drive.take_resolution(&state, resolution, &mut first)?
             }
         };
         drive.observer.notice(Signal::Entered(state.phase.name()));
         match event {
             Some(event) => state = drive.apply(first, state, event, None)?,
-            None => drive.append(first)?,
+            None => drive.append(first, None)?,
         }
-        if let Some((effect, tool)) = drive.find_doubted(&state, &asked) {
+        if let Some((effect, tool)) = drive.ledger.doubts(drive.compiled, &state).next() {
             return Err(Stopped::InDoubt { effect, tool });
         }
         let effects: Effects = outstanding(&agent.compiled, &state).into();
-        drive.follow(Vec::new(), state, effects, &asked)
+        drive.follow(None, state, effects)
     }
 
     /// Folds the journal under the rules that it goes on under, with the record that says so if they are not
     /// its own.
-    fn fold(&self, records: &[Record]) -> Result<(Folded, Vec<Record>), Stopped> {
+    fn fold(&self, records: &[Record]) -> Result<(Folded, Option<Record>), Stopped> {
         let folded = fold(records.iter().cloned())?;
         let (began, now) = (folded.compiled.spec(), self.agent.compiled.shared_spec());
         if self.changed == Changed::Keep || *began == *now {
-            return Ok((folded, Vec::new()));
+            return Ok((folded, None));
         }
         self.agent.check_secrets()?;
         if self.changed == Changed::Refuse {
@@ -182,7 +180,7 @@ impl<'a> Resume<'a> {
         // that this one may be.
         match folded.doubts().next().filter(|_| adopted.doubts().next().is_none()) {
             Some((effect, tool)) => Err(Stopped::InDoubt { effect, tool }),
-            None => Ok((adopted, vec![Record::SpecChanged(now)])),
+            None => Ok((adopted, Some(Record::SpecChanged(now)))),
         }
     }
 
@@ -210,15 +208,16 @@ impl<'a> Resume<'a> {
 
 /// Ends a journal's run from outside. What is in doubt then is said to be unknown.
 pub(super) fn cancel(journal: &mut dyn Journal, reason: String) -> Result<(), Stopped> {
-    let folded = fold(journal.records()?)?;
+    let Folded { compiled, state, mut ledger, .. } = fold(journal.records()?)?;
     let event = Event::Cancelled { reason };
-    if admit(&folded.compiled, &folded.state, &event).is_err() {
+    if admit(&compiled, &state, &event).is_err() {
         return Err(Stopped::Ended);
     }
-    let left: Vec<Unknown> = folded.doubts().map(|(effect, tool)| Unknown { effect, tool }).collect();
-    let mut records: Vec<Record> = left.iter().map(unknown_record).collect();
+    let index = ledger.len;
+    let mut records: Vec<Record> =
+        ledger.doubts(&compiled, &state).map(|(effect, _)| unknown_record(effect)).collect();
     records.push(Record::Happened(event.clone()));
-    let step = transition(&folded.compiled, folded.state, event).expect("admitted above");
-    let status = RunStatus::without_doubts(&folded.compiled, &step.state, &left, |_| None);
-    Ok(journal.conclude(folded.len, records, &status)?)
+    records.iter().for_each(|record| ledger.note(&compiled, &state, record));
+    let step = transition(&compiled, state, event).expect("admitted above");
+    Ok(journal.conclude(index, records, &RunStatus::at(&compiled, &step.state, &ledger))?)
 }

@@ -18,7 +18,63 @@ pub(crate) struct Pending {
     /// The digest of the last request.
     digest: Digest,
     /// When it was first requested.
-    pub at: Option<u64>,
+    at: Option<u64>,
+}
+
+/// What the records of a run say besides its state.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// What was requested and not answered, in the order of the requests.
+    pub pending: Vec<Pending>,
+    /// The writes that a person has said to be unknown.
+    pub unknown: Vec<Unknown>,
+    /// The number of records.
+    pub len: u64,
+}
+
+impl Ledger {
+    /// Takes the next record. The state is that before it.
+    pub fn note(&mut self, compiled: &CompiledSpec, state: &State, record: &Record) {
+        let index = self.len;
+        self.len += 1;
+        let ended = match record {
+            Record::Requested { effect, digest, at } => {
+                match self.pending.iter_mut().find(|asked| asked.effect == *effect) {
+                    // Requested again after a crash, it is still the one effect.
+                    Some(asked) => (asked.index, asked.digest) = (index, *digest),
+                    None => self.pending.push(Pending { effect: *effect, index, digest: *digest, at: *at }),
+                }
+                return;
+            }
+            Record::Resolved { effect, resolution: ResolvedAs::Unknown } => {
+                self.unknown.retain(|left| left.effect != *effect);
+                let tool = find_unrepeatable(compiled, state, *effect);
+                self.unknown.extend(tool.map(|tool| Unknown { effect: *effect, tool }));
+                return;
+            }
+            Record::Resolved { effect, resolution: ResolvedAs::DidNotHappen } => Some(*effect),
+            Record::Answered { event, .. } | Record::Happened(event) => event.effect(),
+            Record::Header(_) | Record::Resolved { .. } | Record::SpecChanged(_) => None,
+        };
+        self.pending.retain(|asked| Some(asked.effect) != ended);
+        self.unknown.retain(|left| Some(left.effect) != ended);
+    }
+
+    /// The unanswered request of an effect.
+    pub fn find_pending(&self, effect: EffectId) -> Option<&Pending> {
+        self.pending.iter().find(|pending| pending.effect == effect)
+    }
+
+    /// When an effect was first requested, if it is not answered and the time is known.
+    pub fn asked_at(&self, effect: EffectId) -> Option<u64> {
+        self.find_pending(effect)?.at
+    }
+
+    /// The writes in doubt, each with its tool.
+    pub fn doubts(&self, compiled: &CompiledSpec, state: &State) -> impl Iterator<Item = (EffectId, String)> {
+        let pending = self.pending.iter().map(|pending| pending.effect);
+        pending.filter_map(|id| Some((id, find_unrepeatable(compiled, state, id)?)))
+    }
 }
 
 /// A journal, folded.
@@ -36,34 +92,34 @@ pub struct Folded {
     pub compiled: CompiledSpec,
     /// The state after the last record.
     pub state: State,
-    /// What was requested and not answered, in the order of the requests.
-    pub(crate) pending: Vec<Pending>,
-    /// The writes that a person has said to be unknown.
-    pub unknown: Vec<Unknown>,
-    /// The number of records, which is the index of the next.
-    pub len: u64,
+    pub(crate) ledger: Ledger,
 }
 
 impl Folded {
-    /// The unanswered request of an effect.
-    pub(crate) fn find_pending(&self, effect: EffectId) -> Option<&Pending> {
-        self.pending.iter().find(|pending| pending.effect == effect)
+    /// The index of the next record, which is the number of records.
+    pub fn next_index(&self) -> u64 {
+        self.ledger.len
     }
 
     /// The effects that were requested and not answered, in the order of the requests.
     pub fn unanswered(&self) -> impl Iterator<Item = EffectId> {
-        self.pending.iter().map(|pending| pending.effect)
+        self.ledger.pending.iter().map(|pending| pending.effect)
     }
 
     /// When an effect was first requested, in milliseconds since 1970, if it is not answered and the time is
     /// known.
     pub fn asked_at(&self, effect: EffectId) -> Option<u64> {
-        self.find_pending(effect)?.at
+        self.ledger.asked_at(effect)
     }
 
     /// The writes in doubt, each with its tool: requested, not answered, and not to be done twice.
     pub fn doubts(&self) -> impl Iterator<Item = (EffectId, String)> {
-        self.unanswered().filter_map(|id| Some((id, find_unrepeatable(&self.compiled, &self.state, id)?)))
+        self.ledger.doubts(&self.compiled, &self.state)
+    }
+
+    /// The writes that a person has said to be unknown.
+    pub fn unknown(&self) -> &[Unknown] {
+        &self.ledger.unknown
     }
 
     /// An unanswered write that would be repeated with another input than before. Its receiver would take the
@@ -75,7 +131,7 @@ impl Folded {
             let repeats = contract.effect == ToolEffect::Write && !contract.happens_once();
             (repeats && digest != pending.digest).then_some(pending.effect)
         };
-        self.pending.iter().find_map(is_altered)
+        self.ledger.pending.iter().find_map(is_altered)
     }
 }
 
@@ -93,34 +149,13 @@ pub fn fold(records: impl IntoIterator<Item = Record>) -> Result<Folded, Journal
 pub(crate) fn fold_under(spec: Spec, records: Vec<Record>) -> Result<Folded, JournalError> {
     let Header { run, thread, turn, model, input, .. } = split(&records)?.0.clone();
     let compiled = compile(spec)?;
-    let mut pending: Vec<Pending> = Vec::new();
-    let mut unknown: Vec<Unknown> = Vec::new();
-    let walked = walk(&compiled, input, records, |index, state, record| {
-        let ended = match record {
-            Record::Requested { effect, digest, at } => {
-                match pending.iter_mut().find(|asked| asked.effect == *effect) {
-                    // Requested again after a crash, it is still the one effect.
-                    Some(asked) => (asked.index, asked.digest) = (index, *digest),
-                    None => pending.push(Pending { effect: *effect, index, digest: *digest, at: *at }),
-                }
-                return Ok(());
-            }
-            Record::Resolved { effect, resolution: ResolvedAs::Unknown } => {
-                unknown.retain(|left| left.effect != *effect);
-                let tool = find_unrepeatable(&compiled, state, *effect);
-                unknown.extend(tool.map(|tool| Unknown { effect: *effect, tool }));
-                return Ok(());
-            }
-            Record::Resolved { effect, resolution: ResolvedAs::DidNotHappen } => Some(*effect),
-            Record::Answered { event, .. } | Record::Happened(event) => event.effect(),
-            Record::Header(_) | Record::Resolved { .. } | Record::SpecChanged(_) => None,
-        };
-        pending.retain(|asked| Some(asked.effect) != ended);
-        unknown.retain(|left| Some(left.effect) != ended);
+    let mut ledger = Ledger { len: 1, ..Ledger::default() };
+    let walked = walk(&compiled, input, records, |_, state, record| {
+        ledger.note(&compiled, state, record);
         Ok(())
     });
-    let (state, len) = walked.map_err(|(index, problem)| JournalError::at(index, problem))?;
-    Ok(Folded { run, thread, turn, model, compiled, state, pending, unknown, len })
+    let (state, _) = walked.map_err(|(index, problem)| JournalError::at(index, problem))?;
+    Ok(Folded { run, thread, turn, model, compiled, state, ledger })
 }
 
 /// The tool of an effect that the run waits for, if calling it twice would change something twice.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::fold::find_question;
+use super::fold::{Ledger, find_question};
 use super::{Folded, Outcome, ThreadId, Unknown};
 use crate::machine::{EffectId, State};
 use crate::spec::CompiledSpec;
@@ -53,30 +53,22 @@ pub enum RunStatus {
 impl RunStatus {
     /// The status of a folded journal.
     pub fn of(folded: &Folded) -> Self {
-        if let Some((effect, tool)) = folded.doubts().next() {
-            return RunStatus::InDoubt { effect, tool };
-        }
-        RunStatus::without_doubts(&folded.compiled, &folded.state, &folded.unknown, |effect| {
-            folded.asked_at(effect)
-        })
+        RunStatus::at(&folded.compiled, &folded.state, &folded.ledger)
     }
 
-    /// The status of a run in which no write is in doubt. `since` says when something was asked.
-    pub(crate) fn without_doubts(
-        compiled: &CompiledSpec,
-        state: &State,
-        unknown: &[Unknown],
-        since: impl Fn(EffectId) -> Option<u64>,
-    ) -> Self {
+    pub(crate) fn at(compiled: &CompiledSpec, state: &State, ledger: &Ledger) -> Self {
         match Outcome::ended(state) {
             Some(Outcome::Answer(answer)) => return RunStatus::Done { answer },
             Some(Outcome::Error(error)) => {
-                return RunStatus::Failed { error: error.to_string(), unknown: unknown.to_vec() };
+                return RunStatus::Failed { error: error.to_string(), unknown: ledger.unknown.clone() };
             }
             _ => {}
         }
+        if let Some((effect, tool)) = ledger.doubts(compiled, state).next() {
+            return RunStatus::InDoubt { effect, tool };
+        }
         let Some((effect, question)) = find_question(compiled, state) else { return RunStatus::Unfinished };
-        RunStatus::Waiting { effect, question, since: since(effect).unwrap_or(0) }
+        RunStatus::Waiting { effect, question, since: ledger.asked_at(effect).unwrap_or(0) }
     }
 
     /// The name, as it is written.

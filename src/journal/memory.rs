@@ -50,36 +50,6 @@ impl Threads {
         let found = found.filter(|found| found.lease == Some(lease.epoch()));
         found.ok_or_else(|| JournalError::fenced(lease.thread()).into())
     }
-
-    fn append(
-        &mut self,
-        lease: &Lease,
-        turn: u32,
-        index: u64,
-        records: Vec<Record>,
-    ) -> Result<&mut Thread, StoreError> {
-        let thread = self.find_leased(lease)?;
-        let at = turn as usize;
-        let len = thread.turns.get(at).map_or(0, |turn| turn.len() as u64);
-        if index != len || at > thread.turns.len() {
-            return Err(JournalError::stale(index, len).into());
-        }
-        for (index, record) in (index..).zip(&records) {
-            record.check_place(lease.thread(), turn, index)?;
-        }
-        if records.is_empty() {
-            return Ok(thread);
-        }
-        if at == thread.turns.len() {
-            thread.turns.push(Vec::new());
-        }
-        thread.turns[at].extend(records);
-        thread.updated = now_ms();
-        if thread.created == 0 {
-            thread.created = thread.updated;
-        }
-        Ok(thread)
-    }
 }
 
 impl Store for MemoryStore {
@@ -112,22 +82,34 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
-        self.lock().append(lease, turn, index, records).map(drop)
-    }
-
-    fn conclude(
+    fn append(
         &self,
         lease: &Lease,
         turn: u32,
         index: u64,
         records: Vec<Record>,
-        status: &RunStatus,
+        status: Option<&RunStatus>,
     ) -> Result<(), StoreError> {
-        let after = index + records.len() as u64;
         let mut threads = self.lock();
-        let thread = threads.append(lease, turn, index, records)?;
-        if turn as usize + 1 == thread.turns.len() {
+        let thread = threads.find_leased(lease)?;
+        let at = turn as usize;
+        let len = thread.turns.get(at).map_or(0, |turn| turn.len() as u64);
+        if index != len || at > thread.turns.len() {
+            return Err(JournalError::stale(index, len).into());
+        }
+        (index..).zip(&records).try_for_each(|(at, record)| record.check_place(lease.thread(), turn, at))?;
+        let after = index + records.len() as u64;
+        if after > index {
+            if at == thread.turns.len() {
+                thread.turns.push(Vec::new());
+            }
+            thread.turns[at].extend(records);
+            thread.updated = now_ms();
+            if thread.created == 0 {
+                thread.created = thread.updated;
+            }
+        }
+        if let Some(status) = status.filter(|_| at + 1 == thread.turns.len()) {
             thread.status = Some((after, status.clone()));
         }
         Ok(())
@@ -161,10 +143,6 @@ impl Store for MemoryStore {
         let mut threads = self.lock();
         threads.find_leased(&lease)?;
         threads.by_name.remove(lease.thread());
-        Ok(())
-    }
-
-    fn vacuum(&self) -> Result<(), StoreError> {
         Ok(())
     }
 

@@ -50,7 +50,7 @@ pub trait Store: Send + Sync + fmt::Debug {
             }
             lease => lease?,
         };
-        match (0..).zip(turns).try_for_each(|(turn, records)| self.append(&lease, turn, 0, records)) {
+        match (0..).zip(turns).try_for_each(|(turn, records)| self.append(&lease, turn, 0, records, None)) {
             Ok(()) => Ok(lease),
             Err(error) => {
                 // Half of a thread would look like a whole one.
@@ -61,26 +61,19 @@ pub trait Store: Send + Sync + fmt::Debug {
     }
 
     /// Appends records to a turn, the first at `index`: all of them or, if the writer is stopped meanwhile,
-    /// the first few.
+    /// the first few. A status is set after the last of them, for lists; that of another turn than the last is
+    /// ignored. A store may release the thread with it; the lease is to be released in any case.
     ///
     /// # Errors
     /// A [`JournalError`]: [`Fenced`](super::JournalErrorKind::Fenced) if the lease was taken over,
     /// [`Stale`](super::JournalErrorKind::Stale) if the turn does not have `index` records.
-    fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError>;
-
-    /// Appends the last records of a turn, if there are any, and sets its status, for lists. The status of
-    /// another turn than the last is ignored. A store may release the thread with that; the lease is to be
-    /// released in any case.
-    ///
-    /// # Errors
-    /// Those of [`append`](Store::append).
-    fn conclude(
+    fn append(
         &self,
         lease: &Lease,
         turn: u32,
         index: u64,
         records: Vec<Record>,
-        status: &RunStatus,
+        status: Option<&RunStatus>,
     ) -> Result<(), StoreError>;
 
     /// The number of turns of a thread.
@@ -127,7 +120,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// If the store cannot be written.
-    fn vacuum(&self) -> Result<(), StoreError>;
+    fn vacuum(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// Checks everything that is stored. Gives what is damaged, a line each.
     ///

@@ -149,7 +149,7 @@ fn in_doubt(threads: &Threads, thread: &ThreadId) -> Vec<Record> {
     let requested = |record: &Record| matches!(record, Record::Requested { effect, .. } if effect.to_string() == "step.1.2.1");
     let cut = whole.iter().position(requested).unwrap() + 1;
     let lease = threads.store().claim(thread, Claim::New).unwrap();
-    threads.store().append(&lease, 0, 0, whole[..cut].to_vec()).unwrap();
+    threads.store().append(&lease, 0, 0, whole[..cut].to_vec(), None).unwrap();
     threads.store().release(lease).unwrap();
     whole[..cut].to_vec()
 }
@@ -264,7 +264,7 @@ fn run_in_doubt_can_be_stopped() {
 fn says_unknown(threads: &Threads, thread: &ThreadId) {
     let send = |unknown: &[Unknown]| unknown.len() == 1 && unknown[0].tool == "send";
     let folded = threads.folded(thread, None).unwrap();
-    assert!(send(&folded.unknown), "{:?}", folded.unknown);
+    assert!(send(folded.unknown()), "{:?}", folded.unknown());
     let standing = RunStatus::of(&folded);
     assert!(matches!(&standing, RunStatus::Failed { unknown, .. } if send(unknown)), "{standing:?}");
     assert_eq!(threads.store().find(thread).unwrap().unwrap().status, standing, "the note says it too");
@@ -284,7 +284,7 @@ fn word_that_was_cut_off_before_the_end_of_the_run_leaves_the_doubt() {
     let token = question(&threads, &fork);
     let run = threads.at(&fork).token(token).resolve(&agent, Resolution::DidNotHappen).unwrap();
     assert_eq!((run.answer(), calls.names()), (Some("끝"), vec!["send:y".to_owned()]));
-    assert!(threads.folded(&fork, None).unwrap().unknown.is_empty(), "now it is known");
+    assert!(threads.folded(&fork, None).unwrap().unknown().is_empty(), "now it is known");
 }
 
 #[test]
@@ -300,7 +300,8 @@ fn thread_that_somebody_has_is_refused_to_others() {
         threads.at(&thread).take_over().token(&token).answer(&agent, HumanAnswer::respond("네")).unwrap();
     assert_eq!(run.answer(), Some("끝"));
     let records = threads.store().records(&thread, 0).unwrap();
-    let late = threads.store().append(&lease, 0, records.len() as u64, vec![records[1].clone()]).unwrap_err();
+    let late =
+        threads.store().append(&lease, 0, records.len() as u64, vec![records[1].clone()], None).unwrap_err();
     assert!(late.to_string().contains("taken it over"), "{late}");
     assert_eq!(threads.store().records(&thread, 0).unwrap(), records);
 }

@@ -271,7 +271,7 @@ proptest! {
         let folded = fold(read).expect("folds");
         let live = played.states.last().expect("the last state");
         prop_assert_eq!(written(&folded.state), written(live));
-        prop_assert_eq!(folded.len, played.records.len() as u64);
+        prop_assert_eq!(folded.next_index(), played.records.len() as u64);
         if !live.phase().is_terminal() {
             let waiting: BTreeSet<EffectId> = outstanding(&compiled, live).iter().map(Effect::id).collect();
             let unanswered: BTreeSet<EffectId> = folded.unanswered().collect();

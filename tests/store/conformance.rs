@@ -56,7 +56,7 @@ fn list_shows_the_status_of_a_thread_whose_writer_was_stopped() {
             let (store, copy) = (open(), id(&format!("copy {len}")));
             let records = renamed(whole[..len].to_vec(), &copy);
             let lease = claim(&*store, &copy);
-            store.append(&lease, 0, 0, records.clone()).unwrap();
+            store.append(&lease, 0, 0, records.clone(), None).unwrap();
             store.release(lease).unwrap();
             let status = RunStatus::of(&fold(records).unwrap());
             let query = Query { prefix: copy.to_string(), ..Query::default() };
@@ -129,7 +129,7 @@ fn prune_deletes_what_has_ended_before_a_time_and_nothing_else() {
 fn allocations(store: &dyn Store, lease: &Lease, records: &[Record], from: usize) -> (u64, u64) {
     let one = |at: usize| {
         let next = vec![records[1].clone()];
-        let counted = allocation_counter::measure(|| store.append(lease, 0, at as u64, next).unwrap());
+        let counted = allocation_counter::measure(|| store.append(lease, 0, at as u64, next, None).unwrap());
         (counted.count_total, counted.bytes_total)
     };
     (from..from + 20).map(one).min().expect("there are some")
@@ -141,10 +141,10 @@ fn append_costs_the_same_for_the_thousandth_record_as_for_the_tenth() {
         let (store, thread) = (open(), id("long"));
         let whole = records(&thread, 0, 10);
         let lease = claim(&*store, &thread);
-        store.append(&lease, 0, 0, whole.clone()).unwrap();
+        store.append(&lease, 0, 0, whole.clone(), None).unwrap();
         let tenth = allocations(&*store, &lease, &whole, 10);
         for at in 30..1_000 {
-            store.append(&lease, 0, at, vec![whole[1].clone()]).unwrap();
+            store.append(&lease, 0, at, vec![whole[1].clone()], None).unwrap();
         }
         let thousandth = allocations(&*store, &lease, &whole, 1_000);
         assert_eq!(thousandth, tenth, "(allocations, bytes)");

@@ -84,10 +84,10 @@ fn write(path: &Path) {
     let (store, [told, waits, killed]) = (Arc::new(open(path)), threads());
     let records = tell(store.clone(), &told, true);
     let lease = store.claim(&waits, Claim::New).unwrap();
-    store.conclude(&lease, 0, 0, renamed(records[..4].to_vec(), &waits), &waiting(1)).unwrap();
+    store.append(&lease, 0, 0, renamed(records[..4].to_vec(), &waits), Some(&waiting(1))).unwrap();
     store.release(lease).unwrap();
     let lease = store.claim(&killed, Claim::New).unwrap();
-    store.append(&lease, 0, 0, renamed(records[..9].to_vec(), &killed)).unwrap();
+    store.append(&lease, 0, 0, renamed(records[..9].to_vec(), &killed), None).unwrap();
 }
 
 /// All that can be read.

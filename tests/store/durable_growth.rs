@@ -143,7 +143,7 @@ fn waiting(store: &dyn Store, agent: &Agent, count: u64) {
         // The later its name, the longer it has waited.
         let since = 1_000_000 - nth;
         let status = RunStatus::Waiting { effect, question: question.clone(), since };
-        store.conclude(&lease, 0, 0, records.clone(), &status).unwrap();
+        store.append(&lease, 0, 0, records.clone(), Some(&status)).unwrap();
         store.release(lease).unwrap();
     }
 }

@@ -79,12 +79,12 @@ fn append_to_a_database_writes_one_page_be_it_the_tenth_or_the_five_hundredth() 
     let (store, thread) = (sqlite(&path).unwrap(), id("long"));
     let lease = claim(&*store, &thread);
     let whole = records(&thread, 0, 10);
-    store.append(&lease, 0, 0, whole.clone()).unwrap();
+    store.append(&lease, 0, 0, whole.clone(), None).unwrap();
     let size = || std::fs::metadata(folder.path().join("threads.db-wal")).unwrap().len();
     let mut frames = Vec::new();
     for at in 10..510 {
         let before = size();
-        store.append(&lease, 0, at, vec![whole[1].clone()]).unwrap();
+        store.append(&lease, 0, at, vec![whole[1].clone()], None).unwrap();
         frames.push((size() - before) / 4_120);
     }
     assert!(frames.iter().all(|&frames| (1..=4).contains(&frames)), "{frames:?}");
@@ -113,7 +113,7 @@ fn stores_of_every_format_are_read_and_written_on() {
         assert_eq!(status("done", 1), RunStatus::Done { answer: "7*6 = 42".to_owned() });
         assert!(matches!(status("waits", 0), RunStatus::Waiting { since: 1.., .. }));
         let lease = store.claim(&id("done"), Claim::Known).unwrap();
-        store.append(&lease, 2, 0, records(&id("done"), 2, 3)).unwrap();
+        store.append(&lease, 2, 0, records(&id("done"), 2, 3), None).unwrap();
         store.release(lease).unwrap();
         assert_eq!(store.records(&id("done"), 2).unwrap(), records(&id("done"), 2, 3));
         is_sound(&*store);

@@ -39,21 +39,19 @@ impl Store for Hooked {
     fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
         self.around("begin", |store| store.begin(thread, turns))
     }
-    fn conclude(
+    fn release(&self, lease: Lease) -> Result<(), StoreError> {
+        self.around("release", |store| store.release(lease))
+    }
+    fn append(
         &self,
         lease: &Lease,
         turn: u32,
         index: u64,
         records: Vec<Record>,
-        status: &RunStatus,
+        status: Option<&RunStatus>,
     ) -> Result<(), StoreError> {
-        self.around("conclude", |store| store.conclude(lease, turn, index, records, status))
-    }
-    fn release(&self, lease: Lease) -> Result<(), StoreError> {
-        self.around("release", |store| store.release(lease))
-    }
-    fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
-        self.around("append", |store| store.append(lease, turn, index, records))
+        let method = if status.is_some() { "conclude" } else { "append" };
+        self.around(method, |store| store.append(lease, turn, index, records, status))
     }
     fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {
         self.around("turns", |store| store.turns(thread))

@@ -45,7 +45,9 @@ fn process_with_a_role() {
     let turn = store.turns(&id("killed")).unwrap_or_default();
     let append = |at: u64, count: usize| {
         let whole = records(&id("killed"), turn, at as usize + count);
-        lease.iter().for_each(|lease| store.append(lease, turn, at, whole[at as usize..].to_vec()).unwrap());
+        lease
+            .iter()
+            .for_each(|lease| store.append(lease, turn, at, whole[at as usize..].to_vec(), None).unwrap());
     };
     append(0, 3);
     println!("ready");
@@ -142,7 +144,7 @@ fn killed_process_has_lost_its_threads_at_once_and_nothing_it_wrote() {
     assert_eq!(store.list_stale().unwrap(), std::slice::from_ref(&thread));
     assert!(!store.list(&Query::default()).unwrap()[0].running);
     let lease = store.claim(&thread, Claim::Known).unwrap();
-    store.append(&lease, 0, 3, records(&thread, 0, 4)[3..].to_vec()).unwrap();
+    store.append(&lease, 0, 3, records(&thread, 0, 4)[3..].to_vec(), None).unwrap();
     store.release(lease).unwrap();
     assert_eq!(store.records(&thread, 0).unwrap(), records(&thread, 0, 4));
     is_sound(&store);
@@ -154,11 +156,11 @@ fn log_is_not_taken_away_from_a_process_that_opens_its_database_twice() {
     let (place, thread) = (Place::new(), id("demo"));
     let store = open(&place.database());
     let lease = claim(&store, &thread);
-    store.append(&lease, 0, 0, records(&thread, 0, 2)).unwrap();
+    store.append(&lease, 0, 0, records(&thread, 0, 2), None).unwrap();
     let second = open(&place.database());
     for (len, second) in [(3, Some(second)), (4, None)] {
         assert_eq!(place.visit()["demo"], len - 1);
-        store.append(&lease, 0, len as u64 - 1, records(&thread, 0, len)[len - 1..].to_vec()).unwrap();
+        store.append(&lease, 0, len as u64 - 1, records(&thread, 0, len)[len - 1..].to_vec(), None).unwrap();
         drop(second);
         assert_eq!(place.visit()["demo"], len, "what was appended is seen by others");
     }

@@ -25,7 +25,7 @@ fn described(description: &str) -> Arc<Spec> {
 
 fn write(store: &dyn Store, thread: &ThreadId, records: &[Record]) {
     let lease = claim(store, thread);
-    store.append(&lease, 0, 0, records.to_vec()).unwrap();
+    store.append(&lease, 0, 0, records.to_vec(), None).unwrap();
     store.release(lease).unwrap();
 }
 
@@ -104,7 +104,7 @@ fn handles_that_append_in_turns_under_one_lease_lose_and_overwrite_nothing() {
     let whole = records(&thread, 0, 7);
     let lease = claim(&one, &thread);
     let append = |store: &SqliteStore, from: usize, to: usize| {
-        store.append(&lease, 0, from as u64, whole[from..to].to_vec())
+        store.append(&lease, 0, from as u64, whole[from..to].to_vec(), None)
     };
     append(&one, 0, 2).unwrap();
     append(&other, 2, 3).unwrap();
@@ -114,9 +114,9 @@ fn handles_that_append_in_turns_under_one_lease_lose_and_overwrite_nothing() {
     refused(append(&other, 3, 4), JournalErrorKind::Stale);
     append(&other, 5, 6).unwrap();
     append(&other, 6, 7).unwrap();
-    one.conclude(&lease, 0, 7, Vec::new(), &done("of the first turn")).unwrap();
+    one.append(&lease, 0, 7, Vec::new(), Some(&done("of the first turn"))).unwrap();
     let next = records(&thread, 1, 2);
-    other.append(&lease, 1, 0, next.clone()).unwrap();
+    other.append(&lease, 1, 0, next.clone(), None).unwrap();
     assert_eq!((one.records(&thread, 0).unwrap(), one.records(&thread, 1).unwrap()), (whole, next));
     one.release(lease).unwrap();
     let listed = &other.list(&Query::default()).unwrap()[0];

@@ -115,9 +115,9 @@ fn begin(store: &dyn Store, lease: &Lease, records: &[Record]) -> Result<(), Sto
         there => there?.len(),
     };
     for (index, record) in (0..).zip(records).skip(there) {
-        store.append(lease, 0, index, vec![record.clone()])?;
+        store.append(lease, 0, index, vec![record.clone()], None)?;
     }
-    store.conclude(lease, 0, records.len() as u64, Vec::new(), &RunStatus::Unfinished)
+    store.append(lease, 0, records.len() as u64, Vec::new(), Some(&RunStatus::Unfinished))
 }
 
 fn deeds_are_done(before: &Place, strike: Strike, folder: &Path) -> bool {
@@ -196,17 +196,17 @@ fn failures_in_a_row_leave_nothing_that_looks_like_damage() {
     let begins = fill(folder);
     let store = open(folder).unwrap();
     let lease = store.claim(&id("새 것"), Claim::New).unwrap();
-    store.append(&lease, 0, 0, begins.clone()).unwrap();
+    store.append(&lease, 0, 0, begins.clone(), None).unwrap();
     let many = |count: usize| vec![begins[2].clone(); count];
     faults::UNSYNCED.strikes(1, Span::ForGood);
     for count in [400, 200, 100, 50] {
         let index = store.records(lease.thread(), 0).unwrap().len() as u64;
-        assert!(store.append(&lease, 0, index, many(count)).is_err());
+        assert!(store.append(&lease, 0, index, many(count), None).is_err());
     }
     assert!(heal().fired >= 4);
     let before = store.records(lease.thread(), 0).unwrap().len();
     looks_sound(folder);
-    store.append(&lease, 0, before as u64, many(1)).unwrap();
+    store.append(&lease, 0, before as u64, many(1), None).unwrap();
     looks_sound(folder);
     store.release(lease).unwrap();
     looks_sound(folder);

@@ -129,36 +129,35 @@ impl Store for SqliteStore {
         self.with(|handle| handle.claim(thread, Claim::Any, &turns))
     }
 
-    /// Appends where the last append ended; if that is not known, after a look at the thread's row.
-    fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
-        self.with(|handle| {
-            let head = handle.heads.get_mut(lease.thread()).filter(|head| head.is_at(lease, turn, index));
-            if let Some(head) = head
-                && let Some(next) = head.append_leased(&handle.conn, lease, &records)?
-            {
-                *head = next;
-                return Ok(());
-            }
-            let head = handle.append(lease, turn, index, &records, None)?;
-            handle.heads.insert(lease.thread().clone(), head);
-            Ok(())
-        })
-    }
-
-    fn conclude(
+    /// Appends where the last append ended; if that is not known, or with a status, after a look at the
+    /// thread's row.
+    fn append(
         &self,
         lease: &Lease,
         turn: u32,
         index: u64,
         records: Vec<Record>,
-        status: &RunStatus,
+        status: Option<&RunStatus>,
     ) -> Result<(), StoreError> {
-        self.with(|handle| handle.append(lease, turn, index, &records, Some(status)).map(drop))
+        self.with(|handle| {
+            let head = handle.heads.get_mut(lease.thread()).filter(|head| head.is_at(lease, turn, index));
+            if let (Some(head), None) = (head, status)
+                && let Some(next) = head.append_leased(&handle.conn, lease, &records)?
+            {
+                *head = next;
+                return Ok(());
+            }
+            let head = handle.append(lease, turn, index, &records, status)?;
+            if status.is_none() {
+                handle.heads.insert(lease.thread().clone(), head);
+            }
+            Ok(())
+        })
     }
 
     fn release(&self, lease: Lease) -> Result<(), StoreError> {
         self.with(|handle| {
-            // `conclude` has released it, or another process has taken it over.
+            // A status has released it, or another process has taken it over.
             let held = "SELECT EXISTS \
                  (SELECT 1 FROM thread WHERE name = ?1 AND epoch = ?2 AND holder IS NOT NULL)";
             let held = handle

@@ -304,7 +304,7 @@ pub(super) struct TurnJournal<'h, 'a> {
 impl Journal for TurnJournal<'_, '_> {
     fn append(&mut self, index: u64, records: Vec<Record>) -> Result<(), JournalError> {
         if let Some(lease) = &self.leased.lease {
-            return self.leased.store.append(lease, self.turn, index, records).map_err(as_journal);
+            return self.leased.store.append(lease, self.turn, index, records, None).map_err(as_journal);
         }
         self.leased.begin(vec![records]).map_err(|error| {
             if self.leased.lease.is_none() {
@@ -321,7 +321,7 @@ impl Journal for TurnJournal<'_, '_> {
     fn conclude(&mut self, index: u64, records: Vec<Record>, status: &RunStatus) -> Result<(), JournalError> {
         match &self.leased.lease {
             Some(lease) => {
-                self.leased.store.conclude(lease, self.turn, index, records, status).map_err(as_journal)
+                self.leased.store.append(lease, self.turn, index, records, Some(status)).map_err(as_journal)
             }
             None if records.is_empty() => Ok(()),
             None => self.append(index, records),

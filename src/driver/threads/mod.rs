@@ -86,7 +86,7 @@ impl Threads {
         let folded = fold(self.0.records(thread, turn)?)?;
         let status = RunStatus::of(&folded);
         let mut leased = LeasedThread::claim(&*self.0, thread, Claim::Known)?;
-        match leased.turn(turn).conclude(folded.len, Vec::new(), &status) {
+        match leased.turn(turn).conclude(folded.next_index(), Vec::new(), &status) {
             // It was written to since.
             Err(error) if error.kind() == JournalErrorKind::Stale => Ok(()),
             noted => Ok(noted?),
@@ -209,7 +209,7 @@ impl Threads {
             let copy = copy_records(whole, most, from, to)?;
             // A copy that does not fold is refused here, and not when the new thread goes on.
             let folded = fold(copy.iter().cloned())?;
-            last = Some((folded.len, RunStatus::of(&folded)));
+            last = Some((folded.next_index(), RunStatus::of(&folded)));
             copies.push(copy);
         }
         let mut begun = LeasedThread::new(&*self.0, to);
@@ -236,13 +236,14 @@ fn copy_records(
     // Whether such a write happened in the world is as much in doubt here as in the original.
     records.retain(|record| match record {
         Record::Requested { effect, .. } => {
-            folded.find_pending(*effect).is_none() || find_unrepeatable(compiled, state, *effect).is_some()
+            folded.ledger.find_pending(*effect).is_none()
+                || find_unrepeatable(compiled, state, *effect).is_some()
         }
         _ => true,
     });
     // The original has made the writes that come next, or was allowed to once.
     let next = outstanding(compiled, state).into_iter().filter(|effect| {
-        folded.find_pending(effect.id()).is_none()
+        folded.ledger.find_pending(effect.id()).is_none()
             && find_unrepeatable(compiled, state, effect.id()).is_some()
     });
     records.extend(next.filter_map(|effect| Request::of(compiled, state, effect)).map(|request| {

@@ -48,7 +48,7 @@ pub fn claim(store: &dyn Store, thread: &ThreadId) -> Lease {
 pub fn write(store: &dyn Store, thread: &ThreadId, turn: u32, count: usize) -> Vec<Record> {
     let lease = claim(store, thread);
     let records = records(thread, turn, count);
-    store.append(&lease, turn, 0, records.clone()).unwrap();
+    store.append(&lease, turn, 0, records.clone(), None).unwrap();
     store.release(lease).unwrap();
     records
 }
@@ -56,7 +56,7 @@ pub fn write(store: &dyn Store, thread: &ThreadId, turn: u32, count: usize) -> V
 /// Appends a turn of three records with its status, and releases the thread.
 pub fn write_with_status(store: &dyn Store, thread: &ThreadId, turn: u32, status: &RunStatus) {
     let lease = claim(store, thread);
-    store.conclude(&lease, turn, 0, records(thread, turn, 3), status).unwrap();
+    store.append(&lease, turn, 0, records(thread, turn, 3), Some(status)).unwrap();
     store.release(lease).unwrap();
 }
 

@@ -37,10 +37,10 @@ fn records_appended_one_by_one_or_together_are_the_same(open: Open<'_>) {
     let (store, thread) = (open(), id("한 번에"));
     let whole = records(&thread, 0, 40);
     let lease = claim(&*store, &thread);
-    store.append(&lease, 0, 0, Vec::new()).unwrap();
+    store.append(&lease, 0, 0, Vec::new(), None).unwrap();
     is_missing(&*store, &thread);
     for (at, chunk) in [(0, 1), (1, 1), (2, 3), (5, 35), (40, 0)] {
-        store.append(&lease, 0, at as u64, whole[at..at + chunk].to_vec()).unwrap();
+        store.append(&lease, 0, at as u64, whole[at..at + chunk].to_vec(), None).unwrap();
         assert_eq!(store.records(&thread, 0).unwrap(), whole[..at + chunk]);
     }
     store.release(lease).unwrap();
@@ -51,16 +51,16 @@ fn append_that_is_not_at_the_end_is_refused_and_changes_nothing(open: Open<'_>) 
     let (store, thread) = (open(), id("demo"));
     let whole = records(&thread, 0, 5);
     let lease = claim(&*store, &thread);
-    refused(store.append(&lease, 0, 1, whole[1..2].to_vec()), Stale);
-    refused(store.append(&lease, 1, 0, records(&thread, 1, 1)), Stale);
-    store.append(&lease, 0, 0, whole[..3].to_vec()).unwrap();
+    refused(store.append(&lease, 0, 1, whole[1..2].to_vec(), None), Stale);
+    refused(store.append(&lease, 1, 0, records(&thread, 1, 1), None), Stale);
+    store.append(&lease, 0, 0, whole[..3].to_vec(), None).unwrap();
     for index in [0, 1, 2, 4, 100, u64::from(u32::MAX) - 1] {
-        refused(store.append(&lease, 0, index, whole[2..3].to_vec()), Stale);
-        refused(store.append(&lease, 0, index, Vec::new()), Stale);
+        refused(store.append(&lease, 0, index, whole[2..3].to_vec(), None), Stale);
+        refused(store.append(&lease, 0, index, Vec::new(), None), Stale);
     }
-    refused(store.append(&lease, 2, 0, records(&thread, 2, 1)), Stale);
+    refused(store.append(&lease, 2, 0, records(&thread, 2, 1), None), Stale);
     assert_eq!((store.records(&thread, 0).unwrap(), store.turns(&thread).unwrap()), (whole[..3].to_vec(), 1));
-    store.append(&lease, 0, 3, whole[3..].to_vec()).unwrap();
+    store.append(&lease, 0, 3, whole[3..].to_vec(), None).unwrap();
     assert_eq!(store.records(&thread, 0).unwrap(), whole);
     store.release(lease).unwrap();
 }
@@ -68,10 +68,10 @@ fn append_that_is_not_at_the_end_is_refused_and_changes_nothing(open: Open<'_>) 
 fn header_of_another_thread_or_turn_is_refused_and_nothing_is_written(open: Open<'_>) {
     let (store, thread) = (open(), id("mine"));
     let lease = claim(&*store, &thread);
-    refused(store.append(&lease, 0, 0, records(&id("yours"), 0, 2)), Damaged);
-    refused(store.append(&lease, 0, 0, records(&thread, 1, 2)), Damaged);
+    refused(store.append(&lease, 0, 0, records(&id("yours"), 0, 2), None), Damaged);
+    refused(store.append(&lease, 0, 0, records(&thread, 1, 2), None), Damaged);
     is_missing(&*store, &thread);
-    store.append(&lease, 0, 0, records(&thread, 0, 2)).unwrap();
+    store.append(&lease, 0, 0, records(&thread, 0, 2), None).unwrap();
     store.release(lease).unwrap();
     assert_eq!(store.records(&thread, 0).unwrap(), records(&thread, 0, 2));
 }
@@ -151,7 +151,7 @@ fn claim_says_what_is_there_and_what_is_not(open: Open<'_>) {
 fn listed_thread_says_what_is_known_of_it(open: Open<'_>) {
     let (store, thread) = (open(), id("요약"));
     let lease = claim(&*store, &thread);
-    store.append(&lease, 0, 0, records(&thread, 0, 2)).unwrap();
+    store.append(&lease, 0, 0, records(&thread, 0, 2), None).unwrap();
     let listed = |store: &dyn Store| store.list(&Query::default()).unwrap().pop().unwrap();
     let one = listed(&*store);
     assert_eq!((one.title.as_str(), one.turns, one.running), ("요약의 질문 0?", 1, true));
@@ -160,14 +160,14 @@ fn listed_thread_says_what_is_known_of_it(open: Open<'_>) {
     let left = Unknown { effect: "step.1.2.1".parse().unwrap(), tool: "send".to_owned() };
     let failed = |unknown| RunStatus::Failed { error: "왜냐하면".to_owned(), unknown };
     for status in [waiting(7), done("답"), failed(Vec::new()), failed(vec![left])] {
-        store.conclude(&lease, 0, 2, Vec::new(), &status).unwrap();
+        store.append(&lease, 0, 2, Vec::new(), Some(&status)).unwrap();
         assert_eq!(listed(&*store).status, status);
     }
-    store.append(&lease, 1, 0, records(&thread, 1, 1)).unwrap();
+    store.append(&lease, 1, 0, records(&thread, 1, 1), None).unwrap();
     let two = listed(&*store);
     assert_eq!((two.turns, two.status), (2, RunStatus::Unfinished), "the status of an earlier turn is void");
     assert_eq!((two.title, two.created), (one.title, one.created));
-    store.conclude(&lease, 0, 2, Vec::new(), &done("낡은 답")).unwrap();
+    store.append(&lease, 0, 2, Vec::new(), Some(&done("낡은 답"))).unwrap();
     assert_eq!(listed(&*store).status, RunStatus::Unfinished, "an earlier turn is not the last");
     store.release(lease).unwrap();
     assert_eq!((listed(&*store).running, listed(&*open()).running), (false, false));
@@ -188,21 +188,21 @@ fn status_is_stale_until_it_is_set_after_all_records(open: Open<'_>) {
     let stale = std::slice::from_ref(&thread);
     write_with_status(&*store, &id("fine"), 0, &done("답"));
     let lease = claim(&*store, &thread);
-    store.append(&lease, 0, 0, records(&thread, 0, 2)).unwrap();
+    store.append(&lease, 0, 0, records(&thread, 0, 2), None).unwrap();
     assert_eq!(store.list_stale().unwrap(), [], "its writer has it");
     store.release(lease).unwrap();
     assert_eq!(store.list_stale().unwrap(), stale);
     let lease = claim(&*store, &thread);
-    refused(store.conclude(&lease, 0, 1, Vec::new(), &done("너무 이르다")), Stale);
+    refused(store.append(&lease, 0, 1, Vec::new(), Some(&done("너무 이르다"))), Stale);
     store.release(lease).unwrap();
     assert_eq!(store.list_stale().unwrap(), stale, "not of all records");
     let lease = claim(&*store, &thread);
-    store.conclude(&lease, 0, 2, Vec::new(), &waiting(3)).unwrap();
-    store.append(&lease, 0, 2, records(&thread, 0, 3)[2..].to_vec()).unwrap();
+    store.append(&lease, 0, 2, Vec::new(), Some(&waiting(3))).unwrap();
+    store.append(&lease, 0, 2, records(&thread, 0, 3)[2..].to_vec(), None).unwrap();
     store.release(lease).unwrap();
     assert_eq!(open().list_stale().unwrap(), stale, "written to since");
     let lease = claim(&*store, &thread);
-    store.conclude(&lease, 0, 3, Vec::new(), &RunStatus::Unfinished).unwrap();
+    store.append(&lease, 0, 3, Vec::new(), Some(&RunStatus::Unfinished)).unwrap();
     store.release(lease).unwrap();
     assert_eq!(open().list_stale().unwrap(), [], "that it is unfinished is known now");
 }

@@ -44,7 +44,7 @@ fn one_of_many_who_claim_at_once_has_the_thread(open: Open<'_>) {
         }
         assert_eq!(winners.len(), 1, "round {round}");
         let (nth, lease) = winners.pop().unwrap();
-        stores[nth].append(&lease, 0, 1 + round, records(&thread, 0, 9)[1..2].to_vec()).unwrap();
+        stores[nth].append(&lease, 0, 1 + round, records(&thread, 0, 9)[1..2].to_vec(), None).unwrap();
         stores[nth].release(lease).unwrap();
     }
     assert_eq!(open().records(&thread, 0).unwrap().len(), 6);
@@ -58,7 +58,7 @@ fn thread_is_claimed_by_one_writer_until_it_is_released(open: Open<'_>) {
         runs(&*other, &thread);
         other.release(claim(&*other, &id("another"))).unwrap();
         if !known {
-            one.append(&lease, 0, 0, records(&thread, 0, 1)).unwrap();
+            one.append(&lease, 0, 0, records(&thread, 0, 1), None).unwrap();
         }
         one.release(lease).unwrap();
         other.release(claim(&*other, &thread)).unwrap();
@@ -74,7 +74,7 @@ fn two_threads_are_written_side_by_side(open: Open<'_>) {
                 let whole = records(thread, 0, 30);
                 let lease = claim(&*store, thread);
                 for (at, record) in (0..).zip(&whole) {
-                    store.append(&lease, 0, at, vec![record.clone()]).unwrap();
+                    store.append(&lease, 0, at, vec![record.clone()], None).unwrap();
                 }
                 store.release(lease).unwrap();
             });
@@ -91,23 +91,23 @@ fn writer_who_was_taken_over_writes_nothing_more(open: Open<'_>) {
     let (one, other, thread) = (open(), open(), id("demo"));
     let whole = records(&thread, 0, 4);
     let old = claim(&*one, &thread);
-    one.append(&old, 0, 0, whole[..2].to_vec()).unwrap();
+    one.append(&old, 0, 0, whole[..2].to_vec(), None).unwrap();
     if !runs(&*other, &thread) {
         let error = other.claim(&thread, Claim::TakeOver).unwrap_err();
         assert!(matches!(error, StoreError::AlreadyRunning { .. }), "{error}");
         return;
     }
     let new = other.claim(&thread, Claim::TakeOver).unwrap();
-    refused(one.append(&old, 0, 2, whole[2..3].to_vec()), Fenced);
-    refused(one.conclude(&old, 0, 2, Vec::new(), &done("낡은 답")), Fenced);
-    refused(one.conclude(&old, 0, 2, whole[2..3].to_vec(), &done("늦은 답")), Fenced);
+    refused(one.append(&old, 0, 2, whole[2..3].to_vec(), None), Fenced);
+    refused(one.append(&old, 0, 2, Vec::new(), Some(&done("낡은 답"))), Fenced);
+    refused(one.append(&old, 0, 2, whole[2..3].to_vec(), Some(&done("늦은 답"))), Fenced);
     assert_eq!(other.records(&thread, 0).unwrap(), whole[..2]);
-    other.append(&new, 0, 2, whole[2..].to_vec()).unwrap();
-    refused(one.append(&old, 0, 4, records(&thread, 0, 9)[4..5].to_vec()), Fenced);
+    other.append(&new, 0, 2, whole[2..].to_vec(), None).unwrap();
+    refused(one.append(&old, 0, 4, records(&thread, 0, 9)[4..5].to_vec(), None), Fenced);
     one.release(old).unwrap();
     runs(&*one, &thread); // An old release frees nothing.
     assert_eq!(other.records(&thread, 0).unwrap(), whole);
-    other.conclude(&new, 0, 4, Vec::new(), &done("답")).unwrap();
+    other.append(&new, 0, 4, Vec::new(), Some(&done("답"))).unwrap();
     other.release(new).unwrap();
     assert_eq!(one.list(&Query::default()).unwrap()[0].status, done("답"));
 }
@@ -118,13 +118,13 @@ fn lease_of_a_thread_that_was_deleted_is_none_of_its_successor(open: Open<'_>) {
     if !runs(&*store, &thread) {
         return;
     }
-    store.append(&old, 0, 0, records(&thread, 0, 2)).unwrap();
+    store.append(&old, 0, 0, records(&thread, 0, 2), None).unwrap();
     store.delete(store.claim(&thread, Claim::TakeOver).unwrap()).unwrap();
-    refused(store.append(&old, 0, 2, records(&thread, 0, 3)[2..].to_vec()), Fenced);
+    refused(store.append(&old, 0, 2, records(&thread, 0, 3)[2..].to_vec(), None), Fenced);
     let new = store.claim(&thread, Claim::New).unwrap();
-    refused(store.append(&old, 0, 0, records(&thread, 0, 1)), Fenced);
+    refused(store.append(&old, 0, 0, records(&thread, 0, 1), None), Fenced);
     refused(store.delete(old), Fenced);
-    store.append(&new, 0, 0, records(&thread, 0, 1)).unwrap();
+    store.append(&new, 0, 0, records(&thread, 0, 1), None).unwrap();
     store.release(new).unwrap();
 }
 
@@ -136,11 +136,11 @@ fn thread_is_begun_with_its_first_turns_and_taken(open: Open<'_>) {
     let error = other.begin(&thread, turns.clone()).unwrap_err();
     assert!(matches!(error, StoreError::AlreadyRunning { .. }), "{error}");
     assert!(other.list(&Query::default()).unwrap()[0].running);
-    one.append(&lease, 1, 2, records(&thread, 1, 3)[2..].to_vec()).unwrap();
+    one.append(&lease, 1, 2, records(&thread, 1, 3)[2..].to_vec(), None).unwrap();
     one.release(lease).unwrap();
     let again = other.begin(&thread, vec![records(&thread, 0, 9)]).unwrap();
     assert_eq!(again.turns(), 2, "it was there, and is as it was");
-    other.append(&again, 2, 0, records(&thread, 2, 1)).unwrap();
+    other.append(&again, 2, 0, records(&thread, 2, 1), None).unwrap();
     other.release(again).unwrap();
     let store = open();
     assert_eq!(store.records(&thread, 0).unwrap(), turns[0]);
@@ -179,9 +179,9 @@ fn what_is_concluded_is_kept_noted_and_given_back(open: Open<'_>) {
     let (one, other, thread) = (open(), open(), id("끝"));
     let whole = records(&thread, 0, 5);
     let lease = one.begin(&thread, vec![whole[..2].to_vec()]).unwrap();
-    let stale = one.conclude(&lease, 0, 1, whole[1..3].to_vec(), &done("이른 답"));
+    let stale = one.append(&lease, 0, 1, whole[1..3].to_vec(), Some(&done("이른 답")));
     refused(stale, Stale);
-    one.conclude(&lease, 0, 2, whole[2..4].to_vec(), &done("답")).unwrap();
+    one.append(&lease, 0, 2, whole[2..4].to_vec(), Some(&done("답"))).unwrap();
     one.release(lease).unwrap();
     let listed = other.list(&Query::default()).unwrap().pop().unwrap();
     assert_eq!((listed.turns, listed.running, listed.status), (1, false, done("답")));
@@ -189,9 +189,9 @@ fn what_is_concluded_is_kept_noted_and_given_back(open: Open<'_>) {
     assert_eq!(other.records(&thread, 0).unwrap(), whole[..4]);
     // A writer that continues under the same lease has the thread again, and the status is void.
     let lease = claim(&*other, &thread);
-    other.append(&lease, 1, 0, records(&thread, 1, 1)).unwrap();
-    other.conclude(&lease, 1, 1, records(&thread, 1, 2)[1..].to_vec(), &done("둘째 답")).unwrap();
-    other.append(&lease, 2, 0, records(&thread, 2, 1)).unwrap();
+    other.append(&lease, 1, 0, records(&thread, 1, 1), None).unwrap();
+    other.append(&lease, 1, 1, records(&thread, 1, 2)[1..].to_vec(), Some(&done("둘째 답"))).unwrap();
+    other.append(&lease, 2, 0, records(&thread, 2, 1), None).unwrap();
     runs(&*one, &thread); // They have it again.
     other.release(lease).unwrap();
     assert_eq!(one.list_stale().unwrap(), std::slice::from_ref(&thread));

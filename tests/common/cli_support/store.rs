@@ -35,8 +35,8 @@ pub fn keep_in(store: &dyn Store, thread: &str, journal: &Path, change: impl FnO
     change(&mut records);
     let folded = fold(records.clone()).unwrap();
     let lease = store.claim(&id, Claim::New).unwrap();
-    store.append(&lease, 0, 0, records).unwrap();
-    store.conclude(&lease, 0, folded.len, Vec::new(), &RunStatus::of(&folded)).unwrap();
+    store.append(&lease, 0, 0, records, None).unwrap();
+    store.append(&lease, 0, folded.next_index(), Vec::new(), Some(&RunStatus::of(&folded))).unwrap();
     store.release(lease).unwrap();
 }
 

@@ -119,49 +119,37 @@ impl Store for Faulty {
         turn: u32,
         index: u64,
         mut records: Vec<Record>,
+        status: Option<&RunStatus>,
     ) -> Result<(), StoreError> {
         self.alive()?;
-        if !self.breaks(12) {
-            return self.kept.append(lease, turn, index, records);
-        }
-        let mut now = self.now();
-        let fault = match now.dice.below(4) {
-            0 => Fault::DiesBefore,
-            1 => Fault::DiesAmid,
-            2 => Fault::DiesAfter,
-            _ => Fault::Fails,
-        };
-        now.seen.push(fault);
-        now.dead = fault != Fault::Fails;
-        let first = now.dice.below(records.len() as u64) as usize;
-        drop(now);
-        if fault == Fault::DiesAmid {
-            records.truncate(first);
-        }
-        if matches!(fault, Fault::DiesAmid | Fault::DiesAfter) && !records.is_empty() {
-            self.kept.append(lease, turn, index, records)?;
-        }
-        Err(lost("no space left"))
-    }
-
-    fn conclude(
-        &self,
-        lease: &Lease,
-        turn: u32,
-        index: u64,
-        records: Vec<Record>,
-        status: &RunStatus,
-    ) -> Result<(), StoreError> {
         let (after, appends) = (index + records.len() as u64, !records.is_empty());
-        if appends {
-            self.append(lease, turn, index, records)?;
+        if appends && !self.breaks(12) {
+            self.kept.append(lease, turn, index, records, None)?;
+        } else if appends {
+            let mut now = self.now();
+            let fault = match now.dice.below(4) {
+                0 => Fault::DiesBefore,
+                1 => Fault::DiesAmid,
+                2 => Fault::DiesAfter,
+                _ => Fault::Fails,
+            };
+            now.seen.push(fault);
+            now.dead = fault != Fault::Fails;
+            let first = now.dice.below(records.len() as u64) as usize;
+            drop(now);
+            if fault == Fault::DiesAmid {
+                records.truncate(first);
+            }
+            if matches!(fault, Fault::DiesAmid | Fault::DiesAfter) && !records.is_empty() {
+                self.kept.append(lease, turn, index, records, None)?;
+            }
+            return Err(lost("no space left"));
         }
-        self.alive()?;
-        if self.breaks(12) {
+        if status.is_some() && self.breaks(12) {
             // Records without their status are what a writer leaves that was stopped between the two.
             return if appends { Ok(()) } else { Err(lost("no space left")) };
         }
-        self.kept.conclude(lease, turn, after, Vec::new(), status)
+        self.kept.append(lease, turn, after, Vec::new(), status)
     }
 
     fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {
@@ -186,10 +174,6 @@ impl Store for Faulty {
 
     fn delete(&self, lease: Lease) -> Result<(), StoreError> {
         self.kept.delete(self.leave(lease)?)
-    }
-
-    fn vacuum(&self) -> Result<(), StoreError> {
-        self.kept.vacuum()
     }
 
     fn check(&self) -> Result<Vec<String>, StoreError> {

@@ -85,7 +85,14 @@ impl Store for Shelf {
         Ok(())
     }
 
-    fn append(&self, lease: &Lease, turn: u32, index: u64, records: Vec<Record>) -> Result<(), StoreError> {
+    fn append(
+        &self,
+        lease: &Lease,
+        turn: u32,
+        index: u64,
+        records: Vec<Record>,
+        status: Option<&RunStatus>,
+    ) -> Result<(), StoreError> {
         let mut shelf = self.lock();
         let thread = shelf.leased(lease)?;
         let at = turn as usize;
@@ -102,37 +109,21 @@ impl Store for Shelf {
             seal = seal.with(&text);
             sealed.push((text, seal));
         }
-        if records.is_empty() {
-            return Ok(());
-        }
-        thread.updated = now_ms();
-        if thread.turns.is_empty() {
-            thread.created = thread.updated;
-            if let Some(Record::Header(header)) = records.first() {
-                thread.title = Listed::make_title(&header.input.question);
+        if !records.is_empty() {
+            thread.updated = now_ms();
+            if thread.turns.is_empty() {
+                thread.created = thread.updated;
+                if let Some(Record::Header(header)) = records.first() {
+                    thread.title = Listed::make_title(&header.input.question);
+                }
             }
+            if at == thread.turns.len() {
+                thread.turns.push(Vec::new());
+            }
+            thread.turns[at].extend(sealed);
         }
-        if at == thread.turns.len() {
-            thread.turns.push(Vec::new());
-        }
-        thread.turns[at].extend(sealed);
-        Ok(())
-    }
-
-    fn conclude(
-        &self,
-        lease: &Lease,
-        turn: u32,
-        index: u64,
-        records: Vec<Record>,
-        status: &RunStatus,
-    ) -> Result<(), StoreError> {
-        let after = index as usize + records.len();
-        self.append(lease, turn, index, records)?;
-        let mut shelf = self.lock();
-        let thread = shelf.leased(lease)?;
-        if turn as usize + 1 == thread.turns.len() {
-            thread.noted = Some((after, status.clone()));
+        if let Some(status) = status.filter(|_| at + 1 == thread.turns.len()) {
+            thread.noted = Some((thread.turns[at].len(), status.clone()));
         }
         Ok(())
     }
@@ -182,10 +173,6 @@ impl Store for Shelf {
         let mut shelf = self.lock();
         shelf.leased(&lease)?;
         shelf.threads.remove(lease.thread());
-        Ok(())
-    }
-
-    fn vacuum(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
