@@ -12,7 +12,7 @@ use planwright::spec::{Approval, OnExhausted, OnRejection, OnStepFailure, Spec};
 const HEAD: &str = "\
 # The agents, drawn
 
-Every edge here was found by walking the machine under the agent's compiled; `planwright diagram --agent NAME` draws one \
+Every edge here was found by walking the machine under the agent's spec; `planwright diagram --agent NAME` draws one \
 of them. This page is generated, and a test holds it to the machine: `PLANWRIGHT_DRAW=1 cargo test --test machine diagrams`.
 ";
 
