@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, read_text};
 use crate::settings::{Settings, is_spec_file};
-use crate::toolbox::{cache_replies, open_model, open_tools};
+use crate::toolbox::{open_model, open_tools};
 use planwright::agents;
+use planwright::contract::ToolContract;
 use planwright::driver::{Agent, AgentBuilder};
 use planwright::journal::{Fixture, Folded};
 use planwright::ports::Human;
@@ -94,32 +95,27 @@ impl AgentChoice {
             return Err(Error::unusable("--max-cost: no model has a price").hint(hint));
         }
         let waived = waived_calls(&spec);
-        let reads_handbook = settings.file.docs.is_none() && tool_names(&spec).contains(&"docs");
+        let reads_handbook = settings.file.docs.is_none() && has_tool(&spec, "docs");
         let mut prepared = PreparedAgent::build(spec, settings, human)?;
         prepared.warnings.splice(0..0, waived);
-        if reads_handbook {
-            let note = "searching the built-in handbook; --docs DIR searches your own folder";
-            prepared.notes.push(note.to_owned());
-        }
+        let note = "searching the built-in handbook; --docs DIR searches your own folder";
+        prepared.notes.extend(reads_handbook.then(|| note.to_owned()));
         Ok(prepared)
     }
 }
 
 impl PreparedAgent {
     fn build(spec: Spec, settings: &Settings, human: Option<Arc<dyn Human>>) -> Result<Self> {
-        let (model, shown) = open_model(settings)?;
         let name = spec.name.clone();
-        let mut warnings = Vec::new();
-        let (tools, outline) = open_tools(&tool_names(&spec), &name, settings, &mut warnings)?;
-        let model = if spec.policy.enable_cache { cache_replies(model, settings) } else { model };
-        let builder = Agent::builder(spec).model(model);
-        let builder = tools.into_iter().fold(builder, AgentBuilder::tool);
+        let (answers, model) = open_model(settings, spec.policy.enable_cache)?;
+        let (mut warnings, notes) = (Vec::new(), vec![format!("{model} answers, agent {name}")]);
+        let (tools, outline) = open_tools(&spec, settings, &mut warnings)?;
+        let builder = tools.into_iter().fold(Agent::builder(spec).model(answers), AgentBuilder::tool);
         let builder = human.into_iter().fold(builder, AgentBuilder::human);
         let builder = settings.secrets.iter().cloned().fold(builder, AgentBuilder::secret);
         let agent = builder.build().map_err(Error::at(&name))?;
-        let (notes, currency) =
-            (vec![format!("{shown} answers, agent {name}")], settings.file.currency.clone());
-        Ok(PreparedAgent { agent, notes, model: shown, currency, outline, warnings })
+        let currency = settings.file.currency.clone();
+        Ok(PreparedAgent { agent, model, currency, outline, warnings, notes })
     }
 
     /// Builds an agent that only replays a recording, which the screen calls `model`.
@@ -127,10 +123,10 @@ impl PreparedAgent {
     /// # Errors
     /// Where the spec cannot be used.
     pub fn replaying(spec: Spec, model: &str) -> Result<Self> {
-        let (name, model) = (spec.name.clone(), model.to_owned());
+        let name = spec.name.clone();
         let agent = Agent::builder(spec).build().map_err(Error::at(name))?;
         let (outline, warnings, notes) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(PreparedAgent { agent, model, currency: None, outline, warnings, notes })
+        Ok(PreparedAgent { agent, model: model.to_owned(), currency: None, outline, warnings, notes })
     }
 
     /// Builds the agent that goes on with a run: under the rules that it began with, or those of the agent `spec`.
@@ -171,13 +167,12 @@ impl PreparedAgent {
 
 /// The calls that a shipped agent demands and that cannot be demanded here, because their tool is missing.
 fn waived_calls(spec: &Spec) -> Vec<String> {
-    let shipped = agents::shipped(&spec.name).map(|shipped| shipped.policy.required_calls);
-    let demands = |tool: &str| spec.policy.required_calls.iter().any(|required| required.tool == tool);
-    let missing = shipped.unwrap_or_default().into_iter().filter(|required| !demands(&required.tool));
-    let warning = |tool: &str| {
-        format!("the tool `{tool}` is not at hand, so the agent {} is not held to call it", spec.name)
-    };
-    missing.map(|required| warning(&required.tool)).collect()
+    let demanded = agents::shipped(&spec.name).map(|shipped| shipped.policy.required_calls);
+    let tools = demanded.into_iter().flatten().map(|required| required.tool);
+    let is_waived = |tool: &String| spec.policy.required_calls.iter().all(|left| left.tool != *tool);
+    let warning =
+        |tool| format!("the tool `{tool}` is not at hand, so the agent {} is not held to call it", spec.name);
+    tools.filter(is_waived).map(warning).collect()
 }
 
 /// Loads a shipped agent by name, or a spec from a file.
@@ -212,23 +207,22 @@ pub fn spec_source(agent: &str) -> Result<String> {
 /// # Errors
 /// As [`load_spec`].
 pub fn spec_for_fixture(fixture: &Fixture, asked_for: Option<&str>, as_recorded: bool) -> Result<Spec> {
-    let shipped = agents::shipped(&fixture.spec.name).filter(|_| !as_recorded);
-    Ok(match asked_for {
-        Some(agent) if is_spec_file(agent) => {
-            let names = tool_names(&fixture.spec);
-            with_tools(load_spec(agent)?, &|name| names.contains(&name))
+    let recorded = &fixture.spec;
+    let spec = match asked_for {
+        Some(file) if is_spec_file(file) => {
+            return Ok(load_spec(file)?.with_tools(|tool| has_tool(recorded, &tool.name)));
         }
-        Some(agent) => with_tools_of(load_spec(agent)?, &fixture.spec),
-        None => shipped.map_or_else(|| fixture.spec.clone(), |spec| with_tools_of(spec, &fixture.spec)),
-    })
+        Some(agent) => Some(load_spec(agent)?),
+        None => agents::shipped(&recorded.name).filter(|_| !as_recorded),
+    };
+    Ok(spec.map_or_else(|| recorded.clone(), |spec| with_tools_of(spec, recorded)))
 }
 
 /// A spec with those of its tools that the recorded spec has, and with the tools that only that one has.
 pub fn with_tools_of(spec: Spec, recorded: &Spec) -> Spec {
-    let has = |spec: &Spec, name: &str| spec.tools.iter().any(|tool| tool.name == name);
-    let missing = recorded.tools.iter().filter(|tool| !has(&spec, &tool.name)).cloned().collect::<Vec<_>>();
-    let names = tool_names(recorded);
-    let mut spec = with_tools(spec, &|tool| names.contains(&tool));
+    let is_missing = |tool: &&ToolContract| spec.tools.iter().all(|known| known.name != tool.name);
+    let missing: Vec<ToolContract> = recorded.tools.iter().filter(is_missing).cloned().collect();
+    let mut spec = spec.with_tools(|tool| has_tool(recorded, &tool.name));
     spec.tools.extend(missing);
     spec
 }
@@ -236,12 +230,11 @@ pub fn with_tools_of(spec: Spec, recorded: &Spec) -> Spec {
 /// Leaves in a spec the tools that a run may use: those of `--tools`, else all that work with these settings. A
 /// tool that the program does not know stays, to be reported.
 fn choose_tools(spec: Spec, asked_for: Option<&str>, settings: &Settings) -> Result<Spec> {
-    let has = tool_names(&spec);
     if let Some(list) = asked_for {
         let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-        if let Some(unknown) = names.iter().find(|name| !has.contains(name)) {
-            let (agent, has) = (&spec.name, has.join(", "));
-            let problem = format!("--tools: the agent {agent} has no tool {unknown:?}; it has {has}");
+        if let Some(unknown) = names.iter().find(|name| !has_tool(&spec, name)) {
+            let has = spec.all_tools().iter().map(|tool| &*tool.name).collect::<Vec<_>>().join(", ");
+            let problem = format!("--tools: the agent {} has no tool {unknown:?}; it has {has}", spec.name);
             return Err(Error::unusable(problem));
         }
         if names.contains(&"search") && settings.search_key.is_none() {
@@ -249,13 +242,14 @@ fn choose_tools(spec: Spec, asked_for: Option<&str>, settings: &Settings) -> Res
             let problem = format!("--tools: `search` needs a key, and {variable} is not set");
             return Err(Error::unusable(problem).hint("set it, or leave `search` out"));
         }
-        return Ok(with_tools(spec, &|tool| names.contains(&tool)));
+        return Ok(spec.with_tools(|tool| names.contains(&&*tool.name)));
     }
     let online = settings.server.is_some();
     // A language model would take the handbook for the user's own documents. With nothing else to
     // plan with, it is still better than nothing.
-    let docs = !online || settings.file.docs.is_some() || has.iter().all(|tool| *tool == "docs");
-    Ok(with_tools(spec, &|tool| match tool {
+    let docs =
+        !online || settings.file.docs.is_some() || spec.all_tools().iter().all(|tool| tool.name == "docs");
+    Ok(spec.with_tools(|tool| match &*tool.name {
         "docs" => docs,
         "wiki" | "lookup" => online,
         "search" => online && settings.search_key.is_some(),
@@ -263,20 +257,7 @@ fn choose_tools(spec: Spec, asked_for: Option<&str>, settings: &Settings) -> Res
     }))
 }
 
-/// The tools that a spec and its nested agents name, each once.
-pub fn tool_names(spec: &Spec) -> Vec<&str> {
-    let mut names: Vec<&str> = spec.tools.iter().map(|tool| tool.name.as_str()).collect();
-    for inner in spec.agents.iter().filter_map(|nested| nested.spec.as_deref()) {
-        let more: Vec<&str> = tool_names(inner).into_iter().filter(|name| !names.contains(name)).collect();
-        names.extend(more);
-    }
-    names
-}
-
-/// The spec with only some of its tools, also in its nested agents.
-fn with_tools(mut spec: Spec, keep: &dyn Fn(&str) -> bool) -> Spec {
-    for nested in &mut spec.agents {
-        nested.spec = nested.spec.take().map(|inner| Box::new(with_tools(*inner, keep)));
-    }
-    spec.with_tools(|tool| keep(&tool.name))
+/// Whether a spec or one of its nested agents names a tool.
+fn has_tool(spec: &Spec, name: &str) -> bool {
+    spec.all_tools().iter().any(|tool| tool.name == name)
 }

@@ -32,7 +32,8 @@ pub enum Class {
 }
 
 /// An error for a person.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}{}", cause.iter().map(|cause| format!(": {cause}")).collect::<String>())]
 pub struct Error {
     /// What kind of end it is.
     pub class: Class,
@@ -90,46 +91,33 @@ pub fn read_text(place: &str, path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|error| Error::caused(format!("{place}: cannot be read"), error))
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        self.cause.iter().try_for_each(|cause| write!(f, ": {cause}"))
-    }
-}
-
-impl std::error::Error for Error {}
-
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        let (class, hint) = match &error {
-            StoreError::AlreadyRunning { can_take_over, .. } => {
-                let hint = match can_take_over {
-                    true => {
-                        "wait for it, or stop that process; `--take-over` of `threads resume` fences it off"
-                    }
-                    false => "wait for it, or end that process: this store has no take-over",
-                };
-                (Class::Conflict, hint)
+        let kind = if let StoreError::Journal(error) = &error { Some(error.kind()) } else { None };
+        let (class, hint) = match (&error, kind) {
+            (StoreError::AlreadyRunning { can_take_over: true, .. }, _) => (
+                Class::Conflict,
+                "wait for it, or stop that process; `--take-over` of `threads resume` fences it off",
+            ),
+            (StoreError::AlreadyRunning { .. }, _) => {
+                (Class::Conflict, "wait for it, or end that process: this store has no take-over")
             }
-            StoreError::NoThread { .. } => {
+            (StoreError::NoThread { .. }, _) => {
                 (Class::Unusable, "`planwright threads list` shows those there are")
             }
-            StoreError::Exists { .. } => (Class::Unusable, "name one that is not there yet"),
-            StoreError::NoTurn { .. } => (Class::Unusable, "`planwright threads show` shows them"),
-            StoreError::Journal(error) => match error.kind() {
-                JournalErrorKind::Fenced | JournalErrorKind::Stale => (
-                    Class::Conflict,
-                    "somebody else has gone on with it; look how it stands before you try again",
-                ),
-                JournalErrorKind::Locked => (Class::Conflict, "wait for it, or end that process"),
-                JournalErrorKind::Damaged => {
-                    (Class::Unusable, "`planwright threads check` looks at all that is kept")
-                }
-                JournalErrorKind::Format => {
-                    (Class::Unusable, "the version of planwright that wrote it reads it")
-                }
-                _ => return Error::unusable(error),
-            },
+            (StoreError::Exists { .. }, _) => (Class::Unusable, "name one that is not there yet"),
+            (StoreError::NoTurn { .. }, _) => (Class::Unusable, "`planwright threads show` shows them"),
+            (_, Some(JournalErrorKind::Fenced | JournalErrorKind::Stale)) => (
+                Class::Conflict,
+                "somebody else has gone on with it; look how it stands before you try again",
+            ),
+            (_, Some(JournalErrorKind::Locked)) => (Class::Conflict, "wait for it, or end that process"),
+            (_, Some(JournalErrorKind::Damaged)) => {
+                (Class::Unusable, "`planwright threads check` looks at all that is kept")
+            }
+            (_, Some(JournalErrorKind::Format)) => {
+                (Class::Unusable, "the version of planwright that wrote it reads it")
+            }
             _ => return Error::unusable(error),
         };
         Error::new(class, error).hint(hint)

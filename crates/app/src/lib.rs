@@ -11,11 +11,9 @@ mod settings;
 mod store;
 mod toolbox;
 
-pub use agent::{
-    AgentChoice, PreparedAgent, load_spec, spec_for_fixture, spec_source, tool_names, with_tools_of,
-};
+pub use agent::{AgentChoice, PreparedAgent, load_spec, spec_for_fixture, spec_source, with_tools_of};
 pub use error::{Class, Error, Result, read_text};
-pub use pending::{Pending, now};
-pub use report::{RunInfo, drift_json};
+pub use pending::{Pending, RunLocation};
+pub use report::{RunInfo, drift_json, ended_run, last_state};
 pub use settings::{IndexProgress, Overrides, Settings, configured_keys};
-pub use store::{RunLocation, StorePlace, StoredThread, shell_word};
+pub use store::{StorePlace, StoredThread, shell_word};

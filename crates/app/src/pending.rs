@@ -1,12 +1,15 @@
-//! What a run waits for that a person has to say something about.
+//! What a run waits for that a person has to say something about, where its records are, and the commands that go
+//! on with it.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::Path;
 
 use serde::Serialize;
-use serde_json::{Value, json};
 
-use planwright::driver::{open_question, token};
-use planwright::journal::{Folded, RunStatus};
+use crate::error::{Class, Error};
+use crate::store::{StoredThread, shell_word};
+use planwright::driver::{Stopped, Waiting, open_question, token};
+use planwright::journal::system::now_ms;
+use planwright::journal::{FileJournal, Folded, RunStatus, fold};
 use planwright::machine::{EffectId, EffectKind, awaited, local};
 use planwright::prompt::{Request, RequestBody};
 
@@ -25,6 +28,9 @@ pub struct Pending {
     pub expired: bool,
     question: Option<String>,
     pub(crate) in_doubt: Option<DoubtedCall>,
+    /// The commands that answer or resolve it, the usual one first. What has expired cannot be answered; the run
+    /// goes on.
+    pub commands: Vec<String>,
 }
 
 /// A call that may or may not have happened.
@@ -35,31 +41,33 @@ pub(crate) struct DoubtedCall {
 }
 
 impl Pending {
-    /// What a run waits for.
-    pub fn of(folded: &Folded) -> Option<Self> {
+    /// What a run waits for whose records are there.
+    pub fn of(folded: &Folded, location: RunLocation<'_>) -> Option<Self> {
         let Folded { run, compiled, state, .. } = folded;
-        let pending = |effect| {
-            let token = token(folded)?;
-            let (since, expires, expired, question, in_doubt) = (None, None, false, None, None);
-            Some(Pending { effect, token, since, expires, expired, question, in_doubt })
-        };
-        if let Some((effect, _)) = folded.doubts().next() {
+        let (mut since, mut expires, mut question, mut in_doubt) = (None, None, None, None);
+        let (effect, flags) = if let Some((effect, _)) = folded.doubts().next() {
             let request = Request::of(compiled, state, awaited(compiled, state, effect)?)?;
             let RequestBody::Tool { tool, input, .. } = request.body else { return None };
-            let in_doubt = Some(DoubtedCall { tool, input: input.to_string() });
-            return Some(Pending { in_doubt, ..pending(effect)? });
-        }
-        let RunStatus::Waiting { since, .. } = RunStatus::of(folded) else { return None };
-        let open = open_question(run, compiled, state)?;
-        let (effect, question) = (open.effect, Some(open.question));
-        let seconds =
-            local(compiled, state, effect).and_then(|asks| asks.compiled.spec().limits.answer_seconds);
-        let asked = folded.asked_at(effect);
-        let end = |(seconds, at): (u64, u64)| at.saturating_add(seconds.saturating_mul(1_000));
-        let expires = seconds.zip(asked).map(end);
-        let expired = expires.is_some_and(|end| now() >= end);
-        let since = Some(since).filter(|since| *since > 0);
-        Some(Pending { since, expires, expired, question, ..pending(effect)? })
+            in_doubt = Some(DoubtedCall { tool, input: input.to_string() });
+            (effect, &["--happened OUTPUT", "--did-not-happen", "--stop REASON"][..])
+        } else {
+            let RunStatus::Waiting { since: asked, .. } = RunStatus::of(folded) else { return None };
+            let open = open_question(run, compiled, state)?;
+            let limits = local(compiled, state, open.effect).map(|asks| &asks.compiled.spec().limits);
+            let given = limits.and_then(|limits| limits.answer_seconds).zip(folded.asked_at(open.effect));
+            expires = given.map(|(seconds, at)| at.saturating_add(seconds.saturating_mul(1_000)));
+            (since, question) = (Some(asked).filter(|asked| *asked > 0), Some(open.question));
+            (open.effect, answer_flags(open.effect))
+        };
+        let (token, expired) = (token(folded)?, expires.is_some_and(|end| now_ms() >= end));
+        let answers = if in_doubt.is_some() { "resolve" } else { "answer" };
+        let command = location.command(if expired { "resume" } else { answers });
+        let with = |flag| Some(format!("{} --token {token} {flag}", command.as_deref()?));
+        let commands = match expired {
+            true => command.iter().cloned().collect(),
+            false => flags.iter().filter_map(with).collect(),
+        };
+        Some(Pending { effect, token, since, expires, expired, question, in_doubt, commands })
     }
 
     /// Whether this is a write in doubt.
@@ -75,24 +83,14 @@ impl Pending {
         self.question.clone().or(self.in_doubt.as_ref().map(doubt)).unwrap_or_default()
     }
 
-    /// The flags that answer or resolve it, the usual one first.
-    pub(crate) fn flags(&self) -> &'static [&'static str] {
-        match self.is_doubt() {
-            true => &["--happened OUTPUT", "--did-not-happen", "--stop REASON"],
-            false => answer_flags(self.effect),
-        }
-    }
-
-    /// The object that `--json` prints, with the commands that answer it, the usual one first.
-    pub fn to_json(&self, commands: &[String]) -> Value {
-        let mut object = json!(self);
-        object["commands"] = json!(commands);
-        object
+    /// The commands, a line each, as a hint.
+    pub fn command_lines(&self) -> String {
+        self.commands.join("\n        ")
     }
 }
 
 /// The flags that answer what a person is asked, the usual one first.
-pub(crate) fn answer_flags(effect: EffectId) -> &'static [&'static str] {
+fn answer_flags(effect: EffectId) -> &'static [&'static str] {
     match effect.kind {
         EffectKind::ApprovePlan { .. } => &["--approve", "--reject REASON", "--edit FILE"],
         EffectKind::ApproveCall { .. } => {
@@ -102,8 +100,86 @@ pub(crate) fn answer_flags(effect: EffectId) -> &'static [&'static str] {
     }
 }
 
-/// Milliseconds since 1970.
-pub fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+/// Where the records of a run are.
+#[derive(Clone, Copy)]
+pub enum RunLocation<'a> {
+    /// In this process alone.
+    Nowhere,
+    /// In a journal file.
+    Journal(&'a Path),
+    /// In a thread of a store.
+    Thread(&'a StoredThread),
+}
+
+impl<'a> RunLocation<'a> {
+    pub(crate) fn journal(self) -> Option<&'a Path> {
+        if let RunLocation::Journal(path) = self { Some(path) } else { None }
+    }
+
+    pub(crate) fn stored(self) -> Option<&'a StoredThread> {
+        if let RunLocation::Thread(stored) = self { Some(stored) } else { None }
+    }
+
+    /// A command of `planwright threads` on the run; `planwright resume` does them all on a journal.
+    fn command(self, command: &str) -> Option<String> {
+        match self {
+            RunLocation::Nowhere => None,
+            RunLocation::Journal(path) => Some(format!("planwright resume {}", shell_word(path.display()))),
+            RunLocation::Thread(stored) => Some(stored.command(command)),
+        }
+    }
+
+    /// The command that goes on with the run.
+    pub fn resume_command(self) -> Option<String> {
+        self.command("resume")
+    }
+
+    pub(crate) fn resume_hint(self, what: &str) -> Option<String> {
+        self.resume_command().map(|command| format!("{command}  {what}"))
+    }
+
+    /// The command that shows a stored run, as a hint.
+    pub fn show_hint(self) -> Option<String> {
+        self.stored().map(|stored| format!("{}  says how it stands", stored.command("show")))
+    }
+
+    /// The command that answers what the run waits with, and the other flags it takes.
+    pub fn answer_hint(self, waiting: &Waiting) -> String {
+        let (flags, token) = (answer_flags(waiting.effect), &waiting.token);
+        match self.command("answer") {
+            None => "with --thread NAME or --journal FILE the run could be answered later".to_owned(),
+            Some(command) => {
+                format!("{command} --token {token} {}  answers; or {}", flags[0], flags[1..].join(", "))
+            }
+        }
+    }
+
+    /// What the run waits for, as its records say it.
+    pub fn pending(self) -> Option<Pending> {
+        match self {
+            RunLocation::Nowhere => None,
+            RunLocation::Thread(stored) => Pending::of(&stored.fold(None).ok()?, self),
+            RunLocation::Journal(path) => {
+                let records = FileJournal::parse(&std::fs::read(path).ok()?).ok()?;
+                Pending::of(&fold(records).ok()?, self)
+            }
+        }
+    }
+
+    /// The error of an answer without a token: what it would be for, and how it is given.
+    pub fn missing_token(self, pending: &Pending) -> Error {
+        let question = pending.text();
+        if pending.expired {
+            let hint = self.resume_hint("goes on without an answer");
+            return Error { hint, ..Error::new(Class::Conflict, Stopped::Expired { question }) };
+        }
+        let run = match self {
+            RunLocation::Nowhere => "the run".to_owned(),
+            RunLocation::Journal(path) => path.display().to_string(),
+            RunLocation::Thread(stored) => stored.thread.to_string(),
+        };
+        let problem =
+            format!("expected the token of what is answered, found none; {run} waits with: {question}");
+        Error::unusable(problem).hint(pending.command_lines())
+    }
 }

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::agent::PreparedAgent;
 use crate::error::{Class, Error};
-use crate::store::{RunLocation, shell_word};
+use crate::pending::{Pending, RunLocation};
+use crate::store::{StoredThread, shell_word};
 use planwright::contract::sanitize;
 use planwright::driver::{Interrupted, Run, Stopped};
 use planwright::journal::{Drift, Fixture, Outcome};
@@ -50,17 +51,15 @@ pub fn drift_json(drift: &Drift) -> Value {
     object
 }
 
-fn doubt_json(effect: EffectId, tool: &str, token: Option<&str>) -> Value {
-    json!({"effect": effect, "tool": tool, "token": token})
-}
-
 impl RunInfo<'_> {
     /// The object that `--json` prints for a run; nothing where the result says nothing of a run, such as a refused
     /// answer. Every field is always there.
     pub fn report(&self, result: &Result<Run, Stopped>) -> Option<Value> {
-        let (mut interrupted, mut in_doubt, mut waiting) = (None, None, None);
-        let mut drift = Vec::new();
-        let state = match result {
+        let (mut waiting, mut interrupted, mut in_doubt, mut drift) = (None, None, None, Vec::new());
+        let doubt = |effect: EffectId, tool: &str, token: Option<String>| {
+            Some(json!({"effect": effect, "tool": tool, "token": token}))
+        };
+        match result {
             Ok(run) => {
                 waiting = run.waiting().map(|waiting| {
                     json!({
@@ -68,9 +67,8 @@ impl RunInfo<'_> {
                         "question": waiting.question, "token": waiting.token, "refused": waiting.refused,
                     })
                 });
-                Some(run.state())
             }
-            Err(Stopped::Unsaved { run, .. }) => Some(run.state()),
+            Err(Stopped::Unsaved { .. }) => {}
             Err(Stopped::Interrupted(stopped)) => {
                 let cause = &stopped.cause;
                 interrupted = Some(json!({
@@ -79,22 +77,18 @@ impl RunInfo<'_> {
                     "retry_after_seconds": cause.retry_after.map(|delay| delay.as_secs_f64()),
                 }));
                 // A write whose time ran out may have happened.
-                in_doubt = self.location.pending().and_then(|pending| {
-                    Some(doubt_json(pending.effect, &pending.in_doubt?.tool, Some(&pending.token)))
-                });
-                Some(&*stopped.state)
+                in_doubt = self
+                    .location
+                    .pending()
+                    .and_then(|pending| doubt(pending.effect, &pending.in_doubt?.tool, Some(pending.token)));
             }
             Err(Stopped::InDoubt { effect, tool }) => {
-                let token = self.location.pending().map(|pending| pending.token);
-                in_doubt = Some(doubt_json(*effect, tool, token.as_deref()));
-                None
+                in_doubt = doubt(*effect, tool, self.location.pending().map(|pending| pending.token));
             }
-            Err(Stopped::Drifted(drifts)) => {
-                drift = drifts.iter().map(drift_json).collect();
-                None
-            }
+            Err(Stopped::Drifted(drifts)) => drift = drifts.iter().map(drift_json).collect(),
             Err(_) => return None,
-        };
+        }
+        let state = last_state(result);
         Some(json!({
             "answer": state.and_then(State::answer),
             "error": state.and_then(State::error),
@@ -121,14 +115,17 @@ impl RunInfo<'_> {
         }))
     }
 
+    fn has_prices(&self) -> bool {
+        !self.prepared.agent.compiled().spec().prices.is_empty()
+    }
+
     /// What a run has spent: tokens by role and agent, and money where prices are known.
     fn spent(&self, state: &State) -> Value {
-        let cost =
-            (!self.prepared.agent.compiled().spec().prices.is_empty()).then_some(state.counters().cost);
+        let counters = state.counters();
         let by_role = state.usage_by_name().map(|(role, usage)| (role, json!(usage)));
         json!({
-            "tokens": state.counters().usage, "by_role": by_role.collect::<Value>(), "cost": cost,
-            "currency": self.prepared.currency,
+            "tokens": counters.usage, "by_role": by_role.collect::<Value>(),
+            "cost": self.has_prices().then_some(counters.cost), "currency": self.prepared.currency,
         })
     }
 
@@ -142,29 +139,26 @@ impl RunInfo<'_> {
         if cached_tokens > 0 {
             line.push_str(&format!(" ({cached_tokens} of those read were cached)"));
         }
-        let roles = state
-            .usage_by_name()
-            .map(|(role, usage)| format!("{role} {}+{}", usage.input_tokens, usage.output_tokens));
-        let roles: Vec<String> = roles.collect();
-        if !roles.is_empty() {
-            line.push_str(&format!("; {}", roles.join(", ")));
+        for (at, (role, usage)) in state.usage_by_name().enumerate() {
+            let mark = if at == 0 { ";" } else { "," };
+            line.push_str(&format!("{mark} {role} {}+{}", usage.input_tokens, usage.output_tokens));
         }
-        if !self.prepared.agent.compiled().spec().prices.is_empty() {
-            let currency = self.prepared.currency.iter().map(|text| format!(" {}", sanitize(text)));
-            line.push_str(&format!("; cost {}{}", state.counters().cost, currency.collect::<String>()));
+        if self.has_prices() {
+            let currency = self.prepared.currency.as_deref().map(sanitize).unwrap_or_default();
+            let cost = format!("; cost {} {currency}", state.counters().cost);
+            line.push_str(cost.trim_end());
         }
         Some(line)
     }
 
     /// The error of a run; nothing where it has an answer or waits for a person.
     pub fn error(&self, result: &Result<Run, Stopped>) -> Option<Error> {
+        let location = self.location;
+        let pending_commands = || location.pending().map(|pending| pending.command_lines());
         let stopped = match result {
             Ok(run) => return run.error().map(|error| self.ended_without_answer(error)),
             Err(stopped) => stopped,
         };
-        let location = self.location;
-        let stored_command = |command: &str| location.stored().map(|stored| stored.command(command));
-        let pending_commands = || location.pending().map(|pending| location.command_lines(&pending));
         let (class, hint) = match stopped {
             Stopped::Interrupted(interrupted) => return Some(self.interruption(interrupted)),
             Stopped::Unsaved { run, error } => {
@@ -178,9 +172,8 @@ impl RunInfo<'_> {
                 let hint = "--adopt goes on under those of --spec, --keep under those it began with";
                 return Some(Error::unusable(problem).hint(hint));
             }
-            Stopped::Drifted(drifts) => {
-                let lines: Vec<String> = drifts.iter().map(Drift::to_string).collect();
-                let problem = format!("the replay differs from its recording\n{}", lines.join("\n"));
+            Stopped::Drifted(_) => {
+                let problem = format!("the replay differs from its recording\n{stopped}");
                 let hint = "if the change is meant, record anew with --record FILE --record-mode all";
                 return Some(Error::new(Class::Failed, problem).hint(hint));
             }
@@ -191,17 +184,18 @@ impl RunInfo<'_> {
             Stopped::Expired { .. } => (Class::Conflict, location.resume_hint("goes on without an answer")),
             Stopped::Waiting { .. } => (Class::Waiting, pending_commands()),
             Stopped::Unfinished => {
-                let commands = stored_command("resume").zip(stored_command("cancel"));
-                let hint = |(resume, cancel)| format!("{resume}  goes on with it; {cancel}  ends it");
-                (Class::Interrupted, commands.map(hint))
+                let hint = |stored: &StoredThread| {
+                    let [resume, cancel] = ["resume", "cancel"].map(|command| stored.command(command));
+                    format!("{resume}  goes on with it; {cancel}  ends it")
+                };
+                (Class::Interrupted, location.stored().map(hint))
             }
             Stopped::InDoubt { .. } => {
                 let hint = || "look whether it happened; the journal is left as it is".to_owned();
                 (Class::InDoubt, Some(pending_commands().map_or_else(hint, doubt_hint)))
             }
             Stopped::Secret { .. } => {
-                let hint = "a key goes into an environment variable and nowhere else".to_owned();
-                (Class::Unusable, Some(hint))
+                (Class::Unusable, Some("a key goes into an environment variable and nowhere else".to_owned()))
             }
             Stopped::NotWaiting | Stopped::NotInDoubt | Stopped::Ended => {
                 (Class::Unusable, location.show_hint())
@@ -212,22 +206,23 @@ impl RunInfo<'_> {
     }
 
     fn ended_without_answer(&self, error: &RunError) -> Error {
+        let (mut class, mut why) = (Class::Failed, error.to_string());
         let hint = match error.code {
-            ErrorCode::Cancelled => None,
-            ErrorCode::ValidationFailedMaxReplans if self.prepared.model.contains("offline") => {
-                Some("ask in other words, or name the folder to search with --docs DIR")
+            ErrorCode::Cancelled => {
+                class = Class::Cancelled;
+                None
             }
-            ErrorCode::ValidationFailedMaxReplans | ErrorCode::StepFailedMaxReplans => {
-                Some("--max-replans N lets the run try more plans")
+            ErrorCode::ValidationFailedMaxReplans => {
+                // The validator's own words say what was not found.
+                why.clone_from(&error.message);
+                Some(match self.prepared.model.contains("offline") {
+                    true => "ask in other words, or name the folder to search with --docs DIR",
+                    false => "--max-replans N lets the run try more plans",
+                })
             }
+            ErrorCode::StepFailedMaxReplans => Some("--max-replans N lets the run try more plans"),
             ErrorCode::DeadlineExceeded => Some("`deadline_seconds` in the spec's limits sets the time"),
             _ => Some("--trace shows each transition").filter(|_| !self.shows_trace),
-        };
-        let class = if error.code == ErrorCode::Cancelled { Class::Cancelled } else { Class::Failed };
-        let why = match error.code {
-            // The validator's own words say what was not found.
-            ErrorCode::ValidationFailedMaxReplans => error.message.clone(),
-            _ => error.to_string(),
         };
         let problem = format!("the run ended without an answer: {why}");
         Error { hint: hint.map(str::to_owned), ..Error::new(class, problem) }
@@ -235,8 +230,8 @@ impl RunInfo<'_> {
 
     fn interruption(&self, interrupted: &Interrupted) -> Error {
         // A write whose time ran out may have happened.
-        if let Some(pending) = self.location.pending().filter(|pending| pending.is_doubt()) {
-            let hint = doubt_hint(self.location.command_lines(&pending));
+        if let Some(pending) = self.location.pending().filter(Pending::is_doubt) {
+            let hint = doubt_hint(pending.command_lines());
             return Error::new(Class::InDoubt, interrupted).hint(hint);
         }
         let hint = match (self.location.resume_hint("goes on where it stopped"), self.fixture) {
@@ -266,6 +261,23 @@ impl RunInfo<'_> {
             _ => "",
         };
         Error::new(Class::Interrupted, interrupted).hint(format!("{advice}{hint}"))
+    }
+}
+
+/// The run that ended or waits, if the result is one.
+pub fn ended_run(result: &Result<Run, Stopped>) -> Option<&Run> {
+    match result {
+        Ok(run) => Some(run),
+        Err(Stopped::Unsaved { run, .. }) => Some(run),
+        Err(_) => None,
+    }
+}
+
+/// The state in which a run ended or was interrupted, where the result has it.
+pub fn last_state(result: &Result<Run, Stopped>) -> Option<&State> {
+    match result {
+        Err(Stopped::Interrupted(interrupted)) => Some(&interrupted.state),
+        result => ended_run(result).map(Run::state),
     }
 }
 

@@ -115,19 +115,6 @@ impl Settings {
     }
 }
 
-impl ConfigFile {
-    pub(crate) fn search_key_env(&self) -> &str {
-        self.search_key_env.as_deref().unwrap_or(SEARCH_KEY)
-    }
-
-    /// The values of all keys. A variable that is not set or is not UTF-8 holds none.
-    fn keys(&self) -> Vec<Secret> {
-        let named = [&self.api_key_env, &self.search_key_env, &self.embeddings.api_key_env];
-        let names = named.into_iter().flatten().map(String::as_str).chain([KEY, SEARCH_KEY]);
-        names.filter_map(|name| variable(name).ok().flatten()).map(Secret::new).collect()
-    }
-}
-
 /// The values of all keys that are configured, whether a run would use them or not.
 ///
 /// # Errors
@@ -136,8 +123,7 @@ pub fn configured_keys(config: Option<&Path>) -> Result<Vec<Secret>> {
     Ok(ConfigFile::find(config)?.keys())
 }
 
-/// The server for embeddings, if the file names a model for them. It is the chat model's server with its key
-/// unless the file names another one.
+/// The server for embeddings, if the file names a model for them: the chat model's with its key, or another one.
 fn choose_embeddings(file: &ConfigFile, server: Option<&Server>) -> Result<Option<Server>> {
     let Some(model) = file.embeddings.model.clone() else { return Ok(None) };
     let same = server.map(|server| server.base_url.clone());
@@ -164,26 +150,21 @@ fn choose_server(args: &Overrides, file: &ConfigFile) -> Result<Option<Server>> 
         (None, None) => variable(KEY)?.map(Secret::new),
     };
     let offline = "or answer offline with --offline";
-    let (problem, hint) = match (base_url, model, key) {
-        (None, None, None) => return Ok(None),
-        (None, Some(_), None) => (
-            "a model is named, but no key and no server".to_owned(),
-            format!("set {KEY} for {OPENAI}, or name your own server with --base-url URL, {offline}"),
-        ),
-        (base_url, None, key) => {
-            let place = match base_url {
-                Some(url) => format!("the server {}", show_address(&url)),
-                None => format!("{OPENAI} ({})", if key.is_some() { "a key is set" } else { "no key" }),
-            };
-            let hint = format!("name one with --model NAME or PLANWRIGHT_MODEL, {offline}");
-            (format!("no model is named for {place}"), hint)
-        }
-        (base_url, Some(model), key) => {
-            let base_url = base_url.unwrap_or_else(|| OPENAI.to_owned());
-            return Ok(Some(Server { base_url, model, key }));
+    let place = match (&base_url, &key) {
+        (Some(url), _) => format!("the server {}", show_address(url)),
+        (None, Some(_)) => format!("{OPENAI} (a key is set)"),
+        (None, None) if model.is_none() => return Ok(None),
+        (None, None) => {
+            let hint =
+                format!("set {KEY} for {OPENAI}, or name your own server with --base-url URL, {offline}");
+            return Err(Error::unusable("a model is named, but no key and no server").hint(hint));
         }
     };
-    Err(Error::unusable(problem).hint(hint))
+    let model = model.ok_or_else(|| {
+        let hint = format!("name one with --model NAME or PLANWRIGHT_MODEL, {offline}");
+        Error::unusable(format!("no model is named for {place}")).hint(hint)
+    })?;
+    Ok(Some(Server { base_url: base_url.unwrap_or_else(|| OPENAI.to_owned()), model, key }))
 }
 
 /// An environment variable. An empty one counts as not set.
@@ -279,16 +260,23 @@ pub(crate) enum Mode {
 }
 
 impl ConfigFile {
+    pub(crate) fn search_key_env(&self) -> &str {
+        self.search_key_env.as_deref().unwrap_or(SEARCH_KEY)
+    }
+
+    /// The values of all keys. A variable that is not set or is not UTF-8 holds none.
+    fn keys(&self) -> Vec<Secret> {
+        let named = [&self.api_key_env, &self.search_key_env, &self.embeddings.api_key_env];
+        let names = named.into_iter().flatten().map(String::as_str).chain([KEY, SEARCH_KEY]);
+        names.filter_map(|name| variable(name).ok().flatten()).map(Secret::new).collect()
+    }
+
     /// Loads the configuration file of this call. One that is asked for must exist.
     pub fn find(flag: Option<&Path>) -> Result<Self> {
-        let named = std::env::var_os("PLANWRIGHT_CONFIG").filter(|path| !path.is_empty());
-        if let Some(path) = flag.map(Path::to_owned).or(named.map(PathBuf::from)) {
-            return ConfigFile::load(&path);
-        }
-        match user_folder("APPDATA", "XDG_CONFIG_HOME", ".config").map(|folder| folder.join("config.toml")) {
-            Some(usual) if usual.exists() => ConfigFile::load(&usual),
-            _ => Ok(ConfigFile::default()),
-        }
+        let set = std::env::var_os("PLANWRIGHT_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
+        let usual = || Some(user_folder("APPDATA", "XDG_CONFIG_HOME", ".config")?.join("config.toml"));
+        let path = flag.map(Path::to_owned).or(set).or_else(|| usual().filter(|path| path.exists()));
+        path.map_or_else(|| Ok(ConfigFile::default()), |path| ConfigFile::load(&path))
     }
 
     /// Loads a file. Errors give line and column and never show the line: it might hold a key after all.

@@ -1,15 +1,13 @@
-//! Where runs are kept: threads in a store, journal files; and the commands that go on with them. Nothing is made
-//! before something is written.
+//! Where threads are kept. Nothing is made before something is written.
 
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::{Class, Error, Result};
-use crate::pending::{Pending, answer_flags};
+use crate::error::{Error, Result};
 use crate::settings::{ConfigFile, Mode, user_folder, variable};
-use planwright::driver::{Stopped, Threads, Waiting};
+use planwright::driver::Threads;
 use planwright::journal::system::{create_private_folder, random_id};
-use planwright::journal::{Durability, FileJournal, Folded, MemoryStore, Record, StoreError, ThreadId, fold};
+use planwright::journal::{Durability, Folded, MemoryStore, Record, StoreError, ThreadId};
 use planwright_sqlite::SqliteStore;
 
 /// The store of this call.
@@ -33,11 +31,12 @@ impl StorePlace {
     /// Where a setting cannot be used, or the path is a folder.
     pub fn find(store: Option<&Path>, durability: Option<Durability>, config: Option<&Path>) -> Result<Self> {
         let file = ConfigFile::find(config)?.persistence;
-        let set = variable("PLANWRIGHT_DURABILITY")?.map(|text| text.parse());
-        let set = set.transpose().map_err(|problem: String| {
-            Error::unusable(format!("the environment variable PLANWRIGHT_DURABILITY: {problem}"))
-        });
-        let durability = durability.map_or(set, |durability| Ok(Some(durability)))?.or(file.durability);
+        let set = match (durability, variable("PLANWRIGHT_DURABILITY")?) {
+            (None, Some(text)) => {
+                Some(text.parse().map_err(Error::at("the environment variable PLANWRIGHT_DURABILITY"))?)
+            }
+            _ => durability,
+        };
         let flag = store.map(|path| format!(" --store {}", shell_word(path.display()))).unwrap_or_default();
         let given = store.map(Path::to_owned).or(variable("PLANWRIGHT_STORE")?.map(PathBuf::from));
         let given = given.or(file.path);
@@ -50,7 +49,13 @@ impl StorePlace {
             let problem = format!("{}: expected an SQLite file, found a folder", path.display());
             return Err(Error::unusable(problem).hint("name a file, such as --store threads.db"));
         }
-        Ok(StorePlace { path, durability: durability.unwrap_or_default(), named, keeps_all, flag })
+        Ok(StorePlace {
+            path,
+            durability: set.or(file.durability).unwrap_or_default(),
+            named,
+            keeps_all,
+            flag,
+        })
     }
 
     /// Opens the threads there, to be read and gone on with. The usual store may be missing: it has no threads.
@@ -155,119 +160,13 @@ impl StoredThread {
     }
 }
 
-/// Where the records of a run are.
-#[derive(Clone, Copy)]
-pub enum RunLocation<'a> {
-    /// In this process alone.
-    Nowhere,
-    /// In a journal file.
-    Journal(&'a Path),
-    /// In a thread of a store.
-    Thread(&'a StoredThread),
-}
-
-impl<'a> RunLocation<'a> {
-    pub(crate) fn journal(self) -> Option<&'a Path> {
-        if let RunLocation::Journal(path) = self { Some(path) } else { None }
-    }
-
-    pub(crate) fn stored(self) -> Option<&'a StoredThread> {
-        if let RunLocation::Thread(stored) = self { Some(stored) } else { None }
-    }
-
-    /// The command that goes on with the run.
-    pub fn resume_command(self) -> Option<String> {
-        match self {
-            RunLocation::Nowhere => None,
-            RunLocation::Journal(path) => Some(format!("planwright resume {}", shell_word(path.display()))),
-            RunLocation::Thread(stored) => Some(stored.command("resume")),
-        }
-    }
-
-    pub(crate) fn resume_hint(self, what: &str) -> Option<String> {
-        self.resume_command().map(|command| format!("{command}  {what}"))
-    }
-
-    /// The command that shows a stored run, as a hint.
-    pub fn show_hint(self) -> Option<String> {
-        self.stored().map(|stored| format!("{}  says how it stands", stored.command("show")))
-    }
-
-    /// The command that answers what the run waits with, and the other flags it takes.
-    pub fn answer_hint(self, waiting: &Waiting) -> String {
-        let flags = answer_flags(waiting.effect);
-        let (token, flag, others) = (&waiting.token, flags[0], flags[1..].join(", "));
-        let command = match self {
-            RunLocation::Nowhere => {
-                return "with --thread NAME or --journal FILE the run could be answered later".to_owned();
-            }
-            RunLocation::Journal(path) => {
-                format!("planwright resume --token {token} {flag} {}", shell_word(path.display()))
-            }
-            RunLocation::Thread(stored) => format!("{} --token {token} {flag}", stored.command("answer")),
-        };
-        format!("{command}  answers; or {others}")
-    }
-
-    /// What the run waits for, as its records say it.
-    pub fn pending(self) -> Option<Pending> {
-        match self {
-            RunLocation::Nowhere => None,
-            RunLocation::Thread(stored) => Pending::of(&stored.fold(None).ok()?),
-            RunLocation::Journal(path) => {
-                let records = FileJournal::parse(&std::fs::read(path).ok()?).ok()?;
-                Pending::of(&fold(records).ok()?)
-            }
-        }
-    }
-
-    /// The commands that answer or resolve what is pending, the usual one first. What has expired cannot be
-    /// answered; the run goes on.
-    pub fn commands(self, pending: &Pending) -> Vec<String> {
-        let answers = if pending.is_doubt() { "resolve" } else { "answer" };
-        let command = match self {
-            RunLocation::Thread(stored) if !pending.expired => Some(stored.command(answers)),
-            _ => self.resume_command(),
-        };
-        let Some(command) = command else { return Vec::new() };
-        if pending.expired {
-            return vec![command];
-        }
-        pending.flags().iter().map(|flag| format!("{command} --token {} {flag}", pending.token)).collect()
-    }
-
-    /// The commands, a line each, as a hint.
-    pub fn command_lines(self, pending: &Pending) -> String {
-        self.commands(pending).join("\n        ")
-    }
-
-    /// The error of an answer without a token: what it would be for, and how it is given.
-    pub fn missing_token(self, pending: &Pending) -> Error {
-        let question = pending.text();
-        if pending.expired {
-            let hint = self.resume_hint("goes on without an answer");
-            return Error { hint, ..Error::new(Class::Conflict, Stopped::Expired { question }) };
-        }
-        let run = match self {
-            RunLocation::Nowhere => "the run".to_owned(),
-            RunLocation::Journal(path) => path.display().to_string(),
-            RunLocation::Thread(stored) => stored.thread.to_string(),
-        };
-        let problem =
-            format!("expected the token of what is answered, found none; {run} waits with: {question}");
-        Error::unusable(problem).hint(self.command_lines(pending))
-    }
-}
-
 /// A word as it can be typed in a shell.
 pub fn shell_word(word: impl std::fmt::Display) -> String {
     let word = word.to_string();
-    let plain = |c: char| c.is_alphanumeric() || "-_./:,@%+=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word;
-    }
-    match cfg!(windows) {
-        true => format!("\"{}\"", word.replace('"', "\\\"")),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:,@%+=".contains(c);
+    match (!word.is_empty() && word.chars().all(is_plain), cfg!(windows)) {
+        (true, _) => word,
+        (false, true) => format!("\"{}\"", word.replace('"', "\\\"")),
+        (false, false) => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }

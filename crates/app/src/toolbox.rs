@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::settings::{Server, Settings, user_cache_folder};
 use planwright::driver::Cached;
-use planwright::ports::{Embedder, Model, Secret, Tool, ToolError};
+use planwright::ports::{Embedder, Model, Secret, Tool};
+use planwright::spec::Spec;
 use planwright_docs::{Articles, Calc, ContractTools, Docs};
 use planwright_http::{
     Embeddings, Lookup, MediaWiki, OpenAi, OpenAiConfig, Retry, Search, Wiki, show_address,
@@ -38,8 +39,9 @@ fn set<B, V>(builder: B, value: Option<V>, set: impl FnOnce(B, V) -> B) -> B {
     }
 }
 
-/// Opens the model that answers, and says what the screen calls it.
-pub(crate) fn open_model(settings: &Settings) -> Result<(Arc<dyn Model>, String)> {
+/// Opens the model that answers, and says what the screen calls it. The offline model works a reply out as fast as a
+/// cache gives it.
+pub(crate) fn open_model(settings: &Settings, uses_cache: bool) -> Result<(Arc<dyn Model>, String)> {
     let Some(server) = &settings.server else {
         return Ok((Arc::new(Offline::new()), "the offline model (by rule, no language model)".to_owned()));
     };
@@ -53,53 +55,52 @@ pub(crate) fn open_model(settings: &Settings) -> Result<(Arc<dyn Model>, String)
         retry: Retry { tries: file.max_tries.unwrap_or(usual.retry.tries), ..usual.retry },
         ..usual
     };
-    let model = OpenAi::new(config).map_err(Error::unusable)?;
-    Ok((Arc::new(model), format!("{} at {}", server.model, show_address(&server.base_url))))
+    let mut model: Arc<dyn Model> = Arc::new(OpenAi::new(config).map_err(Error::unusable)?);
+    if let Some(folder) = file.cache.folder.as_ref().filter(|_| uses_cache) {
+        let cached = set(Cached::new(model, folder), file.cache.entries, Cached::max_entries);
+        model = Arc::new(set(cached, file.cache.bytes, Cached::max_bytes));
+    }
+    Ok((model, format!("{} at {}", server.model, show_address(&server.base_url))))
 }
 
-/// The model behind a cache in a folder. The offline model works a reply out as fast as a cache gives it.
-pub(crate) fn cache_replies(model: Arc<dyn Model>, settings: &Settings) -> Arc<dyn Model> {
-    let cache = &settings.file.cache;
-    let Some(folder) = cache.folder.as_ref().filter(|_| settings.server.is_some()) else { return model };
-    let cached = set(Cached::new(model, folder), cache.entries, Cached::max_entries);
-    Arc::new(set(cached, cache.bytes, Cached::max_bytes))
-}
-
-type Tools = Vec<Arc<dyn Tool>>;
-
-/// The tools of these names, and the parts of the contract that they read; `warnings` are for people. A tool that
-/// the program does not have is an error before anything runs.
+/// The tools of an agent, and the parts of the contract that they read; `warnings` are for people. A tool that the
+/// program does not have is an error before anything runs.
 pub(crate) fn open_tools(
-    names: &[&str],
-    agent: &str,
+    spec: &Spec,
     settings: &Settings,
     warnings: &mut Vec<String>,
-) -> Result<(Tools, Vec<String>)> {
+) -> Result<(Vec<Arc<dyn Tool>>, Vec<String>)> {
+    let names: Vec<&str> = spec.all_tools().iter().map(|tool| &*tool.name).collect();
     let reads_contract = names.iter().any(|name| CONTRACT_TOOLS.contains(name));
     let contract = reads_contract.then(|| open_contract(settings)).transpose()?;
     let articles = contract.as_ref().map(ContractTools::tools).unwrap_or_default();
-    let search_key = settings.search_key.as_ref();
-    let (mut tools, mut missing) = (Tools::new(), Vec::new());
-    for &name in names {
-        tools.push(match (name, search_key) {
-            ("calc", _) => Arc::new(Calc::new()),
-            ("docs", _) => Arc::new(open_docs(settings, warnings)?),
-            ("wiki", _) => Arc::new(Wiki(open_wiki(settings)?)),
-            ("lookup", _) => Arc::new(Lookup(open_wiki(settings)?)),
-            ("search", Some(key)) => Arc::new(open_search(settings, key)?),
+    let (mut tools, mut missing) = (Vec::<Arc<dyn Tool>>::new(), Vec::new());
+    for name in names {
+        match (name, &settings.search_key) {
+            ("calc", _) => tools.push(Arc::new(Calc::new())),
+            ("docs", _) => tools.push(Arc::new(open_docs(settings, warnings)?)),
+            ("wiki", _) => tools.push(Arc::new(Wiki(open_wiki(settings)?))),
+            ("lookup", _) => tools.push(Arc::new(Lookup(open_wiki(settings)?))),
+            ("search", Some(key)) => tools.push(Arc::new(open_search(settings, key)?)),
             _ => match articles.iter().find(|tool| tool.contract().name == name) {
-                Some(tool) => Arc::clone(tool),
-                None => {
-                    missing.push(name);
-                    continue;
-                }
+                Some(tool) => tools.push(Arc::clone(tool)),
+                None => missing.push(name),
             },
-        });
+        }
     }
-    if !missing.is_empty() {
-        return Err(missing_tools(agent, &missing, settings));
+    if missing.is_empty() {
+        return Ok((tools, contract.map(|contract| contract.outline()).unwrap_or_default()));
     }
-    Ok((tools, contract.map(|contract| contract.outline()).unwrap_or_default()))
+    if missing.contains(&"search") && settings.search_key.is_none() {
+        let variable = settings.file.search_key_env();
+        let problem = format!("the tool `search` needs a key, and {variable} is not set");
+        return Err(Error::unusable(problem).hint("set it to the key of the search service"));
+    }
+    let (agent, missing) = (&spec.name, missing.join(", "));
+    let hint =
+        "leave them out of the spec or with --tools, or write a program that registers them with the library";
+    Err(Error::unusable(format!("the agent {agent} names tools that this program does not have: {missing}"))
+        .hint(hint))
 }
 
 /// The documents of the folder, with their index in the user's cache, or the handbook. The first few that are not
@@ -107,9 +108,8 @@ pub(crate) fn open_tools(
 fn open_docs(settings: &Settings, warnings: &mut Vec<String>) -> Result<Docs> {
     const SHOWN: usize = 3;
     let Some(folder) = settings.file.docs.clone() else {
-        return Ok(Docs::of(
-            HANDBOOK.iter().map(|&(path, text)| (path.to_owned(), text.to_owned())).collect(),
-        ));
+        let owned = |&(path, text): &(&str, &str)| (path.to_owned(), text.to_owned());
+        return Ok(Docs::of(HANDBOOK.iter().map(owned).collect()));
     };
     let docs = Docs::folder(&folder).map_err(Error::at("--docs"))?;
     let docs = set(docs, settings.index_progress.clone(), |docs, progress| {
@@ -145,27 +145,13 @@ fn open_contract(settings: &Settings) -> Result<ContractTools> {
     };
     let user = open(&settings.file.contract, Articles::example)?;
     let standard = open(&settings.file.standard, Articles::example_standard)?;
-    let embedder = settings.embeddings.as_ref().map(open_embedder).transpose();
-    let embedder = embedder.map_err(Error::at("[embeddings]"))?;
+    let open_embedder = |server: &Server| -> Result<Arc<dyn Embedder>> {
+        let key = server.key.clone().unwrap_or_else(|| Secret::new(""));
+        let client = Embeddings::new(&server.base_url, &server.model, &key);
+        // A search by words alone is better than a long wait.
+        let retry = Retry { tries: 2, ..Retry::default() };
+        Ok(Arc::new(client.map_err(Error::at("[embeddings]"))?.retry(retry)))
+    };
+    let embedder = settings.embeddings.as_ref().map(open_embedder).transpose()?;
     Ok(ContractTools::new(user, standard, embedder))
-}
-
-fn open_embedder(server: &Server) -> Result<Arc<dyn Embedder>, ToolError> {
-    let key = server.key.clone().unwrap_or_else(|| Secret::new(""));
-    let client = Embeddings::new(&server.base_url, &server.model, &key)?;
-    // A search by words alone is better than a long wait.
-    Ok(Arc::new(client.retry(Retry { tries: 2, ..Retry::default() })))
-}
-
-fn missing_tools(agent: &str, missing: &[&str], settings: &Settings) -> Error {
-    if missing.contains(&"search") && settings.search_key.is_none() {
-        let variable = settings.file.search_key_env();
-        let problem = format!("the tool `search` needs a key, and {variable} is not set");
-        return Error::unusable(problem).hint("set it to the key of the search service");
-    }
-    let problem =
-        format!("the agent {agent} names tools that this program does not have: {}", missing.join(", "));
-    Error::unusable(problem).hint(
-        "leave them out of the spec or with --tools, or write a program that registers them with the library",
-    )
 }

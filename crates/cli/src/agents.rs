@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::args::{AgentsArgs, AgentsCommand, CoverageArgs, DiagramArgs, Format, VerifyArgs};
+use crate::args::{AgentsCommand, Format};
 use crate::out::{Exit, stdout_columns};
 use crate::replay::find_fixtures;
 use crate::screen::while_waiting;
@@ -15,25 +15,18 @@ use crate::{out, text};
 use planwright::agents;
 use planwright::journal::Fixture;
 use planwright::machine::explore::{Check, Real, Report, dot, explore_with, mermaid, reachable, sketch};
-use planwright::spec::{Bounds, CompiledSpec, Horizon, Orchestrate, Spec, Validate, ValidateAt, Write};
-use planwright_app::{Class, Error, Result, load_spec, read_text, spec_source, tool_names};
+use planwright::spec::{CompiledSpec, Horizon, Orchestrate, Spec, Validate, ValidateAt, Write};
+use planwright_app::{Class, Error, Result, load_spec, read_text, spec_source};
 
-pub fn agents(args: &AgentsArgs) -> Result<Exit> {
-    match &args.command {
-        None => list_agents(args.json)?,
-        Some(AgentsCommand::Show { agent, json }) if *json || args.json => {
-            out::print_json(compile_agent(agent)?.spec())?;
-        }
-        Some(AgentsCommand::Show { agent, .. }) => {
-            // A file that does not load is not shown as if it were an agent.
-            compile_agent(agent)?;
-            out::print_text(spec_source(agent)?.trim_end())?;
-        }
-    }
-    Ok(Exit::Done)
+pub fn agents(command: Option<AgentsCommand>, as_json: bool) -> Result<()> {
+    let Some(AgentsCommand::Show { agent, json }) = command else { return list_agents(as_json) };
+    // A file that does not load is not shown as if it were an agent.
+    let spec = load_spec(&agent)?;
+    if json || as_json { out::print_json(&spec) } else { out::print_text(spec_source(&agent)?.trim_end()) }
 }
 
-fn compile_agent(agent: &str) -> Result<CompiledSpec> {
+fn compile_agent(agent: Option<&str>) -> Result<CompiledSpec> {
+    let agent = agent.unwrap_or(agents::DEFAULT);
     load_spec(agent)?.check().map_err(Error::at(agent))
 }
 
@@ -41,9 +34,10 @@ fn list_agents(as_json: bool) -> Result<()> {
     let specs: Vec<Spec> = agents::names().filter_map(agents::shipped).collect();
     if as_json {
         let object = |spec: &Spec| {
+            let tools: Vec<&str> = spec.all_tools().iter().map(|tool| &*tool.name).collect();
             json!({
                 "name": spec.name, "default": spec.name == agents::DEFAULT, "flow": describe_flow(spec),
-                "description": spec.description, "tools": tool_names(spec),
+                "description": spec.description, "tools": tools,
             })
         };
         return out::print_json(&specs.iter().map(object).collect::<Value>());
@@ -58,9 +52,11 @@ fn list_agents(as_json: bool) -> Result<()> {
 /// The phases of an agent in one line, out of its policy.
 fn describe_flow(spec: &Spec) -> String {
     let (policy, limits) = (&spec.policy, &spec.limits);
-    let intake: Vec<String> =
-        policy.intake.iter().map(|intake| text::variant(intake).replace('_', " ")).collect();
-    let plan = if intake.is_empty() { "PLAN".to_owned() } else { format!("PLAN ({})", intake.join(", ")) };
+    let intake = policy.intake.iter().map(|intake| text::variant(intake).replace('_', " "));
+    let plan = match intake.collect::<Vec<_>>().join(", ") {
+        intake if intake.is_empty() => "PLAN".to_owned(),
+        intake => format!("PLAN ({intake})"),
+    };
     let execute = match policy.orchestrate {
         Orchestrate::Never => "EXECUTE",
         Orchestrate::EachStep => "EXECUTE (orchestrated)",
@@ -85,48 +81,43 @@ fn describe_flow(spec: &Spec) -> String {
     }
 }
 
-pub fn draw_diagram(args: &DiagramArgs) -> Result<Exit> {
-    let compiled = compile_agent(args.agent.as_deref().unwrap_or(agents::DEFAULT))?;
+pub fn draw_diagram(agent: Option<&str>, format: Format) -> Result<()> {
+    let compiled = compile_agent(agent)?;
     let report = while_waiting("exploring every edge", || sketch(&compiled));
-    let drawing = match args.format {
+    let drawing = match format {
         Format::Mermaid => mermaid(&report),
         Format::Dot => dot(&report),
     };
-    out::print_text(drawing.trim_end())?;
-    Ok(Exit::Done)
+    out::print_text(drawing.trim_end())
 }
 
-pub fn verify(args: &VerifyArgs) -> Result<Exit> {
-    let compiled = compile_agent(args.agent.as_deref().unwrap_or(agents::DEFAULT))?;
+pub fn verify(agent: Option<&str>, max_states: usize, as_json: bool) -> Result<Exit> {
+    let compiled = compile_agent(agent)?;
     let report =
-        while_waiting("exploring every reachable state", || explore_with(&Real, &compiled, args.max_states));
+        while_waiting("exploring every reachable state", || explore_with(&Real, &compiled, max_states));
     let agent = &compiled.spec().name;
-    match args.json {
+    match as_json {
         true => out::print_json(&report_json(agent, &report))?,
         false => out::print_lines(&report_lines(agent, &report))?,
     }
-    Ok(match report.undecided() {
-        Some(_) => Exit::Of(Class::Undecided),
-        None if report.holds() => Exit::Done,
-        None => Exit::Of(Class::Failed),
-    })
+    let undecided = report.undecided().map(|_| Class::Undecided);
+    Ok(undecided.or_else(|| (!report.holds()).then_some(Class::Failed)))
 }
 
 fn report_lines(agent: &str, report: &Report) -> Vec<String> {
     let mut lines = vec![format!("{agent}: {} states, {} edges explored", report.states, report.edges)];
     lines.extend(report.explored_as.iter().map(|how| format!("  {}", text::line(how))));
     lines.push(String::new());
-    let row = |name: &str, of: fn(&Bounds) -> u32| {
-        [name.to_owned(), of(&report.bounds).to_string(), of(&report.longest).to_string()]
-    };
-    let bounds = [
-        row("model calls", |bounds| bounds.model_calls),
-        row("tool calls", |bounds| bounds.tool_calls),
-        row("transitions", |bounds| bounds.transitions),
+    let (bounds, longest) = (&report.bounds, &report.longest);
+    let rows = [
+        ("model calls", bounds.model_calls, longest.model_calls),
+        ("tool calls", bounds.tool_calls, longest.tool_calls),
+        ("transitions", bounds.transitions, longest.transitions),
     ];
-    lines.extend(text::table(["bounds", "of the spec", "longest path explored"], bounds, None));
+    let rows = rows.map(|(name, bound, longest)| [name.to_owned(), bound.to_string(), longest.to_string()]);
+    lines.extend(text::table(["bounds", "of the spec", "longest path explored"], rows, None));
     lines.push(String::new());
-    let checks = report.checks.iter().map(|check| {
+    let rows = report.checks.iter().map(|check| {
         let holds = match (check.violations.is_empty(), check.is_about_the_walk()) {
             (true, _) if report.whole => "holds",
             (true, _) => "not all tried",
@@ -136,7 +127,7 @@ fn report_lines(agent: &str, report: &Report) -> Vec<String> {
         let claim = text::line(check.claim);
         [check.invariant.to_owned(), holds.to_owned(), check.cases.to_string(), claim]
     });
-    lines.extend(text::table(["invariant", "result", "cases", "claim"], checks, None));
+    lines.extend(text::table(["invariant", "result", "cases", "claim"], rows, None));
     lines.extend(report.undecided().map(|why| format!("undecided: {}", text::clean(&why))));
     for check in report.checks.iter().filter(|check| !check.is_about_the_walk()) {
         let line = |found: &String| format!("violated: {}: {}", check.invariant, text::clean(found));
@@ -195,17 +186,15 @@ struct ReasonsFile {
     missing: Vec<Reason>,
 }
 
-pub fn coverage(args: &CoverageArgs) -> Result<Exit> {
-    let reasons = load_reasons(&args.paths)?;
+pub fn coverage(paths: &[PathBuf], all: bool, as_json: bool) -> Result<Exit> {
+    let reasons = load_reasons(paths)?;
     let mut fixtures: BTreeMap<String, Vec<Fixture>> = BTreeMap::new();
-    for path in find_fixtures(&args.paths)? {
+    for path in find_fixtures(paths)? {
         let fixture = Fixture::load(&path).map_err(Error::unusable)?;
         fixtures.entry(fixture.spec.name.clone()).or_default().push(fixture);
     }
-    if args.all {
-        for name in agents::names() {
-            fixtures.entry(name.to_owned()).or_default();
-        }
+    for name in agents::names().filter(|_| all) {
+        fixtures.entry(name.to_owned()).or_default();
     }
     let (mut report, mut stale) = (Vec::new(), reasons.clone());
     for (name, fixtures) in &fixtures {
@@ -213,29 +202,28 @@ pub fn coverage(args: &CoverageArgs) -> Result<Exit> {
         stale.retain(|reason| !covered.missing.iter().any(|missing| reason.is_for(name, &missing.edge)));
         report.push(covered);
     }
-    match args.json {
+    match as_json {
         true => out::print_json(&json!({"agents": report, "stale_reasons": stale}))?,
         false => out::print_lines(&coverage_lines(&report, &stale))?,
     }
-    let is_unexplained = |missing: &Missing| missing.reason.is_none();
-    let fails = !stale.is_empty() || report.iter().flat_map(|covered| &covered.missing).any(is_unexplained);
-    Ok(if fails { Exit::Of(Class::Failed) } else { Exit::Done })
+    let is_explained = |covered: &Covered| covered.missing.iter().all(|missing| missing.reason.is_some());
+    Ok((!stale.is_empty() || !report.iter().all(is_explained)).then_some(Class::Failed))
 }
 
-fn cover(name: &str, fixtures: &[Fixture], reasons: &[Reason]) -> Result<Covered> {
+fn cover(agent: &str, fixtures: &[Fixture], reasons: &[Reason]) -> Result<Covered> {
     let mut taken = BTreeSet::new();
     for fixture in fixtures {
-        taken.extend(fixture.taken().map_err(Error::at(format!("a fixture of {name}")))?);
+        taken.extend(fixture.taken().map_err(Error::at(format!("a fixture of {agent}")))?);
     }
     let recorded = || fixtures.first().map(|fixture| fixture.spec.clone());
-    let spec = agents::shipped(name).or_else(recorded).expect("an agent is shipped or has a fixture");
-    let reachable = reachable(&spec.check().map_err(Error::at(name))?);
+    let spec = agents::shipped(agent).or_else(recorded).expect("an agent is shipped or has a fixture");
+    let reachable = reachable(&spec.check().map_err(Error::at(agent))?);
     let missing = reachable.difference(&taken).map(|edge| {
         let edge = edge.to_string();
-        let reason = reasons.iter().find(|reason| reason.is_for(name, &edge));
+        let reason = reasons.iter().find(|reason| reason.is_for(agent, &edge));
         Missing { reason: reason.map(|reason| reason.reason.clone()), edge }
     });
-    let (agent, missing) = (name.to_owned(), missing.collect());
+    let (agent, missing) = (agent.to_owned(), missing.collect());
     Ok(Covered { agent, fixtures: fixtures.len(), reachable: reachable.len(), missing })
 }
 
@@ -267,12 +255,12 @@ fn load_reasons(paths: &[PathBuf]) -> Result<Vec<Reason>> {
     let files = paths.iter().filter(|path| path.is_dir()).map(|folder| folder.join(REASONS));
     for file in files.filter(|file| file.exists()) {
         let shown = file.display().to_string();
-        let text = read_text(&shown, &file)?;
-        let loaded: ReasonsFile = toml::from_str(&text).map_err(Error::at(&shown))?;
-        if let Some(empty) = loaded.missing.iter().find(|missing| missing.reason.trim().is_empty()) {
-            let Reason { agent, edge, .. } = empty;
-            let problem = format!("{shown}: {agent} {edge:?}: expected a reason, found none");
-            return Err(Error::unusable(problem));
+        let loaded: ReasonsFile = toml::from_str(&read_text(&shown, &file)?).map_err(Error::at(&shown))?;
+        for Reason { agent, edge, reason } in &loaded.missing {
+            if reason.trim().is_empty() {
+                let problem = format!("{shown}: {agent} {edge:?}: expected a reason, found none");
+                return Err(Error::unusable(problem));
+            }
         }
         reasons.extend(loaded.missing);
     }

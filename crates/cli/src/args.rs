@@ -4,16 +4,14 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
-use clap::{Args, ColorChoice, Parser, Subcommand};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
 use planwright::driver::RecordMode;
 use planwright::journal::{Durability, ThreadId};
 use planwright_app::{AgentChoice, Overrides, Result, StorePlace};
 
-mod checking;
 mod threads;
 
-pub use checking::*;
 pub use threads::*;
 
 /// Runs an LLM agent on a finite state machine, and replays what it did.
@@ -44,7 +42,15 @@ pub enum Command {
     Threads(Box<ThreadsArgs>),
     /// List the runs that wait for people, the longest waiting first
     #[command(after_help = include_str!("help/waiting.txt"))]
-    Waiting(WaitingArgs),
+    Waiting {
+        #[command(flatten)]
+        store: StoreArgs,
+        #[command(flatten)]
+        page: PageArgs,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// Check fixtures: does each replay the same under the present rules?
     #[command(after_help = include_str!("help/replay.txt"))]
     Replay(ReplayArgs),
@@ -60,14 +66,67 @@ pub enum Command {
     #[command(after_help = include_str!("help/trace.txt"))]
     Trace(TraceArgs),
     /// Draw an agent's phases
-    Diagram(DiagramArgs),
+    Diagram {
+        /// A shipped agent, or a spec file [default: validated]
+        #[arg(long, value_name = "NAME|FILE")]
+        agent: Option<String>,
+        /// The language of the drawing
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
     /// List the shipped agents, or show one
-    Agents(AgentsArgs),
+    Agents {
+        #[command(subcommand)]
+        command: Option<AgentsCommand>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Explore every reachable state of an agent and check the invariants
-    Verify(VerifyArgs),
+    Verify {
+        /// A shipped agent, or a spec file [default: validated]
+        #[arg(long, value_name = "NAME|FILE")]
+        agent: Option<String>,
+        /// Give up, undecided, where there are more states than this
+        #[arg(long, value_name = "N", default_value_t = planwright::machine::explore::MOST_STATES)]
+        max_states: usize,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// List the edges of each agent's machine that no fixture takes
     #[command(after_help = include_str!("help/coverage.txt"))]
-    Coverage(CoverageArgs),
+    Coverage {
+        /// Fixtures, or folders of them
+        #[arg(required = true, value_name = "FILE|DIR")]
+        paths: Vec<PathBuf>,
+        /// List the shipped agents without a fixture as well
+        #[arg(long)]
+        all: bool,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+pub enum Format {
+    #[default]
+    Mermaid,
+    Dot,
+}
+
+#[derive(Subcommand)]
+pub enum AgentsCommand {
+    /// Print an agent's spec as it was written
+    Show {
+        /// A shipped agent, or a spec file
+        #[arg(value_name = "NAME|FILE")]
+        agent: String,
+        /// Print the whole spec as JSON, its tool contracts and defaults included
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 fn settings_help(examples: &str) -> String {
@@ -114,10 +173,16 @@ impl StoreArgs {
 }
 
 fn durability() -> impl TypedValueParser<Value = Durability> {
-    let full = PossibleValue::new("full").help("A loss of power");
-    let normal =
-        PossibleValue::new("normal").help("The death of the process, but perhaps not of the machine");
-    PossibleValuesParser::new([full, normal]).try_map(|text| text.parse::<Durability>())
+    let values = values([
+        ("full", "A loss of power"),
+        ("normal", "The death of the process, but perhaps not of the machine"),
+    ]);
+    PossibleValuesParser::new(values).try_map(|text| text.parse::<Durability>())
+}
+
+/// The values that an option may have, each with its help.
+fn values<const N: usize>(values: [(&'static str, &'static str); N]) -> [PossibleValue; N] {
+    values.map(|(value, help)| PossibleValue::new(value).help(help))
 }
 
 /// A turn of a thread, from 1.
@@ -165,15 +230,17 @@ pub struct RunArgs {
 }
 
 fn record_mode() -> impl TypedValueParser<Value = RecordMode> {
-    const MODES: [(&str, RecordMode, &str); 4] = [
-        ("none", RecordMode::None, "Replay only; what was not recorded is an error"),
-        ("once", RecordMode::Once, "Record where there is no fixture yet, else replay it"),
-        ("new_episodes", RecordMode::NewEpisodes, "Replay what was recorded, record what is new"),
-        ("all", RecordMode::All, "Record everything anew"),
-    ];
-    PossibleValuesParser::new(MODES.map(|(name, _, help)| PossibleValue::new(name).help(help))).map(|text| {
-        let mode = MODES.into_iter().find(|(name, ..)| *name == text);
-        mode.map_or(RecordMode::Once, |(_, mode, _)| mode)
+    let modes = values([
+        ("none", "Replay only; what was not recorded is an error"),
+        ("once", "Record where there is no fixture yet, else replay it"),
+        ("new_episodes", "Replay what was recorded, record what is new"),
+        ("all", "Record everything anew"),
+    ]);
+    PossibleValuesParser::new(modes).map(|mode| match &*mode {
+        "none" => RecordMode::None,
+        "new_episodes" => RecordMode::NewEpisodes,
+        "all" => RecordMode::All,
+        _ => RecordMode::Once,
     })
 }
 
@@ -229,8 +296,7 @@ pub struct AnswerArgs {
     /// Say no to it, and why; the agent's policy says what follows
     #[arg(long, value_name = "REASON", group = "answer")]
     pub reject: Option<String>,
-    /// Say yes, with these steps in place of the remaining ones, or of the plan: a JSON list of plan
-    /// steps
+    /// Say yes, with these steps in place of the remaining ones, or of the plan: a JSON list of plan steps
     #[arg(long, value_name = "FILE", group = "answer")]
     pub edit: Option<PathBuf>,
     /// The token of what is answered; the answer is void for anything else

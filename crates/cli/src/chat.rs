@@ -6,16 +6,15 @@ use clap::ColorChoice;
 use crate::args::{ChatArgs, ShowArgs, StoreArgs};
 use crate::out::Exit;
 use crate::person::{is_typed, parse_answer, read_line, show_question};
-use crate::screen::Screen;
 use crate::session::{Session, resolve_settings};
 use crate::{out, text};
-use planwright::driver::{Agent, CancelToken, Resolution, Run, Stopped, ThreadHandle, history, time_for};
+use planwright::driver::{Agent, Resolution, Run, Stopped, ThreadHandle, history, time_for};
 use planwright::journal::{Folded, RunStatus, StoreError, ThreadId};
-use planwright::machine::{EffectKind, Input};
+use planwright::machine::{EffectKind, HumanAnswer, Input};
 use planwright_app::{Class, Error, Pending, PreparedAgent, Result, RunLocation, Settings, StoredThread};
 
 const HELP: &str = include_str!("help/chat_commands.txt").trim_ascii_end();
-const WAITS: Exit = Exit::Of(Class::Waiting);
+const WAITS: Exit = Some(Class::Waiting);
 
 /// Opens the thread that a new run is a turn of: the named one, or a new one where every run is stored.
 pub fn open_thread(
@@ -31,6 +30,7 @@ pub fn open_thread(
     Ok(stored)
 }
 
+/// A thread that questions are asked in, and its last turn as it was when this process looked.
 pub struct Conversation {
     stored: StoredThread,
     pub prepared: PreparedAgent,
@@ -67,7 +67,7 @@ impl Conversation {
 
     /// The question that the last turn waits with.
     pub fn waiting(&self) -> Option<Pending> {
-        self.last.as_ref().and_then(Pending::of).filter(|pending| !pending.is_doubt())
+        Pending::of(self.last.as_ref()?, self.location()).filter(|pending| !pending.is_doubt())
     }
 
     /// What the last turn was asked, if it was stopped and can go on by itself.
@@ -76,11 +76,12 @@ impl Conversation {
         question.filter(|_| self.status() == Some(RunStatus::Unfinished))
     }
 
-    pub fn handle<'a>(&'a self, screen: &'a Screen, cancel: CancelToken) -> ThreadHandle<'a> {
-        self.stored.threads.at(&self.stored.thread).observer(screen).cancelled_by(cancel)
+    fn handle<'a>(&'a self, session: &'a Session<'_>) -> ThreadHandle<'a> {
+        let cancel = session.begin(self.location());
+        self.stored.threads.at(&self.stored.thread).observer(&session.screen).cancelled_by(cancel)
     }
 
-    pub fn ask(&self, input: Input, screen: &Screen, cancel: CancelToken) -> Result<Run, Stopped> {
+    pub fn ask(&self, input: Input, session: &Session<'_>) -> Result<Run, Stopped> {
         let (agent, thread) = (&self.prepared.agent, self.stored.threads.at(&self.stored.thread));
         // No other process can go on with a thread in memory: what was stopped is given up.
         let reason = "given up for another question".to_owned();
@@ -91,11 +92,27 @@ impl Conversation {
             }
             _ => {}
         }
-        self.handle(screen, cancel).ask_with(agent, input)
+        self.handle(session).ask_with(agent, input)
     }
 
-    /// The agent that goes on with the last turn, under the rules that it began with.
-    pub fn agent_of_last(&self) -> Result<Agent> {
+    /// Goes on with the last turn, under the rules that it began with.
+    pub fn resume(&self, session: &Session<'_>) -> Result<Result<Run, Stopped>> {
+        let agent = self.agent_of_last()?;
+        Ok(self.handle(session).resume(&agent))
+    }
+
+    /// Answers what the last turn waits with, and goes on.
+    pub fn answer(
+        &self,
+        session: &Session<'_>,
+        waiting: Pending,
+        answer: HumanAnswer,
+    ) -> Result<Result<Run, Stopped>> {
+        let agent = self.agent_of_last()?;
+        Ok(self.handle(session).token(waiting.token).answer(&agent, answer))
+    }
+
+    fn agent_of_last(&self) -> Result<Agent> {
         let last = self.stored.fold(None)?;
         if self.prepared.fits(&last, &self.settings) {
             return Ok(self.prepared.agent.clone());
@@ -131,7 +148,7 @@ pub fn chat(args: &ChatArgs, color: ColorChoice) -> Result<Exit> {
         let rest = "was stopped before its answer: /resume goes on with it, /cancel ends it";
         session.screen.note(&format!("{question:?} {rest}"));
     }
-    let mut chat = Chat { session: &session, talk, last: None, exit: Exit::Done, shown: None };
+    let mut chat = Chat { session: &session, talk, last: None, exit: None, shown: None };
     chat.show_new_question();
     loop {
         let waits = chat.talk.waiting().is_some();
@@ -183,32 +200,26 @@ impl Chat<'_> {
     }
 
     fn answer(&mut self, line: &str) -> Result<Exit> {
-        let screen = &self.session.screen;
         let Some(waiting) = self.talk.waiting() else {
             let PreparedAgent { agent, outline, .. } = &self.talk.prepared;
             let now = time_for(agent.compiled().policy());
             let input = Input { now, outline: outline.clone(), ..Input::question(line) };
-            let result = self.talk.ask(input, screen, self.session.begin(RunLocation::Nowhere));
+            let result = self.talk.ask(input, self.session);
             return self.finish(line, Ok(result));
         };
         let kind = waiting.effect.kind;
-        if matches!(kind, EffectKind::ApprovePlan { .. } | EffectKind::ApproveCall { .. })
-            && !is_typed()
-            && let Some(pending) = self.talk.location().pending()
-        {
+        let approves = matches!(kind, EffectKind::ApprovePlan { .. } | EffectKind::ApproveCall { .. });
+        if let Some(pending) = self.talk.location().pending().filter(|_| approves && !is_typed()) {
             // Lines from a file that are played again would allow what comes next.
             return Ok(self.complain_of(&self.talk.location().missing_token(&pending)));
         }
-        let answer = match parse_answer(line, kind) {
-            Ok(answer) => answer,
+        match parse_answer(line, kind) {
+            Ok(answer) => self.finish(line, self.talk.answer(self.session, waiting, answer)),
             Err(problem) => {
                 self.show_pending(Some(&problem));
-                return Ok(WAITS);
+                Ok(WAITS)
             }
-        };
-        let handle = self.talk.handle(screen, self.session.begin(RunLocation::Nowhere)).token(waiting.token);
-        let result = self.talk.agent_of_last().map(|agent| handle.answer(&agent, answer));
-        self.finish(line, result)
+        }
     }
 
     fn resume(&mut self) -> Result<()> {
@@ -217,9 +228,7 @@ impl Chat<'_> {
             out::complain("nothing was stopped: a question goes on from another process with --thread NAME");
             return Ok(());
         }
-        let handle = self.talk.handle(&self.session.screen, self.session.begin(RunLocation::Nowhere));
-        let result = self.talk.agent_of_last().map(|agent| handle.resume(&agent));
-        self.exit = self.finish(&unfinished.unwrap_or_default(), result)?;
+        self.exit = self.finish(&unfinished.unwrap_or_default(), self.talk.resume(self.session))?;
         Ok(())
     }
 
@@ -242,7 +251,7 @@ impl Chat<'_> {
 
     fn complain_of(&self, error: &Error) -> Exit {
         out::complain_of(error, self.session.style);
-        Exit::Of(error.class)
+        Some(error.class)
     }
 
     /// Shows what came of a line. What is wrong with one question does not end the chat.

@@ -37,10 +37,10 @@ fn main() -> ExitCode {
         Err(error) => {
             // Where the help cannot be written, nobody reads it.
             let _ = error.print();
-            if error.use_stderr() { Exit::Of(Class::Unusable) } else { Exit::Done }
+            error.use_stderr().then_some(Class::Unusable)
         }
     };
-    exit.code().into()
+    out::exit_code(exit).into()
 }
 
 fn run_command(cli: Cli) -> Exit {
@@ -52,27 +52,30 @@ fn run_command(cli: Cli) -> Exit {
             let _ = out::print_json(&error.to_json());
         }
         out::complain_of(&error, Style::of(color, &std::io::stderr()));
-        Exit::Of(error.class)
+        Some(error.class)
     })
 }
 
 fn dispatch(cli: Cli) -> Result<Exit> {
     match cli.command {
-        Command::Run(args) => run::run(&args, cli.color),
-        Command::Chat(args) => chat::chat(&args, cli.color),
-        Command::Resume(args) => resume::resume_journal(&args, cli.color),
-        Command::Threads(args) => threads::threads(&args, cli.color),
-        Command::Waiting(args) => threads::list_waiting(&args),
-        Command::Replay(args) => replay::replay(&args, cli.color),
+        Command::Run(args) => return run::run(&args, cli.color),
+        Command::Chat(args) => return chat::chat(&args, cli.color),
+        Command::Resume(args) => return resume::resume_journal(&args, cli.color),
+        Command::Threads(args) => return threads::threads(&args, cli.color),
+        Command::Waiting { store, page, json } => threads::list_waiting(&store, &page, json)?,
+        Command::Replay(args) => return replay::replay(&args, cli.color),
         Command::Fixture { store, command: FixtureCommand::From(args) } => {
-            threads::make_fixture(&store, &args)
+            threads::make_fixture(&store, &args)?;
         }
-        Command::Trace(args) => trace::trace(&args),
-        Command::Diagram(args) => agents::draw_diagram(&args),
-        Command::Agents(args) => agents::agents(&args),
-        Command::Verify(args) => agents::verify(&args),
-        Command::Coverage(args) => agents::coverage(&args),
+        Command::Trace(args) => trace::trace(&args)?,
+        Command::Diagram { agent, format } => agents::draw_diagram(agent.as_deref(), format)?,
+        Command::Agents { command, json } => agents::agents(command, json)?,
+        Command::Verify { agent, max_states, json } => {
+            return agents::verify(agent.as_deref(), max_states, json);
+        }
+        Command::Coverage { paths, all, json } => return agents::coverage(&paths, all, json),
     }
+    Ok(None)
 }
 
 /// Has the system answer a write beyond the largest size of a file (`ulimit -f`) with an error. Left alone,

@@ -12,26 +12,21 @@ use terminal_size::{Height, Width, terminal_size_of};
 use crate::text;
 use planwright_app::{Class, Error, Result};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    Done,
-    Of(Class),
-}
+/// How a command ended: `None` where all is well, else the class of what was shown already.
+pub type Exit = Option<Class>;
 
-impl Exit {
-    /// The code, which `help/exit_codes.txt` explains. Scripts rely on them: a code is never given another meaning.
-    pub fn code(self) -> u8 {
-        match self {
-            Exit::Done => 0,
-            Exit::Of(Class::Failed) => 1,
-            Exit::Of(Class::Interrupted) => 3,
-            Exit::Of(Class::InDoubt) => 4,
-            Exit::Of(Class::Waiting) => 5,
-            Exit::Of(Class::Conflict) => 6,
-            Exit::Of(Class::Undecided) => 7,
-            Exit::Of(Class::Cancelled) => 130,
-            Exit::Of(_) => 2,
-        }
+/// The code, which `help/exit_codes.txt` explains. Scripts rely on them: a code is never given another meaning.
+pub fn exit_code(exit: Exit) -> u8 {
+    match exit {
+        None => 0,
+        Some(Class::Failed) => 1,
+        Some(Class::Interrupted) => 3,
+        Some(Class::InDoubt) => 4,
+        Some(Class::Waiting) => 5,
+        Some(Class::Conflict) => 6,
+        Some(Class::Undecided) => 7,
+        Some(Class::Cancelled) => 130,
+        Some(_) => 2,
     }
 }
 
@@ -119,16 +114,15 @@ pub fn print_text(lines: &str) -> Result<()> {
 }
 
 pub fn print_json(value: &impl Serialize) -> Result<()> {
-    print_line(serde_json::to_string_pretty(value))
+    print_json_as(serde_json::to_string_pretty(value))
 }
 
 pub fn print_json_line(value: &impl Serialize) -> Result<()> {
-    print_line(serde_json::to_string(value))
+    print_json_as(serde_json::to_string(value))
 }
 
-fn print_line(json: serde_json::Result<String>) -> Result<()> {
-    let text = json.map_err(|error| Error::caused("the result cannot be written as JSON", error))?;
-    print(&(text + "\n"))
+fn print_json_as(json: serde_json::Result<String>) -> Result<()> {
+    print(&(json.map_err(|error| Error::caused("the result cannot be written as JSON", error))? + "\n"))
 }
 
 /// Writes a line to stderr. A stderr that cannot be written is ignored.

@@ -23,13 +23,8 @@ use planwright_app::{
 /// Most lines of a diff that are shown.
 const MOST_LINES: usize = 60;
 
-/// What came of one recording.
-struct Checked {
-    verdict: Verdict,
-    lines: Vec<String>,
-    /// What `--json` lists of it.
-    json: Option<Value>,
-}
+/// What came of one recording: whether it replays the same, what is shown of it, and what `--json` lists.
+type Checked = (Verdict, Vec<String>, Option<Value>);
 
 #[derive(Clone, Copy)]
 enum Verdict {
@@ -41,11 +36,10 @@ enum Verdict {
 pub fn replay(args: &ReplayArgs, color: ColorChoice) -> Result<Exit> {
     let style = Style::of(color, &std::io::stdout());
     let (mut counts, mut listed) = ([0; 3], Vec::new());
-    let mut take = |checked: Checked| {
-        counts[checked.verdict as usize] += 1;
-        listed.extend(checked.json);
-        let shows = !args.json && !checked.lines.is_empty();
-        if shows { out::print_lines(&checked.lines) } else { Ok(()) }
+    let mut take = |(verdict, lines, json): Checked| {
+        counts[verdict as usize] += 1;
+        listed.extend(json);
+        if args.json || lines.is_empty() { Ok(()) } else { out::print_lines(&lines) }
     };
     if args.all_stored {
         check_turns(args, style)?.into_iter().try_for_each(&mut take)?;
@@ -66,11 +60,8 @@ pub fn replay(args: &ReplayArgs, color: ColorChoice) -> Result<Exit> {
             false => format!("{all} fixture{s}: {same} ok{drift}{bad}"),
         }])?;
     }
-    Ok(match (different, unreadable) {
-        (0, 0) => Exit::Done,
-        (_, 0) => Exit::Of(Class::Failed),
-        _ => Exit::Of(Class::Unusable),
-    })
+    let unusable = (unreadable > 0).then_some(Class::Unusable);
+    Ok(unusable.or_else(|| (different > 0).then_some(Class::Failed)))
 }
 
 /// The fixtures of these paths; folders are searched for `.json` files.
@@ -114,23 +105,24 @@ fn check_fixture(path: &Path, args: &ReplayArgs, style: Style) -> Checked {
     let mut json = json!({
         "file": file, "status": "ok", "agent": null, "drift": [], "frames": "", "notes": [], "problem": null,
     });
-    let (verdict, lines) = match replay_fixture(path, args, &mut json, style) {
+    let file = text::line(&file);
+    let (verdict, status, lines) = match replay_fixture(path, args, &mut json, style) {
         Ok(drift) if drift.is_empty() => {
-            (Verdict::Same, vec![format!("{}  {}", style.paint(Look::Good, "ok        "), text::line(&file))])
+            (Verdict::Same, "ok", vec![format!("{}  {file}", style.paint(Look::Good, "ok        "))])
         }
-        Ok(drift) => {
-            json["status"] = json!("drift");
-            let head = format!("{}  {}", style.paint(Look::Warn, "drift     "), text::line(&file));
-            (Verdict::Differs, std::iter::once(head).chain(drift).collect())
+        Ok(mut drift) => {
+            drift.insert(0, format!("{}  {file}", style.paint(Look::Warn, "drift     ")));
+            (Verdict::Differs, "drift", drift)
         }
         Err(problem) => {
-            json["status"] = json!("unreadable");
             json["problem"] = json!(problem);
+            let head = style.paint(Look::Bad, "unreadable");
             let problem = text::clean(&problem).replace('\n', "\n    ");
-            (Verdict::Unreadable, vec![format!("{}  {problem}", style.paint(Look::Bad, "unreadable"))])
+            (Verdict::Unreadable, "unreadable", vec![format!("{head}  {problem}")])
         }
     };
-    Checked { verdict, lines, json: Some(json) }
+    json["status"] = json!(status);
+    (verdict, lines, Some(json))
 }
 
 /// Replays a fixture. Gives how it drifts, a line each; or why it cannot be replayed.
@@ -144,8 +136,8 @@ fn replay_fixture(
     json["agent"] = json!(fixture.spec.name);
     let spec = spec_for_fixture(&fixture, args.agent.as_deref(), args.as_recorded);
     let agent =
-        spec.and_then(|spec| PreparedAgent::replaying(spec, "replay")).map_err(|error| error.message)?;
-    let (agent, compiled) = (&agent.agent, agent.agent.compiled());
+        spec.and_then(|spec| PreparedAgent::replaying(spec, "replay")).map_err(|error| error.message)?.agent;
+    let compiled = agent.compiled();
     json["agent"] = json!(compiled.spec().name);
     match agent.replay(&fixture) {
         Ok(_) => Ok(Vec::new()),
@@ -256,9 +248,11 @@ fn check_turn(
     result: Result<Option<Divergence>, String>,
     style: Style,
 ) -> Checked {
-    let mut json = json!({"thread": thread, "turn": turn, "record": null, "what": null, "difference": null, "problem": null});
+    let mut json = json!({
+        "thread": thread, "turn": turn, "record": null, "what": null, "difference": null, "problem": null,
+    });
     let (verdict, head, why) = match result {
-        Ok(None) => return Checked { verdict: Verdict::Same, lines: Vec::new(), json: None },
+        Ok(None) => return (Verdict::Same, Vec::new(), None),
         Ok(Some(divergence)) => {
             (json["record"], json["what"]) = (json!(divergence.record), json!(divergence.what));
             (Verdict::Differs, style.paint(Look::Warn, "diverges  "), divergence.to_string())
@@ -269,5 +263,5 @@ fn check_turn(
         }
     };
     let place = text::line(&format!("{thread}, turn {turn}"));
-    Checked { verdict, lines: vec![format!("{head}  {place}: {}", text::line(&why))], json: Some(json) }
+    (verdict, vec![format!("{head}  {place}: {}", text::line(&why))], Some(json))
 }

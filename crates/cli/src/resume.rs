@@ -28,7 +28,7 @@ pub fn resume_journal(args: &ResumeArgs, color: ColorChoice) -> Result<Exit> {
     let folded = fold(records).map_err(Error::at(args.journal.display()))?;
     let location = RunLocation::Journal(&args.journal);
     // An answer that fits nothing is refused by the run.
-    let meant = Pending::of(&folded)
+    let meant = Pending::of(&folded, location)
         .filter(|pending| if pending.is_doubt() { resolution.is_some() } else { answer.is_some() });
     let token = match (&args.answer.token, meant) {
         (Some(token), _) => Some(token.clone()),
@@ -53,20 +53,20 @@ pub fn answer_thread(store: &StoreArgs, args: &AnswerThreadArgs, color: ColorCho
     let AnswerThreadArgs { answer, thread: args } = args;
     let (given, session) = (answer.answer()?, Session::new(&args.show, color));
     let stored = store.place()?.thread(&args.thread)?;
-    let (location, style) = (RunLocation::Thread(&stored), session.style);
+    let location = RunLocation::Thread(&stored);
     let (answer, token) = match (given, &answer.token) {
         (Some(answer), Some(token)) => (answer, token.clone()),
         (given, _) => {
             let pending = pending_in(&stored)?;
             if pending.is_doubt() {
                 let problem = format!("{} asks nobody: {}", stored.thread, pending.text());
-                return Err(Error::new(Class::InDoubt, problem).hint(location.command_lines(&pending)));
+                return Err(Error::new(Class::InDoubt, problem).hint(pending.command_lines()));
             }
             match given {
-                Some(answer) => (answer, confirm_token(&pending, location, style)?),
+                Some(answer) => (answer, confirm_token(&pending, location, session.style)?),
                 None if !is_typed() => return Err(location.missing_token(&pending)),
                 None => {
-                    show_question(&pending.text(), None, style);
+                    show_question(&pending.text(), None, session.style);
                     let silent = || Error::new(Class::Waiting, "nothing was said, and the run waits on");
                     (read_answer(pending.effect.kind)?.ok_or_else(silent)?, pending.token)
                 }
@@ -80,15 +80,13 @@ pub fn resolve_thread(store: &StoreArgs, args: &ResolveArgs, color: ColorChoice)
     let ResolveArgs { token, resolution, thread: args } = args;
     let (session, stored) = (Session::new(&args.show, color), store.place()?.thread(&args.thread)?);
     let resolution = resolution.resolution().expect("clap asks for one of the flags");
+    let location = RunLocation::Thread(&stored);
     let token = match token {
         Some(token) => token.clone(),
-        None => {
-            let (pending, location) = (pending_in(&stored)?, RunLocation::Thread(&stored));
-            match pending.is_doubt() {
-                true => confirm_token(&pending, location, session.style)?,
-                false => return Err(location.missing_token(&pending)),
-            }
-        }
+        None => match pending_in(&stored)? {
+            pending if pending.is_doubt() => confirm_token(&pending, location, session.style)?,
+            pending => return Err(location.missing_token(&pending)),
+        },
     };
     go_on_in_thread(&session, store, args, &stored, |handle, agent| {
         handle.token(token).resolve(agent, resolution)
@@ -96,9 +94,10 @@ pub fn resolve_thread(store: &StoreArgs, args: &ResolveArgs, color: ColorChoice)
 }
 
 fn pending_in(stored: &StoredThread) -> Result<Pending> {
-    Pending::of(&stored.fold(None)?).ok_or_else(|| {
-        let hint = RunLocation::Thread(stored).show_hint();
-        Error { hint, ..Error::unusable(format!("the thread {} waits for nobody", stored.thread)) }
+    let location = RunLocation::Thread(stored);
+    Pending::of(&stored.fold(None)?, location).ok_or_else(|| {
+        let problem = format!("the thread {} waits for nobody", stored.thread);
+        Error { hint: location.show_hint(), ..Error::unusable(problem) }
     })
 }
 

@@ -129,7 +129,7 @@ fn ask_in_thread(session: &Session<'_>, mut talk: Conversation, input: Input) ->
     }
     let question = input.question.clone();
     let info = session.info(&talk.prepared, &question, talk.location());
-    session.run(&info, |screen, cancel| talk.ask(input, screen, cancel))
+    session.conclude(&info, &talk.ask(input, session))
 }
 
 /// Puts what is pending in a thread to the person at the terminal; nothing where nothing is, or they say nothing.
@@ -137,14 +137,12 @@ fn catch_up(talk: &Conversation, session: &Session<'_>) -> Result<Option<Result<
     if let Some(waiting) = talk.waiting() {
         show_question(&waiting.text(), None, session.style);
         let Some(answer) = read_answer(waiting.effect.kind)? else { return Ok(None) };
-        let (agent, cancel) = (talk.agent_of_last()?, session.begin(talk.location()));
-        return Ok(Some(talk.handle(&session.screen, cancel).token(waiting.token).answer(&agent, answer)));
+        return talk.answer(session, waiting, answer).map(Some);
     }
     if let Some(question) = talk.unfinished().map(text::line) {
         out::complain(&format!("the last question was stopped before its answer: {question}"));
         if confirm("go on with it first")? {
-            let (agent, cancel) = (talk.agent_of_last()?, session.begin(talk.location()));
-            return Ok(Some(talk.handle(&session.screen, cancel).resume(&agent)));
+            return talk.resume(session).map(Some);
         }
     }
     Ok(None)
@@ -156,8 +154,8 @@ fn location(args: &RunArgs) -> RunLocation<'_> {
 
 fn create_journal(path: &Path) -> Result<FileJournal> {
     FileJournal::create(path).map_err(|error| {
-        let is_taken = error.kind() == JournalErrorKind::Stale;
-        let (error, path) = (journal_error(error), path.display());
+        let (is_taken, error, path) =
+            (error.kind() == JournalErrorKind::Stale, journal_error(error), path.display());
         let hint = format!("`planwright resume {path}` goes on with a journal; a new run needs a new file");
         if is_taken { error.hint(hint) } else { error }
     })

@@ -13,7 +13,9 @@ use crate::screen::{Screen, Stdout, show_index_progress};
 use crate::{out, text, trace};
 use planwright::driver::{CancelToken, Run, Stopped};
 use planwright::machine::TraceLine;
-use planwright_app::{Class, Overrides, PreparedAgent, Result, RunInfo, RunLocation, Settings};
+use planwright_app::{
+    Class, Overrides, PreparedAgent, Result, RunInfo, RunLocation, Settings, ended_run, last_state,
+};
 
 pub fn resolve_settings(overrides: &Overrides, config: Option<&Path>) -> Result<Settings> {
     Settings::resolve(overrides, config, Some(show_index_progress()))
@@ -86,7 +88,7 @@ impl<'a> Session<'a> {
             }
             let _ = voice.live.clear();
             out::complain(&format!("planwright: stopped at once{}", farewell.as_deref().unwrap_or_default()));
-            std::process::exit(Exit::Of(Class::Cancelled).code().into());
+            std::process::exit(out::exit_code(Some(Class::Cancelled)).into());
         });
     }
 
@@ -108,13 +110,10 @@ impl<'a> Session<'a> {
     /// Shows what came of a run: the answer or one JSON object on stdout, the rest on stderr.
     pub fn conclude(&self, info: &RunInfo<'_>, result: &Result<Run, Stopped>) -> Result<Exit> {
         self.screen.end(result);
-        let (run, state) = match result {
-            Ok(run) => (Some(run), Some(run.state())),
-            Err(Stopped::Unsaved { run, .. }) => (Some(&**run), Some(run.state())),
-            Err(Stopped::Interrupted(interrupted)) => (None, Some(&*interrupted.state)),
-            Err(_) => (None, None),
-        };
-        state.iter().filter(|_| self.show.trace).for_each(|state| self.show_trace(state.trace()));
+        if let Some(state) = last_state(result).filter(|_| self.show.trace) {
+            self.show_trace(state.trace());
+        }
+        let run = ended_run(result);
         if let Some(line) = run.and_then(|run| info.spent_line(run.state())) {
             self.screen.note(&line);
         }
@@ -128,12 +127,12 @@ impl<'a> Session<'a> {
                 out::complain(&format!("  the last answer was refused: {}", text::line(refused)));
             }
             out::complain(&format!("  hint: {}", info.location.answer_hint(waiting)));
-            return Ok(Exit::Of(Class::Waiting));
+            return Ok(Some(Class::Waiting));
         }
         if let Some(run) = run.filter(|run| !self.show.json && run.error().is_none()) {
             self.screen.print_answer(run.answer().unwrap_or_default())?;
         }
-        info.error(result).map_or(Ok(Exit::Done), Err)
+        info.error(result).map_or(Ok(None), Err)
     }
 
     pub fn show_trace(&self, trace: &[TraceLine]) {

@@ -5,14 +5,17 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::args::TraceArgs;
-use crate::out::{Exit, stdout_columns};
+use crate::out::stdout_columns;
 use crate::{out, text};
 use planwright::contract::PlanStep;
 use planwright::journal::{FileJournal, Fixture, Folded, Outcome, fold};
 use planwright::machine::{HumanAnswer, TraceLine};
 use planwright_app::{Error, Result};
 
-pub fn trace(args: &TraceArgs) -> Result<Exit> {
+/// The trace of a run, and how it ended as phase, result and details.
+type Story = (Vec<TraceLine>, [String; 3]);
+
+pub fn trace(args: &TraceArgs) -> Result<()> {
     let (lines, ending) = match (&args.file, &args.thread) {
         (Some(file), _) => load(file)?,
         (None, Some(thread)) => {
@@ -21,17 +24,11 @@ pub fn trace(args: &TraceArgs) -> Result<Exit> {
         }
         (None, None) => return Err(Error::unusable("expected a file or a thread, found neither")),
     };
-    if args.json {
-        return lines.iter().try_for_each(out::print_json_line).map(|()| Exit::Done);
+    match args.json {
+        true => lines.iter().try_for_each(out::print_json_line),
+        false => out::print_lines(&table(&lines, Some(ending), stdout_columns())),
     }
-    out::print_lines(&table(&lines, Some(ending), stdout_columns()))?;
-    Ok(Exit::Done)
 }
-
-type Row = (&'static str, String, String);
-
-/// The trace of a run, and how it ended as phase, result and details.
-type Story = (Vec<TraceLine>, [String; 3]);
 
 /// Reads a fixture, or folds a journal.
 fn load(path: &Path) -> Result<Story> {
@@ -77,25 +74,24 @@ fn ending(outcome: Outcome) -> [String; 3] {
 
 /// The trace as a table, a line each, cut to `most` columns.
 pub fn table(lines: &[TraceLine], ending: Option<[String; 3]>, most: Option<usize>) -> Vec<String> {
-    let numbers = (1..=lines.len()).map(|number| number.to_string()).chain([String::new()]);
     let rows = lines.iter().map(row_of).map(|(phase, result, details)| [phase.to_owned(), result, details]);
-    let rows = numbers
-        .zip(rows.chain(ending))
-        .map(|(number, [phase, result, details])| [number, phase, text::line(&result), text::line(&details)]);
+    let rows = rows.chain(ending).enumerate().map(|(at, [phase, result, details])| {
+        let number = if at < lines.len() { (at + 1).to_string() } else { String::new() };
+        [number, phase, text::line(&result), text::line(&details)]
+    });
     text::table(["n", "phase", "result", "details"], rows, most)
 }
 
-fn row_of(line: &TraceLine) -> Row {
+fn row_of(line: &TraceLine) -> (&'static str, String, String) {
     let word = |holds: &bool, yes: &str, no: &str| if *holds { yes } else { no }.to_owned();
     let ok = |ok: &bool| word(ok, "ok", "failed");
     let or_empty = |text: &Option<String>| text.clone().unwrap_or_default();
     match line {
         TraceLine::Plan { ok: good, used_replan_planner, steps, error, .. } => {
             let step = |step: &PlanStep| format!("{} {}", step.tool, step_input(step));
-            let steps = steps.iter().flat_map(|steps| steps.as_slice()).map(step);
-            let steps = steps.collect::<Vec<_>>().join(", ");
+            let steps: Vec<String> = steps.iter().flat_map(|steps| steps.as_slice()).map(step).collect();
             let by = if *used_replan_planner { "(re-planner) " } else { "" };
-            ("PLAN", ok(good), format!("{by}{steps}{}", or_empty(error)))
+            ("PLAN", ok(good), format!("{by}{}{}", steps.join(", "), or_empty(error)))
         }
         TraceLine::Execute { ok: good, num_results, num_failed, error, .. } => {
             let failed = if *num_failed > 0 { format!(", {num_failed} failed") } else { String::new() };

@@ -1,12 +1,13 @@
-//! What may be typed about threads that are kept.
+//! What may be typed about threads that are kept, and about recorded runs.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::PossibleValue;
 use clap::{Args, Subcommand};
 use jiff::SpanRelativeTo;
 
-use super::{AnswerArgs, DoubtArgs, FromArgs, ShowArgs, StoreArgs, turn};
+use super::{AnswerArgs, DoubtArgs, ShowArgs, StoreArgs, turn, values};
 use planwright::driver::Changed;
 use planwright::journal::ThreadId;
 use planwright::machine::EffectId;
@@ -64,7 +65,17 @@ pub enum ThreadsCommand {
     },
     /// Delete the threads that have ended and were not written to for a while
     #[command(after_help = include_str!("../help/threads_prune.txt"))]
-    Prune(PruneArgs),
+    Prune {
+        /// How long they were not written to: a number with s, m, h, d or w
+        #[arg(long, value_name = "AGE", value_parser = parse_age)]
+        older_than: Duration,
+        /// Only threads that ended so
+        #[arg(long, value_name = "STATUS", value_parser = ["done", "failed"])]
+        status: Option<String>,
+        /// Delete nothing, and say what would be deleted
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Give back the space of what was deleted
     #[command(after_help = "Example:\n  planwright threads vacuum")]
     Vacuum,
@@ -105,25 +116,13 @@ pub struct ListArgs {
 
 /// Where the last turn of a thread stands.
 fn statuses() -> [PossibleValue; 5] {
-    [
+    values([
         ("unfinished", "It was stopped and can go on, or is being run"),
         ("waiting", "A person has to answer"),
         ("in_doubt", "A write may or may not have happened"),
         ("done", "It has an answer"),
         ("failed", "It ended without one"),
-    ]
-    .map(|(status, help)| PossibleValue::new(status).help(help))
-}
-
-#[derive(Args)]
-pub struct WaitingArgs {
-    #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub page: PageArgs,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
+    ])
 }
 
 #[derive(Args)]
@@ -218,22 +217,71 @@ pub struct ForkArgs {
     pub before: Option<EffectId>,
 }
 
-#[derive(Args)]
-pub struct PruneArgs {
-    /// How long they were not written to: a number with s, m, h, d or w
-    #[arg(long, value_name = "AGE", value_parser = parse_age)]
-    pub older_than: Duration,
-    /// Only threads that ended so
-    #[arg(long, value_name = "STATUS", value_parser = ["done", "failed"])]
-    pub status: Option<String>,
-    /// Delete nothing, and say what would be deleted
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
 fn parse_age(text: &str) -> Result<Duration, String> {
     let span =
         text.parse::<jiff::Span>().and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()));
     let age = span.and_then(Duration::try_from);
     age.map_err(|_| "expected a number with s, m, h, d or w, such as 30d".to_owned())
+}
+
+#[derive(Subcommand)]
+pub enum FixtureCommand {
+    /// Make a fixture out of a turn of a thread
+    #[command(after_help = include_str!("../help/fixture_from.txt"))]
+    From(FromArgs),
+}
+
+#[derive(Args)]
+pub struct FromArgs {
+    /// The thread
+    pub thread: ThreadId,
+    /// The turn, from 1 [default: the last]
+    #[arg(long, value_name = "N", value_parser = turn())]
+    pub turn: Option<u32>,
+    /// Where it is written; stdout where no file is named
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Write it in the place of the file that is there
+    #[arg(long, requires = "output")]
+    pub force: bool,
+}
+
+#[derive(Args)]
+pub struct ReplayArgs {
+    /// Fixtures, or folders of them
+    #[arg(required_unless_present = "all_stored", value_name = "FILE|DIR")]
+    pub paths: Vec<PathBuf>,
+    /// Replay under this agent instead of the shipped one that the fixture names; stored runs, instead of under
+    /// their own rules
+    #[arg(long, visible_alias = "spec", value_name = "NAME|FILE", conflicts_with = "as_recorded")]
+    pub agent: Option<String>,
+    /// Replay under the spec in the fixture
+    #[arg(long, conflicts_with = "all_stored")]
+    pub as_recorded: bool,
+    /// Take every stored turn through the present machine
+    #[arg(long, conflicts_with = "paths")]
+    pub all_stored: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct TraceArgs {
+    /// A fixture or a journal
+    #[arg(value_name = "FILE", required_unless_present = "thread")]
+    pub file: Option<PathBuf>,
+    /// The last turn of this thread, or the one of --turn
+    #[arg(long, conflicts_with = "file")]
+    pub thread: Option<ThreadId>,
+    /// The turn of the thread, from 1
+    #[arg(long, value_name = "N", requires = "thread", value_parser = turn())]
+    pub turn: Option<u32>,
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Print the trace lines as they are, one JSON object a line
+    #[arg(long)]
+    pub json: bool,
 }

@@ -2,28 +2,28 @@
 
 use serde_json::{Value, json};
 
-use crate::args::{ListArgs, PageArgs, StoreArgs, WaitingArgs};
-use crate::out::{Exit, stdout_columns};
+use crate::args::{ListArgs, PageArgs, StoreArgs};
+use crate::out::stdout_columns;
 use crate::{out, text};
 use planwright::driver::Threads;
+use planwright::journal::system::now_ms;
 use planwright::journal::{Cursor, JournalErrorKind, Listed, Order, Query, RunStatus, StoreError};
-use planwright_app::{Error, Pending, Result, RunLocation, StoredThread, now, shell_word};
+use planwright_app::{Error, Pending, Result, RunLocation, StoredThread, shell_word};
 
 /// Most columns of a thread's name on a terminal.
 const NAME: usize = 40;
 
-pub fn list(store: &StoreArgs, args: &ListArgs) -> Result<Exit> {
+pub fn list(store: &StoreArgs, args: &ListArgs) -> Result<()> {
     let place = store.place()?;
     let (statuses, prefix) = (args.status.clone(), args.prefix.clone());
     let query = Query { statuses, prefix, order: Order::Newest, ..Query::default() };
     let (listed, next) = list_page(&place.threads()?, query, &args.page)?;
     if args.json {
-        out::print_json(&json!({"threads": listed, "next": next}))?;
-        return Ok(Exit::Done);
+        return out::print_json(&json!({"threads": listed, "next": next}));
     }
     if listed.is_empty() {
         out::remark("there are no such threads");
-        return Ok(Exit::Done);
+        return Ok(());
     }
     let most = stdout_columns();
     let row = |listed: &Listed| {
@@ -45,7 +45,7 @@ pub fn list(store: &StoreArgs, args: &ListArgs) -> Result<Exit> {
         command.push_str(&format!(" --prefix {}", shell_word(&args.prefix)));
     }
     name_next_page(&command, &args.page, next);
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// Lists a page, with the cursor of the next one. One thread more is asked for: it shows whether there is one.
@@ -75,52 +75,52 @@ fn name_next_page(command: &str, page: &PageArgs, next: Option<String>) {
     }
 }
 
-pub fn list_waiting(args: &WaitingArgs) -> Result<Exit> {
-    let place = args.store.place()?;
+pub fn list_waiting(store: &StoreArgs, page: &PageArgs, as_json: bool) -> Result<()> {
+    let place = store.place()?;
     let threads = place.threads()?;
     let statuses = ["waiting", "in_doubt"].map(str::to_owned).to_vec();
     let query = Query { statuses, order: Order::LongestWaiting, ..Query::default() };
-    let (listed, next) = list_page(&threads, query, &args.page)?;
+    let (listed, next) = list_page(&threads, query, page)?;
     let mut waiting = Vec::new();
     for listed in listed {
         let stored = place.thread_of(&threads, listed.thread.clone());
-        let Some(pending) = load_pending(&stored)? else { continue };
-        let commands = RunLocation::Thread(&stored).commands(&pending);
-        let waited = now().saturating_sub(listed.key(Order::LongestWaiting));
-        if args.json {
-            let mut object = pending.to_json(&commands);
+        let waited = now_ms().saturating_sub(listed.key(Order::LongestWaiting));
+        waiting.extend(load_pending(&stored)?.map(|pending| (listed, waited, pending)));
+    }
+    if as_json {
+        let object = |(listed, waited, pending): &(Listed, u64, Pending)| {
+            let mut object = json!(pending);
             object["thread"] = json!(listed.thread);
             object["turn"] = json!(listed.turns);
             object["status"] = json!(listed.status.name());
             object["waited_seconds"] = json!(waited / 1000);
-            object["command"] = json!(commands.first());
-            waiting.push(object);
-            continue;
-        }
-        waiting.push(Value::Null);
+            object["command"] = json!(pending.commands.first());
+            object
+        };
+        let objects: Value = waiting.iter().map(object).collect();
+        return out::print_json(&json!({"waiting": objects, "more": next.is_some(), "next": next}));
+    }
+    for (listed, waited, pending) in &waiting {
         let expired = if pending.expired { ", expired" } else { "" };
         let thread = text::line(listed.thread.as_str());
-        let mut lines = vec![format!("{thread}  turn {}, for {}{expired}", listed.turns, text::span(waited))];
+        let mut lines =
+            vec![format!("{thread}  turn {}, for {}{expired}", listed.turns, text::span(*waited))];
         lines.extend(text::clean(&pending.text()).lines().map(|line| format!("  {line}")));
-        lines.extend(commands.iter().map(|command| format!("    {command}")));
+        lines.extend(pending.commands.iter().map(|command| format!("    {command}")));
         out::print_text(&lines.join("\n"))?;
-    }
-    if args.json {
-        out::print_json(&json!({"waiting": waiting, "more": next.is_some(), "next": next}))?;
-        return Ok(Exit::Done);
     }
     if waiting.is_empty() {
         out::remark("nobody is waited for");
     }
-    name_next_page(&format!("planwright waiting{}", place.flag), &args.page, next);
-    Ok(Exit::Done)
+    name_next_page(&format!("planwright waiting{}", place.flag), page, next);
+    Ok(())
 }
 
 /// Loads what a thread waits for. Since it was listed it may have been answered or deleted; and a thread that cannot
 /// be read hides no other.
 fn load_pending(stored: &StoredThread) -> Result<Option<Pending>> {
     match stored.fold(None) {
-        Ok(folded) => Ok(Pending::of(&folded)),
+        Ok(folded) => Ok(Pending::of(&folded, RunLocation::Thread(stored))),
         Err(StoreError::NoThread { .. }) => Ok(None),
         Err(StoreError::Journal(error)) if error.kind() != JournalErrorKind::Io => {
             out::remark(&format!("{} does not read: {error}", stored.thread));

@@ -3,86 +3,84 @@
 mod list;
 mod show;
 
+use std::time::Duration;
+
 use clap::ColorChoice;
 use serde_json::json;
 
-use crate::args::{ForkArgs, FromArgs, PruneArgs, StoreArgs, ThreadsArgs, ThreadsCommand};
+use crate::args::{ForkArgs, FromArgs, StoreArgs, ThreadsArgs, ThreadsCommand};
 use crate::out::Exit;
 use crate::person::{confirm, is_typed};
 use crate::resume::{answer_thread, resolve_thread, resume_thread};
 use crate::{out, text};
 pub use list::list_waiting;
 use planwright::driver::{Redactor, Stopped};
-use planwright::journal::{Fixture, JournalError, Record, RunStatus, ThreadId, fold};
+use planwright::journal::system::now_ms;
+use planwright::journal::{Fixture, Record, RunStatus, ThreadId, fold};
 use planwright::machine::EffectId;
-use planwright_app::{Class, Error, Pending, Result, RunLocation, configured_keys, now, shell_word};
+use planwright_app::{Class, Error, Pending, Result, RunLocation, configured_keys, shell_word};
 
 pub fn threads(args: &ThreadsArgs, color: ColorChoice) -> Result<Exit> {
     let store = &args.store;
     match &args.command {
-        ThreadsCommand::List(args) => list::list(store, args),
-        ThreadsCommand::Show(args) => show::show(store, args),
-        ThreadsCommand::Resume(args) => resume_thread(store, args, color),
-        ThreadsCommand::Answer(args) => answer_thread(store, args, color),
-        ThreadsCommand::Resolve(args) => resolve_thread(store, args, color),
-        ThreadsCommand::Cancel { thread, reason } => cancel(store, thread, reason),
-        ThreadsCommand::Fork(args) => fork(store, args),
-        ThreadsCommand::Export(args) => make_fixture(store, args),
-        ThreadsCommand::Delete { threads, yes } => delete(store, threads, *yes),
-        ThreadsCommand::Prune(args) => prune(store, args),
-        ThreadsCommand::Vacuum => {
-            store.place()?.threads()?.store().vacuum()?;
-            Ok(Exit::Done)
+        ThreadsCommand::List(args) => list::list(store, args)?,
+        ThreadsCommand::Show(args) => return show::show(store, args),
+        ThreadsCommand::Resume(args) => return resume_thread(store, args, color),
+        ThreadsCommand::Answer(args) => return answer_thread(store, args, color),
+        ThreadsCommand::Resolve(args) => return resolve_thread(store, args, color),
+        ThreadsCommand::Cancel { thread, reason } => cancel(store, thread, reason)?,
+        ThreadsCommand::Fork(args) => fork(store, args)?,
+        ThreadsCommand::Export(args) => make_fixture(store, args)?,
+        ThreadsCommand::Delete { threads, yes } => delete(store, threads, *yes)?,
+        ThreadsCommand::Prune { older_than, status, dry_run } => {
+            prune(store, *older_than, status.as_deref(), *dry_run)?;
         }
-        ThreadsCommand::Check { json } => check(store, *json),
+        ThreadsCommand::Vacuum => store.place()?.threads()?.store().vacuum()?,
+        ThreadsCommand::Check { json } => return check(store, *json),
     }
+    Ok(None)
 }
 
-fn redactor(store: &StoreArgs) -> Result<Redactor> {
-    Ok(Redactor::new(configured_keys(store.config.as_deref())?))
-}
-
-fn cancel(store: &StoreArgs, thread: &ThreadId, reason: &str) -> Result<Exit> {
+fn cancel(store: &StoreArgs, thread: &ThreadId, reason: &str) -> Result<()> {
     let stored = store.place()?.thread(thread)?;
-    if let Some(doubt) = Pending::of(&stored.fold(None)?).filter(Pending::is_doubt) {
+    let location = RunLocation::Thread(&stored);
+    if let Some(doubt) = Pending::of(&stored.fold(None)?, location).filter(Pending::is_doubt) {
         let problem = format!("{thread} is not ended without a word on what is {}", doubt.text());
-        let hint = RunLocation::Thread(&stored).command_lines(&doubt);
-        return Err(Error::new(Class::InDoubt, problem).hint(hint));
+        return Err(Error::new(Class::InDoubt, problem).hint(doubt.command_lines()));
     }
     let keys = configured_keys(store.config.as_deref())?;
     stored.threads.at(thread).cancel(reason, &keys).map_err(|stopped| match stopped {
         Stopped::Store(error) => error.into(),
         Stopped::Journal(error) => error.into(),
-        stopped => Error { hint: RunLocation::Thread(&stored).show_hint(), ..Error::unusable(stopped) },
+        stopped => Error { hint: location.show_hint(), ..Error::unusable(stopped) },
     })?;
     out::remark(&format!("{thread} is ended: {}", Redactor::new(keys).text(reason.to_owned())));
-    Ok(Exit::Done)
+    Ok(())
 }
 
-fn fork(store: &StoreArgs, args: &ForkArgs) -> Result<Exit> {
+fn fork(store: &StoreArgs, args: &ForkArgs) -> Result<()> {
     let place = store.place()?;
     let stored = place.thread(&args.thread)?;
-    if redactor(store)?.finds(args.to.as_str()) {
+    if Redactor::new(configured_keys(store.config.as_deref())?).finds(args.to.as_str()) {
         return Err(Error::unusable("--to: the name holds the value of a key, and would be written down"));
     }
     let (turn, records) = stored.records(args.turn)?;
-    let refuse = |problem: String| {
-        Error::unusable(problem).hint(format!("{} --records  shows them", stored.command("show")))
+    let (thread, len) = (&stored.thread, records.len());
+    let count = match (args.before, args.at) {
+        (Some(effect), _) => {
+            let problem = || format!("--before: turn {turn} of {thread} has no {effect}");
+            count_before(&records, effect).map(Some).ok_or_else(problem)
+        }
+        (None, Some(at)) if at > len as u64 => {
+            Err(format!("--at: expected 1 to {len} records to copy, found {at}"))
+        }
+        (None, at) => Ok(at),
     };
-    let count =
-        match (args.before, args.at) {
-            (Some(effect), _) => Some(count_before(&records, effect).ok_or_else(|| {
-                refuse(format!("--before: turn {turn} of {} has no {effect}", stored.thread))
-            })?),
-            (None, Some(at)) if at > records.len() as u64 => {
-                let len = records.len();
-                return Err(refuse(format!("--at: expected 1 to {len} records to copy, found {at}")));
-            }
-            (None, at) => at,
-        };
-    stored.threads.fork(&stored.thread, Some(turn - 1), count, &args.to)?;
+    let shows = || format!("{} --records  shows them", stored.command("show"));
+    let count = count.map_err(|problem| Error::unusable(problem).hint(shows()))?;
+    stored.threads.fork(thread, Some(turn - 1), count, &args.to)?;
     let fork = place.thread_of(&stored.threads, args.to.clone());
-    out::complain(&format!("planwright: {} begins with what {} held", fork.thread, stored.thread));
+    out::complain(&format!("planwright: {} begins with what {thread} held", fork.thread));
     let next = match RunStatus::of(&fork.fold(None)?) {
         RunStatus::Unfinished => format!("{}  goes on with it", fork.command("resume")),
         RunStatus::Waiting { .. } | RunStatus::InDoubt { .. } => {
@@ -94,7 +92,7 @@ fn fork(store: &StoreArgs, args: &ForkArgs) -> Result<Exit> {
         }
     };
     out::complain(&format!("  hint: {next}"));
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// How many records there are before an effect was answered; all if it is not answered yet.
@@ -111,7 +109,7 @@ fn count_before(records: &[Record], effect: EffectId) -> Option<u64> {
 }
 
 /// Makes a fixture of a turn, without the values of any key.
-pub fn make_fixture(store: &StoreArgs, args: &FromArgs) -> Result<Exit> {
+pub fn make_fixture(store: &StoreArgs, args: &FromArgs) -> Result<()> {
     let output = args.output.as_deref().filter(|path| path.as_os_str() != "-");
     if let Some(path) = output.filter(|path| path.exists() && !args.force) {
         let problem = format!("{}: there is a file already", path.display());
@@ -119,26 +117,20 @@ pub fn make_fixture(store: &StoreArgs, args: &FromArgs) -> Result<Exit> {
     }
     let stored = store.place()?.thread(&args.thread)?;
     let (turn, records) = stored.records(args.turn)?;
-    let fixture = fixture_of(&redactor(store)?.records(records))
-        .map_err(Error::at(format!("thread {}, turn {turn}", stored.thread)))?;
-    match output {
-        None => out::print(&fixture.to_json())?,
-        Some(path) => {
-            Fixture::check_writable(path).map_err(Error::unusable)?;
-            fixture.save(path).map_err(Error::unusable)?;
-            out::remark(&format!("written to {}", path.display()));
-        }
-    }
-    Ok(Exit::Done)
+    let records = Redactor::new(configured_keys(store.config.as_deref())?).records(records);
+    let fixture = fold(records.iter().cloned()).and_then(|folded| {
+        let open = Pending::of(&folded, RunLocation::Nowhere);
+        let open = open.map(|pending| format!("waits for a person: {}", pending.text()));
+        Fixture::of_records(&records, open)
+    });
+    let fixture = fixture.map_err(Error::at(format!("thread {}, turn {turn}", stored.thread)))?;
+    let Some(path) = output else { return out::print(&fixture.to_json()) };
+    Fixture::check_writable(path).and_then(|()| fixture.save(path)).map_err(Error::unusable)?;
+    out::remark(&format!("written to {}", path.display()));
+    Ok(())
 }
 
-fn fixture_of(records: &[Record]) -> Result<Fixture, JournalError> {
-    let folded = fold(records.iter().cloned())?;
-    let open = Pending::of(&folded).map(|pending| format!("waits for a person: {}", pending.text()));
-    Fixture::of_records(records, open)
-}
-
-fn delete(store: &StoreArgs, names: &[ThreadId], yes: bool) -> Result<Exit> {
+fn delete(store: &StoreArgs, names: &[ThreadId], yes: bool) -> Result<()> {
     let threads = store.place()?.threads()?;
     // All are there before one is gone.
     names.iter().try_for_each(|thread| threads.store().turns(thread).map(drop))?;
@@ -149,34 +141,34 @@ fn delete(store: &StoreArgs, names: &[ThreadId], yes: bool) -> Result<Exit> {
     }
     if !yes && !confirm(&format!("delete {shown} with all turns"))? {
         out::remark("nothing is deleted");
-        return Ok(Exit::Done);
+        return Ok(());
     }
     for thread in names {
         threads.delete(thread)?;
         out::remark(&format!("{thread} is deleted"));
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
-fn prune(store: &StoreArgs, args: &PruneArgs) -> Result<Exit> {
+fn prune(store: &StoreArgs, older_than: Duration, status: Option<&str>, dry_run: bool) -> Result<()> {
     let threads = store.place()?.threads()?;
-    let age = u64::try_from(args.older_than.as_millis()).unwrap_or(u64::MAX);
-    let statuses = args.status.as_deref().map_or(vec!["done", "failed"], |status| vec![status]);
-    let mut gone = threads.find_ended(now().saturating_sub(age), &statuses)?;
-    if !args.dry_run {
+    let age = u64::try_from(older_than.as_millis()).unwrap_or(u64::MAX);
+    let statuses = status.map_or(vec!["done", "failed"], |status| vec![status]);
+    let mut gone = threads.find_ended(now_ms().saturating_sub(age), &statuses)?;
+    if !dry_run {
         gone = threads.prune(gone)?;
     }
     for listed in &gone {
         out::print_text(&format!("{}  {}", text::time(listed.updated), text::line(listed.thread.as_str())))?;
     }
-    let (count, s) = (gone.len(), if gone.len() == 1 { "" } else { "s" });
-    let done = match (count, args.dry_run) {
-        (_, true) => "would be",
-        (1, false) => "is",
-        _ => "are",
+    let done = match (gone.len(), dry_run) {
+        (1, true) => "1 thread would be".to_owned(),
+        (1, false) => "1 thread is".to_owned(),
+        (count, true) => format!("{count} threads would be"),
+        (count, false) => format!("{count} threads are"),
     };
-    out::remark(&format!("{count} thread{s} {done} deleted"));
-    Ok(Exit::Done)
+    out::remark(&format!("{done} deleted"));
+    Ok(())
 }
 
 fn check(store: &StoreArgs, as_json: bool) -> Result<Exit> {
@@ -188,5 +180,5 @@ fn check(store: &StoreArgs, as_json: bool) -> Result<Exit> {
     } else {
         damage.iter().try_for_each(|line| out::print_text(&text::line(line)))?;
     }
-    Ok(if damage.is_empty() { Exit::Done } else { Exit::Of(Class::Failed) })
+    Ok((!damage.is_empty()).then_some(Class::Failed))
 }

@@ -8,19 +8,43 @@ use crate::out::{Exit, stdout_columns};
 use crate::trace::answer_line;
 use crate::{out, text};
 use planwright::contract::excerpt;
-use planwright::journal::{Folded, Header, Origin, Record, ResolvedAs, RunStatus, StoreError, Unknown, fold};
+use planwright::journal::{Folded, Record, ResolvedAs, RunStatus, StoreError, Unknown, fold};
 use planwright::machine::{EffectId, Event, ToolOutcome, awaited, transition};
 use planwright::prompt::{Request, RequestBody};
 use planwright_app::{Class, Pending, Result, RunLocation, StoredThread};
 
+/// How much of a record's text is shown, in characters.
+const CHARS: usize = 120;
+
+/// A turn, as `--json` prints it.
+#[derive(Default, Serialize)]
 struct Shown {
     /// From 1.
-    number: u32,
-    records: Vec<Record>,
-    /// Where it stands, and what it waits for; or why it does not read.
-    status: Result<(RunStatus, Option<Pending>), String>,
-    /// Whether a process has the thread and goes on with this turn.
-    running: bool,
+    turn: u32,
+    question: String,
+    agent: String,
+    run: String,
+    status: &'static str,
+    answer: Option<String>,
+    error: Option<String>,
+    unknown: Vec<Unknown>,
+    /// Why it does not read.
+    problem: Option<String>,
+    open: Option<Pending>,
+    /// Where the beginning of a fork comes from.
+    origin: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    records: Option<Vec<Line>>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    /// From 0.
+    record: usize,
+    kind: &'static str,
+    /// The effect that it is about, or nothing.
+    effect: String,
+    text: String,
 }
 
 pub fn show(store: &StoreArgs, args: &ShowThreadArgs) -> Result<Exit> {
@@ -37,173 +61,110 @@ pub fn show(store: &StoreArgs, args: &ShowThreadArgs) -> Result<Exit> {
     // One that does not read is shown all the same.
     let listed = stored.threads.store().find(&stored.thread).ok().flatten();
     let running = listed.is_some_and(|listed| listed.running);
-    let load = |turn| Shown::load(&stored, turn, running && turn + 1 == turns);
+    let load = |turn| load_turn(&stored, turn, running && turn + 1 == turns, args.records);
     let shown: Vec<Shown> = wanted.map(load).collect::<Result<_>>()?;
     if args.json {
-        let turns: Value = shown.iter().map(|turn| turn.to_json(&stored, args.records)).collect();
-        out::print_json(&json!({"thread": stored.thread, "turns": turns}))?;
+        out::print_json(&json!({"thread": stored.thread, "turns": shown}))?;
     } else {
-        shown.iter().try_for_each(|turn| out::print_text(&turn.lines(&stored, args.records).join("\n")))?;
+        shown.iter().try_for_each(|turn| out::print_text(&turn.lines(&stored).join("\n")))?;
     }
-    let reads = shown.iter().all(|turn| turn.status.is_ok());
-    Ok(if reads { Exit::Done } else { Exit::Of(Class::Failed) })
+    Ok(shown.iter().any(|turn| turn.problem.is_some()).then_some(Class::Failed))
 }
 
-impl Shown {
-    fn load(stored: &StoredThread, turn: u32, running: bool) -> Result<Self> {
-        // A turn that is damaged does not hide the others.
-        let (records, folded) = match stored.threads.store().records(&stored.thread, turn) {
-            Ok(records) if records.is_empty() => (records, Err("it has no header".to_owned())),
-            Ok(records) => (records.clone(), fold(records).map_err(|error| error.to_string())),
-            Err(StoreError::Journal(error)) => (Vec::new(), Err(error.to_string())),
-            Err(error) => return Err(error.into()),
-        };
-        // What is asked and not answered is being done in a turn that runs.
-        let pending = |folded: &Folded| Pending::of(folded).filter(|_| !running);
-        let status = folded.map(|folded| (RunStatus::of(&folded), pending(&folded)));
-        Ok(Shown { number: turn + 1, records, status, running })
+/// Loads a turn. In one that a process goes on with, what is asked and not answered is being done.
+fn load_turn(stored: &StoredThread, turn: u32, running: bool, with_records: bool) -> Result<Shown> {
+    // A turn that is damaged does not hide the others.
+    let (records, folded) = match stored.threads.store().records(&stored.thread, turn) {
+        Ok(records) if records.is_empty() => (records, Err("it has no header".to_owned())),
+        Ok(records) => (records.clone(), fold(records).map_err(|error| error.to_string())),
+        Err(StoreError::Journal(error)) => (Vec::new(), Err(error.to_string())),
+        Err(error) => return Err(error.into()),
+    };
+    let mut shown = Shown { turn: turn + 1, status: "unreadable", ..Shown::default() };
+    if let Some(Record::Header(header)) = records.first() {
+        shown.question.clone_from(&header.input.question);
+        shown.agent.clone_from(&header.spec.name);
+        shown.run.clone_from(&header.run);
+        shown.origin = header.origin.as_ref().map(
+            |origin| json!({"thread": origin.thread, "turn": origin.turn + 1, "records": origin.records}),
+        );
     }
-
-    fn header(&self) -> Option<&Header> {
-        let Some(Record::Header(header)) = self.records.first() else { return None };
-        Some(header)
-    }
-
-    /// The records, a line each. What follows a record that does not fit is shown without the request.
-    fn record_lines(&self) -> Vec<Line> {
-        let mut now: Option<Folded> = None;
-        let lines = self.records.iter().enumerate().map(|(number, record)| {
-            let line = Line::of(number, record, now.as_ref());
-            match record {
-                Record::Header(_) | Record::SpecChanged(_) => {
-                    now = fold(self.records[..=number].iter().cloned()).ok();
-                }
-                Record::Answered { event, .. } | Record::Happened(event) => {
-                    now = now.take().and_then(|mut folded| {
-                        folded.state = transition(&folded.compiled, folded.state, event.clone()).ok()?.state;
-                        Some(folded)
-                    });
+    match folded {
+        Err(problem) => shown.problem = Some(problem),
+        Ok(folded) => {
+            let status = RunStatus::of(&folded);
+            shown.status = if running && !status.has_ended() { "running" } else { status.name() };
+            shown.open = Pending::of(&folded, RunLocation::Thread(stored)).filter(|_| !running);
+            match status {
+                RunStatus::Done { answer } => shown.answer = Some(answer),
+                RunStatus::Failed { error, unknown } => {
+                    (shown.error, shown.unknown) = (Some(error), unknown);
                 }
                 _ => {}
             }
-            line
-        });
-        lines.collect()
-    }
-
-    fn status(&self) -> &'static str {
-        match &self.status {
-            Ok((status, _)) if self.running && !status.has_ended() => "running",
-            Ok((status, _)) => status.name(),
-            Err(_) => "unreadable",
         }
     }
+    shown.records = with_records.then(|| record_lines(&records));
+    Ok(shown)
+}
 
-    fn lines(&self, stored: &StoredThread, with_records: bool) -> Vec<String> {
-        let header = self.header();
-        let agent = header.map_or_else(String::new, |header| text::line(&header.spec.name));
-        let mut lines =
-            vec![format!("turn {}  {}  {agent}", self.number, self.status()).trim_end().to_owned()];
+impl Shown {
+    /// The turn for people.
+    fn lines(&self, stored: &StoredThread) -> Vec<String> {
+        let head = format!("turn {}  {}  {}", self.turn, self.status, text::line(&self.agent));
+        let mut lines = vec![head.trim_end().to_owned()];
         let mut line = |what: &str, text: &str| {
-            let text = text::clean(text);
-            let mut parts = text.lines();
-            lines.push(format!("  {}{}", text::pad(what, 10), parts.next().unwrap_or_default()));
-            lines.extend(parts.map(|line| format!("            {line}")));
+            let indented = text::clean(text).lines().collect::<Vec<_>>().join("\n            ");
+            lines.push(format!("  {}{indented}", text::pad(what, 10)));
         };
-        if let Some(header) = header.filter(|header| !header.input.question.is_empty()) {
-            line("asked", &text::line(&header.input.question));
+        if !self.question.is_empty() {
+            line("asked", &text::line(&self.question));
         }
-        if let Some(origin) = header.and_then(|header| header.origin.as_ref()) {
-            let Origin { thread, turn, records } = origin;
-            line("from", &text::line(&format!("{thread}, turn {}, {records} records", turn + 1)));
+        if let Some(origin) = &self.origin {
+            let thread = origin["thread"].as_str().unwrap_or_default();
+            line(
+                "from",
+                &text::line(&format!("{thread}, turn {}, {} records", origin["turn"], origin["records"])),
+            );
         }
-        match self.status.as_ref().map(|(status, _)| status) {
-            Err(problem) | Ok(RunStatus::Damaged { problem }) => line("problem", problem),
-            Ok(RunStatus::Done { answer }) => line("answered", answer),
-            Ok(RunStatus::Failed { error, unknown }) => {
-                line("failed", error);
-                for Unknown { effect, tool } in unknown {
-                    let asked = format!("{tool} ({effect}) was asked to change something");
-                    line("unknown", &format!("{asked}, and nobody knows whether it did"));
-                }
-            }
-            Ok(RunStatus::Unfinished) if !self.running => line("goes on", &stored.command("resume")),
-            Ok(_) => {}
+        self.problem.iter().for_each(|problem| line("problem", problem));
+        self.answer.iter().for_each(|answer| line("answered", answer));
+        self.error.iter().for_each(|error| line("failed", error));
+        for Unknown { effect, tool } in &self.unknown {
+            let asked = format!("{tool} ({effect}) was asked to change something");
+            line("unknown", &format!("{asked}, and nobody knows whether it did"));
         }
-        if let Ok((_, Some(pending))) = &self.status {
-            let commands = RunLocation::Thread(stored).commands(pending).join("\n");
+        if self.status == "unfinished" {
+            line("goes on", &stored.command("resume"));
+        }
+        if let Some(pending) = &self.open {
             line("waits", &pending.text());
-            if pending.expired {
-                line("expired", &text::time(pending.expires.unwrap_or_default()));
-                line("goes on", &commands);
-            } else {
-                pending.expires.iter().for_each(|end| line("until", &text::time(*end)));
+            let until = if pending.expired { "expired" } else { "until" };
+            pending.expires.iter().for_each(|end| line(until, &text::time(*end)));
+            if !pending.expired {
                 line("token", &pending.token);
-                line("answer", &commands);
             }
+            line(if pending.expired { "goes on" } else { "answer" }, &pending.commands.join("\n"));
         }
-        if with_records {
-            let rows = self.record_lines().into_iter().map(|Line { number, kind, effect, text }| {
-                [format!("  {number}"), kind.to_owned(), effect, text::line(&text)]
-            });
-            lines.extend(text::align(rows.collect(), stdout_columns()));
-        }
+        let row = |Line { record, kind, effect, text }: &Line| {
+            [format!("  {record}"), (*kind).to_owned(), effect.clone(), text::line(text)]
+        };
+        lines.extend(text::align(self.records.iter().flatten().map(row).collect(), stdout_columns()));
         lines
     }
-
-    fn to_json(&self, stored: &StoredThread, with_records: bool) -> Value {
-        let (answer, error, unknown) = match &self.status {
-            Ok((RunStatus::Done { answer }, _)) => (Some(answer), None, &[][..]),
-            Ok((RunStatus::Failed { error, unknown }, _)) => (None, Some(error), &unknown[..]),
-            _ => (None, None, &[][..]),
-        };
-        let pending = self.status.as_ref().ok().and_then(|(_, pending)| pending.as_ref());
-        let open = |pending: &Pending| pending.to_json(&RunLocation::Thread(stored).commands(pending));
-        let header = self.header();
-        let origin = header.and_then(|header| header.origin.as_ref()).map(
-            |origin| json!({"thread": origin.thread, "turn": origin.turn + 1, "records": origin.records}),
-        );
-        let mut object = json!({
-            "turn": self.number,
-            "question": header.map_or("", |header| &header.input.question),
-            "agent": header.map_or("", |header| &header.spec.name),
-            "run": header.map_or("", |header| &header.run),
-            "status": self.status(), "answer": answer, "error": error, "unknown": unknown,
-            "problem": self.status.as_ref().err(),
-            "open": pending.map(open),
-            "origin": origin,
-        });
-        if with_records {
-            object["records"] = json!(self.record_lines());
-        }
-        object
-    }
 }
 
-/// How much of a record's text is shown, in characters.
-const CHARS: usize = 120;
-
-#[derive(Serialize)]
-struct Line {
-    /// From 0.
-    #[serde(rename = "record")]
-    number: usize,
-    kind: &'static str,
-    /// The effect that it is about, or nothing.
-    effect: String,
-    text: String,
-}
-
-impl Line {
-    /// A record, asked in the run as it was folded so far.
-    fn of(number: usize, record: &Record, now: Option<&Folded>) -> Self {
+/// The records, a line each. What follows a record that does not fit is shown without the request.
+fn record_lines(records: &[Record]) -> Vec<Line> {
+    let mut now: Option<Folded> = None;
+    let lines = records.iter().enumerate().map(|(number, record)| {
         let (kind, effect, text) = match record {
             Record::Header(header) => ("header", None, header.input.question.clone()),
-            Record::Requested { effect, .. } => (
-                "requested",
-                Some(*effect),
-                now.and_then(|now| request_text(now, *effect)).unwrap_or_default(),
-            ),
+            Record::SpecChanged(spec) => ("rules", None, spec.name.clone()),
+            Record::Requested { effect, .. } => {
+                let asked = now.as_ref().and_then(|now| request_text(now, *effect));
+                ("requested", Some(*effect), asked.unwrap_or_default())
+            }
             Record::Answered { event, .. } => ("answered", event.effect(), event_text(event)),
             Record::Happened(event) => ("happened", None, event_text(event)),
             Record::Resolved { effect, resolution } => {
@@ -214,11 +175,21 @@ impl Line {
                 };
                 ("settled", Some(*effect), text.to_owned())
             }
-            Record::SpecChanged(spec) => ("rules", None, spec.name.clone()),
         };
+        match record {
+            Record::Header(_) | Record::SpecChanged(_) => now = fold(records[..=number].iter().cloned()).ok(),
+            Record::Answered { event, .. } | Record::Happened(event) => {
+                now = now.take().and_then(|mut folded| {
+                    folded.state = transition(&folded.compiled, folded.state, event.clone()).ok()?.state;
+                    Some(folded)
+                });
+            }
+            Record::Requested { .. } | Record::Resolved { .. } => {}
+        }
         let effect = effect.map_or_else(String::new, |effect| effect.to_string());
-        Line { number, kind, effect, text: excerpt(text.trim(), CHARS) }
-    }
+        Line { record: number, kind, effect, text: excerpt(text.trim(), CHARS) }
+    });
+    lines.collect()
 }
 
 /// Who is asked, and what of a person or a tool.
