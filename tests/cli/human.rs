@@ -37,7 +37,7 @@ fn run_that_waits_ends_with_5_says_how_to_go_on_and_goes_on() {
     assert_eq!((&object["waiting"]["question"], &object["waiting"]["step"]), (&ASKED.into(), &2.into()));
     assert_eq!((&object["phase"], &object["answer"]), (&"EXECUTE".into(), &Value::Null));
     let token = object["waiting"]["token"].as_str().unwrap();
-    let command = format!("planwright resume --token {token} --respond TEXT run.jsonl  answers");
+    let command = format!("planwright resume run.jsonl --token {token} --respond TEXT  answers");
     assert!(said.stderr.lines().last().unwrap().contains(&command), "{command:?} in:\n{}", said.stderr);
 
     home.check(&["resume", "--offline", "--token", "0123", "--respond", "네", "run.jsonl"], 6);
@@ -99,7 +99,7 @@ fn approval_is_of_what_was_shown_and_approves_nothing_twice() {
     let approve = ["resume", "--offline", "--token", &plan, "--approve", "run.jsonl"];
     answers(&home, &["--respond", "네"], 5)
         .complains(&["approve.1 is answered by `approve`, `reject` or `edit`"]);
-    home.check(&approve, 5).complains(&["calc\n", ": 12/4+9", " --approve run.jsonl  answers"]);
+    home.check(&approve, 5).complains(&["calc\n", ": 12/4+9", " --approve  answers"]);
     // The call in the plan is another question, and its answer another word.
     let before = std::fs::read(home.path("run.jsonl")).unwrap();
     home.check(&approve, 6);

@@ -39,7 +39,12 @@ pub enum Command {
     Resume(Box<ResumeArgs>),
     /// List, show, answer, fork and delete the threads that are kept
     #[command(after_help = include_str!("help/threads.txt"))]
-    Threads(Box<ThreadsArgs>),
+    Threads {
+        #[command(flatten)]
+        store: StoreArgs,
+        #[command(subcommand)]
+        command: ThreadsCommand,
+    },
     /// List the runs that wait for people, the longest waiting first
     #[command(after_help = include_str!("help/waiting.txt"))]
     Waiting {
@@ -305,7 +310,7 @@ pub struct AnswerArgs {
 }
 
 /// What became of a write that is in doubt.
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub struct DoubtArgs {
     /// Of a write in doubt: it happened, and the tool would have returned this
     #[arg(long, value_name = "OUTPUT", group = "answer")]

@@ -10,7 +10,7 @@ use crate::session::{Session, resolve_settings};
 use crate::{out, text};
 use planwright::driver::{Agent, Resolution, Run, Stopped, ThreadHandle, history, time_for};
 use planwright::journal::{Folded, RunStatus, StoreError, ThreadId};
-use planwright::machine::{EffectKind, HumanAnswer, Input};
+use planwright::machine::{EffectKind, Input};
 use planwright_app::{Class, Error, Pending, PreparedAgent, Result, RunLocation, Settings, StoredThread};
 
 const HELP: &str = include_str!("help/chat_commands.txt").trim_ascii_end();
@@ -96,28 +96,17 @@ impl Conversation {
     }
 
     /// Goes on with the last turn, under the rules that it began with.
-    pub fn resume(&self, session: &Session<'_>) -> Result<Result<Run, Stopped>> {
-        let agent = self.agent_of_last()?;
-        Ok(self.handle(session).resume(&agent))
-    }
-
-    /// Answers what the last turn waits with, and goes on.
-    pub fn answer(
+    pub fn go_on(
         &self,
         session: &Session<'_>,
-        waiting: Pending,
-        answer: HumanAnswer,
+        go: impl FnOnce(ThreadHandle<'_>, &Agent) -> Result<Run, Stopped>,
     ) -> Result<Result<Run, Stopped>> {
-        let agent = self.agent_of_last()?;
-        Ok(self.handle(session).token(waiting.token).answer(&agent, answer))
-    }
-
-    fn agent_of_last(&self) -> Result<Agent> {
         let last = self.stored.fold(None)?;
-        if self.prepared.fits(&last, &self.settings) {
-            return Ok(self.prepared.agent.clone());
-        }
-        Ok(PreparedAgent::resume(&last, &self.settings, None, None)?.agent)
+        let other = match self.prepared.fits(&last, &self.settings) {
+            true => None,
+            false => Some(PreparedAgent::resume(&last, &self.settings, None, None)?.agent),
+        };
+        Ok(go(self.handle(session), other.as_ref().unwrap_or(&self.prepared.agent)))
     }
 }
 
@@ -209,12 +198,18 @@ impl Chat<'_> {
         };
         let kind = waiting.effect.kind;
         let approves = matches!(kind, EffectKind::ApprovePlan { .. } | EffectKind::ApproveCall { .. });
-        if let Some(pending) = self.talk.location().pending().filter(|_| approves && !is_typed()) {
+        let must_name_it = approves && !is_typed();
+        if let Some(pending) = must_name_it.then(|| self.talk.location().pending()).flatten() {
             // Lines from a file that are played again would allow what comes next.
             return Ok(self.complain_of(&self.talk.location().missing_token(&pending)));
         }
         match parse_answer(line, kind) {
-            Ok(answer) => self.finish(line, self.talk.answer(self.session, waiting, answer)),
+            Ok(answer) => {
+                let result = self
+                    .talk
+                    .go_on(self.session, |handle, agent| handle.token(waiting.token).answer(agent, answer));
+                self.finish(line, result)
+            }
             Err(problem) => {
                 self.show_pending(Some(&problem));
                 Ok(WAITS)
@@ -228,7 +223,8 @@ impl Chat<'_> {
             out::complain("nothing was stopped: a question goes on from another process with --thread NAME");
             return Ok(());
         }
-        self.exit = self.finish(&unfinished.unwrap_or_default(), self.talk.resume(self.session))?;
+        let result = self.talk.go_on(self.session, |handle, agent| handle.resume(agent));
+        self.exit = self.finish(&unfinished.unwrap_or_default(), result)?;
         Ok(())
     }
 

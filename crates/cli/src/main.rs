@@ -61,7 +61,7 @@ fn dispatch(cli: Cli) -> Result<Exit> {
         Command::Run(args) => return run::run(&args, cli.color),
         Command::Chat(args) => return chat::chat(&args, cli.color),
         Command::Resume(args) => return resume::resume_journal(&args, cli.color),
-        Command::Threads(args) => return threads::threads(&args, cli.color),
+        Command::Threads { store, command } => return threads::threads(&store, command, cli.color),
         Command::Waiting { store, page, json } => threads::list_waiting(&store, &page, json)?,
         Command::Replay(args) => return replay::replay(&args, cli.color),
         Command::Fixture { store, command: FixtureCommand::From(args) } => {

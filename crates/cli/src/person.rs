@@ -130,31 +130,26 @@ pub fn confirm_token(pending: &Pending, location: RunLocation<'_>, style: Style)
 impl AnswerArgs {
     pub fn answer(&self) -> Result<Option<HumanAnswer>> {
         let AnswerArgs { respond, approve, edit_input, reject, edit, .. } = self;
-        Ok(if let Some(path) = edit_input {
+        if let Some(path) = edit_input {
             let input = read_json("--edit-input: ", path, "a JSON value", Some("such as \"a text\""))?;
-            Some(HumanAnswer::EditInput { input })
-        } else if let Some(path) = edit {
+            return Ok(Some(HumanAnswer::EditInput { input }));
+        }
+        if let Some(path) = edit {
             let hint = "such as [{\"tool\": \"calc\", \"input\": \"1+1\"}]";
             let steps = read_json("--edit: ", path, "a JSON list of plan steps", Some(hint))?;
-            Some(HumanAnswer::Edit { steps })
-        } else {
-            let rejected = reject.as_ref().map(HumanAnswer::reject);
-            respond
-                .as_ref()
-                .map(HumanAnswer::respond)
-                .or(rejected)
-                .or(approve.then_some(HumanAnswer::Approve))
-        })
+            return Ok(Some(HumanAnswer::Edit { steps }));
+        }
+        let said = respond.as_ref().map(HumanAnswer::respond).or(reject.as_ref().map(HumanAnswer::reject));
+        Ok(said.or(approve.then_some(HumanAnswer::Approve)))
     }
 }
 
 impl DoubtArgs {
     pub fn resolution(&self) -> Option<Resolution> {
-        match (&self.happened, &self.stop) {
-            (Some(output), _) => Some(Resolution::Happened { output: output.clone() }),
-            (None, Some(reason)) => Some(Resolution::Stop { reason: reason.clone() }),
-            (None, None) => self.did_not_happen.then_some(Resolution::DidNotHappen),
-        }
+        let DoubtArgs { happened, did_not_happen, stop } = self.clone();
+        let happened = happened.map(|output| Resolution::Happened { output });
+        let stopped = stop.map(|reason| Resolution::Stop { reason });
+        happened.or(stopped).or(did_not_happen.then_some(Resolution::DidNotHappen))
     }
 }
 
@@ -188,21 +183,22 @@ pub fn parse_answer(line: &str, asked: EffectKind) -> Result<HumanAnswer, String
         return Ok(HumanAnswer::respond(line));
     }
     let word = line.trim_end_matches(['.', '!']).to_lowercase();
-    let parse_problem =
-        |expected: &str, error: serde_json::Error| format!("edit: expected {expected}: {error}");
     match (word.as_str(), argument_of("edit", line)) {
         ("yes" | "y" | "approve" | "approved" | "예" | "네" | "승인", _) => Ok(HumanAnswer::Approve),
         ("no" | "n" | "아니요" | "아니오" | "거절", _) => Ok(HumanAnswer::reject("")),
         (_, None) => Ok(HumanAnswer::respond(line)),
-        (_, Some(json)) if is_plan => match serde_json::from_str(json) {
-            Ok(steps) => Ok(HumanAnswer::Edit { steps }),
-            Err(error) => Err(parse_problem("a JSON list of plan steps", error)),
-        },
-        (_, Some(json)) => match serde_json::from_str(json) {
-            Ok(input) => Ok(HumanAnswer::EditInput { input }),
-            Err(error) => Err(parse_problem("an input as JSON, such as \"a text\"", error)),
-        },
+        (_, Some(json)) if is_plan => {
+            parse_edit(json, "a JSON list of plan steps").map(|steps| HumanAnswer::Edit { steps })
+        }
+        (_, Some(json)) => {
+            let expected = "an input as JSON, such as \"a text\"";
+            parse_edit(json, expected).map(|input| HumanAnswer::EditInput { input })
+        }
     }
+}
+
+fn parse_edit<T: DeserializeOwned>(json: &str, expected: &str) -> Result<T, String> {
+    serde_json::from_str(json).map_err(|error| format!("edit: expected {expected}: {error}"))
 }
 
 /// What follows a command at the beginning of a line: `reject`, `reject: too dear`.
@@ -220,37 +216,33 @@ mod tests {
     const PLAN: EffectKind = EffectKind::ApprovePlan { draft: 1 };
     const CALL: EffectKind = EffectKind::ApproveCall { draft: 1, step: 0 };
 
-    fn check(line: &str, step: HumanAnswer, plan: HumanAnswer, call: HumanAnswer) {
-        for (asked, meant) in [(STEP, step), (PLAN, plan), (CALL, call)] {
-            assert_eq!(parse_answer(line, asked), Ok(meant), "{line}");
-        }
-    }
-
     #[test]
     fn line_means_what_the_question_asks_for() {
         let no = |reason: &str| HumanAnswer::reject(reason);
-        let said = |text: &str| HumanAnswer::respond(text);
-        for (line, reason) in [
-            ("reject: 너무 비쌉니다", "너무 비쌉니다"),
-            ("Reject:no", "no"),
-            ("reject", ""),
-            ("REJECT : x", "x"),
-        ] {
-            check(line, no(reason), no(reason), no(reason));
-        }
-        for line in ["좋습니다", "rejected", "reject it", "나는 reject: 라고 하지 않는다"] {
-            check(line, said(line), said(line), said(line));
-        }
-        for line in ["yes", "Y", "approve", "예", "네.", "승인"] {
-            check(line, said(line), HumanAnswer::Approve, HumanAnswer::Approve);
-        }
-        for line in ["no", "아니요"] {
-            check(line, said(line), no(""), no(""));
-        }
+        let said = |line: &str| HumanAnswer::respond(line);
         let json = r#"[{"tool": "calc", "input": "1+1"}]"#;
         let (steps, input) = (serde_json::from_str(json).unwrap(), serde_json::from_str(json).unwrap());
-        let line = format!("edit: {json}");
-        check(&line, said(&line), HumanAnswer::Edit { steps }, HumanAnswer::EditInput { input });
+        let edit = format!("edit: {json}");
+        let mut rows = vec![
+            (&*edit, said(&edit), HumanAnswer::Edit { steps }, HumanAnswer::EditInput { input }),
+            ("no", said("no"), no(""), no("")),
+            ("아니요", said("아니요"), no(""), no("")),
+        ];
+        let reasons = [("reject: 너무 비쌉니다", "너무 비쌉니다"), ("Reject:no", "no"), ("reject", "")];
+        for (line, reason) in reasons.into_iter().chain([("REJECT : x", "x")]) {
+            rows.push((line, no(reason), no(reason), no(reason)));
+        }
+        for line in ["좋습니다", "rejected", "reject it", "나는 reject: 라고 하지 않는다"] {
+            rows.push((line, said(line), said(line), said(line)));
+        }
+        for line in ["yes", "Y", "approve", "예", "네.", "승인"] {
+            rows.push((line, said(line), HumanAnswer::Approve, HumanAnswer::Approve));
+        }
+        for (line, step, plan, call) in rows {
+            for (asked, meant) in [(STEP, step), (PLAN, plan), (CALL, call)] {
+                assert_eq!(parse_answer(line, asked), Ok(meant), "{line}");
+            }
+        }
         for (line, asked) in [("edit: x", PLAN), ("edit: {}", PLAN), ("edit: 1+", CALL), ("edit", CALL)] {
             let problem = parse_answer(line, asked).unwrap_err();
             assert!(problem.starts_with("edit: expected"), "{line}: {problem}");

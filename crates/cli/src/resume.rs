@@ -3,12 +3,12 @@
 
 use clap::ColorChoice;
 
-use crate::args::{AnswerThreadArgs, ResolveArgs, ResumeArgs, ResumeThreadArgs, StoreArgs};
+use crate::args::{AnswerArgs, ResumeArgs, ResumeThreadArgs, StoreArgs};
 use crate::out::Exit;
 use crate::person::{at_terminal, confirm_token, is_typed, read_answer, show_question};
 use crate::screen::Screen;
 use crate::session::{Session, resolve_settings};
-use planwright::driver::{Agent, CancelToken, Changed, Run, Stopped, ThreadHandle};
+use planwright::driver::{Agent, CancelToken, Changed, Resolution, Run, Stopped, ThreadHandle};
 use planwright::journal::{FileJournal, Folded, Journal, JournalError, JournalErrorKind, fold};
 use planwright_app::{Class, Error, Pending, PreparedAgent, Result, RunLocation, Settings, StoredThread};
 
@@ -49,8 +49,12 @@ pub fn resume_thread(store: &StoreArgs, args: &ResumeThreadArgs, color: ColorCho
     go_on_in_thread(&session, store, args, &stored, |handle, agent| handle.resume(agent))
 }
 
-pub fn answer_thread(store: &StoreArgs, args: &AnswerThreadArgs, color: ColorChoice) -> Result<Exit> {
-    let AnswerThreadArgs { answer, thread: args } = args;
+pub fn answer_thread(
+    store: &StoreArgs,
+    answer: &AnswerArgs,
+    args: &ResumeThreadArgs,
+    color: ColorChoice,
+) -> Result<Exit> {
     let (given, session) = (answer.answer()?, Session::new(&args.show, color));
     let stored = store.place()?.thread(&args.thread)?;
     let location = RunLocation::Thread(&stored);
@@ -76,13 +80,17 @@ pub fn answer_thread(store: &StoreArgs, args: &AnswerThreadArgs, color: ColorCho
     go_on_in_thread(&session, store, args, &stored, |handle, agent| handle.token(token).answer(agent, answer))
 }
 
-pub fn resolve_thread(store: &StoreArgs, args: &ResolveArgs, color: ColorChoice) -> Result<Exit> {
-    let ResolveArgs { token, resolution, thread: args } = args;
+pub fn resolve_thread(
+    store: &StoreArgs,
+    resolution: Resolution,
+    token: Option<String>,
+    args: &ResumeThreadArgs,
+    color: ColorChoice,
+) -> Result<Exit> {
     let (session, stored) = (Session::new(&args.show, color), store.place()?.thread(&args.thread)?);
-    let resolution = resolution.resolution().expect("clap asks for one of the flags");
     let location = RunLocation::Thread(&stored);
     let token = match token {
-        Some(token) => token.clone(),
+        Some(token) => token,
         None => match pending_in(&stored)? {
             pending if pending.is_doubt() => confirm_token(&pending, location, session.style)?,
             pending => return Err(location.missing_token(&pending)),

@@ -137,12 +137,13 @@ fn catch_up(talk: &Conversation, session: &Session<'_>) -> Result<Option<Result<
     if let Some(waiting) = talk.waiting() {
         show_question(&waiting.text(), None, session.style);
         let Some(answer) = read_answer(waiting.effect.kind)? else { return Ok(None) };
-        return talk.answer(session, waiting, answer).map(Some);
+        let answered = talk.go_on(session, |handle, agent| handle.token(waiting.token).answer(agent, answer));
+        return answered.map(Some);
     }
     if let Some(question) = talk.unfinished().map(text::line) {
         out::complain(&format!("the last question was stopped before its answer: {question}"));
         if confirm("go on with it first")? {
-            return talk.resume(session).map(Some);
+            return talk.go_on(session, |handle, agent| handle.resume(agent)).map(Some);
         }
     }
     Ok(None)

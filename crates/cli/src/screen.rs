@@ -147,31 +147,31 @@ impl Screen {
 
     fn finished(&self, step: u32, tool: &str, failed: bool, output: &str) {
         self.stop(Some(step));
-        let (look, sign, word) =
-            if failed { (Look::Bad, "✗", "failed") } else { (Look::Good, "✓", "ok") };
         let number = u64::from(step) + 1;
-        let mark = match self.is_live() {
-            true => format!("{sign} {number} {tool}"),
-            false => format!("{number} {tool} {word}"),
+        let mark = match (self.is_live(), failed) {
+            (true, true) => format!("✗ {number} {tool}"),
+            (true, false) => format!("✓ {number} {tool}"),
+            (false, true) => format!("{number} {tool} failed"),
+            (false, false) => format!("{number} {tool} ok"),
         };
-        self.detail(look, &mark, output);
+        self.detail(if failed { Look::Bad } else { Look::Good }, &mark, output);
     }
 
     fn traced(&self, line: &TraceLine) {
         self.stop(None);
         match line {
             TraceLine::Plan { steps: Some(steps), .. } => {
-                let widest = steps.as_slice().iter().map(|step| text::width(&step.tool)).max().unwrap_or(0);
-                for (at, step) in steps.as_slice().iter().enumerate() {
+                let steps = steps.as_slice();
+                let widest = steps.iter().map(|step| text::width(&step.tool)).max().unwrap_or(0);
+                for (at, step) in steps.iter().enumerate() {
                     let mark = format!("{} {}", at + 1, text::pad(&step.tool, widest));
                     self.detail(Look::Dim, &mark, &step_input(step));
                 }
             }
             TraceLine::Validate { verdict: Some(verdict), .. } => {
-                match verdict.ok {
-                    true => self.detail(Look::Good, "accepted", &verdict.reason),
-                    false => self.detail(Look::Warn, "rejected", &verdict.reason),
-                }
+                let (look, mark) =
+                    if verdict.ok { (Look::Good, "accepted") } else { (Look::Warn, "rejected") };
+                self.detail(look, mark, &verdict.reason);
                 if !verdict.fix_hint.is_empty() {
                     self.detail(Look::Dim, "hint", &verdict.fix_hint);
                 }
@@ -195,11 +195,11 @@ impl Screen {
 
     fn token(&self, piece: &str) {
         self.clear();
-        self.printed.borrow_mut().push_str(piece);
         self.open.set(true);
-        // The whole answer is printed at the end where this did not get through.
-        if out::print(&text::clean(piece)).is_err() {
-            self.printed.take();
+        match out::print(&text::clean(piece)) {
+            Ok(()) => self.printed.borrow_mut().push_str(piece),
+            // The whole answer is printed at the end where this did not get through.
+            Err(_) => drop(self.printed.take()),
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::PossibleValue;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use jiff::SpanRelativeTo;
 
 use super::{AnswerArgs, DoubtArgs, ShowArgs, StoreArgs, turn, values};
@@ -12,14 +12,6 @@ use planwright::driver::Changed;
 use planwright::journal::ThreadId;
 use planwright::machine::EffectId;
 use planwright_app::Overrides;
-
-#[derive(Args)]
-pub struct ThreadsArgs {
-    #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(subcommand)]
-    pub command: ThreadsCommand,
-}
 
 #[derive(Subcommand)]
 pub enum ThreadsCommand {
@@ -34,10 +26,24 @@ pub enum ThreadsCommand {
     Resume(Box<ResumeThreadArgs>),
     /// Answer what a person is asked, and go on
     #[command(after_help = include_str!("../help/threads_answer.txt"))]
-    Answer(Box<AnswerThreadArgs>),
+    Answer {
+        #[command(flatten)]
+        answer: Box<AnswerArgs>,
+        #[command(flatten)]
+        thread: Box<ResumeThreadArgs>,
+    },
     /// Say what became of a write that is in doubt, and go on
     #[command(alias = "settle", after_help = include_str!("../help/threads_resolve.txt"))]
-    Resolve(Box<ResolveArgs>),
+    #[command(group = ArgGroup::new("resolution").required(true).args(["happened", "did_not_happen", "stop"]))]
+    Resolve {
+        /// The token of the doubt, as `planwright waiting` says it
+        #[arg(long, value_name = "TOKEN")]
+        token: Option<String>,
+        #[command(flatten)]
+        resolution: DoubtArgs,
+        #[command(flatten)]
+        thread: Box<ResumeThreadArgs>,
+    },
     /// End the last turn of a thread without going on with it
     #[command(after_help = "Example:\n  planwright threads cancel 보고서 --reason \"the offer has expired\"")]
     Cancel {
@@ -177,26 +183,6 @@ impl RulesArgs {
             _ => Changed::Refuse,
         }
     }
-}
-
-#[derive(Args)]
-pub struct AnswerThreadArgs {
-    #[command(flatten)]
-    pub answer: AnswerArgs,
-    #[command(flatten)]
-    pub thread: ResumeThreadArgs,
-}
-
-#[derive(Args)]
-#[command(group = clap::ArgGroup::new("resolution").required(true).args(["happened", "did_not_happen", "stop"]))]
-pub struct ResolveArgs {
-    /// The token of the doubt, as `planwright waiting` says it
-    #[arg(long, value_name = "TOKEN")]
-    pub token: Option<String>,
-    #[command(flatten)]
-    pub resolution: DoubtArgs,
-    #[command(flatten)]
-    pub thread: ResumeThreadArgs,
 }
 
 #[derive(Args)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::ColorChoice;
 use serde_json::json;
 
-use crate::args::{ForkArgs, FromArgs, StoreArgs, ThreadsArgs, ThreadsCommand};
+use crate::args::{ForkArgs, FromArgs, StoreArgs, ThreadsCommand};
 use crate::out::Exit;
 use crate::person::{confirm, is_typed};
 use crate::resume::{answer_thread, resolve_thread, resume_thread};
@@ -20,23 +20,25 @@ use planwright::journal::{Fixture, Record, RunStatus, ThreadId, fold};
 use planwright::machine::EffectId;
 use planwright_app::{Class, Error, Pending, Result, RunLocation, configured_keys, shell_word};
 
-pub fn threads(args: &ThreadsArgs, color: ColorChoice) -> Result<Exit> {
-    let store = &args.store;
-    match &args.command {
-        ThreadsCommand::List(args) => list::list(store, args)?,
-        ThreadsCommand::Show(args) => return show::show(store, args),
-        ThreadsCommand::Resume(args) => return resume_thread(store, args, color),
-        ThreadsCommand::Answer(args) => return answer_thread(store, args, color),
-        ThreadsCommand::Resolve(args) => return resolve_thread(store, args, color),
-        ThreadsCommand::Cancel { thread, reason } => cancel(store, thread, reason)?,
-        ThreadsCommand::Fork(args) => fork(store, args)?,
-        ThreadsCommand::Export(args) => make_fixture(store, args)?,
-        ThreadsCommand::Delete { threads, yes } => delete(store, threads, *yes)?,
+pub fn threads(store: &StoreArgs, command: ThreadsCommand, color: ColorChoice) -> Result<Exit> {
+    match command {
+        ThreadsCommand::List(args) => list::list(store, &args)?,
+        ThreadsCommand::Show(args) => return show::show(store, &args),
+        ThreadsCommand::Resume(args) => return resume_thread(store, &args, color),
+        ThreadsCommand::Answer { answer, thread } => return answer_thread(store, &answer, &thread, color),
+        ThreadsCommand::Resolve { token, resolution, thread } => {
+            let resolution = resolution.resolution().expect("clap asks for one of the flags");
+            return resolve_thread(store, resolution, token, &thread, color);
+        }
+        ThreadsCommand::Cancel { thread, reason } => cancel(store, &thread, &reason)?,
+        ThreadsCommand::Fork(args) => fork(store, &args)?,
+        ThreadsCommand::Export(args) => make_fixture(store, &args)?,
+        ThreadsCommand::Delete { threads, yes } => delete(store, &threads, yes)?,
         ThreadsCommand::Prune { older_than, status, dry_run } => {
-            prune(store, *older_than, status.as_deref(), *dry_run)?;
+            prune(store, older_than, status.as_deref(), dry_run)?;
         }
         ThreadsCommand::Vacuum => store.place()?.threads()?.store().vacuum()?,
-        ThreadsCommand::Check { json } => return check(store, *json),
+        ThreadsCommand::Check { json } => return check(store, json),
     }
     Ok(None)
 }
