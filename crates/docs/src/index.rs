@@ -104,22 +104,17 @@ impl Index {
 
     fn over(mut connection: Connection) -> Result<Self> {
         connection.busy_timeout(BUSY_TIMEOUT)?;
-        let format = |connection: &Connection| -> Result<i64> {
-            connection.pragma_query_value(None, "user_version", |row| row.get(0))
-        };
-        let found = format(&connection)?;
-        if found != 0 && found != FORMAT {
-            reset(&connection)?;
-        }
-        if found != FORMAT {
-            // Another process may do the same: the second finds the format in place.
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            if format(&transaction)? != FORMAT {
+        // Another process may open it at the same time: the second finds the format in place.
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        match transaction.pragma_query_value(None, "user_version", |row| row.get(0))? {
+            0 => {
                 transaction.execute_batch(SCHEMA)?;
                 transaction.pragma_update(None, "user_version", FORMAT)?;
             }
-            transaction.commit()?;
+            FORMAT => {}
+            _ => return Err(rusqlite::Error::InvalidQuery),
         }
+        transaction.commit()?;
         Ok(Index(connection))
     }
 
@@ -127,7 +122,10 @@ impl Index {
     pub fn clear(path: &Path) -> Result<()> {
         let connection = Connection::open(path)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
-        reset(&connection)
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
+        connection.execute_batch("VACUUM")?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, false)?;
+        Ok(())
     }
 
     /// All documents by name.
@@ -147,14 +145,14 @@ impl Index {
 
     /// The passages that hold a term of the query, best first.
     pub fn search(&self, query: &str, limit: usize) -> Result<Vec<Passage>> {
-        let terms: Vec<String> =
-            query_terms(query, MAX_QUERY_TERMS).iter().map(|term| format!("\"{term}\"")).collect();
+        let terms = query_terms(query);
         if terms.is_empty() {
             return Ok(Vec::new());
         }
+        let wanted = format!("\"{}\"", terms.join("\" OR \""));
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut search = self.0.prepare_cached(SEARCH)?;
-        let passages = search.query_map(params![terms.join(" OR "), limit, POSITION_BITS], |row| {
+        let passages = search.query_map(params![wanted, limit, POSITION_BITS], |row| {
             let headings: String = row.get(2)?;
             Ok(Passage {
                 path: row.get(0)?,
@@ -168,18 +166,11 @@ impl Index {
     }
 }
 
-/// Whether an error says that the file is damaged or no database.
+/// Whether an error says that the file is damaged, no database, or one of another format.
 pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
-    // Without a code: a value of another type. Unknown: a table that is missing.
+    // Without a code: a value of another type, or the format. Unknown: a table that is missing.
     use ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
     matches!(error.sqlite_error_code(), None | Some(DatabaseCorrupt | NotADatabase | Unknown))
-}
-
-fn reset(connection: &Connection) -> Result<()> {
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
-    connection.execute_batch("VACUUM")?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, false)?;
-    Ok(())
 }
 
 /// Adds a document that is not there, with its passages or the reason why it has none.
@@ -199,7 +190,9 @@ pub(crate) fn add(
         connection.prepare_cached("INSERT INTO terms (rowid, heading, body) VALUES (?1, ?2, ?3)")?;
     for (id, Entry { headings, text }) in (first..).zip(passages.iter().flatten()) {
         let headings = headings.join("\n");
-        terms.execute(params![id, spaced_terms(&format!("{name}\n{headings}")), spaced_terms(text)])?;
+        let [heading, body] =
+            [&format!("{name}\n{headings}"), text].map(|text| split_terms(text).join(" "));
+        terms.execute(params![id, heading, body])?;
         passage.execute(params![id, headings, text])?;
     }
     Ok(())
@@ -213,11 +206,6 @@ pub(crate) fn remove(connection: &Connection, name: &str) -> Result<()> {
     connection.prepare_cached("DELETE FROM terms WHERE rowid >= ?1 AND rowid < ?2")?.execute(places)?;
     connection.prepare_cached("DELETE FROM passages WHERE id >= ?1 AND id < ?2")?.execute(places)?;
     Ok(())
-}
-
-/// The terms of a text with blanks between them, as SQLite indexes them.
-fn spaced_terms(text: &str) -> String {
-    split_terms(text).join(" ")
 }
 
 /// The terms of a text, in order.
@@ -268,14 +256,13 @@ fn script(c: char) -> Option<Script> {
 
 /// `plans` and `plan` are one term: the rules of Harman's S-stemmer.
 fn singular(word: String) -> String {
-    let stem = |ending: &str, but: &[&str]| {
-        let stem = word.strip_suffix(ending).filter(|_| !but.iter().any(|but| word.ends_with(but)));
-        stem.filter(|_| word.len() > 3)
+    let (ending, put, but): (_, _, &[&str]) = match word.ends_with("ies") {
+        true => ("ies", "y", &["eies", "aies"]),
+        false => ("s", "", &["aes", "ees", "oes", "us", "ss"]),
     };
-    if word.ends_with("ies") {
-        return stem("ies", &["eies", "aies"]).map_or(word.clone(), |stem| format!("{stem}y"));
-    }
-    stem("s", &["aes", "ees", "oes", "us", "ss"]).map_or(word.clone(), str::to_owned)
+    let kept = word.len() <= 3 || but.iter().any(|but| word.ends_with(but));
+    let stem = word.strip_suffix(ending).filter(|_| !kept).map(|stem| format!("{stem}{put}"));
+    stem.unwrap_or(word)
 }
 
 /// What `contribute`, `contributing` and `contribution` have in common, where it is not the word
@@ -305,8 +292,8 @@ const EMPTY_WORDS: &str =
     our should that the their there these this to was we were what when where which who why will with would you
     your doe";
 
-/// The different terms of a query, at most this many, without empty words unless there are no others.
-fn query_terms(query: &str, most: usize) -> Vec<String> {
+/// The different terms of a query, without empty words unless there are no others.
+fn query_terms(query: &str) -> Vec<String> {
     let mut terms = split_terms(query);
     let is_empty = |term: &String| EMPTY_WORDS.split_whitespace().any(|word| word == term);
     if !terms.iter().all(is_empty) {
@@ -314,6 +301,6 @@ fn query_terms(query: &str, most: usize) -> Vec<String> {
     }
     let mut seen = HashSet::new();
     terms.retain(|term| seen.insert(term.clone()));
-    terms.truncate(most);
+    terms.truncate(MAX_QUERY_TERMS);
     terms
 }

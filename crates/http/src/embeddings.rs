@@ -13,13 +13,9 @@ use planwright::ports::{Embedder, Secret, ToolError, ToolErrorKind};
 
 use crate::client::{Client, Endpoint, Request, Retry, parse_endpoint};
 
-/// Most texts of one call.
 const MAX_TEXTS: usize = 10_000;
-/// Longest text.
 const MAX_TEXT_BYTES: usize = 128 << 10;
-/// Most bytes of text in one request.
 const MAX_BATCH_BYTES: usize = 256 << 10;
-/// Longest vector.
 const MAX_DIMENSIONS: usize = 16_384;
 /// Largest response: a batch of the longest vectors in use, with all their digits.
 const MAX_RESPONSE_BYTES: usize = 8 << 20;
@@ -136,9 +132,9 @@ fn parse_vectors(answer: &Value, count: usize) -> Result<Vec<Vec<f32>>, String> 
     let mut vectors = vec![None; count];
     for (nth, Entry { index, embedding }) in entries.into_iter().enumerate() {
         let at = index.unwrap_or(nth);
-        let place = vectors.get_mut(at).filter(|place| place.is_none());
-        let place = place
-            .ok_or_else(|| format!("expected each index below {count} once, found {at} in data[{nth}]"))?;
+        let Some(place @ None) = vectors.get_mut(at) else {
+            return Err(format!("expected each index below {count} once, found {at} in data[{nth}]"));
+        };
         *place = Some(embedding);
     }
     Ok(vectors.into_iter().flatten().collect())

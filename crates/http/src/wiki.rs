@@ -94,7 +94,8 @@ impl MediaWiki {
         }
         if !answer.is_object() {
             let found = answer.to_string();
-            return Err(unfit(format!("expected a JSON object, found {}", first_chars(&found, 80))));
+            let problem = format!("expected a JSON object, found {}", first_chars(&found, 80));
+            return Err(ToolError::new(ToolErrorKind::Response, problem));
         }
         Ok(answer)
     }
@@ -121,16 +122,12 @@ impl MediaWiki {
         let fixed = "list=search&srlimit=5&srnamespace=0&srprop=";
         let near = self.query(call, fixed, "srsearch", title).unwrap_or_default();
         let near = near["query"]["search"].as_array().into_iter().flatten();
-        let titles = near.map(|found| text_of(found, "title")).filter(|title| !title.is_empty()).take(5);
-        let titles: Vec<String> = titles.map(|title| format!("{:?}", first_chars(title, 100))).collect();
-        let near = if titles.is_empty() { "" } else { "; near it are " };
-        let problem = format!("no article has the title {title:?}{near}{}", titles.join(", "));
+        let near = near.map(|found| text_of(found, "title")).filter(|title| !title.is_empty()).take(5);
+        let near: Vec<String> = near.map(|title| format!("{:?}", first_chars(title, 100))).collect();
+        let are = if near.is_empty() { "" } else { "; near it are " };
+        let problem = format!("no article has the title {title:?}{are}{}", near.join(", "));
         ToolError::new(ToolErrorKind::NotFound, problem)
     }
-}
-
-fn unfit(problem: String) -> ToolError {
-    ToolError::new(ToolErrorKind::Response, problem)
 }
 
 /// The text as it may stand in the path or the query of an address.
@@ -214,7 +211,8 @@ impl Tool for Lookup {
         }
         let article = text_of(page, "extract");
         if article.is_empty() {
-            return Err(unfit(format!("the encyclopedia has {title:?} but gives no text of it")));
+            let problem = format!("the encyclopedia has {title:?} but gives no text of it");
+            return Err(ToolError::new(ToolErrorKind::Response, problem));
         }
         let source = self.0.cite(title, text_of(page, "title"));
         let shown = format!("Page: {}\n{article}", source.title);

@@ -207,6 +207,8 @@ fn index_may_be_missing() {
     };
     check_stream([whole(Some("a"), TWO[0]), whole(Some("b"), TWO[1])], &TWO);
     check_stream([whole(None, TWO[0]), whole(None, TWO[1])], &TWO);
+    let not_strict = [("wiki", r#"{"input":"서울",}"#), ("wiki", "{input: '부산'}")];
+    check_stream(not_strict.map(|call| whole(None, call)), &not_strict);
     let more = |arguments: &str| entry(&json!({"function": {"arguments": arguments}}));
     let pieces = [
         whole(Some("a"), ("wiki", "")),

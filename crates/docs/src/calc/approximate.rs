@@ -12,9 +12,9 @@ const FEWEST_DIGITS: i32 = 4;
 /// expression holds anything else, the value is too large, or its digits would be guesses.
 pub(super) fn approximate(expression: &str) -> Option<String> {
     let expression = expression.replace("**", "^");
-    let mut parser = Parser { rest: expression.trim() };
-    let value = parser.parse_sum()?;
-    parser.rest.is_empty().then(|| show(value))?
+    let mut rest = expression.trim();
+    let value = parse_operations(&mut rest, &["+-", "*/"])?;
+    rest.is_empty().then(|| show(value))?
 }
 
 /// A number and how far from the truth it may be.
@@ -30,87 +30,64 @@ fn round(value: f64, error: f64) -> Approximate {
 }
 
 impl Approximate {
-    fn plus(self, other: Self) -> Self {
-        round(self.value + other.value, self.error + other.error)
-    }
-
-    fn times(self, other: Self) -> Self {
-        let error =
-            self.value.abs() * other.error + other.value.abs() * self.error + self.error * other.error;
-        round(self.value * other.value, error)
-    }
-
-    fn inverse(self) -> Self {
-        let least = self.value.abs() - self.error;
-        let error = if least > 0.0 { self.error / (least * self.value.abs()) } else { f64::INFINITY };
-        round(1.0 / self.value, error)
-    }
-
-    fn minus(self) -> Self {
-        Approximate { value: -self.value, error: self.error }
-    }
-
-    fn power(self, exponent: Self) -> Option<Self> {
-        let value = self.value.powf(exponent.value);
-        let base = exponent.value.abs() * self.error / (self.value - self.error);
-        let error = value.abs() * (base + self.value.ln().abs() * exponent.error) * 2.0;
-        (self.value > self.error).then(|| round(value, error))
+    fn apply(self, sign: char, Approximate { value: other, error: its }: Self) -> Option<Self> {
+        let Approximate { value, error } = self;
+        Some(match sign {
+            '+' => round(value + other, error + its),
+            '-' => round(value - other, error + its),
+            '*' => round(value * other, value.abs() * its + other.abs() * error + error * its),
+            '/' => {
+                let least = other.abs() - its;
+                let its = if least > 0.0 { its / (least * other.abs()) } else { f64::INFINITY };
+                self.apply('*', round(1.0 / other, its))?
+            }
+            // A power.
+            _ if value > error => {
+                let relative = other.abs() * error / (value - error) + value.ln().abs() * its;
+                round(value.powf(other), value.powf(other).abs() * relative * 2.0)
+            }
+            _ => return None,
+        })
     }
 }
 
-struct Parser<'a> {
-    rest: &'a str,
+/// Takes one of these signs off the rest.
+fn take_sign(rest: &mut &str, signs: &str) -> Option<char> {
+    let sign = rest.chars().next().filter(|sign| signs.contains(*sign))?;
+    *rest = rest[1..].trim_start();
+    Some(sign)
 }
 
-impl Parser<'_> {
-    /// Takes one of these signs off the rest.
-    fn take(&mut self, signs: &str) -> Option<char> {
-        let sign = self.rest.chars().next().filter(|sign| signs.contains(*sign))?;
-        self.rest = self.rest[1..].trim_start();
-        Some(sign)
+/// Parses operations that are done from left to right, the loosest signs first.
+fn parse_operations(rest: &mut &str, signs: &[&str]) -> Option<Approximate> {
+    let Some((loosest, tighter)) = signs.split_first() else { return parse_power(rest) };
+    let mut value = parse_operations(rest, tighter)?;
+    while let Some(sign) = take_sign(rest, loosest) {
+        value = value.apply(sign, parse_operations(rest, tighter)?)?;
     }
+    Some(value)
+}
 
-    fn parse_sum(&mut self) -> Option<Approximate> {
-        let mut sum = self.parse_product()?;
-        while let Some(sign) = self.take("+-") {
-            let next = self.parse_product()?;
-            sum = sum.plus(if sign == '-' { next.minus() } else { next });
-        }
-        Some(sum)
+fn parse_power(rest: &mut &str) -> Option<Approximate> {
+    if take_sign(rest, "-").is_some() {
+        let Approximate { value, error } = parse_power(rest)?;
+        return Some(Approximate { value: -value, error });
     }
+    let base = parse_atom(rest)?;
+    take_sign(rest, "^").map_or(Some(base), |sign| base.apply(sign, parse_power(rest)?))
+}
 
-    fn parse_product(&mut self) -> Option<Approximate> {
-        let mut product = self.parse_power()?;
-        while let Some(sign) = self.take("*/") {
-            let next = self.parse_power()?;
-            product = product.times(if sign == '/' { next.inverse() } else { next });
-        }
-        Some(product)
+fn parse_atom(rest: &mut &str) -> Option<Approximate> {
+    if take_sign(rest, "(").is_some() {
+        let inner = parse_operations(rest, &["+-", "*/"])?;
+        return take_sign(rest, ")").map(|_| inner);
     }
-
-    fn parse_power(&mut self) -> Option<Approximate> {
-        if self.take("-").is_some() {
-            return Some(self.parse_power()?.minus());
-        }
-        let base = self.parse_atom()?;
-        if self.take("^").is_some() { base.power(self.parse_power()?) } else { Some(base) }
-    }
-
-    fn parse_atom(&mut self) -> Option<Approximate> {
-        if self.take("(").is_some() {
-            let inner = self.parse_sum()?;
-            return self.take(")").map(|_| inner);
-        }
-        let end = self.rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(self.rest.len());
-        let number = round(self.rest[..end].parse().ok()?, 0.0);
-        self.rest = self.rest[end..].trim_start();
-        // A percent sign before a number could be a remainder.
-        if self.take("%").is_some() {
-            let follows = self.rest.starts_with(|c: char| c.is_alphanumeric() || c == '(');
-            return (!follows).then(|| number.times(round(0.01, 0.0)));
-        }
-        Some(number)
-    }
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    let number = round(rest[..end].parse().ok()?, 0.0);
+    *rest = rest[end..].trim_start();
+    // A percent sign before a number could be a remainder.
+    let percent = take_sign(rest, "%").map(|_| rest.starts_with(|c: char| c.is_alphanumeric() || c == '('));
+    percent.map_or(Some(number), |follows| number.apply('*', round(0.01, 0.0)).filter(|_| !follows))
 }
 
 fn show(Approximate { value, error }: Approximate) -> Option<String> {

@@ -52,10 +52,8 @@ pub struct Docs {
 impl Passage {
     /// Where it stands: `guide/intro.md#Heading > Sub`.
     pub fn source(&self) -> String {
-        if self.headings.is_empty() {
-            return self.path.clone();
-        }
-        format!("{}#{}", self.path, self.headings.join(" > "))
+        let mark = if self.headings.is_empty() { "" } else { "#" };
+        format!("{}{mark}{}", self.path, self.headings.join(" > "))
     }
 
     /// The source as an answer names it: the innermost heading (else the path) of the document, and the
@@ -80,11 +78,12 @@ impl Docs {
     /// Names the path where it does not exist, is no folder, cannot be read or holds no document.
     pub fn folder(path: impl AsRef<Path>) -> Result<Self, ToolError> {
         let path = path.as_ref();
-        let fail = |problem: String| ToolError::input(format!("{}: {problem}", path.display()));
-        let folder = path.canonicalize().map_err(|error| fail(format!("expected a folder: {error}")))?;
-        if !folder.is_dir() {
-            return Err(fail("expected a folder, found a file".to_owned()));
-        }
+        let folder = match path.canonicalize() {
+            Ok(folder) if folder.is_dir() => Ok(folder),
+            Ok(_) => Err("expected a folder, found a file".to_owned()),
+            Err(error) => Err(format!("expected a folder: {error}")),
+        };
+        let folder = folder.map_err(|why| ToolError::input(format!("{}: {why}", path.display())))?;
         Ok(Docs::over(folder::find_documents(&folder)?, folder))
     }
 
@@ -142,23 +141,20 @@ impl Docs {
     /// in memory. A file that is damaged is emptied and filled again, once.
     fn ask<T>(&self, question: impl Fn(&Library) -> rusqlite::Result<T>) -> Result<T, ToolError> {
         let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
-        let try_with = |library: &mut Option<Library>, file| {
+        let mut ask = |file| {
             let opened = library.take().map_or_else(|| self.open(file), Ok)?;
-            question(library.insert(opened))
+            let answer = question(&opened);
+            // Else the connection is closed, before the file is emptied.
+            *library = answer.is_ok().then_some(opened);
+            answer
         };
         let file = self.cache.as_deref();
-        let mut answer = try_with(&mut library, file);
+        let mut answer = ask(file);
         if let (Err(error), Some(file)) = (&answer, file) {
-            let damaged = is_damage(error);
-            // The connection is closed before the file is emptied.
-            *library = None;
-            if damaged && Index::clear(file).is_ok() {
-                answer = try_with(&mut library, Some(file));
+            if is_damage(error) && Index::clear(file).is_ok() {
+                answer = ask(Some(file));
             }
-            answer = answer.or_else(|_| {
-                *library = None;
-                try_with(&mut library, None)
-            });
+            answer = answer.or_else(|_| ask(None));
         }
         answer.map_err(|error| ToolError::new("index", format!("the documents cannot be searched: {error}")))
     }

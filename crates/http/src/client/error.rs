@@ -11,8 +11,8 @@ use serde_json::Value;
 use ureq::Error;
 
 use planwright::contract::excerpt;
-use planwright::driver::redact;
-use planwright::ports::{Cause, ModelError, Secret, ToolError, ToolErrorKind, Unanswered};
+use planwright::machine::ModelFailure;
+use planwright::ports::{Cause, ToolError, ToolErrorKind};
 
 /// Most characters of a server's message that are passed on.
 const MAX_MESSAGE_CHARS: usize = 1_000;
@@ -22,18 +22,18 @@ const MAX_MESSAGE_CHARS: usize = 1_000;
 pub(crate) struct AttemptError {
     pub(crate) cause: Cause,
     pub(crate) message: String,
-    stage: Stage,
+    pub(crate) stage: Stage,
     /// Whether the same request may fare better later.
     pub(crate) transient: bool,
     /// How long the server asks to wait.
-    pub(super) retry_after: Option<Duration>,
+    pub(crate) retry_after: Option<Duration>,
     /// How many attempts there were, this one included.
-    pub(super) tries: u32,
+    pub(crate) tries: u32,
 }
 
 /// How far an attempt came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+#[derive(Debug)]
+pub(crate) enum Stage {
     /// The request did not reach the server.
     NotSent,
     /// The request may have reached the server, and no whole answer came back.
@@ -41,19 +41,18 @@ enum Stage {
     /// The answer is larger than the limit.
     TooLarge,
     /// The server answered with an error.
-    Answered,
+    Answered(Box<ServerError>),
+    /// The server answered with what a model said, and that is no reply.
+    Failed(Box<ModelFailure>),
 }
 
 /// The bounds of one attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// The time that is left.
     pub(super) left: Duration,
     /// The time that there was in all, for error texts.
     pub(super) whole: Duration,
-    /// The longest wait for a connection.
     pub(super) connect: Duration,
-    /// Largest body.
     pub(super) max_bytes: u64,
 }
 
@@ -62,7 +61,6 @@ impl AttemptError {
         AttemptError { cause, message: message.into(), stage, transient, retry_after: None, tries: 1 }
     }
 
-    /// An answer that cannot be read.
     pub(crate) fn bad_response(message: impl Into<String>, transient: bool) -> Self {
         AttemptError::new(Cause::BadResponse, transient, Stage::Sent, message)
     }
@@ -72,11 +70,11 @@ impl AttemptError {
         AttemptError::new(Cause::BadResponse, false, Stage::TooLarge, message)
     }
 
-    pub(crate) fn is_too_large(&self) -> bool {
-        self.stage == Stage::TooLarge
+    /// An answer that is no reply; the machine decides what follows.
+    pub(crate) fn failed(failure: ModelFailure) -> Self {
+        AttemptError::new(Cause::BadResponse, false, Stage::Failed(Box::new(failure)), "")
     }
 
-    /// Says what an error of the transport means.
     pub(super) fn from_transport(error: Error, bounds: Bounds) -> Self {
         use ureq::Timeout::{Connect, Resolve};
         let (cause, transient, stage) = match &error {
@@ -101,7 +99,7 @@ impl AttemptError {
             Error::Timeout(Connect | Resolve) => format!("no connection within {:?}", bounds.connect),
             Error::Timeout(_) => format!("no whole answer within {:?}", bounds.whole),
             Error::Io(error) => error.to_string(),
-            other => other.to_string(),
+            error => error.to_string(),
         };
         AttemptError::new(cause, transient, stage, message)
     }
@@ -109,8 +107,8 @@ impl AttemptError {
     /// The failure of a tool call to the service at `place`. A call that the server did not get or
     /// refused for good did not happen.
     pub(super) fn into_tool_error(self, place: &str) -> ToolError {
-        let kind = match (self.stage, self.cause) {
-            (Stage::Answered, _) => ToolErrorKind::Http,
+        let kind = match (&self.stage, self.cause) {
+            (Stage::Answered(_), _) => ToolErrorKind::Http,
             (_, Cause::Timeout) => ToolErrorKind::Timeout,
             (_, Cause::BadResponse) => ToolErrorKind::Response,
             _ => ToolErrorKind::Connection,
@@ -125,16 +123,9 @@ impl AttemptError {
         let error = ToolError::new(kind, message);
         match self.stage {
             Stage::NotSent => error.did_not_happen(),
-            Stage::Answered if !self.transient => error.did_not_happen(),
+            Stage::Answered(_) if !self.transient => error.did_not_happen(),
             _ => error,
         }
-    }
-}
-
-impl From<AttemptError> for ModelError {
-    fn from(error: AttemptError) -> Self {
-        let AttemptError { cause, message, retry_after, tries, .. } = error;
-        ModelError::Unanswered(Unanswered { cause, message, retry_after, tries })
     }
 }
 
@@ -148,7 +139,6 @@ pub(crate) struct ServerError {
     pub(crate) details: Value,
     /// Codes, types and parameter names, lowercase.
     marks: String,
-    pub(super) retry_after: Option<Duration>,
 }
 
 impl ServerError {
@@ -159,7 +149,7 @@ impl ServerError {
         }
         // A page for people says nothing to a program.
         let message = Some(text.trim()).filter(|text| !text.starts_with('<')).unwrap_or_default().to_owned();
-        ServerError { status, message, details: Value::Null, marks: String::new(), retry_after: None }
+        ServerError { status, message, details: Value::Null, marks: String::new() }
     }
 
     /// Reads an error; one without a status came under status 200.
@@ -167,22 +157,14 @@ impl ServerError {
         let error = value.get("error").filter(|error| error.is_object()).unwrap_or(value);
         let places = [error, &error["innererror"]].into_iter();
         let marks = places.flat_map(|place| ["code", "type", "param"].map(|key| &place[key]));
-        let marks: Vec<String> = marks.filter_map(Value::as_str).map(str::to_lowercase).collect();
-        let marks = marks.join(" ");
+        let marks = marks.filter_map(Value::as_str).collect::<Vec<_>>().join(" ").to_lowercase();
         let status = status.or_else(|| find_status(error)).unwrap_or_else(|| guess_status(&marks));
         let mut message = find_message(error).unwrap_or_else(|| value.to_string());
         // A router passes on what the server behind it said.
         if let Some(raw) = error["metadata"]["raw"].as_str() {
             message = format!("{message}: {raw}");
         }
-        let message = message.trim().to_owned();
-        ServerError { status, message, details: error.clone(), marks, retry_after: None }
-    }
-
-    /// The error without the values of these keys.
-    pub(crate) fn redact(mut self, secrets: &[Secret]) -> Self {
-        self.message = redact(&self.message, secrets).into_owned();
-        self
+        ServerError { status, message: message.trim().to_owned(), details: error.clone(), marks }
     }
 
     /// Whether the server's codes hold one of these, separated by commas.
@@ -203,23 +185,25 @@ impl ServerError {
             message => format!("{message} (status {})", self.status),
         }
     }
+}
 
-    /// What this means for the request, and whether it may pass.
-    pub(crate) fn into_attempt_error(self) -> AttemptError {
-        let (cause, transient) = match self.status {
+/// What a server's error means for the request, and whether it may pass.
+impl From<ServerError> for AttemptError {
+    fn from(error: ServerError) -> Self {
+        let (cause, transient) = match error.status {
             401 | 403 | 407 => (Cause::Authentication, false),
             402 => (Cause::Quota, false),
             404 | 405 | 410 => (Cause::NotFound, false),
             408 => (Cause::Timeout, true),
             425 => (Cause::Server, true),
-            429 if self.has_mark("insufficient_quota,billing_hard_limit") => (Cause::Quota, false),
+            429 if error.has_mark("insufficient_quota,billing_hard_limit") => (Cause::Quota, false),
             429 => (Cause::RateLimit, true),
             501 | 505 => (Cause::Server, false),
             500..=599 => (Cause::Server, true),
             _ => (Cause::BadResponse, false),
         };
-        let error = AttemptError::new(cause, transient, Stage::Answered, self.describe());
-        AttemptError { retry_after: self.retry_after, ..error }
+        let message = error.describe();
+        AttemptError::new(cause, transient, Stage::Answered(Box::new(error)), message)
     }
 }
 
@@ -253,14 +237,14 @@ fn find_message(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Array(entries) if !entries.is_empty() => {
-            let texts = entries.iter().map(|entry| find_message(entry).unwrap_or_else(|| entry.to_string()));
-            Some(texts.collect::<Vec<_>>().join("; "))
+            let text = |entry| find_message(entry).unwrap_or_else(|| entry.to_string());
+            Some(entries.iter().map(text).collect::<Vec<_>>().join("; "))
         }
         Value::Object(_) => {
             let keys = ["error", "message", "msg", "detail", "error_description", "info", "errors"];
             let text = keys.iter().find_map(|key| find_message(&value[*key]))?;
-            let place = value["loc"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            let place: Vec<&str> = place.collect();
+            let place = value["loc"].as_array().into_iter().flatten();
+            let place: Vec<&str> = place.filter_map(Value::as_str).collect();
             Some(if place.is_empty() { text } else { format!("{}: {text}", place.join(".")) })
         }
         _ => None,

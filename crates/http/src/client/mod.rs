@@ -11,7 +11,7 @@ mod retry;
 
 pub use address::show_address;
 pub(crate) use address::{Endpoint, parse_address, parse_endpoint};
-pub(crate) use error::{AttemptError, ServerError};
+pub(crate) use error::{AttemptError, ServerError, Stage};
 pub(crate) use response::{Event, Response};
 pub use retry::Retry;
 
@@ -29,9 +29,7 @@ use planwright::contract::excerpt;
 use planwright::driver::redact;
 use planwright::ports::{Secret, ToolCall, ToolError};
 
-/// Most redirects within one host.
 const MAX_REDIRECTS: usize = 3;
-/// Most bytes read of a server's words about an error.
 const MAX_ERROR_BYTES: u64 = 64 << 10;
 /// Most characters shown of a body that is no answer.
 const MAX_SHOWN_CHARS: usize = 120;
@@ -93,12 +91,10 @@ impl Client {
         Ok(())
     }
 
-    /// The key, if there is one.
     pub(crate) fn secrets(&self) -> &[Secret] {
         self.key.as_slice()
     }
 
-    /// A text without the key.
     pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         redact(text, self.secrets())
     }
@@ -164,11 +160,17 @@ impl Client {
         self.agent.run(if is_loopback { config.proxy(None).build() } else { config.build() })
     }
 
-    /// Reads what a server says about an error, without the key.
-    pub(crate) fn read_error(&self, mut response: Response) -> ServerError {
-        let mut error = ServerError::parse(response.status, &response.read_some(MAX_ERROR_BYTES));
-        error.retry_after = retry::parse_retry_after(&response.headers, SystemTime::now());
-        error.redact(self.secrets())
+    /// Reads what a server says about an error.
+    pub(crate) fn read_error(&self, mut response: Response) -> AttemptError {
+        let error = ServerError::parse(response.status, &response.read_some(MAX_ERROR_BYTES));
+        let retry_after = retry::parse_retry_after(&response.headers, SystemTime::now());
+        AttemptError { retry_after, ..self.explain_error(error) }
+    }
+
+    /// Says what a server's error means, without the key.
+    pub(crate) fn explain_error(&self, mut error: ServerError) -> AttemptError {
+        error.message = self.redact(&error.message).into_owned();
+        error.into()
     }
 
     /// Says what was found in place of an answer. Keys are taken out before anything is cut off, or
@@ -194,7 +196,7 @@ impl Client {
         let answer = Retry { tries, ..self.retry.clone() }.run(budget, |left| {
             let mut response = self.send(request, left, budget)?;
             if !response.is_success() {
-                return Err(self.read_error(response).into_attempt_error());
+                return Err(self.read_error(response));
             }
             let bytes = response.read_all()?;
             serde_json::from_slice(&bytes).map_err(|_| self.explain_unreadable("JSON", &bytes))

@@ -10,7 +10,6 @@
 
 use std::borrow::Cow;
 
-use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use planwright::contract::AskedCall;
@@ -144,9 +143,20 @@ impl Begun {
         other_name || (other_id || says_more) && self.is_whole()
     }
 
-    /// Whether the arguments have come to their end.
+    /// Whether the arguments have come to their end: their brackets are closed outside of texts. Models write
+    /// JSON that is not strict, too.
     fn is_whole(&self) -> bool {
-        self.arguments.trim_start().starts_with(['{', '['])
-            && serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
+        let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+        for c in self.arguments.chars() {
+            match c {
+                _ if escaped => escaped = false,
+                '\\' => escaped = in_text,
+                '"' => in_text = !in_text,
+                '{' | '[' if !in_text => depth += 1,
+                '}' | ']' if !in_text => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        self.arguments.trim_start().starts_with(['{', '[']) && depth == 0 && !in_text
     }
 }

@@ -28,9 +28,6 @@ pub enum StructuredOutput {
     Prompt,
 }
 
-/// An answer to a request: a reply, or a failure that the machine decides about.
-pub(super) type Answer = Result<ModelReply, ModelFailure>;
-
 /// How requests to one model are written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dialect {
@@ -137,21 +134,21 @@ fn generated_text(error: &ServerError) -> Option<&str> {
     text.filter(|_| error.has_mark("json_validate_failed"))
 }
 
-/// Says what an error means for a request that no other form mends.
-pub(super) fn conclude(error: ServerError, offers_tools: bool) -> Result<Answer, AttemptError> {
-    if let Some(text) = generated_text(&error) {
+/// Says what an error means for a request that no other form mends; `None` if there was no answer.
+pub(super) fn conclude(error: &ServerError, offers_tools: bool) -> Option<Result<ModelReply, AttemptError>> {
+    if let Some(text) = generated_text(error) {
         // The model did answer; that its answer does not fit is for the contract's reader to say.
-        return Ok(Ok(ModelReply::text(text)));
+        return Some(Ok(ModelReply::text(text)));
     }
     let class = match error.status {
-        _ if is_context_length(&error) => FailureClass::ContextLength,
-        _ if is_content_filter(&error) => FailureClass::ContentFilter,
-        _ if offers_tools && refuses_tools(&error) => FailureClass::BadRequest,
-        401 | 402 | 403 | 404 | 405 | 407 | 408 | 410 | 425 | 429 => return Err(error.into_attempt_error()),
+        _ if is_context_length(error) => FailureClass::ContextLength,
+        _ if is_content_filter(error) => FailureClass::ContentFilter,
+        _ if offers_tools && refuses_tools(error) => FailureClass::BadRequest,
+        401..=405 | 407 | 408 | 410 | 425 | 429 => return None,
         400..=499 => FailureClass::BadRequest,
-        _ => return Err(error.into_attempt_error()),
+        _ => return None,
     };
-    Ok(Err(ModelFailure::new(class, error.describe())))
+    Some(Err(AttemptError::failed(ModelFailure::new(class, error.describe()))))
 }
 
 const FORM_INSTRUCTION: &str =

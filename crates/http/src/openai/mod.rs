@@ -20,11 +20,11 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use self::dialect::{Answer, Dialect, conclude, render_body};
-use self::reply::{ReplyError, read_reply};
-use crate::client::{AttemptError, Client, Endpoint, Request, Retry, parse_endpoint, show_address};
-use planwright::machine::{ModelFailure, ModelReply};
-use planwright::ports::{Cause, Model, ModelError, Secret, TokenSink};
+use self::dialect::{Dialect, conclude, render_body};
+use self::reply::read_reply;
+use crate::client::{AttemptError, Client, Endpoint, Request, Retry, Stage, parse_endpoint, show_address};
+use planwright::machine::{FailureClass, ModelFailure, ModelReply};
+use planwright::ports::{Cause, Model, ModelError, Secret, TokenSink, Unanswered};
 use planwright::prompt::ModelRequest;
 
 /// The settings of an [`OpenAi`] client.
@@ -138,37 +138,36 @@ impl OpenAi {
         dialect: &mut Dialect,
         sink: &mut Option<impl FnMut(&str)>,
         has_streamed: &Cell<bool>,
-    ) -> Result<Answer, AttemptError> {
+    ) -> Result<ModelReply, AttemptError> {
         let streams = sink.is_some();
         loop {
             let body = render_body(request, model, *dialect, streams);
-            let answer = match self.exchange(&body, sink.as_mut().map(|sink| sink as _)) {
-                Ok(reply) => Ok(reply),
-                Err(ReplyError::Failure(failure)) => Err(failure),
-                Err(ReplyError::Attempt(error)) => return Err(error),
-                Err(ReplyError::Server(error)) => {
-                    let simpler = dialect.without_refused(&error, &request.frame, streams);
-                    let Some(simpler) = simpler.filter(|_| !has_streamed.get()) else {
-                        return conclude(error.redact(self.client.secrets()), request.frame.native_calls);
-                    };
-                    *dialect = simpler;
-                    continue;
+            let answer = self.exchange(&body, sink.as_mut().map(|sink| sink as _));
+            let error = match &answer {
+                Err(AttemptError { stage: Stage::Answered(error), .. }) => error,
+                Err(AttemptError { stage: Stage::NotSent | Stage::Sent, .. }) => return answer,
+                Ok(_) | Err(_) => {
+                    // What the server has answered in is kept.
+                    self.learned().insert(model.to_owned(), *dialect);
+                    return answer;
                 }
             };
-            // What the server has answered in is kept.
-            self.learned().insert(model.to_owned(), *dialect);
-            return Ok(answer);
+            let simpler = dialect.without_refused(error, &request.frame, streams);
+            let Some(simpler) = simpler.filter(|_| !has_streamed.get()) else {
+                return conclude(error, request.frame.native_calls).unwrap_or(answer);
+            };
+            *dialect = simpler;
         }
     }
 
     /// Asks once, in one dialect.
-    fn exchange(&self, body: &[u8], sink: Option<TokenSink<'_>>) -> Result<ModelReply, ReplyError> {
+    fn exchange(&self, body: &[u8], sink: Option<TokenSink<'_>>) -> Result<ModelReply, AttemptError> {
         let request = Request { uri: &self.endpoint.0, body: Some(body), idempotency_key: None };
         let time = self.config.call_timeout;
         let mut response = self.client.send(request, time, time)?;
         match response.is_success() {
             true => read_reply(&self.client, &mut response, sink),
-            false => Err(ReplyError::Server(Box::new(self.client.read_error(response)))),
+            false => Err(self.client.read_error(response)),
         }
     }
 }
@@ -198,19 +197,21 @@ impl Model for OpenAi {
                 error
             })
         });
+        let AttemptError { cause, message, stage, retry_after, tries, .. } = match answer {
+            Ok(reply) => return Ok(ModelReply { model: model.to_owned(), ..reply }),
+            Err(error) => error,
+        };
         let redact = |text: &str| self.client.redact(text).into_owned();
-        match answer {
-            Ok(Ok(reply)) => Ok(ModelReply { model: model.to_owned(), ..reply }),
-            Ok(Err(failure)) => {
-                let (model, message) = (model.to_owned(), redact(&failure.message));
-                Err(ModelError::Failed(ModelFailure { model, message, ..failure }))
+        let failure = match stage {
+            Stage::Failed(failure) => *failure,
+            Stage::TooLarge => ModelFailure::new(FailureClass::TooLarge, message),
+            Stage::NotSent | Stage::Sent | Stage::Answered(_) => {
+                let message = redact(&format!("{}: {message}", show_address(&self.config.base_url)));
+                return Err(ModelError::Unanswered(Unanswered { cause, message, retry_after, tries }));
             }
-            Err(mut error) => {
-                let server = show_address(&self.config.base_url);
-                error.message = redact(&format!("{server}: {}", error.message));
-                Err(error.into())
-            }
-        }
+        };
+        let (model, message) = (model.to_owned(), redact(&failure.message));
+        Err(ModelError::Failed(ModelFailure { model, message, ..failure }))
     }
 
     fn secrets(&self) -> Vec<Secret> {

@@ -11,66 +11,43 @@ use crate::client::{AttemptError, Client, Event, Response, ServerError};
 use planwright::machine::{FailureClass, ModelFailure, ModelReply, Usage};
 use planwright::ports::{Cause, TokenSink};
 
-const EXPECTED: &str = "a chat completion";
-
-/// Why one attempt gave no reply.
-#[derive(Debug)]
-pub(super) enum ReplyError {
-    /// The server answered with an error, which may be about how the request was put.
-    Server(Box<ServerError>),
-    /// The answer is no reply.
-    Failure(ModelFailure),
-    /// There was no answer.
-    Attempt(AttemptError),
-}
-
-impl From<AttemptError> for ReplyError {
-    fn from(error: AttemptError) -> Self {
-        match error.is_too_large() {
-            true => ReplyError::Failure(ModelFailure::new(FailureClass::TooLarge, error.message)),
-            false => ReplyError::Attempt(error),
-        }
-    }
-}
-
 /// Reads an answer to its end. Text of a stream goes to the sink as it comes.
 pub(super) fn read_reply(
     client: &Client,
     response: &mut Response,
     mut sink: Option<TokenSink<'_>>,
-) -> Result<ModelReply, ReplyError> {
+) -> Result<ModelReply, AttemptError> {
     let mut draft = Draft::default();
-    let unreadable = |bytes: &[u8]| ReplyError::from(client.explain_unreadable(EXPECTED, bytes));
+    let unreadable = |bytes: &[u8]| client.explain_unreadable("a chat completion", bytes);
     let start = response.peek()?;
     // `data:`, `event:`, `id:`, `retry:`, a comment, or a byte-order mark before them.
     let is_stream = matches!(start.first(), Some(b'd' | b'e' | b'i' | b'r' | b':' | 0xEF));
     if !is_stream {
         let bytes = response.read_all()?;
         let value: Value = serde_json::from_slice(&bytes).map_err(|_| unreadable(&bytes))?;
-        draft.add(&value, &mut sink)?;
+        draft.add(client, &value, &mut sink)?;
         return if draft.has_choice { draft.finish() } else { Err(unreadable(&bytes)) };
     }
     let is_done = loop {
         match response.next_event() {
-            Ok(Some(Event::Json(value))) => draft.add(&value, &mut sink)?,
+            Ok(Some(Event::Json(value))) => draft.add(client, &value, &mut sink)?,
             Ok(Some(Event::Done)) => break true,
             // What is missing then is the farewell, not the reply.
             _ if draft.finish.is_some() => break true,
             Ok(Some(Event::Unreadable(data))) => return Err(unreadable(&data)),
             Ok(None) => break false,
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
     };
     match is_done {
         true if draft.has_choice => draft.finish(),
         false if start.starts_with(b"data") => {
-            Err(AttemptError::bad_response("the stream ended before the reply did", true).into())
+            Err(AttemptError::bad_response("the stream ended before the reply did", true))
         }
         _ => Err(unreadable(&start)),
     }
 }
 
-/// What has come of an answer so far.
 #[derive(Debug, Default)]
 struct Draft {
     text: String,
@@ -85,8 +62,13 @@ struct Draft {
 
 impl Draft {
     /// Adds a completion or a chunk of one; text goes to the sink as it comes.
-    fn add(&mut self, value: &Value, sink: &mut Option<TokenSink<'_>>) -> Result<(), ReplyError> {
-        check_error(value)?;
+    fn add(
+        &mut self,
+        client: &Client,
+        value: &Value,
+        sink: &mut Option<TokenSink<'_>>,
+    ) -> Result<(), AttemptError> {
+        check_error(client, value)?;
         for usage in [&value["usage"], &value["x_groq"]["usage"]] {
             if usage.is_object() {
                 self.usage = parse_usage(usage);
@@ -97,7 +79,7 @@ impl Draft {
         let is_first = |choice: &&Value| choice["index"].as_u64().unwrap_or_default() == 0;
         let Some(choice) = choices.find(is_first) else { return Ok(()) };
         self.has_choice = true;
-        check_error(choice)?;
+        check_error(client, choice)?;
         if let Some(finish) = choice["finish_reason"].as_str().filter(|finish| !finish.is_empty()) {
             self.finish = Some(finish.to_lowercase());
         }
@@ -117,7 +99,7 @@ impl Draft {
             self.add_part(part, text, sink);
         }
         let added = self.calls.add(message, is_piece);
-        added.map_err(|message| ReplyError::Failure(ModelFailure::new(FailureClass::TooLarge, message)))
+        added.map_err(|message| AttemptError::failed(ModelFailure::new(FailureClass::TooLarge, message)))
     }
 
     /// Adds the refusal and the text of a message or of a part of one.
@@ -131,42 +113,37 @@ impl Draft {
     }
 
     /// The reply, or what came in place of one. Either costs what the server says.
-    fn finish(self) -> Result<ModelReply, ReplyError> {
-        let (usage, finish) = (self.usage, self.finish.unwrap_or_default());
-        let refusal = Some(self.refusal).filter(|refusal| !refusal.is_empty());
+    fn finish(self) -> Result<ModelReply, AttemptError> {
+        let Draft { text, calls, refusal, usage, .. } = self;
+        let finish = self.finish.unwrap_or_default();
         let is_filtered = ["content_filter", "content-filter", "safety"].iter().any(|it| finish.contains(it));
-        let or = |message: &str| refusal.clone().unwrap_or_else(|| message.to_owned());
+        let or = |message: &str| if refusal.is_empty() { message } else { &refusal }.to_owned();
         let (class, message) = match finish.as_str() {
             _ if is_filtered => (FailureClass::ContentFilter, or("the reply was withheld by a filter")),
-            "refusal" => (FailureClass::Refusal, or("the model refused and did not say why")),
-            _ if refusal.is_some() => (FailureClass::Refusal, or("")),
+            finish if finish == "refusal" || !refusal.is_empty() => {
+                (FailureClass::Refusal, or("the model refused and did not say why"))
+            }
             "length" | "max_tokens" | "model_length" => {
                 let tokens = usage.output_tokens;
                 (FailureClass::Length, format!("the reply was cut at its token limit, after {tokens} tokens"))
             }
             "error" => {
-                let mut error =
-                    AttemptError::bad_response("the server broke the reply off with an error", true);
-                error.cause = Cause::Server;
-                return Err(error.into());
+                let problem = "the server broke the reply off with an error";
+                return Err(AttemptError { cause: Cause::Server, ..AttemptError::bad_response(problem, true) });
             }
-            _ => {
-                let tool_calls = self.calls.finish();
-                return Ok(ModelReply { text: self.text, tool_calls, usage, ..ModelReply::default() });
-            }
+            _ => return Ok(ModelReply { text, tool_calls: calls.finish(), usage, ..ModelReply::default() }),
         };
-        Err(ReplyError::Failure(ModelFailure { usage, ..ModelFailure::new(class, message) }))
+        Err(AttemptError::failed(ModelFailure { usage, ..ModelFailure::new(class, message) }))
     }
 }
 
 /// An error under status 200.
-fn check_error(value: &Value) -> Result<(), ReplyError> {
-    let is_error = match &value["error"] {
-        Value::Object(_) => true,
-        error => error.as_str().is_some_and(|text| !text.is_empty()),
-    };
-    let error = || ReplyError::Server(Box::new(ServerError::from_json(value, None)));
-    if is_error { Err(error()) } else { Ok(()) }
+fn check_error(client: &Client, value: &Value) -> Result<(), AttemptError> {
+    let error = &value["error"];
+    match error.is_object() || error.as_str().is_some_and(|text| !text.is_empty()) {
+        true => Err(client.explain_error(ServerError::from_json(value, None))),
+        false => Ok(()),
+    }
 }
 
 fn parse_usage(usage: &Value) -> Usage {
