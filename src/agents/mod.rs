@@ -7,7 +7,6 @@ use std::path::Path;
 pub use crate::spec::tools::{tool, tools};
 use crate::spec::{Spec, SpecError};
 
-/// Largest spec that is read from a file, in bytes.
 const MAX_BYTES: u64 = 4 << 20;
 
 const AGENTS: [(&str, &str); 11] = [

@@ -87,7 +87,7 @@ pub struct Intent {
     #[serde(default = "yes", deserialize_with = "deserialize_needs_tool", skip_serializing_if = "is_true")]
     pub needs_tool: bool,
     /// What earlier turns demand of the answer.
-    #[serde(default, deserialize_with = "deserialize_constraints", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "deserialize_texts", skip_serializing_if = "Option::is_none")]
     pub constraints: Option<String>,
     /// How sure the model is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,24 +106,21 @@ fn deserialize_needs_tool<'de, D: Deserializer<'de>>(source: D) -> Result<bool, 
     Ok(Option::deserialize(source)?.unwrap_or(true))
 }
 
-fn deserialize_constraints<'de, D: Deserializer<'de>>(source: D) -> Result<Option<String>, D::Error> {
-    Ok(deserialize_texts(source)?.filter(|text| !text.trim().is_empty()))
-}
-
 impl Intent {
     /// Parses a model's reply. `kinds` are those that the role may give; any if there are none.
     pub fn parse(form: IntentForm, kinds: &[String], text: &str, max: usize) -> Result<Self, ContractError> {
-        let (path, mut intent) = match form {
-            IntentForm::Query => ("$.intent", parse_object::<Intent>(text, max)?),
+        let (path, intent) = match form {
+            IntentForm::Query => ("$.intent", parse_object(text, max)),
             IntentForm::Kind => {
                 let intent = parse_object(text, max);
-                ("$.intent_type", intent.map_err(|error| error.rename_field("intent", "intent_type"))?)
+                ("$.intent_type", intent.map_err(|error| error.rename_field("intent", "intent_type")))
             }
             IntentForm::Text => {
-                let intent = parse_words(text, max)?;
-                ("$", Intent { intent, needs_tool: true, ..Intent::default() })
+                let of_words = |intent| Intent { intent, needs_tool: true, ..Intent::default() };
+                ("$", parse_words(text, max).map(of_words))
             }
         };
+        let mut intent: Intent = intent?;
         if intent.intent.trim().is_empty() {
             return Err(ContractError::at(path, "expected an intent, found nothing"));
         }
@@ -136,6 +133,7 @@ impl Intent {
             return Err(ContractError::at(path, problem));
         }
         intent.rewritten_query = intent.rewritten_query.filter(|query| !query.trim().is_empty());
+        intent.constraints = intent.constraints.filter(|text| !text.trim().is_empty());
         Ok(intent)
     }
 

@@ -70,21 +70,17 @@ impl Decision {
     #[doc(hidden)]
     pub fn parse(text: &str, known: impl Fn(&str) -> bool, max_bytes: usize) -> Result<Self, ContractError> {
         let decision: Decision = parse_object(text, max_bytes)?;
-        let missing = |path| ContractError::at(path, format!("needed by `{}`, and missing", decision.action));
-        let agents = match decision.action {
-            Action::Continue | Action::SkipRemaining => Vec::new(),
-            Action::AddAgent => {
-                let next = decision.next_agent.as_ref();
-                vec![("$.next_agent", next.ok_or_else(|| missing("$.next_agent"))?)]
-            }
-            Action::Collaborate => {
-                let both = decision.collaboration_needed.as_ref();
-                let both = both.ok_or_else(|| missing("$.collaboration_needed"))?;
-                vec![
-                    ("$.collaboration_needed.primary_agent", &both.primary_agent),
-                    ("$.collaboration_needed.supporting_agent", &both.supporting_agent),
-                ]
-            }
+        let needed = format!("needed by `{}`, and missing", decision.action);
+        let missing = |path: &str| Err(ContractError::at(path, &needed));
+        let agents = match (decision.action, &decision.next_agent, &decision.collaboration_needed) {
+            (Action::Continue | Action::SkipRemaining, ..) => Vec::new(),
+            (Action::AddAgent, Some(next), _) => vec![("$.next_agent", next)],
+            (Action::AddAgent, None, _) => return missing("$.next_agent"),
+            (Action::Collaborate, _, Some(both)) => vec![
+                ("$.collaboration_needed.primary_agent", &both.primary_agent),
+                ("$.collaboration_needed.supporting_agent", &both.supporting_agent),
+            ],
+            (Action::Collaborate, _, None) => return missing("$.collaboration_needed"),
         };
         match agents.into_iter().find(|(_, name)| !known(name)) {
             Some((path, name)) => {

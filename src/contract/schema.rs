@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 
 use super::{ContractError, excerpt};
 
-/// Schemas may nest this deep.
 const MAX_DEPTH: usize = 32;
 const CHECKED: &str = "type, properties, required, additionalProperties, items, enum, const, anyOf, minItems, \
     maxItems, minLength, maxLength, minimum, maximum";

@@ -4,18 +4,30 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use regex_lite::Regex;
+use serde::Serialize;
+use serde_json::Value;
 
 use super::check::{check_role, check_spec};
 use super::frame::RequestFrame;
-use super::suggest::{Suggested, compile_pattern, suggest};
 use super::{Bounds, OnFailure, Planner, Policy, Role, RoleName, Spec, SpecError, SubAgent, Suggestion};
 use crate::contract::{
     AnswerForm, Before, ContractError, Decision, Intent, PlanContract, PlanSays, PreviousContext, Scope,
-    ToolContract, ToolEffect, Trust,
+    ToolContract, ToolEffect, Trust, schema,
 };
 
 /// How deep agents may nest: an agent's agents may have agents of their own, and that is all.
 pub(crate) const MAX_NESTING: usize = 2;
+/// Most proposals for one question.
+const MAX_SUGGESTED: usize = 8;
+
+/// A call that is proposed to a planner.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Suggested {
+    /// The tool.
+    pub tool: String,
+    /// Its input.
+    pub input: Value,
+}
 
 /// A [`SubAgent`], compiled.
 #[derive(Clone, Debug)]
@@ -160,9 +172,27 @@ impl CompiledSpec {
         if *self.on_failure(role) == OnFailure::Repair { self.spec.limits.max_repairs } else { 0 }
     }
 
-    /// The calls that are proposed to the planner for a question.
+    /// The calls that are proposed to the planner for a question: every match of every suggestion, in order,
+    /// that fits its tool.
     pub fn suggested(&self, question: &str) -> Vec<Suggested> {
-        suggest(&self.suggestions, &self.plan, question)
+        let mut found: Vec<Suggested> = Vec::new();
+        for (Suggestion { tool, input: template, .. }, pattern) in &self.suggestions {
+            let fits =
+                |value: &Value| self.tool(tool).is_some_and(|tool| schema::check(&tool.input, value).is_ok());
+            for groups in pattern.captures_iter(question) {
+                let mut text = String::new();
+                groups.expand(template, &mut text);
+                // If the tool takes another value than a text, the text is its JSON.
+                let values = [Some(Value::from(text.as_str())), serde_json::from_str(&text).ok()];
+                let input = values.into_iter().flatten().find(fits);
+                let suggested = input.map(|input| Suggested { tool: tool.clone(), input });
+                found.extend(suggested.filter(|suggested| !found.contains(suggested)));
+                if found.len() == MAX_SUGGESTED {
+                    return found;
+                }
+            }
+        }
+        found
     }
 
     /// Parses a decision of the orchestrator.
@@ -272,4 +302,32 @@ fn agent_contract(agent: &SubAgent, compiled: &CompiledAgent, trust: Trust) -> T
         contract.idempotent = Some(all.iter().all(ToolContract::is_idempotent));
     }
     contract
+}
+
+/// Checks a suggestion. Its pattern comes compiled.
+fn compile_pattern(suggestion: &Suggestion, plan: &PlanContract) -> Result<Regex, SpecError> {
+    let pattern =
+        Regex::new(&suggestion.pattern).map_err(|error| SpecError::at("pattern", error.to_string()))?;
+    if plan.tool(&suggestion.tool).is_none() {
+        return Err(SpecError::at("tool", format!("there is no tool {:?}", suggestion.tool)));
+    }
+    let known = |name: &&str| match name.parse::<usize>() {
+        Ok(nth) => nth < pattern.captures_len(),
+        Err(_) => pattern.capture_names().flatten().any(|group| group == *name),
+    };
+    match referenced_groups(&suggestion.input).into_iter().find(|name| !known(name)) {
+        Some(unknown) => {
+            let problem = "which `pattern` does not have; a plain `$` is written `$$`";
+            Err(SpecError::at("input", format!("refers to the group {unknown:?}, {problem}")))
+        }
+        None => Ok(pattern),
+    }
+}
+
+/// The groups that a template refers to, as [`regex_lite::Captures::expand`] reads it: `$name` with the
+/// longest name there is, or `${name}`; `$$` is a plain `$`.
+fn referenced_groups(template: &str) -> Vec<&str> {
+    let reference = Regex::new(r"\$(?:\$|\{([^}]*)\}|([0-9A-Za-z_]+))").expect("it is a pattern");
+    let groups = reference.captures_iter(template).filter_map(|found| found.get(1).or(found.get(2)));
+    groups.map(|group| group.as_str()).collect()
 }

@@ -1,10 +1,10 @@
-//! The spec as a person writes it.
+//! The spec as a person writes it, and why it is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::SpecError;
 use super::tools::deserialize_tools;
 use super::{
     Horizon, Limits, OnExhausted, Orchestrate, Planner, Policy, Price, Role, RoleName, Validate, ValidateAt,
@@ -164,4 +164,36 @@ pub struct SubAgent {
     /// A whole agent: its run hangs under the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<Box<Spec>>,
+}
+
+/// A contradiction or a value out of range in a spec. Its `Debug` equals its `Display`, so that a failed
+/// `unwrap` says what to mend.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct SpecError {
+    field: String,
+    problem: String,
+}
+
+impl SpecError {
+    pub(crate) fn at(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        SpecError { field: field.into(), problem: problem.into() }
+    }
+
+    /// The field, as a path in the spec (`limits.max_replans`).
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// The error as the spec sees it that holds this one under `outer`.
+    pub(super) fn under(mut self, outer: &str) -> Self {
+        self.field = format!("{outer}.{}", self.field);
+        self
+    }
+}
+
+impl fmt::Debug for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }

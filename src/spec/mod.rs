@@ -10,25 +10,19 @@ mod bounds;
 mod check;
 mod compiled;
 mod definition;
-mod digest;
-mod error;
 mod frame;
 mod limits;
-mod money;
 mod policy;
 mod role;
 mod steps;
-mod suggest;
 pub(crate) mod tools;
 
 pub use crate::contract::{PlanPolicy, Validate};
 pub use compiled::CompiledSpec;
 pub(crate) use compiled::MAX_NESTING;
-pub use definition::{Spec, SubAgent};
-pub use error::SpecError;
+pub use definition::{Spec, SpecError, SubAgent};
 pub use frame::RequestFrame;
-pub use limits::{Bounds, Limits};
-pub use money::{Money, Price};
+pub use limits::{Bounds, Limits, Money, Price};
 pub use policy::{
     Horizon, Intake, IntentPolicy, Memory, OnExhausted, OnReplan, Planner, Policy, Suggestion, ValidateAt,
     Write,
@@ -41,10 +35,8 @@ pub use steps::{
 
 // For the other crates of this workspace and for tests.
 #[doc(hidden)]
-pub use compiled::CompiledAgent;
+pub use compiled::{CompiledAgent, Suggested};
 #[doc(hidden)]
-pub use digest::Digest;
+pub use frame::Digest;
 #[doc(hidden)]
 pub use policy::Containment;
-#[doc(hidden)]
-pub use suggest::Suggested;

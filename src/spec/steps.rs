@@ -1,6 +1,6 @@
 //! How the steps of a plan run, and where a person is asked.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// How often a step is tried before it counts as failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,10 +66,11 @@ pub enum Duplicates {
 
 /// How many steps run at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "mode", rename_all = "snake_case", from = "ExecutionFile")]
+#[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Execution {
     /// One, in plan order.
     #[default]
+    #[serde(deserialize_with = "deserialize_nothing")]
     Sequential,
     /// Several: each starts when those that it waits for are finished. A write that happens once runs alone.
     Parallel {
@@ -88,22 +89,12 @@ impl Execution {
     }
 }
 
-/// An [`Execution`] as it is written. Unlike a variant without fields, `Sequential {}` refuses a `width` that
-/// nothing reads.
-#[derive(Deserialize)]
-#[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
-enum ExecutionFile {
-    Sequential {},
-    Parallel { width: u32 },
-}
-
-impl From<ExecutionFile> for Execution {
-    fn from(file: ExecutionFile) -> Self {
-        match file {
-            ExecutionFile::Sequential {} => Execution::Sequential,
-            ExecutionFile::Parallel { width } => Execution::Parallel { width },
-        }
-    }
+/// Refuses a `width` that nothing reads: beside a variant without fields serde lets any pass.
+fn deserialize_nothing<'de, D: Deserializer<'de>>(source: D) -> Result<(), D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+    Nothing::deserialize(source).map(|Nothing {}| ())
 }
 
 /// Whether a model looks at the results between the steps.
@@ -177,20 +168,18 @@ impl TryFrom<ApprovalFile> for Approval {
         let names = match file {
             ApprovalFile::One(name) if name == "never" => return Ok(Approval::NEVER),
             ApprovalFile::One(name) => vec![name],
+            ApprovalFile::Many(names) if names.is_empty() => {
+                return Err("expected at least one name, found an empty list".to_owned());
+            }
             ApprovalFile::Many(names) => names,
         };
-        if names.is_empty() {
-            return Err("expected at least one name, found an empty list".to_owned());
-        }
         let mut approval = Approval::NEVER;
         for name in names {
-            match approval.places().into_iter().find(|(place, _)| *place == name) {
-                Some((_, asked)) if *asked => return Err(format!("{name:?} is named twice")),
-                Some((_, asked)) => *asked = true,
-                None => {
-                    let known = "expected `plan`, `risky` or `steps`, or `never` alone";
-                    return Err(format!("{known}, found {name:?}"));
-                }
+            let place = approval.places().into_iter().find(|(place, _)| *place == name);
+            let unknown = || format!("expected `plan`, `risky` or `steps`, or `never` alone, found {name:?}");
+            let (_, asked) = place.ok_or_else(unknown)?;
+            if std::mem::replace(asked, true) {
+                return Err(format!("{name:?} is named twice"));
             }
         }
         Ok(approval)

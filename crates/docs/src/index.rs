@@ -20,7 +20,6 @@ use unicode_normalization::UnicodeNormalization;
 const MAX_WORD_CHARS: usize = 64;
 /// Longer runs give their pairs alone.
 const MAX_RUN_CHARS: usize = 16;
-/// Most terms of one query.
 const MAX_QUERY_TERMS: usize = 64;
 /// A passage's id holds its document and, in this many bits, its position.
 const POSITION_BITS: u32 = 24;
@@ -50,7 +49,6 @@ const SEARCH: &str = "
     ) AS found JOIN passages ON passages.id = found.id
     ORDER BY found.score, found.name, found.id";
 
-/// A passage as it is indexed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The headings above it, outermost first; none holds a line break.
@@ -88,11 +86,9 @@ pub(crate) struct Indexed {
     pub unreadable: Option<String>,
 }
 
-/// Documents, their passages and the terms in them.
 pub(crate) struct Index(Connection);
 
 impl Index {
-    /// An empty index in memory.
     pub fn in_memory() -> Result<Self> {
         Index::over(Connection::open_in_memory()?)
     }
@@ -128,7 +124,6 @@ impl Index {
         Ok(())
     }
 
-    /// All documents by name.
     pub fn documents(&self) -> Result<HashMap<String, Indexed>> {
         let mut query = self.0.prepare("SELECT name, bytes, modified, unreadable FROM documents")?;
         let documents = query.query_map([], |row| {
@@ -190,15 +185,13 @@ pub(crate) fn add(
         connection.prepare_cached("INSERT INTO terms (rowid, heading, body) VALUES (?1, ?2, ?3)")?;
     for (id, Entry { headings, text }) in (first..).zip(passages.iter().flatten()) {
         let headings = headings.join("\n");
-        let [heading, body] =
-            [&format!("{name}\n{headings}"), text].map(|text| split_terms(text).join(" "));
+        let [heading, body] = [&format!("{name}\n{headings}"), text].map(|text| split_terms(text).join(" "));
         terms.execute(params![id, heading, body])?;
         passage.execute(params![id, headings, text])?;
     }
     Ok(())
 }
 
-/// Removes a document, if it is there.
 pub(crate) fn remove(connection: &Connection, name: &str) -> Result<()> {
     let mut remove = connection.prepare_cached("DELETE FROM documents WHERE name = ?1 RETURNING id")?;
     let id: Option<i64> = remove.query_row([name], |row| row.get(0)).optional()?;
@@ -208,11 +201,10 @@ pub(crate) fn remove(connection: &Connection, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The terms of a text, in order.
 fn split_terms(text: &str) -> Vec<String> {
     // Compatibility composition: decomposed Hangul and full-width letters become what people type.
-    let chars = text.nfkc().flat_map(char::to_lowercase).map(|c| (c, script(c)));
-    let chars: Vec<(char, Option<Script>)> = chars.collect();
+    let chars = text.nfkc().flat_map(char::to_lowercase);
+    let chars: Vec<(char, Option<Script>)> = chars.map(|c| (c, script(c))).collect();
     let mut terms = Vec::new();
     for run in chars.chunk_by(|(_, one), (_, other)| one == other) {
         let join = |run: &[(char, _)]| run.iter().map(|(c, _)| c).collect::<String>();
@@ -244,7 +236,6 @@ enum Script {
     Unspaced,
 }
 
-/// The script of a letter or digit.
 fn script(c: char) -> Option<Script> {
     let is_unspaced = matches!(c,
         '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}'

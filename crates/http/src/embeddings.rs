@@ -132,7 +132,7 @@ fn parse_vectors(answer: &Value, count: usize) -> Result<Vec<Vec<f32>>, String> 
     let mut vectors = vec![None; count];
     for (nth, Entry { index, embedding }) in entries.into_iter().enumerate() {
         let at = index.unwrap_or(nth);
-        let Some(place @ None) = vectors.get_mut(at) else {
+        let Some(place) = vectors.get_mut(at).filter(|place| place.is_none()) else {
             return Err(format!("expected each index below {count} once, found {at} in data[{nth}]"));
         };
         *place = Some(embedding);

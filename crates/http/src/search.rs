@@ -9,9 +9,7 @@ use planwright::ports::{Secret, Tool, ToolCall, ToolError, ToolErrorKind, ToolOu
 use crate::client::{Client, Endpoint, Retry, parse_endpoint};
 
 const DEFAULT_BASE: &str = "https://api.tavily.com";
-/// Most results.
 const MAX_RESULTS: usize = 5;
-/// Most characters of one result's content.
 const MAX_CONTENT_CHARS: usize = 1500;
 /// Most characters of a title or an address.
 const MAX_NAME_CHARS: usize = 500;

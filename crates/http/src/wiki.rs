@@ -11,9 +11,7 @@ use crate::client::{Client, DEFAULT_TIMEOUT, Retry, parse_address};
 
 /// Where the articles are unless set; `{lang}` is `ko` or `en`.
 const DEFAULT_BASE: &str = "https://{lang}.wikipedia.org/w/api.php";
-/// Most characters of a search's summaries.
 const MAX_SUMMARY_CHARS: usize = 2000;
-/// Most characters of one article.
 const MAX_ARTICLE_CHARS: usize = 4000;
 
 /// An encyclopedia that runs on MediaWiki: Wikipedia, unless it is opened [`at`](MediaWiki::at) another

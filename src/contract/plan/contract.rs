@@ -17,9 +17,7 @@ pub struct PlanContract {
     tools: Vec<ToolContract>,
     tool_count: usize,
     policy: PlanPolicy,
-    /// Whether a step may ask a person.
     hitl: bool,
-    /// Largest input of a step, in bytes.
     max_input_bytes: usize,
 }
 

@@ -10,7 +10,6 @@ use serde::{Deserialize, Deserializer};
 use super::{Plan, PlanStep};
 use crate::contract::ContractError;
 
-/// The fields of a step as models write it.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(field_identifier, rename_all = "snake_case")]
 enum Field {
@@ -42,7 +41,6 @@ const NAMES: &str = "id tool agent with input input_from depends_on task descrip
     output error hitl_response answered";
 
 const NO_TOOL: &str = "missing field `tool`";
-/// Most notes on what a reply says and may not.
 const MAX_NOTES: usize = 20;
 
 /// The steps of a plan as models write it.

@@ -1,16 +1,21 @@
-//! A contract that can be searched: its parts, whose it is, an index of its words, and answers out of it.
+//! A contract that can be searched, by the words and by the meaning of its parts, and answers out of it.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 
 use super::{Article, Articles};
 use crate::index::{self, Entry, Index, Stamp};
 use planwright::contract::Source;
-use planwright::ports::{ToolError, ToolErrorKind, ToolOutput, first_chars};
+use planwright::ports::{Embedder, ToolError, ToolErrorKind, ToolOutput, first_chars};
 
-/// Most parts that are listed if something else was asked for.
 const MAX_LISTED: usize = 40;
+/// A contract of more parts is searched by words alone.
+const MAX_EMBEDDED: usize = 2_000;
+/// What of one part becomes its vector, in characters.
+const MAX_EMBEDDED_CHARS: usize = 2_000;
+const BATCH: usize = 64;
 
 pub(super) struct Contract {
     /// Whether it is the user's contract, which the run is about, or the standard one it is compared with.
@@ -42,7 +47,6 @@ impl Contract {
         Contract { is_users, articles, index: Mutex::default() }
     }
 
-    /// Whose contract it is. Every answer says so.
     fn whose(&self) -> &'static str {
         if self.is_users { "the user's contract" } else { "the standard contract" }
     }
@@ -71,7 +75,6 @@ impl Contract {
         Ok(index)
     }
 
-    /// What there is, if something else was asked for.
     pub fn list_parts(&self) -> String {
         let parts = self.articles.parts();
         let more = parts.len().saturating_sub(MAX_LISTED);
@@ -79,12 +82,10 @@ impl Contract {
         parts.iter().take(MAX_LISTED).map(Article::part).chain(more).collect::<Vec<String>>().join(", ")
     }
 
-    /// Nothing of this name is here.
     pub fn not_found(&self, asked: &str, near: &[String]) -> ToolError {
-        let asked = first_chars(asked, 100);
+        let (whose, name, asked) = (self.whose(), self.articles.name(), first_chars(asked, 100));
         let near = if near.is_empty() { String::new() } else { format!("; near it are {}", near.join(", ")) };
-        let (whose, name, parts) = (self.whose(), self.articles.name(), self.list_parts());
-        let problem = format!("{whose} ({name}) has no {asked:?}{near}; it has {parts}");
+        let problem = format!("{whose} ({name}) has no {asked:?}{near}; it has {}", self.list_parts());
         ToolError::new(ToolErrorKind::NotFound, problem)
     }
 
@@ -142,4 +143,83 @@ impl Contract {
         };
         serde_json::to_string(&answer).expect("records of texts are JSON")
     }
+}
+
+/// The vectors of a contract's parts. They are asked for on the first search and kept; a failure is not, so the
+/// next search tries again.
+pub(super) struct Meaning {
+    pub embedder: Arc<dyn Embedder>,
+    vectors: Mutex<Option<Arc<Vec<Vec<f32>>>>>,
+}
+
+impl Meaning {
+    pub fn of(embedder: Arc<dyn Embedder>) -> Self {
+        Meaning { embedder, vectors: Mutex::default() }
+    }
+
+    /// The places of the parts nearest to a question, nearest first, equally near ones in their order.
+    pub fn nearest(&self, articles: &Articles, question: &str, most: usize) -> Result<Vec<usize>, ToolError> {
+        let vectors = self.vectors(articles.parts())?;
+        let asked = self.embed(&[first_chars(question, MAX_EMBEDDED_CHARS).to_owned()])?;
+        check_lengths(asked.iter().chain(vectors.first()))?;
+        let near = asked.iter().flat_map(|asked| vectors.iter().map(|vector| cosine(asked, vector)));
+        let mut near: Vec<(usize, f64)> = near.enumerate().filter(|(_, near)| *near > 0.0).collect();
+        near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        Ok(near.into_iter().take(most).map(|(at, _)| at).collect())
+    }
+
+    /// The vectors of the parts. Searches that run side by side wait for the one that asks.
+    fn vectors(&self, parts: &[Article]) -> Result<Arc<Vec<Vec<f32>>>, ToolError> {
+        let mut kept = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(vectors) = &*kept {
+            return Ok(Arc::clone(vectors));
+        }
+        if parts.len() > MAX_EMBEDDED {
+            let found = parts.len();
+            let problem = format!("expected a contract of at most {MAX_EMBEDDED} parts, found {found}");
+            return Err(ToolError::new(ToolErrorKind::Limit, problem));
+        }
+        let text = |part: &Article| {
+            first_chars(&format!("{}\n{}", part.part(), part.text), MAX_EMBEDDED_CHARS).to_owned()
+        };
+        let texts: Vec<String> = parts.iter().map(text).collect();
+        let mut vectors = Vec::with_capacity(parts.len());
+        for batch in texts.chunks(BATCH) {
+            vectors.extend(self.embed(batch)?);
+        }
+        check_lengths(vectors.iter())?;
+        Ok(Arc::clone(kept.insert(Arc::new(vectors))))
+    }
+
+    fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError> {
+        let vectors = self.embedder.embed(texts)?;
+        if vectors.len() != texts.len() {
+            return refuse(format!("expected {} vectors, found {}", texts.len(), vectors.len()));
+        }
+        if vectors.iter().any(|vector| vector.is_empty() || vector.iter().any(|number| !number.is_finite())) {
+            return refuse("expected vectors of finite numbers, found another one");
+        }
+        Ok(vectors)
+    }
+}
+
+fn refuse<T>(problem: impl Into<String>) -> Result<T, ToolError> {
+    Err(ToolError::new(ToolErrorKind::Response, problem))
+}
+
+fn check_lengths<'a>(vectors: impl Iterator<Item = &'a Vec<f32>>) -> Result<(), ToolError> {
+    let lengths: BTreeSet<usize> = vectors.map(Vec::len).collect();
+    match lengths.len() {
+        0 | 1 => Ok(()),
+        _ => refuse(format!("expected vectors of one length, found {lengths:?}")),
+    }
+}
+
+/// From -1 to 1; nothing is near a vector without direction.
+fn cosine(one: &[f32], other: &[f32]) -> f64 {
+    let product = |one: &[f32], other: &[f32]| -> f64 {
+        one.iter().zip(other).map(|(one, other)| f64::from(*one) * f64::from(*other)).sum()
+    };
+    let lengths = (product(one, one) * product(other, other)).sqrt();
+    if lengths > 0.0 { product(one, other) / lengths } else { 0.0 }
 }

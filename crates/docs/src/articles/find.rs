@@ -10,11 +10,8 @@ use super::heading::ArticleNumber;
 use super::line::{fold, regex};
 use super::{Article, Articles};
 
-/// Most numbers that are read from one input.
 const MAX_NUMBERS: usize = 8;
-/// Most parts that one title finds.
 const MAX_TITLED: usize = 5;
-/// Most titles that are proposed if none was found.
 const MAX_SIMILAR: usize = 5;
 /// Longer inputs are not compared further.
 const MAX_INPUT: usize = 400;

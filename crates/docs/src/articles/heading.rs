@@ -117,7 +117,6 @@ pub(super) struct Heading {
     pub kind: Kind,
     /// «제5조», "Annex A".
     pub label: String,
-    /// The number of an article.
     pub number: Option<ArticleNumber>,
     pub title: Option<String>,
     /// What of an article's text stands on the same line.
@@ -166,21 +165,7 @@ fn article(line: &Line) -> Option<Heading> {
     let english = found.get(3).is_some();
     let mut groups = found.iter().skip(1).flatten().map(|group| group.as_str());
     let number = ArticleNumber::parse(groups.next()?, groups.next())?;
-    let behind = &line.folded[found[0].len()..];
-    let rest = behind.trim_start_matches(' ');
-    let spaced = rest.len() < behind.len();
-    let first = rest.split(' ').next().unwrap_or_default();
-    let separated = matches!(first, "." | ":" | "-" | "–" | "—") || english && first == ")";
-    let (title, body, sure) = if rest.is_empty() {
-        (String::new(), "", Sure::Yes)
-    } else if let Some(found) = titled_in_brackets(line, rest, english) {
-        found?
-    } else if !spaced && !separated {
-        return None;
-    } else {
-        let rest = if separated { rest[first.len()..].trim_start_matches(' ') } else { rest };
-        if english { english_title(line, rest, separated) } else { korean_title(line, rest) }?
-    };
+    let (title, body, sure) = split_title(line, &line.folded[found[0].len()..], english)?;
     let label = match (english, number.branch) {
         (true, _) => format!("Article {number}"),
         (false, None) => format!("제{}조", number.article),
@@ -193,21 +178,29 @@ fn article(line: &Line) -> Option<Heading> {
 /// The title behind a number, the text behind the title, and how sure that is.
 type Titled<'a> = Option<(String, &'a str, Sure)>;
 
-/// `None` if there is no title in brackets; `Some(None)` if there is one, and a reference goes on behind it.
-fn titled_in_brackets<'a>(line: &Line, rest: &'a str, english: bool) -> Option<Titled<'a>> {
-    let (title, behind) = bracketed(rest, MAX_TITLE)?;
-    if title.is_empty() {
-        return None;
+fn split_title<'a>(line: &Line, behind: &'a str, english: bool) -> Titled<'a> {
+    let rest = behind.trim_start_matches(' ');
+    if rest.is_empty() {
+        return Some((String::new(), "", Sure::Yes));
     }
-    let (body, refers) = if english {
-        let body = behind.strip_prefix(['.', ':']).unwrap_or(behind).trim_start_matches(' ');
-        (body, !line.marked && body.starts_with(|c: char| c.is_lowercase() || ",;)".contains(c)))
-    } else {
-        let body = behind.trim_start_matches(' ');
-        let glued = body.len() == behind.len() && is_alphanumeric(body.chars().next());
-        (body.strip_prefix(['.', ':']).unwrap_or(body), glued || goes_on(body) && !line.marked)
-    };
-    Some((!refers).then_some((title, body, Sure::Yes)))
+    if let Some((title, behind)) = bracketed(rest, MAX_TITLE).filter(|(title, _)| !title.is_empty()) {
+        let bare = |text: &'a str| text.strip_prefix(['.', ':']).unwrap_or(text);
+        let body = if english { bare(behind) } else { behind }.trim_start_matches(' ');
+        let glued = !english && body.len() == behind.len() && is_alphanumeric(body.chars().next());
+        let refers = match english {
+            true => body.starts_with(|c: char| c.is_lowercase() || ",;)".contains(c)),
+            false => goes_on(body),
+        };
+        return (!glued && (line.marked || !refers)).then_some((title, bare(body), Sure::Yes));
+    }
+    let first = rest.split(' ').next().unwrap_or_default();
+    let separated = matches!(first, "." | ":" | "-" | "–" | "—") || english && first == ")";
+    let titled = if separated { rest[first.len()..].trim_start_matches(' ') } else { rest };
+    match separated || rest.len() < behind.len() {
+        true if english => english_title(line, titled, separated),
+        true => korean_title(line, titled),
+        false => None,
+    }
 }
 
 /// Whether a Korean text that follows a number and a blank goes on from it.
@@ -224,7 +217,6 @@ fn is_sentence(text: &str) -> bool {
     text.ends_with("다") || text.ends_with(['.', ',', ';', '?', '!', '。']) || text.contains(". ")
 }
 
-/// Whether a text is short enough for a Korean title.
 fn is_short(line: &Line, text: &str) -> bool {
     text.chars().count() <= if line.marked { MAX_MARKED } else { MAX_PLAIN }
 }
@@ -256,15 +248,13 @@ fn english_title<'a>(line: &Line, rest: &'a str, separated: bool) -> Titled<'a> 
     if title.is_empty() {
         return separated.then_some((title, "", Sure::Yes));
     }
-    let short = rest.chars().count() <= MAX_TITLE;
-    if short && (line.marked || is_title(&title) && !title.contains(". ")) {
+    let is_short = |text: &str, most| text.chars().count() <= most;
+    if is_short(rest, MAX_TITLE) && (line.marked || is_title(&title) && !title.contains(". ")) {
         return Some((title, "", sure));
     }
-    if let Some((run_in, body)) =
-        rest.split_once(". ").filter(|(run_in, _)| run_in.chars().count() <= MAX_RUN_IN)
-        && is_title(&title_of(run_in))
-    {
-        return Some((title_of(run_in), body, sure));
+    let run_in = rest.split_once(". ").map(|(run_in, body)| (title_of(run_in), body));
+    if let Some((title, body)) = run_in.filter(|(title, _)| is_short(title, MAX_RUN_IN) && is_title(title)) {
+        return Some((title, body, sure));
     }
     let sentence = rest.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit() || "(\"“".contains(c));
     (separated && sentence).then_some((String::new(), rest, Sure::InOrder))
@@ -322,10 +312,10 @@ fn annex(line: &Line) -> Option<Heading> {
 
 fn english_section(line: &Line) -> Option<Heading> {
     let found = ENGLISH_SECTION.captures(&line.folded)?;
-    let known =
-        |words: &str| words.split(' ').find(|word| word.eq_ignore_ascii_case(&found[1])).map(str::to_owned);
-    let chapter = known(ENGLISH_CHAPTERS).map(|word| (word, Kind::Chapter));
-    let (word, kind) = chapter.or_else(|| Some((known(ENGLISH_ANNEXES)?, Kind::Annex)))?;
+    let is_word = |(word, _): &(&str, Kind)| word.eq_ignore_ascii_case(&found[1]);
+    let chapters = ENGLISH_CHAPTERS.split(' ').map(|word| (word, Kind::Chapter));
+    let annexes = ENGLISH_ANNEXES.split(' ').map(|word| (word, Kind::Annex));
+    let (word, kind) = chapters.chain(annexes).find(is_word)?;
     let rest = &line.folded[found[0].len()..];
     let marks = [' ', '.', ':', '-', '–', '—', ')'];
     let title = title_of(rest.trim_matches(marks)).trim_matches(['(', ')']).to_owned();
@@ -334,7 +324,7 @@ fn english_section(line: &Line) -> Option<Heading> {
     // "Schedule" alone, or "Schedule of fees", is a heading only if Markdown says so.
     let label = match found.get(2) {
         Some(id) if rest.is_empty() || separated => format!("{word} {}", id.as_str()),
-        None if rest.is_empty() && line.marked => word,
+        None if rest.is_empty() && line.marked => word.to_owned(),
         _ => return None,
     };
     let fits = short && (line.marked || title.is_empty() || is_title(&title));

@@ -5,17 +5,14 @@ use regex_lite::Regex;
 /// Longer lines are no headings. An article's first sentence may follow its heading, so this is long.
 const MAX_LINE: usize = 20_000;
 
-/// Compiles a pattern of `heading` or `find`.
 pub(super) fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("every pattern of articles/ is compiled by its tests")
 }
 
-/// One line, without the marks of Markdown.
 pub(super) struct Line {
     pub text: String,
     /// The text with full-width forms folded; as many characters as `text`.
     pub folded: String,
-    /// The level of a Markdown heading.
     pub level: Option<usize>,
     /// Whether Markdown marks all of it: as a heading, or in bold from end to end.
     pub marked: bool,

@@ -11,7 +11,6 @@ mod contract;
 mod find;
 mod heading;
 mod line;
-mod meaning;
 mod parse;
 mod tools;
 
@@ -26,7 +25,6 @@ use crate::read::read_text;
 pub use parse::Article;
 pub use tools::ContractTools;
 
-/// Largest contract, in bytes.
 const MAX_CONTRACT_BYTES: usize = 8 << 20;
 
 /// The articles and the other parts of one contract, in their order.

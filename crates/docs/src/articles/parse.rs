@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use super::heading::{ArticleNumber, Heading, Kind, Sure, recognize_heading};
 use super::line::{bracketed, fold};
 
-/// Most articles and other parts of one contract.
 const MAX_PARTS: usize = 10_000;
 /// Longest title that is read from the line below a number.
 const MAX_TITLE: usize = 80;
@@ -23,7 +22,6 @@ pub struct Article {
     pub text: String,
     /// The chapter it stands in, if the contract has chapters.
     pub chapter: Option<String>,
-    /// The number, if it is an article.
     pub(super) number: Option<ArticleNumber>,
     /// The label of the annex or the supplementary provisions it stands in.
     pub(super) annex: Option<String>,
@@ -39,13 +37,11 @@ impl Article {
     }
 }
 
-/// A heading with the text below it.
 struct Section {
     heading: Heading,
     text: String,
 }
 
-/// The parts of a contract, in order.
 pub(super) fn parse_parts(text: &str) -> Result<Vec<Article>, String> {
     let (mut preamble, mut sections) = split(text)?;
     preamble = strip_drawn(&preamble).join("\n");
@@ -99,7 +95,6 @@ fn has_ended(line: &str) -> bool {
         || line.ends_with(['.', '。', '．', '!', '?', ':', ';', '：', '|', '>', '다', '함', '음', '것'])
 }
 
-/// The title on a line that holds nothing else: one in brackets.
 fn title_alone(line: &str) -> Option<String> {
     let line: String = line.trim().trim_matches('*').chars().map(fold).collect();
     let (title, rest) = bracketed(&line, MAX_TITLE)?;

@@ -5,19 +5,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Articles;
-use super::contract::Contract;
+use super::contract::{Contract, Meaning};
 use super::find::{Reference, parse_reference};
-use super::meaning::Meaning;
 use planwright::contract::{ToolContract, ToolEffect};
 use planwright::ports::{Embedder, Secret, Tool, ToolCall, ToolError, ToolOutput, first_chars};
 
-/// Most parts that a search returns.
 const MAX_FOUND: usize = 5;
 /// Most articles of the standard contract that words find.
 const MAX_STANDARD: usize = 3;
 /// How far down each ranking goes that is fused.
 const MAX_RANKED: usize = 50;
-/// Most characters of what an embedder says about its failure.
 const MAX_REASON_CHARS: usize = 200;
 
 /// The tools that read a contract and the standard contract it is compared with.

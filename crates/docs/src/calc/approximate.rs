@@ -3,7 +3,6 @@
 //! `(1+1/1000)^1000` is an everyday number whose exact form fills a page. Here each value carries a
 //! bound of its error, and no digit is shown that the bound does not vouch for.
 
-/// Most digits that are shown.
 const MOST_DIGITS: i32 = 12;
 /// With fewer sure digits there is no answer.
 const FEWEST_DIGITS: i32 = 4;

@@ -19,11 +19,9 @@ use planwright::contract::ToolContract;
 use planwright::ports::{Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput, first_chars};
 use regex_lite::{Captures, Regex};
 
-/// Longest expression, in characters.
 const MAX_CHARS: usize = 1000;
 /// Deepest nesting of brackets: reading them takes time that doubles or triples with each level.
 const MAX_DEPTH: usize = 8;
-/// Most pairs of brackets.
 const MAX_BRACKETS: usize = 60;
 /// Most operators, and so signs in a row, statements and the like.
 const MAX_OPERATORS: usize = 300;
@@ -178,7 +176,6 @@ fn depth(expression: &str) -> Option<usize> {
     (open == 0).then_some(deepest)
 }
 
-/// Looks at the clock and counts the work.
 struct Watch {
     deadline: Instant,
     looks: AtomicU64,

@@ -1,4 +1,5 @@
-//! The documents of a folder. It is only read, and never left: no link is followed.
+//! The documents of a folder and their texts. It is only read, and never left: no link is followed. Borrowed
+//! libraries read HTML; the last functions keep hostile pages away from them.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -9,19 +10,22 @@ use unicode_normalization::UnicodeNormalization;
 
 use planwright::ports::ToolError;
 
-use super::html;
 use super::passages::{Markup, split};
 use crate::index::{Entry, Stamp};
 use crate::read::read_text;
 
-/// Most documents of one folder.
 const MAX_FILES: usize = 10_000;
 /// Most bytes of the documents of one folder, and of one document.
 const MAX_TOTAL_BYTES: u64 = 128 << 20;
 const MAX_FILE_BYTES: u64 = 2 << 20;
 /// Most files and folders that are looked at, documents or not.
 const MAX_ENTRIES: usize = 200_000;
-/// How the names of documents end.
+/// Wider than any line, so that no word is torn.
+const HTML_WIDTH: usize = 4000;
+/// Deeper nesting is no document. Rendering it takes time that grows with the square of the depth.
+const MAX_HTML_DEPTH: usize = 200;
+/// Parsing time grows with the square of unclosed tags as well, so they are counted before.
+const MAX_UNCLOSED: usize = 1000;
 const ENDINGS: [&str; 7] = ["md", "markdown", "txt", "html", "htm", "rst", "adoc"];
 
 /// A document of a folder or a built-in one.
@@ -33,14 +37,12 @@ pub(super) struct Document {
     pub content: Content,
 }
 
-/// Where the text comes from.
 #[derive(Debug)]
 pub(super) enum Content {
     File(PathBuf),
     Text(String),
 }
 
-/// The ending of a path, if it is one of a document.
 fn ending(path: &Path) -> Option<&'static str> {
     let ending = path.extension()?.to_str()?;
     ENDINGS.into_iter().find(|known| known.eq_ignore_ascii_case(ending))
@@ -62,7 +64,7 @@ impl Document {
     /// The passages of the text by the document's markup, or why it has none.
     pub fn passages(&self, text: &str) -> Result<Vec<Entry>, String> {
         let (text, markup) = match ending(Path::new(&self.name)) {
-            Some("html" | "htm") => (Cow::Owned(html::render_text(text)?), Markup::Markdown),
+            Some("html" | "htm") => (Cow::Owned(render_text(text)?), Markup::Markdown),
             Some("adoc") => (Cow::Borrowed(text), Markup::AsciiDoc),
             Some("rst") => (Cow::Borrowed(text), Markup::Restructured),
             _ => (Cow::Borrowed(text), Markup::Markdown),
@@ -75,10 +77,8 @@ fn too_large() -> String {
     format!("larger than {MAX_FILE_BYTES} bytes")
 }
 
-/// What a folder holds.
 #[derive(Default)]
 pub(super) struct Found {
-    /// The documents by name.
     pub documents: Vec<Document>,
     /// What keeps documents from being searched, a sentence each.
     pub limits: Vec<String>,
@@ -86,12 +86,10 @@ pub(super) struct Found {
     pub too_large: Vec<String>,
 }
 
-/// Says that a document is not searched.
 pub(super) fn describe_skipped(name: &str, reason: &str) -> String {
     format!("not searched: {name}: {reason}")
 }
 
-/// Finds the documents of a folder.
 pub(super) fn find_documents(root: &Path) -> Result<Found, ToolError> {
     let fail = |problem: String| ToolError::input(format!("{}: {problem}", root.display()));
     std::fs::read_dir(root).map_err(|error| fail(format!("the folder cannot be read: {error}")))?;
@@ -119,7 +117,6 @@ pub(super) fn find_documents(root: &Path) -> Result<Found, ToolError> {
     Ok(found)
 }
 
-/// An entry of a folder as a document, if it is one.
 fn read_entry(root: &Path, entry: DirEntry) -> Result<Option<Document>, ignore::Error> {
     if !entry.file_type().is_some_and(|kind| kind.is_file()) || ending(entry.path()).is_none() {
         return Ok(None);
@@ -162,4 +159,75 @@ fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
     groups.iter().map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
+}
+
+/// The text of a page, its headings marked as in Markdown.
+fn render_text(html: &str) -> Result<String, String> {
+    let unreadable = |error| format!("HTML that cannot be read: {error}");
+    let config =
+        html2text::config::plain_no_decorate().raw_mode(true).no_table_borders().allow_width_overflow();
+    if !closes_what_it_opens(html) {
+        return Err(format!("HTML that leaves more than {MAX_UNCLOSED} elements open"));
+    }
+    let tree = config.parse_html(html.as_bytes()).map_err(unreadable)?;
+    let mut left = vec![(tree.document.clone(), 0)];
+    while let Some((node, depth)) = left.pop() {
+        if depth > MAX_HTML_DEPTH {
+            return Err(format!("HTML nested deeper than {MAX_HTML_DEPTH} elements"));
+        }
+        left.extend(node.children.borrow().iter().map(|child| (child.clone(), depth + 1)));
+    }
+    let rendered = config.dom_to_render_tree(&tree).map_err(unreadable)?;
+    config.render_to_string(rendered, HTML_WIDTH).map_err(unreadable)
+}
+
+/// Elements without content, and those that the next one of their kind closes.
+const NEVER_OPEN: [&str; 30] = [
+    "area", "base", "body", "br", "caption", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html",
+    "img", "input", "li", "link", "meta", "optgroup", "option", "p", "param", "source", "tbody", "td",
+    "tfoot", "th", "thead", "tr", "wbr",
+];
+/// Elements whose content is no markup.
+const RAW: [&str; 5] = ["script", "style", "textarea", "title", "xmp"];
+
+/// Whether few elements are left open. A closing tag counts only for the innermost open element:
+/// what is badly nested is taken for open, never the other way round.
+fn closes_what_it_opens(html: &str) -> bool {
+    let mut open: Vec<String> = Vec::new();
+    let mut rest = html;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at + 1..];
+        if let Some(comment) = rest.strip_prefix("!--") {
+            rest = comment.find("-->").map_or("", |end| &comment[end..]);
+            continue;
+        }
+        let closing = rest.starts_with('/');
+        let tag = rest.trim_start_matches('/');
+        let name: String = tag.chars().take_while(char::is_ascii_alphanumeric).take(32).collect();
+        let name = name.to_ascii_lowercase();
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || NEVER_OPEN.contains(&name.as_str()) {
+            continue;
+        }
+        if closing {
+            open.pop_if(|innermost| *innermost == name);
+        } else if RAW.contains(&name.as_str()) {
+            rest = after_raw(rest, &name);
+        } else {
+            open.push(name);
+            if open.len() > MAX_UNCLOSED {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+fn after_raw<'a>(text: &'a str, name: &str) -> &'a str {
+    for (at, _) in text.match_indices("</") {
+        let tag = &text.as_bytes()[at + 2..];
+        if tag.len() >= name.len() && tag[..name.len()].eq_ignore_ascii_case(name.as_bytes()) {
+            return &text[at + 2 + name.len()..];
+        }
+    }
+    ""
 }

@@ -5,7 +5,6 @@
 //! never more than text: the results are untrusted by contract.
 
 mod folder;
-mod html;
 mod passages;
 
 use std::fmt;
@@ -23,7 +22,6 @@ pub use crate::index::Passage;
 use crate::index::{self, Index, Indexed, Stamp, is_damage};
 use folder::{Content, Document, Found, describe_skipped};
 
-/// Most passages that the tool returns.
 const MAX_RESULTS: usize = 5;
 
 /// Full-text search over documents, best passages first.
@@ -202,10 +200,8 @@ impl Docs {
     }
 }
 
-/// Hears how many documents have been read, of how many.
 type Progress = dyn Fn(usize, usize) + Send + Sync;
 
-/// An index that holds the documents.
 struct Library {
     index: Index,
     /// Documents that could not be read, with the reason.

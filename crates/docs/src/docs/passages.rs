@@ -9,7 +9,6 @@ const MOST: usize = 900;
 /// A cut falls behind this many characters.
 const LEAST: usize = 600;
 
-/// How headings are marked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Markup {
     /// `# Title`, or a line of `=` or `-` below it. Plain text is read so, too.
@@ -21,7 +20,6 @@ pub(super) enum Markup {
     Restructured,
 }
 
-/// Cuts a document into passages.
 pub(super) fn split(text: &str, markup: Markup) -> Vec<Entry> {
     let mut splitter = Splitter { markup, ..Splitter::default() };
     let lines: Vec<&str> = text.lines().collect();

@@ -43,7 +43,6 @@ pub(crate) fn parse_endpoint(base: &str, path: &str) -> Result<Endpoint, String>
     })
 }
 
-/// Another path and query on the host of an address.
 fn join_origin(uri: &Uri, target: &str) -> Option<Uri> {
     format!("{}://{}{target}", uri.scheme_str()?, uri.authority()?).parse().ok()
 }

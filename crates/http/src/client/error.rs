@@ -17,7 +17,6 @@ use planwright::ports::{Cause, ToolError, ToolErrorKind};
 /// Most characters of a server's message that are passed on.
 const MAX_MESSAGE_CHARS: usize = 1_000;
 
-/// Why one attempt got no usable answer.
 #[derive(Debug)]
 pub(crate) struct AttemptError {
     pub(crate) cause: Cause,
@@ -25,7 +24,6 @@ pub(crate) struct AttemptError {
     pub(crate) stage: Stage,
     /// Whether the same request may fare better later.
     pub(crate) transient: bool,
-    /// How long the server asks to wait.
     pub(crate) retry_after: Option<Duration>,
     /// How many attempts there were, this one included.
     pub(crate) tries: u32,
@@ -34,19 +32,15 @@ pub(crate) struct AttemptError {
 /// How far an attempt came.
 #[derive(Debug)]
 pub(crate) enum Stage {
-    /// The request did not reach the server.
     NotSent,
     /// The request may have reached the server, and no whole answer came back.
     Sent,
-    /// The answer is larger than the limit.
     TooLarge,
-    /// The server answered with an error.
     Answered(Box<ServerError>),
     /// The server answered with what a model said, and that is no reply.
     Failed(Box<ModelFailure>),
 }
 
-/// The bounds of one attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     pub(super) left: Duration,

@@ -36,7 +36,6 @@ const MAX_SHOWN_CHARS: usize = 120;
 /// The time of a tool call that has no time-out of its own.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An HTTP client with its key and its limits.
 #[derive(Clone)]
 pub(crate) struct Client {
     agent: Agent,
@@ -49,7 +48,6 @@ pub(crate) struct Client {
     pub(crate) max_response_bytes: usize,
 }
 
-/// What to ask.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub(crate) uri: &'a Uri,
@@ -160,7 +158,6 @@ impl Client {
         self.agent.run(if is_loopback { config.proxy(None).build() } else { config.build() })
     }
 
-    /// Reads what a server says about an error.
     pub(crate) fn read_error(&self, mut response: Response) -> AttemptError {
         let error = ServerError::parse(response.status, &response.read_some(MAX_ERROR_BYTES));
         let retry_after = retry::parse_retry_after(&response.headers, SystemTime::now());

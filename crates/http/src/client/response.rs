@@ -20,10 +20,8 @@ pub(crate) struct Response {
     data: Vec<u8>,
 }
 
-/// One server-sent event.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// JSON data.
     Json(Value),
     /// `[DONE]`: nothing follows.
     Done,
@@ -40,7 +38,6 @@ impl Response {
         Response { status: head.status.as_u16(), headers: head.headers, reader, bounds, data: Vec::new() }
     }
 
-    /// Whether the server answered with what was asked for.
     pub(crate) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -57,7 +54,6 @@ impl Response {
         }
     }
 
-    /// Reads to the end.
     pub(crate) fn read_all(&mut self) -> Result<Vec<u8>, AttemptError> {
         let mut bytes = Vec::new();
         self.reader.read_to_end(&mut bytes).map_err(|error| explain(error, self.bounds))?;

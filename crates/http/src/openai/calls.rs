@@ -14,10 +14,8 @@ use serde_json::Value;
 
 use planwright::contract::AskedCall;
 
-/// Most calls of one reply.
 const MAX_CALLS: usize = 128;
 
-/// The calls of a reply so far.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     calls: Vec<Begun>,
@@ -92,7 +90,6 @@ impl Calls {
         (!self.calls[at].is_another(piece)).then_some(at)
     }
 
-    /// The calls in their order.
     pub(super) fn finish(mut self) -> Vec<AskedCall> {
         self.calls.sort_by_key(|call| call.index);
         let finish = |Begun { name, arguments, .. }: Begun| match arguments.trim() {

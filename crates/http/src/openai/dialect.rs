@@ -28,7 +28,6 @@ pub enum StructuredOutput {
     Prompt,
 }
 
-/// How requests to one model are written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dialect {
     /// Never `Auto`.
@@ -42,7 +41,6 @@ pub(super) struct Dialect {
 }
 
 impl Dialect {
-    /// The dialect that a server is first asked in.
     pub(super) fn first(setting: StructuredOutput) -> Self {
         Dialect {
             output: setting.max(StructuredOutput::JsonSchema),

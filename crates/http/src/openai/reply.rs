@@ -117,7 +117,7 @@ impl Draft {
         let Draft { text, calls, refusal, usage, .. } = self;
         let finish = self.finish.unwrap_or_default();
         let is_filtered = ["content_filter", "content-filter", "safety"].iter().any(|it| finish.contains(it));
-        let or = |message: &str| if refusal.is_empty() { message } else { &refusal }.to_owned();
+        let or = |message: &str| if refusal.is_empty() { message } else { refusal.as_str() }.to_owned();
         let (class, message) = match finish.as_str() {
             _ if is_filtered => (FailureClass::ContentFilter, or("the reply was withheld by a filter")),
             finish if finish == "refusal" || !refusal.is_empty() => {
@@ -129,7 +129,10 @@ impl Draft {
             }
             "error" => {
                 let problem = "the server broke the reply off with an error";
-                return Err(AttemptError { cause: Cause::Server, ..AttemptError::bad_response(problem, true) });
+                return Err(AttemptError {
+                    cause: Cause::Server,
+                    ..AttemptError::bad_response(problem, true)
+                });
             }
             _ => return Ok(ModelReply { text, tool_calls: calls.finish(), usage, ..ModelReply::default() }),
         };

@@ -1,44 +1,47 @@
 //! The checks of a spec: what contradicts, and what is out of range.
 //!
-//! Each refusal names the field and says why; one that is about two fields names both. A limit that
-//! nothing reads is refused if it was set: if it is neither its default nor zero.
+//! Each refusal names the field and says why; one that is about two fields names both. A role that nothing asks
+//! is refused, and so is a limit that nothing reads if it was set: if it is neither its default nor zero.
 
-mod roles;
+use std::collections::{BTreeMap, BTreeSet};
 
-use std::collections::BTreeMap;
-
-pub(super) use self::roles::check_role;
-use super::error::{Checked, ZERO, refuse_by};
 use super::limits::MAX_TRIES;
 use super::policy::NOTHING_REPLANS;
 use super::{
-    Execution, Horizon, Intake, OnExhausted, OnExpiry, OnFailure, OnRejection, OnReplan, OnStepFailure,
-    Orchestrate, Planner, RoleName, Spec, Validate, ValidateAt, Write,
+    Execution, Horizon, Intake, Limits, Memory, OnExhausted, OnExpiry, OnFailure, OnRejection, OnReplan,
+    OnStepFailure, Orchestrate, Planner, Role, RoleName, Spec, SpecError, Validate, ValidateAt, Write,
 };
-use crate::contract::{FinalStep, IntentForm, StepField};
+use crate::contract::{FinalStep, IntentForm, StepField, check_name};
 
-/// Most steps a plan may be allowed to have.
 const MAX_PLAN_STEPS: u32 = 100_000;
-/// Most steps that may be allowed to run side by side.
 const MAX_WIDTH: u32 = 256;
 /// Longest first wait before another try, in milliseconds.
 const MAX_WAIT_MS: u64 = 3_600_000;
-pub(super) fn check_spec(spec: &Spec) -> Checked {
-    refuse_by(&[("name", spec.name.trim().is_empty(), "expected a name, found nothing")])?;
-    check_plan(spec)?;
-    check_planner(spec)?;
-    check_steps(spec)?;
-    check_required_calls(spec)?;
-    check_people(spec)?;
-    check_replans(spec)?;
-    check_write(spec)?;
-    roles::check_intake(spec)?;
-    roles::check_roles(spec)?;
-    roles::check_limits(spec)?;
-    roles::check_names(spec)
+
+type Checked = Result<(), SpecError>;
+
+const ZERO: &str = "expected at least 1, found 0";
+
+fn refuse(field: impl Into<String>, problem: impl Into<String>) -> Checked {
+    Err(SpecError::at(field, problem))
 }
 
-/// What a plan may be.
+/// Refuses the spec by the first row that is true: a field, whether it is wrong, and why.
+fn refuse_by(rows: &[(&str, bool, &str)]) -> Checked {
+    match rows.iter().find(|(_, wrong, _)| *wrong) {
+        Some((field, _, problem)) => refuse(*field, *problem),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn check_spec(spec: &Spec) -> Checked {
+    refuse_by(&[("name", spec.name.trim().is_empty(), "expected a name, found nothing")])?;
+    let of_policy =
+        [check_plan, check_planner, check_steps, check_required_calls, check_people, check_replans];
+    let of_roles = [check_write, check_intake, check_roles, check_limits, check_names];
+    of_policy.into_iter().chain(of_roles).try_for_each(|check| check(spec))
+}
+
 fn check_plan(spec: &Spec) -> Checked {
     let (plan, approval) = (&spec.policy.plan, spec.policy.approval);
     let (no_tools, no_agents) = (spec.tools.is_empty(), spec.agents.is_empty());
@@ -70,7 +73,6 @@ fn check_plan(spec: &Spec) -> Checked {
     ])
 }
 
-/// Who drafts the plan, and how far ahead.
 fn check_planner(spec: &Spec) -> Checked {
     let policy = &spec.policy;
     let (in_json, next) = (policy.planner == Planner::Json, policy.horizon == Horizon::Next);
@@ -94,7 +96,6 @@ fn check_planner(spec: &Spec) -> Checked {
     ])
 }
 
-/// How the steps of a plan run.
 fn check_steps(spec: &Spec) -> Checked {
     let (policy, tries) = (&spec.policy, spec.policy.step_tries);
     let width = policy.execution.width();
@@ -114,7 +115,6 @@ fn check_steps(spec: &Spec) -> Checked {
     ])
 }
 
-/// The calls that must come before an answer, and whether a run can make so many.
 fn check_required_calls(spec: &Spec) -> Checked {
     let mut least: BTreeMap<&str, u32> = BTreeMap::new();
     let by_planner = spec.policy.write == Write::Planner;
@@ -134,9 +134,9 @@ fn check_required_calls(spec: &Spec) -> Checked {
         let calls = least.entry(tool).or_default();
         *calls = required.least.max(*calls);
     }
-    let of_tools = spec.tools.iter().filter_map(|tool| least.get(tool.name.as_str()).copied());
-    let of_tools = of_tools.fold(0, u32::saturating_add);
-    let all = least.values().copied().fold(0, u32::saturating_add);
+    let of_tools = spec.tools.iter().filter_map(|tool| least.get(tool.name.as_str()));
+    let [of_tools, all] = [of_tools.copied().collect(), least.values().copied().collect()]
+        .map(|counts: Vec<u32>| counts.into_iter().fold(0, u32::saturating_add));
     let most_tools = spec.limits.max_tool_calls.unwrap_or(u32::MAX);
     let (most, why) = spec.most_calls_before_answer();
     let must = "must come before an answer, and";
@@ -190,7 +190,6 @@ fn check_replans(spec: &Spec) -> Checked {
     ])
 }
 
-/// Where the answer comes from.
 fn check_write(spec: &Spec) -> Checked {
     let (policy, has) = (&spec.policy, |role| spec.roles.contains_key(&role));
     let (by_model, by_planner) = (policy.write == Write::Model, policy.write == Write::Planner);
@@ -223,4 +222,129 @@ fn check_write(spec: &Spec) -> Checked {
         ),
         ("roles.conversation", unanswered && empty, &needed("a plan may be empty")),
     ])
+}
+
+fn check_intake(spec: &Spec) -> Checked {
+    let (policy, intent) = (&spec.policy, &spec.policy.intent);
+    let distinct: BTreeSet<&Intake> = policy.intake.iter().collect();
+    refuse_by(&[("policy.intake", distinct.len() < policy.intake.len(), "names one thing twice")])?;
+    let pairs = [
+        (Intake::Scope, RoleName::Scope),
+        (Intake::PreviousContext, RoleName::PreviousContext),
+        (Intake::Intent, RoleName::Intent),
+    ];
+    for (intake, role) in pairs {
+        let (asked, there) = (policy.asks(intake), spec.roles.contains_key(&role));
+        let (field, needed) = (format!("roles.{role}"), format!("needed under `intake = [\"{role}\"]`"));
+        let never_asked = format!("never asked: `intake` does not name \"{role}\"");
+        refuse_by(&[(&field, asked && !there, &needed), (&field, !asked && there, &never_asked)])?;
+    }
+    let no_memory = policy.asks(Intake::PreviousContext) && policy.memory == Memory::None;
+    let no_turns =
+        "\"previous_context\" is never asked under `memory = \"none\"`: there are no earlier turns";
+    let has_kinds = !(intent.kinds.is_empty() && intent.answer_at_once.is_empty());
+    let free_text = "never matched: under `form = \"text\"` the intent is free text";
+    let unknown = |kind: &&String| !intent.kinds.is_empty() && !intent.kinds.contains(kind);
+    let unknown = intent.answer_at_once.iter().find(unknown);
+    let no_kind = unknown.map(|kind| format!("{kind:?} is none of `kinds`")).unwrap_or_default();
+    refuse_by(&[
+        ("policy.intake", no_memory, no_turns),
+        ("policy.intent.kinds", intent.form == IntentForm::Text && has_kinds, free_text),
+        ("policy.intent.answer_at_once", unknown.is_some(), &no_kind),
+    ])
+}
+
+fn check_roles(spec: &Spec) -> Checked {
+    let (validate, has) = (spec.policy.validate, |role| spec.roles.contains_key(&role));
+    let (validator, orchestrator) = (has(RoleName::Validator), has(RoleName::Orchestrator));
+    let orchestrates = spec.policy.orchestrate == Orchestrate::EachStep;
+    let (verdict, sufficiency) = (validate == Validate::Verdict, validate == Validate::Sufficiency);
+    refuse_by(&[
+        ("roles.planner", !has(RoleName::Planner), "needed, and missing"),
+        ("roles.agent", has(RoleName::Agent), "never asked: a role that does a step is one of `agents`"),
+        ("roles.validator", verdict && !validator, "needed under `validate = \"verdict\"`"),
+        ("roles.validator", sufficiency && !validator, "needed under `validate = \"sufficiency\"`"),
+        ("roles.validator", validate == Validate::Off && validator, "never asked under `validate = \"off\"`"),
+        ("roles.orchestrator", orchestrates && !orchestrator, "needed under `orchestrate = \"each_step\"`"),
+        ("roles.orchestrator", !orchestrates && orchestrator, "never asked under `orchestrate = \"never\"`"),
+    ])?;
+    for (name, role) in &spec.roles {
+        if role.form.is_some() && *name != RoleName::Writer {
+            return refuse(format!("roles.{name}.form"), "only the writer's reply has a choice of forms");
+        }
+        check_role(role, &format!("roles.{name}"))?;
+    }
+    Ok(())
+}
+
+pub(super) fn check_role(role: &Role, place: &str) -> Checked {
+    let out_of_range = role.temperature.is_some_and(|value| !(0.0..=2.0).contains(&value));
+    let no_name = role.model.as_ref().is_some_and(|model| model.trim().is_empty());
+    let checked = refuse_by(&[
+        ("prompt", role.prompt.trim().is_empty(), "expected instructions, found nothing"),
+        ("temperature", out_of_range, "expected a number from 0 to 2"),
+        ("max_tokens", role.max_tokens == Some(0), ZERO),
+        ("model", no_name, "expected a model's name, found nothing"),
+    ]);
+    checked.map_err(|error| error.under(place))
+}
+
+fn check_limits(spec: &Spec) -> Checked {
+    let (policy, limits, unset) = (&spec.policy, &spec.limits, Limits::default());
+    let most = [
+        ("limits.max_replans", limits.max_replans),
+        ("limits.max_repairs", limits.max_repairs),
+        ("limits.max_iterations", limits.max_iterations.unwrap_or(0)),
+        ("limits.max_added_steps", limits.max_added_steps),
+    ];
+    if let Some((field, value)) = most.into_iter().find(|(_, value)| *value > MAX_TRIES) {
+        return refuse(field, format!("expected at most {MAX_TRIES}, found {value}"));
+    }
+    let was_set = |value: u32, default: u32| value != default && value != 0;
+    let next = policy.horizon == Horizon::Next;
+    let replans = was_set(limits.max_replans, unset.max_replans) && !policy.can_replan();
+    let by_rounds =
+        "never read: under `horizon = \"next\"` `max_iterations` says how often the planner is asked";
+    let no_replans = format!("never read: {NOTHING_REPLANS}");
+    let added = was_set(limits.max_added_steps, unset.max_added_steps);
+    let never = policy.orchestrate == Orchestrate::Never;
+    let is_repaired =
+        |role: &Role| *role.on_failure.as_ref().unwrap_or(&policy.on_bad_reply) == OnFailure::Repair;
+    let repairs = was_set(limits.max_repairs, unset.max_repairs) && !spec.roles.values().any(is_repaired);
+    let no_repairs = "never read: no role is asked again, by `on_bad_reply` or by its own `on_failure`";
+    refuse_by(&[
+        ("limits.max_iterations", limits.max_iterations == Some(0), ZERO),
+        ("limits.max_model_calls", limits.max_model_calls == Some(0), ZERO),
+        ("limits.max_transitions", limits.max_transitions == Some(0), ZERO),
+        ("limits.max_reply_bytes", limits.max_reply_bytes == 0, ZERO),
+        ("limits.max_input_bytes", limits.max_input_bytes == 0, ZERO),
+        ("limits.deadline_seconds", limits.deadline_seconds == 0, ZERO),
+        ("limits.max_tokens", limits.max_tokens == Some(0), ZERO),
+        ("limits.max_cost", limits.max_cost.is_some_and(|cost| cost.is_zero()), "expected more than 0"),
+        ("limits.max_replans", replans && next, by_rounds),
+        ("limits.max_replans", replans, &no_replans),
+        ("limits.max_added_steps", added && never, "never read: `orchestrate` is \"never\""),
+        ("limits.max_repairs", repairs, no_repairs),
+    ])
+}
+
+/// Tools and agents share one space of names.
+fn check_names(spec: &Spec) -> Checked {
+    let mut names = BTreeSet::new();
+    let mut check_taken = |field: &str, name| {
+        refuse_by(&[(field, !names.insert(name), &format!("the name {name:?} is taken"))])
+    };
+    for (at, tool) in spec.tools.iter().enumerate() {
+        tool.check().or_else(|error| refuse(format!("tools[{at}].{}", error.path()), error.problem()))?;
+        check_taken(&format!("tools[{at}]"), &tool.name)?;
+    }
+    for (at, agent) in spec.agents.iter().enumerate() {
+        let field = format!("agents[{at}]");
+        check_name(&agent.name).or_else(|error| refuse(format!("{field}.name"), error.problem()))?;
+        if agent.description.trim().is_empty() {
+            return refuse(format!("{field}.description"), "expected a sentence, found nothing");
+        }
+        check_taken(&field, &agent.name)?;
+    }
+    Ok(())
 }
