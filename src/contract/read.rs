@@ -2,6 +2,7 @@
 //! says twice and differently, or only in a thought, is not guessed at.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -85,8 +86,7 @@ const THOUGHT_TAGS: [&str; 3] = ["think", "thinking", "reasoning"];
 /// Longest thought tag, in bytes.
 const MAX_TAG_BYTES: usize = 16;
 
-/// Reads the tag of a thought at a place in a text: whether it opens one, and its length. A tag in backticks
-/// is spoken of.
+/// Whether a tag opens a thought, and its length. A tag in backticks is spoken of.
 fn thought_tag(text: &str, at: usize) -> Option<(bool, usize)> {
     if text[..at].ends_with('`') { None } else { parse_tag(&text[at..]) }
 }
@@ -191,28 +191,23 @@ pub(super) fn parse_object<T: DeserializeOwned>(text: &str, max_bytes: usize) ->
     }
     let holds_fit =
         |object: &str| serde_json::from_str(object).is_ok_and(|value: Value| any_part_fits::<T>(&value));
-    let largest = misfits.iter().copied().reduce(|one, next| if next.len() > one.len() { next } else { one });
-    match (fits, doubt) {
-        (Some(_), None) if misfits.into_iter().any(holds_fit) => {
-            return Err(ContractError::at("$", SEVERAL));
-        }
+    let problem = match (fits, doubt) {
+        (Some(_), None) if misfits.iter().copied().any(holds_fit) => SEVERAL.to_owned(),
         (Some((value, _)), None) => return Ok(value),
-        (None, Some(_)) if largest.is_some() || broken.is_some() => {}
-        (_, Some(problem)) => return Err(ContractError::at("$", problem)),
-        (None, None) => {}
-    }
-    Err(match (largest, broken) {
-        (Some(candidate), None) => explain_misfit::<T>(candidate),
-        (Some(candidate), Some((read, _))) if read <= candidate.len() => explain_misfit::<T>(candidate),
-        (_, Some((_, problem))) => ContractError::at("$", problem),
-        (None, None) if shown.is_empty() => {
-            ContractError::at("$", "expected a JSON object, found an empty reply")
+        (Some(_), Some(problem)) => problem,
+        (None, doubt) => {
+            let read = broken.as_ref().map_or(0, |(read, _)| *read);
+            let largest = misfits.into_iter().min_by_key(|candidate| Reverse(candidate.len()));
+            if let Some(candidate) = largest.filter(|candidate| read <= candidate.len()) {
+                return Err(explain_misfit::<T>(candidate));
+            }
+            broken.map(|(_, problem)| problem).or(doubt).unwrap_or_else(|| match &*shown {
+                "" => "expected a JSON object, found an empty reply".to_owned(),
+                text => format!("expected a JSON object, found text that begins {:?}", excerpt(text, 60)),
+            })
         }
-        (None, None) => {
-            let begins = excerpt(&shown, 60);
-            ContractError::at("$", format!("expected a JSON object, found text that begins {begins:?}"))
-        }
-    })
+    };
+    Err(ContractError::at("$", problem))
 }
 
 /// Whether a value holds an object that fits.
@@ -233,24 +228,20 @@ fn is_same_json(one: &str, other: &str) -> bool {
 /// Why an object does not fit, with the path to the place.
 fn explain_misfit<T: DeserializeOwned>(candidate: &str) -> ContractError {
     let mut source = serde_json::Deserializer::from_str(candidate);
-    match serde_path_to_error::deserialize::<_, T>(&mut source) {
-        Ok(_) => ContractError::at("$", "expected one JSON object"),
-        Err(error) => {
-            let inner = error.path().to_string();
-            let path = if inner == "." { "$".to_owned() } else { format!("$.{inner}") };
-            // serde_json ends with a line and a column inside the candidate; the path says more.
-            let message = error.into_inner().to_string();
-            let problem = message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem);
-            ContractError::at(path, problem)
-        }
-    }
+    let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut source) else {
+        return ContractError::at("$", "expected one JSON object");
+    };
+    let inner = error.path().to_string();
+    let path = if inner == "." { "$".to_owned() } else { format!("$.{inner}") };
+    // serde_json ends with a line and a column inside the candidate; the path says more.
+    let message = error.into_inner().to_string();
+    ContractError::at(path, message.rsplit_once(" at line ").map_or(&*message, |(problem, _)| problem))
 }
 
 /// The outermost JSON objects of a text outside of thoughts.
 #[derive(Default)]
 struct Objects<'a> {
-    /// The complete ones, in order. What looks complete inside one that is broken or cut off is a part of
-    /// it, and a part is not what was asked for.
+    /// The complete ones, in order; what looks complete inside a broken one is a part of it.
     whole: Vec<&'a str>,
     /// The broken object that parsed furthest: how many bytes of it, and what is wrong there.
     broken: Option<(usize, String)>,
@@ -297,9 +288,8 @@ fn find_objects(text: &str) -> Objects<'_> {
             let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
             match values.next() {
                 Some(Err(error)) if error.is_eof() => {
-                    let begins = excerpt(rest, 60);
-                    let problem =
-                        format!("expected a whole JSON object, found one that is cut off: {begins:?}");
+                    let expected = "expected a whole JSON object, found one that is cut off";
+                    let problem = format!("{expected}: {:?}", excerpt(rest, 60));
                     found.note_broken(rest.len(), problem.clone());
                     found.doubt = Some(problem);
                     return found;

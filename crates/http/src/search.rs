@@ -1,6 +1,5 @@
 //! `search`: the web, through Tavily's search or a service that speaks the same.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use planwright::contract::{Source, ToolContract};
@@ -64,14 +63,6 @@ impl Search {
     }
 }
 
-/// One result as it is returned, its fields in this order.
-#[derive(Serialize)]
-struct Found {
-    title: String,
-    url: String,
-    content: String,
-}
-
 impl Tool for Search {
     fn contract(&self) -> ToolContract {
         planwright::agents::tool("search").expect("agents/tools.toml holds its contract")
@@ -94,18 +85,20 @@ impl Tool for Search {
             let text = self.client.redact(result[name].as_str().unwrap_or_default()).into_owned();
             first_chars(text.trim(), most).to_owned()
         };
-        let results = results.iter().take(MAX_RESULTS).map(|result| Found {
-            title: field(result, "title", MAX_NAME_CHARS),
-            url: field(result, "url", MAX_NAME_CHARS),
-            content: field(result, "content", MAX_CONTENT_CHARS),
+        let results = results.iter().take(MAX_RESULTS).map(|result| {
+            json!({
+                "title": field(result, "title", MAX_NAME_CHARS),
+                "url": field(result, "url", MAX_NAME_CHARS),
+                "content": field(result, "content", MAX_CONTENT_CHARS),
+            })
         });
-        let mut results: Vec<Found> = results.collect();
+        let mut results: Vec<Value> = results.collect();
         let text = call.fit_json(&mut results)?;
         // A page with neither title nor address cannot be named.
-        let sources = results.into_iter().filter_map(|Found { title, url, .. }| {
-            let url = Some(url).filter(|url| !url.is_empty());
-            let title = Some(title).filter(|title| !title.is_empty()).or_else(|| url.clone())?;
-            Some(Source { title, url, ..Source::default() })
+        let sources = results.iter().filter_map(|result| {
+            let text = |name: &str| result[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+            let title = text("title").or_else(|| text("url"))?;
+            Some(Source { title, url: text("url"), ..Source::default() })
         });
         Ok(ToolOutput::from_sources(text, sources.collect()))
     }

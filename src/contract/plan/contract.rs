@@ -127,10 +127,8 @@ impl PlanContract {
     fn check_step(&self, step: &PlanStep, last: bool) -> Result<(), ContractError> {
         let ends = self.policy.final_step == FinalStep::Required;
         if ends && last && !step.is_final() {
-            return refuse(
-                "tool",
-                format!("expected {FINAL_ANSWER:?} as the last step, found {:?}", step.tool),
-            );
+            let problem = format!("expected {FINAL_ANSWER:?} as the last step, found {:?}", step.tool);
+            return refuse("tool", problem);
         }
         let texts = [
             ("task", &step.task),
@@ -199,8 +197,8 @@ impl PlanContract {
     }
 
     fn unknown_tool(&self, found: &str) -> String {
-        let names: Vec<&str> =
-            self.tools.iter().map(|tool| tool.name.as_str()).chain(self.pseudo_tools()).collect();
+        let names = self.tools.iter().map(|tool| tool.name.as_str()).chain(self.pseudo_tools());
+        let names: Vec<&str> = names.collect();
         format!("expected one of {}, found {:?}", names.join(", "), excerpt(found, 60))
     }
 
@@ -213,9 +211,11 @@ impl PlanContract {
     }
 
     fn check_bytes(&self, path: &str, size: usize) -> Result<(), ContractError> {
-        match self.max_input_bytes {
-            most if size > most => refuse(path, format!("expected at most {most} bytes, found {size}")),
-            _ => Ok(()),
+        let most = self.max_input_bytes;
+        if size <= most {
+            Ok(())
+        } else {
+            refuse(path, format!("expected at most {most} bytes, found {size}"))
         }
     }
 

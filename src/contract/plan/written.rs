@@ -150,10 +150,8 @@ impl<'de> Visitor<'de> for StepsVisitor {
     }
 }
 
-impl<'de> Deserialize<'de> for WrittenSteps {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        source.deserialize_seq(StepsVisitor)
-    }
+fn deserialize_steps<'de, D: Deserializer<'de>>(source: D) -> Result<WrittenSteps, D::Error> {
+    source.deserialize_seq(StepsVisitor)
 }
 
 /// A plan as models write it.
@@ -162,7 +160,7 @@ pub(super) struct WrittenPlan {
     goal: Option<String>,
     reasoning: Option<String>,
     strategy: Option<String>,
-    #[serde(alias = "execution_steps")]
+    #[serde(alias = "execution_steps", deserialize_with = "deserialize_steps")]
     steps: WrittenSteps,
 }
 

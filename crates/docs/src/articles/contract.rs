@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Serialize;
+use serde_json::Value;
 
 use super::{Article, Articles};
 use crate::index::{self, Entry, Index, Stamp};
@@ -22,24 +22,6 @@ pub(super) struct Contract {
     is_users: bool,
     pub articles: Articles,
     index: Mutex<Option<Index>>,
-}
-
-/// An answer as models read it, its fields in this order.
-#[derive(Serialize)]
-struct Answer<'a> {
-    contract: &'static str,
-    document: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
-    articles: Vec<Record<'a>>,
-}
-
-#[derive(Serialize)]
-struct Record<'a> {
-    part: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    chapter: Option<&'a str>,
-    text: &'a str,
 }
 
 impl Contract {
@@ -130,19 +112,21 @@ impl Contract {
         if left_out > 0 {
             notes.push(format!("left out for want of room: {left_out} more"));
         }
-        let articles = parts.iter().map(|part| Record {
-            part: part.part(),
-            chapter: part.chapter.as_deref(),
-            text: first_chars(&part.text, max_chars),
+        let articles = parts.iter().map(|part| {
+            let text = Some(first_chars(&part.text, max_chars));
+            fields([("part", Some(&part.part())), ("chapter", part.chapter.as_deref()), ("text", text)])
         });
-        let answer = Answer {
-            contract: self.whose(),
-            document: self.articles.name(),
-            note: (!notes.is_empty()).then(|| notes.join("; ")),
-            articles: articles.collect(),
-        };
-        serde_json::to_string(&answer).expect("records of texts are JSON")
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
+        let (whose, name) = (Some(self.whose()), Some(self.articles.name()));
+        let mut answer = fields([("contract", whose), ("document", name), ("note", note.as_deref())]);
+        answer["articles"] = articles.collect();
+        answer.to_string()
     }
+}
+
+/// An object of those fields that are there, in their order.
+fn fields<const N: usize>(fields: [(&str, Option<&str>); N]) -> Value {
+    fields.into_iter().filter_map(|(name, text)| Some((name.to_owned(), Value::from(text?)))).collect()
 }
 
 /// The vectors of a contract's parts. They are asked for on the first search and kept; a failure is not, so the

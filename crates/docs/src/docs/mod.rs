@@ -11,7 +11,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use serde::Serialize;
+use serde_json::{Value, json};
 use twox_hash::XxHash3_128;
 
 use planwright::contract::{Source, ToolContract};
@@ -43,7 +43,7 @@ pub struct Docs {
     found: Found,
     folder: PathBuf,
     cache: Option<PathBuf>,
-    progress: Option<Box<Progress>>,
+    progress: Option<Box<dyn Fn(usize, usize) + Send + Sync>>,
     library: Mutex<Option<Library>>,
 }
 
@@ -54,8 +54,7 @@ impl Passage {
         format!("{}{mark}{}", self.path, self.headings.join(" > "))
     }
 
-    /// The source as an answer names it: the innermost heading (else the path) of the document, and the
-    /// trail of headings as its part.
+    /// The source as an answer names it, with the trail of headings as its part.
     fn to_citation(&self) -> Source {
         Source {
             title: self.headings.last().unwrap_or(&self.path).clone(),
@@ -104,8 +103,9 @@ impl Docs {
     /// only what is new or has another size or time. The file holds the documents' text and is readable
     /// by the user alone. If it cannot be used, the index is built in memory.
     pub fn cached_in(mut self, cache: impl AsRef<Path>) -> Self {
-        let is_folder = !self.folder.as_os_str().is_empty();
-        self.cache = is_folder.then(|| cache_file(cache.as_ref(), &self.folder));
+        let folder = self.folder.as_os_str();
+        let hash = XxHash3_128::oneshot(folder.as_encoded_bytes());
+        self.cache = (!folder.is_empty()).then(|| cache.as_ref().join(format!("{hash:032x}.sqlite")));
         self
     }
 
@@ -159,7 +159,10 @@ impl Docs {
 
     fn open(&self, file: Option<&Path>) -> rusqlite::Result<Library> {
         let Some(file) = file else { return self.update(Index::in_memory()?) };
-        create_private(file).map_err(|_| rusqlite::Error::InvalidPath(file.to_owned()))?;
+        // Both for the user alone.
+        let folder = create_private_folder(file.parent().unwrap_or(Path::new("")));
+        let created = folder.and_then(|()| private_options().append(true).create(true).open(file));
+        created.map_err(|_| rusqlite::Error::InvalidPath(file.to_owned()))?;
         self.update(Index::open(file)?)
     }
 
@@ -200,32 +203,10 @@ impl Docs {
     }
 }
 
-type Progress = dyn Fn(usize, usize) + Send + Sync;
-
 struct Library {
     index: Index,
     /// Documents that could not be read, with the reason.
     skipped: Vec<String>,
-}
-
-/// The file that holds the index of a folder, by the folder's full path.
-fn cache_file(cache: &Path, folder: &Path) -> PathBuf {
-    let hash = XxHash3_128::oneshot(folder.as_os_str().as_encoded_bytes());
-    cache.join(format!("{hash:032x}.sqlite"))
-}
-
-/// Creates the file and its folder, if they are not there, for the user alone.
-fn create_private(file: &Path) -> std::io::Result<()> {
-    create_private_folder(file.parent().unwrap_or(Path::new("")))?;
-    private_options().append(true).create(true).open(file).map(drop)
-}
-
-/// One record of the tool's answer, its fields in this order.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Record {
-    Passage { source: String, text: String },
-    Note { note: String },
 }
 
 impl Tool for Docs {
@@ -240,9 +221,9 @@ impl Tool for Docs {
         let found = self.search(call.nonempty_text("words to look for")?, MAX_RESULTS)?;
         let mut sources: Vec<Source> = found.iter().map(Passage::to_citation).collect();
         let passages =
-            found.into_iter().map(|passage| Record::Passage { source: passage.source(), text: passage.text });
-        let notes = self.found.limits.iter().map(|limit| Record::Note { note: limit.clone() });
-        let mut records: Vec<Record> = passages.chain(notes).collect();
+            found.into_iter().map(|passage| json!({"source": passage.source(), "text": passage.text}));
+        let notes = self.found.limits.iter().map(|limit| json!({"note": limit}));
+        let mut records: Vec<Value> = passages.chain(notes).collect();
         let text = call.fit_json(&mut records)?;
         sources.truncate(records.len());
         Ok(ToolOutput::from_sources(text, sources))

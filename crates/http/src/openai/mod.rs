@@ -139,10 +139,15 @@ impl OpenAi {
         sink: &mut Option<impl FnMut(&str)>,
         has_streamed: &Cell<bool>,
     ) -> Result<ModelReply, AttemptError> {
-        let streams = sink.is_some();
+        let (streams, time) = (sink.is_some(), self.config.call_timeout);
         loop {
             let body = render_body(request, model, *dialect, streams);
-            let answer = self.exchange(&body, sink.as_mut().map(|sink| sink as _));
+            let asked = Request { uri: &self.endpoint.0, body: Some(&body), idempotency_key: None };
+            let answer =
+                self.client.send(asked, time, time).and_then(|mut response| match response.is_success() {
+                    true => read_reply(&self.client, &mut response, sink.as_mut().map(|sink| sink as _)),
+                    false => Err(self.client.read_error(response)),
+                });
             let error = match &answer {
                 Err(AttemptError { stage: Stage::Answered(error), .. }) => error,
                 Err(AttemptError { stage: Stage::NotSent | Stage::Sent, .. }) => return answer,
@@ -157,17 +162,6 @@ impl OpenAi {
                 return conclude(error, request.frame.native_calls).unwrap_or(answer);
             };
             *dialect = simpler;
-        }
-    }
-
-    /// Asks once, in one dialect.
-    fn exchange(&self, body: &[u8], sink: Option<TokenSink<'_>>) -> Result<ModelReply, AttemptError> {
-        let request = Request { uri: &self.endpoint.0, body: Some(body), idempotency_key: None };
-        let time = self.config.call_timeout;
-        let mut response = self.client.send(request, time, time)?;
-        match response.is_success() {
-            true => read_reply(&self.client, &mut response, sink),
-            false => Err(self.client.read_error(response)),
         }
     }
 }
