@@ -92,25 +92,19 @@ fn check_at(path: &str, schema: &Value, value: &Value) -> Result<(), ContractErr
         let found = excerpt(&value.to_string(), 60);
         Err(ContractError::at(path, format!("expected {expected}, found {found}")))
     };
-    if let Some(kind) = keyword(schema, "type")
-        && !has_type(value, kind)
-    {
+    let list = |name| keyword(schema, name).and_then(Value::as_array);
+    if let Some(kind) = keyword(schema, "type").filter(|kind| !has_type(value, kind)) {
         return fail(type_names(kind).unwrap_or_default().join(" or "));
     }
-    if let Some(choices) = keyword(schema, "enum").and_then(Value::as_array)
-        && !choices.contains(value)
-    {
+    if let Some(choices) = list("enum").filter(|choices| !choices.contains(value)) {
         let names: Vec<String> = choices.iter().map(Value::to_string).collect();
         return fail(format!("one of {}", names.join(", ")));
     }
-    if let Some(constant) = keyword(schema, "const")
-        && constant != value
-    {
+    if let Some(constant) = keyword(schema, "const").filter(|constant| *constant != value) {
         return fail(constant.to_string());
     }
-    if let Some(choices) = keyword(schema, "anyOf").and_then(Value::as_array)
-        && !choices.iter().any(|choice| check_at(path, choice, value).is_ok())
-    {
+    let fits = |choice| check_at(path, choice, value).is_ok();
+    if let Some(choices) = list("anyOf").filter(|choices| !choices.iter().any(fits)) {
         return fail(format!("one of {} forms", choices.len()));
     }
     match value {

@@ -104,12 +104,11 @@ impl MediaWiki {
         let host = parse_address(&api).ok().and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default();
         let name = escape(&title.replace(' ', "_"));
         let scripts = api.strip_suffix("/api.php").unwrap_or(&api);
-        let (document, url) = match scripts.strip_suffix("/w") {
-            Some(top) if host.ends_with(".wikipedia.org") => {
-                ("Wikipedia".to_owned(), format!("{top}/wiki/{name}"))
-            }
-            // Where articles have their addresses is a setting; this one every installation knows.
-            _ => (host, format!("{scripts}/index.php?title={name}")),
+        let top = scripts.strip_suffix("/w").filter(|_| host.ends_with(".wikipedia.org"));
+        // Where articles have their addresses is a setting; the second every installation knows.
+        let (document, url) = match top {
+            Some(top) => ("Wikipedia".to_owned(), format!("{top}/wiki/{name}")),
+            None => (host, format!("{scripts}/index.php?title={name}")),
         };
         Source { title: title.to_owned(), document: Some(document), part: None, url: Some(url) }
     }
@@ -130,11 +129,9 @@ impl MediaWiki {
 
 /// The text as it may stand in the path or the query of an address.
 fn escape(text: &str) -> String {
-    let escape_byte = |byte: u8| match char::from(byte) {
-        c if c.is_ascii_alphanumeric() || "-._~(),:".contains(c) => c.to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    text.bytes().map(escape_byte).collect()
+    let stays = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~(),:".contains(&byte);
+    let escape = |byte| if stays(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(escape).collect()
 }
 
 /// The pages of an answer, best first; older installations send them by number.
@@ -218,15 +215,12 @@ impl Tool for Lookup {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn articles_of_wikipedia_have_their_usual_addresses() {
-        let source = super::MediaWiki::default().cite("유한 상태", "유한 상태 기계");
-        assert_eq!((&*source.title, source.document.as_deref()), ("유한 상태 기계", Some("Wikipedia")));
-        let name = "%EC%9C%A0%ED%95%9C_%EC%83%81%ED%83%9C_%EA%B8%B0%EA%B3%84";
-        assert_eq!(source.url, Some(format!("https://ko.wikipedia.org/wiki/{name}")));
-        let url = super::MediaWiki::default().cite("C++ (language)", "C++ (language)").url;
-        assert_eq!(url.as_deref(), Some("https://en.wikipedia.org/wiki/C%2B%2B_(language)"));
-    }
+#[test]
+fn articles_of_wikipedia_have_their_usual_addresses() {
+    let source = MediaWiki::default().cite("유한 상태", "유한 상태 기계");
+    assert_eq!((&*source.title, source.document.as_deref()), ("유한 상태 기계", Some("Wikipedia")));
+    let name = "%EC%9C%A0%ED%95%9C_%EC%83%81%ED%83%9C_%EA%B8%B0%EA%B3%84";
+    assert_eq!(source.url, Some(format!("https://ko.wikipedia.org/wiki/{name}")));
+    let url = MediaWiki::default().cite("C++ (language)", "C++ (language)").url;
+    assert_eq!(url.as_deref(), Some("https://en.wikipedia.org/wiki/C%2B%2B_(language)"));
 }

@@ -130,12 +130,9 @@ impl PlanContract {
             let problem = format!("expected {FINAL_ANSWER:?} as the last step, found {:?}", step.tool);
             return refuse("tool", problem);
         }
-        let texts = [
-            ("task", &step.task),
-            ("description", &step.description),
-            ("hitl_question", &step.hitl_question),
-        ];
-        for (field, text) in texts {
+        let PlanStep { task, description, hitl_question, .. } = step;
+        for (field, text) in [("task", task), ("description", description), ("hitl_question", hitl_question)]
+        {
             self.check_bytes(field, text.as_ref().map_or(0, String::len))?;
         }
         if ends && step.is_final() && !last {
@@ -184,10 +181,10 @@ impl PlanContract {
             return refuse("input", format!("expected a text, found {found}"));
         }
         self.check_input_size("input", step.input.as_ref())?;
-        if step.instruction().is_empty() && step.input_from.is_none() {
-            return refuse("task", "expected a task, an input or a description, found none");
+        match step.instruction().is_empty() && step.input_from.is_none() {
+            true => refuse("task", "expected a task, an input or a description, found none"),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// The names that a step may have besides those of tools and agents.

@@ -78,14 +78,13 @@ pub(super) fn link(before: Before<'_>, steps: &[PlanStep], max_depth: u32) -> Re
     let mut depths = vec![1_u32; steps.len()];
     for (at, step) in steps.iter().enumerate() {
         let here = base + at;
-        let fail = |field: &str, problem: &str| ContractError::at(format!("$.steps[{at}].{field}"), problem);
+        let fail =
+            |field: &str, problem: String| Err(ContractError::at(format!("$.steps[{at}].{field}"), problem));
         let resolve = |field: &str, name: &str| match positions.get(name) {
-            None => Err(fail(field, &format!("no step has the id {:?}", excerpt(name, 60)))),
-            Some(&needed) if needed == here => Err(fail(field, "a step cannot wait for itself")),
-            Some(&needed) if needed > here => {
-                Err(fail(field, &format!("{name:?} is a later step; expected an earlier one")))
-            }
-            Some(&needed) => Ok(needed as u32),
+            None => fail(field, format!("no step has the id {:?}", excerpt(name, 60))),
+            Some(&needed) if needed < here => Ok(needed as u32),
+            Some(&needed) if needed == here => fail(field, "a step cannot wait for itself".to_owned()),
+            Some(_) => fail(field, format!("{name:?} is a later step; expected an earlier one")),
         };
         let needs = &mut links.needs[at];
         for (nth, name) in step.depends_on.iter().enumerate() {
@@ -104,7 +103,7 @@ pub(super) fn link(before: Before<'_>, steps: &[PlanStep], max_depth: u32) -> Re
         }
         if depths[at] > max_depth {
             let row = format!("{} steps wait for one another in a row", depths[at]);
-            return Err(fail("depends_on", &format!("{row}; expected at most {max_depth}")));
+            fail("depends_on", format!("{row}; expected at most {max_depth}"))?;
         }
     }
     Ok(links)

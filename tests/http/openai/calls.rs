@@ -38,15 +38,16 @@ fn several_calls_are_read_in_their_order_beside_the_text() {
 fn call_is_read_in_the_forms_that_servers_use() {
     let input = [("wiki", r#"{"input":"세종"}"#)];
     let text = r#"{"input":"세종"}"#;
-    let usual = json!({"content": null, "tool_calls": [{"function": {"name": "wiki", "arguments": text}}]});
-    check(usual, &input);
+    check(
+        json!({"content": null, "tool_calls": [{"function": {"name": "wiki", "arguments": text}}]}),
+        &input,
+    );
     let object = json!({"name": "wiki", "arguments": {"input": "세종"}});
     check(json!({"tool_calls": [{"id": "", "function": object}]}), &input);
     check(json!({"tool_calls": [object]}), &input);
     check(json!({"content": "", "function_call": {"name": "wiki", "arguments": text}}), &input);
     check(json!({"function_call": object}), &input);
-    let both = json!({"tool_calls": [{"function": object}], "function_call": object});
-    check(both, &input);
+    check(json!({"tool_calls": [{"function": object}], "function_call": object}), &input);
     check(json!({"tool_calls": null, "function_call": null, "content": "없다"}), &[]);
     check(json!({"tool_calls": [null, {}, {"function": object}, 7]}), &input);
 }

@@ -47,12 +47,12 @@ pub(super) fn parse_parts(text: &str) -> Result<Vec<Article>, String> {
     preamble = strip_drawn(&preamble).join("\n");
     sections.iter_mut().for_each(Section::tidy);
     drop_contents(&mut preamble, &mut sections);
-    if !sections.iter().any(|section| section.heading.number.is_some()) {
-        return Err("expected articles with headings such as «제1조 (목적)», «제1조 목적» or \"Article 1. \
-                    Purpose\", each on a line of its own; found none"
-            .to_owned());
+    let expected =
+        "expected articles with headings such as «제1조 (목적)», «제1조 목적» or \"Article 1. Purpose\"";
+    match sections.iter().any(|section| section.heading.number.is_some()) {
+        true => Ok(name_parts(preamble.trim(), sections)),
+        false => Err(format!("{expected}, each on a line of its own; found none")),
     }
-    Ok(name_parts(preamble.trim(), sections))
 }
 
 impl Section {
@@ -187,8 +187,8 @@ fn name_parts(preamble: &str, sections: Vec<Section>) -> Vec<Article> {
                 (!is_headed).then_some((label, title))
             }
             Kind::Chapter => {
-                let behind = title.as_ref().map(|title| format!(" {title}")).unwrap_or_default();
-                chapter = Some(format!("{label}{behind}"));
+                chapter =
+                    Some(format!("{label} {}", title.as_deref().unwrap_or_default()).trim_end().to_owned());
                 (!is_bare).then(|| (labels.make_unique(label), title))
             }
             Kind::Other if is_bare => {
@@ -207,8 +207,7 @@ fn name_parts(preamble: &str, sections: Vec<Section>) -> Vec<Article> {
     parts
 }
 
-/// The labels given out, each with the count that comes next. Numbers begin again in annexes, and one may come
-/// twice by mistake; no two parts get the same label all the same.
+/// The labels given out, each with the count that comes next: numbers begin again in annexes.
 #[derive(Default)]
 struct Labels(HashMap<String, usize>);
 

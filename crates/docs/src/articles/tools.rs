@@ -136,11 +136,9 @@ impl ContractTool {
         }
         let asked = parse_reference(input);
         if asked.numbers.is_empty() {
-            return Err(ToolError::input(format!(
-                "expected the number of an article such as 5, 제5조의2 or Article 5, found {:?}; there are {}",
-                first_chars(input, 100),
-                self.contract.list_parts()
-            )));
+            let expected = "expected the number of an article such as 5, 제5조의2 or Article 5";
+            let (found, parts) = (first_chars(input, 100), self.contract.list_parts());
+            return Err(ToolError::input(format!("{expected}, found {found:?}; there are {parts}")));
         }
         self.find_articles(&asked, input)
     }
@@ -196,12 +194,11 @@ impl ContractTool {
             return None;
         }
         let asked = Reference { before: String::new(), ..asked };
-        self.find_articles(&asked, input).ok().map(|(found, _)| found)
+        Some(self.find_articles(&asked, input).ok()?.0)
     }
 }
 
-/// Ranks count less the further down they are; this softens the first ones (as in Cormack, Clarke and
-/// Büttcher, 2009).
+/// Ranks count less the further down they are; this softens the first ones (Cormack et al., 2009).
 const SOFTENING: f64 = 60.0;
 
 /// The places in the order of their summed reciprocal ranks; equal sums in the order of the places.

@@ -1,11 +1,9 @@
 //! `calc`: exact arithmetic with units.
 //!
-//! The arithmetic is fend's. This file says what may reach it and what may come back: everything
-//! whose answer could change from one day to the next (dates, dice, currencies) or whose cost has no
-//! bound (functions of one's own, shifts) is refused before it is read; the rest runs under a
-//! budget of work, a deadline and a stack of its own. Where plain arithmetic uses up the budget, it
-//! is done again [approximately](approximate). A number is never cut: it comes back whole or not at
-//! all.
+//! The arithmetic is fend's. What could answer differently tomorrow (dates, dice, currencies) or has no bound in
+//! cost (functions of one's own, shifts) is refused before it is read; the rest runs under a budget of work, a
+//! deadline and a stack of its own. Where plain arithmetic uses up the budget, it is done again
+//! [approximately](approximate). A number is never cut: it comes back whole or not at all.
 
 mod approximate;
 
@@ -68,14 +66,13 @@ impl Tool for Calc {
         let expression = normalize(call.nonempty_text("an expression such as 12/4+9")?)?;
         refuse_unbounded(&expression)?;
         let result = evaluate(expression, call.timeout.unwrap_or(DEFAULT_TIMEOUT))?;
-        if result.is_empty() {
-            return Err(ToolError::input("expected an expression with a value, found one without"));
+        match (result.len(), call.max_output_bytes) {
+            (0, _) => Err(ToolError::input("expected an expression with a value, found one without")),
+            (found, most) if found > most => {
+                Err(too_much(format!("the result takes {found} bytes of at most {most}")))
+            }
+            _ => Ok(result.into()),
         }
-        if result.len() > call.max_output_bytes {
-            let most = call.max_output_bytes;
-            return Err(too_much(format!("the result takes {} bytes of at most {most}", result.len())));
-        }
-        Ok(result.into())
     }
 }
 
@@ -85,8 +82,8 @@ fn too_much(why: String) -> ToolError {
 
 /// The expression in the characters that the arithmetic reads.
 fn normalize(text: &str) -> Result<String, ToolError> {
-    if text.chars().nth(MAX_CHARS).is_some() {
-        let found = text.chars().count();
+    let found = text.chars().count();
+    if found > MAX_CHARS {
         return Err(ToolError::input(format!("expected at most {MAX_CHARS} characters, found {found}")));
     }
     let mut plain = String::with_capacity(text.len());
@@ -150,13 +147,14 @@ static NOT_OFFERED: LazyLock<[(Regex, &str); 7]> = LazyLock::new(|| {
 fn refuse_unbounded(expression: &str) -> Result<(), ToolError> {
     let many = |wanted: &str| expression.chars().filter(|c| wanted.contains(*c)).count();
     let deep = format!("brackets are nested deeper than {MAX_DEPTH} levels");
-    let what = match NOT_OFFERED.iter().find(|(pattern, _)| pattern.is_match(expression)) {
-        Some((_, what)) => what,
-        None if depth(expression).is_none() => "a bracket has no other half",
-        None if depth(expression).is_some_and(|depth| depth > MAX_DEPTH) => deep.as_str(),
-        None if many("(") > MAX_BRACKETS => "there are too many brackets",
-        None if many("+-*/^%!&|~=;") > MAX_OPERATORS => "there are too many operators",
-        None => return Ok(()),
+    let not_offered = NOT_OFFERED.iter().find(|(pattern, _)| pattern.is_match(expression));
+    let what = match (not_offered, depth(expression)) {
+        (Some((_, what)), _) => what,
+        (_, None) => "a bracket has no other half",
+        (_, Some(depth)) if depth > MAX_DEPTH => deep.as_str(),
+        _ if many("(") > MAX_BRACKETS => "there are too many brackets",
+        _ if many("+-*/^%!&|~=;") > MAX_OPERATORS => "there are too many operators",
+        _ => return Ok(()),
     };
     let shown = first_chars(expression, 80);
     Err(ToolError::input(format!("expected an arithmetic expression; {what}: {shown:?}")))
@@ -201,20 +199,19 @@ fn evaluate(expression: String, timeout: Duration) -> Result<String, ToolError> 
             Err(_) if spent => approximate::approximate(&expression)
                 .ok_or_else(|| too_much("it takes too many operations".into())),
             Err(_) if Instant::now() >= watch.deadline => Err(late(timeout)),
-            Err(problem) => Err(ToolError::input(format!(
-                "{}: {:?}",
-                first_chars(&problem, 300),
-                first_chars(&expression, 80)
-            ))),
+            Err(problem) => {
+                let (problem, shown) = (first_chars(&problem, 300), first_chars(&expression, 80));
+                Err(ToolError::input(format!("{problem}: {shown:?}")))
+            }
         });
     };
-    thread::Builder::new().name("calc".into()).stack_size(STACK_BYTES).spawn(work).map_err(|error| {
-        ToolError::new(ToolErrorKind::Internal, format!("no thread for the calculation: {error}"))
-    })?;
+    let internal = |problem| ToolError::new(ToolErrorKind::Internal, problem);
+    let thread = thread::Builder::new().name("calc".into()).stack_size(STACK_BYTES).spawn(work);
+    thread.map_err(|error| internal(format!("no thread for the calculation: {error}")))?;
     answered.recv_timeout(timeout + GRACE).unwrap_or_else(|error| match error {
         RecvTimeoutError::Timeout => Err(late(timeout)),
         RecvTimeoutError::Disconnected => {
-            Err(ToolError::new(ToolErrorKind::Internal, "the arithmetic failed on this expression"))
+            Err(internal("the arithmetic failed on this expression".to_owned()))
         }
     })
 }

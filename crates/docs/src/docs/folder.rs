@@ -51,25 +51,23 @@ fn ending(path: &Path) -> Option<&'static str> {
 impl Document {
     /// The text as it is, or why it cannot be read at the moment.
     pub fn text(&self) -> Result<Cow<'_, str>, String> {
-        match &self.content {
-            Content::Text(text) => Ok(Cow::Borrowed(text)),
-            Content::File(path) => match read_text(path, MAX_FILE_BYTES) {
-                Ok(Some((text, _))) => Ok(Cow::Owned(text)),
-                Ok(None) => Err(too_large()),
-                Err(error) => Err(error.to_string()),
-            },
-        }
+        let path = match &self.content {
+            Content::Text(text) => return Ok(Cow::Borrowed(text)),
+            Content::File(path) => path,
+        };
+        let read = read_text(path, MAX_FILE_BYTES).map_err(|error| error.to_string())?;
+        read.map(|(text, _)| Cow::Owned(text)).ok_or_else(too_large)
     }
 
     /// The passages of the text by the document's markup, or why it has none.
     pub fn passages(&self, text: &str) -> Result<Vec<Entry>, String> {
-        let (text, markup) = match ending(Path::new(&self.name)) {
-            Some("html" | "htm") => (Cow::Owned(render_text(text)?), Markup::Markdown),
-            Some("adoc") => (Cow::Borrowed(text), Markup::AsciiDoc),
-            Some("rst") => (Cow::Borrowed(text), Markup::Restructured),
-            _ => (Cow::Borrowed(text), Markup::Markdown),
+        let (rendered, markup) = match ending(Path::new(&self.name)) {
+            Some("html" | "htm") => (Some(render_text(text)?), Markup::Markdown),
+            Some("adoc") => (None, Markup::AsciiDoc),
+            Some("rst") => (None, Markup::Restructured),
+            _ => (None, Markup::Markdown),
         };
-        Ok(split(&text.nfc().collect::<String>(), markup))
+        Ok(split(&rendered.as_deref().unwrap_or(text).nfc().collect::<String>(), markup))
     }
 }
 
@@ -164,8 +162,8 @@ fn grouped(number: usize) -> String {
 /// The text of a page, its headings marked as in Markdown.
 fn render_text(html: &str) -> Result<String, String> {
     let unreadable = |error| format!("HTML that cannot be read: {error}");
-    let config =
-        html2text::config::plain_no_decorate().raw_mode(true).no_table_borders().allow_width_overflow();
+    let config = html2text::config::plain_no_decorate().raw_mode(true);
+    let config = config.no_table_borders().allow_width_overflow();
     if !closes_what_it_opens(html) {
         return Err(format!("HTML that leaves more than {MAX_UNCLOSED} elements open"));
     }
@@ -223,11 +221,7 @@ fn closes_what_it_opens(html: &str) -> bool {
 }
 
 fn after_raw<'a>(text: &'a str, name: &str) -> &'a str {
-    for (at, _) in text.match_indices("</") {
-        let tag = &text.as_bytes()[at + 2..];
-        if tag.len() >= name.len() && tag[..name.len()].eq_ignore_ascii_case(name.as_bytes()) {
-            return &text[at + 2 + name.len()..];
-        }
-    }
-    ""
+    let mut tags = text.match_indices("</").map(|(at, _)| &text[at + 2..]);
+    let is_end = |tag: &&str| tag.get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name));
+    tags.find(is_end).map_or("", |tag| &tag[name.len()..])
 }

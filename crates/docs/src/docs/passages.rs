@@ -68,16 +68,13 @@ fn fence_mark(line: &str, markup: Markup) -> Option<&'static str> {
 }
 
 fn marked_heading(line: &str, markup: Markup) -> Option<(usize, &str)> {
-    let mark = match markup {
-        Markup::Markdown => '#',
-        Markup::AsciiDoc => '=',
-        Markup::Restructured => return None,
-    };
+    let mark = if markup == Markup::AsciiDoc { '=' } else { '#' };
     let title = line.trim_start_matches(mark);
     let level = line.len() - title.len();
     let spaced = title.starts_with([' ', '\t']);
     let title = title.trim().trim_end_matches(mark).trim_end();
-    ((1..=6).contains(&level) && spaced && !title.is_empty()).then_some((level, title))
+    let is_marked = (1..=6).contains(&level) && spaced && !title.is_empty();
+    (is_marked && markup != Markup::Restructured).then_some((level, title))
 }
 
 /// The level of the heading above this line, where the line is an underline.
@@ -133,12 +130,10 @@ impl Splitter<'_> {
             return;
         }
         self.bare = None;
-        if !self.gathered.is_empty() && self.gathered.chars().count() + 2 + rest.chars().count() > MOST {
+        if self.gathered.chars().count() + 2 + rest.chars().count() > MOST {
             self.flush();
         }
-        if !self.gathered.is_empty() {
-            self.gathered.push_str("\n\n");
-        }
+        self.gathered.push_str(if self.gathered.is_empty() { "" } else { "\n\n" });
         let head = table_head(rest);
         while let Some(end) = cut_at(rest) {
             self.gathered.push_str(rest[..end].trim_end());
@@ -152,10 +147,9 @@ impl Splitter<'_> {
 
     fn flush(&mut self) {
         let text = std::mem::take(&mut self.gathered);
-        if !text.trim().is_empty() {
-            let headings = self.trail.iter().map(|(_, title)| title.clone()).collect();
-            self.pieces.push(Entry { headings, text });
-        }
+        let headings = || self.trail.iter().map(|(_, title)| title.clone()).collect();
+        let piece = (!text.trim().is_empty()).then(|| Entry { headings: headings(), text });
+        self.pieces.extend(piece);
     }
 }
 

@@ -212,21 +212,17 @@ fn find_status(error: &Value) -> Option<u16> {
 
 /// The status that an error without one stands for.
 fn guess_status(marks: &str) -> u16 {
-    const KNOWN: [(&str, u16); 8] = [
-        ("insufficient_quota", 402),
-        ("rate_limit", 429),
-        ("invalid_api_key", 401),
-        ("authentication", 401),
-        ("not_found", 404),
-        ("context", 400),
-        ("content", 400),
-        ("invalid", 400),
-    ];
-    KNOWN.iter().find(|(mark, _)| marks.contains(mark)).map_or(500, |(_, status)| *status)
+    match marks {
+        _ if marks.contains("insufficient_quota") => 402,
+        _ if marks.contains("rate_limit") => 429,
+        _ if ["invalid_api_key", "authentication"].iter().any(|mark| marks.contains(mark)) => 401,
+        _ if marks.contains("not_found") => 404,
+        _ if ["context", "content", "invalid"].iter().any(|mark| marks.contains(mark)) => 400,
+        _ => 500,
+    }
 }
 
-/// A message: a text, an object that holds one and perhaps its place (`{loc: ["body", "tools"], msg}`), or a
-/// list of these.
+/// A message: a text, an object that holds one and perhaps its place (`{loc, msg}`), or a list of these.
 fn find_message(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -170,8 +170,7 @@ impl Client {
         error.into()
     }
 
-    /// Says what was found in place of an answer. Keys are taken out before anything is cut off, or
-    /// half a key would be left standing.
+    /// Says what was found in place of an answer. Keys are taken out before anything is cut off.
     pub(crate) fn explain_unreadable(&self, expected: &str, found: &[u8]) -> AttemptError {
         let text = String::from_utf8_lossy(found);
         let found = match self.redact(text.trim()) {

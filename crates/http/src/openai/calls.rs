@@ -1,12 +1,10 @@
 //! Tool calls as they build up: whole in one message, or in pieces over a stream.
 //!
-//! Servers differ in nearly everything here. The index may be missing, or be 0 for every call; the
-//! id may be missing, or be a new one in every piece; the name may come once, in every piece, or
-//! itself in pieces; the arguments may be a text, pieces of one, or an object. So a call is told
-//! from the next by whether its arguments have come to their end.
+//! Servers differ in nearly everything here. The index may be missing, or be 0 for every call; the id may be
+//! missing, or a new one in every piece; the name may come once, in every piece, or in pieces; the arguments may
+//! be a text, pieces of one, or an object. So a call is told from the next by whether its arguments have ended.
 //!
-//! **Invariant:** nothing here reads what a call means. Arguments that are no JSON are passed on as
-//! they came; `contract/` says what is wrong with them.
+//! **Invariant:** nothing here reads what a call means. Arguments that are no JSON are passed on as they came.
 
 use std::borrow::Cow;
 
@@ -100,7 +98,7 @@ impl Calls {
     }
 }
 
-/// What one entry says, of a whole call or of a piece of one.
+/// What one entry says of a call.
 struct Piece<'a> {
     index: Option<u64>,
     id: &'a str,

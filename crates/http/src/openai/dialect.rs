@@ -1,8 +1,6 @@
 //! How a request is written for a server: what it takes of what it may be asked, found out as it refuses
-//! things, and what its other errors mean.
-//!
-//! A dialect only ever gets simpler, by one of finitely many things at a time. So one request is
-//! put differently at most a handful of times.
+//! things, and what its other errors mean. A dialect only ever gets simpler, by one of finitely many things at
+//! a time, so one request is put differently at most a handful of times.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -51,8 +49,7 @@ impl Dialect {
         }
     }
 
-    /// The dialect without what the server has just refused; `None` where the refusal is about
-    /// something else.
+    /// The dialect without what the server has just refused; `None` if the refusal is about something else.
     pub(super) fn without_refused(
         self,
         error: &ServerError,
@@ -100,8 +97,7 @@ fn refuses_form(error: &ServerError) -> bool {
     }
 }
 
-/// Whether the server or the model takes no tools, which is said under many a status. It is an answer
-/// all the same, for without its tools a request would be another one.
+/// Whether the server or the model takes no tools; without them a request would be another one.
 fn refuses_tools(error: &ServerError) -> bool {
     let tools = "tool_choice,tool choice,tools param,tool use,support tools,function calling";
     matches!(error.status, 404 | 405 | 500 | 501) && error.mentions(tools)
