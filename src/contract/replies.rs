@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::intake::Confidence;
 use super::read::{deserialize_texts, parse_object, parse_words};
 use super::schema::strict_object;
-use super::{ContractError, excerpt};
+use super::{ContractError, ToolContract, excerpt};
 
 /// What an orchestrator may do to what remains of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -91,8 +91,9 @@ impl Decision {
     }
 
     /// The JSON schema sent with the request.
-    pub(crate) fn schema(agents: &[&str]) -> Value {
-        let agent = json!({"type": "string", "enum": agents});
+    pub(crate) fn schema(agents: &[ToolContract]) -> Value {
+        let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+        let agent = json!({"type": "string", "enum": names});
         let both = strict_object(json!({
             "primary_agent": agent, "supporting_agent": agent, "collaboration_type": {"type": "string"},
         }));

@@ -49,8 +49,7 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Writes a JSON value with the keys of every object in alphabetical order, so that equal inputs are equal
-/// texts.
+/// Writes a JSON value with all keys in alphabetical order, so that equal inputs are equal texts.
 pub(crate) fn canonical(value: &Value) -> String {
     let mut value = value.clone();
     value.sort_all_objects();

@@ -65,8 +65,7 @@ fn most_drafts(spec: &Spec) -> Count {
     }
 }
 
-/// The most replies that the phases may ask for, repairs included, without those of the steps. `points` says
-/// how often the orchestrator decides.
+/// The most replies of the phases, repairs included. `points` says how often the orchestrator decides.
 fn most_replies(compiled: &CompiledSpec, drafts: Count, points: Count) -> Count {
     let policy = compiled.policy();
     let asks = |role: RoleName| if compiled.has(role) { 1 + Count::from(compiled.repairs(role)) } else { 0 };

@@ -185,7 +185,6 @@ impl SpecError {
         &self.field
     }
 
-    /// The error as the spec sees it that holds this one under `outer`.
     pub(super) fn under(mut self, outer: &str) -> Self {
         self.field = format!("{outer}.{}", self.field);
         self

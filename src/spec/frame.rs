@@ -9,8 +9,7 @@ use twox_hash::XxHash3_128;
 use super::{Planner, Policy, Role, RoleName};
 use crate::contract::{AnswerForm, Decision, Intent, PlanContract, PreviousContext, Scope, ToolContract};
 
-/// The part that all requests of one role share: who is asked, under which instructions, for which form
-/// of reply.
+/// The part that all requests of one role share: who is asked, how, and for which form of reply.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RequestFrame {
     /// The duty.
@@ -54,10 +53,7 @@ impl RequestFrame {
             RoleName::Planner | RoleName::Replanner => {
                 (plan.all(), (policy.planner == Planner::Json).then(|| plan.schema()))
             }
-            RoleName::Orchestrator => {
-                let names: Vec<&str> = plan.agents().iter().map(|agent| agent.name.as_str()).collect();
-                (plan.agents(), Some(Decision::schema(&names)))
-            }
+            RoleName::Orchestrator => (plan.agents(), Some(Decision::schema(plan.agents()))),
             RoleName::Validator => (&[][..], policy.validate.schema()),
             RoleName::Writer => (&[][..], form.schema()),
             RoleName::Conversation | RoleName::Agent => (&[][..], None),
@@ -73,8 +69,7 @@ impl RequestFrame {
 
     /// The frame of an agent that is one role.
     pub(super) fn of_agent(name: &str, role: &Role) -> Self {
-        let agent = Some(name.to_owned());
-        RequestFrame { agent, ..RequestFrame::bare(RoleName::Agent, role) }.digested()
+        RequestFrame { agent: Some(name.to_owned()), ..RequestFrame::bare(RoleName::Agent, role) }.digested()
     }
 
     fn bare(name: RoleName, role: &Role) -> Self {

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 /// Most replans, repairs, iterations, added steps or tries a run may be allowed.
 pub(super) const MAX_TRIES: u32 = 1_000;
 
-/// The bounds of a run. An optional limit that is not set follows from the others (see
-/// [`Bounds`]).
+/// The bounds of a run. An optional limit that is not set follows from the others, see [`Bounds`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {

@@ -71,8 +71,7 @@ pub struct Passage {
     pub score: f64,
 }
 
-/// The size of a file and when it was changed, in nanoseconds since 1970. A file whose stamp is the same
-/// is not read again.
+/// The size of a file and its time in nanoseconds since 1970; it is read again when these change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub bytes: u64,
@@ -256,8 +255,7 @@ fn singular(word: String) -> String {
     stem.unwrap_or(word)
 }
 
-/// What `contribute`, `contributing` and `contribution` have in common, where it is not the word
-/// itself. It is a term beside the word, so that the word as it is asked for still counts most.
+/// What `contribute` and `contribution` have in common: a term beside the word, so that the word counts most.
 fn root(word: &str) -> Option<&str> {
     if !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return None;

@@ -4,9 +4,7 @@ use std::fs::File;
 use std::io::{Read, Result};
 use std::path::Path;
 
-/// The text of a file, and whether all of it could be decoded; `None` if it is larger than this.
-///
-/// UTF-8 or, with a byte order mark, UTF-16; anything else is decoded as far as it goes.
+/// The text of a file (UTF-8, or UTF-16 by its mark) and whether all was decoded; `None` if it is larger.
 pub(crate) fn read_text(path: &Path, max_bytes: u64) -> Result<Option<(String, bool)>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(max_bytes + 1).read_to_end(&mut bytes)?;

@@ -16,15 +16,6 @@ const MAX_NAME_CHARS: usize = 500;
 /// Searches the web.
 ///
 /// The key goes to the configured address and nowhere else: redirects are not followed.
-///
-/// ```
-/// use planwright::ports::Secret;
-/// use planwright_http::Search;
-///
-/// let search = Search::new(Secret::new("tvly-key")).unwrap();
-/// assert!(!format!("{search:?}").contains("tvly-key"));
-/// assert!(Search::new(Secret::new(" ")).is_err());
-/// ```
 #[derive(Clone, Debug)]
 pub struct Search {
     endpoint: Endpoint,
@@ -37,8 +28,7 @@ impl Search {
     /// # Errors
     /// If the key is empty or cannot be a key.
     pub fn new(key: Secret) -> Result<Self, ToolError> {
-        let mut client = Client::new();
-        client.set_key(&key).map_err(ToolError::input)?;
+        let client = Client::with_key(&key).map_err(ToolError::input)?;
         if client.secrets().is_empty() {
             return Err(ToolError::input("expected a key for the search service, found an empty text"));
         }

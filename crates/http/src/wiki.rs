@@ -23,17 +23,6 @@ pub struct MediaWiki {
 }
 
 /// Searches an encyclopedia: the summaries of the best three articles.
-///
-/// ```no_run
-/// use planwright::ports::{Tool, ToolCall};
-/// use planwright_http::Wiki;
-/// use serde_json::json;
-///
-/// let input = json!("finite-state machine");
-/// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 16_000, once: false };
-/// println!("{}", Wiki::default().call(&call)?.text);
-/// # Ok::<(), planwright::ports::ToolError>(())
-/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Wiki(pub MediaWiki);
 

@@ -216,8 +216,7 @@ impl PlanContract {
         }
     }
 
-    /// The JSON schema sent with the request, as strict-mode servers take it: every property is required,
-    /// an optional one may be `null`.
+    /// The JSON schema that strict-mode servers take: every property is required, an optional one may be `null`.
     pub fn schema(&self) -> Value {
         let text = json!({"type": "string"});
         let steps = if self.tools.iter().all(ToolContract::takes_text) {

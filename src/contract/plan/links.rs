@@ -48,8 +48,7 @@ impl Before<'_> {
     pub const NOTHING: Before<'static> = Before { steps: &[], done: &|_| false };
 }
 
-/// Resolves ids and references to positions, counted over the steps before and these. The lists hold
-/// these steps alone.
+/// Resolves ids and references to positions, for these steps alone, counted with those before.
 pub(super) fn link(before: Before<'_>, steps: &[PlanStep], max_depth: u32) -> Result<Links, ContractError> {
     if !steps.iter().any(|step| step.refers() || step.id.is_some()) {
         return Ok(Links::default());

@@ -38,10 +38,8 @@ fn several_calls_are_read_in_their_order_beside_the_text() {
 fn call_is_read_in_the_forms_that_servers_use() {
     let input = [("wiki", r#"{"input":"세종"}"#)];
     let text = r#"{"input":"세종"}"#;
-    check(
-        json!({"content": null, "tool_calls": [{"function": {"name": "wiki", "arguments": text}}]}),
-        &input,
-    );
+    let usual = json!({"content": null, "tool_calls": [{"function": {"name": "wiki", "arguments": text}}]});
+    check(usual, &input);
     let object = json!({"name": "wiki", "arguments": {"input": "세종"}});
     check(json!({"tool_calls": [{"id": "", "function": object}]}), &input);
     check(json!({"tool_calls": [object]}), &input);

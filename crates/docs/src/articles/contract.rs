@@ -33,8 +33,7 @@ impl Contract {
         if self.is_users { "the user's contract" } else { "the standard contract" }
     }
 
-    /// The places of the parts that hold a word of the query, best first (BM25). The index is built in
-    /// memory on the first search and kept.
+    /// The places of the parts that hold a word of the query, best first (BM25). Builds the index once.
     pub fn search(&self, query: &str, most: usize) -> Result<Vec<usize>, ToolError> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         let built = index.take().map_or_else(|| self.build_index(), Ok);

@@ -84,8 +84,7 @@ fn comparable(text: &str) -> String {
 }
 
 impl Articles {
-    /// The places of the articles of a number. If the words before the number name an annex, its articles
-    /// are meant; else those of the contract itself before those of its annexes.
+    /// The articles of a number: those of an annex named before it, else the contract's own, else any.
     pub(super) fn find_by_number(&self, number: ArticleNumber, before: &str) -> Vec<usize> {
         let before = comparable(before);
         let numbered = |part: &Article| part.number == Some(number);

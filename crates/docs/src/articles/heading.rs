@@ -1,9 +1,8 @@
 //! Which lines are headings: of articles, of annexes and supplementary provisions, of chapters.
 //!
-//! A reference to an article may stand at the start of a line, too («제5조에 따라», "Article 5 shall apply").
-//! What stands behind the number tells them apart: nothing, a title in brackets, or a separator or a blank
-//! and a title make a heading; a particle or a word that goes on («제5조의», «제5조 및», "Article 5 and") makes a
-//! reference. If that leaves a doubt, the lines around it decide: [`Sure`].
+//! A reference may stand at the start of a line, too («제5조에 따라», "Article 5 shall apply"). What stands behind
+//! the number tells them apart: nothing, or a title, makes a heading; a particle or a word that goes on («제5조의»,
+//! "Article 5 and") makes a reference. If that leaves a doubt, the lines around it decide: [`Sure`].
 
 use std::fmt;
 use std::sync::LazyLock;

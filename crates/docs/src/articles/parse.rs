@@ -142,8 +142,7 @@ fn split(text: &str) -> Result<(String, Vec<Section>), String> {
     Ok((preamble, sections))
 }
 
-/// Drops a table of contents: the headings before all others that come again later, with a page number or
-/// with nothing below them. What stands below the last of them belongs to the preamble.
+/// Drops a table of contents: the first headings that come again, with a page number or nothing below.
 fn drop_contents(preamble: &mut String, sections: &mut Vec<Section>) {
     let keys: Vec<String> = sections.iter().map(Section::key).collect();
     let last: HashMap<&str, usize> = keys.iter().enumerate().map(|(at, key)| (key.as_str(), at)).collect();

@@ -178,8 +178,7 @@ impl ContractTool {
         if found.is_empty() { Err(self.contract.not_found(input, &[])) } else { Ok((found, notes)) }
     }
 
-    /// The parts that an input names: as the outline does, by a title, or by a number alone. A title beside
-    /// a number goes first: numbers differ from contract to contract.
+    /// The parts that an input names: as the outline does, by a title, or by a number alone.
     fn find_named(&self, input: &str) -> Option<Vec<usize>> {
         let articles = &self.contract.articles;
         if let Some(part) = articles.find_by_name(input) {

@@ -7,8 +7,7 @@ const MOST_DIGITS: i32 = 12;
 /// With fewer sure digits there is no answer.
 const FEWEST_DIGITS: i32 = 4;
 
-/// The value of numbers, `+ - * / ^ %` and brackets as `approx. 2.716923932`; nothing where the
-/// expression holds anything else, the value is too large, or its digits would be guesses.
+/// The value as `approx. 2.716923932`; nothing if that is more than plain arithmetic, or a guess.
 pub(super) fn approximate(expression: &str) -> Option<String> {
     let expression = expression.replace("**", "^");
     let mut rest = expression.trim();

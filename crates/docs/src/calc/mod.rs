@@ -23,8 +23,7 @@ const MAX_DEPTH: usize = 8;
 const MAX_BRACKETS: usize = 60;
 /// Most operators, and so signs in a row, statements and the like.
 const MAX_OPERATORS: usize = 300;
-/// How often the arithmetic may look up from its work. Reached at the same place on every machine,
-/// where a deadline is not.
+/// How often the arithmetic may look up from its work: the same on every machine, unlike a deadline.
 const BUDGET: u64 = 200_000;
 /// Used where a call has no time-out.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);

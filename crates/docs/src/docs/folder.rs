@@ -188,8 +188,7 @@ const NEVER_OPEN: [&str; 30] = [
 /// Elements whose content is no markup.
 const RAW: [&str; 5] = ["script", "style", "textarea", "title", "xmp"];
 
-/// Whether few elements are left open. A closing tag counts only for the innermost open element:
-/// what is badly nested is taken for open, never the other way round.
+/// Whether few elements are left open. What is badly nested is taken for open, never the other way round.
 fn closes_what_it_opens(html: &str) -> bool {
     let mut open: Vec<String> = Vec::new();
     let mut rest = html;

@@ -135,8 +135,7 @@ impl Docs {
         Ok([limits.as_slice(), too_large, &unreadable].concat())
     }
 
-    /// Asks the index, which is built first if there is none yet: in the cache file or, if that cannot be used,
-    /// in memory. A file that is damaged is emptied and filled again, once.
+    /// Asks the index in the cache file, emptied and filled again if it is damaged, or else one in memory.
     fn ask<T>(&self, question: impl Fn(&Library) -> rusqlite::Result<T>) -> Result<T, ToolError> {
         let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ask = |file| {

@@ -109,8 +109,7 @@ impl Splitter<'_> {
         self.bare = Some(level);
     }
 
-    /// Ends the section: what has been gathered becomes a passage. A heading with neither text nor
-    /// headings below it is its own text.
+    /// Makes a passage of what was gathered. A heading with nothing below it is its own text.
     fn end_section(&mut self, next: Option<usize>) {
         self.end_paragraph();
         self.flush();
@@ -167,8 +166,7 @@ fn is_rule(c: char) -> bool {
     c.is_whitespace() || matches!(c, '-' | '*' | '_' | '=' | '\u{2500}'..='\u{257f}')
 }
 
-/// Where to cut a text that is too long: behind a sentence or a line, else between words, else where
-/// the room ends.
+/// Where to cut a long text: behind a sentence or a line, else between words, else where the room ends.
 fn cut_at(text: &str) -> Option<usize> {
     let (end, _) = text.char_indices().nth(MOST)?;
     let least = text.char_indices().nth(LEAST).map_or(0, |(at, _)| at);

@@ -98,8 +98,7 @@ impl AttemptError {
         AttemptError::new(cause, transient, stage, message)
     }
 
-    /// The failure of a tool call to the service at `place`. A call that the server did not get or
-    /// refused for good did not happen.
+    /// The failure of a tool call; what the server did not get, or refused for good, did not happen.
     pub(super) fn into_tool_error(self, place: &str) -> ToolError {
         let kind = match (&self.stage, self.cause) {
             (Stage::Answered(_), _) => ToolErrorKind::Http,

@@ -74,9 +74,8 @@ impl Client {
         }
     }
 
-    /// Sets the key to send as `Authorization: Bearer …`. Blanks around it are left off, for a key
-    /// from a file often ends in a line break; with an empty key there is no header.
-    pub(crate) fn set_key(&mut self, key: &Secret) -> Result<(), String> {
+    /// A client that sends a key as `Authorization: Bearer …`, without blanks around it; an empty one is not sent.
+    pub(crate) fn with_key(key: &Secret) -> Result<Self, String> {
         let key = key.expose().trim();
         let header = HeaderValue::from_str(&format!("Bearer {key}")).ok();
         let Some(mut header) = header.filter(|_| key.bytes().all(|byte| byte.is_ascii_graphic())) else {
@@ -84,9 +83,8 @@ impl Client {
             return Err(format!("expected a key of visible ASCII characters, {found}"));
         };
         header.set_sensitive(true);
-        self.authorization = Some(header).filter(|_| !key.is_empty());
-        self.key = Some(Secret::new(key)).filter(|_| !key.is_empty());
-        Ok(())
+        let keyed = Client { authorization: Some(header), key: Some(Secret::new(key)), ..Client::new() };
+        Ok(if key.is_empty() { Client::new() } else { keyed })
     }
 
     pub(crate) fn secrets(&self) -> &[Secret] {

@@ -67,8 +67,7 @@ impl Response {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Reads the next event; `None` at the end of the body. Lines are put together as bytes, so a character
-    /// that is split between two reads is whole again.
+    /// Reads the next event; `None` at the end. Lines are bytes, so no character is split between two reads.
     pub(crate) fn next_event(&mut self) -> Result<Option<Event>, AttemptError> {
         loop {
             let mut line = Vec::new();

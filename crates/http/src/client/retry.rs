@@ -15,16 +15,9 @@ const MAX_BAD_RESPONSES: u32 = 2;
 
 /// How often a request is tried, and how long is waited in between.
 ///
-/// The waits double from the first to the longest, each shortened by chance to at least its half, so
-/// that many clients do not come back at once. Where the server says how long to wait, that holds
-/// instead; a server that asks for more than the longest wait is not tried again.
-///
-/// ```
-/// use planwright_http::{OpenAiConfig, Retry};
-///
-/// let retry = Retry { tries: 9, ..Retry::default() };
-/// let config = OpenAiConfig { retry, ..OpenAiConfig::new("http://localhost:8080/v1", "qwen3") };
-/// ```
+/// The waits double from the first to the longest, each shortened by chance to at least its half, so that many
+/// clients do not come back at once. Where the server says how long to wait, that holds instead; a server that
+/// asks for more than the longest wait is not tried again.
 #[derive(Clone)]
 pub struct Retry {
     /// How often a request is made in all, at least once.
@@ -46,8 +39,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Tries until there is an answer or no further try is allowed. Each attempt is told how much of
-    /// `budget` is left.
+    /// Tries until there is an answer or no try is left. Each attempt is told how much of `budget` is left.
     pub(crate) fn run<T>(
         &self,
         budget: Duration,

@@ -123,8 +123,7 @@ impl<'a> Piece<'a> {
 }
 
 impl Begun {
-    /// Whether a piece is the beginning of another call. An id alone tells nothing, for some servers
-    /// make up a new one for every piece; a name alone neither, for some repeat it.
+    /// Whether a piece begins another call. An id or a name alone tells nothing: servers renew and repeat them.
     fn is_another(&self, piece: &Piece<'_>) -> bool {
         if piece.name.is_empty() {
             return false;
@@ -138,8 +137,7 @@ impl Begun {
         other_name || (other_id || says_more) && self.is_whole()
     }
 
-    /// Whether the arguments have come to their end: their brackets are closed outside of texts. Models write
-    /// JSON that is not strict, too.
+    /// Whether the arguments have ended: their brackets are closed outside of texts, in strict JSON or not.
     fn is_whole(&self) -> bool {
         let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
         for c in self.arguments.chars() {

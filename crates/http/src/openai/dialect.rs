@@ -148,8 +148,7 @@ pub(super) fn conclude(error: &ServerError, offers_tools: bool) -> Option<Result
 const FORM_INSTRUCTION: &str =
     "Reply with one JSON object and nothing else. It must conform to this JSON schema:";
 
-/// Writes a request in a server's dialect. Where tools are offered natively, no form is asked for:
-/// a reply is calls or plain words then.
+/// Writes a request. With native tools no form is asked for: a reply is calls or plain words then.
 pub(super) fn render_body(request: &ModelRequest, model: &str, dialect: Dialect, streams: bool) -> Vec<u8> {
     let frame = &*request.frame;
     let schema = frame.schema.as_ref().filter(|_| !frame.native_calls);

@@ -1,12 +1,11 @@
 //! Any server with an OpenAI-compatible chat-completions endpoint: OpenAI, Ollama, llama.cpp,
 //! vLLM, LM Studio, LiteLLM and their like.
 //!
-//! A request asks for the reply's form as strictly as the server takes it, and what a server was
-//! found not to take is not asked again (`dialect`). Failures that may pass are tried again after a
-//! wait; everything else is reported at once, in the server's own words.
+//! A request asks for the reply's form as strictly as the server takes it (`dialect`). Failures that may pass
+//! are tried again after a wait; everything else is reported at once, in the server's own words.
 //!
-//! **Invariant:** a request that has given text to a token sink is not tried again, so no text is
-//! streamed twice. The number of requests for one question is bounded.
+//! **Invariant:** a request that has given text to a token sink is not tried again, so no text is streamed
+//! twice. The number of requests for one question is bounded.
 
 mod calls;
 mod dialect;
@@ -28,19 +27,6 @@ use planwright::ports::{Cause, Model, ModelError, Secret, TokenSink, Unanswered}
 use planwright::prompt::ModelRequest;
 
 /// The settings of an [`OpenAi`] client.
-///
-/// ```
-/// use std::time::Duration;
-/// use planwright::ports::Secret;
-/// use planwright_http::OpenAiConfig;
-///
-/// let config = OpenAiConfig {
-///     api_key: Secret::new("sk-1234"),
-///     call_timeout: Duration::from_secs(60),
-///     ..OpenAiConfig::new("http://localhost:11434/v1", "qwen3")
-/// };
-/// assert!(!format!("{config:?}").contains("sk-1234"));
-/// ```
 #[derive(Clone)]
 pub struct OpenAiConfig {
     /// A server such as `http://localhost:8080/v1`.
@@ -117,12 +103,11 @@ impl OpenAi {
     pub fn new(config: OpenAiConfig) -> Result<Self, ModelError> {
         let endpoint = parse_endpoint(&config.base_url, "/chat/completions")
             .map_err(|message| ModelError::unanswered(Cause::NotFound, message))?;
-        let mut client = Client::new();
+        let mut client = Client::with_key(&config.api_key)
+            .map_err(|message| ModelError::unanswered(Cause::Authentication, message))?;
         client.retry = config.retry.clone();
         client.connect_timeout = config.connect_timeout;
         client.max_response_bytes = config.max_response_bytes;
-        let key = client.set_key(&config.api_key);
-        key.map_err(|message| ModelError::unanswered(Cause::Authentication, message))?;
         Ok(OpenAi { config, endpoint, client, learned: Mutex::default() })
     }
 
