@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::clock::Clock;
-use super::environment::{Environment, Registered};
+use super::environment::{Clock, Environment, Registered};
 use super::redact::Redactor;
 use super::run::Stopped;
 use crate::ports::{Human, Model, Secret, Tool};

@@ -11,7 +11,7 @@ use std::thread::Scope;
 use std::time::Instant;
 
 use super::agent::Agent;
-use super::clock::{CancelToken, Deadline};
+use super::environment::{CancelToken, Deadline};
 use super::replay::Playback;
 use super::run::{Interrupted, Run, Stopped, Waiting};
 use crate::journal::{Journal, JournalError, Ledger, Record};
@@ -61,11 +61,15 @@ pub(super) struct Drive<'a> {
     pub thread: String,
     pub journal: &'a mut dyn Journal,
     pub ledger: Ledger,
+    /// The records to be appended next. The ledger has noted them.
+    pub noted: Vec<Record>,
     pub observer: &'a dyn Observer,
     pub deadline: Arc<Deadline>,
     pub playback: Option<Playback>,
     /// Whether the environment may be asked for what is not recorded.
     pub may_ask: bool,
+    /// What is on record as requested, and to be performed.
+    pub queue: Vec<Request<'a>>,
     pub open: Vec<OpenEffect>,
     /// Whether the last status of the run is noted.
     pub is_noted: bool,
@@ -86,35 +90,36 @@ impl<'a> Drive<'a> {
             thread,
             journal,
             ledger: Ledger::default(),
+            noted: Vec::new(),
             observer,
             deadline: Arc::new(Deadline::new(&agent.compiled, cancel)),
             playback: None,
             may_ask: true,
+            queue: Vec::new(),
             open: Vec::new(),
             is_noted: false,
         }
     }
 
     /// Answers what waits, one answer at a time, until the run has ended or waits for a person, and notes its
-    /// status then. What the effects ask is written down with the `first` records, unless it is on record.
-    pub fn follow(&mut self, first: Option<Record>, state: State, effects: Effects) -> Result<Run, Stopped> {
-        let mut queue = Vec::new();
-        let requested = self.request(first, &state, effects, &mut queue);
-        let ended = requested.map_err(Stopped::from).and_then(|()| self.answer_all(state, queue));
+    /// status then. What the effects ask is written down with what is noted, unless it is on record.
+    pub fn follow(&mut self, state: State, effects: Effects) -> Result<Run, Stopped> {
+        let requested = self.request(&state, effects);
+        let ended = requested.map_err(Stopped::from).and_then(|()| self.answer_all(state));
         self.note_status(&ended);
         ended
     }
 
-    fn answer_all(&mut self, state: State, queue: Vec<Request<'a>>) -> Result<Run, Stopped> {
+    fn answer_all(&mut self, state: State) -> Result<Run, Stopped> {
         if !self.compiled.runs_in_parallel() {
-            return self.run_loop(state, queue, None);
+            return self.run_loop(state, None);
         }
         let (agent, run, deadline) = (self.agent, self.run.clone(), Arc::clone(&self.deadline));
         std::thread::scope(|scope| {
             let ((sender, receiver), in_flight, stops_waiting) = (channel(), 0, Arc::default());
             let (run, deadline) = (&*run, &*deadline);
             let workers = Workers { agent, run, deadline, scope, sender, receiver, in_flight, stops_waiting };
-            self.run_loop(state, queue, Some(workers))
+            self.run_loop(state, Some(workers))
         })
     }
 
@@ -122,7 +127,6 @@ impl<'a> Drive<'a> {
     fn run_loop<'env>(
         &mut self,
         mut state: State,
-        mut queue: Vec<Request<'a>>,
         mut workers: Option<Workers<'_, 'env>>,
     ) -> Result<Run, Stopped>
     where
@@ -135,7 +139,7 @@ impl<'a> Drive<'a> {
                     state = self.drain(state, workers.as_mut())?;
                     Next::Event(event)
                 }
-                None => self.next(&state, &mut queue, workers.as_mut())?,
+                None => self.next(&state, workers.as_mut())?,
             };
             let event = match next {
                 Next::Event(event) => event,
@@ -151,9 +155,9 @@ impl<'a> Drive<'a> {
                 }
             };
             if let Event::Expired { effect } = event {
-                queue.retain(|request| request.effect != effect);
+                self.queue.retain(|request| request.effect != effect);
             }
-            state = self.apply(Vec::new(), state, event, Some(&mut queue))?;
+            state = self.apply(state, event, true)?;
         }
         // A replay that has ended must be the recording.
         if let Some(playback) = self.playback.as_ref().filter(|_| !self.may_ask) {
@@ -175,60 +179,50 @@ impl<'a> Drive<'a> {
     }
 
     /// What comes next: a recorded answer, or else one of the environment.
-    fn next<'env>(
-        &mut self,
-        state: &State,
-        queue: &mut Vec<Request<'a>>,
-        workers: Option<&mut Workers<'_, 'env>>,
-    ) -> Result<Next, Stopped>
+    fn next<'env>(&mut self, state: &State, workers: Option<&mut Workers<'_, 'env>>) -> Result<Next, Stopped>
     where
         'a: 'env,
     {
-        if let Some(next) = self.next_recorded(state, queue)? {
+        if let Some(next) = self.next_recorded(state)? {
             return Ok(next);
         }
-        let others = queue.iter().filter(|request| !request.is_human()).count();
+        let others = self.queue.iter().filter(|request| !request.is_human()).count();
         if let Some(workers) = workers
             && (workers.in_flight > 0 || others > 1)
         {
-            queue.extract_if(.., |request| !request.is_human()).for_each(|request| workers.perform(request));
+            let others = self.queue.extract_if(.., |request| !request.is_human());
+            others.for_each(|request| workers.perform(request));
             return Ok(workers.receive().into());
         }
-        if let Some(at) = queue.iter().position(|request| !request.is_human()) {
-            let request = queue.remove(at);
+        if let Some(at) = self.queue.iter().position(|request| !request.is_human()) {
+            let request = self.queue.remove(at);
             return Ok((request.effect, self.perform_here(&request)).into());
         }
-        self.ask_people(state, queue).ok_or_else(|| {
+        self.ask_people(state).ok_or_else(|| {
             let problem = "the run waits for an answer, and nothing was asked";
             JournalError::at(self.ledger.len, problem).into()
         })
     }
 
     /// What comes next in a replay; `None` if the environment is to be asked.
-    fn next_recorded(
-        &mut self,
-        state: &State,
-        queue: &mut Vec<Request<'a>>,
-    ) -> Result<Option<Next>, Stopped> {
+    fn next_recorded(&mut self, state: &State) -> Result<Option<Next>, Stopped> {
         let Some(playback) = &mut self.playback else { return Ok(None) };
-        if let Some(nth) = playback.first_recorded(queue) {
-            return Ok(playback.answer(&queue.remove(nth)).map(Next::Event));
+        if let Some(nth) = playback.first_recorded(&self.queue) {
+            return Ok(playback.answer(&self.queue.remove(nth)).map(Next::Event));
         }
         if self.may_ask {
             return Ok(None);
         }
         // In a replay no time passes.
-        if let Some(at) = queue.iter().position(|request| matches!(request.body, RequestBody::Wait { .. })) {
-            return Ok(Some(Next::Event(Event::TimePassed { effect: queue.remove(at).effect })));
+        let is_wait = |request: &Request<'_>| matches!(request.body, RequestBody::Wait { .. });
+        if let Some(at) = self.queue.iter().position(is_wait) {
+            return Ok(Some(Next::Event(Event::TimePassed { effect: self.queue.remove(at).effect })));
         }
-        let Some(missing) = queue.iter().find(|request| !request.is_human()).or(queue.first()) else {
-            return Ok(None);
-        };
+        let missing = self.queue.iter().find(|request| !request.is_human()).or(self.queue.first());
+        let Some(missing) = missing else { return Ok(None) };
         match &missing.body {
             RequestBody::Human { step, question } if playback.is_used_up() => {
-                let (effect, token) = (missing.effect, self.question_token(state, missing.effect));
-                let (step, question) = (*step, question.clone());
-                Ok(Some(Next::Waiting(Waiting { effect, step, question, token, refused: None })))
+                Ok(Some(Next::Waiting(self.waiting(state, missing.effect, *step, question, None))))
             }
             _ => Err(Stopped::Drifted(vec![playback.missing(state, missing)])),
         }
@@ -240,7 +234,7 @@ impl<'a> Drive<'a> {
         workers.stops_waiting.store(true, Ordering::Relaxed);
         while workers.in_flight > 0 {
             if let (_, Ok(Some(event))) = workers.receive() {
-                state = self.apply(Vec::new(), state, event, None)?;
+                state = self.apply(state, event, false)?;
             }
         }
         Ok(state)

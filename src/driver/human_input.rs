@@ -49,27 +49,24 @@ pub enum Resolution {
 
 impl<'a> Drive<'a> {
     /// Asks for the answers that only people can give, until one is given.
-    pub(super) fn ask_people(&self, state: &State, queue: &mut Vec<Request<'a>>) -> Option<Next> {
+    pub(super) fn ask_people(&mut self, state: &State) -> Option<Next> {
         let mut open = None;
         // In the order of the run's steps, not of asking: a later answer goes to the question that was shown.
         let order: Vec<EffectId> = outstanding(self.compiled, state).iter().map(Effect::id).collect();
-        let mut people: Vec<usize> = (0..queue.len()).filter(|&at| queue[at].is_human()).collect();
-        people.sort_by_key(|&at| order.iter().position(|id| *id == queue[at].effect));
+        let mut people: Vec<usize> = (0..self.queue.len()).filter(|&at| self.queue[at].is_human()).collect();
+        people.sort_by_key(|&at| order.iter().position(|id| *id == self.queue[at].effect));
         for at in people {
-            let Request { effect, body: RequestBody::Human { step, question }, .. } = &queue[at] else {
+            let Request { effect, body: RequestBody::Human { step, question }, .. } = &self.queue[at] else {
                 continue;
             };
             let (effect, step) = (*effect, *step);
             match self.put_question(state, effect, step, question) {
                 Ok(event) => {
-                    queue.remove(at);
+                    self.queue.remove(at);
                     return Some(Next::Event(event));
                 }
                 Err(refused) => {
-                    open.get_or_insert_with(|| {
-                        let (question, token) = (question.clone(), self.question_token(state, effect));
-                        Waiting { effect, step, question, token, refused }
-                    });
+                    open.get_or_insert_with(|| self.waiting(state, effect, step, question, refused));
                 }
             }
             if self.deadline.has_passed() {
@@ -77,6 +74,19 @@ impl<'a> Drive<'a> {
             }
         }
         open.map(Next::Waiting)
+    }
+
+    /// The question that the run waits with, and why the last answer to it was refused.
+    pub(super) fn waiting(
+        &self,
+        state: &State,
+        effect: EffectId,
+        step: u32,
+        question: &str,
+        refused: Option<String>,
+    ) -> Waiting {
+        let token = question_token(&self.run, self.compiled, state, effect).unwrap_or_default();
+        Waiting { effect, step, question: question.to_owned(), token, refused }
     }
 
     /// Puts one question. An answer that does not fit is refused with the reason, and asked for again.
@@ -109,11 +119,6 @@ impl<'a> Drive<'a> {
         Err(refused)
     }
 
-    /// The token of a question that the run asks.
-    pub(super) fn question_token(&self, state: &State, effect: EffectId) -> String {
-        question_token(&self.run, self.compiled, state, effect).unwrap_or_default()
-    }
-
     /// The end of a question whose time for an answer is over.
     pub(super) fn expired_question(&self, state: &State) -> Option<Event> {
         use EffectKind::{ApproveCall, ApprovePlan, Human};
@@ -136,12 +141,7 @@ impl<'a> Drive<'a> {
     }
 
     /// Turns a person's answer to a resumed run into its event.
-    pub(super) fn take_answer(
-        &mut self,
-        state: &State,
-        answer: HumanAnswer,
-        records: &mut Vec<Record>,
-    ) -> Result<Event, Stopped> {
+    pub(super) fn take_answer(&mut self, state: &State, answer: HumanAnswer) -> Result<Event, Stopped> {
         let Waiting { effect, question, .. } =
             open_question(&self.run, self.compiled, state).ok_or(Stopped::NotWaiting)?;
         if self.has_expired(state, effect) {
@@ -155,7 +155,7 @@ impl<'a> Drive<'a> {
         // The journal may end before it says that the question was asked.
         if self.ledger.find_pending(effect).is_none() {
             let (digest, at) = (human_digest(&question), Some(environment.clock.now_ms()));
-            self.note(records, state, Record::Requested { effect, digest, at });
+            self.note(state, Record::Requested { effect, digest, at });
         }
         Ok(event)
     }
@@ -166,14 +166,13 @@ impl<'a> Drive<'a> {
         &mut self,
         state: &State,
         resolution: Resolution,
-        records: &mut Vec<Record>,
     ) -> Result<Option<Event>, Stopped> {
         let redactor = &self.agent.environment.redactor;
         let doubts: Vec<EffectId> = self.ledger.doubts(self.compiled, state).map(|(id, _)| id).collect();
         let effect = *doubts.first().ok_or(Stopped::NotInDoubt)?;
         Ok(match resolution {
             Resolution::Happened { output } => {
-                self.note(records, state, Record::Resolved { effect, resolution: ResolvedAs::Happened });
+                self.note(state, Record::Resolved { effect, resolution: ResolvedAs::Happened });
                 let mut output = redactor.text(output);
                 // Cut like what a call returns.
                 if let Some(RequestBody::Tool { contract: Some(contract), .. }) =
@@ -184,12 +183,12 @@ impl<'a> Drive<'a> {
                 Some(Event::ToolReturned { effect, outcome: ToolOutcome::returned(output) })
             }
             Resolution::DidNotHappen => {
-                self.note(records, state, Record::Resolved { effect, resolution: ResolvedAs::DidNotHappen });
+                self.note(state, Record::Resolved { effect, resolution: ResolvedAs::DidNotHappen });
                 None
             }
             // That it is unknown is written down before the end of the run.
             Resolution::Stop { reason } => {
-                doubts.into_iter().for_each(|effect| self.note(records, state, unknown_record(effect)));
+                doubts.into_iter().for_each(|effect| self.note(state, unknown_record(effect)));
                 Some(redactor.event(Event::Cancelled { reason }))
             }
         })
@@ -211,12 +210,7 @@ fn make_token(run: &str, effect: EffectId, what: &str) -> String {
 }
 
 /// The token of a question that a run waits with.
-pub(super) fn question_token(
-    run: &str,
-    compiled: &CompiledSpec,
-    state: &State,
-    id: EffectId,
-) -> Option<String> {
+fn question_token(run: &str, compiled: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
     Some(make_token(run, id, &subject(compiled, state, awaited(compiled, state, id)?)?))
 }
 

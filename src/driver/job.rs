@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::agent::Agent;
-use super::clock::{CancelToken, time_for};
 use super::drive::Drive;
+use super::environment::{CancelToken, time_for};
 use super::replay::Playback;
 use super::run::{Run, Stopped, attach_records};
 use crate::journal::system::{now_ms, random_id};
@@ -169,7 +169,8 @@ impl<'a> Job<'a> {
         let mut drive = Drive::new(agent, (run, thread), journal, self.observer, self.cancel);
         (drive.playback, drive.may_ask) = (playback, may_ask);
         let Step { state, effects, .. } = start(&agent.compiled, input);
-        let ended = drive.follow(Some(header), state, effects);
+        drive.note(&state, header);
+        let ended = drive.follow(state, effects);
         let records = match &save_to {
             _ if in_memory => memory.into_records(),
             Some(_) => drive.journal.records()?,

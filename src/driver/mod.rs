@@ -10,7 +10,6 @@
 
 mod agent;
 mod cached;
-mod clock;
 mod drive;
 mod environment;
 mod human_input;
@@ -25,7 +24,7 @@ mod threads;
 
 pub use agent::{Agent, AgentBuilder};
 pub use cached::Cached;
-pub use clock::CancelToken;
+pub use environment::CancelToken;
 pub use human_input::Resolution;
 pub use job::{Job, RecordMode};
 pub use progress::{Progress, ProgressKind, Stream};
@@ -35,7 +34,7 @@ pub use threads::{ThreadHandle, Threads};
 
 // What the crates around the engine and the tests stand on; not for programs that run agents.
 #[doc(hidden)]
-pub use clock::{Clock, time_for};
+pub use environment::{Clock, time_for};
 #[doc(hidden)]
 pub use human_input::{open_question, token};
 #[doc(hidden)]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::agent::Agent;
-use super::clock::CancelToken;
+use super::environment::CancelToken;
 use super::run::{Run, Stopped};
 use crate::machine::{EffectId, TraceLine};
 use crate::ports::{Observer, Signal, Span};

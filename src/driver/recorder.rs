@@ -18,92 +18,66 @@ use crate::prompt::{Request, RequestBody};
 use crate::spec::{RoleName, Validate, ValidateAt};
 
 impl<'a> Drive<'a> {
-    /// Writes down what is about to be performed, after another record, then queues it.
-    pub(super) fn request(
-        &mut self,
-        first: Option<Record>,
-        state: &State,
-        effects: Effects,
-        queue: &mut Vec<Request<'a>>,
-    ) -> Result<(), JournalError> {
-        let (begins, at) = (self.ledger.len == 0, self.agent.environment.clock.now_ms());
-        let mut records = Vec::new();
-        first.into_iter().for_each(|record| self.note(&mut records, state, record));
-        self.prepare(state, effects, &mut records, queue, at);
-        self.append(records, None)?;
+    /// Writes down what is about to be performed, then queues it.
+    pub(super) fn request(&mut self, state: &State, effects: Effects) -> Result<(), JournalError> {
+        let begins = matches!(self.noted.first(), Some(Record::Header(_)));
+        self.queue_effects(state, effects, self.agent.environment.clock.now_ms());
+        self.append(None)?;
         if begins {
             self.observer.notice(Signal::Entered(state.phase.name()));
         }
-        self.show_requests(queue);
+        self.show_requests(0);
         Ok(())
     }
 
-    /// Adds a record to those that are written down next. The state is that before it.
-    pub(super) fn note(&mut self, records: &mut Vec<Record>, state: &State, record: Record) {
+    /// Notes a record that is to be appended. The state is that before it.
+    pub(super) fn note(&mut self, state: &State, record: Record) {
         self.ledger.note(self.compiled, state, &record);
-        records.push(record);
+        self.noted.push(record);
     }
 
-    /// Renders what is about to be performed, with the records that say so. `at` is the time now.
-    fn prepare(
-        &mut self,
-        state: &State,
-        effects: Effects,
-        records: &mut Vec<Record>,
-        queue: &mut Vec<Request<'a>>,
-        at: u64,
-    ) {
+    /// Renders and queues what is about to be performed, and notes that it is requested. `at` is the time now.
+    fn queue_effects(&mut self, state: &State, effects: Effects, at: u64) {
         for effect in effects {
             let request = Request::of(self.compiled, state, effect)
                 .expect("the machine asks only for what the state holds");
             let (effect, digest) = (request.effect, request.digest);
             if self.ledger.find_pending(effect).is_none() {
-                self.note(records, state, Record::Requested { effect, digest, at: Some(at) });
+                self.note(state, Record::Requested { effect, digest, at: Some(at) });
             }
-            queue.push(request);
+            self.queue.push(request);
         }
     }
 
-    /// Moves the run by an event. The event and what the run asks next are written down together, after other
-    /// records and before anything is performed. An event that does not fit any more is not written down.
-    /// Without a queue, what the run asks next is left for later.
-    pub(super) fn apply(
-        &mut self,
-        mut records: Vec<Record>,
-        state: State,
-        event: Event,
-        mut queue: Option<&mut Vec<Request<'a>>>,
-    ) -> Result<State, JournalError> {
+    /// Moves the run by an event. The event and what the run asks next are written down together, before
+    /// anything is performed. An event that does not fit any more is not written down. Unless it `goes_on`,
+    /// what the run asks next is left for later.
+    pub(super) fn apply(&mut self, state: State, event: Event, goes_on: bool) -> Result<State, JournalError> {
         if admit(self.compiled, &state, &event).is_err() {
             return Ok(state);
         }
         let (answered, lines) = (event.effect(), state.task.trace.len());
         // What is written down together has one time: looking at the clock is felt.
         let at = self.agent.environment.clock.now_ms();
-        self.note(&mut records, &state, Record::of_event(event.clone(), Some(at)));
+        self.note(&state, Record::of_event(event.clone(), Some(at)));
         self.show_answer(&event);
         let mut step = transition(self.compiled, state, event).expect("admitted above");
         let effects = std::mem::take(&mut step.effects);
-        let first = queue.as_ref().map_or(0, |queue| queue.len());
-        if let Some(queue) = &mut queue {
-            self.prepare(&step.state, effects, &mut records, queue, at);
+        let first = self.queue.len();
+        if goes_on {
+            self.queue_effects(&step.state, effects, at);
         }
         self.is_noted = step.state.phase.name().is_terminal();
         let status = self.is_noted.then(|| RunStatus::at(self.compiled, &step.state, &self.ledger));
-        self.append(records, status.as_ref())?;
+        self.append(status.as_ref())?;
         self.show_step(&step, answered, lines);
-        if let Some(queue) = queue {
-            self.show_requests(&queue[first..]);
-        }
+        self.show_requests(first);
         Ok(step.state)
     }
 
     /// Appends the noted records to the journal, and sets the status of the run for lists.
-    pub(super) fn append(
-        &mut self,
-        records: Vec<Record>,
-        status: Option<&RunStatus>,
-    ) -> Result<(), JournalError> {
+    pub(super) fn append(&mut self, status: Option<&RunStatus>) -> Result<(), JournalError> {
+        let records = std::mem::take(&mut self.noted);
         let index = self.ledger.len - records.len() as u64;
         match status {
             Some(status) => self.journal.conclude(index, records, status),
@@ -125,16 +99,16 @@ impl<'a> Drive<'a> {
         };
         if !self.is_noted {
             let status = RunStatus::at(self.compiled, state, &self.ledger);
-            let _ = self.append(Vec::new(), Some(&status));
+            let _ = self.append(Some(&status));
         }
     }
 
-    /// Tells what is asked.
-    fn show_requests(&mut self, requests: &[Request<'_>]) {
+    /// Tells what is asked by the requests in the queue from this place on.
+    fn show_requests(&mut self, first: usize) {
         if !self.observer.is_watching() {
             return;
         }
-        for request in requests {
+        for request in &self.queue[first..] {
             let (effect, asked) = (request.effect, request.asked.clone());
             let span = Span { run: &self.run, thread: &self.thread, effect, asked: &asked };
             self.observer.notice(Signal::Asked { span, request: &request.body });

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use super::agent::Agent;
-use super::clock::CancelToken;
 use super::drive::Drive;
+use super::environment::CancelToken;
 use super::human_input::{HumanInput, Resolution, find_spent, token, unknown_record};
 use super::run::{Run, Stopped, attach_records};
 use crate::journal::{Folded, Journal, MemoryJournal, Record, RunStatus, first_difference, fold, fold_under};
@@ -136,25 +136,22 @@ impl<'a> Resume<'a> {
         }
         let mut drive = Drive::new(&agent, (run, thread), self.journal, self.observer, self.cancel);
         drive.ledger = ledger;
-        let mut first = Vec::new();
-        changed.into_iter().for_each(|record| drive.note(&mut first, &state, record));
+        changed.into_iter().for_each(|record| drive.note(&state, record));
         let event = match self.input {
             None => None,
-            Some(HumanInput::Answer(answer)) => Some(drive.take_answer(&state, answer, &mut first)?),
-            Some(HumanInput::Resolution(resolution)) => {
-                drive.take_resolution(&state, resolution, &mut first)?
-            }
+            Some(HumanInput::Answer(answer)) => Some(drive.take_answer(&state, answer)?),
+            Some(HumanInput::Resolution(resolution)) => drive.take_resolution(&state, resolution)?,
         };
         drive.observer.notice(Signal::Entered(state.phase.name()));
         match event {
-            Some(event) => state = drive.apply(first, state, event, None)?,
-            None => drive.append(first, None)?,
+            Some(event) => state = drive.apply(state, event, false)?,
+            None => drive.append(None)?,
         }
         if let Some((effect, tool)) = drive.ledger.doubts(drive.compiled, &state).next() {
             return Err(Stopped::InDoubt { effect, tool });
         }
         let effects: Effects = outstanding(&agent.compiled, &state).into();
-        drive.follow(None, state, effects)
+        drive.follow(state, effects)
     }
 
     /// Folds the journal under the rules that it goes on under, with the record that says so if they are not

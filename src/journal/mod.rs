@@ -20,7 +20,6 @@ mod fixture;
 mod fold;
 mod list;
 mod memory;
-mod port;
 mod record;
 mod store;
 #[doc(hidden)]
@@ -34,9 +33,8 @@ pub use fixture::{Fixture, Outcome};
 pub use fold::{Folded, fold};
 pub use list::{Cursor, Listed, Order, Query, RunStatus};
 pub use memory::MemoryStore;
-pub use port::{Durability, Journal, MemoryJournal};
 pub use record::{Header, Record, Seal};
-pub use store::{Claim, Lease, Store, StoreError};
+pub use store::{Claim, Durability, Journal, Lease, MemoryJournal, Store, StoreError};
 pub use thread_id::ThreadId;
 
 pub(crate) use fold::{Ledger, find_question, fold_under, render_awaited};

@@ -2,14 +2,12 @@
 //!
 //! **Invariant:** a model, a tool or a screen in another crate needs neither the loop nor the journal.
 
-mod human;
 mod model;
 mod observer;
 mod scripted;
 mod tool;
 
-pub use human::{Human, Question};
-pub use model::{Cause, Model, ModelError, Unanswered};
+pub use model::{Cause, Human, Model, ModelError, Question, Unanswered};
 pub use observer::{Answer, Observer, Signal, Span};
 pub use scripted::ScriptedModel;
 pub use tool::{Embedder, FnTool, Secret, Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput};

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::StrDeserializer;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::contract::{Source, ToolContract};
@@ -59,19 +61,6 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 }
 
 /// A tool made of a contract and a closure.
-///
-/// ```
-/// use planwright::contract::{ToolContract, ToolEffect};
-/// use planwright::ports::{FnTool, Tool, ToolCall};
-/// use serde_json::json;
-///
-/// let contract = ToolContract::text("shout", "Says it louder.", ToolEffect::Pure);
-/// let shout = FnTool::new(contract, |call| Ok(call.text()?.to_uppercase()));
-///
-/// let input = json!("hello");
-/// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 100, once: false };
-/// assert_eq!(shout.call(&call).unwrap().text, "HELLO");
-/// ```
 pub struct FnTool<F> {
     contract: ToolContract,
     function: F,
@@ -221,7 +210,8 @@ impl ToolError {
 }
 
 /// The kinds of failure of a tool call. A name of a tool's own is [`Other`](ToolErrorKind::Other).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolErrorKind {
     /// The input is not what the tool expects.
@@ -245,48 +235,27 @@ pub enum ToolErrorKind {
     /// The tool failed for a reason of its own.
     Internal,
     /// Another kind, in a word.
+    #[serde(untagged)]
     Other(String),
 }
 
-const NAMES: [(ToolErrorKind, &str); 10] = [
-    (ToolErrorKind::Input, "input"),
-    (ToolErrorKind::NotFound, "not_found"),
-    (ToolErrorKind::Timeout, "timeout"),
-    (ToolErrorKind::Connection, "connection"),
-    (ToolErrorKind::Http, "http"),
-    (ToolErrorKind::Response, "response"),
-    (ToolErrorKind::Limit, "limit"),
-    (ToolErrorKind::Resources, "resources"),
-    (ToolErrorKind::Panic, "panic"),
-    (ToolErrorKind::Internal, "internal"),
-];
-
-impl ToolErrorKind {
-    /// The name under which it is recorded.
-    pub fn as_str(&self) -> &str {
-        match self {
-            ToolErrorKind::Other(name) => name,
-            kind => NAMES.iter().find(|(known, _)| known == kind).map_or("internal", |(_, name)| name),
-        }
-    }
-}
-
+/// The name under which it is recorded.
 impl fmt::Display for ToolErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        self.serialize(f)
     }
 }
 
 impl From<&str> for ToolErrorKind {
     fn from(name: &str) -> Self {
-        let known = NAMES.into_iter().find(|(_, known)| *known == name).map(|(kind, _)| kind);
-        known.unwrap_or_else(|| ToolErrorKind::Other(name.to_owned()))
+        let name: StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
+        ToolErrorKind::deserialize(name).expect("every name is a kind")
     }
 }
 
 impl PartialEq<&str> for ToolErrorKind {
     fn eq(&self, name: &&str) -> bool {
-        self.as_str() == *name
+        *self == ToolErrorKind::from(*name)
     }
 }
 

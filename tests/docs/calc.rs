@@ -115,7 +115,7 @@ fn calculations_that_blow_up_end_with_an_error() {
          100000000 nCr 50000000 | 3!!!!!!!!!!";
     for large in large.split(" | ") {
         let error = calc_within(large, Duration::from_millis(400), 4000).unwrap_err();
-        assert!(["limit", "timeout"].contains(&error.kind.as_str()), "{large}: {error}");
+        assert!(["limit", "timeout"].contains(&error.kind.to_string().as_str()), "{large}: {error}");
     }
     check_error("2^100000", "limit", "too many operations");
 }
@@ -125,7 +125,10 @@ fn a_number_is_never_cut() {
     let whole = calc("1000!").unwrap();
     assert_eq!(whole.len(), 2568);
     let error = calc_within("1000!", Duration::from_secs(60), 2567).unwrap_err();
-    assert_eq!((error.kind.as_str(), error.message.contains("2568 bytes of at most 2567")), ("limit", true));
+    assert_eq!(
+        (error.kind.to_string().as_str(), error.message.contains("2568 bytes of at most 2567")),
+        ("limit", true)
+    );
 }
 
 #[test]

@@ -2,14 +2,13 @@
 //!
 //! - `open.rs`: opening, the tables, and what is refused; `holder.rs`: which processes hold threads.
 //! - `row.rs`: what a thread has besides its records; `turn.rs`: its records; `specs.rs`: the specs that turns
-//!   share; `list.rs` and `integrity.rs`: what is asked of all threads.
+//!   share; `list.rs`: what is asked of all threads.
 //!
 //! **Invariant:** the database and its write-ahead log are SQLite's own. Nothing here reads or writes them
 //! but through SQLite.
 
 mod fault;
 mod holder;
-mod integrity;
 mod list;
 mod open;
 mod row;
@@ -208,14 +207,14 @@ impl Store for SqliteStore {
     }
 
     fn vacuum(&self) -> Result<(), StoreError> {
-        self.with(|handle| integrity::vacuum(&handle.conn, &handle.holders))
+        self.with(|handle| list::vacuum(&handle.conn, &handle.holders))
     }
 
     fn check(&self) -> Result<Vec<String>, StoreError> {
         self.with(|handle| {
             // What is remembered of the specs is no proof of what is stored.
             handle.specs = Specs::default();
-            integrity::check(&handle.conn, handle.start, &mut handle.specs)
+            list::check(&handle.conn, handle.start, &mut handle.specs)
         })
     }
 }

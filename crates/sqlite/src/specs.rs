@@ -116,7 +116,7 @@ fn find_text(conn: &Connection, digest: Digest) -> Result<Option<String>, Fault>
 
 /// Deletes the specs that no record needs. If a record does not say which it needs, the list of those holds a
 /// null, and nothing is deleted.
-pub(crate) fn sweep(conn: &Connection) -> Result<(), Fault> {
+pub(crate) fn sweep_specs(conn: &Connection) -> Result<(), Fault> {
     let sql = "DELETE FROM spec WHERE lower(hex(digest)) NOT IN ( \
          SELECT CASE WHEN json_valid(body) THEN json_extract(body, '$.header.spec') END FROM record \
          WHERE at & 0xFFFFF = 0 \
@@ -126,7 +126,7 @@ pub(crate) fn sweep(conn: &Connection) -> Result<(), Fault> {
 }
 
 /// What is wrong with the stored specs, a line each.
-pub(crate) fn check(conn: &Connection) -> Result<Vec<String>, Fault> {
+pub(crate) fn check_specs(conn: &Connection) -> Result<Vec<String>, Fault> {
     let mut select = conn.prepare("SELECT digest, text FROM spec")?;
     let mut rows = select.query([])?;
     let mut lines = Vec::new();

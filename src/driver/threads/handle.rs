@@ -4,7 +4,7 @@
 //! **Invariant:** what is remembered is bounded, in turns and in bytes.
 
 use crate::driver::agent::Agent;
-use crate::driver::clock::CancelToken;
+use crate::driver::environment::CancelToken;
 use crate::driver::human_input::{Resolution, find_spent};
 use crate::driver::redact::Redactor;
 use crate::driver::resume::{self, Changed, Resume};

@@ -118,23 +118,18 @@ impl Threads {
     /// # Errors
     /// If the store cannot be read.
     pub fn find_ended(&self, before: u64, statuses: &[&str]) -> Result<Vec<Listed>, StoreError> {
-        let statuses: Vec<String> = statuses.iter().map(|&status| status.to_owned()).collect();
         let mut found = Vec::new();
         // A query without a status finds all threads.
         if statuses.is_empty() {
             return Ok(found);
         }
-        let mut query = Query { statuses, ..Query::default() };
-        loop {
-            let page = self.list(&query)?;
-            let Some(last) = page.last() else { return Ok(found) };
-            query.after = Some(last.cursor(query.order));
-            for listed in page {
-                if listed.updated < before && !listed.running && self.is_as_listed(&listed)? {
-                    found.push(listed);
-                }
+        let statuses = statuses.iter().map(|&status| status.to_owned()).collect();
+        for listed in self.list(&Query { statuses, limit: usize::MAX, ..Query::default() })? {
+            if listed.updated < before && !listed.running && self.is_as_listed(&listed)? {
+                found.push(listed);
             }
         }
+        Ok(found)
     }
 
     /// Deletes threads that [`find_ended`](Threads::find_ended) has found. A thread is left if a process has it,
