@@ -41,16 +41,6 @@ const LEFT_BEHIND: Duration = Duration::from_secs(3600);
 /// Threads and processes may share a folder. Beyond its limits the entries that were unused for longest go
 /// first. A replay never asks a model, so it never uses the cache; a reply from here is marked as
 /// [`cached`](ModelReply::cached). A reply that holds a key of the model is not kept.
-///
-/// ```
-/// use planwright::driver::Cached;
-/// use planwright::ports::Model;
-/// use planwright_offline::Offline;
-///
-/// let folder = std::env::temp_dir().join("planwright-replies");
-/// let model = Cached::new(Offline::new(), folder).max_entries(100).max_bytes(1 << 20);
-/// assert_eq!(model.name(), Offline::new().name());
-/// ```
 pub struct Cached {
     inner: Box<dyn Model>,
     folder: PathBuf,

@@ -136,7 +136,8 @@ impl Journal for FileJournal {
             lines.extend_from_slice(&text);
             lines.push(b'\n');
         }
-        let size = file_size(&self.file).map_err(|error| io_error(&self.path, "cannot be read", &error))?;
+        let about = self.file.metadata().map_err(|error| io_error(&self.path, "cannot be read", &error))?;
+        let size = about.len();
         if size != expected {
             let problem = format!("another writer was here: expected {expected} bytes, found {size}");
             return Err(JournalError::new(Stale, self.path.display().to_string(), problem));
@@ -144,7 +145,7 @@ impl Journal for FileJournal {
         if let Err(error) = self.write(&lines) {
             // Some of the new lines may be there. If they cannot be cut off, the next append tries again.
             let _ = self.file.set_len(at);
-            self.end.size = file_size(&self.file).unwrap_or(size);
+            self.end.size = self.file.metadata().map_or(size, |about| about.len());
             return Err(io_error(&self.path, "cannot be written", &error));
         }
         let (len, at) = (len + records.len() as u64, at + lines.len() as u64);
@@ -158,10 +159,6 @@ impl Journal for FileJournal {
         records.truncate(usize::try_from(self.end.len).unwrap_or(usize::MAX));
         Ok(records)
     }
-}
-
-fn file_size(file: &File) -> io::Result<u64> {
-    Ok(file.metadata()?.len())
 }
 
 fn io_error(path: &Path, what: &str, error: &io::Error) -> JournalError {

@@ -1,8 +1,8 @@
 //! Threads in an SQLite database: one file, many processes.
 //!
 //! - `open.rs`: opening, the tables, and what is refused; `holder.rs`: which processes hold threads.
-//! - `row.rs`: what a thread has besides its records; `turn.rs`: its records; `specs.rs`: the specs that turns
-//!   share; `list.rs`: what is asked of all threads.
+//! - `row.rs`: what a thread has besides its records; `turn.rs`: its records, and the specs that turns share;
+//!   `list.rs`: what is asked of all threads.
 //!
 //! **Invariant:** the database and its write-ahead log are SQLite's own. Nothing here reads or writes them
 //! but through SQLite.
@@ -12,7 +12,6 @@ mod holder;
 mod list;
 mod open;
 mod row;
-mod specs;
 mod turn;
 
 use std::collections::BTreeMap;
@@ -29,8 +28,7 @@ use rusqlite::Connection;
 use fault::{Fault, begin_write};
 use holder::Holders;
 use row::{MOST_TURNS, Row, place, too_many_turns};
-use specs::Specs;
-use turn::{Head, read_turn};
+use turn::{Head, Specs, read_turn};
 
 /// A store of threads in an SQLite database. While it is in use, SQLite's log (`-wal`, `-shm`) and a folder
 /// of locks (`.holders`) stand beside the file.

@@ -10,8 +10,7 @@ use crate::fault::{Fault, begin_write};
 use crate::holder::Holders;
 use crate::open::WAITS_FOR_PERSON;
 use crate::row::Row;
-use crate::specs::{Specs, check_specs, sweep_specs};
-use crate::turn::read_turn;
+use crate::turn::{Specs, check_specs, read_turn, sweep_specs};
 
 pub(crate) fn list(conn: &Connection, holders: &Holders, query: &Query) -> Result<Vec<Listed>, Fault> {
     let (sql, values) = build_sql(query);
