@@ -30,19 +30,19 @@ pub fn admit(compiled: &CompiledSpec, state: &State, event: &Event) -> Result<()
     if state.phase.name().is_terminal() {
         return Err(Refusal::Ended);
     }
-    let Some(id) = event.answers() else { return Ok(()) };
+    let Some(id) = event.effect() else { return Ok(()) };
     // Nearly every id is of the run itself, which need not be searched for.
     let here = match id.path.is_empty() {
         true => Some((compiled, state)),
-        false => local(compiled, state, *id).map(|local| (local.compiled, local.state)),
+        false => local(compiled, state, id).map(|local| (local.compiled, local.state)),
     };
     let awaited =
         here.and_then(|(compiled, state)| Some((compiled, state, awaited_here(compiled, state, id.kind)?)));
     match (awaited, event) {
-        (None, _) => Err(Refusal::NotAwaited(*id)),
-        (Some((.., effect)), _) if !event.is_answer_to(&effect) => Err(Refusal::WrongKind(*id)),
+        (None, _) => Err(Refusal::NotAwaited(id)),
+        (Some((.., effect)), _) if !event.is_answer_to(&effect) => Err(Refusal::WrongKind(id)),
         (Some((compiled, state, _)), Event::HumanAnswered { answer, .. }) => {
-            check_answer(compiled, &state.task, answer, *id)
+            check_answer(compiled, &state.task, answer, id)
         }
         (Some(_), _) => Ok(()),
     }

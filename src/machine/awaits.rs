@@ -1,71 +1,39 @@
 //! Awaits: which effect which stage waits for, as one table. What a run asks, what is outstanding and
 //! which answer fits are read from it; so a run read from a journal knows what to ask for again.
 
-use super::state::{Asking, ExecuteStage, Phase, PlanStage, State, StepRun, Task, Writing};
+use super::state::{ExecuteStage, Phase, PlanStage, State, StepRun, Task};
 use super::vocabulary::{Effect, EffectId, EffectKind, Place, WriteReason};
 use crate::spec::{CompiledAgent, CompiledSpec, MAX_NESTING, RoleName};
 
-/// The stage of a phase.
-#[derive(Clone, Copy)]
-pub(super) enum Stage<'a> {
-    Plan(&'a PlanStage),
-    Execute(&'a ExecuteStage),
-    Validate(&'a Asking),
-    Write(&'a Writing),
-}
-
-pub(super) fn stage(phase: &Phase) -> Option<Stage<'_>> {
-    match phase {
-        Phase::Plan(stage) => Some(Stage::Plan(stage)),
-        Phase::Execute(stage) => Some(Stage::Execute(stage)),
-        Phase::Validate(asking) => Some(Stage::Validate(asking)),
-        Phase::Write(writing) => Some(Stage::Write(writing)),
-        Phase::Done | Phase::Error => None,
-    }
-}
-
 /// The table: the one effect that a stage waits for. While steps run, each of them waits for its own:
 /// see [`step_awaits`].
-pub(super) fn stage_awaits(stage: Stage<'_>, task: &Task, compiled: &CompiledSpec) -> Option<Effect> {
-    let draft = task.draft;
+pub(super) fn stage_awaits(phase: &Phase, task: &Task, compiled: &CompiledSpec) -> Option<Effect> {
+    let (draft, ask) = (task.draft, phase.asking().map_or(1, |asking| asking.ask));
     let person = |kind: EffectKind, step| Some(Effect::AskHuman { id: kind.into(), step });
-    let (kind, role) = match stage {
-        Stage::Plan(PlanStage::Screening(Asking { ask, .. })) => {
-            (EffectKind::Scope { ask: *ask }, RoleName::Scope)
+    let (kind, role) = match phase {
+        Phase::Plan(PlanStage::Screening(_)) => (EffectKind::Scope { ask }, RoleName::Scope),
+        Phase::Plan(PlanStage::Recalling(_)) => {
+            (EffectKind::PreviousContext { ask }, RoleName::PreviousContext)
         }
-        Stage::Plan(PlanStage::Recalling(Asking { ask, .. })) => {
-            (EffectKind::PreviousContext { ask: *ask }, RoleName::PreviousContext)
-        }
-        Stage::Plan(PlanStage::Classifying(Asking { ask, .. })) => {
-            (EffectKind::Intent { ask: *ask }, RoleName::Intent)
-        }
-        Stage::Plan(PlanStage::Drafting(Asking { ask, .. })) => {
-            (EffectKind::Plan { draft, ask: *ask }, drafter(task, compiled))
-        }
-        Stage::Plan(PlanStage::AwaitingApproval) => {
+        Phase::Plan(PlanStage::Classifying(_)) => (EffectKind::Intent { ask }, RoleName::Intent),
+        Phase::Plan(PlanStage::Drafting(_)) => (EffectKind::Plan { draft, ask }, drafter(task, compiled)),
+        Phase::Plan(PlanStage::AwaitingApproval) => {
             return person(EffectKind::ApprovePlan { draft }, task.first_step() as u32);
         }
-        Stage::Execute(ExecuteStage::Running) => return None,
-        Stage::Execute(ExecuteStage::AwaitingHuman { step }) => {
-            return person(EffectKind::Human { draft, step: *step }, *step);
+        Phase::Execute(ExecuteStage::Running) | Phase::Done | Phase::Error => return None,
+        &Phase::Execute(ExecuteStage::AwaitingHuman { step }) => {
+            return person(EffectKind::Human { draft, step }, step);
         }
-        Stage::Execute(ExecuteStage::AwaitingCallApproval { step }) => {
-            return person(EffectKind::ApproveCall { draft, step: *step }, *step);
+        &Phase::Execute(ExecuteStage::AwaitingCallApproval { step }) => {
+            return person(EffectKind::ApproveCall { draft, step }, step);
         }
-        Stage::Execute(ExecuteStage::Orchestrating(Asking { ask, .. })) => {
+        Phase::Execute(ExecuteStage::Orchestrating(_)) => {
             let decided = task.drafts.last().map_or(0, |draft| draft.decisions);
             let nth = decided.saturating_add(1);
-            (EffectKind::Orchestrate { draft, nth, ask: *ask }, RoleName::Orchestrator)
+            (EffectKind::Orchestrate { draft, nth, ask }, RoleName::Orchestrator)
         }
-        Stage::Validate(Asking { ask, .. }) => {
-            (EffectKind::Validate { draft, ask: *ask }, RoleName::Validator)
-        }
-        Stage::Write(Writing { gate, asking }) => {
-            // Another role may talk where no tool was needed.
-            let talks = *gate == WriteReason::NoToolNeeded && compiled.has(RoleName::Conversation);
-            let role = if talks { RoleName::Conversation } else { RoleName::Writer };
-            (EffectKind::Write { draft, ask: asking.ask }, role)
-        }
+        Phase::Validate(_) => (EffectKind::Validate { draft, ask }, RoleName::Validator),
+        Phase::Write(writing) => (EffectKind::Write { draft, ask }, writer(writing.gate, compiled)),
     };
     Some(Effect::AskModel { id: kind.into(), role })
 }
@@ -93,12 +61,11 @@ pub(super) fn step_awaits(run: &StepRun, step: u32, task: &Task, compiled: &Comp
 /// The effect of this kind that a run itself waits for. Costs the same however many it waits for.
 pub(super) fn awaited_here(compiled: &CompiledSpec, state: &State, kind: EffectKind) -> Option<Effect> {
     let task = &state.task;
-    let found = match stage(&state.phase)? {
-        Stage::Execute(ExecuteStage::Running) => {
-            let step = kind.step()?;
-            step_awaits(task.progress.as_ref()?.steps.get(step as usize)?, step, task, compiled)
-        }
-        stage => stage_awaits(stage, task, compiled),
+    let found = if let Phase::Execute(ExecuteStage::Running) = state.phase {
+        let step = kind.step()?;
+        step_awaits(task.progress.as_ref()?.steps.get(step as usize)?, step, task, compiled)
+    } else {
+        stage_awaits(&state.phase, task, compiled)
     };
     found.filter(|effect| effect.id().kind == kind)
 }
@@ -111,23 +78,20 @@ pub fn awaited(compiled: &CompiledSpec, state: &State, id: EffectId) -> Option<E
 
 /// The effects whose answers the run waits for, lowest step first. Empty in DONE and ERROR only.
 pub fn outstanding(compiled: &CompiledSpec, state: &State) -> Vec<Effect> {
-    let Some(stage) = stage(&state.phase) else { return Vec::new() };
-    if let Some(effect) = stage_awaits(stage, &state.task, compiled) {
-        return vec![effect];
+    let task = &*state.task;
+    if state.phase != Phase::Execute(ExecuteStage::Running) {
+        return stage_awaits(&state.phase, task, compiled).into_iter().collect();
     }
-    let runs = state.task.progress.iter().flat_map(|progress| progress.steps.iter().zip(0..));
+    let runs = task.progress.iter().flat_map(|progress| progress.steps.iter().zip(0..));
     let mut found = Vec::new();
     for (run, step) in runs {
-        let nested = state.task.nested.get(&step).zip(nested_spec(compiled, &state.task, step));
-        match (run, nested) {
-            (StepRun::Nested { attempt }, Some((inner, compiled))) => {
-                let place = Place { draft: state.task.draft, step, attempt: *attempt };
-                found.extend(
-                    outstanding(compiled, inner).into_iter().filter_map(|effect| nest(effect, place)),
-                );
-            }
-            _ => found.extend(step_awaits(run, step, &state.task, compiled)),
+        if let StepRun::Nested { attempt } = *run
+            && let Some((inner, compiled)) = task.nested.get(&step).zip(nested_spec(compiled, task, step))
+        {
+            let place = Place { draft: task.draft, step, attempt };
+            found.extend(outstanding(compiled, inner).into_iter().filter_map(|effect| nest(effect, place)));
         }
+        found.extend(step_awaits(run, step, task, compiled));
     }
     found
 }
@@ -184,4 +148,10 @@ pub(super) fn nested_spec<'r>(
 pub(super) fn drafter(task: &Task, compiled: &CompiledSpec) -> RoleName {
     let hint = task.feedback.as_ref().is_some_and(|feedback| !feedback.fix_hint.trim().is_empty());
     if hint && compiled.has(RoleName::Replanner) { RoleName::Replanner } else { RoleName::Planner }
+}
+
+/// The role that writes: another may talk where no tool was needed.
+pub(super) fn writer(gate: WriteReason, compiled: &CompiledSpec) -> RoleName {
+    let talks = gate == WriteReason::NoToolNeeded && compiled.has(RoleName::Conversation);
+    if talks { RoleName::Conversation } else { RoleName::Writer }
 }

@@ -11,7 +11,7 @@ use statig::blocking::{IntoStateMachine, State as Leaf, StateExt, Superstate};
 use super::admit::Refused;
 use super::awaits::{nest, nested_spec};
 use super::route::{Exit, Move, Next};
-use super::run::{Begin, Incoming, Run, Step, first_stage};
+use super::run::{Begin, Run, Step, first_stage};
 use super::state::{
     Artifacts, Asking, Input, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task,
 };
@@ -40,9 +40,10 @@ impl IntoStateMachine for Machine {
 impl Leaf<Machine> for Phase {
     fn call_handler(&mut self, _: &mut Machine, _: &(), run: &mut Run<'_>) -> Outcome<Phase> {
         // What may come at any time is the superstate's; a phase never sees it.
-        if matches!(run.event(), Some(Event::Cancelled { .. } | Event::DeadlinePassed)) {
+        if matches!(run.event, Some(Event::Cancelled { .. } | Event::DeadlinePassed)) {
             return Outcome::Super;
         }
+        run.await_for(self);
         match self {
             Phase::Plan(stage) => run.on_plan(stage),
             Phase::Execute(stage) => run.on_execute(stage),
@@ -50,22 +51,24 @@ impl Leaf<Machine> for Phase {
             Phase::Write(writing) => run.on_write(writing),
             Phase::Done | Phase::Error => return Outcome::Super,
         }
+        run.ask(self);
         match next(self.name(), run) {
             Some(phase) => Outcome::Transition(phase),
-            None if run.incoming.is_some() => Outcome::Super,
+            None if run.event.is_some() => Outcome::Super,
             None => Outcome::Handled,
         }
     }
 
     fn call_entry_action(&mut self, _: &mut Machine, run: &mut Run<'_>) {
         match self {
-            Phase::Plan(stage) => run.enter_plan(stage),
+            Phase::Plan(_) => run.enter_plan(),
             Phase::Execute(stage) => run.enter_execute(stage),
-            Phase::Validate(asking) => run.enter_validate(asking),
+            Phase::Validate(_) => {}
             Phase::Write(writing) => run.enter_write(writing),
             Phase::Done => run.enter_done(),
             Phase::Error => run.enter_error(),
         }
+        run.ask(self);
     }
 
     fn superstate(&mut self) -> Option<Live> {
@@ -76,14 +79,14 @@ impl Leaf<Machine> for Phase {
 
 impl Superstate<Machine> for Live {
     fn call_handler(&mut self, _: &mut Machine, _: &(), run: &mut Run<'_>) -> Outcome<Phase> {
-        match run.take_event() {
+        match run.event.take() {
             Some(Event::Cancelled { reason }) => run.fail(ErrorCode::Cancelled, reason),
             Some(Event::DeadlinePassed) => {
                 let seconds = run.compiled.spec().limits.deadline_seconds;
                 run.fail(ErrorCode::DeadlineExceeded, format!("the run took more than {seconds} s"));
             }
             other => {
-                other.into_iter().for_each(|event| run.give_back(event));
+                run.event = other;
                 return Outcome::Super;
             }
         }
@@ -126,16 +129,16 @@ pub(super) fn step(compiled: &CompiledSpec, state: State, event: Event) -> Resul
     }
     let State { mut phase, task } = state;
     let before = task.counters.transitions;
-    let mut run = Run::new(compiled, task, Some(Incoming::Event(event)));
+    let mut run = Run::new(compiled, task, Some(event));
     run.task.counters.transitions = before.saturating_add(1);
-    if handle(&mut phase, &mut run) {
-        settle(&mut phase, &mut run);
-        return Ok(finish(phase, run));
-    }
+    handle(&mut phase, &mut run);
     // statig drops an event that no state handles; here it comes back.
-    run.task.counters.transitions = before;
-    let event = run.take_event().expect("a handler that answers Super leaves the event");
-    Err(unhandled(State { phase, task: run.task }, event))
+    if let Some(event) = run.event.take() {
+        run.task.counters.transitions = before;
+        return Err(unhandled(State { phase, task: run.task }, event));
+    }
+    settle(&mut phase, &mut run);
+    Ok(finish(phase, run))
 }
 
 #[inline]
@@ -199,17 +202,14 @@ fn absorb(run: &mut Run<'_>, place: Place, before: Counters, stepped: Step) {
             StepRun::Failed { failure: StepFailure::new("agent", error), attempts, nested: kept }
         }
     };
-    run.incoming = Some(Incoming::NestedEnded { step, result });
+    run.ended = Some((step, result));
 }
 
-/// Hands what happened to the phase. Returns whether it was taken.
-fn handle(phase: &mut Phase, run: &mut Run<'_>) -> bool {
-    match phase.handle(&mut Machine, &(), run) {
-        Outcome::Handled => {}
-        Outcome::Transition(target) => change(phase, target, run),
-        Outcome::Super => return false,
+/// Hands what happened to the phase.
+fn handle(phase: &mut Phase, run: &mut Run<'_>) {
+    if let Outcome::Transition(target) = phase.handle(&mut Machine, &(), run) {
+        change(phase, target, run);
     }
-    true
 }
 
 /// Begins the nested runs that are to begin, and follows the phases that end as soon as they are
@@ -217,11 +217,10 @@ fn handle(phase: &mut Phase, run: &mut Run<'_>) -> bool {
 /// later one, and each step is begun once a try, so this ends.
 fn settle(phase: &mut Phase, run: &mut Run<'_>) {
     loop {
-        if run.incoming.is_some() {
+        if run.ended.is_some() {
+            handle(phase, run);
             // No phase but EXECUTE has steps that could end.
-            if !handle(phase, run) {
-                run.incoming = None;
-            }
+            run.ended = None;
         } else if let Some(target) = next(phase.name(), run) {
             change(phase, target, run);
         } else if !run.begins.is_empty() && !phase.name().is_terminal() {

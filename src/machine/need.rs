@@ -33,7 +33,12 @@ pub(super) fn need<'a>(steps: impl Iterator<Item = &'a PlanStep>, compiled: &Com
         }
         let most = policy.step_tries.tries;
         let tries = if most > 1 && happens_once(planned, compiled) { 1 } else { most };
-        add(tries, need_of_call(compiled.agent(&planned.tool)));
+        let each = match compiled.agent(&planned.tool) {
+            None => CALL,
+            Some(CompiledAgent::Role(_)) => REPLY,
+            Some(CompiledAgent::Spec(inner)) => inner.bounds(),
+        };
+        add(tries, each);
         // The waits between the tries.
         add(tries.saturating_sub(1), ANSWER);
     }
@@ -42,15 +47,6 @@ pub(super) fn need<'a>(steps: impl Iterator<Item = &'a PlanStep>, compiled: &Com
         add(count.saturating_add(1), REPLY);
     }
     need
-}
-
-/// The most that one try of a step may need, which an agent does or else a tool.
-pub(super) fn need_of_call(agent: Option<&CompiledAgent>) -> Bounds {
-    match agent {
-        None => CALL,
-        Some(CompiledAgent::Role(_)) => REPLY,
-        Some(CompiledAgent::Spec(inner)) => inner.bounds(),
-    }
 }
 
 /// Whether a step is a write that may not happen twice: it runs alone and is never tried again.
@@ -66,6 +62,13 @@ pub(super) struct Over {
     pub most: u32,
 }
 
+impl Over {
+    /// What steps may need, and what is allowed.
+    pub fn in_all(&self) -> String {
+        format!("{} {}s in all, {} are allowed", self.wanted, self.kind, self.most)
+    }
+}
+
 /// The first limit that would be passed if a run did so much more.
 #[inline]
 pub(super) fn first_over(spent: &Counters, more: Bounds, compiled: &CompiledSpec) -> Option<Over> {
@@ -75,11 +78,11 @@ pub(super) fn first_over(spent: &Counters, more: Bounds, compiled: &CompiledSpec
         (more > 0 && wanted > most).then_some(Over { code, kind, wanted, most })
     };
     let (tools, models) = (ErrorCode::MaxToolCallsExceeded, ErrorCode::MaxModelCallsExceeded);
-    over(tools, "tool calls", spent.tool_calls, more.tool_calls, bounds.tool_calls)
-        .or_else(|| over(models, "model calls", spent.model_calls, more.model_calls, bounds.model_calls))
+    over(tools, "tool call", spent.tool_calls, more.tool_calls, bounds.tool_calls)
+        .or_else(|| over(models, "model call", spent.model_calls, more.model_calls, bounds.model_calls))
         .or_else(|| {
             let most = bounds.transitions;
-            over(ErrorCode::MaxStepsExceeded, "transitions", spent.transitions, more.transitions, most)
+            over(ErrorCode::MaxStepsExceeded, "transition", spent.transitions, more.transitions, most)
         })
 }
 
@@ -89,10 +92,6 @@ pub(super) fn leaves_room(
     compiled: &CompiledSpec,
     steps: &[PlanStep],
 ) -> Result<(), String> {
-    match first_over(spent, need(steps.iter(), compiled), compiled) {
-        None => Ok(()),
-        Some(Over { kind, wanted, most, .. }) => {
-            Err(format!("the steps may need {wanted} {kind} in all, {most} are allowed"))
-        }
-    }
+    let over = first_over(spent, need(steps.iter(), compiled), compiled);
+    over.map_or(Ok(()), |over| Err(format!("the steps may need {}", over.in_all())))
 }

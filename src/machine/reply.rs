@@ -67,13 +67,12 @@ impl Run<'_> {
     /// does not read, asks again or ends the run, as the role says.
     pub fn read_reply<T>(
         &mut self,
-        effect: Option<Effect>,
         asking: &mut Asking,
         read: impl Fn(&CompiledSpec, &Task, &ModelReply) -> Result<T, ContractError>,
     ) -> Option<(T, Option<String>)> {
-        let Some(effect @ Effect::AskModel { role, .. }) = effect else { return None };
+        let Some(Effect::AskModel { role, .. }) = self.awaited else { return None };
         let (phase, code) = asked_in(role);
-        let (problem, broken) = match self.take_event()? {
+        let (problem, broken) = match self.event.take()? {
             Event::ModelReplied { reply, .. } => {
                 self.charge_reply(Spender::Role(role), &reply);
                 if reply.cached {
@@ -89,7 +88,7 @@ impl Run<'_> {
                 (failure.to_string(), None)
             }
             other => {
-                self.give_back(other);
+                self.event = Some(other);
                 return None;
             }
         };
@@ -118,10 +117,7 @@ impl Run<'_> {
                 let repair = asking.ask;
                 let reply = excerpt(&reply_as_shown(&reply), SHOWN_CHARS);
                 *asking = Asking { ask: repair + 1, repair: Some(Box::new(Repair { error, reply })) };
-                // A repair that the limits do not allow never happened, so no line tells of it.
-                if self.emit(effect.under(effect.id().kind.asked(repair + 1).into())) {
-                    self.line(TraceLine::Repair { of: phase, repair, error: problem });
-                }
+                self.repair = Some(TraceLine::Repair { of: phase, repair, error: problem });
             }
         }
         None
@@ -130,7 +126,7 @@ impl Run<'_> {
     /// Takes what a person said, or that they said nothing in time, and leaves its line.
     pub fn hear(&mut self, step: &str, about: Concern) -> Option<Result<HumanAnswer, No>> {
         let step = step.to_owned();
-        match self.take_event()? {
+        match self.event.take()? {
             Event::HumanAnswered { answer, .. } => {
                 self.line(TraceLine::Human { step, about, answer: answer.clone() });
                 Some(match answer {
@@ -143,11 +139,12 @@ impl Run<'_> {
                 Some(Err(No { reason: "nobody answered in time".to_owned(), expired: true }))
             }
             other => {
-                self.give_back(other);
+                self.event = Some(other);
                 None
             }
         }
     }
+
     /// Charges what a reply cost.
     pub fn charge_reply(&mut self, by: Spender, reply: &ModelReply) {
         let counters = &mut self.task.counters;

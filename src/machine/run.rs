@@ -3,7 +3,7 @@
 
 use smallvec::SmallVec;
 
-use super::awaits::{Stage, drafter, stage_awaits};
+use super::awaits::{drafter, stage_awaits, step_awaits};
 use super::need::{ANSWER, CALL, Over, REPLY, first_over, need};
 use super::route::{Exit, Move, Next, route};
 use super::state::{Asking, ExecuteStage, Input, Phase, PlanStage, State, StepRun, Task, Writing};
@@ -27,14 +27,6 @@ pub struct Step {
     pub moves: Moves,
 }
 
-/// What a phase is told.
-pub(super) enum Incoming {
-    /// Something happened in the world.
-    Event(Event),
-    /// The run of an agent that did a step has ended.
-    NestedEnded { step: u32, result: StepRun },
-}
-
 /// A step whose agent is to begin a run of its own.
 pub(super) struct Begin {
     pub place: Place,
@@ -47,7 +39,13 @@ pub(super) struct Run<'a> {
     pub compiled: &'a CompiledSpec,
     pub task: Box<Task>,
     /// What happened, until a handler takes it: statig lends only `&Event`, and copies would be felt.
-    pub incoming: Option<Incoming>,
+    pub event: Option<Event>,
+    /// A step whose agent's own run has ended, and its result.
+    pub ended: Option<(u32, StepRun)>,
+    /// What the stage waited for before the event.
+    pub awaited: Option<Effect>,
+    /// The line of a repair that is about to be asked for.
+    pub repair: Option<TraceLine>,
     pub effects: Effects,
     pub moves: Moves,
     /// The nested runs to begin.
@@ -58,30 +56,20 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub fn new(compiled: &'a CompiledSpec, task: Box<Task>, incoming: Option<Incoming>) -> Self {
-        let (effects, moves, begins) = (Effects::new(), Moves::new(), Vec::new());
-        Run { compiled, task, incoming, effects, moves, begins, error: None, exit: None }
-    }
-
-    /// The event, if it is still to be taken.
-    pub fn event(&self) -> Option<&Event> {
-        if let Some(Incoming::Event(event)) = &self.incoming { Some(event) } else { None }
-    }
-
-    /// Takes the event.
-    pub fn take_event(&mut self) -> Option<Event> {
-        match self.incoming.take() {
-            Some(Incoming::Event(event)) => Some(event),
-            other => {
-                self.incoming = other;
-                None
-            }
+    pub fn new(compiled: &'a CompiledSpec, task: Box<Task>, event: Option<Event>) -> Self {
+        Run {
+            compiled,
+            task,
+            event,
+            ended: None,
+            awaited: None,
+            repair: None,
+            effects: Effects::new(),
+            moves: Moves::new(),
+            begins: Vec::new(),
+            error: None,
+            exit: None,
         }
-    }
-
-    /// Gives an event back that is not for this phase.
-    pub fn give_back(&mut self, event: Event) {
-        self.incoming = Some(Incoming::Event(event));
     }
 
     /// Leaves a trace line.
@@ -122,29 +110,46 @@ impl<'a> Run<'a> {
         Some((exit, route(self.compiled.policy(), exit, again)))
     }
 
-    /// The role that drafts.
-    pub fn drafter(&self) -> RoleName {
-        drafter(&self.task, self.compiled)
+    /// Whether the re-planner drafts.
+    pub fn uses_replanner(&self) -> bool {
+        drafter(&self.task, self.compiled) == RoleName::Replanner
     }
 
-    /// The effect that a stage waits for.
-    pub fn awaited(&self, stage: Stage<'_>) -> Option<Effect> {
-        stage_awaits(stage, &self.task, self.compiled)
+    /// Notes what a stage waits for before the event is handled.
+    pub fn await_for(&mut self, phase: &Phase) {
+        self.awaited = stage_awaits(phase, &self.task, self.compiled);
     }
 
-    /// Asks for what a stage waits for. Returns whether the limits allow it.
-    pub fn ask(&mut self, stage: Stage<'_>) -> bool {
-        self.awaited(stage).is_some_and(|effect| self.emit(effect))
+    /// Asks for what a stage waits for, unless it did so before the event.
+    pub fn ask(&mut self, phase: &Phase) {
+        if self.has_ended() {
+            return;
+        }
+        let effect = stage_awaits(phase, &self.task, self.compiled);
+        if let Some(effect) = effect.filter(|_| effect != self.awaited) {
+            // A repair that the limits do not allow never happened, so no line tells of it.
+            let line = self.repair.take();
+            if self.emit(effect) {
+                self.task.trace.extend(line);
+            }
+        }
+    }
+
+    /// Moves a step on, and asks for what it waits for then.
+    pub fn set_step(&mut self, step: u32, run: StepRun) {
+        let effect = step_awaits(&run, step, &self.task, self.compiled);
+        self.task.set_slot(step, run);
+        effect.map(|effect| self.emit(effect));
     }
 
     /// Lets an effect out, or ends the run if it may not ask any more. Returns whether it went out.
-    pub fn emit(&mut self, effect: Effect) -> bool {
-        let (id, more, role) = match &effect {
-            Effect::AskModel { id, role } => (id, REPLY, Some(*role)),
-            Effect::CallTool { id, .. } => (id, CALL, None),
-            Effect::AskHuman { id, .. } | Effect::Wait { id, .. } => (id, ANSWER, None),
+    fn emit(&mut self, effect: Effect) -> bool {
+        let (more, role) = match effect {
+            Effect::AskModel { role, .. } => (REPLY, Some(role)),
+            Effect::CallTool { .. } => (CALL, None),
+            Effect::AskHuman { .. } | Effect::Wait { .. } => (ANSWER, None),
         };
-        let allowed = self.has_room(id, more, role);
+        let allowed = self.has_room(effect.id(), more, role);
         if allowed {
             let counters = &mut self.task.counters;
             counters.model_calls = counters.model_calls.saturating_add(more.model_calls);
@@ -158,27 +163,23 @@ impl<'a> Run<'a> {
     pub fn begin(&mut self, id: EffectId, inner: &CompiledSpec, begin: Begin) {
         let bounds = inner.bounds();
         let more = Bounds { transitions: bounds.transitions.max(1), ..bounds };
-        if self.has_room(&id, more, Some(RoleName::Agent)) {
+        if self.has_room(id, more, Some(RoleName::Agent)) {
             self.begins.push(begin);
         }
     }
 
     /// Whether the limits leave room for so much more; ends the run if not.
-    fn has_room(&mut self, id: &EffectId, more: Bounds, role: Option<RoleName>) -> bool {
+    fn has_room(&mut self, id: EffectId, more: Bounds, role: Option<RoleName>) -> bool {
         // Steps side by side spend in the order in which answers come, so nothing is judged between them.
         let beside = role == Some(RoleName::Agent) && self.compiled.policy().execution.width() > 1;
         if role.is_some() && !beside && !self.may_spend() {
             return false;
         }
         let over = first_over(&self.task.counters, more, self.compiled);
-        let Some(Over { code, wanted, most, .. }) = over else { return true };
-        let message = match code {
-            ErrorCode::MaxModelCallsExceeded => format!("{id} would be model call {wanted} of {most}"),
-            ErrorCode::MaxToolCallsExceeded => format!("{id} would be tool call {wanted} of {most}"),
-            _ => format!("the run needs {wanted} transitions so far, {most} are allowed"),
-        };
-        self.fail(code, message);
-        false
+        over.map(|over| {
+            self.fail_over(&over, format!("{id} would be {} {} of {}", over.kind, over.wanted, over.most))
+        })
+        .is_none()
     }
 
     /// Whether tokens and money are left; ends the run if not.
@@ -188,13 +189,10 @@ impl<'a> Run<'a> {
         let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
         if let Some(most) = limits.max_tokens.filter(|most| tokens >= *most) {
             self.fail(ErrorCode::MaxTokensExceeded, format!("{tokens} tokens are spent, {most} are allowed"));
-            return false;
-        }
-        if let Some(most) = limits.max_cost.filter(|most| cost >= *most) {
+        } else if let Some(most) = limits.max_cost.filter(|most| cost >= *most) {
             self.fail(ErrorCode::MaxCostExceeded, format!("{cost} is spent, {most} is allowed"));
-            return false;
         }
-        true
+        !self.has_ended()
     }
 
     /// Whether the limits allow all of the current plan, after so many answers; ends the run if not.
@@ -204,18 +202,25 @@ impl<'a> Run<'a> {
         if need.transitions > 0 {
             need.transitions = need.transitions.saturating_add(answers);
         }
-        let Some(Over { code, kind, wanted, most }) = first_over(&self.task.counters, need, self.compiled)
-        else {
-            return need.model_calls == 0 || self.may_spend();
-        };
-        let message = match code {
-            ErrorCode::MaxStepsExceeded => {
-                format!("the run needs {wanted} {kind} so far, {most} are allowed")
-            }
-            _ => format!("the plan needs {wanted} {kind} in all, {most} are allowed"),
-        };
-        self.fail(code, message);
+        match first_over(&self.task.counters, need, self.compiled) {
+            Some(over) => self.fail_over(&over, format!("the plan needs {}", over.in_all())),
+            None => return need.model_calls == 0 || self.may_spend(),
+        }
         false
+    }
+
+    /// Ends the run over a limit. Which effect or plan met it does not matter for transitions.
+    fn fail_over(&mut self, over: &Over, message: String) {
+        let Over { code, wanted, most, .. } = *over;
+        self.fail(
+            code,
+            match code {
+                ErrorCode::MaxStepsExceeded => {
+                    format!("the run needs {wanted} transitions so far, {most} are allowed")
+                }
+                _ => message,
+            },
+        );
     }
 }
 

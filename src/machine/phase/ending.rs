@@ -18,7 +18,7 @@ impl Run<'_> {
         }
         let line = match phase {
             PhaseName::Plan => {
-                let used_replan_planner = self.drafter() == RoleName::Replanner;
+                let used_replan_planner = self.uses_replanner();
                 TraceLine::Plan { ok: false, used_replan_planner, steps: None, ignored: Vec::new(), error }
             }
             PhaseName::Execute => return self.execute_line(false, error),

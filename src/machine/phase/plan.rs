@@ -9,7 +9,6 @@ use crate::contract::{
     strip_thoughts,
 };
 use crate::machine::admit::{check_required_calls, link_edit};
-use crate::machine::awaits::Stage;
 use crate::machine::reply::No;
 use crate::machine::route::Exit;
 use crate::machine::run::Run;
@@ -21,15 +20,6 @@ use crate::spec::{CompiledSpec, Horizon, Intake, Planner, RoleName, Write};
 const KEPT_CHARS: usize = 8_000;
 
 impl Run<'_> {
-    /// Asks for a plan, or for what is to be known before.
-    pub(in crate::machine) fn enter_plan(&mut self, stage: &PlanStage) {
-        // A run begins in PLAN; every move there begins another draft.
-        if !self.moves.is_empty() {
-            self.begin_next_draft();
-        }
-        self.ask(Stage::Plan(stage));
-    }
-
     pub(in crate::machine) fn on_plan(&mut self, stage: &mut PlanStage) {
         match stage {
             PlanStage::AwaitingApproval => self.hear_approval(),
@@ -37,13 +27,16 @@ impl Run<'_> {
             PlanStage::Screening(_) | PlanStage::Recalling(_) | PlanStage::Classifying(_) => {
                 if let Some(next) = self.on_intake(stage) {
                     *stage = next;
-                    self.ask(Stage::Plan(stage));
                 }
             }
         }
     }
 
-    fn begin_next_draft(&mut self) {
+    /// Begins another draft, unless PLAN is where the run begins.
+    pub(in crate::machine) fn enter_plan(&mut self) {
+        if self.moves.is_empty() {
+            return;
+        }
         let policy = self.compiled.policy();
         let task = &mut *self.task;
         task.draft = task.draft.saturating_add(1);
@@ -88,12 +81,11 @@ impl Run<'_> {
 
     /// Takes an answer. Returns the stage that follows, unless PLAN ends.
     fn on_intake(&mut self, stage: &mut PlanStage) -> Option<PlanStage> {
-        let effect = self.awaited(Stage::Plan(stage));
         let most = self.compiled.max_reply_bytes();
         let done = match stage {
             PlanStage::Screening(asking) => {
                 let read = |_: &_, _: &_, reply: &ModelReply| Scope::parse(&reply.text, most);
-                let (scope, _) = self.read_reply(effect, asking, read)?;
+                let (scope, _) = self.read_reply(asking, read)?;
                 self.line(TraceLine::Scope { in_scope: scope.in_scope });
                 let refusal = (!scope.in_scope).then(|| scope.refusal.trim().to_owned());
                 self.task.understanding.scope = Some(scope);
@@ -105,14 +97,14 @@ impl Run<'_> {
             }
             PlanStage::Recalling(asking) => {
                 let read = |_: &_, _: &_, reply: &ModelReply| PreviousContext::parse(&reply.text, most);
-                let (context, _) = self.read_reply(effect, asking, read)?;
+                let (context, _) = self.read_reply(asking, read)?;
                 self.note_context(context);
                 Intake::PreviousContext
             }
             PlanStage::Classifying(asking) => {
                 let read =
                     |compiled: &CompiledSpec, _: &_, reply: &ModelReply| compiled.parse_intent(&reply.text);
-                let (intent, _): (Intent, _) = self.read_reply(effect, asking, read)?;
+                let (intent, _): (Intent, _) = self.read_reply(asking, read)?;
                 let at_once = &self.compiled.policy().intent.answer_at_once;
                 let needs_tool = intent.needs_tool && !at_once.contains(&intent.intent);
                 self.line(TraceLine::Intent { intent: intent.intent.clone(), needs_tool });
@@ -146,10 +138,9 @@ impl Run<'_> {
     }
 
     fn on_draft(&mut self, stage: &mut PlanStage) {
-        let effect = self.awaited(Stage::Plan(stage));
-        let used_replan_planner = self.drafter() == RoleName::Replanner;
+        let used_replan_planner = self.uses_replanner();
         let PlanStage::Drafting(asking) = stage else { return };
-        let Some(((said, plan), _)) = self.read_reply(effect, asking, read_draft) else { return };
+        let Some(((said, plan), _)) = self.read_reply(asking, read_draft) else { return };
         self.task.current().said = said;
         let Some(ReadPlan { plan, links, ignored }) = plan else {
             return self.nothing_more(used_replan_planner);
@@ -167,7 +158,6 @@ impl Run<'_> {
             self.leave(Exit::Planned);
         } else if self.allows_plan(1) {
             *stage = PlanStage::AwaitingApproval;
-            self.ask(Stage::Plan(stage));
         }
     }
 

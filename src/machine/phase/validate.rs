@@ -2,7 +2,6 @@
 //! itself; a rejection leaves as an exit, and `route.rs` decides what follows.
 
 use crate::contract::Verdict;
-use crate::machine::awaits::Stage;
 use crate::machine::route::Exit;
 use crate::machine::run::Run;
 use crate::machine::state::{Asking, Feedback};
@@ -10,19 +9,11 @@ use crate::machine::vocabulary::TraceLine;
 use crate::spec::{Horizon, ValidateAt};
 
 impl Run<'_> {
-    /// Asks for a verdict.
-    pub(in crate::machine) fn enter_validate(&mut self, asking: &Asking) {
-        self.ask(Stage::Validate(asking));
-    }
-
     pub(in crate::machine) fn on_validate(&mut self, asking: &mut Asking) {
         let form = self.compiled.policy().validate;
         let most = self.compiled.max_reply_bytes();
-        let effect = self.awaited(Stage::Validate(asking));
-        let Some((verdict, _)) = self.read_reply(effect, asking, |_, _, reply| form.parse(&reply.text, most))
-        else {
-            return;
-        };
+        let read = self.read_reply(asking, |_, _, reply| form.parse(&reply.text, most));
+        let Some((verdict, _)) = read else { return };
         let policy = self.compiled.policy();
         if !verdict.ok {
             let judges_answer = policy.validate_at == ValidateAt::Answer;

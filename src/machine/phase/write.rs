@@ -2,23 +2,18 @@
 //! never goes back.
 
 use crate::contract::AnswerForm;
-use crate::machine::awaits::Stage;
+use crate::machine::awaits::writer;
 use crate::machine::route::Exit;
 use crate::machine::run::Run;
 use crate::machine::state::{Feedback, Progress, StepRun, Task, Writing};
-use crate::machine::vocabulary::{Effect, ErrorCode, ModelReply, TraceLine, WriteReason};
+use crate::machine::vocabulary::{ErrorCode, ModelReply, TraceLine, WriteReason};
 use crate::spec::{RoleName, ValidateAt, Write};
 
 impl Run<'_> {
-    /// Asks for the answer, or puts it together.
+    /// Puts the answer together, unless a model is asked for it.
     pub(in crate::machine) fn enter_write(&mut self, writing: &Writing) {
         let policy = self.compiled.policy();
-        let talks = matches!(
-            self.awaited(Stage::Write(writing)),
-            Some(Effect::AskModel { role: RoleName::Conversation, .. })
-        );
-        if talks || policy.write == Write::Model {
-            self.ask(Stage::Write(writing));
+        if policy.write == Write::Model || writer(writing.gate, self.compiled) == RoleName::Conversation {
             return;
         }
         let progress = self.task.progress.as_ref();
@@ -37,13 +32,12 @@ impl Run<'_> {
 
     pub(in crate::machine) fn on_write(&mut self, writing: &mut Writing) {
         let most = self.compiled.max_reply_bytes();
-        let effect = self.awaited(Stage::Write(writing));
-        let form = match effect {
-            Some(Effect::AskModel { role: RoleName::Writer, .. }) => self.compiled.form(),
+        let form = match writer(writing.gate, self.compiled) {
+            RoleName::Writer => self.compiled.form(),
             _ => AnswerForm::Text,
         };
         let read = |_: &_, _: &_, reply: &ModelReply| form.parse(&reply.text, most);
-        if let Some((answer, _)) = self.read_reply(effect, &mut writing.asking, read) {
+        if let Some((answer, _)) = self.read_reply(&mut writing.asking, read) {
             self.written(answer);
         }
     }

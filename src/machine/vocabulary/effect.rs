@@ -182,21 +182,6 @@ impl EffectKind {
         }
     }
 
-    /// Makes it the `nth` asking for the same reply.
-    pub(in crate::machine) fn asked(mut self, nth: u32) -> Self {
-        if let EffectKind::Scope { ask }
-        | EffectKind::PreviousContext { ask }
-        | EffectKind::Intent { ask }
-        | EffectKind::Plan { ask, .. }
-        | EffectKind::Orchestrate { ask, .. }
-        | EffectKind::Validate { ask, .. }
-        | EffectKind::Write { ask, .. } = &mut self
-        {
-            *ask = nth;
-        }
-        self
-    }
-
     /// Writes it without the standard library's formatting, which is felt: every record has one.
     fn write(self, text: &mut Text) {
         let (name, numbers) = self.parts();

@@ -64,19 +64,15 @@ pub enum Event {
 
 impl Event {
     /// The effect this answers, if it answers one.
+    #[inline]
     pub fn effect(&self) -> Option<EffectId> {
-        self.answers().copied()
-    }
-
-    /// Borrows the id of the effect this answers: copying it in every step is felt.
-    pub(in crate::machine) fn answers(&self) -> Option<&EffectId> {
         match self {
             Event::ModelReplied { effect, .. }
             | Event::ModelFailed { effect, .. }
             | Event::ToolReturned { effect, .. }
             | Event::HumanAnswered { effect, .. }
             | Event::TimePassed { effect }
-            | Event::Expired { effect } => Some(effect),
+            | Event::Expired { effect } => Some(*effect),
             Event::Cancelled { .. } | Event::DeadlinePassed => None,
         }
     }

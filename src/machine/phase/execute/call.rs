@@ -18,7 +18,7 @@ impl Run<'_> {
             cached,
             nested: None,
         };
-        Some(match self.take_event()? {
+        Some(match self.event.take()? {
             Event::ToolReturned { outcome, .. } => {
                 let planned = self.task.planned(step);
                 self.task.tainted =

@@ -22,14 +22,14 @@ mod orchestrate;
 
 use self::call::{nested_input, result_without_call};
 use crate::machine::admit::link_edit;
-use crate::machine::awaits::Stage;
+use crate::machine::awaits::nested_spec;
 use crate::machine::need::happens_once;
 use crate::machine::reply::No;
 use crate::machine::route::Exit;
-use crate::machine::run::{Begin, Incoming, Run};
-use crate::machine::state::{ExecuteStage, Feedback, StepOutput, StepRun};
-use crate::machine::vocabulary::{Concern, Effect, EffectKind, ErrorCode, Event, HumanAnswer, Place};
-use crate::spec::{CompiledAgent, Execution, OnStepFailure, Orchestrate, RoleName};
+use crate::machine::run::{Begin, Run};
+use crate::machine::state::{Asking, ExecuteStage, Feedback, StepOutput, StepRun};
+use crate::machine::vocabulary::{Concern, EffectKind, ErrorCode, Event, HumanAnswer, Place};
+use crate::spec::{Execution, OnStepFailure, Orchestrate};
 
 /// What the re-planner is told after a failed step.
 const STEP_FAILED_HINT: &str = "Plan another way to what the failed step was for.";
@@ -45,9 +45,10 @@ impl Run<'_> {
     /// Asks what becomes of the rest of the plan, if the policy has it asked, or starts what may start.
     fn go_on(&mut self, stage: &mut ExecuteStage) {
         if self.compiled.policy().orchestrate == Orchestrate::EachStep && self.decision_is_due() {
-            return self.ask_decision(stage);
+            *stage = ExecuteStage::Orchestrating(Asking::first());
+        } else {
+            self.advance(stage);
         }
-        self.advance(stage);
     }
 
     /// Starts every step that may start, lowest first, and leaves the phase when none runs any more.
@@ -90,12 +91,11 @@ impl Run<'_> {
                 continue;
             }
             // They see the very input of the call, and are asked once, however often it is tried.
-            self.task.set_slot(step, StepRun::WaitingHuman);
+            self.set_step(step, StepRun::WaitingHuman);
             *stage = match is_persons {
                 true => ExecuteStage::AwaitingHuman { step },
                 false => ExecuteStage::AwaitingCallApproval { step },
             };
-            self.ask(Stage::Execute(stage));
             return;
         }
     }
@@ -103,37 +103,28 @@ impl Run<'_> {
     /// Makes one try of a step: calls its tool, asks its agent, or begins a run of its own.
     fn call(&mut self, step: u32, attempt: u32) {
         let (compiled, draft) = (self.compiled, self.task.draft);
-        let Some(planned) = self.task.planned(step) else { return };
         let id = EffectKind::Step { draft, step, attempt }.into();
-        let effect = match compiled.agent(&planned.tool) {
-            Some(CompiledAgent::Spec(inner)) => {
-                let Some((input, tainted)) = nested_input(compiled, &self.task, step) else { return };
-                self.task.set_slot(step, StepRun::Nested { attempt });
-                let place = Place { draft, step, attempt };
-                return self.begin(id, inner, Begin { place, input, tainted });
-            }
-            Some(CompiledAgent::Role(_)) => Effect::AskModel { id, role: RoleName::Agent },
-            None => Effect::CallTool { id, step },
+        let Some(inner) = nested_spec(compiled, &self.task, step) else {
+            return self.set_step(step, StepRun::Running { attempt });
         };
-        self.task.set_slot(step, StepRun::Running { attempt });
-        self.emit(effect);
+        if let Some((input, tainted)) = nested_input(compiled, &self.task, step) {
+            self.set_step(step, StepRun::Nested { attempt });
+            self.begin(id, inner, Begin { place: Place { draft, step, attempt }, input, tainted });
+        }
     }
 
     /// Takes an answer to the step that it is for.
     pub(in crate::machine) fn on_execute(&mut self, stage: &mut ExecuteStage) {
-        let ended = self.incoming.take_if(|incoming| matches!(incoming, Incoming::NestedEnded { .. }));
-        if let Some(Incoming::NestedEnded { step, result }) = ended {
+        if let Some((step, result)) = self.ended.take() {
             return self.finish_try(stage, step, result);
         }
-        let id = self.event().and_then(Event::answers).filter(|id| id.path.is_empty());
-        match id.map(|id| id.kind) {
+        match self.event.as_ref().and_then(Event::effect).map(|id| id.kind) {
             Some(EffectKind::Orchestrate { .. }) if self.hear_decision(stage) => self.advance(stage),
             Some(EffectKind::Human { step, .. }) => self.hear_about_step(stage, step),
             Some(EffectKind::ApproveCall { step, .. }) => self.hear_about_call(stage, step),
             Some(EffectKind::Wait { step, attempt, .. }) => {
-                if let Some(Event::TimePassed { .. }) = self.take_event() {
-                    self.call(step, attempt);
-                }
+                self.event = None;
+                self.call(step, attempt);
             }
             Some(EffectKind::Step { step, attempt, .. }) => {
                 if let Some(result) = self.take_outcome(step, attempt) {
@@ -233,10 +224,7 @@ impl Run<'_> {
         if attempt >= tries.tries || planned.is_none_or(|planned| happens_once(planned, self.compiled)) {
             return false;
         }
-        let attempt = attempt + 1;
-        self.task.set_slot(step, StepRun::Waiting { attempt });
-        let id = EffectKind::Wait { draft: self.task.draft, step, attempt }.into();
-        self.emit(Effect::Wait { id, delay_ms: tries.wait_before(attempt) });
+        self.set_step(step, StepRun::Waiting { attempt: attempt + 1 });
         true
     }
 

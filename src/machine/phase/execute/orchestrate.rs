@@ -2,10 +2,9 @@
 //! that have not begun. What was done stays as it is, and nothing is run here.
 
 use crate::contract::{Action, Before, Collaboration, Decision, PlanStep};
-use crate::machine::awaits::Stage;
 use crate::machine::need::leaves_room;
 use crate::machine::run::Run;
-use crate::machine::state::{Asking, Decided, ExecuteStage, Progress, StepRun, Task};
+use crate::machine::state::{Decided, ExecuteStage, Progress, StepRun, Task};
 use crate::machine::vocabulary::TraceLine;
 use crate::spec::CompiledSpec;
 
@@ -16,17 +15,10 @@ impl Run<'_> {
         idle && self.task.drafted().any(|(_, planned, _)| !planned.is_final())
     }
 
-    /// Asks for a decision.
-    pub(super) fn ask_decision(&mut self, stage: &mut ExecuteStage) {
-        *stage = ExecuteStage::Orchestrating(Asking::first());
-        self.ask(Stage::Execute(stage));
-    }
-
     /// Takes a decision and carries it out. Returns whether there was one.
     pub(super) fn hear_decision(&mut self, stage: &mut ExecuteStage) -> bool {
-        let effect = self.awaited(Stage::Execute(stage));
         let ExecuteStage::Orchestrating(asking) = stage else { return false };
-        let read = self.read_reply(effect, asking, |compiled, _, reply| compiled.parse_decision(&reply.text));
+        let read = self.read_reply(asking, |compiled, _, reply| compiled.parse_decision(&reply.text));
         let Some((mut decision, mut fallback)) = read else { return false };
         let task = &mut *self.task;
         let draft = task.current();
