@@ -31,20 +31,12 @@ pub fn admit(compiled: &CompiledSpec, state: &State, event: &Event) -> Result<()
         return Err(Refusal::Ended);
     }
     let Some(id) = event.effect() else { return Ok(()) };
-    // Nearly every id is of the run itself, which need not be searched for.
-    let here = match id.path.is_empty() {
-        true => Some((compiled, state)),
-        false => local(compiled, state, id).map(|local| (local.compiled, local.state)),
-    };
-    let awaited =
-        here.and_then(|(compiled, state)| Some((compiled, state, awaited_here(compiled, state, id.kind)?)));
-    match (awaited, event) {
-        (None, _) => Err(Refusal::NotAwaited(id)),
-        (Some((.., effect)), _) if !event.is_answer_to(&effect) => Err(Refusal::WrongKind(id)),
-        (Some((compiled, state, _)), Event::HumanAnswered { answer, .. }) => {
-            check_answer(compiled, &state.task, answer, id)
-        }
-        (Some(_), _) => Ok(()),
+    let here = local(compiled, state, id).ok_or(Refusal::NotAwaited(id))?;
+    let effect = awaited_here(here.compiled, here.state, id.kind).ok_or(Refusal::NotAwaited(id))?;
+    match event {
+        _ if !event.is_answer_to(&effect) => Err(Refusal::WrongKind(id)),
+        Event::HumanAnswered { answer, .. } => check_answer(here.compiled, &here.state.task, answer, id),
+        _ => Ok(()),
     }
 }
 
@@ -136,8 +128,8 @@ pub(super) fn check_required_calls(
         return Ok(());
     }
     for required in &policy.required_calls {
-        let made = task.progress.iter().flat_map(|progress| progress.plan.steps.iter().zip(&progress.steps));
-        let made = made.filter(|(step, run)| step.tool == required.tool && run.counts_as_made()).count();
+        let made = task.progress.iter().flat_map(|progress| progress.slots());
+        let made = made.filter(|(_, step, run)| step.tool == required.tool && run.counts_as_made()).count();
         let planned = planned.into_iter().flatten().filter(|step| step.tool == required.tool);
         let count = made + planned.count();
         let begins = |line: &&str, start: &str| line.trim_start().starts_with(start);

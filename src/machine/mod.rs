@@ -53,7 +53,9 @@
 //!     state = step.state;
 //!     effects.extend(step.effects);
 //! }
-//! assert_eq!(state.result().as_deref(), Some("It is 12."));
+//! assert_eq!(state.answer(), Some("It is 12."));
+//! let refused = transition(&compiled, state, Event::DeadlinePassed).unwrap_err();
+//! assert_eq!(refused.to_string(), "deadline_passed refused in DONE: the run has ended");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -81,7 +83,7 @@ pub use awaits::{Local, awaited, local};
 pub use run::Effects;
 pub use run::Step;
 #[doc(hidden)]
-pub use state::{Decided, Finding, PlanView, StepView};
+pub use state::{Decided, Finding, PlanView};
 pub use state::{Input, Speaker, State, StepRecord, Turn};
 #[doc(hidden)]
 pub use vocabulary::{Concern, EffectKind};
@@ -106,19 +108,6 @@ pub fn start(compiled: &CompiledSpec, input: Input) -> Step {
 ///
 /// # Errors
 /// What [`admit`] says.
-///
-/// ```
-/// use planwright::machine::{Event, Input, PhaseName, start, transition};
-///
-/// let compiled = planwright::agents::shipped("validated").unwrap().check()?;
-/// let begun = start(&compiled, Input::question("12/4+9?"));
-/// let ended = transition(&compiled, begun.state, Event::Cancelled { reason: "changed my mind".into() })?;
-/// assert_eq!(ended.state.phase(), PhaseName::Error);
-///
-/// let refused = transition(&compiled, ended.state, Event::DeadlinePassed).unwrap_err();
-/// assert_eq!(refused.to_string(), "deadline_passed refused in ERROR: the run has ended");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub fn transition(compiled: &CompiledSpec, state: State, event: Event) -> Result<Step, Box<Refused>> {
     match admit(compiled, &state, &event) {
         Ok(()) => hierarchy::step(compiled, state, event),

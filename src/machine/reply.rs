@@ -74,7 +74,7 @@ impl Run<'_> {
         let (phase, code) = asked_in(role);
         let (problem, broken) = match self.event.take()? {
             Event::ModelReplied { reply, .. } => {
-                self.charge_reply(Spender::Role(role), &reply);
+                self.charge(Spender::Role(role), reply.usage, &reply.model, reply.cached);
                 if reply.cached {
                     self.line(TraceLine::Cached { of: role, step: None });
                 }
@@ -84,7 +84,7 @@ impl Run<'_> {
                 }
             }
             Event::ModelFailed { failure, .. } => {
-                self.charge(Spender::Role(role), failure.usage, &failure.model);
+                self.charge(Spender::Role(role), failure.usage, &failure.model, false);
                 (failure.to_string(), None)
             }
             other => {
@@ -145,15 +145,10 @@ impl Run<'_> {
         }
     }
 
-    /// Charges what a reply cost.
-    pub fn charge_reply(&mut self, by: Spender, reply: &ModelReply) {
+    /// Charges what an answer cost.
+    pub fn charge(&mut self, by: Spender, usage: Usage, model: &str, cached: bool) {
         let counters = &mut self.task.counters;
-        counters.cached_replies = counters.cached_replies.saturating_add(u32::from(reply.cached));
-        self.charge(by, reply.usage, &reply.model);
-    }
-
-    /// Charges what an answer cost, reply or none.
-    pub fn charge(&mut self, by: Spender, usage: Usage, model: &str) {
+        counters.cached_replies = counters.cached_replies.saturating_add(u32::from(cached));
         if usage.is_zero() {
             return;
         }

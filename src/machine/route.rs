@@ -37,19 +37,8 @@ pub enum Exit {
 
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Exit::OutOfScope => "out of scope",
-            Exit::NothingToDo => "nothing to do",
-            Exit::Answered => "answered",
-            Exit::Planned => "planned",
-            Exit::Executed => "executed",
-            Exit::StepFailed => "step failed",
-            Exit::Declined => "declined",
-            Exit::Accepted => "accepted",
-            Exit::Rejected => "rejected",
-            Exit::Written => "written",
-            Exit::Failed => "failed",
-        })
+        let name = serde_json::to_string(self).map_err(|_| fmt::Error)?;
+        f.write_str(&name.trim_matches('"').replace('_', " "))
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::ModelRequest;
 use super::conversation::{self, output, parts};
-use crate::contract::{Decision, first_chars};
+use crate::contract::{Decision, PlanStep, first_chars};
 use crate::machine::{Phase, Progress, State, StepRun, Task, Turn, known_by};
 use crate::spec::{CompiledAgent, CompiledSpec, Horizon, Intake, Memory, Planner, RoleName, ValidateAt};
 
@@ -44,12 +44,12 @@ pub(super) fn render(compiled: &CompiledSpec, state: &State, role: RoleName) -> 
 /// Renders the request to the role that does a step: what it is to do, on what, and what is known by then.
 pub(super) fn render_step(compiled: &CompiledSpec, state: &State, step: u32) -> Option<ModelRequest> {
     let progress = state.task.progress.as_ref()?;
-    let planned = progress.plan.steps.get(step as usize)?;
+    let planned = state.task.planned(step)?;
     let CompiledAgent::Role(frame) = compiled.agent(&planned.tool)? else { return None };
-    let source = progress.schedule.links.inputs.get(step as usize).copied().flatten();
+    let input = progress.source(step).and_then(|source| progress.output(source));
     let mut payload = Payload::new(compiled, &state.task, RoleName::Agent);
     payload.add_text("task", planned.instruction());
-    payload.add_some("input", source.and_then(|source| progress.output(source)).or(planned.material()));
+    payload.add_some("input", input.or(planned.material()));
     payload.add_some("tool", planned.with.as_deref());
     let known = known_by(compiled, &state.task, step);
     if !known.is_empty() {
@@ -126,14 +126,13 @@ impl Payload {
     /// What the agents have done, for an orchestrator, and what they are still to do.
     fn add_situation(&mut self, compiled: &CompiledSpec, task: &Task) {
         let Some(progress) = &task.progress else { return };
-        let steps = || progress.plan.steps.iter().zip(&progress.steps);
-        let by_agents = || steps().filter(|(planned, _)| compiled.plan().agent(&planned.tool).is_some());
+        let is_agent = |planned: &PlanStep| compiled.plan().agent(&planned.tool).is_some();
+        let by_agents = || progress.slots().filter(|(_, planned, _)| is_agent(planned));
         let is_completed = |run: &StepRun| matches!(run, StepRun::Completed { .. });
-        let completed = by_agents().filter(|(_, run)| is_completed(run));
-        let completed: Vec<&str> = completed.map(|(planned, _)| planned.tool.as_str()).collect();
-        self.add("completed_teams", completed);
-        let finished = by_agents().filter(|(_, run)| run.is_finished());
-        let finished = finished.filter_map(|(planned, run)| Some((planned, run, run.output()?)));
+        let completed = by_agents().filter(|(_, _, run)| is_completed(run));
+        self.add("completed_teams", completed.map(|(_, planned, _)| &planned.tool).collect::<Vec<_>>());
+        // A step that was left out has no output.
+        let finished = by_agents().filter_map(|(_, planned, run)| Some((planned, run, run.output()?)));
         self.add_records("situation_summary", finished, |record, (planned, run, output)| {
             let results = if is_completed(run) { count_results(output, run.sources().len()) } else { 0 };
             record.add("agent", &planned.tool);
@@ -141,8 +140,9 @@ impl Payload {
             record.add("results", results);
             record.add_text("output_begins", first_chars(output, BEGINNING_CHARS));
         });
-        let remaining = steps().filter(|(planned, run)| **run == StepRun::Pending && !planned.is_final());
-        self.add_records("remaining_steps", remaining, |record, (planned, _)| {
+        let remaining =
+            progress.slots().filter(|(_, planned, run)| **run == StepRun::Pending && !planned.is_final());
+        self.add_records("remaining_steps", remaining, |record, (_, planned, _)| {
             record.add("agent", &planned.tool);
             record.add_some("task", planned.task.as_ref());
             record.add_some("description", planned.description.as_ref());
@@ -174,10 +174,7 @@ impl Payload {
 
     fn add_writing(&mut self, compiled: &CompiledSpec, task: &Task) {
         self.add_work(compiled, task);
-        let runs = task.progress.iter().flat_map(|progress| &progress.steps);
-        let mut known = std::collections::BTreeSet::new();
-        let sources = runs.flat_map(|run| run.sources()).filter(|source| known.insert(*source));
-        self.add_list("sources", &sources.collect::<Vec<_>>());
+        self.add_list("sources", &task.sources());
     }
 
     /// The parts of the outline that were read, and those that were not.
@@ -189,8 +186,7 @@ impl Payload {
     }
 
     fn add_results(&mut self, key: &str, compiled: &CompiledSpec, progress: &Progress, shown: Shown) {
-        let steps = progress.plan.steps.iter().zip(&progress.steps).enumerate();
-        let results = steps.filter_map(|(at, (step, run))| {
+        let results = progress.slots().filter_map(|(at, step, run)| {
             let is_shown = match &shown {
                 Shown::All | Shown::Named => true,
                 Shown::Failed => matches!(run, StepRun::Failed { .. }),

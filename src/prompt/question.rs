@@ -19,13 +19,12 @@ const INPUT_CHARS: usize = 16_384;
 /// The tool of a step and its input: the plan's own, or an earlier step's output. `None` if the run has no
 /// such step, or that output is not there yet.
 pub(super) fn tool_call(state: &State, step: u32) -> Option<(&str, Cow<'_, Value>)> {
-    let progress = state.task.progress.as_ref()?;
-    let planned = progress.plan.steps.get(step as usize)?;
+    let planned = state.task.planned(step)?;
     let input = match (&planned.input, &planned.input_from) {
         (Some(input), _) => Cow::Borrowed(input),
         (None, Some(_)) => {
-            let source = (*progress.schedule.links.inputs.get(step as usize)?)?;
-            Cow::Owned(progress.output(source)?.into())
+            let progress = state.task.progress.as_ref()?;
+            Cow::Owned(progress.output(progress.source(step)?)?.into())
         }
         (None, None) => return None,
     };
@@ -64,7 +63,7 @@ pub(crate) fn subject(compiled: &CompiledSpec, state: &State, effect: Effect) ->
 
 fn step_question(state: &State, id: EffectId) -> Option<&str> {
     let EffectKind::Human { step, .. } = id.kind else { return None };
-    Some(state.task.progress.as_ref()?.plan.steps.get(step as usize)?.question())
+    Some(state.task.planned(step)?.question())
 }
 
 /// The plan, a step a line.

@@ -88,8 +88,7 @@ impl<'r> Request<'r> {
         let (digest, body) = match effect {
             Effect::AskModel { role, .. } => {
                 let request = if let EffectKind::Step { step, .. } = here.id.kind {
-                    asked.push_str("agent:");
-                    asked.push_str(&here.state.task.progress.as_ref()?.plan.steps.get(step as usize)?.tool);
+                    asked = format!("{asked}agent:{}", here.state.task.planned(step)?.tool);
                     render_step(here.compiled, here.state, step)?
                 } else {
                     asked = format!("{asked}{role}");

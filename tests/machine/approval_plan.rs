@@ -1,7 +1,7 @@
 //! Plans that a person approves: nothing of a plan runs before somebody has said yes to it, and what they
 //! write in its place passes the checks of a plan.
 
-use planwright::machine::{EffectId, ErrorCode, Event, Input, PhaseName, PlanView};
+use planwright::machine::{EffectId, ErrorCode, Event, Input, PhaseName};
 use planwright::spec::Spec;
 use serde_json::{Value, json};
 
@@ -25,8 +25,8 @@ fn nothing_of_a_plan_runs_before_a_person_has_approved_it() {
         assert_eq!(told.waits(), ["approve.1"], "{policy}");
         assert_eq!(told.phase(), PhaseName::Plan);
         assert!(told.state.waits_for_person());
-        let view = PlanView::of(&told.state);
-        assert_eq!((view.status, view.is_planning, view.plan.len()), ("waiting_human", false, 2));
+        let view = told.state.plan();
+        assert_eq!((view.status, view.current_step, view.steps.len()), ("waiting_human", 0, 2));
         assert_eq!(told.spent().tool_calls, 0);
         told.ends([approve(), found("1"), found("2"), text("답")], "답");
         assert_eq!(told.phases(), ["PLAN", "HUMAN", "EXECUTE", "WRITE"]);

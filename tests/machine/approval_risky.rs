@@ -1,7 +1,7 @@
 //! Calls that a person must allow: the tool is called with exactly what they saw, or with what they wrote
 //! in its place, or not at all.
 
-use planwright::machine::{Input, PhaseName, PlanView, explore};
+use planwright::machine::{Input, PhaseName, explore};
 use planwright::spec::Spec;
 use serde_json::json;
 
@@ -33,8 +33,8 @@ fn the_tool_is_called_when_a_person_has_allowed_it_and_nothing_moves_before() {
         told.tell([found("1")]);
         assert_eq!(told.waits(), ["permit.1.2"], "{policy}: and what stands behind does not start beside it");
         assert!(told.state.waits_for_person());
-        let view = PlanView::of(&told.state);
-        let statuses = (view.status, view.plan[1].status, view.current_step);
+        let view = told.state.plan();
+        let statuses = (view.status, view.steps[1].status, view.current_step);
         assert_eq!(statuses, ("waiting_human", "waiting_human", 1));
         assert_eq!(told.spent().tool_calls, 1, "{policy}: not called");
         told.tell([approve()]);

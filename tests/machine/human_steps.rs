@@ -1,6 +1,6 @@
 //! Steps that a person does: the run pauses, nothing else moves, and what they say is carried out.
 
-use planwright::machine::{PhaseName, PlanView, Refusal};
+use planwright::machine::{PhaseName, Refusal};
 use planwright::spec::Spec;
 use serde_json::json;
 
@@ -30,14 +30,13 @@ fn the_run_pauses_and_nothing_else_moves_until_the_answer() {
         assert_eq!(told.waits(), ["step.1.1.1"], "{policy}");
         told.tell([found("1")]);
         assert_eq!(told.waits(), ["human.1.2"], "the third step does not start beside it");
-        let view = PlanView::of(&told.state);
-        assert_eq!((view.status, view.is_waiting_human, view.is_executing), ("waiting_human", true, false));
-        assert_eq!(view.current_step, 1);
+        let view = told.state.plan();
+        assert_eq!((view.status, view.current_step), ("waiting_human", 1));
         told.tell([respond("네")]);
         assert_eq!(told.waits(), ["step.1.3.1"]);
         told.ends([found("2"), text("답")], "답");
         assert_eq!(told.results(), ["step_1: completed: 1", "step_2: completed: 네", "step_3: completed: 2"]);
-        assert_eq!(PlanView::of(&told.state).plan[1].hitl_response.as_deref(), Some("네"));
+        assert_eq!((told.state.plan().status, told.state.plan().current_step), ("completed", 3));
     }
 }
 
@@ -171,8 +170,8 @@ fn a_reply_cannot_write_its_own_approval() {
     let ignored = ["$.steps[0].status", "$.steps[0].result", "$.steps[1].status", "$.steps[1].hitl_response"];
     assert_eq!(told.line("PLAN")["ignored"], json!(ignored));
     assert_eq!(told.tell([found("1")]).waits(), ["human.1.2"], "it is asked all the same");
-    let step = &PlanView::of(&told.state).plan[1];
-    assert_eq!((step.status, step.hitl_response.as_deref()), ("waiting_human", None));
+    let step = &told.state.plan().steps[1];
+    assert_eq!((step.status, step.output), ("waiting_human", None));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use planwright::machine::{Effect, Event, ModelReply, PlanView, State, ToolOutcome, outstanding, transition};
+use planwright::machine::{Effect, Event, ModelReply, State, ToolOutcome, outstanding, transition};
 use planwright::prompt::Request;
 use planwright::spec::CompiledSpec;
 use proptest::prelude::*;
@@ -68,7 +68,7 @@ fn bend(state: &mut Value, place: Index, how: u8) {
 
 /// Asks everything of a state, and feeds it an answer to all that it waits for.
 fn use_state(compiled: &CompiledSpec, state: &State) {
-    let _ = PlanView::of(state);
+    let _ = state.plan();
     let waiting = outstanding(compiled, state);
     for effect in waiting {
         let _ = Request::of(compiled, state, effect);

@@ -1,6 +1,6 @@
 //! The checks: the invariants as claims over every state and every step of a walk.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::key::Key;
 use super::letters::Letter;
@@ -274,7 +274,7 @@ impl<'a> Checks<'a> {
     /// What only the whole graph can tell.
     pub fn check_graph(
         &mut self,
-        keys: &[Key],
+        keys: &BTreeMap<Key, usize>,
         edges: &[BTreeSet<Edge>],
         taken: &BTreeSet<Taken>,
         longest: Option<Bounds>,
@@ -299,9 +299,9 @@ impl<'a> Checks<'a> {
             let reached = may_not || taken.iter().any(|edge| is_to(edge, phase));
             self.claim("total", reached, || format!("{phase} is never reached by what was tried"));
         }
-        for (key, edges) in keys.iter().zip(edges) {
+        for (key, number) in keys {
             let stuck = || format!("a state is stuck: {key:?}");
-            self.claim("bounded", edges.is_empty() == key.phase.is_terminal(), stuck);
+            self.claim("bounded", edges[*number].is_empty() == key.phase.is_terminal(), stuck);
         }
     }
 }

@@ -18,36 +18,35 @@ pub(super) struct Letter {
     pub event: Event,
     /// Whether it answers something outstanding, or may come at any time.
     pub fits: bool,
+}
+
+impl Letter {
     /// Whether it fits only if the budgets leave room for it.
-    pub needs_room: bool,
+    pub fn needs_room(&self) -> bool {
+        self.name == SAME_PLAN
+    }
 }
 
 /// Every kind of event for a state.
 pub(super) fn letters(compiled: &CompiledSpec, state: &State) -> Vec<Letter> {
     let waiting = outstanding(compiled, state);
-    let live = !state.phase.name().is_terminal();
-    let mut events = vec![
-        ("cancelled".to_owned(), Event::Cancelled { reason: "…".into() }, live),
-        ("deadline passed".to_owned(), Event::DeadlinePassed, live),
+    let fits = !state.phase.name().is_terminal();
+    let cancelled = Event::Cancelled { reason: "…".into() };
+    let mut letters = vec![
+        Letter { name: "cancelled".into(), event: cancelled, fits },
+        Letter { name: "deadline passed".into(), event: Event::DeadlinePassed, fits },
     ];
     for effect in &waiting {
-        add_answers(compiled, state, *effect, &mut events);
+        add_answers(compiled, state, *effect, &mut letters);
     }
-    add_strays(state, &waiting, &mut events);
-    let letter = |(name, event, fits): (String, _, _)| {
-        let needs_room = name == SAME_PLAN;
-        Letter { name, event, fits, needs_room }
-    };
-    events.into_iter().map(letter).collect()
+    add_strays(state, &waiting, &mut letters);
+    letters
 }
 
-/// Events by name, and whether they fit.
-type Events = Vec<(String, Event, bool)>;
-
 /// Every kind of answer to one effect.
-fn add_answers(compiled: &CompiledSpec, state: &State, asked: Effect, events: &mut Events) {
+fn add_answers(compiled: &CompiledSpec, state: &State, asked: Effect, letters: &mut Vec<Letter>) {
     let effect = asked.id();
-    let mut add = |name: String, event, fits| events.push((name, event, fits));
+    let mut add = |name: String, event, fits| letters.push(Letter { name, event, fits });
     match asked {
         Effect::CallTool { .. } => {
             let failed = ToolOutcome::Failed { kind: "timeout".into(), message: "…".into() };
@@ -83,7 +82,7 @@ fn human_answers(
     state: &State,
     asked: EffectKind,
 ) -> Vec<(&'static str, HumanAnswer, bool)> {
-    let plan = &compiled.policy().plan;
+    let (plan, required_calls) = (&compiled.policy().plan, &compiled.policy().required_calls);
     let edit = |tools: &[&str]| {
         let step = |tool: &&str| PlanStep { tool: (*tool).into(), ..PlanStep::default() };
         HumanAnswer::Edit { steps: tools.iter().map(step).collect() }
@@ -100,9 +99,8 @@ fn human_answers(
         EffectKind::ApproveCall { step, .. } => {
             let tool = state.task.planned(step).and_then(|planned| compiled.tool(&planned.tool));
             let schema = tool.map_or(&Value::Null, |tool| &tool.input);
-            for (name, input) in
-                [("edited the input", sample(schema)), ("edited the input away", Value::Null)]
-            {
+            let inputs = [("edited the input", sample(schema)), ("edited the input away", Value::Null)];
+            for (name, input) in inputs {
                 let fits = tool.is_some() && schema::check(schema, &input).is_ok();
                 answers.push((name, HumanAnswer::EditInput { input }, fits));
             }
@@ -111,8 +109,7 @@ fn human_answers(
     }
     if is_plan {
         let steps = state.task.drafted().map(|(_, planned, _)| planned.clone()).collect();
-        let ends = plan.final_step == FinalStep::Required && plan.min_steps <= 1;
-        if ends && compiled.policy().required_calls.is_empty() {
+        if plan.final_step == FinalStep::Required && plan.min_steps <= 1 && required_calls.is_empty() {
             answers.push(("edited to only the final step", edit(&[FINAL_ANSWER]), true));
         }
         answers.push((SAME_PLAN, HumanAnswer::Edit { steps }, true));
@@ -126,7 +123,7 @@ fn human_answers(
 }
 
 /// Events that answer nothing outstanding: late, repeated, foreign, of the wrong kind.
-fn add_strays(state: &State, waiting: &[Effect], events: &mut Events) {
+fn add_strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
     let task = &state.task;
     let mut ids = BTreeSet::new();
     for draft in [0, 1, task.draft, task.draft + 1] {
@@ -153,19 +150,21 @@ fn add_strays(state: &State, waiting: &[Effect], events: &mut Events) {
         let asked = waiting.iter().find(|asked| asked.id() == effect);
         let failure = ModelFailure::new(FailureClass::Refusal, "…");
         let strays = [
-            ("stray reply", Event::ModelReplied { effect, reply: ModelReply::text("{}") }),
-            ("stray result", Event::ToolReturned { effect, outcome: ToolOutcome::returned("late") }),
-            ("stray failure", Event::ModelFailed { effect, failure }),
-            ("stray word", Event::HumanAnswered { effect, answer: HumanAnswer::respond("late") }),
-            ("stray time", Event::TimePassed { effect }),
-            ("stray expiry", Event::Expired { effect }),
+            Event::ModelReplied { effect, reply: ModelReply::text("{}") },
+            Event::ToolReturned { effect, outcome: ToolOutcome::returned("late") },
+            Event::ModelFailed { effect, failure },
+            Event::HumanAnswered { effect, answer: HumanAnswer::respond("late") },
+            Event::TimePassed { effect },
+            Event::Expired { effect },
         ];
         // An answer to what was not asked is refused whatever its kind; two kinds will do.
-        let kinds = if asked.is_some() { 6 } else { 2 };
-        for (name, event) in strays.into_iter().take(kinds) {
-            if !asked.is_some_and(|asked| event.is_answer_to(asked)) {
-                events.push((name.into(), event, false));
-            }
-        }
+        let kinds = if asked.is_some() { strays.len() } else { 2 };
+        let strays = strays.into_iter().take(kinds);
+        let strays = strays.filter(|event| !asked.is_some_and(|asked| event.is_answer_to(asked)));
+        letters.extend(strays.map(|event| Letter {
+            name: format!("stray {}", event.kind()),
+            event,
+            fits: false,
+        }));
     }
 }

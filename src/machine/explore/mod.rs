@@ -66,7 +66,7 @@ pub fn explore_with(machine: &dyn Machine, compiled: &CompiledSpec, most_states:
 /// Walks a spec, checking nothing, with the smallest numbers that have every edge of the phase graph.
 #[doc(hidden)]
 pub fn sketch(compiled: &CompiledSpec) -> Report {
-    walk(&Real, &compile(reduce::smallest(compiled.spec().clone(), &mut Vec::new())), usize::MAX, false)
+    walk(&Real, &compile(reduce::smallest(compiled.spec().clone())), usize::MAX, false)
 }
 
 fn compile(small: Spec) -> CompiledSpec {

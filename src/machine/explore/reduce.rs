@@ -84,8 +84,8 @@ fn most_steps(spec: &Spec) -> u32 {
 }
 
 /// Makes the numbers of a spec the smallest with which it still has every edge.
-pub(super) fn smallest(spec: Spec, notes: &mut Vec<String>) -> Spec {
-    let mut spec = reduced(spec, notes);
+pub(super) fn smallest(spec: Spec) -> Spec {
+    let mut spec = reduced(spec, &mut Vec::new());
     let plan = &mut spec.policy.plan;
     plan.max_steps = plan.max_steps.min(2 + u32::from(plan.final_step == FinalStep::Required));
     plan.min_steps = plan.min_steps.min(plan.max_steps);
@@ -101,6 +101,6 @@ pub(super) fn smallest(spec: Spec, notes: &mut Vec<String>) -> Spec {
     limits.max_iterations = limits.max_iterations.map(|most| most.min(2));
     // The spec's own budgets were made for larger numbers.
     (limits.max_model_calls, limits.max_tool_calls, limits.max_transitions) = (None, None, None);
-    fit_required_calls(&mut spec, notes);
+    fit_required_calls(&mut spec, &mut Vec::new());
     spec
 }

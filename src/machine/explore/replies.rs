@@ -50,27 +50,21 @@ pub(super) fn replies(compiled: &CompiledSpec, state: &State, role: RoleName) ->
 
 fn intents(compiled: &CompiledSpec) -> Replies {
     let policy = &compiled.policy().intent;
-    let at_once = policy.answer_at_once.first();
+    if policy.form == IntentForm::Text {
+        return vec![text("in words", "wants something")];
+    }
     let other = policy.kinds.iter().find(|kind| !policy.answer_at_once.contains(kind));
     let kind = other.map_or("a question", String::as_str);
-    let query = |needs_tool: bool, kind: &str| json!({"intent": kind, "rewritten_query": "q", "needs_tool": needs_tool});
-    let sorted = |kind: &str| json!({"intent_type": kind, "confidence": 0.5});
-    let (mut replies, answered) = match policy.form {
-        IntentForm::Text => return vec![text("in words", "wants something")],
-        IntentForm::Query => {
-            let replies = vec![
-                text("needs a tool", query(true, kind)),
-                text("needs no tool", query(false, kind)),
-                text("no intent", json!({"intent": 7})),
-            ];
-            (replies, at_once.map(|kind| query(true, kind)))
-        }
-        IntentForm::Kind => {
-            let replies = vec![text("to be planned", sorted(kind)), text("no intent", sorted(""))];
-            (replies, at_once.map(|kind| sorted(kind)))
-        }
+    let intent = |name: &str, kind: &str, needs_tool: bool| match policy.form {
+        IntentForm::Kind => text(name, json!({"intent_type": kind, "confidence": 0.5})),
+        _ => text(name, json!({"intent": kind, "rewritten_query": "q", "needs_tool": needs_tool})),
     };
-    replies.extend(answered.map(|reply| text("answered at once", reply)));
+    let broken = text("no intent", json!({"intent": 7, "intent_type": ""}));
+    let mut replies = vec![intent("to be planned", kind, true), broken];
+    if policy.form == IntentForm::Query {
+        replies.push(intent("needs no tool", kind, false));
+    }
+    replies.extend(policy.answer_at_once.first().map(|kind| intent("answered at once", kind, true)));
     replies
 }
 
@@ -159,7 +153,7 @@ fn fresh_input(tool: &ToolContract, nth: usize) -> Value {
 
 /// The ways to fill so many places: with each kind alone, and with all of them in turn.
 fn fillings<'a>(kinds: &[&'a ToolContract], places: usize) -> Vec<(String, Vec<&'a ToolContract>)> {
-    let alone = kinds.iter().map(|tool| (tool.name.clone(), vec![*tool; places]));
+    let alone = kinds.iter().filter(|_| places > 0).map(|tool| (tool.name.clone(), vec![*tool; places]));
     let mixed = (kinds.len() > 1 && places > 1)
         .then(|| ("mixed".to_owned(), kinds.iter().copied().cycle().take(places).collect()));
     alone.chain(mixed).collect()
@@ -174,18 +168,14 @@ fn plans(compiled: &CompiledSpec, state: &State) -> Replies {
     // The steps that stand before a new plan.
     let kept = state.task.progress.as_ref().filter(|_| policy.keeps_steps());
     let base = kept.map_or(0, |progress| progress.steps.len());
-    let step_id = |at: usize| format!("step_{}", base + at + 1);
-    let step = |at: usize, tool: &ToolContract, needs: &[String]| {
-        let depends_on = if needs.is_empty() { Value::Null } else { json!(needs) };
-        let input = fresh_input(tool, 10 * base + at);
-        json!({"tool": tool.name, "input": input, "task": "…", "description": "…", "depends_on": depends_on})
+    let step = |at: usize, tool: &ToolContract, needs: &[usize]| {
+        let needs: Vec<String> = needs.iter().map(|need| format!("step_{}", base + need + 1)).collect();
+        let (input, needs) =
+            (fresh_input(tool, 10 * base + at), Some(needs).filter(|needs| !needs.is_empty()));
+        json!({"tool": tool.name, "input": input, "task": "…", "description": "…", "depends_on": needs})
     };
     let steps = |tools: &[&ToolContract]| -> Vec<Value> {
         tools.iter().enumerate().map(|(at, tool)| step(at, tool, &[])).collect()
-    };
-    let linked = |tool: &ToolContract, needs: &[&[usize]]| -> Vec<Value> {
-        let names = |needs: &[usize]| needs.iter().map(|at| step_id(*at)).collect::<Vec<_>>();
-        needs.iter().enumerate().map(|(at, needs)| step(at, tool, &names(needs))).collect()
     };
     let mut replies = Vec::new();
     let mut add = |name: &str, mut steps: Vec<Value>| {
@@ -199,20 +189,22 @@ fn plans(compiled: &CompiledSpec, state: &State) -> Replies {
         let calls = size - usize::from(ends);
         if calls == 0 {
             add("no call", Vec::new());
-            continue;
         }
         for (name, tools) in fillings(&kinds, calls) {
             add(&format!("{calls} × {name}"), steps(&tools));
         }
         let Some(&tool) = kinds.first() else { continue };
-        if calls == 4 && policy.execution != Execution::Sequential {
-            add("a diamond", linked(tool, &[&[], &[0], &[0], &[1, 2]]));
-        }
-        if calls == 3 {
-            add("a chain", linked(tool, &[&[], &[0], &[1]]));
-        }
-        if policy.duplicates == Duplicates::Skip && calls == 2 {
-            add("the same call twice", vec![step(0, tool, &[]), step(0, tool, &[])]);
+        let linked =
+            |needs: &[&[usize]]| needs.iter().enumerate().map(|(at, needs)| step(at, tool, needs)).collect();
+        match calls {
+            4 if policy.execution != Execution::Sequential => {
+                add("a diamond", linked(&[&[], &[0], &[0], &[1, 2]]));
+            }
+            3 => add("a chain", linked(&[&[], &[0], &[1]])),
+            2 if policy.duplicates == Duplicates::Skip => {
+                add("the same call twice", vec![step(0, tool, &[]), step(0, tool, &[])]);
+            }
+            _ => {}
         }
         if policy.approval.steps && calls > 1 {
             let mut steps = steps(&vec![tool; calls - 1]);
@@ -224,11 +216,11 @@ fn plans(compiled: &CompiledSpec, state: &State) -> Replies {
         add("only a question", vec![json!({"agent": HITL, "hitl_question": "may I?"})]);
     }
     let done = |run: &StepRun| matches!(run, StepRun::Completed { .. });
-    if let (Some(tool), Some(progress)) = (kinds.first(), kept)
-        && let Some(done) = progress.steps.iter().position(done)
-    {
-        let needs = [progress.plan.steps[done].name(done)];
-        add("what goes on from what was done", vec![step(0, tool, &needs)]);
+    let done = kept.and_then(|progress| progress.steps.iter().position(done));
+    if let (Some(tool), Some(done)) = (kinds.first(), done) {
+        let mut next = step(0, tool, &[]);
+        next["depends_on"] = json!([format!("step_{}", done + 1)]);
+        add("what goes on from what was done", vec![next]);
     }
     let last = json!({"tool": FINAL_ANSWER, "input": "x"});
     let unknown = json!({"tool": "no such tool", "input": "x"});

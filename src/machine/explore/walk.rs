@@ -100,7 +100,7 @@ impl Walk<'_> {
         let mut edges = BTreeSet::new();
         for letter in letters.iter().filter(|letter| letter.fits) {
             for spent in Spent::ALL {
-                if spent != Spent::Nothing && (letter.needs_room || !self.proves) {
+                if spent != Spent::Nothing && (letter.needs_room() || !self.proves) {
                     continue;
                 }
                 let before = spent.apply(self.compiled, state);
@@ -161,12 +161,9 @@ impl Walk<'_> {
     }
 
     fn report(mut self, first: (u32, u32), whole: bool) -> Report {
-        let mut keys: Vec<(Key, usize)> = self.numbers.into_iter().collect();
-        keys.sort_by_key(|(_, number)| *number);
-        let keys: Vec<Key> = keys.into_iter().map(|(key, _)| key).collect();
         let edges: Vec<BTreeSet<Edge>> =
             self.reached.into_iter().map(|reached| reached.edges.unwrap_or_default()).collect();
-        let longest = longest(&edges, 0, &mut vec![Known::New; edges.len()]).map(|rest| Bounds {
+        let longest = longest(&edges, 0, &mut vec![None; edges.len()]).map(|rest| Bounds {
             model_calls: rest.model_calls + first.0,
             tool_calls: rest.tool_calls + first.1,
             ..rest
@@ -174,18 +171,18 @@ impl Walk<'_> {
         // From a graph that was not walked to its end, or that merged states that differ, nothing
         // follows for the whole.
         if whole && !self.checks.merged_different_states() {
-            self.checks.check_graph(&keys, &edges, &self.taken, longest);
+            self.checks.check_graph(&self.numbers, &edges, &self.taken, longest);
         }
         let unbounded = Bounds { model_calls: u32::MAX, tool_calls: u32::MAX, transitions: u32::MAX };
         Report {
-            states: keys.len(),
+            states: edges.len(),
             edges: edges.iter().map(BTreeSet::len).sum(),
             bounds: self.compiled.bounds(),
             longest: longest.unwrap_or(unbounded),
             checks: self.checks.finish(),
             whole,
             explored_as: Vec::new(),
-            keys: keys.into_iter().collect(),
+            keys: self.numbers.into_keys().collect(),
             taken: self.taken,
         }
     }
@@ -200,14 +197,13 @@ fn count_calls(step: &Step) -> (u32, u32) {
     )
 }
 
-/// The longest path on from a state; `None` if there is a cycle. A state that is `known` to be open is on the
-/// path that leads here.
-fn longest(edges: &[BTreeSet<Edge>], from: usize, known: &mut [Known]) -> Option<Bounds> {
-    match known[from] {
-        Known::Open => return None,
-        Known::Done(bounds) => return Some(bounds),
-        Known::New => known[from] = Known::Open,
+/// The longest path on from a state; `None` if there is a cycle. What is `known` of a state that is on the
+/// path that leads here is that: none.
+fn longest(edges: &[BTreeSet<Edge>], from: usize, known: &mut [Option<Option<Bounds>>]) -> Option<Bounds> {
+    if let Some(known) = known[from] {
+        return known;
     }
+    known[from] = Some(None);
     let mut best = Bounds { model_calls: 0, tool_calls: 0, transitions: 0 };
     for edge in &edges[from] {
         let after = longest(edges, edge.to, known)?;
@@ -215,13 +211,6 @@ fn longest(edges: &[BTreeSet<Edge>], from: usize, known: &mut [Known]) -> Option
         best.tool_calls = best.tool_calls.max(after.tool_calls + edge.tool_calls);
         best.transitions = best.transitions.max(after.transitions + 1);
     }
-    known[from] = Known::Done(best);
+    known[from] = Some(Some(best));
     Some(best)
-}
-
-#[derive(Clone, Copy)]
-enum Known {
-    New,
-    Open,
-    Done(Bounds),
 }

@@ -1,8 +1,5 @@
 //! Ending: what a visit of EXECUTE and a run that ends leave behind, whatever the order of the answers.
 
-use std::collections::BTreeSet;
-
-use crate::contract::Source;
 use crate::machine::route::Exit;
 use crate::machine::run::Run;
 use crate::machine::state::StepRun;
@@ -89,10 +86,8 @@ impl Run<'_> {
             let feedback = self.task.feedback.as_mut();
             artifacts.final_answer = feedback.and_then(|feedback| feedback.answer.take());
         }
-        let runs = self.task.progress.iter().flat_map(|progress| &progress.steps);
-        let mut known: BTreeSet<&Source> = BTreeSet::new();
-        let sources = runs.flat_map(|run| run.sources()).filter(|source| known.insert(source));
-        artifacts.sources = sources.cloned().collect();
+        let sources = self.task.sources().into_iter().cloned().collect();
+        self.task.artifacts.sources = sources;
     }
 
     /// Notes what ended the run.

@@ -1,7 +1,7 @@
 //! Write: gets the answer: from the writer, or out of the results by rule. This phase never judges and
 //! never goes back.
 
-use crate::contract::AnswerForm;
+use crate::contract::{AnswerForm, PlanStep};
 use crate::machine::awaits::writer;
 use crate::machine::route::Exit;
 use crate::machine::run::Run;
@@ -78,11 +78,7 @@ fn last_result(progress: &Progress) -> Option<String> {
 
 /// One line for each step of the current plan.
 fn summary(progress: &Progress, task: &Task) -> String {
-    let line = |(at, run): (usize, &StepRun)| {
-        let planned = progress.plan.steps.get(at)?;
-        if planned.is_final() {
-            return None;
-        }
+    let line = |(at, planned, run): (usize, &PlanStep, &StepRun)| {
         let name = planned.name(at);
         let number =
             name.strip_prefix("step_").filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
@@ -91,9 +87,9 @@ fn summary(progress: &Progress, task: &Task) -> String {
             None => planned.instruction(),
             Some(what) => what,
         };
-        Some(format!("Step {}: {what} - {}", number.unwrap_or(&name), run.status()))
+        format!("Step {}: {what} - {}", number.unwrap_or(&name), run.status())
     };
     let from = if task.drafts.len() > 1 { 0 } else { task.first_step() };
-    let lines: Vec<String> = progress.steps.iter().enumerate().skip(from).filter_map(line).collect();
-    lines.join("\n")
+    let slots = progress.slots().skip(from).filter(|(_, planned, _)| !planned.is_final());
+    slots.map(line).collect::<Vec<_>>().join("\n")
 }

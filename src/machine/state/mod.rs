@@ -12,5 +12,5 @@ pub use input::{Finding, Input, Speaker, Turn};
 pub use phase::{Asking, ExecuteStage, Phase, PlanStage, Repair, Writing};
 pub use steps::{Progress, StepFailure, StepOutput, StepRun};
 pub use task::{Artifacts, Decided, Draft, Feedback, State, Task};
-pub use view::{PlanView, StepRecord, StepView};
+pub use view::{PlanView, StepRecord};
 pub(crate) use view::{explored, known_by};

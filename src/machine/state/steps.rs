@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contract::{Links, Plan, Source};
+use crate::contract::{Links, Plan, PlanStep, Source};
 use crate::machine::vocabulary::TraceLine;
 
 /// A plan being carried out.
@@ -23,6 +23,13 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// The steps with how far they are, after their positions.
+    pub(crate) fn slots(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (usize, &PlanStep, &StepRun)> + ExactSizeIterator {
+        self.plan.steps.iter().zip(&self.steps).enumerate().map(|(at, (planned, run))| (at, planned, run))
+    }
+
     /// The first of the steps that a step waits for that failed, if one did.
     pub(crate) fn failed_need(&self, step: usize) -> Option<u32> {
         let needs = self.schedule.links.needs.get(step)?;
@@ -50,14 +57,13 @@ impl Progress {
 
     /// The last of the first `of` steps whose result could be the answer.
     pub(crate) fn last_to_answer_with(&self, of: usize) -> Option<(u32, &StepRun)> {
-        let steps = self.plan.steps.iter().zip(&self.steps).take(of).enumerate();
-        let mut finished = steps.rev().filter(|(_, (planned, run))| !planned.is_final() && run.is_finished());
-        let found = finished.find(|(_, (_, run))| match run {
+        let mut slots = self.slots().take(of).rev().filter(|(_, planned, _)| !planned.is_final());
+        let found = slots.find(|(_, _, run)| match run {
             StepRun::Skipped { same_as } => same_as.is_some(),
             StepRun::Completed { output, .. } => *output != StepOutput::Edited,
-            _ => true,
+            run => run.has_failed(),
         });
-        found.map(|(at, (_, run))| (at as u32, run))
+        found.map(|(at, _, run)| (at as u32, run))
     }
 
     /// Whether lengths and positions fit the steps, and the count is theirs.

@@ -1,6 +1,6 @@
 //! The state of a run: its phase and the task's memory. One that was read from a file is checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -191,10 +191,14 @@ impl Task {
     /// The steps of the current draft with how far they are, after their positions.
     pub(crate) fn drafted(&self) -> impl Iterator<Item = (usize, &PlanStep, &StepRun)> {
         let first = self.first_step();
-        self.progress.iter().flat_map(move |progress| {
-            let steps = progress.plan.steps.iter().zip(&progress.steps).enumerate().skip(first);
-            steps.map(|(at, (planned, run))| (at, planned, run))
-        })
+        self.progress.iter().flat_map(move |progress| progress.slots().skip(first))
+    }
+
+    /// Where the results come from, each source once.
+    pub(crate) fn sources(&self) -> Vec<&Source> {
+        let runs = self.progress.iter().flat_map(|progress| &progress.steps);
+        let mut known = BTreeSet::new();
+        runs.flat_map(StepRun::sources).filter(|source| known.insert(*source)).collect()
     }
 
     /// The first failed step of the current draft: which, and how it failed.

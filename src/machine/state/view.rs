@@ -7,80 +7,34 @@ use serde::Serialize;
 use super::phase::{ExecuteStage, Phase, PlanStage};
 use super::steps::{Progress, StepRun};
 use super::task::{State, Task};
-use crate::contract::{PlanStep, Source};
-use crate::machine::vocabulary::PhaseName;
+use crate::contract::PlanStep;
 use crate::spec::{CompiledSpec, Execution};
 
 /// The plan as a to-do list, with where the run is in it.
 #[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PlanView {
-    pub plan: Vec<StepView>,
-    /// The first step that is not finished, from 0; as many as there are steps where all are.
+pub struct PlanView<'a> {
+    pub steps: Vec<StepRecord<'a>>,
+    /// The first step that is not finished, from 0; as many as there are steps if all are.
     pub current_step: usize,
-    pub is_planning: bool,
-    pub is_executing: bool,
-    pub is_waiting_human: bool,
     /// `waiting_human`, `completed`, `failed`, or `running` before it is one of them.
     pub status: &'static str,
 }
 
-/// One step of the list: its result, how it failed, or what a person said.
-#[doc(hidden)]
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct StepView {
-    #[serde(flatten)]
-    pub step: PlanStep,
-    pub status: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hitl_response: Option<String>,
-}
-
-impl PlanView {
-    /// The view of a run.
-    pub fn of(state: &State) -> Self {
-        let view = |(step, run): (&PlanStep, &StepRun)| {
-            let output = run.output().map(str::to_owned);
-            let (error, result) = if run.has_failed() { (output, None) } else { (None, output) };
-            let (hitl_response, result) = if step.is_hitl() { (result, None) } else { (None, result) };
-            StepView { step: step.clone(), status: run.status(), result, error, hitl_response }
-        };
-        let runs = || state.task.progress.iter().flat_map(|progress| &progress.steps);
-        let steps = state.task.progress.iter().flat_map(|progress| &progress.plan.steps);
-        let plan: Vec<StepView> = steps.zip(runs()).map(view).collect();
-        let phase = state.phase.name();
-        let is_waiting_human = state.waits_for_person();
+impl State {
+    /// The current plan, and where the run is in it.
+    #[doc(hidden)]
+    pub fn plan(&self) -> PlanView<'_> {
+        let runs = self.task.progress.iter().flat_map(|progress| &progress.steps);
         PlanView {
-            current_step: runs().position(|run| !run.is_finished()).unwrap_or(plan.len()),
-            plan,
-            is_planning: phase == PhaseName::Plan && !is_waiting_human,
-            is_executing: phase == PhaseName::Execute && !is_waiting_human,
-            is_waiting_human,
-            status: match phase {
-                PhaseName::Done => "completed",
-                PhaseName::Error => "failed",
-                _ if is_waiting_human => "waiting_human",
+            steps: self.current_steps().collect(),
+            current_step: runs.take_while(|run| run.is_finished()).count(),
+            status: match self.phase {
+                Phase::Done => "completed",
+                Phase::Error => "failed",
+                _ if self.waits_for_person() => "waiting_human",
                 _ => "running",
             },
-        }
-    }
-}
-
-impl State {
-    /// What the user is told at the end: the answer, or that the run was stopped and why, in Korean
-    /// where the question is, else in English; `None` before the end.
-    pub fn result(&self) -> Option<String> {
-        match (self.phase(), self.answer(), self.error()) {
-            (PhaseName::Done, Some(answer), _) => Some(answer.to_owned()),
-            (PhaseName::Error, _, Some(error)) => Some(match self.input().is_korean() {
-                true => format!("실행이 중단되었습니다: {error}"),
-                false => format!("The run was stopped: {error}"),
-            }),
-            _ => None,
         }
     }
 
@@ -127,8 +81,7 @@ pub struct StepRecord<'a> {
 
 impl<'a> StepRecord<'a> {
     fn of(plan: usize, progress: &'a Progress) -> impl Iterator<Item = Self> {
-        let steps = progress.plan.steps.iter().zip(&progress.steps).enumerate();
-        steps.map(move |(step_index, (step, run))| {
+        progress.slots().map(move |(step_index, step, run)| {
             let (status, output) = (run.status(), run.output());
             StepRecord { plan, draft: progress.draft, step_index, step, status, output }
         })
@@ -157,8 +110,7 @@ pub(crate) fn known_by(compiled: &CompiledSpec, task: &Task, step: u32) -> Vec<u
 
 /// The parts of the run's outline that its results come from, and those that none comes from.
 pub(crate) fn explored(task: &Task) -> (Vec<&str>, Vec<&str>) {
-    let runs = task.progress.iter().flat_map(|progress| &progress.steps);
-    let sources: Vec<&Source> = runs.flat_map(|run| run.sources()).collect();
+    let sources = task.sources();
     let read = |part: &&str| sources.iter().any(|source| source.part.as_deref() == Some(*part));
     task.input.outline.iter().map(String::as_str).partition(read)
 }

@@ -181,26 +181,14 @@ impl EffectKind {
             _ => None,
         }
     }
-
-    /// Writes it without the standard library's formatting, which is felt: every record has one.
-    fn write(self, text: &mut Text) {
-        let (name, numbers) = self.parts();
-        text.extend_from_slice(name.as_bytes());
-        for number in numbers {
-            text.push(b'.');
-            write_number(text, number);
-        }
-    }
 }
 
-/// The text of an id; most fit here.
-type Text = SmallVec<[u8; 64]>;
-
-fn write_number(text: &mut Text, number: u32) {
-    if number >= 10 {
-        write_number(text, number / 10);
+impl fmt::Display for EffectKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, numbers) = self.parts();
+        f.write_str(name)?;
+        numbers.into_iter().try_for_each(|number| write!(f, ".{number}"))
     }
-    text.push(b'0' + (number % 10) as u8);
 }
 
 impl From<EffectKind> for EffectId {
@@ -264,22 +252,14 @@ impl EffectId {
     pub fn step(&self) -> Option<u32> {
         self.path.0[0].map_or_else(|| self.kind.step(), |place| Some(place.step))
     }
-
-    /// Hands its text on.
-    fn with_text<T>(&self, then: impl FnOnce(&str) -> T) -> T {
-        let mut text = Text::new();
-        for Place { draft, step, attempt } in self.path.places() {
-            EffectKind::Step { draft, step, attempt }.write(&mut text);
-            text.push(b'/');
-        }
-        self.kind.write(&mut text);
-        then(std::str::from_utf8(&text).expect("names and digits"))
-    }
 }
 
 impl fmt::Display for EffectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.with_text(|text| f.write_str(text))
+        for Place { draft, step, attempt } in self.path.places() {
+            write!(f, "{}/", EffectKind::Step { draft, step, attempt })?;
+        }
+        self.kind.fmt(f)
     }
 }
 
@@ -301,7 +281,7 @@ impl FromStr for EffectId {
 
 impl Serialize for EffectId {
     fn serialize<S: Serializer>(&self, sink: S) -> Result<S::Ok, S::Error> {
-        self.with_text(|text| sink.serialize_str(text))
+        sink.collect_str(self)
     }
 }
 

@@ -11,18 +11,13 @@ use crate::spec::{CompiledSpec, OnFailure};
 impl Run<'_> {
     /// Takes what a tool returned or an agent replied.
     pub(super) fn take_outcome(&mut self, step: u32, attempts: u32) -> Option<StepRun> {
-        let completed = |text: String, sources: Vec<Source>, cached: bool| StepRun::Completed {
-            output: StepOutput::Text(text),
-            sources,
-            attempts,
-            cached,
-            nested: None,
+        let completed = |text: String, sources: Vec<Source>, cached: bool| {
+            let output = StepOutput::Text(text);
+            StepRun::Completed { output, sources, attempts, cached, nested: None }
         };
         Some(match self.event.take()? {
             Event::ToolReturned { outcome, .. } => {
-                let planned = self.task.planned(step);
-                self.task.tainted =
-                    self.task.tainted || planned.is_none_or(|planned| is_untrusted(self.compiled, planned));
+                self.task.tainted |= is_untrusted(self.compiled, &self.task, step);
                 match outcome {
                     ToolOutcome::Returned { output, sources } => completed(output, sources, false),
                     ToolOutcome::Failed { kind, message } => {
@@ -31,14 +26,14 @@ impl Run<'_> {
                 }
             }
             Event::ModelReplied { reply, .. } => {
-                self.charge_reply(Spender::AgentOf(step), &reply);
+                self.charge(Spender::AgentOf(step), reply.usage, &reply.model, reply.cached);
                 match AnswerForm::Text.parse(&reply.text, self.compiled.max_reply_bytes()) {
                     Ok(text) => completed(text, Vec::new(), reply.cached),
                     Err(error) => self.fall_back_on(step, attempts, StepFailure::new("reply", error)),
                 }
             }
             Event::ModelFailed { failure, .. } => {
-                self.charge(Spender::AgentOf(step), failure.usage, &failure.model);
+                self.charge(Spender::AgentOf(step), failure.usage, &failure.model, false);
                 let failure = StepFailure::new(failure.class.to_string(), failure.message);
                 self.fall_back_on(step, attempts, failure)
             }
@@ -58,9 +53,10 @@ impl Run<'_> {
     }
 }
 
-/// Whether what a step returns is untrusted.
-fn is_untrusted(compiled: &CompiledSpec, planned: &PlanStep) -> bool {
-    compiled.tool(&planned.tool).is_none_or(|tool| tool.trust == Trust::Untrusted)
+/// Whether what a step returns is untrusted: what an unknown tool returns is.
+fn is_untrusted(compiled: &CompiledSpec, task: &Task, step: u32) -> bool {
+    let tool = task.planned(step).and_then(|planned| compiled.tool(&planned.tool));
+    tool.is_none_or(|tool| tool.trust == Trust::Untrusted)
 }
 
 /// The result of a step that needs no call: it is the final one, lacks its input, or repeats another.
@@ -112,10 +108,8 @@ pub(super) fn nested_input(compiled: &CompiledSpec, task: &Task, step: u32) -> O
     let found = source.and_then(|source| progress.output(source)).map(str::to_owned);
     let question = Some(planned.instruction()).filter(|told| !told.is_empty()).unwrap_or(task.query());
     let known = known_by(compiled, task, step);
-    let untrusted = |at: &u32| {
-        let planned = task.planned(*at).filter(|planned| compiled.tool(&planned.tool).is_some());
-        planned.is_some_and(|planned| is_untrusted(compiled, planned))
-    };
+    let is_tool = |at: u32| task.planned(at).is_some_and(|planned| compiled.tool(&planned.tool).is_some());
+    let untrusted = |at: &u32| is_tool(*at) && is_untrusted(compiled, task, *at);
     let tainted = task.drafts.last().is_some_and(|draft| draft.tainted) || known.iter().any(untrusted);
     // What it is given to work on is not shown twice.
     let findings = known.into_iter().filter(|at| source != Some(*at));
