@@ -40,7 +40,6 @@ pub fn admit(compiled: &CompiledSpec, state: &State, event: &Event) -> Result<()
     }
 }
 
-/// Checks that a person may answer so, and what they wrote.
 fn check_answer(
     compiled: &CompiledSpec,
     task: &Task,

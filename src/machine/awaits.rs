@@ -38,7 +38,6 @@ pub(super) fn stage_awaits(phase: &Phase, task: &Task, compiled: &CompiledSpec) 
     Some(Effect::AskModel { id: kind.into(), role })
 }
 
-/// The effect that a step waits for.
 pub(super) fn step_awaits(run: &StepRun, step: u32, task: &Task, compiled: &CompiledSpec) -> Option<Effect> {
     let draft = task.draft;
     match *run {

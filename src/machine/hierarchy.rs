@@ -111,7 +111,6 @@ fn next(from: PhaseName, run: &mut Run<'_>) -> Option<Phase> {
     Some(phase)
 }
 
-/// Begins a run.
 pub(super) fn start(compiled: &CompiledSpec, input: Input, tainted: bool) -> Step {
     let mut run = Run::new(compiled, Box::new(Task::new(input, tainted)), None);
     let mut phase = Phase::Plan(run.plan_stage_after(None));
@@ -205,7 +204,6 @@ fn absorb(run: &mut Run<'_>, place: Place, before: Counters, stepped: Step) {
     run.ended = Some((step, result));
 }
 
-/// Hands what happened to the phase.
 fn handle(phase: &mut Phase, run: &mut Run<'_>) {
     if let Outcome::Transition(target) = phase.handle(&mut Machine, &(), run) {
         change(phase, target, run);

@@ -93,7 +93,7 @@ pub use vocabulary::{
 };
 
 pub(crate) use route::{Exit, Move};
-pub(crate) use state::{Draft, ExecuteStage, Phase, PlanStage, Progress, StepRun, Task, explored, known_by};
+pub(crate) use state::{Draft, Phase, Progress, StepRun, Task, explored, known_by};
 pub(crate) use vocabulary::{Place, WriteReason};
 
 use crate::spec::CompiledSpec;

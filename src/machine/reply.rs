@@ -1,12 +1,14 @@
 //! Reply: what a model's reply costs, what follows if it does not read, and what follows from what a person
 //! says, whichever phase asks.
 
+use super::admit::link_edit;
 use super::run::Run;
 use super::state::{Asking, Feedback, Repair, StepFailure, Task};
 use super::vocabulary::{
-    Concern, Counters, Effect, ErrorCode, Event, HumanAnswer, ModelReply, PhaseName, TraceLine, Usage,
+    Concern, Counters, Effect, EffectKind, ErrorCode, Event, HumanAnswer, ModelReply, PhaseName, TraceLine,
+    Usage,
 };
-use crate::contract::{ContractError, excerpt};
+use crate::contract::{ContractError, PlanStep, excerpt};
 use crate::spec::{CompiledSpec, OnExpiry, OnFailure, OnRejection, Policy, RoleName};
 
 /// How much of a bad reply is shown to the model again, in characters.
@@ -142,6 +144,16 @@ impl Run<'_> {
                 self.event = Some(other);
                 None
             }
+        }
+    }
+
+    /// Puts the steps that a person wrote in the place of those that have not begun.
+    pub fn take_edit(&mut self, asked: EffectKind, steps: &[PlanStep]) {
+        // They passed this very check before the answer was taken.
+        if let Ok(links) = link_edit(self.compiled, &self.task, asked, steps)
+            && let Some(progress) = self.task.progress.as_mut()
+        {
+            progress.replace_pending(steps, links, self.compiled);
         }
     }
 

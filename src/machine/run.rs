@@ -7,7 +7,9 @@ use super::awaits::{drafter, stage_awaits, step_awaits};
 use super::need::{ANSWER, CALL, Over, REPLY, first_over, need};
 use super::route::{Exit, Move, Next, route};
 use super::state::{Asking, ExecuteStage, Input, Phase, PlanStage, State, StepRun, Task, Writing};
-use super::vocabulary::{Effect, EffectId, ErrorCode, Event, Failure, PhaseName, Place, RunError, TraceLine};
+use super::vocabulary::{
+    Effect, EffectKind, ErrorCode, Event, Failure, PhaseName, Place, RunError, TraceLine,
+};
 use crate::spec::{Bounds, CompiledSpec, RoleName};
 
 /// The effects of one step: nearly always one.
@@ -17,7 +19,7 @@ pub type Effects = SmallVec<[Effect; 1]>;
 pub type Moves = SmallVec<[Move; 3]>;
 
 /// A run after one event.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Step {
     /// The state now.
     pub state: State,
@@ -72,18 +74,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Leaves a trace line.
     pub fn line(&mut self, line: TraceLine) {
         self.task.trace.push(line);
     }
 
-    /// Notes something that went wrong.
     pub fn note_failure(&mut self, phase: PhaseName, message: String) {
         let draft = self.task.draft;
         self.task.failures.push(Failure { phase, draft, message });
     }
 
-    /// Ends the phase.
     pub fn leave(&mut self, exit: Exit) {
         self.exit = Some(exit);
     }
@@ -94,7 +93,6 @@ impl<'a> Run<'a> {
         self.exit = Some(Exit::Failed);
     }
 
-    /// Whether the phase has ended.
     pub fn has_ended(&self) -> bool {
         self.exit.is_some()
     }
@@ -149,7 +147,7 @@ impl<'a> Run<'a> {
             Effect::CallTool { .. } => (CALL, None),
             Effect::AskHuman { .. } | Effect::Wait { .. } => (ANSWER, None),
         };
-        let allowed = self.has_room(effect.id(), more, role);
+        let allowed = self.has_room(effect.id().kind, more, role);
         if allowed {
             let counters = &mut self.task.counters;
             counters.model_calls = counters.model_calls.saturating_add(more.model_calls);
@@ -160,16 +158,17 @@ impl<'a> Run<'a> {
     }
 
     /// Has the agent of a step begin a run of its own, if the limits leave room for all that it may need.
-    pub fn begin(&mut self, id: EffectId, inner: &CompiledSpec, begin: Begin) {
+    pub fn begin(&mut self, inner: &CompiledSpec, begin: Begin) {
+        let Place { draft, step, attempt } = begin.place;
         let bounds = inner.bounds();
         let more = Bounds { transitions: bounds.transitions.max(1), ..bounds };
-        if self.has_room(id, more, Some(RoleName::Agent)) {
+        if self.has_room(EffectKind::Step { draft, step, attempt }, more, Some(RoleName::Agent)) {
             self.begins.push(begin);
         }
     }
 
     /// Whether the limits leave room for so much more; ends the run if not.
-    fn has_room(&mut self, id: EffectId, more: Bounds, role: Option<RoleName>) -> bool {
+    fn has_room(&mut self, id: EffectKind, more: Bounds, role: Option<RoleName>) -> bool {
         // Steps side by side spend in the order in which answers come, so nothing is judged between them.
         let beside = role == Some(RoleName::Agent) && self.compiled.policy().execution.width() > 1;
         if role.is_some() && !beside && !self.may_spend() {

@@ -7,10 +7,10 @@ use std::ops::Range;
 use serde_json::{Value, json};
 
 use super::{Call, Message};
+use crate::contract::PlanStep;
 use crate::machine::{Draft, Progress, State, StepRun, Task};
 use crate::spec::{CompiledSpec, Planner};
 
-/// A note to the model.
 pub(super) fn note(content: &Value) -> Message {
     Message::User { content: content.to_string() }
 }
@@ -26,53 +26,43 @@ pub(super) fn messages(compiled: &CompiledSpec, state: &State) -> Vec<Message> {
     for (at, draft) in earlier.iter().enumerate() {
         let first = draft.first_step as usize;
         let steps = first..task.drafts.get(at + 1).map_or(first, |next| next.first_step as usize);
-        match policy.planner {
-            Planner::ReactText => push_actions(task, draft, steps, &mut messages),
-            Planner::ToolCalls | Planner::Json => push_calls(compiled, task, draft, steps, &mut messages),
-        }
+        push_round(compiled, task, draft, steps, &mut messages);
         messages.extend(verdict(task, draft, at + 1 == earlier.len()));
     }
     messages
 }
 
-fn push_calls(
+/// The planner's words with its calls, and what came of each. As text, its words name the call.
+fn push_round(
     compiled: &CompiledSpec,
     task: &Task,
     draft: &Draft,
     steps: Range<usize>,
     messages: &mut Vec<Message>,
 ) {
-    let Some(progress) = task.progress.as_ref().filter(|_| !steps.is_empty()) else {
-        messages.extend((!draft.said.is_empty()).then(|| words(draft)));
+    let as_text = compiled.policy().planner == Planner::ReactText;
+    let slots = task.progress.iter().flat_map(|progress| {
+        let slots = progress.slots().take(steps.end).skip(steps.start);
+        slots.map(|(at, planned, run)| (format!("call_{}", at + 1), planned, result(progress, run)))
+    });
+    let slots: Vec<(String, &PlanStep, Value)> = slots.collect();
+    if slots.is_empty() && draft.said.is_empty() && !as_text {
         return;
-    };
-    let id = |step: usize| format!("call_{}", step + 1);
-    let call = |step: usize| {
-        let planned = &progress.plan.steps[step];
+    }
+    let call = |(id, planned, _): &(String, &PlanStep, Value)| {
         let input = planned.input.clone().unwrap_or_else(|| planned.instruction().into());
         let arguments = compiled.tool(&planned.tool).map_or(input.clone(), |tool| tool.arguments(&input));
-        Call { id: id(step), name: planned.tool.clone(), arguments }
+        Call { id: id.clone(), name: planned.tool.clone(), arguments }
     };
-    messages.push(Message::Assistant { text: draft.said.clone(), calls: steps.clone().map(call).collect() });
-    messages.extend(steps.map(|step| {
-        let (name, content) = (progress.plan.steps[step].tool.clone(), result(progress, step).to_string());
-        Message::Tool { id: id(step), name, content }
+    let calls = slots.iter().filter(|_| !as_text).map(call).collect();
+    messages.push(Message::Assistant { text: draft.said.clone(), calls });
+    messages.extend(slots.into_iter().map(|(id, planned, result)| match as_text {
+        true => note(&json!({"observation": result})),
+        false => Message::Tool { id, name: planned.tool.clone(), content: result.to_string() },
     }));
 }
 
-fn words(draft: &Draft) -> Message {
-    Message::Assistant { text: draft.said.clone(), calls: Vec::new() }
-}
-
-/// Thoughts and actions as text. Each action is followed by what was observed.
-fn push_actions(task: &Task, draft: &Draft, steps: Range<usize>, messages: &mut Vec<Message>) {
-    messages.push(words(draft));
-    let Some(progress) = &task.progress else { return };
-    messages.extend(steps.map(|step| note(&json!({"observation": result(progress, step)}))));
-}
-
-fn result(progress: &Progress, step: usize) -> Value {
-    let run = &progress.steps[step];
+fn result(progress: &Progress, run: &StepRun) -> Value {
     // A step that was left out has a result too, so that its call has one.
     let output = output(progress, run).unwrap_or_else(|| match run {
         StepRun::Skipped { .. } => "(left out)".into(),

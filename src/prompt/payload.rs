@@ -13,6 +13,8 @@ use crate::spec::{CompiledAgent, CompiledSpec, Horizon, Intake, Memory, Planner,
 const PAYLOAD_BYTES: usize = 2_048;
 /// How much of an output an orchestrator is shown, in characters.
 const BEGINNING_CHARS: usize = 600;
+/// Results with their ids, for a plan that may refer to them.
+const PAST_STEPS: &str = "past_steps";
 const REPAIR_INSTRUCTION: &str = "Your reply did not fit the contract. Reply again, with the error mended.";
 
 /// Renders what a state asks of `role`. `None` if the agent does not have the role under its own name.
@@ -53,19 +55,10 @@ pub(super) fn render_step(compiled: &CompiledSpec, state: &State, step: u32) -> 
     payload.add_some("tool", planned.with.as_deref());
     let known = known_by(compiled, &state.task, step);
     if !known.is_empty() {
-        payload.add_results("tool_results", compiled, progress, Shown::At(known));
+        let is_known = |at: usize, _: &StepRun| known.binary_search(&(at as u32)).is_ok();
+        payload.add_results("tool_results", compiled, progress, is_known);
     }
     Some(ModelRequest { frame: frame.clone(), payload: payload.into_text(), conversation: Vec::new() })
-}
-
-/// Which results are shown.
-enum Shown {
-    All,
-    /// All, with their ids, for a plan that may refer to them.
-    Named,
-    Failed,
-    /// Those at these positions, ascending.
-    At(Vec<u32>),
 }
 
 /// The beginning of a JSON object.
@@ -108,14 +101,14 @@ impl Payload {
         }
         let kept = task.progress.as_ref().filter(|_| policy.keeps_steps());
         if let Some(progress) = kept.filter(|_| in_json) {
-            self.add_results("past_steps", compiled, progress, Shown::Named);
+            self.add_results(PAST_STEPS, compiled, progress, |_, _| true);
             self.add_parts(task);
         }
         let Some(feedback) = &task.feedback else { return };
         let past = task.artifacts.past.last().filter(|_| kept.is_none());
         self.add_some("rejected_plan", past.map(|past| &past.plan));
         if let Some(progress) = past.or(kept).filter(|_| feedback.step_failed) {
-            self.add_results("failed_steps", compiled, progress, Shown::Failed);
+            self.add_results("failed_steps", compiled, progress, |_, run| run.has_failed());
         }
         self.add_list("dropped_steps", &feedback.dropped);
         self.add_some("rejected_answer", feedback.answer.as_ref());
@@ -157,7 +150,7 @@ impl Payload {
         if compiled.policy().horizon == Horizon::Whole {
             self.add("plan", &progress.plan);
         }
-        self.add_results("tool_results", compiled, progress, Shown::All);
+        self.add_results("tool_results", compiled, progress, |_, _| true);
     }
 
     fn add_judging(&mut self, compiled: &CompiledSpec, task: &Task) {
@@ -185,18 +178,18 @@ impl Payload {
         }
     }
 
-    fn add_results(&mut self, key: &str, compiled: &CompiledSpec, progress: &Progress, shown: Shown) {
-        let results = progress.slots().filter_map(|(at, step, run)| {
-            let is_shown = match &shown {
-                Shown::All | Shown::Named => true,
-                Shown::Failed => matches!(run, StepRun::Failed { .. }),
-                Shown::At(steps) => steps.binary_search(&(at as u32)).is_ok(),
-            };
-            Some((at, step, run, output(progress, run).filter(|_| is_shown)?))
-        });
+    fn add_results(
+        &mut self,
+        key: &str,
+        compiled: &CompiledSpec,
+        progress: &Progress,
+        is_shown: impl Fn(usize, &StepRun) -> bool,
+    ) {
+        let results = progress.slots().filter(|(at, _, run)| is_shown(*at, run));
+        let results = results.filter_map(|(at, step, run)| Some((at, step, run, output(progress, run)?)));
         self.add_records(key, results, |record, (at, step, run, output)| {
             record.add("step_index", at);
-            record.add_some("id", matches!(shown, Shown::Named).then(|| step.name(at)));
+            record.add_some("id", (key == PAST_STEPS).then(|| step.name(at)));
             record.add("tool", &step.tool);
             record.add_some("input", step.input.as_ref());
             record.add_some("input_from", step.input_from.as_ref());

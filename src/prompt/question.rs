@@ -66,7 +66,6 @@ fn step_question(state: &State, id: EffectId) -> Option<&str> {
     Some(state.task.planned(step)?.question())
 }
 
-/// The plan, a step a line.
 fn plan_question(state: &State) -> Option<String> {
     let (task, korean) = (&state.task, state.task.input.is_korean());
     let mut text = if korean { "이 계획을 승인해주세요:" } else { "Please approve this plan:" }.to_owned();
@@ -81,7 +80,6 @@ fn plan_question(state: &State) -> Option<String> {
     })
 }
 
-/// What a step is to do, in a line.
 fn step_line(at: usize, step: &PlanStep) -> String {
     let mut line = format!("{}. {}", at + 1, one_line(&step.tool));
     // Other steps refer to it by its name, so a name that is not the number is shown.

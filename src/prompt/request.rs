@@ -84,35 +84,32 @@ impl<'r> Request<'r> {
     /// Returns `None` if the run does not wait for the effect.
     pub fn of(spec: &'r CompiledSpec, state: &State, effect: Effect) -> Option<Self> {
         let here = local(spec, state, effect.id())?;
-        let mut asked: String = here.agents.iter().flatten().map(|agent| format!("{agent}/")).collect();
-        let (digest, body) = match effect {
+        let (name, digest, body) = match effect {
             Effect::AskModel { role, .. } => {
-                let request = if let EffectKind::Step { step, .. } = here.id.kind {
-                    asked = format!("{asked}agent:{}", here.state.task.planned(step)?.tool);
-                    render_step(here.compiled, here.state, step)?
+                let (name, request) = if let EffectKind::Step { step, .. } = here.id.kind {
+                    let agent = &here.state.task.planned(step)?.tool;
+                    (format!("agent:{agent}"), render_step(here.compiled, here.state, step)?)
                 } else {
-                    asked = format!("{asked}{role}");
-                    render(here.compiled, here.state, role)?
+                    (role.to_string(), render(here.compiled, here.state, role)?)
                 };
-                (request.digest(), RequestBody::Model { role, request })
+                (name, request.digest(), RequestBody::Model { role, request })
             }
             Effect::CallTool { step, .. } => {
                 let (tool, input) = tool_call(here.state, step)?;
-                asked.push_str(tool);
                 let (tool, input) = (tool.to_owned(), input.into_owned());
-                let contract = here.compiled.tool(&tool);
-                (tool_digest(&tool, &input), RequestBody::Tool { step, tool, input, contract })
+                let (digest, contract) = (tool_digest(&tool, &input), here.compiled.tool(&tool));
+                (tool.clone(), digest, RequestBody::Tool { step, tool, input, contract })
             }
             Effect::AskHuman { step, .. } => {
-                asked.push_str("human");
                 let question = question(here.state, here.id)?;
-                (human_digest(&question), RequestBody::Human { step, question })
+                ("human".to_owned(), human_digest(&question), RequestBody::Human { step, question })
             }
             Effect::Wait { delay_ms, .. } => {
-                asked.push_str("wait");
-                (wait_digest(delay_ms), RequestBody::Wait { delay_ms })
+                ("wait".to_owned(), wait_digest(delay_ms), RequestBody::Wait { delay_ms })
             }
         };
+        let agents = here.agents.iter().flatten().map(|agent| format!("{agent}/"));
+        let asked = agents.chain([name]).collect();
         Some(Request { effect: effect.id(), asked, digest, body })
     }
 
@@ -143,12 +140,10 @@ pub fn role_frame<'r>(compiled: &'r CompiledSpec, asked: &str) -> Option<&'r Arc
     compiled.frame(RoleName::ALL.into_iter().find(|role| role.to_string() == asked)?)
 }
 
-/// The digest of a question to a person.
 pub(crate) fn human_digest(question: &str) -> Digest {
     Digest::of([b"human".as_slice(), question.as_bytes()])
 }
 
-/// The digest of a wait.
 pub(crate) fn wait_digest(delay_ms: u64) -> Digest {
     Digest::of([b"wait".as_slice(), &delay_ms.to_le_bytes()])
 }

@@ -257,6 +257,6 @@ fn every_invariant_holds_beside_whatever_else_a_policy_does_between_steps() {
         let report = explore::explore(&asking.check().unwrap_or_else(|error| panic!("{policy}: {error}")));
         let violations: Vec<&String> = report.checks.iter().flat_map(|check| &check.violations).collect();
         assert!(violations.is_empty(), "{policy}: {violations:#?}");
-        assert!(report.keys.iter().any(|key| key.stage == "awaiting_permit"), "{policy}");
+        assert!(report.keys.iter().any(|key| key.stage == "permit"), "{policy}");
     }
 }

@@ -159,9 +159,9 @@ fn holds_with_people(name: &str) {
         holds(&name, compiled.spec(), &walked.checks);
         let stages: BTreeSet<&str> = walked.keys.iter().map(|key| key.stage).collect();
         let approval = compiled.policy().approval;
-        assert_eq!(stages.contains("awaiting_approval"), approval.plan, "{name}: {stages:?}");
+        assert_eq!(stages.contains("approve"), approval.plan, "{name}: {stages:?}");
         let risky = approval.risky && !compiled.spec().tools.is_empty();
-        assert_eq!(stages.contains("awaiting_permit"), risky, "{name}: {stages:?}");
+        assert_eq!(stages.contains("permit"), risky, "{name}: {stages:?}");
     }
 }
 

@@ -5,10 +5,8 @@
 use std::collections::BTreeMap;
 
 use crate::contract::PlanStep;
-use crate::machine::{
-    ErrorCode, ExecuteStage, Phase, PhaseName, PlanStage, Progress, State, StepRun, Task, TraceLine,
-    WriteReason,
-};
+use crate::machine::awaits::stage_awaits;
+use crate::machine::{ErrorCode, Phase, PhaseName, Progress, State, StepRun, Task, TraceLine, WriteReason};
 use crate::spec::{CompiledSpec, Duplicates, Orchestrate, Planner, Write};
 
 /// An abstract state. Ordered, so that reports are the same every time.
@@ -16,6 +14,7 @@ use crate::spec::{CompiledSpec, Duplicates, Orchestrate, Planner, Write};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     pub phase: PhaseName,
+    /// What is waited for, unless it is steps.
     pub stage: &'static str,
     /// How often the current reply was asked for, and whether the request shows a repair.
     asking: (u32, bool),
@@ -38,7 +37,6 @@ pub struct Key {
 pub struct PlanKey {
     /// What branches read of the steps of earlier drafts, counted no further than anything counts.
     kept: BTreeMap<(String, &'static str), usize>,
-    /// Whether the step that runs must run alone.
     alone: bool,
     /// The tool of each step of the draft, and the status with the try if it matters which step has it.
     pub steps: Vec<(String, Option<Status>)>,
@@ -61,18 +59,7 @@ pub fn key(compiled: &CompiledSpec, state: &State) -> Key {
     let progress = task.progress.as_ref().filter(|_| !phase.is_terminal());
     Key {
         phase,
-        stage: match &state.phase {
-            Phase::Plan(PlanStage::Screening(_)) => "screening",
-            Phase::Plan(PlanStage::Recalling(_)) => "recalling",
-            Phase::Plan(PlanStage::Classifying(_)) => "classifying",
-            Phase::Plan(PlanStage::Drafting(_)) => "drafting",
-            Phase::Plan(PlanStage::AwaitingApproval) => "awaiting_approval",
-            Phase::Execute(ExecuteStage::Running) => "running",
-            Phase::Execute(ExecuteStage::AwaitingHuman { .. }) => "awaiting_human",
-            Phase::Execute(ExecuteStage::AwaitingCallApproval { .. }) => "awaiting_permit",
-            Phase::Execute(ExecuteStage::Orchestrating(_)) => "orchestrating",
-            Phase::Validate(_) | Phase::Write(_) | Phase::Done | Phase::Error => "",
-        },
+        stage: stage_awaits(&state.phase, task, compiled).map_or("", |effect| effect.id().kind.parts().0),
         asking: asking.map_or((0, false), |asking| (asking.ask, asking.repair.is_some())),
         gate: if let Phase::Write(writing) = &state.phase { Some(writing.gate) } else { None },
         error: state.error().map(|error| error.code),
@@ -90,9 +77,9 @@ pub fn key(compiled: &CompiledSpec, state: &State) -> Key {
 fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKey {
     let schedule = &progress.schedule;
     let first = task.first_step();
-    let steps = || progress.plan.steps.iter().zip(&progress.steps).skip(first);
-    let working = steps().filter(|(step, _)| !step.is_final());
-    let tools: Vec<&str> = working.map(|(step, _)| step.tool.as_str()).collect();
+    let slots = || progress.slots().skip(first);
+    let working = slots().filter(|(_, step, _)| !step.is_final());
+    let tools: Vec<&str> = working.map(|(_, step, _)| step.tool.as_str()).collect();
     let waits = |at: usize| schedule.links.needs.get(at).is_some_and(|needs| !needs.is_empty());
     let linked = !schedule.twins.is_empty() || (first..progress.steps.len()).any(waits);
     // Independent steps of one kind are interchangeable, except that one by one they keep order
@@ -108,20 +95,20 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
         _ => (run.status(), 0),
     };
     let mut counts = BTreeMap::new();
-    for (_, run) in steps().filter(|_| !listed) {
+    for (.., run) in slots().filter(|_| !listed) {
         *counts.entry(status(run)).or_default() += 1;
     }
     let from_here = |at: u32| at.checked_sub(first as u32);
     let needs = (first..progress.steps.len()).filter(|_| linked).map(|at| {
         let needs = schedule.links.needs.get(at).into_iter().flatten();
         // A step that it repeats from an earlier draft is done, whichever it was.
-        let twin = schedule.twins.get(at).copied().flatten().map(|twin| from_here(twin).unwrap_or(u32::MAX));
+        let twin = progress.twin(at as u32).map(|twin| from_here(twin).unwrap_or(u32::MAX));
         (needs.filter_map(|need| from_here(*need)).collect(), twin)
     });
     PlanKey {
         kept: kept(compiled, progress, first, listed),
         alone: schedule.alone,
-        steps: steps().map(|(planned, run)| (planned.tool.clone(), listed.then(|| status(run)))).collect(),
+        steps: slots().map(|(_, step, run)| (step.tool.clone(), listed.then(|| status(run)))).collect(),
         counts,
         needs: needs.collect(),
     }
@@ -142,7 +129,7 @@ fn kept(
         policy.planner == Planner::Json || matches!(policy.write, Write::LastResult | Write::Summary);
     let repeats = policy.duplicates == Duplicates::Skip && policy.planner == Planner::ToolCalls;
     let mut kept = BTreeMap::new();
-    for (planned, run) in progress.plan.steps.iter().zip(&progress.steps).take(upto) {
+    for (_, planned, run) in progress.slots().take(upto) {
         let required = policy.required_calls.iter().find(|required| required.tool == planned.tool);
         if let Some(required) = required.filter(|_| run.counts_as_made()) {
             let most = required.least.max(if required.per_line.is_some() { MOST_LINES } else { 0 });

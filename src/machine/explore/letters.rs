@@ -12,7 +12,6 @@ use crate::machine::{
 };
 use crate::spec::CompiledSpec;
 
-/// One kind of event, by name.
 pub(super) struct Letter {
     pub name: String,
     pub event: Event,
@@ -43,7 +42,6 @@ pub(super) fn letters(compiled: &CompiledSpec, state: &State) -> Vec<Letter> {
     letters
 }
 
-/// Every kind of answer to one effect.
 fn add_answers(compiled: &CompiledSpec, state: &State, asked: Effect, letters: &mut Vec<Letter>) {
     let effect = asked.id();
     let mut add = |name: String, event, fits| letters.push(Letter { name, event, fits });

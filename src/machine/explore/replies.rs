@@ -10,14 +10,12 @@ use crate::contract::{
 use crate::machine::{ModelReply, State, StepRun};
 use crate::spec::{CompiledSpec, Duplicates, Execution, Planner, RoleName, Write};
 
-/// Kinds of replies, by name.
 type Replies = Vec<(String, ModelReply)>;
 
 fn text(name: impl Into<String>, reply: impl ToString) -> (String, ModelReply) {
     (name.into(), ModelReply::text(reply.to_string()))
 }
 
-/// Every kind of reply of a role.
 pub(super) fn replies(compiled: &CompiledSpec, state: &State, role: RoleName) -> Replies {
     let mut replies = match role {
         RoleName::Scope => vec![
@@ -159,7 +157,6 @@ fn fillings<'a>(kinds: &[&'a ToolContract], places: usize) -> Vec<(String, Vec<&
     alone.chain(mixed).collect()
 }
 
-/// Plans in JSON.
 fn plans(compiled: &CompiledSpec, state: &State) -> Replies {
     let policy = compiled.policy();
     let ends = policy.plan.final_step == FinalStep::Required;
@@ -235,7 +232,6 @@ fn plans(compiled: &CompiledSpec, state: &State) -> Replies {
     replies
 }
 
-/// Native calls.
 fn calls(compiled: &CompiledSpec, state: &State) -> Replies {
     let policy = compiled.policy();
     let most = policy.plan.max_steps as usize;

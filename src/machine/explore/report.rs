@@ -72,7 +72,6 @@ impl Report {
         Some(format!("the walk took states for the same that are not: {}", merged.violations[0]))
     }
 
-    /// The edges of the phase graph with their labels.
     fn labels(&self) -> BTreeMap<(PhaseName, PhaseName), Vec<String>> {
         let mut edges: BTreeMap<(PhaseName, PhaseName), Vec<String>> = BTreeMap::new();
         for taken in &self.taken {

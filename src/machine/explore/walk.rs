@@ -188,7 +188,6 @@ impl Walk<'_> {
     }
 }
 
-/// The model calls and the tool calls that a step asks for.
 fn count_calls(step: &Step) -> (u32, u32) {
     let count = |is: fn(&Effect) -> bool| step.effects.iter().filter(|effect| is(effect)).count() as u32;
     (

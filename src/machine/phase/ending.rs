@@ -90,7 +90,6 @@ impl Run<'_> {
         self.task.artifacts.sources = sources;
     }
 
-    /// Notes what ended the run.
     pub(in crate::machine) fn enter_error(&mut self) {
         self.task.artifacts.error = self.error.take();
         // What was not accepted is no answer.

@@ -8,7 +8,7 @@ use crate::contract::{
     Before, ContractError, Intent, Plan, PreviousContext, ReactReply, ReadPlan, Scope, excerpt, parse_words,
     strip_thoughts,
 };
-use crate::machine::admit::{check_required_calls, link_edit};
+use crate::machine::admit::check_required_calls;
 use crate::machine::reply::No;
 use crate::machine::route::Exit;
 use crate::machine::run::Run;
@@ -148,7 +148,7 @@ impl Run<'_> {
         let plan = Arc::new(plan);
         self.plan_line(&plan, ignored, used_replan_planner);
         match &mut self.task.progress {
-            Some(progress) => progress.extend(&plan, links, self.compiled),
+            Some(progress) => progress.extend(&plan.steps, links, self.compiled),
             None => self.task.progress = Some(Progress::of(self.task.draft, plan, links, self.compiled)),
         }
         // A plan of which nothing runs needs no one's yes; nor does one over the limits, which cannot run.
@@ -188,12 +188,8 @@ impl Run<'_> {
             Some(Err(no)) => return self.decline_plan(no),
             None => return,
         };
-        if let HumanAnswer::Edit { steps } = answer
-            // It passed this very check before it was taken.
-            && let Ok(links) = link_edit(self.compiled, &self.task, asked, &steps)
-            && let Some(progress) = self.task.progress.as_mut()
-        {
-            progress.replace_pending(steps, links, self.compiled);
+        if let HumanAnswer::Edit { steps } = answer {
+            self.take_edit(asked, &steps);
         }
         self.task.feedback = None;
         self.leave(Exit::Planned);

@@ -21,10 +21,10 @@ impl Progress {
     }
 
     /// Adds the steps of a later draft. What is there stays as it is.
-    pub(crate) fn extend(&mut self, more: &Arc<Plan>, links: Links, compiled: &CompiledSpec) {
+    pub(crate) fn extend(&mut self, more: &[PlanStep], links: Links, compiled: &CompiledSpec) {
         let base = self.steps.len();
-        Arc::make_mut(&mut self.plan).steps.extend(more.steps.iter().cloned());
-        self.steps.resize(base + more.steps.len(), StepRun::Pending);
+        Arc::make_mut(&mut self.plan).steps.extend_from_slice(more);
+        self.steps.resize(base + more.len(), StepRun::Pending);
         self.schedule.links.append(base, links);
         self.line_up(base, compiled);
     }
@@ -33,9 +33,8 @@ impl Progress {
     /// begun keeps its place, left out, so that no step changes its position.
     pub(crate) fn drop_pending(&mut self) -> Vec<PlanStep> {
         let kept = self.begun();
-        let steps = self.plan.steps.iter().zip(&self.steps);
-        let pending = steps.filter(|(_, run)| **run == StepRun::Pending);
-        let dropped = pending.map(|(step, _)| step.clone()).collect();
+        let pending = self.slots().filter(|(_, _, run)| **run == StepRun::Pending);
+        let dropped = pending.map(|(_, step, _)| step.clone()).collect();
         self.finish_pending(kept, |_| Some(StepRun::Skipped { same_as: None }));
         self.schedule.ready.clear();
         if kept == self.steps.len() {
@@ -78,9 +77,9 @@ impl Progress {
     }
 
     /// Puts other steps in the place of those that have not begun.
-    pub(crate) fn replace_pending(&mut self, steps: Vec<PlanStep>, links: Links, compiled: &CompiledSpec) {
+    pub(crate) fn replace_pending(&mut self, steps: &[PlanStep], links: Links, compiled: &CompiledSpec) {
         self.drop_pending();
-        self.extend(&Arc::new(Plan { steps, ..Plan::default() }), links, compiled);
+        self.extend(steps, links, compiled);
     }
 
     /// Counts what each step from `base` on waits for, and makes ready what waits for nothing.

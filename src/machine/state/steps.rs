@@ -41,6 +41,11 @@ impl Progress {
         self.schedule.links.inputs.get(step as usize).copied().flatten()
     }
 
+    /// The earlier step that this one repeats.
+    pub(crate) fn twin(&self, step: u32) -> Option<u32> {
+        self.schedule.twins.get(step as usize).copied().flatten()
+    }
+
     /// The output of a step; of a skipped one, the output of the step it repeats.
     pub(crate) fn output(&self, step: u32) -> Option<&str> {
         match self.steps.get(step as usize)? {
@@ -120,7 +125,6 @@ pub enum StepRun {
         attempts: u32,
         /// Whether the reply came out of the cache.
         cached: bool,
-        /// The trace of the agent's own run.
         nested: Option<Box<[TraceLine]>>,
     },
     /// Failed after so many tries; 0 where it was not tried.
@@ -183,7 +187,6 @@ impl StepRun {
         })
     }
 
-    /// Where the result comes from.
     pub(crate) fn sources(&self) -> &[Source] {
         if let StepRun::Completed { sources, .. } = self { sources } else { &[] }
     }
@@ -208,7 +211,6 @@ impl StepRun {
         }
     }
 
-    /// The status by name.
     pub(crate) fn status(&self) -> &'static str {
         match self {
             StepRun::Pending => "pending",
@@ -238,7 +240,6 @@ impl StepRun {
 /// Which steps may start: counted, never searched.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// Which steps wait for which.
     pub(crate) links: Links,
     /// For each step, the earlier one that it repeats; empty where the policy does not skip repetitions.
     pub(crate) twins: Vec<Option<u32>>,
@@ -250,6 +251,5 @@ pub struct Schedule {
     pub(crate) people: BTreeSet<u32>,
     /// How many steps run, waiting ones included.
     pub(crate) running: u32,
-    /// Whether the step that runs must run alone.
     pub(crate) alone: bool,
 }

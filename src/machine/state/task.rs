@@ -170,7 +170,6 @@ impl Task {
         }
     }
 
-    /// What was planned at a position.
     pub(crate) fn planned(&self, step: u32) -> Option<&PlanStep> {
         self.progress.as_ref()?.plan.steps.get(step as usize)
     }
@@ -183,7 +182,6 @@ impl Task {
         }
     }
 
-    /// The name of a step of the current plan.
     pub(crate) fn step_name(&self, step: u32) -> String {
         self.planned(step).map(|planned| planned.name(step as usize)).unwrap_or_default()
     }
@@ -244,7 +242,6 @@ pub struct Understanding {
 pub struct Draft {
     /// How many steps stood before it.
     pub(crate) first_step: u32,
-    /// How many decisions the orchestrator has made.
     pub(crate) decisions: u32,
     /// Whether it was made after untrusted output had been read.
     pub(crate) tainted: bool,
@@ -277,7 +274,6 @@ pub struct Feedback {
     pub(crate) step_failed: bool,
     /// The steps of that plan that had not begun, where what had begun is kept.
     pub(crate) dropped: Vec<PlanStep>,
-    /// The answer that was rejected.
     pub(crate) answer: Option<String>,
 }
 
@@ -288,6 +284,5 @@ pub struct Artifacts {
     pub(crate) past: Vec<Progress>,
     pub(crate) final_answer: Option<String>,
     pub(crate) sources: Vec<Source>,
-    /// What ended the run without an answer.
     pub(crate) error: Option<RunError>,
 }

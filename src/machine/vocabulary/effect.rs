@@ -123,7 +123,7 @@ pub enum EffectKind {
 
 impl EffectKind {
     /// Its name and its numbers, each from 1.
-    fn parts(self) -> (&'static str, SmallVec<[u32; 3]>) {
+    pub(in crate::machine) fn parts(self) -> (&'static str, SmallVec<[u32; 3]>) {
         let at = |step: u32| step.saturating_add(1);
         match self {
             Self::Scope { ask } => ("scope", smallvec![ask]),

@@ -78,7 +78,7 @@ pub(super) fn result_without_call(
         let message = format!("what {} returned does not fit {}: {error}", name(source)?, planned.tool);
         return Some(StepRun::failed(StepFailure::new("input", message), 0));
     }
-    let twin = progress.schedule.twins.get(step as usize).copied().flatten()?;
+    let twin = progress.twin(step)?;
     let same = match progress.steps.get(twin as usize)? {
         StepRun::Completed { .. } => twin,
         StepRun::Skipped { same_as } => (*same_as)?,

@@ -21,7 +21,6 @@ mod call;
 mod orchestrate;
 
 use self::call::{nested_input, result_without_call};
-use crate::machine::admit::link_edit;
 use crate::machine::awaits::nested_spec;
 use crate::machine::need::happens_once;
 use crate::machine::reply::No;
@@ -55,7 +54,7 @@ impl Run<'_> {
     fn advance(&mut self, stage: &mut ExecuteStage) {
         *stage = ExecuteStage::Running;
         let compiled = self.compiled;
-        let (width, approval) = (compiled.policy().execution.width(), &compiled.policy().approval);
+        let width = compiled.policy().execution.width();
         while !self.has_ended() {
             let Some(progress) = self.task.progress.as_mut() else { return };
             let schedule = &progress.schedule;
@@ -77,10 +76,10 @@ impl Run<'_> {
                 progress.finish(step, result);
                 continue;
             }
-            let is_persons = approval.steps && planned.is_hitl();
-            let asks = is_persons || compiled.needs_approval(&planned.tool);
+            let asks = schedule.people.contains(&step);
             // One by one, every step runs alone.
             let alone = asks || (width > 1 && happens_once(planned, compiled));
+            let is_persons = asks && planned.is_hitl();
             if alone && progress.schedule.running > 0 {
                 return;
             }
@@ -103,13 +102,12 @@ impl Run<'_> {
     /// Makes one try of a step: calls its tool, asks its agent, or begins a run of its own.
     fn call(&mut self, step: u32, attempt: u32) {
         let (compiled, draft) = (self.compiled, self.task.draft);
-        let id = EffectKind::Step { draft, step, attempt }.into();
         let Some(inner) = nested_spec(compiled, &self.task, step) else {
             return self.set_step(step, StepRun::Running { attempt });
         };
         if let Some((input, tainted)) = nested_input(compiled, &self.task, step) {
             self.set_step(step, StepRun::Nested { attempt });
-            self.begin(id, inner, Begin { place: Place { draft, step, attempt }, input, tainted });
+            self.begin(inner, Begin { place: Place { draft, step, attempt }, input, tainted });
         }
     }
 
@@ -142,16 +140,9 @@ impl Run<'_> {
         let output = match self.hear(&name, Concern::Step) {
             Some(Ok(HumanAnswer::Respond { text })) => StepOutput::Text(text),
             Some(Ok(HumanAnswer::Edit { steps })) => {
-                // It passed this very check before it was taken.
-                if let Ok(links) = link_edit(self.compiled, &self.task, asked, &steps)
-                    && let Some(progress) = self.task.progress.as_mut()
-                {
-                    // The edit may refer to the step that it answers.
-                    if let Some(slot) = progress.steps.get_mut(step as usize) {
-                        *slot = StepRun::completed(StepOutput::Edited, 1);
-                    }
-                    progress.replace_pending(steps, links, self.compiled);
-                }
+                // The edit may refer to the step that it answers.
+                self.task.set_slot(step, StepRun::completed(StepOutput::Edited, 1));
+                self.take_edit(asked, &steps);
                 StepOutput::Edited
             }
             Some(Ok(_)) => StepOutput::Approved,

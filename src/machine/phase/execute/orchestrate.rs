@@ -79,7 +79,7 @@ fn amend(
     let links = compiled.plan().check_steps(before, &rest.steps).map_err(|error| error.to_string())?;
     leaves_room(&task.counters, compiled, &rest.steps)?;
     let names = rest.steps.iter().map(|step| step.tool.clone()).collect();
-    progress.replace_pending(rest.steps, links, compiled);
+    progress.replace_pending(&rest.steps, links, compiled);
     task.counters.added_steps += rest.added;
     Ok(Some(names))
 }
