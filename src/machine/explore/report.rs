@@ -71,35 +71,38 @@ impl Report {
         let merged = self.checks.iter().find(violated)?;
         Some(format!("the walk took states for the same that are not: {}", merged.violations[0]))
     }
+}
 
-    fn labels(&self) -> BTreeMap<(PhaseName, PhaseName), Vec<String>> {
-        let mut edges: BTreeMap<(PhaseName, PhaseName), Vec<String>> = BTreeMap::new();
-        for taken in &self.taken {
-            match taken {
-                Taken::Move(Move { from, exit, to }) => {
-                    edges.entry((*from, *to)).or_default().push(exit.to_string());
-                }
-                Taken::Inside(phase, what) if what == "repair" => {
-                    edges.entry((*phase, *phase)).or_default().push(what.clone());
-                }
-                Taken::Inside(..) => {}
+/// The edges of the phase graph with their labels.
+fn labels<'t>(taken: impl IntoIterator<Item = &'t Taken>) -> BTreeMap<(PhaseName, PhaseName), Vec<String>> {
+    let mut edges: BTreeMap<(PhaseName, PhaseName), Vec<String>> = BTreeMap::new();
+    for taken in taken {
+        match taken {
+            Taken::Move(Move { from, exit, to }) => {
+                edges.entry((*from, *to)).or_default().push(exit.to_string());
             }
+            Taken::Inside(phase, what) if what == "repair" => {
+                edges.entry((*phase, *phase)).or_default().push(what.clone());
+            }
+            Taken::Inside(..) => {}
         }
-        edges
     }
+    edges
+}
 
-    fn ends(&self) -> BTreeSet<PhaseName> {
-        self.labels().into_keys().map(|(_, to)| to).filter(|phase| phase.is_terminal()).collect()
-    }
+/// The phases in which runs end.
+fn ends(report: &Report) -> BTreeSet<PhaseName> {
+    let to = labels(&report.taken).into_keys().map(|(_, to)| to);
+    to.filter(|phase| phase.is_terminal()).collect()
 }
 
 /// Draws the phase graph as a Mermaid state diagram.
 pub fn mermaid(report: &Report) -> String {
     let mut text = String::from("stateDiagram-v2\n    [*] --> PLAN\n");
-    for ((from, to), labels) in report.labels() {
+    for ((from, to), labels) in labels(&report.taken) {
         let _ = writeln!(text, "    {from} --> {to}: {}", labels.join(", "));
     }
-    for end in report.ends() {
+    for end in ends(report) {
         let _ = writeln!(text, "    {end} --> [*]");
     }
     text
@@ -111,10 +114,10 @@ pub fn dot(report: &Report) -> String {
         "digraph planwright {\n    rankdir=LR;\n    node [shape=box, style=rounded];\n    start [shape=point];\n    \
          start -> PLAN;\n",
     );
-    for end in report.ends() {
+    for end in ends(report) {
         let _ = writeln!(text, "    {end} [peripheries=2];");
     }
-    for ((from, to), labels) in report.labels() {
+    for ((from, to), labels) in labels(&report.taken) {
         let _ = writeln!(text, "    {from} -> {to} [label=\"{}\"];", labels.join("\\n"));
     }
     text.push_str("}\n");
@@ -123,16 +126,11 @@ pub fn dot(report: &Report) -> String {
 
 /// Draws the phase graphs of several walks as one text, an arrow a line.
 pub fn arrows(reports: &[Report]) -> String {
-    let mut exits: BTreeMap<(PhaseName, PhaseName), BTreeSet<String>> = BTreeMap::new();
-    for taken in reports.iter().flat_map(|report| &report.taken) {
-        if let Taken::Move(Move { from, exit, to }) = taken {
-            exits.entry((*from, *to)).or_default().insert(exit.to_string());
-        }
-    }
     let mut text = String::from("start ─▶ PLAN\n");
-    for ((from, to), exits) in exits {
-        let exits = Vec::from_iter(exits).join(", ");
-        let _ = writeln!(text, "{:<8} ─ {exits} ─▶ {to}", from.to_string());
+    let taken: BTreeSet<&Taken> = reports.iter().flat_map(|report| &report.taken).collect();
+    for ((from, to), mut exits) in labels(taken.into_iter().filter(|taken| matches!(taken, Taken::Move(_)))) {
+        exits.sort();
+        let _ = writeln!(text, "{:<8} ─ {} ─▶ {to}", from.to_string(), exits.join(", "));
     }
     text
 }

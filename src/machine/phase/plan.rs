@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::contract::{
-    Before, ContractError, Intent, Plan, PreviousContext, ReactReply, ReadPlan, Scope, excerpt, parse_words,
+    Before, ContractError, Plan, PreviousContext, ReactReply, ReadPlan, Scope, excerpt, parse_words,
     strip_thoughts,
 };
 use crate::machine::admit::check_required_calls;
@@ -81,11 +81,11 @@ impl Run<'_> {
 
     /// Takes an answer. Returns the stage that follows, unless PLAN ends.
     fn on_intake(&mut self, stage: &mut PlanStage) -> Option<PlanStage> {
-        let most = self.compiled.max_reply_bytes();
         let done = match stage {
             PlanStage::Screening(asking) => {
-                let read = |_: &_, _: &_, reply: &ModelReply| Scope::parse(&reply.text, most);
-                let (scope, _) = self.read_reply(asking, read)?;
+                let (scope, _) = self.read_reply(asking, |compiled, _, reply| {
+                    Scope::parse(&reply.text, compiled.max_reply_bytes())
+                })?;
                 self.line(TraceLine::Scope { in_scope: scope.in_scope });
                 let refusal = (!scope.in_scope).then(|| scope.refusal.trim().to_owned());
                 self.task.understanding.scope = Some(scope);
@@ -96,15 +96,15 @@ impl Run<'_> {
                 Intake::Scope
             }
             PlanStage::Recalling(asking) => {
-                let read = |_: &_, _: &_, reply: &ModelReply| PreviousContext::parse(&reply.text, most);
-                let (context, _) = self.read_reply(asking, read)?;
+                let (context, _) = self.read_reply(asking, |compiled, _, reply| {
+                    PreviousContext::parse(&reply.text, compiled.max_reply_bytes())
+                })?;
                 self.note_context(context);
                 Intake::PreviousContext
             }
             PlanStage::Classifying(asking) => {
-                let read =
-                    |compiled: &CompiledSpec, _: &_, reply: &ModelReply| compiled.parse_intent(&reply.text);
-                let (intent, _): (Intent, _) = self.read_reply(asking, read)?;
+                let read = self.read_reply(asking, |compiled, _, reply| compiled.parse_intent(&reply.text));
+                let (intent, _) = read?;
                 let at_once = &self.compiled.policy().intent.answer_at_once;
                 let needs_tool = intent.needs_tool && !at_once.contains(&intent.intent);
                 self.line(TraceLine::Intent { intent: intent.intent.clone(), needs_tool });
@@ -126,27 +126,24 @@ impl Run<'_> {
 
     /// Ends a visit of PLAN that asked for no plan.
     fn leave_without_plan(&mut self, exit: Exit) -> Option<PlanStage> {
-        self.plan_line(&Arc::default(), Vec::new(), false);
+        self.plan_line(&Arc::default(), Vec::new());
         self.leave(exit);
         None
     }
 
     /// Leaves the line of a visit of PLAN that gave a plan.
-    fn plan_line(&mut self, plan: &Arc<Plan>, ignored: Vec<String>, used_replan_planner: bool) {
-        let steps = Some(Steps::of(plan));
+    fn plan_line(&mut self, plan: &Arc<Plan>, ignored: Vec<String>) {
+        let (used_replan_planner, steps) = (self.uses_replanner(), Some(Steps::of(plan)));
         self.line(TraceLine::Plan { ok: true, used_replan_planner, steps, ignored, error: None });
     }
 
     fn on_draft(&mut self, stage: &mut PlanStage) {
-        let used_replan_planner = self.uses_replanner();
         let PlanStage::Drafting(asking) = stage else { return };
         let Some(((said, plan), _)) = self.read_reply(asking, read_draft) else { return };
         self.task.current().said = said;
-        let Some(ReadPlan { plan, links, ignored }) = plan else {
-            return self.nothing_more(used_replan_planner);
-        };
+        let Some(ReadPlan { plan, links, ignored }) = plan else { return self.nothing_more() };
         let plan = Arc::new(plan);
-        self.plan_line(&plan, ignored, used_replan_planner);
+        self.plan_line(&plan, ignored);
         match &mut self.task.progress {
             Some(progress) => progress.extend(&plan.steps, links, self.compiled),
             None => self.task.progress = Some(Progress::of(self.task.draft, plan, links, self.compiled)),
@@ -162,8 +159,8 @@ impl Run<'_> {
     }
 
     /// The planner needs no tool, or no further one.
-    fn nothing_more(&mut self, used_replan_planner: bool) {
-        self.plan_line(&Arc::default(), Vec::new(), used_replan_planner);
+    fn nothing_more(&mut self) {
+        self.plan_line(&Arc::default(), Vec::new());
         self.task.feedback = None;
         let said = self.task.current().said.clone();
         let done = |run: &StepRun| matches!(run, StepRun::Completed { .. });

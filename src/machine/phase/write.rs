@@ -6,7 +6,7 @@ use crate::machine::awaits::writer;
 use crate::machine::route::Exit;
 use crate::machine::run::Run;
 use crate::machine::state::{Feedback, Progress, StepRun, Task, Writing};
-use crate::machine::vocabulary::{ErrorCode, ModelReply, TraceLine, WriteReason};
+use crate::machine::vocabulary::{ErrorCode, TraceLine, WriteReason};
 use crate::spec::{RoleName, ValidateAt, Write};
 
 impl Run<'_> {
@@ -31,13 +31,12 @@ impl Run<'_> {
     }
 
     pub(in crate::machine) fn on_write(&mut self, writing: &mut Writing) {
-        let most = self.compiled.max_reply_bytes();
-        let form = match writer(writing.gate, self.compiled) {
-            RoleName::Writer => self.compiled.form(),
-            _ => AnswerForm::Text,
-        };
-        let read = |_: &_, _: &_, reply: &ModelReply| form.parse(&reply.text, most);
-        if let Some((answer, _)) = self.read_reply(&mut writing.asking, read) {
+        let writes = writer(writing.gate, self.compiled) == RoleName::Writer;
+        let form = if writes { self.compiled.form() } else { AnswerForm::Text };
+        let read = self.read_reply(&mut writing.asking, |compiled, _, reply| {
+            form.parse(&reply.text, compiled.max_reply_bytes())
+        });
+        if let Some((answer, _)) = read {
             self.written(answer);
         }
     }
