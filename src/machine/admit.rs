@@ -4,7 +4,7 @@
 use thiserror::Error;
 
 use super::awaits::{awaited_here, local};
-use super::need::leaves_room;
+use super::run::leaves_room;
 use super::state::{State, StepRun, Task};
 use super::vocabulary::{EffectId, EffectKind, Event, HumanAnswer, Refusal};
 use crate::contract::{Before, ContractError, Links, Plan, PlanStep};
@@ -31,11 +31,16 @@ pub fn admit(compiled: &CompiledSpec, state: &State, event: &Event) -> Result<()
         return Err(Refusal::Ended);
     }
     let Some(id) = event.effect() else { return Ok(()) };
-    let here = local(compiled, state, id).ok_or(Refusal::NotAwaited(id))?;
-    let effect = awaited_here(here.compiled, here.state, id.kind).ok_or(Refusal::NotAwaited(id))?;
+    // Nearly every id is of the run itself, which need not be searched for.
+    let here = match id.path.is_empty() {
+        true => Some((compiled, state)),
+        false => local(compiled, state, id).map(|here| (here.compiled, here.state)),
+    };
+    let (compiled, state) = here.ok_or(Refusal::NotAwaited(id))?;
+    let effect = awaited_here(compiled, state, id.kind).ok_or(Refusal::NotAwaited(id))?;
     match event {
         _ if !event.is_answer_to(&effect) => Err(Refusal::WrongKind(id)),
-        Event::HumanAnswered { answer, .. } => check_answer(here.compiled, &here.state.task, answer, id),
+        Event::HumanAnswered { answer, .. } => check_answer(compiled, &state.task, answer, id),
         _ => Ok(()),
     }
 }

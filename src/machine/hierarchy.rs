@@ -201,7 +201,7 @@ fn absorb(run: &mut Run<'_>, place: Place, before: Counters, stepped: Step) {
             StepRun::Failed { failure: StepFailure::new("agent", error), attempts, nested: kept }
         }
     };
-    run.ended = Some((step, result));
+    run.ended = Some(Box::new((step, result)));
 }
 
 fn handle(phase: &mut Phase, run: &mut Run<'_>) {

@@ -67,7 +67,6 @@ mod admit;
 mod awaits;
 pub mod explore;
 mod hierarchy;
-mod need;
 mod phase;
 mod reply;
 mod route;

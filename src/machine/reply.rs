@@ -119,7 +119,8 @@ impl Run<'_> {
                 let repair = asking.ask;
                 let reply = excerpt(&reply_as_shown(&reply), SHOWN_CHARS);
                 *asking = Asking { ask: repair + 1, repair: Some(Box::new(Repair { error, reply })) };
-                self.repair = Some(TraceLine::Repair { of: phase, repair, error: problem });
+                let line = TraceLine::Repair { of: phase, repair, error: problem };
+                self.repair = Some(Box::new(line));
             }
         }
         None

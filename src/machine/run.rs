@@ -4,13 +4,13 @@
 use smallvec::SmallVec;
 
 use super::awaits::{drafter, stage_awaits, step_awaits};
-use super::need::{ANSWER, CALL, Over, REPLY, first_over, need};
 use super::route::{Exit, Move, Next, route};
 use super::state::{Asking, ExecuteStage, Input, Phase, PlanStage, State, StepRun, Task, Writing};
 use super::vocabulary::{
-    Effect, EffectKind, ErrorCode, Event, Failure, PhaseName, Place, RunError, TraceLine,
+    Counters, Effect, EffectKind, ErrorCode, Event, Failure, PhaseName, Place, RunError, TraceLine,
 };
-use crate::spec::{Bounds, CompiledSpec, RoleName};
+use crate::contract::{PlanStep, ToolContract};
+use crate::spec::{Bounds, CompiledAgent, CompiledSpec, Orchestrate, RoleName};
 
 /// The effects of one step: nearly always one.
 pub type Effects = SmallVec<[Effect; 1]>;
@@ -43,11 +43,11 @@ pub(super) struct Run<'a> {
     /// What happened, until a handler takes it: statig lends only `&Event`, and copies would be felt.
     pub event: Option<Event>,
     /// A step whose agent's own run has ended, and its result.
-    pub ended: Option<(u32, StepRun)>,
+    pub ended: Option<Box<(u32, StepRun)>>,
     /// What the stage waited for before the event.
     pub awaited: Option<Effect>,
     /// The line of a repair that is about to be asked for.
-    pub repair: Option<TraceLine>,
+    pub repair: Option<Box<TraceLine>>,
     pub effects: Effects,
     pub moves: Moves,
     /// The nested runs to begin.
@@ -128,7 +128,7 @@ impl<'a> Run<'a> {
             // A repair that the limits do not allow never happened, so no line tells of it.
             let line = self.repair.take();
             if self.emit(effect) {
-                self.task.trace.extend(line);
+                self.task.trace.extend(line.map(|line| *line));
             }
         }
     }
@@ -233,4 +233,95 @@ pub(super) fn first_stage(next: Next) -> Phase {
         Next::Done => Phase::Done,
         Next::Error { .. } => Phase::Error,
     }
+}
+
+const REPLY: Bounds = Bounds { model_calls: 1, tool_calls: 0, transitions: 1 };
+const CALL: Bounds = Bounds { model_calls: 0, tool_calls: 1, transitions: 1 };
+/// A person's answer, or a wait.
+const ANSWER: Bounds = Bounds { model_calls: 0, tool_calls: 0, transitions: 1 };
+
+/// The most that steps may need, further tries included. Asked before the first of them runs, so no run ends
+/// halfway through a plan for want of budget, and what has run by then never depends on the order of answers.
+fn need<'a>(steps: impl Iterator<Item = &'a PlanStep>, compiled: &CompiledSpec) -> Bounds {
+    let policy = compiled.policy();
+    let mut need = Bounds { transitions: 0, ..ANSWER };
+    let mut add = |times: u32, each: Bounds| {
+        let more = |sum: &mut u32, each: u32| *sum = sum.saturating_add(times.saturating_mul(each));
+        more(&mut need.model_calls, each.model_calls);
+        more(&mut need.tool_calls, each.tool_calls);
+        more(&mut need.transitions, each.transitions);
+    };
+    let mut count: u32 = 0;
+    for planned in steps.filter(|planned| !planned.is_final()) {
+        count = count.saturating_add(1);
+        if compiled.needs_approval(&planned.tool) {
+            add(1, ANSWER);
+        }
+        if policy.approval.steps && planned.is_hitl() {
+            add(1, ANSWER);
+            continue;
+        }
+        let most = policy.step_tries.tries;
+        let tries = if most > 1 && happens_once(planned, compiled) { 1 } else { most };
+        let each = match compiled.agent(&planned.tool) {
+            None => CALL,
+            Some(CompiledAgent::Role(_)) => REPLY,
+            Some(CompiledAgent::Spec(inner)) => inner.bounds(),
+        };
+        add(tries, each);
+        // The waits between the tries.
+        add(tries.saturating_sub(1), ANSWER);
+    }
+    if policy.orchestrate == Orchestrate::EachStep && count > 0 {
+        // A decision before the first step and one after each.
+        add(count.saturating_add(1), REPLY);
+    }
+    need
+}
+
+/// Whether a step is a write that may not happen twice: it runs alone and is never tried again.
+pub(super) fn happens_once(planned: &PlanStep, compiled: &CompiledSpec) -> bool {
+    compiled.tool(&planned.tool).is_some_and(ToolContract::happens_once)
+}
+
+/// A limit that would be passed.
+struct Over {
+    code: ErrorCode,
+    kind: &'static str,
+    wanted: u32,
+    most: u32,
+}
+
+impl Over {
+    /// What steps may need, and what is allowed.
+    fn in_all(&self) -> String {
+        format!("{} {}s in all, {} are allowed", self.wanted, self.kind, self.most)
+    }
+}
+
+/// The first limit that would be passed if a run did so much more.
+#[inline]
+fn first_over(spent: &Counters, more: Bounds, compiled: &CompiledSpec) -> Option<Over> {
+    let bounds = compiled.bounds();
+    let over = |code, kind, spent: u32, more: u32, most: u32| {
+        let wanted = spent.saturating_add(more);
+        (more > 0 && wanted > most).then_some(Over { code, kind, wanted, most })
+    };
+    let (tools, models) = (ErrorCode::MaxToolCallsExceeded, ErrorCode::MaxModelCallsExceeded);
+    over(tools, "tool call", spent.tool_calls, more.tool_calls, bounds.tool_calls)
+        .or_else(|| over(models, "model call", spent.model_calls, more.model_calls, bounds.model_calls))
+        .or_else(|| {
+            let most = bounds.transitions;
+            over(ErrorCode::MaxStepsExceeded, "transition", spent.transitions, more.transitions, most)
+        })
+}
+
+/// Whether steps that take the place of others can still be carried out.
+pub(super) fn leaves_room(
+    spent: &Counters,
+    compiled: &CompiledSpec,
+    steps: &[PlanStep],
+) -> Result<(), String> {
+    let over = first_over(spent, need(steps.iter(), compiled), compiled);
+    over.map_or(Ok(()), |over| Err(format!("the steps may need {}", over.in_all())))
 }

@@ -22,10 +22,9 @@ mod orchestrate;
 
 use self::call::{nested_input, result_without_call};
 use crate::machine::awaits::nested_spec;
-use crate::machine::need::happens_once;
 use crate::machine::reply::No;
 use crate::machine::route::Exit;
-use crate::machine::run::{Begin, Run};
+use crate::machine::run::{Begin, Run, happens_once};
 use crate::machine::state::{Asking, ExecuteStage, Feedback, StepOutput, StepRun};
 use crate::machine::vocabulary::{Concern, EffectKind, ErrorCode, Event, HumanAnswer, Place};
 use crate::spec::{Execution, OnStepFailure, Orchestrate};
@@ -113,8 +112,8 @@ impl Run<'_> {
 
     /// Takes an answer to the step that it is for.
     pub(in crate::machine) fn on_execute(&mut self, stage: &mut ExecuteStage) {
-        if let Some((step, result)) = self.ended.take() {
-            return self.finish_try(stage, step, result);
+        if let Some(ended) = self.ended.take() {
+            return self.finish_try(stage, ended.0, ended.1);
         }
         match self.event.as_ref().and_then(Event::effect).map(|id| id.kind) {
             Some(EffectKind::Orchestrate { .. }) if self.hear_decision(stage) => self.advance(stage),

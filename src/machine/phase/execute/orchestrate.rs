@@ -2,8 +2,7 @@
 //! that have not begun. What was done stays as it is, and nothing is run here.
 
 use crate::contract::{Action, Before, Collaboration, Decision, PlanStep};
-use crate::machine::need::leaves_room;
-use crate::machine::run::Run;
+use crate::machine::run::{Run, leaves_room};
 use crate::machine::state::{Decided, ExecuteStage, Progress, StepRun, Task};
 use crate::machine::vocabulary::TraceLine;
 use crate::spec::CompiledSpec;
