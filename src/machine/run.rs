@@ -137,7 +137,9 @@ impl<'a> Run<'a> {
     pub fn set_step(&mut self, step: u32, run: StepRun) {
         let effect = step_awaits(&run, step, &self.task, self.compiled);
         self.task.set_slot(step, run);
-        effect.map(|effect| self.emit(effect));
+        if let Some(effect) = effect {
+            self.emit(effect);
+        }
     }
 
     /// Lets an effect out, or ends the run if it may not ask any more. Returns whether it went out.
@@ -168,17 +170,15 @@ impl<'a> Run<'a> {
     }
 
     /// Whether the limits leave room for so much more; ends the run if not.
-    fn has_room(&mut self, id: EffectKind, more: Bounds, role: Option<RoleName>) -> bool {
+    fn has_room(&mut self, kind: EffectKind, more: Bounds, role: Option<RoleName>) -> bool {
         // Steps side by side spend in the order in which answers come, so nothing is judged between them.
         let beside = role == Some(RoleName::Agent) && self.compiled.policy().execution.width() > 1;
         if role.is_some() && !beside && !self.may_spend() {
             return false;
         }
-        let over = first_over(&self.task.counters, more, self.compiled);
-        over.map(|over| {
-            self.fail_over(&over, format!("{id} would be {} {} of {}", over.kind, over.wanted, over.most))
-        })
-        .is_none()
+        let Some(over) = first_over(&self.task.counters, more, self.compiled) else { return true };
+        self.fail_over(&over, format!("{kind} would be {} {} of {}", over.kind, over.wanted, over.most));
+        false
     }
 
     /// Whether tokens and money are left; ends the run if not.
