@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::evidence::{Evidence, Pick};
+use super::evidence::Evidence;
 use super::payload::Payload;
 use super::planner::CALC;
 use super::question::Question;
+use super::reading::Pick;
 use super::results::{Failure, Results};
 use super::talk::articles;
 use super::terms::{Term, Vocabulary};
@@ -62,7 +63,9 @@ fn judge_answer(question: &Question, answer: &str) -> Verdict {
 }
 
 pub(super) fn judge(question: &Question, results: &Results) -> Verdict {
-    if let Some(key) = question.declined {
+    if let Some(key) = question.declined
+        && Evidence::find(question, &results.passages).picks.is_empty()
+    {
         return rejected(question, question.say(key).to_owned(), &[]);
     }
     if !question.expressions.is_empty() && results.calculations.is_empty() {

@@ -40,6 +40,8 @@ impl Unit {
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum UnitKind {
     Heading,
+    /// A first line that may be one: it says what stands below, and may be quoted.
+    Title,
     #[default]
     Sentence,
     /// The first sentence of a list entry, or a row of a table: a line of its own.
@@ -135,7 +137,7 @@ impl Reader {
                     head,
                 }));
             }
-            UnitKind::Heading => self.unit(&without_marks(&block), kind, true),
+            UnitKind::Heading | UnitKind::Title => self.unit(&without_marks(&block), kind, true),
             UnitKind::Sentence | UnitKind::Item => {
                 let pieces = pieces(&without_marks(&block));
                 let mut pieces = pieces.as_slice();
@@ -145,7 +147,7 @@ impl Reader {
                     && !rest.is_empty()
                     && is_title(title)
                 {
-                    self.unit(title, UnitKind::Heading, true);
+                    self.unit(title, UnitKind::Title, true);
                     pieces = rest;
                 }
                 for (at, sentence) in pieces.iter().flat_map(|piece| sentences(piece)).enumerate() {

@@ -107,10 +107,11 @@ impl<'a> Planner<'a> {
         let calculate = |expression| self.shape.step(self.shape.tool(CALC)?, expression, MAX_INPUT);
         let mut steps: Vec<Step> =
             self.question.expressions.iter().filter_map(|expression| calculate(expression)).collect();
-        let Some((first, others)) = self.sources.split_first().filter(|_| self.question.declined.is_none())
-        else {
-            return steps;
-        };
+        // What cannot be worked out may be written in the documents, and nowhere else.
+        let declined = self.question.declined.is_some();
+        let found = self.sources.split_first().filter(|(first, _)| !declined || first.name == DOCS);
+        let Some((first, others)) = found else { return steps };
+        let others = if declined { &[] } else { others };
         let asked = self.question.terms();
         let words = strongest(&self.wanted.iter().collect::<Vec<&Term>>(), RUNGS - rung.max(1));
         let found: Vec<Option<Step>> = match rung {

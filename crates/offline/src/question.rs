@@ -1,6 +1,7 @@
 //! The question, taken apart: what is to be calculated, and what is to be looked for in how many parts.
 
 use super::arithmetic::{self, MARK};
+use super::frame::Frame;
 use super::lexicon::{say, table};
 use super::stem;
 use super::terms::{Term, terms};
@@ -25,6 +26,10 @@ pub(super) struct Part {
     pub terms: Vec<Term>,
     /// Whether it stands around an expression (`3 + 4 apples`): looked for, not insisted on.
     pub beside: bool,
+    /// What kind of answer it asks for.
+    pub frame: Option<Frame>,
+    /// Whether it is only joined to what asks (`환불 기한과`).
+    joined: bool,
 }
 
 impl Question {
@@ -83,6 +88,10 @@ fn parts(text: &str) -> Vec<Part> {
     for piece in clauses(text).into_iter().flat_map(pieces) {
         add(&mut parts, piece);
     }
+    // `the fee of A and of B`: what asks stands in one of them.
+    if let Some(frame) = Frame::of(&text.to_lowercase()) {
+        parts.iter_mut().for_each(|part| part.frame = part.frame.or(Some(frame).filter(|_| part.joined)));
+    }
     parts
 }
 
@@ -94,6 +103,7 @@ fn add(parts: &mut Vec<Part>, piece: &str) {
     let mut words = piece.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
     let refers =
         words.any(|word| table("pronouns").has(&word.to_lowercase()) || table("korean_pronouns").begin(word));
+    let frame = Frame::of(&piece.to_lowercase());
     let vague = found.iter().all(|term| term.weight < 2);
     let full = parts.len() == MAX_PARTS;
     let new = |known: &[Term], term: &Term| known.iter().all(|known| known.text != term.text);
@@ -101,13 +111,15 @@ fn add(parts: &mut Vec<Part>, piece: &str) {
         Some(last) if full || (vague && !refers) => {
             found.retain(|term| new(&last.terms, term));
             last.terms.append(&mut found);
+            last.frame = last.frame.or(frame);
         }
         last => {
             // `where is it stored` asks about what was named before.
             let before = last.filter(|_| refers).map_or(&[][..], |last| &last.terms);
             let mut terms: Vec<Term> = before.iter().filter(|term| new(&found, term)).cloned().collect();
             terms.append(&mut found);
-            parts.push(Part { terms, beside: piece.contains(MARK) });
+            let joined = !piece.split_whitespace().next().is_some_and(begins_question);
+            parts.push(Part { terms, beside: piece.contains(MARK), frame, joined });
         }
     }
 }

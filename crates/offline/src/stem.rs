@@ -110,7 +110,10 @@ pub(super) fn korean(word: &str) -> &str {
 }
 
 fn without_end(word: &str) -> Option<&str> {
-    if table("noun_ends").end(word) || word.chars().nth(3).is_some() && table("compound_ends").end(word) {
+    if table("whole").has(word)
+        || table("noun_ends").end(word)
+        || word.chars().nth(3).is_some() && table("compound_ends").end(word)
+    {
         return None;
     }
     ENDS.iter().find_map(|(end, fits)| {
@@ -134,7 +137,7 @@ pub(super) fn predicate(word: &str) -> Option<Predicate<'_>> {
     if let Some((at, _)) = word.char_indices().skip(2).find(made) {
         return Some(Predicate::Noun(&word[..at]));
     }
-    if table("copulas").end(word) || table("noun_ends").end(word) {
+    if table("copulas").end(word) || table("whole").has(word) || table("noun_ends").end(word) {
         return None;
     }
     // 바꿔야, 받아, 넘게: the last syllable of the stem has taken up the ending.
@@ -152,6 +155,30 @@ pub(super) fn predicate(word: &str) -> Option<Predicate<'_>> {
     let open = |rest: &&str| has_two_letters(rest) && matches!(final_consonant(rest), 0 | RIEUL);
     let rest = ends.find_map(|end| word.strip_suffix(end)).or(word.strip_suffix('면').filter(open))?;
     (!rest.is_empty()).then(|| Predicate::Verb(bare(rest)))
+}
+
+/// Whether a Korean word is a verb by what follows it or by a past tense: 키울 수, 내야 해, 쓰기로 했.
+pub(super) fn stands_as_verb(word: &str, next: Option<&str>) -> bool {
+    let before = |heads: &str| next.is_some_and(|next| heads.split(' ').any(|head| next.starts_with(head)));
+    let mut rest = word.chars().rev();
+    let (last, second) = (rest.next().unwrap_or_default(), rest.next().unwrap_or_default());
+    // ㅏ, ㅐ, ㅓ, ㅕ, ㅘ, ㅙ, ㅝ.
+    let open = |c: char| {
+        is_syllable(c)
+            && matches!((c as u32 - FIRST_SYLLABLE) / 28 % 21, 0 | 1 | 4 | 6 | 9 | 10 | 14)
+            && (c as u32 - FIRST_SYLLABLE).is_multiple_of(28)
+    };
+    let past = |c: char| is_syllable(c) && (c as u32 - FIRST_SYLLABLE) % 28 == 20;
+    final_consonant(word) == RIEUL && before("수 줄 때")
+        || matches!(last, '야' | '도' | '서') && open(second) && before("하 해 한 합 할 돼 되 됩 된 괜 좋 있")
+        || matches!((second, last), ('기', '로')) && before("하 했 한 합 할 결 정")
+        || table("short_verbs").has(word)
+        || word.chars().skip(1).any(past)
+        || past(second)
+}
+
+fn is_syllable(c: char) -> bool {
+    matches!(c, '\u{ac00}'..='\u{d7a3}')
 }
 
 /// The stem of a verb, or of what may be one: without the endings that are part of its last syllable.

@@ -18,7 +18,7 @@ pub(super) struct Term {
     /// As a query would have it: the word as written, Hangul without its particles.
     pub text: String,
     /// The stem, which is what is compared.
-    key: String,
+    pub key: String,
     script: Script,
     /// The stems of the parts of a compound; of a short number, the pairs with its neighbours (`code 9`).
     parts: Vec<String>,
@@ -48,7 +48,7 @@ pub(super) fn terms(text: &str) -> Vec<Term> {
     let text = if loud && !text.contains(char::is_lowercase) { &text.to_lowercase() } else { text };
     // If most words begin with a capital, a capital says nothing.
     let spaced_words: Vec<Word<'_>> = words(text).filter(|word| word.script == Script::Spaced).collect();
-    let capitals = spaced_words.iter().filter(|word| capital(word)).count();
+    let capitals = spaced_words.iter().skip(1).filter(|word| capital(word)).count();
     let tells = spaced_words.len() < 3 || capitals * 3 < spaced_words.len() * 2;
     let mut found: Vec<Term> = Vec::new();
     let mut counting = false;
@@ -57,13 +57,13 @@ pub(super) fn terms(text: &str) -> Vec<Term> {
         let mut term = match word.script {
             // 몇 개, 몇 번까지: a counter.
             Script::Dense if std::mem::replace(&mut counting, word.text == "몇") => None,
-            Script::Dense => dense(word),
-            Script::Spaced => spaced(word.text, tells && at > 0, korean),
+            Script::Dense => {
+                dense(word, stem::stands_as_verb(word.text, all.get(at + 1).map(|next| next.text)))
+            }
+            Script::Spaced if at == 0 && !is_short_number(word.text) => spaced(word.text, false, korean),
+            Script::Spaced if is_label(word.text) => Some(label(word.text, pairs(&all, at))),
+            Script::Spaced => spaced(word.text, tells, korean),
         };
-        if let Some(number) = term.as_mut().filter(|_| is_short_number(word.text)) {
-            number.parts = pairs(&all, at);
-            number.key = format!("{} {}", number.key, number.parts.join(" "));
-        }
         if let (Some(term), Some(key)) = (&mut term, ordinal(&all, at)) {
             (term.key, term.weight) = (key, 2);
         }
@@ -73,7 +73,13 @@ pub(super) fn terms(text: &str) -> Vec<Term> {
     found
 }
 
-fn dense(word: &Word<'_>) -> Option<Term> {
+/// A number or letter that is told by what it stands beside (`zone A`, 2호선).
+fn label(word: &str, parts: Vec<String>) -> Term {
+    let key = format!("{word} {}", parts.join(" "));
+    Term { text: word.to_owned(), key, script: Script::Spaced, parts, weight: 2, name: false }
+}
+
+fn dense(word: &Word<'_>, verb: bool) -> Option<Term> {
     if stem::is_stop(word.text) || (word.glued && stem::is_ending(word.text)) {
         return None;
     }
@@ -82,6 +88,7 @@ fn dense(word: &Word<'_>) -> Option<Term> {
         Some(Term { text, key, script: Script::Dense, parts: Vec::new(), weight, name: false })
     };
     let noun = match stem::predicate(word.text) {
+        None if verb => return term(word.text, format!("{VERB}{}", stem::verb(word.text)), 1),
         Some(Predicate::Verb(verb)) if table("helpers").has(&verb) || stem::is_stop(&verb) => return None,
         Some(Predicate::Verb(verb)) => return term(&verb, format!("{VERB}{verb}"), 1),
         Some(Predicate::Noun(noun)) => noun,
@@ -90,7 +97,8 @@ fn dense(word: &Word<'_>) -> Option<Term> {
     let weight = match noun.chars().count() {
         _ if stem::is_stop(noun) => return None,
         _ if table("generic").has(noun) => 1,
-        1 => 1,
+        // 새 is an adjective, 새도 is a bird.
+        1 => 1 + u32::from(noun != word.text),
         2 | 3 => 2,
         _ => 3,
     };
@@ -103,7 +111,10 @@ fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
     let upper = |c: char| c.is_uppercase() || c.is_ascii_digit();
     let long = word.chars().nth(1).is_some();
     let acronym = long && word.contains(char::is_uppercase) && word.chars().all(upper);
-    if lower.is_empty() || table("stop").has(&lower) && !acronym {
+    // Inside a sentence `May` and `Will` are names, and found as such.
+    let named = long && capital_tells && word.starts_with(char::is_uppercase) && word != "I'm";
+    let stop = table("stop").has(&lower);
+    if lower.is_empty() || stop && !acronym && !named {
         return None;
     }
     let number = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -121,7 +132,8 @@ fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
         2..=7 => 2,
         _ => 3,
     };
-    let (text, key, parts) = (word.to_owned(), stem::english(&lower), parts(word));
+    let parts = if number { Vec::new() } else { parts(word) };
+    let (text, key) = (word.to_owned(), if stop && named { word.to_owned() } else { stem::english(&lower) });
     Some(Term { text, key, script: Script::Spaced, parts, weight, name })
 }
 
@@ -130,11 +142,17 @@ fn is_short_number(word: &str) -> bool {
     word.len() < 3 && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Whether it is such a number, or a letter that is used as one.
+fn is_label(word: &str) -> bool {
+    is_short_number(word)
+        || word.len() == 1 && word != "I" && word.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
 /// A number with the word before it, and with the one behind it.
 fn pairs(words: &[Word<'_>], at: usize) -> Vec<String> {
     let number = words[at].text;
     let stem = |at: usize| {
-        let word = words.get(at).filter(|word| !is_short_number(word.text))?;
+        let word = words.get(at).filter(|word| !is_label(word.text))?;
         Some(stem_of(word)).filter(|_| word.script == Script::Spaced || !stem::is_ending(word.text))
     };
     let before = at.checked_sub(1).and_then(stem).map(|before| format!("{before} {number}"));
@@ -215,8 +233,11 @@ impl Vocabulary {
         let all: Vec<Word<'_>> = words(text).collect();
         for (at, word) in all.iter().enumerate() {
             self.stems.insert(stem_of(word));
-            if is_short_number(word.text) {
+            if is_label(word.text) {
                 self.stems.extend(pairs(&all, at));
+            }
+            if word.text.starts_with(char::is_uppercase) {
+                self.stems.insert(without_ending(word.text).to_owned());
             }
             if word.script == Script::Dense {
                 self.lines.extend(["\n", word.text]);
@@ -236,7 +257,7 @@ impl Vocabulary {
         let has = |key: &str| self.lines.contains(key);
         let (key, len) = (&term.key, term.key.chars().count());
         match term.script {
-            _ if is_short_number(&term.text) => {
+            _ if is_label(&term.text) => {
                 let pairs = term.parts.iter().any(|pair| self.stems.contains(pair));
                 pairs || term.parts.is_empty() && self.stems.contains(&term.text)
             }

@@ -1,9 +1,10 @@
 //! Writer: the answer, put together out of the results word for word, with its sources and what was not found.
 
-use super::evidence::{Evidence, Pick};
+use super::evidence::Evidence;
 use super::judge::{quote, say_nothing_found};
 use super::markdown::UnitKind;
 use super::question::Question;
+use super::reading::Pick;
 use super::results::{Passage, Results};
 use super::text::line;
 
@@ -15,16 +16,17 @@ pub(super) fn write(question: &Question, results: &Results, brief: bool) -> Stri
     if brief {
         return write_briefly(question, results);
     }
-    if let Some(key) = question.declined {
+    let evidence = Evidence::find(question, &results.passages);
+    if let Some(key) = question.declined.filter(|_| evidence.picks.is_empty()) {
         return question.say(key).to_owned();
     }
-    let evidence = Evidence::find(question, &results.passages);
-    let mut blocks = vec![results.calculations.join("\n")];
-    let mut sources: Vec<&str> = Vec::new();
-    blocks.extend(extracts(&results.passages, &evidence.picks, &mut sources));
+    // What is not there is said before anything is quoted that could be taken for it.
     let missing = missing(question, results, &evidence);
     let what_this_is = missing.is_some().then(|| question.say("extractive_answer").to_owned());
-    blocks.extend(missing);
+    let mut blocks: Vec<String> = missing.into_iter().collect();
+    blocks.push(results.calculations.join("\n"));
+    let mut sources: Vec<&str> = Vec::new();
+    blocks.extend(extracts(&results.passages, &evidence.picks, &mut sources));
     blocks.push(failures(question, results));
     if !sources.is_empty() {
         let entries = sources.iter().enumerate().map(|(at, source)| format!("\n[{}] {source}", at + 1));
@@ -88,7 +90,7 @@ fn append(block: &mut String, pick: &Pick, last: Option<&Pick>) {
     match pick.unit.kind {
         UnitKind::Code => text.lines().for_each(|line| block.extend(["    ", line, "\n"])),
         UnitKind::Item => block.extend(["- ", text]),
-        UnitKind::Sentence | UnitKind::Heading => block.push_str(text),
+        UnitKind::Sentence | UnitKind::Title | UnitKind::Heading => block.push_str(text),
     }
 }
 

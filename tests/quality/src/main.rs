@@ -1,4 +1,4 @@
-//! Asks the offline model the questions of `questions.toml` through the built program, as a newcomer would, and
+//! Asks the offline model the questions of the two files through the built program, as a newcomer would, and
 //! prints how many were answered right.
 
 mod judge;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use judge::{Judgement, Verdict, judge};
 use question::{Kind, Question};
 
-/// Asks the offline model 120 questions, 40 of them traps, and prints the score.
+/// Asks the offline model 160 questions, 57 of them traps, and prints the score.
 #[derive(Parser)]
 struct Args {
     /// The program; without it the one that was built beside this one

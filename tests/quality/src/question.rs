@@ -58,17 +58,21 @@ pub enum Fact {
     AnyOf(Vec<String>),
 }
 
-/// Every question, in the order of the file.
+/// Every question, in the order of the files.
 pub fn load() -> Result<Vec<Question>, String> {
-    let file: Result<BTreeMap<String, Vec<Question>>, _> = toml::from_str(include_str!("../questions.toml"));
-    let questions = file.map_err(|error| format!("questions.toml: {error}"))?;
-    Ok(questions.into_values().flatten().collect())
+    let mut questions = Vec::new();
+    for text in [include_str!("../questions.toml"), include_str!("../held_out.toml")] {
+        let file: BTreeMap<String, Vec<Question>> =
+            toml::from_str(text).map_err(|error| format!("questions: {error}"))?;
+        questions.extend(file.into_values().flatten());
+    }
+    Ok(questions)
 }
 
 impl Question {
     /// The flag and the path of what the question is asked over; `None` where that is the built-in handbook.
     pub fn material(&self) -> Option<(&'static str, PathBuf)> {
-        let all = Path::new(HOME).join("documents");
+        let all = Path::new(HOME).join(if self.group == "held_out" { "held_out" } else { "documents" });
         match (&self.documents, &self.contract) {
             (Some(folder), _) if folder == "all" => Some(("--docs", all)),
             (Some(folder), _) => Some(("--docs", all.join(folder))),

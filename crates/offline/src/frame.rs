@@ -1,0 +1,90 @@
+//! Frames: what kind of answer a question asks for (a time, an amount of money), and what shows one without the
+//! question's own words: `31 euros` shows a price. Both are patterns of `tables/frames.toml`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
+
+use regex_lite::Regex;
+use serde::Deserialize;
+
+use super::lexicon::Words;
+use super::stem;
+
+#[derive(Deserialize)]
+struct Tables {
+    frame: Vec<BTreeMap<String, String>>,
+    paraphrase: Vec<Paraphrase>,
+    placeholders: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Paraphrase {
+    words: Words,
+    shows: String,
+}
+
+/// What a question asks for, by its place in the table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Frame(usize);
+
+struct Frames {
+    /// What asks for an answer of this kind, and what shows one.
+    frames: Vec<[Regex; 2]>,
+    /// The place of the frame that asks for all there is.
+    open: usize,
+    paraphrases: HashMap<String, Vec<Regex>>,
+}
+
+static FRAMES: LazyLock<Frames> = LazyLock::new(|| {
+    let tables: Tables = toml::from_str(include_str!("tables/frames.toml"))
+        .expect("every test of this crate reads frames.toml");
+    let regex = |pattern: &str| {
+        // A placeholder may hold another.
+        let fill = |pattern: String, (name, is): (&String, &String)| {
+            pattern.replace(&format!("{{{name}}}"), &format!("(?:{is})"))
+        };
+        let pattern =
+            (0..2).fold(pattern.to_owned(), |pattern, _| tables.placeholders.iter().fold(pattern, fill));
+        Regex::new(&pattern).expect("every test of this crate compiles the patterns of frames.toml")
+    };
+    let frames = tables.frame.iter().map(|frame| ["asks", "shows"].map(|key| regex(&frame[key]))).collect();
+    let open = tables.frame.iter().position(|frame| frame["name"] == "open").unwrap_or_default();
+    let mut paraphrases: HashMap<String, Vec<Regex>> = HashMap::new();
+    for Paraphrase { words, shows } in &tables.paraphrase {
+        let shows = regex(shows);
+        words.iter().for_each(|word| paraphrases.entry(stem::english(word)).or_default().push(shows.clone()));
+    }
+    Frames { frames, open, paraphrases }
+});
+
+impl Frame {
+    /// The frame of a question in lower case, if it asks for a kind of answer at all.
+    pub(super) fn of(lower: &str) -> Option<Frame> {
+        Frame::all(lower).first().copied()
+    }
+
+    /// All that a question asks for: when and where.
+    pub(super) fn all(lower: &str) -> Vec<Frame> {
+        let frames = FRAMES.frames.iter().enumerate();
+        frames.filter(|(_, [asks, _])| asks.is_match(lower)).map(|(at, _)| Frame(at)).collect()
+    }
+
+    /// Whether an answer has a form of its own: a time, a price.
+    pub(super) fn has_form(self) -> bool {
+        FRAMES.frames[self.0][1].as_str() != "."
+    }
+
+    /// Whether it asks for one sentence, and what else speaks of the question is beside it.
+    pub(super) fn is_narrow(self) -> bool {
+        self.0 != FRAMES.open
+    }
+
+    pub(super) fn is_shown_in(self, lower: &str) -> bool {
+        FRAMES.frames[self.0][1].is_match(lower)
+    }
+}
+
+/// Whether a text in lower case shows what the word with this stem means.
+pub(super) fn is_paraphrased(stem: &str, lower: &str) -> bool {
+    FRAMES.paraphrases.get(stem).is_some_and(|shows| shows.iter().any(|shows| shows.is_match(lower)))
+}
