@@ -33,7 +33,17 @@ pub(super) struct Evidence<'q> {
 
 impl<'q> Evidence<'q> {
     pub(super) fn find(question: &'q Question, passages: &[Passage]) -> Self {
-        let shelf: Vec<Reading<'_>> = passages.iter().map(Reading::of).collect();
+        let numbers = articles(&question.text);
+        // An example in quotation marks is no article.
+        let speaks = |passage: &&Passage| {
+            let text: String = passage.text.split(['"', '«', '»', '“', '”']).step_by(2).collect();
+            numbers.is_empty() || articles(&text).iter().any(|number| numbers.contains(number))
+        };
+        let read = |passage| match Some(passage).filter(speaks) {
+            Some(passage) => Reading::of(passage),
+            None => Reading { passage, lines: Vec::new() },
+        };
+        let shelf: Vec<Reading<'_>> = passages.iter().map(read).collect();
         let picks = quote_articles(question, passages);
         let terms = question.terms();
         if !picks.is_empty() {
@@ -181,7 +191,7 @@ impl Asked<'_> {
             let opens = near > 1 && (listed || first && unit.kind == UnitKind::Sentence);
             let names = |term: &&&Term| own.has(term) || opens && first && context.has(term);
             let named: u32 = self.terms.iter().filter(names).map(|term| term.weight).sum();
-            let follows = at > 0 && answers(at - 1) && goes_on(&unit.text);
+            let follows = at > 0 && !unit.opens && answers(at - 1) && goes_on(&unit.text);
             let title = unit.kind == UnitKind::Title;
             let about = answers(at) || follows || named > 0 || opens || self.terms.is_empty() && !title;
             // Beside a row that answers, the others are about something else; so is most beside one sentence.
