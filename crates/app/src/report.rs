@@ -153,18 +153,13 @@ impl RunInfo<'_> {
 
     /// The error of a run; nothing where it has an answer or waits for a person.
     pub fn error(&self, result: &Result<Run, Stopped>) -> Option<Error> {
-        let location = self.location;
+        if let Some(error) = ended_run(result).and_then(Run::error) {
+            return Some(self.ended_without_answer(error));
+        }
+        let (stopped, location) = (result.as_ref().err()?, self.location);
         let pending_commands = || location.pending().map(|pending| pending.command_lines());
-        let stopped = match result {
-            Ok(run) => return run.error().map(|error| self.ended_without_answer(error)),
-            Err(stopped) => stopped,
-        };
         let (class, hint) = match stopped {
             Stopped::Interrupted(interrupted) => return Some(self.interruption(interrupted)),
-            Stopped::Unsaved { run, error } => {
-                let failed = run.error().map(|error| self.ended_without_answer(error));
-                return failed.or_else(|| Some(Error::unusable(error)));
-            }
             Stopped::Store(error) => return Some(error.clone().into()),
             Stopped::Journal(error) => return Some(error.clone().into()),
             Stopped::Changed { difference } => {

@@ -63,18 +63,20 @@ pub(crate) fn open_model(settings: &Settings, uses_cache: bool) -> Result<(Arc<d
     Ok((model, format!("{} at {}", server.model, show_address(&server.base_url))))
 }
 
+type Tools = Vec<Arc<dyn Tool>>;
+
 /// The tools of an agent, and the parts of the contract that they read; `warnings` are for people. A tool that the
 /// program does not have is an error before anything runs.
 pub(crate) fn open_tools(
     spec: &Spec,
     settings: &Settings,
     warnings: &mut Vec<String>,
-) -> Result<(Vec<Arc<dyn Tool>>, Vec<String>)> {
+) -> Result<(Tools, Vec<String>)> {
     let names: Vec<&str> = spec.all_tools().iter().map(|tool| &*tool.name).collect();
     let reads_contract = names.iter().any(|name| CONTRACT_TOOLS.contains(name));
     let contract = reads_contract.then(|| open_contract(settings)).transpose()?;
     let articles = contract.as_ref().map(ContractTools::tools).unwrap_or_default();
-    let (mut tools, mut missing) = (Vec::<Arc<dyn Tool>>::new(), Vec::new());
+    let (mut tools, mut missing) = (Tools::new(), Vec::new());
     for name in names {
         match (name, &settings.search_key) {
             ("calc", _) => tools.push(Arc::new(Calc::new())),

@@ -84,11 +84,11 @@ fn describe_flow(spec: &Spec) -> String {
 pub fn draw_diagram(agent: Option<&str>, format: Format) -> Result<()> {
     let compiled = compile_agent(agent)?;
     let report = while_waiting("exploring every edge", || sketch(&compiled));
-    let drawing = match format {
-        Format::Mermaid => mermaid(&report),
-        Format::Dot => dot(&report),
+    let draw = match format {
+        Format::Mermaid => mermaid,
+        Format::Dot => dot,
     };
-    out::print_text(drawing.trim_end())
+    out::print_text(draw(&report).trim_end())
 }
 
 pub fn verify(agent: Option<&str>, max_states: usize, as_json: bool) -> Result<Exit> {

@@ -155,9 +155,9 @@ fn location(args: &RunArgs) -> RunLocation<'_> {
 
 fn create_journal(path: &Path) -> Result<FileJournal> {
     FileJournal::create(path).map_err(|error| {
-        let (is_taken, error, path) =
-            (error.kind() == JournalErrorKind::Stale, journal_error(error), path.display());
+        let is_taken = error.kind() == JournalErrorKind::Stale;
+        let path = path.display();
         let hint = format!("`planwright resume {path}` goes on with a journal; a new run needs a new file");
-        if is_taken { error.hint(hint) } else { error }
+        if is_taken { journal_error(error).hint(hint) } else { journal_error(error) }
     })
 }
