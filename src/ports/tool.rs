@@ -255,7 +255,8 @@ impl From<&str> for ToolErrorKind {
 
 impl PartialEq<&str> for ToolErrorKind {
     fn eq(&self, name: &&str) -> bool {
-        *self == ToolErrorKind::from(*name)
+        let kind = ToolErrorKind::from(*name);
+        *self == kind
     }
 }
 
