@@ -128,7 +128,7 @@ fn server_is_asked_again_after_the_delay_that_it_asks_for() {
     check_wait("retry-after", &date, |wait| wait > Duration::from_secs(5) && wait <= Duration::from_secs(15));
     // What is no delay leaves the client's own.
     for value in ["0", "soon", "-3", "NaN", "inf", "Wed, 21 Oct 2015 07:28:00 GMT"] {
-        check_wait("retry-after", value, |wait| wait <= Duration::from_millis(500) && !wait.is_zero());
+        check_wait("retry-after", value, |wait| wait <= Duration::from_secs(4) && !wait.is_zero());
     }
 }
 
@@ -151,9 +151,9 @@ fn connection_that_fails_is_tried_again() {
         ("connection", false),
         "{error}"
     );
-    let says = [&format!("127.0.0.1:{}", port.number()), "tried 6 times"];
+    let says = [&format!("127.0.0.1:{}", port.number()), "tried 2 times"];
     assert!(says.iter().all(|text| error.message.contains(text)), "{error}");
-    assert_eq!(waits.lock().unwrap().len(), 5);
+    assert_eq!(waits.lock().unwrap().len(), 1);
     check_error(vec![Answer::raw("")], 6, "connection", "");
 }
 
@@ -316,5 +316,5 @@ fn keys_and_addresses_that_cannot_be_are_refused() {
         assert!(error.kind.to_string().as_str() == "input" && !error.message.contains("pass"), "{error}");
     }
     assert_eq!(Search::new(Secret::new("key\n")).unwrap().secrets(), [Secret::new("key")]);
-    assert_eq!(format!("{:?}", Retry::default()), "6 tries, waits of 500ms to 20s");
+    assert_eq!(format!("{:?}", Retry::default()), "6 tries, waits of 500ms to 60s");
 }

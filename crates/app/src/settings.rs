@@ -142,6 +142,10 @@ fn choose_server(args: &Overrides, file: &ConfigFile) -> Result<Option<Server>> 
         let given = flag.clone().filter(|value| !value.trim().is_empty());
         Ok(given.or(variable(name)?).or_else(|| file.clone()))
     };
+    if args.base_url.as_ref().is_some_and(|url| url.trim().is_empty()) {
+        let hint = "leave the flag out to use what is configured";
+        return Err(Error::unusable("--base-url: expected an address, found nothing").hint(hint));
+    }
     let base_url = pick(&args.base_url, "OPENAI_BASE_URL", &file.base_url)?;
     let model = pick(&args.model, "PLANWRIGHT_MODEL", &file.model)?;
     let key = match (&args.api_key_env, &file.api_key_env) {
@@ -211,6 +215,8 @@ pub(crate) struct ConfigFile {
     pub structured_output: Option<StructuredOutput>,
     pub call_timeout_seconds: Option<u64>,
     pub connect_timeout_seconds: Option<u64>,
+    pub idle_timeout_seconds: Option<u64>,
+    pub max_wait_seconds: Option<u64>,
     pub max_tries: Option<u32>,
     pub wiki_url: Option<String>,
     pub search_url: Option<String>,

@@ -52,7 +52,12 @@ pub(crate) fn open_model(settings: &Settings, uses_cache: bool) -> Result<(Arc<d
         structured_output: file.structured_output.unwrap_or(usual.structured_output),
         call_timeout: file.call_timeout_seconds.map_or(usual.call_timeout, seconds),
         connect_timeout: file.connect_timeout_seconds.map_or(usual.connect_timeout, seconds),
-        retry: Retry { tries: file.max_tries.unwrap_or(usual.retry.tries), ..usual.retry },
+        idle_timeout: file.idle_timeout_seconds.map_or(usual.idle_timeout, seconds),
+        retry: Retry {
+            tries: file.max_tries.unwrap_or(usual.retry.tries),
+            longest_wait: file.max_wait_seconds.map_or(usual.retry.longest_wait, seconds),
+            ..usual.retry
+        },
         ..usual
     };
     let mut model: Arc<dyn Model> = Arc::new(OpenAi::new(config).map_err(Error::unusable)?);

@@ -260,3 +260,37 @@ fn stream_that_broke_amid_a_call_is_asked_for_again() {
     assert_eq!((asker.server().count(), asker.waits().len()), (2, 1));
     unanswered(Asker::answering([broken]).stream().1, Cause::BadResponse);
 }
+
+/// Groq tells in an error what the model said: its calls are read, in a response and in a stream.
+#[track_caller]
+fn check_generation(text: &str, expected: &[(&str, &str)]) {
+    let error = json!({"error": {
+        "message": "Failed to call a function. See 'failed_generation' for more details.",
+        "type": "invalid_request_error", "code": "tool_use_failed", "failed_generation": text,
+    }});
+    let event = format!("event: error\ndata: {error}\n\n");
+    let thinking = "data: {\"choices\": [{\"index\": 0, \"delta\": {\"reasoning\": \"hm\"}}]}\n\n".to_owned();
+    for answer in [Answer::json(400, &error), Answer::chunks([thinking, event])] {
+        let asker = Asker::answering([answer]);
+        let reply = asker.stream().1.unwrap();
+        let calls: Vec<(&str, &str)> =
+            reply.tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str())).collect();
+        assert_eq!((calls.as_slice(), reply.text.as_str()), (expected, ""), "{text}");
+        assert_eq!(asker.server().count(), 1);
+    }
+}
+
+#[test]
+fn call_that_the_server_could_not_read_is_read_here() {
+    let (a, b) = (r#"{"input":"서울"}"#, r#"{"city":"부산"}"#);
+    check_generation(&format!("<function=wiki>{a}</function>"), &[("wiki", a)]);
+    check_generation(&format!("<function=wiki{a}</function>\n<function=weather({b})"), &[("wiki", a), ("weather", b)]);
+    check_generation(&format!(r#"<tool_call>{{"name": "wiki", "arguments": {a}}}</tool_call>"#), &[("wiki", a)]);
+    let list = format!(r#"[{{"name": "wiki", "parameters": {a}}}, {{"name": "weather", "arguments": {b}}}]"#);
+    check_generation(&list, &[("wiki", a), ("weather", b)]);
+    let whole = format!(r#"{{"tool_calls": [{{"type": "function", "function": {{"name": "wiki", "arguments": {a}}}}}]}}"#);
+    check_generation(&whole, &[("wiki", a)]);
+    // What is no call is one that the contract refuses, so that the model is asked again.
+    check_generation("나는 모른다.", &[("", "나는 모른다.")]);
+    check_generation("{\"name\": \"wi", &[("", "{\"name\": \"wi")]);
+}

@@ -96,16 +96,18 @@ fn conversation_follows_the_payload_in_its_order() {
         {"role": "system", "content": "Answer."},
         {"role": "user", "content": r#"{"user_question":"왜?"}"#},
         {"role": "assistant", "content": null, "tool_calls": [
-            asked("call_1", "wiki", r#"{"input":"서울의 \"옛\" 이름"}"#),
-            asked("call_2", "weather", r#"{"city":"부산"}"#),
+            asked("0000call1", "wiki", r#"{"input":"서울의 \"옛\" 이름"}"#),
+            asked("0000call2", "weather", r#"{"city":"부산"}"#),
         ]},
-        {"role": "tool", "tool_call_id": "call_1", "content": r#"{"status":"completed","output":"한양"}"#},
-        {"role": "tool", "tool_call_id": "call_2", "content": r#"{"status":"failed","output":"timeout"}"#},
+        {"role": "tool", "tool_call_id": "0000call1", "content": r#"{"status":"completed","output":"한양"}"#},
+        {"role": "tool", "tool_call_id": "0000call2", "content": r#"{"status":"failed","output":"timeout"}"#},
+        // Where roles must alternate, a user message follows words of the assistant.
+        {"role": "assistant", "content": "Noted."},
         {"role": "user", "content": r#"{"missing_info":"연도"}"#},
         {"role": "assistant", "content": "더 찾는다.", "tool_calls": [
-            asked("call_3", "wiki", r#"{"input":"한양 천도"}"#),
+            asked("0000call3", "wiki", r#"{"input":"한양 천도"}"#),
         ]},
-        {"role": "tool", "tool_call_id": "call_3", "content": "{}"},
+        {"role": "tool", "tool_call_id": "0000call3", "content": "{}"},
     ]);
     assert_eq!(body["messages"], expected);
 }
@@ -124,6 +126,62 @@ fn conversation_in_words_alone_needs_no_native_calls() {
         {"role": "assistant", "content": ""},
     ]);
     assert_eq!(body["messages"].as_array().unwrap()[2..], *expected.as_array().unwrap());
+}
+
+/// A repair as the prompt renders it: what the model said, and what is wrong with it.
+fn repair(reply: &str) -> Message {
+    let note = json!({"repair": {"your_reply": reply, "error": "$: unfit", "instruction": "Again."}});
+    Message::User { content: note.to_string() }
+}
+
+const PROBLEM: &str = r#"{"repair":{"error":"$: unfit","instruction":"Again."}}"#;
+
+/// The roles of the messages after the first user message, and those messages.
+fn check_alternates(request: ModelRequest) -> Vec<Value> {
+    let messages = sent(&request)["messages"].as_array().unwrap()[2..].to_vec();
+    let mut last = "user".to_owned();
+    for message in &messages {
+        let role = message["role"].as_str().unwrap();
+        let follows = match role {
+            "user" => last == "assistant",
+            "assistant" => last != "assistant",
+            _ => last != "user",
+        };
+        assert!(follows, "{role} after {last}");
+        role.clone_into(&mut last);
+    }
+    messages
+}
+
+#[test]
+fn calls_that_must_be_repaired_are_answered_with_what_is_wrong() {
+    let reply = "찾아본다.\nbrowser({\"input\":\"a (b)\"})\nwiki({})";
+    let messages = check_alternates(ModelRequest { conversation: vec![repair(reply)], ..native() });
+    let asked = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": PROBLEM});
+    let calls = [asked("00000bad1", "browser", r#"{"input":"a (b)"}"#), asked("00000bad2", "wiki", "{}")];
+    let said = json!({"role": "assistant", "content": "찾아본다.", "tool_calls": calls});
+    assert_eq!(messages, [said, result("00000bad1"), result("00000bad2")]);
+}
+
+#[test]
+fn repair_is_no_second_user_message_in_a_row() {
+    // Words, nothing, and calls that no server takes: arguments that are no JSON, a name that is none.
+    for reply in ["그냥 답한다.", "", "wiki({\"input\": ", "<function=wiki>({})", "wiki([1])"] {
+        let messages = check_alternates(ModelRequest { conversation: vec![repair(reply)], ..native() });
+        let said = if reply.is_empty() { "Noted." } else { reply };
+        assert_eq!(messages[0], json!({"role": "assistant", "content": said}));
+        assert_eq!(messages[1], json!({"role": "user", "content": PROBLEM}));
+        let calls = vec![call("call_1", "wiki", json!({"input": "x"}))];
+        let result = Message::Tool { id: "call_1".into(), name: "wiki".into(), content: "{}".into() };
+        let note = Message::User { content: "{}".to_owned() };
+        let asked = Message::Assistant { text: String::new(), calls };
+        let conversation = vec![asked, result, note.clone(), note, repair(reply)];
+        check_alternates(ModelRequest { conversation, ..native() });
+    }
+    // Where no tools are offered, calls are words.
+    let messages = check_alternates(ModelRequest { conversation: vec![repair("wiki({})")], ..super::plain() });
+    assert_eq!(messages[0]["content"], "wiki({})");
 }
 
 /// The server takes no tools: that is its answer, and the request is not put without them.

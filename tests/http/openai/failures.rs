@@ -1,5 +1,6 @@
 //! What fails, what it is called, and what is tried again.
 
+use std::io::{Read, Write};
 use std::time::Duration;
 
 use planwright::machine::FailureClass;
@@ -8,7 +9,7 @@ use planwright::spec::RequestFrame;
 use planwright_http::{OpenAiConfig, Retry};
 use serde_json::{Value, json};
 
-use super::support::{Answer, Server};
+use super::support::{Answer, DeadPort, Server};
 use super::{Asker, failed, request, unanswered, with_schema};
 
 /// The failure lasts: it is tried `tries` times in all and then has this cause and says this.
@@ -107,6 +108,58 @@ fn too_long_a_context_and_a_filtered_prompt_are_told_from_other_bad_requests() {
 }
 
 #[test]
+fn bad_request_that_says_wrong_key_or_no_such_model_interrupts() {
+    let check = |error: Value, cause| {
+        let asker = Asker::answering([Answer::json(400, &error)]);
+        assert!(unanswered(asker.ask_with(&with_schema()), cause).message.contains("(status 400)"));
+        assert_eq!(asker.server().count(), 1);
+    };
+    let litellm = |message: &str, kind: &str| json!({"error": {"message": message, "type": kind, "code": "400"}});
+    let token = "Authentication Error, Invalid proxy server token passed. Received API Key = sk-...1234";
+    check(litellm(token, "auth_error"), Cause::Authentication);
+    check(json!([{"error": {"code": 400, "message": "API key not valid."}}]), Cause::Authentication);
+    let model = "/chat/completions: Invalid model name passed in model=m. Call `/v1/models` to view available models";
+    check(litellm(model, "invalid_request_error"), Cause::NotFound);
+    check(json!({"message": "Invalid model: m", "type": "invalid_model", "code": "1500"}), Cause::NotFound);
+    check(json!({"error": {"message": "m is not a valid model ID", "code": 400}}), Cause::NotFound);
+}
+
+#[test]
+fn rate_limit_is_waited_out_for_the_minute_that_it_lasts() {
+    let asker = Asker::answering([Answer::error(429, "later").header("retry-after", "60"), Answer::reply("a")]);
+    asker.ask().unwrap();
+    assert_eq!(asker.waits(), [Duration::from_secs(60)]);
+    let asker = Asker::answering([Answer::error(429, "later")]);
+    unanswered(asker.ask(), Cause::RateLimit);
+    assert!(asker.waits().iter().sum::<Duration>() >= Duration::from_secs(60), "{:?}", asker.waits());
+}
+
+#[test]
+fn host_that_is_not_there_gets_one_quick_second_try() {
+    let port = DeadPort::new();
+    for base in [format!("http://127.0.0.1:{}", port.number()), "http://nowhere.invalid".to_owned()] {
+        let asker = Asker::new(OpenAiConfig::new(base, "m"));
+        assert_eq!(unanswered(asker.ask(), Cause::Connection).tries, 2);
+        assert!(asker.waits()[0] <= Duration::from_millis(500));
+    }
+}
+
+#[test]
+fn server_that_does_not_speak_tls_is_a_matter_of_set_up() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("https://127.0.0.1:{}/v1", listener.local_addr().unwrap().port());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let asker = Asker::new(OpenAiConfig::new(address, "m"));
+    let error = unanswered(asker.ask(), Cause::Connection);
+    assert!(error.message.contains("no TLS connection"), "{error}");
+    assert_eq!((error.tries, asker.waits().len()), (1, 0));
+}
+
+#[test]
 fn number_of_tries_is_a_setting() {
     for (setting, tries) in [(0, 1), (1, 1), (3, 3)] {
         let server = Server::answering([Answer::error(500, "down")]);
@@ -136,7 +189,7 @@ fn body_that_is_no_completion_gets_one_more_try() {
     check_lasting(html, kind, 2, "found \"<!doctype html>");
     check_lasting(Answer::body(200, "application/json", ""), kind, 2, "found an empty body");
     let begun = Answer::body(200, "application/json", "{\"choices\": [{");
-    check_lasting(begun, kind, 2, "is the base URL right?");
+    check_lasting(begun, kind, 2, "(EOF while parsing an object at line 1 column 14); is the base URL right?");
     check_lasting(Answer::json(200, &json!({"choices": []})), kind, 2, "expected a chat completion");
     check_lasting(Answer::json(200, &json!([1, 2])), kind, 2, "[1,2]");
     check_lasting(Answer::body(200, "application/json", b"{\"a\": \"\xFF\"}"), kind, 2, "expected a chat");

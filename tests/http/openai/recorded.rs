@@ -83,6 +83,9 @@ fn expect(status: u16, body: &str, streams: bool) -> Expected {
     match status {
         200 => {}
         400 if body.contains("context size") => return Expected::Failed(FailureClass::ContextLength),
+        400 if ["nvalid model", "valid model"].iter().any(|words| body.contains(words)) => {
+            return Expected::Unanswered(Cause::NotFound);
+        }
         400 => return Expected::Failed(FailureClass::BadRequest),
         401 | 403 => return Expected::Unanswered(Cause::Authentication),
         404 => return Expected::Unanswered(Cause::NotFound),

@@ -69,6 +69,39 @@ fn address_that_is_no_url_is_refused_with_an_example() {
 }
 
 #[test]
+fn port_that_is_none_is_said_and_not_replaced_by_the_usual_one() {
+    for base in ["http://localhost:99999/v1", "http://localhost:/v1", "https://[::1]:70000"] {
+        let outcome = OpenAi::new(OpenAiConfig::new(base, "m"));
+        let error = unanswered(outcome.map(|_| ModelReply::default()), Cause::NotFound);
+        assert!(error.message.contains("port is none from 1 to 65535"), "{base}: {error}");
+    }
+    OpenAi::new(OpenAiConfig::new("http://[::1]/v1", "m")).unwrap();
+}
+
+#[test]
+fn message_counts_in_a_body_that_is_one_object_whatever_delta_stands_beside_it() {
+    let mut answer = completion("한국어");
+    answer["choices"][0]["delta"] = json!({"role": "assistant", "content": ""});
+    assert_eq!(Asker::answering([Answer::json(200, &answer)]).ask().unwrap().text, "한국어");
+    // Asked for as a stream too.
+    let (pieces, outcome) = Asker::answering([Answer::json(200, &answer)]).stream();
+    assert_eq!((pieces.concat(), outcome.unwrap().text), ("한국어".to_owned(), "한국어".to_owned()));
+}
+
+#[test]
+fn half_of_a_character_is_replaced_and_the_rest_is_read() {
+    let body = |text: &str| {
+        let body = completion("TEXT").to_string().replace("TEXT", text);
+        Asker::answering([Answer::body(200, "application/json", body)]).ask().unwrap().text
+    };
+    assert_eq!(body(r"a\ud83d b\ude00\ud83d\ud83d\ude00 \\ud83d"), "a\u{FFFD} b\u{FFFD}\u{FFFD}😀 \\ud83d");
+    let events = [r"\ud83d", "가"].map(|text| super::support::event("TEXT").replace("TEXT", text));
+    let done = "data: [DONE]\n\n".to_owned();
+    let asker = Asker::answering([Answer::chunks(events.into_iter().chain([done]))]);
+    assert_eq!(asker.stream().1.unwrap().text, "\u{FFFD}가");
+}
+
+#[test]
 fn name_is_the_model_that_was_asked_and_not_the_one_that_answered() {
     let mut answer = completion("a");
     answer["model"] = json!("m-2025-01-01");

@@ -1,6 +1,6 @@
 //! Replies that come piece by piece.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use planwright::machine::{FailureClass, Usage};
 use planwright::ports::Cause;
@@ -81,6 +81,34 @@ fn done_is_not_missed_where_the_finish_came() {
     // Nothing after `[DONE]` is waited for.
     check_pieces(Answer::broken_chunks([event("가"), finish("stop"), DONE.into()]).hanging(), &["가"]);
     check_pieces(Answer::broken_chunks([event("가"), DONE.into()]).hanging(), &["가"]);
+}
+
+#[test]
+fn reply_that_has_ended_is_not_held_up_by_an_open_connection() {
+    let begun = Instant::now();
+    check_pieces(Answer::broken_chunks([event("가"), finish("stop")]).hanging(), &["가"]);
+    let keeps_alive = std::iter::repeat_n(": ping\n\n".to_owned(), 99);
+    let events = [event("가"), finish("stop")].into_iter().chain(keeps_alive);
+    check_pieces(Answer::chunks(events).trickling(Duration::from_millis(50)), &["가"]);
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn stream_that_falls_silent_is_given_up_before_the_whole_time_is_up() {
+    let idle = |answer: Answer| {
+        let server = Server::answering([answer]);
+        let asker = Asker::with(&server, |config| config.idle_timeout = Duration::from_millis(300));
+        asker.stream()
+    };
+    let (pieces, outcome) = idle(Answer::broken_chunks([event("가")]).hanging());
+    let error = unanswered(outcome, Cause::Timeout);
+    assert!(error.message.contains("nothing more of the answer within 300ms"), "{error}");
+    assert_eq!((pieces.concat().as_str(), error.tries), ("가", 1));
+    // A comment keeps the stream alive, and the wait for its beginning is another matter.
+    let ping = || ": ping\n".to_owned();
+    let events = [event("가"), ping(), ping(), ping(), finish("stop"), DONE.into()];
+    idle(Answer::chunks(events).trickling(Duration::from_millis(120))).1.unwrap();
+    idle(Answer::chunks([[event("가"), finish("stop")].concat()]).trickling(Duration::from_millis(600))).1.unwrap();
 }
 
 /// The stream breaks after its first piece, which the sink has: it is not asked for again.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ureq::http::Uri;
+use ureq::http::uri::Authority;
 
 /// Parses the address of a service. An error shows neither password nor query.
 pub(crate) fn parse_address(text: &str) -> Result<Uri, String> {
@@ -13,6 +14,10 @@ pub(crate) fn parse_address(text: &str) -> Result<Uri, String> {
     let found = match text.parse::<Uri>().ok().filter(|uri| is_http(uri) && has_host(uri)) {
         Some(uri) if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) => {
             "one with a user name; give the key as a key".to_owned()
+        }
+        // It would be asked at the usual port.
+        Some(uri) if uri.port().is_none() && uri.host() != uri.authority().map(Authority::as_str) => {
+            format!("{:?}, whose port is none from 1 to 65535", show_address(text))
         }
         Some(uri) => return Ok(uri),
         None if text.is_empty() => "nothing".to_owned(),

@@ -24,6 +24,8 @@ pub(crate) struct AttemptError {
     pub(crate) stage: Stage,
     /// Whether the same request may fare better later.
     pub(crate) transient: bool,
+    /// Whether it is mostly a mistake in the settings, worth one more try and no more.
+    pub(crate) doubtful: bool,
     pub(crate) retry_after: Option<Duration>,
     /// How many attempts there were, this one included.
     pub(crate) tries: u32,
@@ -52,7 +54,16 @@ pub(super) struct Bounds {
 
 impl AttemptError {
     fn new(cause: Cause, transient: bool, stage: Stage, message: impl Into<String>) -> Self {
-        AttemptError { cause, message: message.into(), stage, transient, retry_after: None, tries: 1 }
+        let doubtful = cause == Cause::BadResponse;
+        AttemptError {
+            cause,
+            message: message.into(),
+            stage,
+            transient,
+            doubtful,
+            retry_after: None,
+            tries: 1,
+        }
     }
 
     pub(crate) fn bad_response(message: impl Into<String>, transient: bool) -> Self {
@@ -69,6 +80,12 @@ impl AttemptError {
         AttemptError::new(Cause::BadResponse, false, Stage::Failed(Box::new(failure)), "")
     }
 
+    /// The time between two pieces of an answer is up.
+    pub(crate) fn idle(patience: Duration) -> Self {
+        let message = format!("nothing more of the answer within {patience:?}");
+        AttemptError::new(Cause::Timeout, true, Stage::Sent, message)
+    }
+
     pub(super) fn from_transport(error: Error, bounds: Bounds) -> Self {
         use ureq::Timeout::{Connect, Resolve};
         let (cause, transient, stage) = match &error {
@@ -77,9 +94,16 @@ impl AttemptError {
             Error::Io(error) => match error.kind() {
                 ErrorKind::TimedOut => (Cause::Timeout, true, Stage::Sent),
                 ErrorKind::ConnectionRefused => (Cause::Connection, true, Stage::NotSent),
+                _ if is_unknown_host(error) => (Cause::Connection, true, Stage::NotSent),
+                // So TLS says that it trusts no certificate, or that the server does not speak it.
+                ErrorKind::InvalidData => (Cause::Connection, false, Stage::NotSent),
                 _ => (Cause::Connection, true, Stage::Sent),
             },
-            Error::HostNotFound | Error::ConnectProxyFailed(_) => (Cause::Connection, true, Stage::NotSent),
+            Error::HostNotFound => (Cause::Connection, true, Stage::NotSent),
+            Error::ConnectProxyFailed(reason) if reason.contains("407") => {
+                (Cause::Authentication, false, Stage::NotSent)
+            }
+            Error::ConnectProxyFailed(_) => (Cause::Connection, true, Stage::NotSent),
             Error::ConnectionFailed => (Cause::Connection, true, Stage::Sent),
             Error::Http(_) | Error::BadUri(_) => (Cause::NotFound, false, Stage::NotSent),
             Error::Protocol(_)
@@ -89,13 +113,21 @@ impl AttemptError {
             // What is left is a matter of set-up: certificates, TLS, proxy settings.
             _ => (Cause::Connection, false, Stage::NotSent),
         };
+        let is_unknown_host = match &error {
+            Error::Io(error) => is_unknown_host(error),
+            error => matches!(error, Error::HostNotFound),
+        };
         let message = match error {
             Error::Timeout(Connect | Resolve) => format!("no connection within {:?}", bounds.connect),
             Error::Timeout(_) => format!("no whole answer within {:?}", bounds.whole),
+            Error::Io(error) if error.kind() == ErrorKind::InvalidData => {
+                format!("no TLS connection: {error}")
+            }
             Error::Io(error) => error.to_string(),
             error => error.to_string(),
         };
-        AttemptError::new(cause, transient, stage, message)
+        let error = AttemptError::new(cause, transient, stage, message);
+        AttemptError { doubtful: error.doubtful || is_unknown_host, ..error }
     }
 
     /// The failure of a tool call; what the server did not get, or refused for good, did not happen.
@@ -120,6 +152,13 @@ impl AttemptError {
             _ => error,
         }
     }
+}
+
+/// Whether no name server knows the host; one that does not answer may do so later.
+fn is_unknown_host(error: &std::io::Error) -> bool {
+    let text = error.to_string();
+    let is_lookup = text.starts_with("failed to lookup address") || text.starts_with("No such host");
+    is_lookup && !text.contains("emporary")
 }
 
 /// An error in a server's words.
@@ -160,6 +199,19 @@ impl ServerError {
         ServerError { status, message: message.trim().to_owned(), details: error.clone(), marks }
     }
 
+    /// The status that the error stands for: routers say 400 where the key or the model is wrong.
+    pub(crate) fn meaning(&self) -> u16 {
+        let wrong_key = "invalid_api_key,authentication_error,auth_error,authentication error,api key not valid,\
+                         invalid api key,incorrect api key";
+        let no_model =
+            "model_not_found,invalid_model,invalid model,not a valid model,model not found,no such model";
+        match self.status {
+            400 if self.mentions(wrong_key) => 401,
+            400 if self.mentions(no_model) => 404,
+            status => status,
+        }
+    }
+
     /// Whether the server's codes hold one of these, separated by commas.
     pub(crate) fn has_mark(&self, words: &str) -> bool {
         words.split(',').any(|word| self.marks.contains(word))
@@ -183,7 +235,7 @@ impl ServerError {
 /// What a server's error means for the request, and whether it may pass.
 impl From<ServerError> for AttemptError {
     fn from(error: ServerError) -> Self {
-        let (cause, transient) = match error.status {
+        let (cause, transient) = match error.meaning() {
             401 | 403 | 407 => (Cause::Authentication, false),
             402 => (Cause::Quota, false),
             404 | 405 | 410 => (Cause::NotFound, false),

@@ -12,22 +12,23 @@ mod retry;
 pub use address::show_address;
 pub(crate) use address::{Endpoint, parse_address, parse_endpoint};
 pub(crate) use error::{AttemptError, ServerError, Stage};
-pub(crate) use response::{Event, Response};
+pub(crate) use response::{Event, Response, parse_json};
 pub use retry::Retry;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::io::ErrorKind;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
 use ureq::http::{Request as HttpRequest, Response as HttpResponse, Uri};
-use ureq::{Agent, AsSendBody, Body};
+use ureq::{Agent, AsSendBody, Body, Proxy};
 
 use self::error::Bounds;
 use planwright::contract::excerpt;
 use planwright::driver::redact;
-use planwright::ports::{Secret, ToolCall, ToolError};
+use planwright::ports::{Cause, Secret, ToolCall, ToolError};
 
 const MAX_REDIRECTS: usize = 3;
 const MAX_ERROR_BYTES: u64 = 64 << 10;
@@ -109,7 +110,7 @@ impl Client {
             let left = left.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
             let bounds = Bounds { left, whole, connect: self.connect_timeout.min(left), max_bytes };
             let response = self.exchange(&here, request, bounds);
-            let response = response.map_err(|error| AttemptError::from_transport(error, bounds))?;
+            let response = response.map_err(|error| self.explain_transport(error, bounds, &here))?;
             if !response.status().is_redirection() {
                 return Ok(Response::new(response, bounds));
             }
@@ -126,6 +127,26 @@ impl Client {
         }
         let message = format!("expected at most {MAX_REDIRECTS} redirects, found more");
         Err(AttemptError::bad_response(message, false))
+    }
+
+    /// Says why there is no response, and names the proxy in between.
+    fn explain_transport(&self, error: ureq::Error, bounds: Bounds, uri: &Uri) -> AttemptError {
+        let is_refused =
+            matches!(&error, ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused);
+        let mut error = AttemptError::from_transport(error, bounds);
+        // Nothing listens there yet, or the port is wrong; that shows at once.
+        error.doubtful |= is_refused && address::is_loopback(uri);
+        if let Some(proxy) = self.find_proxy(uri).filter(|_| matches!(error.stage, Stage::NotSent)) {
+            error.transient &= !matches!(error.cause, Cause::Connection);
+            error.message = format!("through the proxy {}:{}: {}", proxy.host(), proxy.port(), error.message);
+        }
+        error
+    }
+
+    /// The proxy between here and an address, from the environment.
+    fn find_proxy(&self, uri: &Uri) -> Option<&Proxy> {
+        let proxy = self.agent.config().proxy()?;
+        (!address::is_loopback(uri) && !proxy.is_no_proxy(uri)).then_some(proxy)
     }
 
     fn exchange(
@@ -171,11 +192,14 @@ impl Client {
     /// Says what was found in place of an answer. Keys are taken out before anything is cut off.
     pub(crate) fn explain_unreadable(&self, expected: &str, found: &[u8]) -> AttemptError {
         let text = String::from_utf8_lossy(found);
+        let is_json = text.trim_start().starts_with(['{', '[']);
+        let problem = serde_json::from_slice::<Value>(found).err().filter(|_| is_json);
+        let problem = problem.map_or_else(String::new, |problem| format!(" ({problem})"));
         let found = match self.redact(text.trim()) {
             text if text.is_empty() => "an empty body".to_owned(),
             text => format!("{:?}", excerpt(&text, MAX_SHOWN_CHARS)),
         };
-        let message = format!("expected {expected}, found {found}; is the base URL right?");
+        let message = format!("expected {expected}, found {found}{problem}; is the base URL right?");
         AttemptError::bad_response(message, true)
     }
 
@@ -193,7 +217,7 @@ impl Client {
                 return Err(self.read_error(response));
             }
             let bytes = response.read_all()?;
-            serde_json::from_slice(&bytes).map_err(|_| self.explain_unreadable("JSON", &bytes))
+            parse_json(&bytes).map_err(|_| self.explain_unreadable("JSON", &bytes))
         });
         answer.map_err(|mut error| {
             error.message = self.redact(&error.message).into_owned();

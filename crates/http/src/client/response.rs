@@ -2,6 +2,7 @@
 //! events as they come.
 
 use std::io::{self, BufRead, BufReader, Read, Take};
+use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::Value;
 use ureq::http::{HeaderMap, Response as HttpResponse};
@@ -27,6 +28,8 @@ pub(crate) enum Event {
     Done,
     /// Data that is no JSON.
     Unreadable(Vec<u8>),
+    /// A line that is no event yet, or that only keeps the connection open.
+    Alive,
 }
 
 impl Response {
@@ -67,21 +70,33 @@ impl Response {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Reads the next event; `None` at the end. Lines are bytes, so no character is split between two reads.
-    pub(crate) fn next_event(&mut self) -> Result<Option<Event>, AttemptError> {
-        loop {
-            let mut line = Vec::new();
-            let count = self.reader.read_until(b'\n', &mut line);
-            let count = count.map_err(|error| explain(error, self.bounds))?;
-            if count == 0 {
-                self.check_size()?;
+    /// Reads the events on a thread of their own, so that the wait for the next one can have an end. The thread ends
+    /// with the response, once the receiver is gone, or when the time of the request is up.
+    pub(crate) fn into_events(mut self) -> Result<Receiver<Result<Event, AttemptError>>, AttemptError> {
+        let (bounds, (sender, events)) = (self.bounds, channel());
+        let read = move || {
+            while let Some(event) = self.next_event().transpose() {
+                let is_last = event.is_err();
+                if sender.send(event).is_err() || is_last {
+                    return;
+                }
             }
-            let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line).trim_ascii_end();
-            let event = if line.is_empty() { self.end_event() } else { self.add_line(line) };
-            if event.is_some() || count == 0 {
-                return Ok(event);
-            }
+        };
+        let thread = std::thread::Builder::new().name("planwright-stream".to_owned()).spawn(read);
+        thread.map(|_| events).map_err(|error| explain(error, bounds))
+    }
+
+    /// Reads the next line; `None` at the end. Lines are bytes, so no character is split between two reads.
+    fn next_event(&mut self) -> Result<Option<Event>, AttemptError> {
+        let mut line = Vec::new();
+        let count = self.reader.read_until(b'\n', &mut line);
+        let count = count.map_err(|error| explain(error, self.bounds))?;
+        if count == 0 {
+            self.check_size()?;
         }
+        let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line).trim_ascii_end();
+        let event = if line.is_empty() { self.end_event() } else { self.add_line(line) };
+        Ok(event.or((count > 0).then_some(Event::Alive)))
     }
 
     fn add_line(&mut self, line: &[u8]) -> Option<Event> {
@@ -91,7 +106,7 @@ impl Response {
             self.data.push(b'\n');
         } else if data.trim_ascii() == b"[DONE]" {
             return Some(Event::Done);
-        } else if let Ok(value) = serde_json::from_slice(data) {
+        } else if let Ok(value) = parse_json(data) {
             // Nearly every event is one line; then nothing waits for the blank line after it.
             return Some(Event::Json(value));
         }
@@ -102,13 +117,42 @@ impl Response {
     /// Reads the data of an event that came on several lines.
     fn end_event(&mut self) -> Option<Event> {
         let data = Some(std::mem::take(&mut self.data)).filter(|data| !data.is_empty())?;
-        Some(serde_json::from_slice(&data).map_or(Event::Unreadable(data), Event::Json))
+        Some(parse_json(&data).map_or(Event::Unreadable(data), Event::Json))
     }
 
     fn check_size(&self) -> Result<(), AttemptError> {
         let is_too_large = self.reader.get_ref().limit() == 0;
         if is_too_large { Err(AttemptError::too_large(self.bounds)) } else { Ok(()) }
     }
+}
+
+/// Parses JSON. Half of a character in two halves (`\ud83d` alone) is replaced: a stream cut it, or a model left it out.
+pub(crate) fn parse_json(bytes: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_slice(bytes).or_else(|error| {
+        let mended = replace_lone_surrogates(bytes);
+        if mended == bytes { Err(error) } else { serde_json::from_slice(&mended) }
+    })
+}
+
+fn replace_lone_surrogates(bytes: &[u8]) -> Vec<u8> {
+    let unit = |at: usize| {
+        let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let (mut mended, mut at) = (bytes.to_vec(), 0);
+    while at < bytes.len() {
+        at += match unit(at) {
+            Some(0xD800..=0xDBFF) if matches!(unit(at + 6), Some(0xDC00..=0xDFFF)) => 12,
+            Some(0xD800..=0xDFFF) => {
+                mended[at + 2..at + 6].copy_from_slice(b"fffd");
+                6
+            }
+            None if bytes[at] != b'\\' => 1,
+            // The next character is escaped, a backslash too.
+            Some(_) | None => 2,
+        };
+    }
+    mended
 }
 
 fn explain(error: io::Error, bounds: Bounds) -> AttemptError {

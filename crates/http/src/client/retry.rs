@@ -10,14 +10,17 @@ use ureq::http::HeaderMap;
 
 use super::error::AttemptError;
 
-/// Answers that cannot be read are mostly a wrong address, so they get one more try and no more.
-const MAX_BAD_RESPONSES: u32 = 2;
+/// Answers that cannot be read and hosts that are not there are mostly a wrong address.
+const MAX_DOUBTFUL: u32 = 2;
+/// How much longer the waits are where a server says that there are too many requests: limits are by the minute.
+const RATE_LIMIT_FACTOR: u32 = 8;
 
 /// How often a request is tried, and how long is waited in between.
 ///
 /// The waits double from the first to the longest, each shortened by chance to at least its half, so that many
-/// clients do not come back at once. Where the server says how long to wait, that holds instead; a server that
-/// asks for more than the longest wait is not tried again.
+/// clients do not come back at once. A rate limit's begin at eight times the first, so that six tries take at least
+/// a minute. Where the server says how long to wait, that holds instead; a server that asks for more than the
+/// longest wait is not tried again.
 #[derive(Clone)]
 pub struct Retry {
     /// How often a request is made in all, at least once.
@@ -31,9 +34,9 @@ pub struct Retry {
 }
 
 impl Default for Retry {
-    /// Six tries, waits from half a second to twenty seconds.
+    /// Six tries, waits from half a second to a minute.
     fn default() -> Self {
-        let (first_wait, longest_wait) = (Duration::from_millis(500), Duration::from_secs(20));
+        let (first_wait, longest_wait) = (Duration::from_millis(500), Duration::from_secs(60));
         Retry { tries: 6, first_wait, longest_wait, sleep: Arc::new(std::thread::sleep) }
     }
 }
@@ -46,15 +49,15 @@ impl Retry {
         mut attempt: impl FnMut(Duration) -> Result<T, AttemptError>,
     ) -> Result<T, AttemptError> {
         let begun = Instant::now();
-        let (mut tries, mut bad_responses) = (0, 0);
+        let (mut tries, mut doubtful) = (0, 0);
         loop {
             let outcome = attempt(budget.saturating_sub(begun.elapsed()));
             let Err(mut error) = outcome else { return outcome };
             tries += 1;
             error.tries = tries;
-            bad_responses += u32::from(error.cause == Cause::BadResponse);
-            let wait = self.delay(tries, error.retry_after);
-            let may_pass = error.transient && tries < self.tries && bad_responses < MAX_BAD_RESPONSES;
+            doubtful += u32::from(error.doubtful);
+            let wait = self.delay(tries, &error);
+            let may_pass = error.transient && tries < self.tries && doubtful < MAX_DOUBTFUL;
             if !may_pass || wait > self.longest_wait || wait >= budget.saturating_sub(begun.elapsed()) {
                 return Err(error);
             }
@@ -62,10 +65,12 @@ impl Retry {
         }
     }
 
-    fn delay(&self, failed: u32, asked: Option<Duration>) -> Duration {
-        asked.filter(|asked| !asked.is_zero()).unwrap_or_else(|| {
-            let doubled = self.first_wait.saturating_mul(2_u32.saturating_pow(failed - 1));
-            doubled.min(self.longest_wait).mul_f64(0.5 + fastrand::f64() / 2.0)
+    fn delay(&self, failed: u32, error: &AttemptError) -> Duration {
+        error.retry_after.filter(|asked| !asked.is_zero()).unwrap_or_else(|| {
+            let factor = if error.cause == Cause::RateLimit { RATE_LIMIT_FACTOR } else { 1 };
+            let doubled = 2_u32.saturating_pow(failed - 1).saturating_mul(factor);
+            let wait = self.first_wait.saturating_mul(doubled).min(self.longest_wait);
+            wait.mul_f64(0.5 + fastrand::f64() / 2.0)
         })
     }
 }

@@ -52,6 +52,14 @@ impl Calls {
         legacy.map_or(Ok(()), |piece| self.add_piece(&piece, is_piece))
     }
 
+    /// Adds a whole call, unless there are too many.
+    fn push(&mut self, name: &str, arguments: &str) {
+        if self.calls.len() < MAX_CALLS {
+            let (name, arguments) = (name.to_owned(), arguments.to_owned());
+            self.calls.push(Begun { name, arguments, ..Begun::default() });
+        }
+    }
+
     fn add_piece(&mut self, piece: &Piece<'_>, may_go_on: bool) -> Result<(), String> {
         let begun = self.find_begun(piece).filter(|_| may_go_on);
         let at = begun.unwrap_or(self.calls.len());
@@ -98,6 +106,30 @@ impl Calls {
     }
 }
 
+/// Reads the calls that a server could not read itself out of the model's text: JSON with a name and arguments, in a
+/// list or not, or `<function=NAME>{…}`. A text with none is a call without a name, which the contract refuses.
+pub(super) fn parse_generated_calls(text: &str) -> Vec<AskedCall> {
+    let mut calls = Calls::default();
+    for part in text.split("<function=").skip(1) {
+        let (name, rest) = part.split_at(part.find(['>', '{', '(']).unwrap_or(part.len()));
+        let arguments = rest.find('{').zip(rest.rfind('}')).and_then(|(from, to)| rest.get(from..=to));
+        calls.push(name.trim(), arguments.unwrap_or_default());
+    }
+    let json = text.get(text.find(['{', '[']).unwrap_or(text.len())..).unwrap_or_default();
+    let values = serde_json::Deserializer::from_str(json).into_iter::<Value>().map_while(Result::ok);
+    for value in values.filter(|_| !text.contains("<function=")) {
+        let list = if value["tool_calls"].is_array() { &value["tool_calls"] } else { &value };
+        for entry in list.as_array().map_or(std::slice::from_ref(list), Vec::as_slice) {
+            let Some(piece) = Piece::of(entry).filter(|piece| !piece.name.is_empty()) else { continue };
+            calls.push(piece.name, &piece.arguments);
+        }
+    }
+    if calls.is_empty() {
+        calls.push("", text);
+    }
+    calls.finish()
+}
+
 /// What one entry says of a call.
 struct Piece<'a> {
     index: Option<u64>,
@@ -110,7 +142,8 @@ impl<'a> Piece<'a> {
     /// `None` where it says nothing.
     fn of(entry: &'a Value) -> Option<Self> {
         let function = if entry["function"].is_object() { &entry["function"] } else { entry };
-        let arguments = match &function["arguments"] {
+        let arguments = if function["arguments"].is_null() { "parameters" } else { "arguments" };
+        let arguments = match &function[arguments] {
             Value::Null => Cow::Borrowed(""),
             Value::String(text) => Cow::Borrowed(text.as_str()),
             value => Cow::Owned(value.to_string()),

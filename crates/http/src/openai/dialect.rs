@@ -1,14 +1,11 @@
-//! How a request is written for a server: what it takes of what it may be asked, found out as it refuses
-//! things, and what its other errors mean. A dialect only ever gets simpler, by one of finitely many things at
+//! What a server takes of what it may be asked, found out as it refuses things, and what its other errors mean. A dialect only ever gets simpler, by one of finitely many things at
 //! a time, so one request is put differently at most a handful of times.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
+use super::calls::parse_generated_calls;
 use crate::client::{AttemptError, ServerError};
-use planwright::contract::ToolContract;
 use planwright::machine::{FailureClass, ModelFailure, ModelReply};
-use planwright::prompt::{Call, Message, ModelRequest};
 use planwright::spec::RequestFrame;
 
 /// How a reply's form is asked for.
@@ -46,6 +43,17 @@ impl Dialect {
             sends_temperature: true,
             completion_tokens: false,
             stream_options: true,
+        }
+    }
+
+    /// What both dialects have in common. Of two requests at a time, each may have found out something else.
+    pub(super) fn merge(self, other: Self) -> Self {
+        Dialect {
+            output: self.output.max(other.output),
+            fixed: self.fixed,
+            sends_temperature: self.sends_temperature && other.sends_temperature,
+            completion_tokens: self.completion_tokens || other.completion_tokens,
+            stream_options: self.stream_options && other.stream_options,
         }
     }
 
@@ -105,10 +113,10 @@ fn refuses_tools(error: &ServerError) -> bool {
 
 /// Whether the same request in another form would fare no better.
 fn is_final(error: &ServerError) -> bool {
-    generated_text(error).is_some()
+    read_generation(error).is_some()
         || is_context_length(error)
         || is_content_filter(error)
-        || matches!(error.status, 401..=403 | 407 | 408 | 429)
+        || matches!(error.meaning(), 401..=403 | 407 | 408 | 429)
 }
 
 fn is_context_length(error: &ServerError) -> bool {
@@ -122,19 +130,21 @@ fn is_content_filter(error: &ServerError) -> bool {
     error.has_mark("content_filter,content_policy_violation,responsibleaipolicyviolation")
 }
 
-/// The text that the server itself found not to fit the schema, where it tells it.
-fn generated_text(error: &ServerError) -> Option<&str> {
-    let text = error.details["failed_generation"].as_str().filter(|text| !text.is_empty());
-    text.filter(|_| error.has_mark("json_validate_failed"))
+/// What the model said and the server itself found unfit, where it tells it: that is for the contract to judge.
+fn read_generation(error: &ServerError) -> Option<ModelReply> {
+    let text = error.details["failed_generation"].as_str().filter(|text| !text.is_empty())?;
+    if error.has_mark("tool_use_failed") {
+        return Some(ModelReply { tool_calls: parse_generated_calls(text), ..ModelReply::default() });
+    }
+    error.has_mark("json_validate_failed").then(|| ModelReply::text(text))
 }
 
 /// Says what an error means for a request that no other form mends; `None` if there was no answer.
 pub(super) fn conclude(error: &ServerError, offers_tools: bool) -> Option<Result<ModelReply, AttemptError>> {
-    if let Some(text) = generated_text(error) {
-        // The model did answer; that its answer does not fit is for the contract's reader to say.
-        return Some(Ok(ModelReply::text(text)));
+    if let Some(reply) = read_generation(error) {
+        return Some(Ok(reply));
     }
-    let class = match error.status {
+    let class = match error.meaning() {
         _ if is_context_length(error) => FailureClass::ContextLength,
         _ if is_content_filter(error) => FailureClass::ContentFilter,
         _ if offers_tools && refuses_tools(error) => FailureClass::BadRequest,
@@ -143,74 +153,4 @@ pub(super) fn conclude(error: &ServerError, offers_tools: bool) -> Option<Result
         _ => return None,
     };
     Some(Err(AttemptError::failed(ModelFailure::new(class, error.describe()))))
-}
-
-const FORM_INSTRUCTION: &str =
-    "Reply with one JSON object and nothing else. It must conform to this JSON schema:";
-
-/// Writes a request. With native tools no form is asked for: a reply is calls or plain words then.
-pub(super) fn render_body(request: &ModelRequest, model: &str, dialect: Dialect, streams: bool) -> Vec<u8> {
-    let frame = &*request.frame;
-    let schema = frame.schema.as_ref().filter(|_| !frame.native_calls);
-    let told = schema.filter(|_| dialect.output != StructuredOutput::JsonSchema);
-    let system = match told {
-        Some(schema) => format!("{}\n\n{FORM_INSTRUCTION}\n{schema}", frame.system),
-        None => frame.system.clone(),
-    };
-    let response_format = schema.and_then(|schema| match dialect.output {
-        StructuredOutput::JsonSchema => Some(json!({"type": "json_schema", "json_schema": {
-            "name": frame.role, "strict": true, "schema": schema,
-        }})),
-        StructuredOutput::JsonObject => Some(json!({"type": "json_object"})),
-        StructuredOutput::Auto | StructuredOutput::Prompt => None,
-    });
-    let mut messages = vec![
-        json!({"role": "system", "content": system}),
-        json!({"role": "user", "content": request.payload}),
-    ];
-    messages.extend(request.conversation.iter().map(render_message));
-    let offers = frame.native_calls && !frame.tools.is_empty();
-    let limit = if dialect.completion_tokens { "max_completion_tokens" } else { "max_tokens" };
-    let usage = (streams && dialect.stream_options).then(|| json!({"include_usage": true}));
-    let fields = [
-        ("model", Some(json!(model))),
-        ("messages", Some(json!(messages))),
-        ("tools", offers.then(|| frame.tools.iter().map(render_tool).collect())),
-        ("tool_choice", offers.then(|| json!("auto"))),
-        ("temperature", frame.temperature.filter(|_| dialect.sends_temperature).map(Value::from)),
-        (limit, frame.max_tokens.map(Value::from)),
-        ("response_format", response_format),
-        ("stream", Some(json!(streams))),
-        ("stream_options", usage),
-    ];
-    let fields = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
-    Value::Object(fields.collect()).to_string().into_bytes()
-}
-
-fn render_tool(contract: &ToolContract) -> Value {
-    let (name, description) = (contract.name.as_str(), contract.description.trim());
-    let function = json!({"name": name, "description": description, "parameters": contract.parameters()});
-    json!({"type": "function", "function": function})
-}
-
-fn render_message(message: &Message) -> Value {
-    match message {
-        Message::Assistant { text, calls } if calls.is_empty() => {
-            json!({"role": "assistant", "content": text})
-        }
-        // Some servers refuse an empty text beside calls.
-        Message::Assistant { text, calls } => json!({
-            "role": "assistant",
-            "content": Some(text).filter(|text| !text.is_empty()),
-            "tool_calls": calls.iter().map(render_call).collect::<Value>(),
-        }),
-        Message::Tool { id, content, .. } => json!({"role": "tool", "tool_call_id": id, "content": content}),
-        Message::User { content } => json!({"role": "user", "content": content}),
-    }
-}
-
-fn render_call(call: &Call) -> Value {
-    // The arguments are JSON in a text.
-    let function = json!({"name": call.name, "arguments": call.arguments.to_string()});
-    json!({"id": call.id, "type": "function", "function": function})
 }

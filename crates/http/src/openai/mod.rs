@@ -9,6 +9,7 @@
 
 mod calls;
 mod dialect;
+mod messages;
 mod reply;
 
 pub use dialect::StructuredOutput;
@@ -19,7 +20,8 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use self::dialect::{Dialect, conclude, render_body};
+use self::dialect::{Dialect, conclude};
+use self::messages::render_body;
 use self::reply::read_reply;
 use crate::client::{AttemptError, Client, Endpoint, Request, Retry, Stage, parse_endpoint, show_address};
 use planwright::machine::{FailureClass, ModelFailure, ModelReply};
@@ -39,6 +41,8 @@ pub struct OpenAiConfig {
     pub connect_timeout: Duration,
     /// How long one try may take, from looking up the name to the last byte. 300 s unless set.
     pub call_timeout: Duration,
+    /// The longest time between two lines of a stream that has begun. 120 s unless set.
+    pub idle_timeout: Duration,
     /// How often and how patiently a request is tried again while its failures may pass.
     pub retry: Retry,
     /// The largest response that is read, in bytes after decompression. 16 MiB unless set.
@@ -56,6 +60,7 @@ impl OpenAiConfig {
             api_key: Secret::new(""),
             connect_timeout: Duration::from_secs(10),
             call_timeout: Duration::from_secs(300),
+            idle_timeout: Duration::from_secs(120),
             retry: Retry::default(),
             max_response_bytes: 16 << 20,
             structured_output: StructuredOutput::Auto,
@@ -129,16 +134,22 @@ impl OpenAi {
             let body = render_body(request, model, *dialect, streams);
             let asked = Request { uri: &self.endpoint.0, body: Some(&body), idempotency_key: None };
             let answer =
-                self.client.send(asked, time, time).and_then(|mut response| match response.is_success() {
-                    true => read_reply(&self.client, &mut response, sink.as_mut().map(|sink| sink as _)),
+                self.client.send(asked, time, time).and_then(|response| match response.is_success() {
+                    true => {
+                        let sink = sink.as_mut().map(|sink| sink as _);
+                        read_reply(&self.client, response, self.config.idle_timeout, sink)
+                    }
                     false => Err(self.client.read_error(response)),
                 });
             let error = match &answer {
                 Err(AttemptError { stage: Stage::Answered(error), .. }) => error,
                 Err(AttemptError { stage: Stage::NotSent | Stage::Sent, .. }) => return answer,
                 Ok(_) | Err(_) => {
-                    // What the server has answered in is kept.
-                    self.learned().insert(model.to_owned(), *dialect);
+                    // What the server has answered in is kept, with what others have learnt meanwhile.
+                    let mut learned = self.learned();
+                    let known = learned.entry(model.to_owned()).or_insert(*dialect);
+                    *known = known.merge(*dialect);
+                    drop(learned);
                     return answer;
                 }
             };

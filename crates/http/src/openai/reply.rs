@@ -4,39 +4,57 @@
 //! Whether an answer is a stream is seen from its first byte and not from what was asked for or what the
 //! headers say; servers differ there.
 
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use super::calls::Calls;
-use crate::client::{AttemptError, Client, Event, Response, ServerError};
+use crate::client::{AttemptError, Client, Event, Response, ServerError, parse_json};
 use planwright::machine::{FailureClass, ModelFailure, ModelReply, Usage};
 use planwright::ports::{Cause, TokenSink};
 
-/// Reads an answer to its end. Text of a stream goes to the sink as it comes.
+/// How long the farewell of a stream is waited for after its reply has ended: the usage, and `[DONE]`.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Reads an answer to its end. Text of a stream goes to the sink as it comes, and `idle` is the longest time between
+/// two lines of one.
 pub(super) fn read_reply(
     client: &Client,
-    response: &mut Response,
+    mut response: Response,
+    idle: Duration,
     mut sink: Option<TokenSink<'_>>,
 ) -> Result<ModelReply, AttemptError> {
-    let mut draft = Draft::default();
     let unreadable = |bytes: &[u8]| client.explain_unreadable("a chat completion", bytes);
     let start = response.peek()?;
     // `data:`, `event:`, `id:`, `retry:`, a comment, or a byte-order mark before them.
     let is_stream = matches!(start.first(), Some(b'd' | b'e' | b'i' | b'r' | b':' | 0xEF));
+    let mut draft = Draft { is_stream, ..Draft::default() };
     if !is_stream {
         let bytes = response.read_all()?;
-        let value: Value = serde_json::from_slice(&bytes).map_err(|_| unreadable(&bytes))?;
+        let value: Value = parse_json(&bytes).map_err(|_| unreadable(&bytes))?;
         draft.add(client, &value, &mut sink)?;
         return if draft.has_choice { draft.finish() } else { Err(unreadable(&bytes)) };
     }
+    let events = response.into_events()?;
+    let mut farewell = None;
     let is_done = loop {
-        match response.next_event() {
-            Ok(Some(Event::Json(value))) => draft.add(client, &value, &mut sink)?,
-            Ok(Some(Event::Done)) => break true,
+        let patience = match draft.finish {
+            Some(_) => {
+                farewell.get_or_insert_with(|| Instant::now() + FAREWELL).duration_since(Instant::now())
+            }
+            None => idle,
+        };
+        match events.recv_timeout(patience) {
+            Ok(Ok(Event::Json(value))) => draft.add(client, &value, &mut sink)?,
+            Ok(Ok(Event::Alive)) => {}
+            Ok(Ok(Event::Done)) => break true,
             // What is missing then is the farewell, not the reply.
             _ if draft.finish.is_some() => break true,
-            Ok(Some(Event::Unreadable(data))) => return Err(unreadable(&data)),
-            Ok(None) => break false,
-            Err(error) => return Err(error),
+            Ok(Ok(Event::Unreadable(data))) => return Err(unreadable(&data)),
+            Ok(Err(error)) => return Err(error),
+            Err(RecvTimeoutError::Timeout) => return Err(AttemptError::idle(idle)),
+            Err(RecvTimeoutError::Disconnected) => break false,
         }
     };
     match is_done {
@@ -50,6 +68,7 @@ pub(super) fn read_reply(
 
 #[derive(Debug, Default)]
 struct Draft {
+    is_stream: bool,
     text: String,
     calls: Calls,
     refusal: String,
@@ -83,8 +102,9 @@ impl Draft {
         if let Some(finish) = choice["finish_reason"].as_str().filter(|finish| !finish.is_empty()) {
             self.finish = Some(finish.to_lowercase());
         }
-        // Some servers repeat the whole message beside each delta.
+        // Some servers repeat the whole message beside each delta, others put an empty delta beside the message.
         let (message, is_piece) = match &choice["delta"] {
+            _ if !self.is_stream && choice["message"].is_object() => (&choice["message"], false),
             delta if delta.is_object() => (delta, true),
             _ if self.text.is_empty() && self.calls.is_empty() => (&choice["message"], false),
             _ => return Ok(()),
@@ -131,6 +151,7 @@ impl Draft {
                 let problem = "the server broke the reply off with an error";
                 return Err(AttemptError {
                     cause: Cause::Server,
+                    doubtful: false,
                     ..AttemptError::bad_response(problem, true)
                 });
             }
