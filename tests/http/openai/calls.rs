@@ -284,11 +284,19 @@ fn check_generation(text: &str, expected: &[(&str, &str)]) {
 fn call_that_the_server_could_not_read_is_read_here() {
     let (a, b) = (r#"{"input":"서울"}"#, r#"{"city":"부산"}"#);
     check_generation(&format!("<function=wiki>{a}</function>"), &[("wiki", a)]);
-    check_generation(&format!("<function=wiki{a}</function>\n<function=weather({b})"), &[("wiki", a), ("weather", b)]);
-    check_generation(&format!(r#"<tool_call>{{"name": "wiki", "arguments": {a}}}</tool_call>"#), &[("wiki", a)]);
+    check_generation(
+        &format!("<function=wiki{a}</function>\n<function=weather({b})"),
+        &[("wiki", a), ("weather", b)],
+    );
+    check_generation(
+        &format!(r#"<tool_call>{{"name": "wiki", "arguments": {a}}}</tool_call>"#),
+        &[("wiki", a)],
+    );
     let list = format!(r#"[{{"name": "wiki", "parameters": {a}}}, {{"name": "weather", "arguments": {b}}}]"#);
     check_generation(&list, &[("wiki", a), ("weather", b)]);
-    let whole = format!(r#"{{"tool_calls": [{{"type": "function", "function": {{"name": "wiki", "arguments": {a}}}}}]}}"#);
+    let whole = format!(
+        r#"{{"tool_calls": [{{"type": "function", "function": {{"name": "wiki", "arguments": {a}}}}}]}}"#
+    );
     check_generation(&whole, &[("wiki", a)]);
     // What is no call is one that the contract refuses, so that the model is asked again.
     check_generation("나는 모른다.", &[("", "나는 모른다.")]);

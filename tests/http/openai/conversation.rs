@@ -180,7 +180,8 @@ fn repair_is_no_second_user_message_in_a_row() {
         check_alternates(ModelRequest { conversation, ..native() });
     }
     // Where no tools are offered, calls are words.
-    let messages = check_alternates(ModelRequest { conversation: vec![repair("wiki({})")], ..super::plain() });
+    let messages =
+        check_alternates(ModelRequest { conversation: vec![repair("wiki({})")], ..super::plain() });
     assert_eq!(messages[0]["content"], "wiki({})");
 }
 

@@ -114,11 +114,13 @@ fn bad_request_that_says_wrong_key_or_no_such_model_interrupts() {
         assert!(unanswered(asker.ask_with(&with_schema()), cause).message.contains("(status 400)"));
         assert_eq!(asker.server().count(), 1);
     };
-    let litellm = |message: &str, kind: &str| json!({"error": {"message": message, "type": kind, "code": "400"}});
+    let litellm =
+        |message: &str, kind: &str| json!({"error": {"message": message, "type": kind, "code": "400"}});
     let token = "Authentication Error, Invalid proxy server token passed. Received API Key = sk-...1234";
     check(litellm(token, "auth_error"), Cause::Authentication);
     check(json!([{"error": {"code": 400, "message": "API key not valid."}}]), Cause::Authentication);
-    let model = "/chat/completions: Invalid model name passed in model=m. Call `/v1/models` to view available models";
+    let model =
+        "/chat/completions: Invalid model name passed in model=m. Call `/v1/models` to view available models";
     check(litellm(model, "invalid_request_error"), Cause::NotFound);
     check(json!({"message": "Invalid model: m", "type": "invalid_model", "code": "1500"}), Cause::NotFound);
     check(json!({"error": {"message": "m is not a valid model ID", "code": 400}}), Cause::NotFound);
@@ -126,7 +128,8 @@ fn bad_request_that_says_wrong_key_or_no_such_model_interrupts() {
 
 #[test]
 fn rate_limit_is_waited_out_for_the_minute_that_it_lasts() {
-    let asker = Asker::answering([Answer::error(429, "later").header("retry-after", "60"), Answer::reply("a")]);
+    let asker =
+        Asker::answering([Answer::error(429, "later").header("retry-after", "60"), Answer::reply("a")]);
     asker.ask().unwrap();
     assert_eq!(asker.waits(), [Duration::from_secs(60)]);
     let asker = Asker::answering([Answer::error(429, "later")]);
@@ -189,7 +192,12 @@ fn body_that_is_no_completion_gets_one_more_try() {
     check_lasting(html, kind, 2, "found \"<!doctype html>");
     check_lasting(Answer::body(200, "application/json", ""), kind, 2, "found an empty body");
     let begun = Answer::body(200, "application/json", "{\"choices\": [{");
-    check_lasting(begun, kind, 2, "(EOF while parsing an object at line 1 column 14); is the base URL right?");
+    check_lasting(
+        begun,
+        kind,
+        2,
+        "(EOF while parsing an object at line 1 column 14); is the base URL right?",
+    );
     check_lasting(Answer::json(200, &json!({"choices": []})), kind, 2, "expected a chat completion");
     check_lasting(Answer::json(200, &json!([1, 2])), kind, 2, "[1,2]");
     check_lasting(Answer::body(200, "application/json", b"{\"a\": \"\xFF\"}"), kind, 2, "expected a chat");

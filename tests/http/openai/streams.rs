@@ -108,7 +108,9 @@ fn stream_that_falls_silent_is_given_up_before_the_whole_time_is_up() {
     let ping = || ": ping\n".to_owned();
     let events = [event("가"), ping(), ping(), ping(), finish("stop"), DONE.into()];
     idle(Answer::chunks(events).trickling(Duration::from_millis(120))).1.unwrap();
-    idle(Answer::chunks([[event("가"), finish("stop")].concat()]).trickling(Duration::from_millis(600))).1.unwrap();
+    idle(Answer::chunks([[event("가"), finish("stop")].concat()]).trickling(Duration::from_millis(600)))
+        .1
+        .unwrap();
 }
 
 /// The stream breaks after its first piece, which the sink has: it is not asked for again.
