@@ -66,8 +66,6 @@ pub(super) struct Drive<'a> {
     pub observer: &'a dyn Observer,
     pub deadline: Arc<Deadline>,
     pub playback: Option<Playback>,
-    /// Whether the environment may be asked for what is not recorded.
-    pub may_ask: bool,
     /// What is on record as requested, and to be performed.
     pub queue: Vec<Request<'a>>,
     pub open: Vec<OpenEffect>,
@@ -94,7 +92,6 @@ impl<'a> Drive<'a> {
             observer,
             deadline: Arc::new(Deadline::new(&agent.compiled, cancel)),
             playback: None,
-            may_ask: true,
             queue: Vec::new(),
             open: Vec::new(),
             is_noted: false,
@@ -160,7 +157,7 @@ impl<'a> Drive<'a> {
             state = self.apply(state, event, true)?;
         }
         // A replay that has ended must be the recording.
-        if let Some(playback) = self.playback.as_ref().filter(|_| !self.may_ask) {
+        if let Some(playback) = &self.playback {
             let drifts = playback.drifts(self.compiled, &state, self.compiled.runs_in_parallel());
             if !drifts.is_empty() {
                 return Err(Stopped::Drifted(drifts));
@@ -172,7 +169,7 @@ impl<'a> Drive<'a> {
     /// What happened unasked: out of the recording in a replay, else out of the environment.
     fn next_unasked(&mut self, state: &State) -> Option<Event> {
         let recorded = self.playback.as_mut().and_then(Playback::happened);
-        if recorded.is_some() || !self.may_ask {
+        if recorded.is_some() || self.playback.as_ref().is_some_and(|playback| !playback.may_ask()) {
             return recorded;
         }
         self.deadline.ending_event().or_else(|| self.expired_question(state))
@@ -207,24 +204,28 @@ impl<'a> Drive<'a> {
     /// What comes next in a replay; `None` if the environment is to be asked.
     fn next_recorded(&mut self, state: &State) -> Result<Option<Next>, Stopped> {
         let Some(playback) = &mut self.playback else { return Ok(None) };
+        playback.follow(&state.task.trace);
         if let Some(nth) = playback.first_recorded(&self.queue) {
             return Ok(playback.answer(&self.queue.remove(nth)).map(Next::Event));
         }
-        if self.may_ask {
+        if playback.may_ask() {
             return Ok(None);
+        }
+        let missing = self.queue.iter().find(|request| !request.is_human()).or(self.queue.first());
+        if let (Some(cause), Some(missing)) = (playback.interruption(state), missing) {
+            return Ok(Some(Next::Unanswered(missing.effect, cause)));
         }
         // In a replay no time passes.
         let is_wait = |request: &Request<'_>| matches!(request.body, RequestBody::Wait { .. });
         if let Some(at) = self.queue.iter().position(is_wait) {
             return Ok(Some(Next::Event(Event::TimePassed { effect: self.queue.remove(at).effect })));
         }
-        let missing = self.queue.iter().find(|request| !request.is_human()).or(self.queue.first());
         let Some(missing) = missing else { return Ok(None) };
         match &missing.body {
             RequestBody::Human { step, question } if playback.is_used_up() => {
                 Ok(Some(Next::Waiting(self.waiting(state, missing.effect, *step, question, None))))
             }
-            _ => Err(Stopped::Drifted(vec![playback.missing(state, missing)])),
+            _ => Err(Stopped::Drifted(vec![playback.missing(self.compiled, state, missing)])),
         }
     }
 

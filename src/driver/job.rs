@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::agent::Agent;
 use super::drive::Drive;
 use super::environment::{CancelToken, time_for};
-use super::replay::Playback;
+use super::replay::{Playback, Purpose};
 use super::run::{Run, Stopped, attach_records};
 use crate::journal::system::{now_ms, random_id};
 use crate::journal::{
@@ -20,7 +20,8 @@ use crate::spec::Digest;
 pub enum RecordMode {
     /// Replay only: a request that was not recorded is an error.
     None,
-    /// Record if there is no fixture yet, else replay.
+    /// Record if there is no fixture yet, else replay. Where the fixture is of a run that was interrupted, go on
+    /// from its end.
     Once,
     /// Replay what was recorded, record what is new.
     NewEpisodes,
@@ -66,6 +67,30 @@ impl Agent {
     pub fn replay(&self, fixture: &Fixture) -> Result<Run, Stopped> {
         self.job(fixture.input.clone()).replay(fixture.clone()).run()
     }
+
+    /// Records a fixture anew under this agent's rules, out of the answers that it holds. Nothing is asked of the
+    /// world: a changed request of a model takes the reply of its place as long as the trace is as recorded,
+    /// everything else what was answered to the same request. The notes are kept.
+    ///
+    /// # Errors
+    /// [`Stopped::Drifted`] with the request that no recorded answer fits.
+    #[doc(hidden)]
+    pub fn update(&self, fixture: &Fixture) -> Result<Fixture, Stopped> {
+        let mut job = self.job(fixture.input.clone());
+        job.replay = Some((fixture.clone(), Purpose::Update));
+        let (records, unfinished) = match job.run() {
+            Ok(run) => (run.records, None),
+            Err(Stopped::Interrupted(stopped)) => (stopped.records, Some(&fixture.outcome)),
+            Err(stopped) => return Err(stopped),
+        };
+        let mut updated = Fixture::of_records(&records, None)?;
+        updated.outcome = unfinished.unwrap_or(&updated.outcome).clone();
+        updated.notes.clone_from(&fixture.notes);
+        match self.replay(&updated) {
+            Ok(_) | Err(Stopped::Interrupted(_)) => Ok(updated),
+            Err(stopped) => Err(stopped),
+        }
+    }
 }
 
 impl Fixture {
@@ -87,7 +112,7 @@ pub struct Job<'a> {
     observer: &'a dyn Observer,
     cancel: CancelToken,
     fixture: Option<(PathBuf, RecordMode)>,
-    replay: Option<Fixture>,
+    replay: Option<(Fixture, Purpose)>,
     turn: (String, u32),
 }
 
@@ -130,7 +155,7 @@ impl<'a> Job<'a> {
     /// Replays a fixture: nothing is asked of the environment.
     #[must_use]
     pub fn replay(mut self, fixture: Fixture) -> Self {
-        self.replay = Some(fixture);
+        self.replay = Some((fixture, Purpose::Check));
         self
     }
 
@@ -141,8 +166,9 @@ impl<'a> Job<'a> {
     pub fn run(mut self) -> Result<Run, Stopped> {
         let agent = self.agent;
         agent.check_secrets()?;
-        let (playback, may_ask, save_to) = self.choose_sources()?;
-        if may_ask {
+        let (playback, save_to) = self.choose_sources()?;
+        // A run that asks is a run that is saved, or has no recording.
+        if playback.is_none() || save_to.is_some() {
             agent.check_complete()?;
         }
         if let Some(path) = &save_to {
@@ -167,7 +193,7 @@ impl<'a> Job<'a> {
             None => &mut memory,
         };
         let mut drive = Drive::new(agent, (run, thread), journal, self.observer, self.cancel);
-        (drive.playback, drive.may_ask) = (playback, may_ask);
+        drive.playback = playback;
         let Step { state, effects, .. } = start(&agent.compiled, input);
         drive.note(&state, header);
         let ended = drive.follow(state, effects);
@@ -184,24 +210,33 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Where answers come from, whether the environment may be asked, and where the fixture goes.
-    fn choose_sources(&mut self) -> Result<(Option<Playback>, bool, Option<PathBuf>), Stopped> {
-        if let Some(fixture) = self.replay.take() {
-            return Ok((Some(Playback::new(fixture)), false, None));
+    /// Where answers come from, and where the fixture goes.
+    fn choose_sources(&mut self) -> Result<(Option<Playback>, Option<PathBuf>), Stopped> {
+        if let Some((fixture, purpose)) = self.replay.take() {
+            return Ok((Some(Playback::new(fixture, purpose)), None));
         }
-        let Some((path, mode)) = self.fixture.take() else { return Ok((None, true, None)) };
+        let Some((path, mode)) = self.fixture.take() else { return Ok((None, None)) };
         let plays = match mode {
             RecordMode::None => true,
             RecordMode::Once | RecordMode::NewEpisodes => path.exists(),
             RecordMode::All => false,
         };
         if !plays {
-            return Ok((None, true, Some(path)));
+            return Ok((None, Some(path)));
+        }
+        if mode == RecordMode::None && !path.exists() {
+            let problem = "there is no such file; `none` only replays, so record it first with `once`";
+            return Err(Stopped::Fixture(JournalError::io(path.display(), "cannot be read", &problem)));
         }
         let fixture = Fixture::load(&path).map_err(Stopped::Fixture)?;
         self.input.now.clone_from(&fixture.input.now);
-        let may_ask = mode == RecordMode::NewEpisodes;
-        Ok((Some(Playback::new(fixture)), may_ask, may_ask.then_some(path)))
+        let purpose = match (mode, &fixture.outcome) {
+            (RecordMode::NewEpisodes, _) => Purpose::Spare,
+            (RecordMode::Once, Outcome::Interrupted(_)) => Purpose::GoOn,
+            _ => Purpose::Check,
+        };
+        let save_to = (purpose != Purpose::Check).then_some(path);
+        Ok((Some(Playback::new(fixture, purpose)), save_to))
     }
 }
 

@@ -4,14 +4,32 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::journal::{Difference, Drift, Exchange, Fixture, Frame, Outcome, first_difference};
+use crate::journal::{Difference, Drift, Exchange, Fixture, Frame, Outcome, first_difference, tool_changes};
 use crate::machine::{EffectId, EffectKind, Event, PhaseName, State, TraceLine};
+use crate::ports::{Cause, Unanswered};
 use crate::prompt::{Request, RequestBody};
 use crate::spec::{CompiledSpec, Digest};
+
+/// What a fixture is played for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To compare: nothing is asked, and every difference is drift.
+    Check,
+    /// To record it anew without asking: while the trace is as recorded, a reply also answers a changed request
+    /// of its role at its place.
+    Update,
+    /// To go on where it ends unfinished: all of it is played before the environment is asked.
+    GoOn,
+    /// To spare questions: whatever it does not hold is asked.
+    Spare,
+}
 
 /// A fixture being played.
 pub(super) struct Playback {
     fixture: Fixture,
+    purpose: Purpose,
+    /// Whether the trace is no longer the recorded one. Watched in an update only.
+    has_left_trace: bool,
     used: Vec<bool>,
     /// Everything before this position is used.
     first_unused: usize,
@@ -22,7 +40,7 @@ pub(super) struct Playback {
 }
 
 impl Playback {
-    pub fn new(fixture: Fixture) -> Self {
+    pub fn new(fixture: Fixture, purpose: Purpose) -> Self {
         let mut index: HashMap<Digest, Vec<usize>> = HashMap::new();
         for (at, exchange) in fixture.exchanges.iter().enumerate() {
             if let Some((_, digest)) = exchange.key() {
@@ -30,7 +48,21 @@ impl Playback {
             }
         }
         let used = vec![false; fixture.exchanges.len()];
-        Playback { fixture, used, first_unused: 0, index, order: Vec::new() }
+        Playback { fixture, purpose, has_left_trace: false, used, first_unused: 0, index, order: Vec::new() }
+    }
+
+    /// Whether the environment is asked for what is not recorded.
+    pub fn may_ask(&self) -> bool {
+        match self.purpose {
+            Purpose::Check | Purpose::Update => false,
+            Purpose::GoOn => self.is_used_up(),
+            Purpose::Spare => true,
+        }
+    }
+
+    /// Takes note of the trace that the run has left so far.
+    pub fn follow(&mut self, trace: &[TraceLine]) {
+        self.has_left_trace |= self.purpose == Purpose::Update && self.trace_drift(trace, false).is_some();
     }
 
     /// Where the answer to an effect is: among the unused recordings of its digest the one of that very
@@ -46,7 +78,18 @@ impl Playback {
         };
         let recorded = || self.index.get(&request.digest).into_iter().flatten().copied();
         let unused = || recorded().filter(|&at| !self.used[at] && answers(&self.fixture.exchanges[at]));
-        unused().find(|&at| self.effect(at) == Some(request.effect)).or_else(|| unused().next())
+        let is_its_place = |&at: &usize| self.effect(at) == Some(request.effect);
+        let found = unused().find(is_its_place).or_else(|| unused().next());
+        if found.is_some() || self.purpose != Purpose::Update || self.has_left_trace {
+            return found;
+        }
+        (self.first_unused..self.used.len()).filter(is_its_place).find(|&at| {
+            let recorded = &self.fixture.exchanges[at];
+            !self.used[at]
+                && answers(recorded)
+                && matches!(recorded, Exchange::Model { .. })
+                && recorded.asked() == request.asked
+        })
     }
 
     fn effect(&self, at: usize) -> Option<EffectId> {
@@ -87,8 +130,23 @@ impl Playback {
         Some(event)
     }
 
+    /// Why the recorded run did not go on from here, if it is unfinished and this is where it ends.
+    pub fn interruption(&self, state: &State) -> Option<Unanswered> {
+        let Outcome::Interrupted(why) = &self.fixture.outcome else { return None };
+        let is_same =
+            || self.purpose == Purpose::Update || self.trace_drift(&state.task.trace, true).is_none();
+        let ends_here = self.is_used_up() && is_same();
+        let message = || format!("the recording ends here, unfinished: {why}");
+        ends_here.then(|| Unanswered::new(Cause::Unavailable, message()))
+    }
+
     /// Why there is no recording for an effect.
-    pub fn missing(&self, state: &State, request: &Request<'_>) -> Drift {
+    pub fn missing(&self, compiled: &CompiledSpec, state: &State, request: &Request<'_>) -> Drift {
+        if self.purpose == Purpose::Update {
+            let Request { effect, asked, .. } = request;
+            let what = format!("the run now asks {asked} ({effect}), and no recorded answer fits");
+            return Drift::Transition { what, difference: None };
+        }
         if let Some(drift) = self.trace_drift(&state.task.trace, false) {
             return drift;
         }
@@ -102,7 +160,13 @@ impl Playback {
             && let Some(difference) = self.request_difference(request, nearest, digest)
         {
             let (effect, asked) = (*effect, asked.clone());
-            return Drift::Request { effect, asked, nearest: effect, difference };
+            let tools = match &request.body {
+                RequestBody::Model { request, .. } if !request.frame.tools.is_empty() => {
+                    tool_changes(&self.fixture.spec, compiled.spec())
+                }
+                _ => Vec::new(),
+            };
+            return Drift::Request { effect, asked, nearest: effect, tools, difference };
         }
         let next = self.first_unused;
         let what = match self.fixture.exchanges.get(next) {
@@ -129,8 +193,10 @@ impl Playback {
                 Exchange::Model { role, request: recorded, conversation, .. },
             ) => {
                 let now = serde_json::from_str(&request.payload).ok()?;
-                let frame = self.fixture.frames.get(role)?;
-                difference_at(&format!("{role} frame"), frame, &Frame::of(&request.frame))
+                let (frame, frame_now) = (self.fixture.frames.get(role)?, Frame::of(&request.frame));
+                // A schema may also be spelled out in the system message, where it is harder to read.
+                difference_at(&format!("{role} frame.schema"), &frame.schema, &frame_now.schema)
+                    .or_else(|| difference_at(&format!("{role} frame"), frame, &frame_now))
                     .or_else(|| first_difference(recorded, &now))
                     .or_else(|| difference_at("conversation", conversation, &request.conversation))
             }
@@ -149,6 +215,9 @@ impl Playback {
 
     /// How the whole replay differs from the recording.
     pub fn drifts(&self, compiled: &CompiledSpec, state: &State, parallel: bool) -> Vec<Drift> {
+        if self.purpose != Purpose::Check {
+            return Vec::new();
+        }
         let path = self.trace_drift(&state.task.trace, true).or_else(|| self.outcome_drift(compiled, state));
         let mut drifts: Vec<Drift> = path.into_iter().chain(self.order_drift(parallel)).collect();
         let first = self.first_unused;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::fold::{compile, render_awaited, split, walk};
 use super::{JournalError, Record};
-use crate::contract::excerpt;
+use crate::contract::{ToolContract, excerpt};
 use crate::machine::{EffectId, State, outstanding};
 use crate::spec::{CompiledSpec, Spec};
 
@@ -15,7 +15,8 @@ use crate::spec::{CompiledSpec, Spec};
 pub enum Drift {
     /// The words of a request changed: a prompt, a schema, a model setting, the payload.
     #[error(
-        "request drift: {effect} asks {asked} something that was not recorded; nearest is {nearest}, {difference}"
+        "request drift: {effect} asks {asked} something that was not recorded; nearest is {nearest}, {}",
+        if .tools.is_empty() { .difference.to_string() } else { .tools.join(", ") }
     )]
     Request {
         /// The effect of the new request.
@@ -24,6 +25,8 @@ pub enum Drift {
         asked: String,
         /// The effect of the nearest recording.
         nearest: EffectId,
+        /// How the tools that are offered changed: `tool stock renamed inventory`.
+        tools: Vec<String>,
         /// Where the two first differ.
         difference: Difference,
     },
@@ -145,6 +148,41 @@ fn differ(recorded: Option<&Value>, now: Option<&Value>, path: String) -> Option
         (old, new) => (show(old), show(new)),
     };
     Some(Difference { path, recorded, now })
+}
+
+/// How the tools of a spec differ from those that were recorded, a line each; of a contract, where it first does:
+/// `tool order: input.count.minimum 1 → 5`.
+pub(crate) fn tool_changes(recorded: &Spec, now: &Spec) -> Vec<String> {
+    let (recorded, now) = (recorded.all_tools(), now.all_tools());
+    let is_in = |tools: &[&ToolContract], name: &str| tools.iter().any(|tool| tool.name == name);
+    let mut added: Vec<&ToolContract> =
+        now.iter().filter(|tool| !is_in(&recorded, &tool.name)).copied().collect();
+    let mut changes = Vec::new();
+    for old in recorded {
+        let mut same = now.iter().copied().find(|new| new.name == old.name);
+        if same.is_none()
+            && let Some(at) = added.iter().position(|new| new.description == old.description)
+        {
+            same = Some(added.remove(at));
+        }
+        let name = &old.name;
+        let Some(new) = same else {
+            changes.push(format!("tool {name} removed"));
+            continue;
+        };
+        if new.name != *name {
+            changes.push(format!("tool {name} renamed {}", new.name));
+        }
+        let fields = |tool: &ToolContract| {
+            serde_json::to_value(ToolContract { name: String::new(), ..tool.clone() }).unwrap_or_default()
+        };
+        if let Some(Difference { path, recorded, now }) = first_difference(&fields(old), &fields(new)) {
+            let path = path.trim_start_matches("$.").replace(".properties.", ".");
+            changes.push(format!("tool {}: {path} {recorded} → {now}", new.name));
+        }
+    }
+    changes.extend(added.iter().map(|tool| format!("tool {} added", tool.name)));
+    changes
 }
 
 /// Two texts, cut to the neighbourhood of the first character in which they differ.

@@ -56,7 +56,8 @@ pub enum Outcome {
         /// The question.
         question: String,
     },
-    /// It has not: the world did not answer, for this reason. Recording can go on under `new_episodes`.
+    /// It has not: the world did not answer, for this reason. Recording can go on under `once` and
+    /// `new_episodes`.
     Interrupted(String),
 }
 

@@ -37,6 +37,7 @@ pub use record::{Header, Record, Seal};
 pub use store::{Claim, Durability, Journal, Lease, MemoryJournal, Store, StoreError};
 pub use thread_id::ThreadId;
 
+pub(crate) use drift::tool_changes;
 pub(crate) use fold::{Ledger, find_question, fold_under, render_awaited};
 
 // What the crates around the engine and the tests stand on; not for programs that run agents.

@@ -48,6 +48,88 @@ fn other_rules_than_the_recorded_ones_drift_unless_replayed_as_recorded() {
     home.check(&["replay", "--agent", "mine.toml", "run.json"], 1).prints(&["drift"]);
 }
 
+/// Writes the spec of an agent of the user's own, in which this is changed, and a fixture of a run of it.
+fn own_agent(home: &Home, name: &str, change: (&str, &str)) {
+    let tools = |own: &str| {
+        format!(r#"tools = ["wiki", {{ {own}, description = "Tells the time.", effect = "pure" }}]"#)
+    };
+    let shipped = home.check(&["agents", "show", "validated"], 0).stdout;
+    let spec = shipped.replace("name = \"validated\"", &format!("name = {name:?}"));
+    let line = spec.lines().find(|line| line.starts_with("tools = ")).unwrap();
+    let spec = spec.replace(line, &tools(r#"name = "clock""#)).replace(change.0, change.1);
+    home.write(&format!("agents/{name}.toml"), &spec);
+    let mut fixture = replanned();
+    fixture.spec.name = name.to_owned();
+    fixture.save(home.path(&format!("all/{name}.json"))).unwrap();
+}
+
+#[test]
+fn fixture_of_an_unknown_agent_is_as_recorded_and_agents_are_found_in_a_folder() {
+    let home = Home::new();
+    own_agent(&home, "점원", ("", ""));
+    own_agent(&home, "guard", ("You are the planner of an agent.", "You are a planner."));
+    home.fixture("all/shipped.json");
+    let said = home.check(&["replay", "all"], 0);
+    said.prints(&[
+        "as recorded all/점원.json: no agent is called \"점원\"; --agents DIR",
+        "\nok          all/shipped",
+    ]);
+    said.prints(&["3 fixtures: 1 ok, 2 as recorded\n"]);
+    home.check(&["replay", "--strict", "all/shipped.json"], 0);
+    let object = home.check(&["replay", "--strict", "--json", "all"], 1).json();
+    assert_eq!((&object["ok"], &object["as_recorded"]), (&1.into(), &2.into()));
+    assert_eq!(object["files"][0]["status"], "as_recorded");
+    home.check(&["run", "--replay", "all/점원.json"], 0)
+        .complains(&["as recorded: no agent is called \"점원\""]);
+
+    let said = home.check(&["replay", "--strict", "--agents", "agents", "all"], 1);
+    said.prints(&["drift       all/guard.json\n", "+You are a planner.", "3 fixtures: 2 ok, 1 drift\n"]);
+    home.write("agents/again.toml", &std::fs::read_to_string(home.path("agents/guard.toml")).unwrap());
+    let said = home.check(&["replay", "--agents", "agents", "all"], 2);
+    said.complains(&["agents/guard.toml: an agent is called \"guard\" in agents/again.toml already"]);
+    home.check(&["replay", "--agents", "all", "all"], 2)
+        .complains(&["all: expected specs of agents (*.toml)"]);
+}
+
+#[test]
+fn change_of_a_tool_is_told_as_that() {
+    let home = Home::new();
+    own_agent(&home, "mine", ("\"clock\"", "\"watch\""));
+    let said = home.check(&["replay", "--agents", "agents", "all"], 1);
+    said.prints(&["nearest is plan.1.1, tool clock renamed watch\n"]);
+    own_agent(&home, "mine", ("\"clock\"", "\"clock\", input = {type = \"string\", minLength = 5}"));
+    let object = home.check(&["replay", "--json", "--agents", "agents", "all"], 1).json();
+    assert_eq!(
+        object["files"][0]["drift"][0]["tools"],
+        serde_json::json!(["tool clock: input.minLength 1 → 5"])
+    );
+}
+
+#[test]
+fn update_records_anew_what_needs_no_question_and_says_why_it_leaves_the_rest() {
+    let home = Home::new();
+    home.fixture("all/good.json");
+    let mut fixture = bent();
+    fixture.notes = vec!["손으로 쓴 메모".to_owned()];
+    fixture.save(home.path("all/bent.json")).unwrap();
+    fixture.exchanges.pop();
+    fixture.save(home.path("all/short.json")).unwrap();
+    let text = |name: &str| std::fs::read_to_string(home.path(name)).unwrap();
+    let before = [text("all/good.json"), text("all/short.json")];
+
+    let said = home.check(&["replay", "--update", "all"], 1);
+    said.prints(&["updated     all/bent.json\n    request drift: plan.1.1", "ok          all/good.json\n"]);
+    said.prints(&["not updated: ", "the run now asks writer (write.2.1), and no recorded answer fits"]);
+    said.prints(&["--record-mode new_episodes", "3 fixtures: 1 ok, 1 updated, 1 drift\n"]);
+    assert_eq!([text("all/good.json"), text("all/short.json")], before);
+    let mut wanted = replanned();
+    wanted.notes = vec!["손으로 쓴 메모".to_owned()];
+    assert_eq!(text("all/bent.json"), wanted.to_json());
+    let object = home.check(&["replay", "--update", "--json", "all"], 1).json();
+    assert_eq!((&object["ok"], &object["updated"], &object["drift"]), (&2.into(), &0.into(), &1.into()));
+    home.check(&["replay", "--update", "--as-recorded", "all"], 2).complains(&["cannot be used with"]);
+}
+
 #[test]
 fn what_cannot_be_read_outweighs_drift() {
     let home = Home::new();

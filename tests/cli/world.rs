@@ -124,8 +124,13 @@ fn journaled_or_recorded_run_goes_on_after_an_interruption_and_another_is_told_h
     let (home, _port) = unreachable();
     let said = home.check(&["run", "--record", "run.json", SUM], 3);
     assert_eq!(said.stdout, "");
-    said.complains(&["--record-mode new_episodes goes on"]);
-    let args = ["run", "--offline", "--record", "run.json", "--record-mode", "new_episodes", SUM];
+    said.complains(&["`planwright run --record run.json` with the same question goes on"]);
+    let said = home.check(&["replay", "run.json"], 0);
+    let why = "the recording ends here, unfinished: connection: ";
+    said.prints(&[&format!("unfinished  run.json: {why}"), "1 fixture: 0 ok, 1 unfinished\n"]);
+    home.check(&["replay", "--strict", "run.json"], 1);
+    home.check(&["run", "--replay", "run.json"], 3).complains(&[why]);
+    let args = ["run", "--offline", "--record", "run.json", SUM];
     assert!(home.check(&args, 0).stdout.contains("300840"));
     assert!(home.check(&["replay", "run.json"], 0).stdout.contains("1 ok"));
     let (home, _port) = unreachable();

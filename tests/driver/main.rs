@@ -28,4 +28,5 @@ mod simulation;
 mod stream;
 mod thread;
 mod tools;
+mod update;
 mod waits;

@@ -77,6 +77,7 @@ fn none_without_a_fixture_is_an_error_and_asks_nobody() {
     let (run, Cost(models, tools)) = validated(whole(), &path, RecordMode::None);
     let said = run.unwrap_err().to_string();
     assert!(said.starts_with(&format!("{}: cannot be read: ", path.display())), "{said}");
+    assert!(said.ends_with("`none` only replays, so record it first with `once`"), "{said}");
     assert_eq!((models, tools), (0, 0));
     assert_eq!(files(folder.path()), [""; 0]);
 }
@@ -180,14 +181,15 @@ fn new_episodes_asks_only_what_is_new() {
 }
 
 #[test]
-fn new_episodes_goes_on_where_a_recording_was_interrupted() {
+fn recording_that_was_interrupted_is_gone_on_with_by_new_episodes_and_by_once() {
     let (_folder, straight) = place();
     validated(whole(), &straight, RecordMode::Once).0.unwrap();
-    for answered in 0..replies().len() {
+    let both = [RecordMode::Once, RecordMode::NewEpisodes];
+    for (answered, mode) in (0..replies().len()).flat_map(|answered| both.map(|mode| (answered, mode))) {
         let (_folder, path) = place();
         let first = ScriptedModel::replies(replies().into_iter().take(answered))
             .answer(Err(ModelError::unanswered(Cause::RateLimit, "천천히")));
-        let (run, Cost(_, tools_before)) = validated(first, &path, RecordMode::NewEpisodes);
+        let (run, Cost(_, tools_before)) = validated(first, &path, mode);
         let Err(Stopped::Interrupted(interrupted)) = run else { panic!("not interrupted") };
         assert_eq!(interrupted.cause.cause, Cause::RateLimit);
         let saved = Fixture::load(&path).unwrap();
@@ -196,7 +198,16 @@ fn new_episodes_goes_on_where_a_recording_was_interrupted() {
         annotate(&path, "손으로 쓴 메모");
 
         let rest = ScriptedModel::replies(replies().into_iter().skip(answered));
-        let (run, Cost(models, tools)) = validated(rest, &path, RecordMode::NewEpisodes);
+        if answered > 0 && mode == RecordMode::Once {
+            let mut changed = spec("validated");
+            changed.roles.get_mut(&RoleName::Planner).unwrap().prompt.push_str("\nBe brief.");
+            let (run, Cost(models, tools)) = record(changed, whole(), "질문?", &path, mode);
+            assert!(
+                matches!(run, Err(Stopped::Drifted(_))) && (models, tools) == (0, 0),
+                "nothing is thrown away"
+            );
+        }
+        let (run, Cost(models, tools)) = validated(rest, &path, mode);
         assert_eq!(run.unwrap().answer(), Some("답입니다."));
         assert_eq!((models, tools), (replies().len() - answered, 3 - tools_before), "{answered} answered");
         let mut finished = Fixture::load(&path).unwrap();

@@ -14,12 +14,12 @@ use planwright::spec::{OnFailure, RoleName, Spec, Validate};
 
 use stage::{Calls, Conductor, answer, asked, echoing, model, parallel, plan};
 
-fn fixture(agent: &str, story: &str) -> Fixture {
+pub fn fixture(agent: &str, story: &str) -> Fixture {
     let path = format!("{}/fixtures/{agent}/{story}.json", env!("CARGO_MANIFEST_DIR"));
     Fixture::load(path).unwrap()
 }
 
-fn bare(spec: Spec) -> Agent {
+pub fn bare(spec: Spec) -> Agent {
     Agent::builder(spec).build().unwrap()
 }
 
@@ -29,7 +29,7 @@ fn id(text: &str) -> EffectId {
 
 /// How a fixture drifts under a spec.
 #[track_caller]
-fn drifts(spec: Spec, fixture: &Fixture) -> Vec<Drift> {
+pub fn drifts(spec: Spec, fixture: &Fixture) -> Vec<Drift> {
     match bare(spec).replay(fixture) {
         Err(Stopped::Drifted(drifts)) => drifts,
         other => panic!("expected drift, found {other:?}"),
@@ -38,7 +38,7 @@ fn drifts(spec: Spec, fixture: &Fixture) -> Vec<Drift> {
 
 /// The one drift of a shipped agent's story under a changed spec.
 #[track_caller]
-fn drift(story: &str, change: impl FnOnce(&mut Spec)) -> Drift {
+pub fn drift(story: &str, change: impl FnOnce(&mut Spec)) -> Drift {
     let mut spec = agents::shipped("validated").unwrap();
     change(&mut spec);
     let mut found = drifts(spec, &fixture("validated", story));
@@ -55,7 +55,7 @@ fn is_difference(difference: &Difference, path: &str, recorded: &str, new: &str)
 /// That a drift is one of a request, whose it is, and where it first differs.
 #[track_caller]
 fn is_request(drift: &Drift, wanted: (&str, &str), path: &str, recorded: &str, new: &str) {
-    let Drift::Request { effect, asked, nearest, difference } = drift else { panic!("{drift:#?}") };
+    let Drift::Request { effect, asked, nearest, difference, .. } = drift else { panic!("{drift:#?}") };
     assert_eq!(drift.kind(), "request");
     assert_eq!((*effect, asked.as_str()), (id(wanted.0), wanted.1));
     assert_eq!(*nearest, id(wanted.0), "the nearest recording");
@@ -99,9 +99,6 @@ fn changed_setting_is_request_drift_in_the_frame_or_in_the_digest_alone() {
     check(&other, ("write.2.1", "writer"), "writer frame.model", "(nothing)", "another");
     let schema = |spec: &mut Spec| spec.policy.plan.max_steps = 2;
     check(&schema, planner, "planner frame.schema.properties.steps.maxItems", "6", "2");
-    let contract = |spec: &mut Spec| spec.tools[0].max_output_bytes = 1;
-    let path = "the digest alone (the tools' contracts, or the file was edited)";
-    check(&contract, planner, path, "digest ", "digest ");
 }
 
 #[test]
@@ -168,7 +165,6 @@ fn another_ending_is_transition_drift() {
     assert!(found[0].to_string().starts_with("transition drift: the run ended otherwise, at outcome.answer"));
     fixture.exchanges.truncate(3);
     fixture.trace.truncate(3);
-    fixture.outcome = Outcome::Interrupted("rate limit: try later".to_owned());
     let found = drifts(fixture.spec.clone(), &fixture);
     let said = "transition drift: the run asks writer (write.1.1), the fixture ends after 3 exchanges";
     assert_eq!(found.iter().map(Drift::to_string).collect::<Vec<_>>(), [said]);

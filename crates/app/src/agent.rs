@@ -79,7 +79,9 @@ impl AgentChoice {
     ) -> Result<PreparedAgent> {
         let agent = self.agent.as_deref();
         let spec = match recorded {
-            Some(fixture) if self.tools.is_none() => spec_for_fixture(fixture, agent, false)?,
+            Some(fixture) if self.tools.is_none() => {
+                spec_for_fixture(fixture, agent)?.unwrap_or_else(|| fixture.spec.clone())
+            }
             _ => {
                 let name = agent.or(settings.file.agent.as_deref()).unwrap_or(agents::DEFAULT);
                 choose_tools(load_spec(name)?, self.tools.as_deref(), settings)?
@@ -202,20 +204,24 @@ pub fn spec_source(agent: &str) -> Result<String> {
 }
 
 /// The spec that a fixture is replayed under: that of the agent that is asked for, else of the shipped agent of
-/// its name, else its own. A shipped agent gets the tools that the fixture's has.
+/// its name. A shipped agent gets the tools that the fixture's has. `None` where no agent of its name is known: it
+/// can be replayed as recorded, which says nothing of the agent as it is now.
 ///
 /// # Errors
 /// As [`load_spec`].
-pub fn spec_for_fixture(fixture: &Fixture, asked_for: Option<&str>, as_recorded: bool) -> Result<Spec> {
+pub fn spec_for_fixture(fixture: &Fixture, asked_for: Option<&str>) -> Result<Option<Spec>> {
     let recorded = &fixture.spec;
-    let spec = match asked_for {
+    let shipped = match asked_for {
         Some(file) if is_spec_file(file) => {
-            return Ok(load_spec(file)?.with_tools(|tool| has_tool(recorded, &tool.name)));
+            // A run may have done without a shipped tool, and never without one of the agent's own.
+            let is_own = |tool: &ToolContract| agents::tool(&tool.name).is_none();
+            let spec = load_spec(file)?.with_tools(|tool| is_own(tool) || has_tool(recorded, &tool.name));
+            return Ok(Some(spec));
         }
         Some(agent) => Some(load_spec(agent)?),
-        None => agents::shipped(&recorded.name).filter(|_| !as_recorded),
+        None => agents::shipped(&recorded.name),
     };
-    Ok(spec.map_or_else(|| recorded.clone(), |spec| with_tools_of(spec, recorded)))
+    Ok(shipped.map(|spec| with_tools_of(spec, recorded)))
 }
 
 /// A spec with those of its tools that the recorded spec has, and with the tools that only that one has.

@@ -48,6 +48,9 @@ pub fn drift_json(drift: &Drift) -> Value {
         object["recorded"] = json!(difference.recorded);
         object["now"] = json!(difference.now);
     }
+    if let Drift::Request { tools, .. } = drift {
+        object["tools"] = json!(tools);
+    }
     object
 }
 
@@ -169,7 +172,8 @@ impl RunInfo<'_> {
             }
             Stopped::Drifted(_) => {
                 let problem = format!("the replay differs from its recording\n{stopped}");
-                let hint = "if the change is meant, record anew with --record FILE --record-mode all";
+                let hint = "if the change is meant, `planwright replay --update FILE` records anew what asks \
+                            nothing, --record FILE --record-mode new_episodes asks what is new";
                 return Some(Error::new(Class::Failed, problem).hint(hint));
             }
             Stopped::Refused { .. } => {
@@ -236,8 +240,8 @@ impl RunInfo<'_> {
                 let outcome = Fixture::load(path).map(|fixture| fixture.outcome);
                 match matches!(outcome, Ok(Outcome::Interrupted(_))) {
                     true => format!(
-                        "what was answered is kept in {shown}; the same command with --record-mode \
-                         new_episodes goes on"
+                        "what was answered is kept in {shown}; `planwright run --record {shown}` with the same \
+                         question goes on (--record-mode all would ask everything again)"
                     ),
                     false => format!("{shown} holds a whole run and is left as it was"),
                 }

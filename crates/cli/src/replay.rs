@@ -1,6 +1,7 @@
 //! `replay`: checks that fixtures, or stored turns, replay the same under the present rules. Nothing is asked of the
-//! world, and no fixture and nothing that is stored is changed.
+//! world, nothing that is stored is changed, and a fixture only by `--update`.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::ColorChoice;
@@ -29,13 +30,19 @@ type Checked = (Verdict, Vec<String>, Option<Value>);
 #[derive(Clone, Copy)]
 enum Verdict {
     Same,
+    AsRecorded,
+    Unfinished,
+    Updated,
     Differs,
     Unreadable,
 }
 
+/// What each verdict is called, in their order.
+const WORDS: [&str; 6] = ["ok", "as recorded", "unfinished", "updated", "drift", "unreadable"];
+
 pub fn replay(args: &ReplayArgs, color: ColorChoice) -> Result<Exit> {
     let style = Style::of(color, &std::io::stdout());
-    let (mut counts, mut listed) = ([0; 3], Vec::new());
+    let (mut counts, mut listed) = ([0; WORDS.len()], Vec::new());
     let mut take = |(verdict, lines, json): Checked| {
         counts[verdict as usize] += 1;
         listed.extend(json);
@@ -44,47 +51,78 @@ pub fn replay(args: &ReplayArgs, color: ColorChoice) -> Result<Exit> {
     if args.all_stored {
         check_turns(args, style)?.into_iter().try_for_each(&mut take)?;
     } else {
-        find_fixtures(&args.paths)?.iter().try_for_each(|path| take(check_fixture(path, args, style)))?;
+        let specs = args.agents.as_deref().map(find_agents).transpose()?.unwrap_or_default();
+        find_fixtures(&args.paths)?
+            .iter()
+            .try_for_each(|path| take(check_fixture(path, &specs, args, style)))?;
     }
-    let [same, different, unreadable] = counts;
+    let [same, as_recorded, unfinished, _, different, unreadable] = counts;
     if args.json {
-        let (differ, list) = if args.all_stored { ("diverge", "turns") } else { ("drift", "files") };
-        out::print_json(&json!({"ok": same, differ: different, "unreadable": unreadable, list: listed}))?;
+        let mut object = match args.all_stored {
+            true => json!({"ok": same, "diverge": different, "unreadable": unreadable}),
+            false => WORDS.iter().zip(counts).map(|(word, count)| (word.replace(' ', "_"), count)).collect(),
+        };
+        object[if args.all_stored { "turns" } else { "files" }] = json!(listed);
+        out::print_json(&object)?;
     } else {
-        let all = same + different + unreadable;
+        let all: usize = counts.iter().sum();
         let s = if all == 1 { "" } else { "s" };
+        let others: String = WORDS
+            .iter()
+            .zip(counts)
+            .skip(1)
+            .filter(|(_, count)| *count > 0)
+            .map(|(word, count)| format!(", {count} {word}"))
+            .collect();
         let bad = if unreadable > 0 { format!(", {unreadable} unreadable") } else { String::new() };
-        let drift = if different > 0 { format!(", {different} drift") } else { String::new() };
         out::print_lines(&[match args.all_stored {
             true => format!("{all} stored turn{s}: {same} the same, {different} on another path{bad}"),
-            false => format!("{all} fixture{s}: {same} ok{drift}{bad}"),
+            false => format!("{all} fixture{s}: {same} ok{others}"),
         }])?;
     }
+    let fails = different > 0 || args.strict && as_recorded + unfinished > 0;
     let unusable = (unreadable > 0).then_some(Class::Unusable);
-    Ok(unusable.or_else(|| (different > 0).then_some(Class::Failed)))
+    Ok(unusable.or_else(|| fails.then_some(Class::Failed)))
 }
 
 /// The fixtures of these paths; folders are searched for `.json` files.
 pub fn find_fixtures(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in paths {
-        if !path.is_dir() {
-            found.push(path.clone());
-            continue;
+        match path.is_dir() {
+            true => found.extend(find_files(path, "json", "fixtures")?),
+            false => found.push(path.clone()),
         }
-        let before = found.len();
-        let place = path.display();
-        search(path, &mut found)
-            .map_err(|error| Error::caused(format!("{place}: cannot be searched"), error))?;
-        if found.len() == before {
-            return Err(Error::unusable(format!("{place}: expected fixtures (*.json), found none")));
-        }
-        found[before..].sort();
     }
     Ok(found)
 }
 
-fn search(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+/// The spec files of a folder, by the names of their agents.
+fn find_agents(folder: &Path) -> Result<HashMap<String, String>> {
+    let mut found = HashMap::new();
+    for path in find_files(folder, "toml", "specs of agents")? {
+        let file = path.display().to_string();
+        let name = load_spec(&file)?.name;
+        if let Some(other) = found.insert(name.clone(), file.clone()) {
+            return Err(Error::unusable(format!("{file}: an agent is called {name:?} in {other} already")));
+        }
+    }
+    Ok(found)
+}
+
+/// The files below a folder that end so, in order.
+fn find_files(folder: &Path, ending: &str, what: &str) -> Result<Vec<PathBuf>> {
+    let (mut found, place) = (Vec::new(), folder.display());
+    search(folder, ending, &mut found)
+        .map_err(|error| Error::caused(format!("{place}: cannot be searched"), error))?;
+    if found.is_empty() {
+        return Err(Error::unusable(format!("{place}: expected {what} (*.{ending}), found none")));
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn search(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         // Hidden ones are not meant; links to folders are not followed: they may lead in a circle.
@@ -92,64 +130,99 @@ fn search(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
             continue;
         }
         if entry.file_type()?.is_dir() {
-            search(&entry.path(), found)?;
-        } else if entry.path().extension().is_some_and(|ending| ending == "json") {
+            search(&entry.path(), ending, found)?;
+        } else if entry.path().extension().is_some_and(|found| found == ending) {
             found.push(entry.path());
         }
     }
     Ok(())
 }
 
-fn check_fixture(path: &Path, args: &ReplayArgs, style: Style) -> Checked {
+fn check_fixture(path: &Path, specs: &HashMap<String, String>, args: &ReplayArgs, style: Style) -> Checked {
     let file = path.display().to_string();
     let mut json = json!({
         "file": file, "status": "ok", "agent": null, "drift": [], "frames": "", "notes": [], "problem": null,
     });
-    let file = text::line(&file);
-    let (verdict, status, lines) = match replay_fixture(path, args, &mut json, style) {
-        Ok(drift) if drift.is_empty() => {
-            (Verdict::Same, "ok", vec![format!("{}  {file}", style.paint(Look::Good, "ok        "))])
-        }
-        Ok(mut drift) => {
-            drift.insert(0, format!("{}  {file}", style.paint(Look::Warn, "drift     ")));
-            (Verdict::Differs, "drift", drift)
-        }
-        Err(problem) => {
-            json["problem"] = json!(problem);
-            let head = style.paint(Look::Bad, "unreadable");
-            let problem = text::clean(&problem).replace('\n', "\n    ");
-            (Verdict::Unreadable, "unreadable", vec![format!("{head}  {problem}")])
-        }
+    let found = replay_fixture(path, specs, args, &mut json, style);
+    let (verdict, told, lines) = found.unwrap_or_else(|problem| {
+        json["problem"] = json!(problem);
+        (Verdict::Unreadable, problem, Vec::new())
+    });
+    let look = match verdict {
+        Verdict::Same | Verdict::Updated => Look::Good,
+        Verdict::Unreadable => Look::Bad,
+        Verdict::AsRecorded | Verdict::Unfinished | Verdict::Differs => Look::Warn,
     };
-    json["status"] = json!(status);
-    (verdict, lines, Some(json))
+    let word = WORDS[verdict as usize];
+    json["status"] = json!(word.replace(' ', "_"));
+    let head = style.paint(look, &format!("{word:<11}"));
+    let told = text::clean(&told).replace('\n', "\n    ");
+    (verdict, [vec![format!("{head} {told}")], lines].concat(), Some(json))
 }
 
-/// Replays a fixture. Gives how it drifts, a line each; or why it cannot be replayed.
+/// Replays a fixture. Gives what came of it, its file with what is to be said of it, and how it drifts, a line each;
+/// or why it cannot be replayed.
 fn replay_fixture(
     path: &Path,
+    specs: &HashMap<String, String>,
     args: &ReplayArgs,
     json: &mut Value,
     style: Style,
-) -> Result<Vec<String>, String> {
+) -> Result<(Verdict, String, Vec<String>), String> {
+    let file = text::line(&path.display().to_string());
     let fixture = Fixture::load(path).map_err(|error| error.to_string())?;
-    json["agent"] = json!(fixture.spec.name);
-    let spec = spec_for_fixture(&fixture, args.agent.as_deref(), args.as_recorded);
-    let agent =
-        spec.and_then(|spec| PreparedAgent::replaying(spec, "replay")).map_err(|error| error.message)?.agent;
+    let name = &fixture.spec.name;
+    json["agent"] = json!(name);
+    let agent = args.agent.as_deref().or_else(|| specs.get(name).map(String::as_str));
+    let known = if args.as_recorded { Ok(None) } else { spec_for_fixture(&fixture, agent) };
+    let known = known.map_err(|error| error.message)?;
+    let is_known = known.is_some();
+    let spec = known.unwrap_or_else(|| fixture.spec.clone());
+    let agent = PreparedAgent::replaying(spec, "replay").map_err(|error| error.message)?.agent;
     let compiled = agent.compiled();
     json["agent"] = json!(compiled.spec().name);
-    match agent.replay(&fixture) {
-        Ok(_) => Ok(Vec::new()),
-        Err(Stopped::Drifted(drifts)) => {
-            let (frames, notes) = (diff_frames(&fixture, compiled), explain_drift(&fixture, compiled));
-            json["drift"] = drifts.iter().map(drift_json).collect();
-            (json["frames"], json["notes"]) = (json!(frames), json!(notes));
-            let mut lines = drift_lines(&drifts, &frames, style);
-            lines.extend(notes.iter().map(|note| format!("    note: {}", text::line(note))));
-            Ok(lines)
+    let drifts = match agent.replay(&fixture) {
+        Ok(_) if is_known => return Ok((Verdict::Same, file, Vec::new())),
+        Ok(_) if args.as_recorded => return Ok((Verdict::AsRecorded, file, Vec::new())),
+        Ok(_) => {
+            let why = format!("no agent is called {name:?}; --agents DIR names the folder of its spec");
+            json["problem"] = json!(why);
+            return Ok((Verdict::AsRecorded, format!("{file}: {why}"), Vec::new()));
         }
-        Err(stopped) => Err(format!("{}: {stopped}", path.display())),
+        Err(Stopped::Interrupted(stopped)) => {
+            let why = stopped.cause.message;
+            let advice = "`planwright run --record` with this file and its question goes on";
+            json["problem"] = json!(why);
+            return Ok((Verdict::Unfinished, format!("{file}: {why}"), vec![format!("    {advice}")]));
+        }
+        Err(Stopped::Drifted(drifts)) => drifts,
+        Err(stopped) => return Err(format!("{}: {stopped}", path.display())),
+    };
+    let (frames, notes) = (diff_frames(&fixture, compiled), explain_drift(&fixture, compiled));
+    json["drift"] = drifts.iter().map(drift_json).collect();
+    (json["frames"], json["notes"]) = (json!(frames), json!(notes));
+    let mut lines = drift_lines(&drifts, &frames, style);
+    lines.extend(notes.iter().map(|note| format!("    note: {}", text::line(note))));
+    if !args.update {
+        return Ok((Verdict::Differs, file, lines));
+    }
+    match agent.update(&fixture) {
+        Ok(updated) => {
+            updated.save(path).map_err(|error| error.to_string())?;
+            if updated.outcome != fixture.outcome {
+                lines.push(
+                    "    note: the run ends otherwise now; look at its outcome before you keep it".to_owned(),
+                );
+            }
+            Ok((Verdict::Updated, file, lines))
+        }
+        Err(stopped) => {
+            let advice = "--record with --record-mode new_episodes asks what is new, and all asks everything";
+            let why = format!("not updated: {stopped}; `planwright run` {advice}");
+            json["problem"] = json!(why);
+            lines.push(format!("    {}", text::line(&why)));
+            Ok((Verdict::Differs, file, lines))
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::screen::Stdout;
 use crate::session::{Session, resolve_settings};
 use crate::{out, text};
 use planwright::driver::{RecordMode, Run, Stopped, time_for};
-use planwright::journal::{FileJournal, Fixture, JournalErrorKind};
+use planwright::journal::{FileJournal, Fixture, JournalErrorKind, Outcome};
 use planwright::machine::{Input, Turn};
 use planwright::spec::Memory;
 use planwright_app::{Error, PreparedAgent, Result, RunInfo, RunLocation, spec_for_fixture};
@@ -22,9 +22,12 @@ pub fn run(args: &RunArgs, color: ColorChoice) -> Result<Exit> {
     let session = Session::new(&args.show, color);
     let question = args.question.as_deref().map(read_question).transpose()?;
     let recorded = load_recording(args, question.as_deref())?;
-    let plays_only = args.replay.is_some() || args.record_mode != RecordMode::NewEpisodes;
+    let goes_on = |fixture: &Fixture| match args.record_mode {
+        RecordMode::Once if args.replay.is_none() => matches!(fixture.outcome, Outcome::Interrupted(_)),
+        mode => mode == RecordMode::NewEpisodes,
+    };
     match recorded {
-        Some((path, fixture)) if plays_only => {
+        Some((path, fixture)) if !goes_on(&fixture) => {
             let again = if args.record.is_some() { " (--record-mode all records anew)" } else { "" };
             session.screen.note(&format!("every answer comes from {}{again}", path.display()));
             replay(args, &session, path, fixture)
@@ -42,7 +45,10 @@ fn load_recording<'a>(args: &'a RunArgs, question: Option<&str>) -> Result<Optio
         (None, Some(path)) if args.record_mode != RecordMode::All && path.exists() => path,
         _ => return Ok(None),
     };
-    let fixture = Fixture::load(path).map_err(Error::unusable)?;
+    let fixture = Fixture::load(path).map_err(|error| match args.replay.is_none() && !path.exists() {
+        true => Error::unusable(error).hint("`none` only replays: --record-mode once records it first"),
+        false => Error::unusable(error),
+    })?;
     let recorded = &fixture.input.question;
     if let Some(question) = question.filter(|question| question != recorded) {
         let path = path.display();
@@ -56,7 +62,14 @@ fn load_recording<'a>(args: &'a RunArgs, question: Option<&str>) -> Result<Optio
 }
 
 fn replay(args: &RunArgs, session: &Session<'_>, path: &Path, fixture: Fixture) -> Result<Exit> {
-    let spec = spec_for_fixture(&fixture, args.choice.agent.as_deref(), false)?;
+    let known = spec_for_fixture(&fixture, args.choice.agent.as_deref())?;
+    let spec = known.unwrap_or_else(|| {
+        let name = &fixture.spec.name;
+        session
+            .screen
+            .note(&format!("as recorded: no agent is called {name:?}; --agent FILE names its spec"));
+        fixture.spec.clone()
+    });
     let prepared = PreparedAgent::replaying(args.choice.limit(spec), "replay")?;
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
     let input = fixture.input.clone();

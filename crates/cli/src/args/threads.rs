@@ -241,9 +241,18 @@ pub struct ReplayArgs {
     /// their own rules
     #[arg(long, visible_alias = "spec", value_name = "NAME|FILE", conflicts_with = "as_recorded")]
     pub agent: Option<String>,
+    /// A folder of agents of your own (*.toml): each fixture is replayed under the one that it names
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["agent", "as_recorded", "all_stored"])]
+    pub agents: Option<PathBuf>,
     /// Replay under the spec in the fixture
     #[arg(long, conflicts_with = "all_stored")]
     pub as_recorded: bool,
+    /// Exit with 1 also for a fixture that is of an agent that is not known, or of a run that is unfinished
+    #[arg(long, conflicts_with_all = ["as_recorded", "all_stored"])]
+    pub strict: bool,
+    /// Record anew what drifts, out of the answers that are recorded; nothing is asked
+    #[arg(long, conflicts_with_all = ["as_recorded", "all_stored"])]
+    pub update: bool,
     /// Take every stored turn through the present machine
     #[arg(long, conflicts_with = "paths")]
     pub all_stored: bool,
