@@ -70,7 +70,7 @@ impl Environment {
                         return Err(cause);
                     }
                 };
-                Ok(Some(self.redactor.event(event)))
+                Ok(Some(self.redactor.clean(event)))
             }
             RequestBody::Tool { tool, input, contract, .. } => {
                 let (Some(Registered { tool, .. }), Some(contract)) = (self.tools.get(tool), contract) else {
@@ -99,7 +99,7 @@ impl Environment {
         let clean = |text: String| shorten(self.redactor.text(text), contract);
         match result {
             Ok(output) => {
-                let sources = self.redactor.sources(output.sources);
+                let sources = self.redactor.clean(output.sources);
                 Ok(ToolOutcome::Returned { output: clean(output.text), sources })
             }
             Err(error) if contract.happens_once() && error.may_have_happened() => {

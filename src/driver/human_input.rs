@@ -110,7 +110,7 @@ impl<'a> Drive<'a> {
             if self.has_expired(state, effect) {
                 return Ok(Event::Expired { effect });
             }
-            let event = environment.redactor.event(Event::HumanAnswered { effect, answer });
+            let event = environment.redactor.clean(Event::HumanAnswered { effect, answer });
             match admit(self.compiled, state, &event) {
                 Ok(()) => return Ok(event),
                 Err(refusal) => refused = Some(refusal.to_string()),
@@ -148,7 +148,7 @@ impl<'a> Drive<'a> {
             return Err(Stopped::Expired { question });
         }
         let environment = &self.agent.environment;
-        let event = environment.redactor.event(Event::HumanAnswered { effect, answer });
+        let event = environment.redactor.clean(Event::HumanAnswered { effect, answer });
         if let Err(refusal) = admit(self.compiled, state, &event) {
             return Err(Stopped::Refused { question, refusal: refusal.to_string() });
         }
@@ -189,7 +189,7 @@ impl<'a> Drive<'a> {
             // That it is unknown is written down before the end of the run.
             Resolution::Stop { reason } => {
                 doubts.into_iter().for_each(|effect| self.note(state, unknown_record(effect)));
-                Some(redactor.event(Event::Cancelled { reason }))
+                Some(redactor.clean(Event::Cancelled { reason }))
             }
         })
     }

@@ -174,7 +174,7 @@ impl<'a> Job<'a> {
         if let Some(path) = &save_to {
             Fixture::check_writable(path).map_err(Stopped::Fixture)?;
         }
-        let input = agent.environment.redactor.input(self.input);
+        let input = agent.environment.redactor.clean(self.input);
         let (run, (thread, turn)) = (make_run_id(), self.turn);
         let header = Record::Header(Box::new(Header {
             format: JOURNAL_FORMAT,

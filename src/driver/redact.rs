@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::contract::{PlanStep, Source};
 use crate::journal::{Record, first_difference};
-use crate::machine::{Event, HumanAnswer, Input, ToolOutcome};
 use crate::ports::Secret;
 use crate::spec::Spec;
 
@@ -73,7 +73,7 @@ impl Redactor {
     pub fn found_in(&self, spec: &Spec) -> Option<String> {
         let written = serde_json::to_value(spec).ok().filter(|_| !self.values.is_empty())?;
         let mut clean = written.clone();
-        self.clean_value(&mut clean);
+        self.clean_value(&mut clean, true);
         // A field's name may be a key too.
         first_difference(&clean, &written).map(|difference| self.text(difference.path))
     }
@@ -91,72 +91,35 @@ impl Redactor {
         text
     }
 
-    /// The event without keys.
-    pub fn event(&self, mut event: Event) -> Event {
-        if self.values.is_empty() {
-            return event;
+    /// What the world said without keys, in all its texts and in the names of what it wrote as JSON.
+    pub fn clean<T: Serialize + DeserializeOwned>(&self, said: T) -> T {
+        let written =
+            Some(&self.values).filter(|values| !values.is_empty()).map(|_| serde_json::to_value(&said));
+        let Some(Ok(written)) = written else { return said };
+        let clean = |names| {
+            let mut clean = written.clone();
+            self.clean_value(&mut clean, names);
+            (clean != written).then(|| serde_json::from_value(clean).ok())
+        };
+        // A name of our own is no key: a value that would not read without it keeps its names.
+        match clean(true) {
+            None => said,
+            Some(read) => read.or_else(|| clean(false)?).unwrap_or(said),
         }
-        match &mut event {
-            Event::ModelReplied { reply, .. } => {
-                let calls =
-                    reply.tool_calls.iter_mut().flat_map(|call| [&mut call.name, &mut call.arguments]);
-                calls.chain([&mut reply.text]).for_each(|text| self.clean(text));
-            }
-            Event::ModelFailed { failure, .. } => self.clean(&mut failure.message),
-            Event::ToolReturned { outcome: ToolOutcome::Returned { output, sources }, .. } => {
-                self.clean(output);
-                *sources = self.sources(std::mem::take(sources));
-            }
-            Event::ToolReturned { outcome: ToolOutcome::Failed { kind, message }, .. } => {
-                [kind, message].into_iter().for_each(|text| self.clean(text));
-            }
-            Event::HumanAnswered { answer, .. } => match answer {
-                HumanAnswer::Respond { text } | HumanAnswer::Reject { reason: text } => self.clean(text),
-                HumanAnswer::Edit { steps } => steps.iter_mut().for_each(|step| self.clean_step(step)),
-                HumanAnswer::EditInput { input } => self.clean_value(input),
-                HumanAnswer::Approve => {}
-            },
-            Event::Cancelled { reason } => self.clean(reason),
-            Event::TimePassed { .. } | Event::Expired { .. } | Event::DeadlinePassed => {}
-        }
-        event
-    }
-
-    /// The input of a run without keys.
-    pub fn input(&self, mut input: Input) -> Input {
-        let Input { question, now, history, outline, session, material, findings, on_behalf_of } = &mut input;
-        let one = [question, now].into_iter().chain(session).chain(material).chain(on_behalf_of);
-        let turns = history.iter_mut().map(|turn| &mut turn.content);
-        let findings = findings
-            .iter_mut()
-            .flat_map(|finding| [&mut finding.by, &mut finding.output].into_iter().chain(&mut finding.task));
-        one.chain(outline).chain(turns).chain(findings).for_each(|text| self.clean(text));
-        input
-    }
-
-    /// The sources without keys.
-    pub fn sources(&self, mut sources: Vec<Source>) -> Vec<Source> {
-        for Source { title, document, part, url } in &mut sources {
-            [title].into_iter().chain(document).chain(part).chain(url).for_each(|text| self.clean(text));
-        }
-        sources
     }
 
     /// The records without keys. They were recorded without the keys of that time; one that was configured
     /// since is taken out here, also of specs.
     pub fn records(&self, mut records: Vec<Record>) -> Vec<Record> {
-        if self.values.is_empty() {
-            return records;
-        }
         for record in &mut records {
             match record {
                 Record::Header(header) => {
-                    header.input = self.input(std::mem::take(&mut header.input));
-                    self.clean_spec(&mut header.spec);
+                    header.input = self.clean(std::mem::take(&mut header.input));
+                    header.spec = self.clean(Arc::clone(&header.spec));
                 }
-                Record::SpecChanged(spec) => self.clean_spec(spec),
+                Record::SpecChanged(spec) => *spec = self.clean(Arc::clone(spec)),
                 Record::Answered { event, .. } | Record::Happened(event) => {
-                    *event = self.event(event.clone())
+                    *event = self.clean(event.clone())
                 }
                 Record::Requested { .. } | Record::Resolved { .. } => {}
             }
@@ -164,44 +127,18 @@ impl Redactor {
         records
     }
 
-    fn clean(&self, text: &mut String) {
-        *text = self.text(std::mem::take(text));
-    }
-
-    fn clean_step(&self, step: &mut PlanStep) {
-        let PlanStep { id, tool, with, input, input_from, depends_on, task, description, hitl_question } =
-            step;
-        let texts = [id, input_from, task, description, hitl_question].into_iter().flatten();
-        texts.chain(depends_on).chain([tool]).for_each(|text| self.clean(text));
-        if let Some(with) = with {
-            *with = self.text(std::mem::take(with).into_string()).into_boxed_str();
-        }
-        if let Some(input) = input {
-            self.clean_value(input);
-        }
-    }
-
-    fn clean_value(&self, value: &mut Value) {
+    fn clean_value(&self, value: &mut Value, names: bool) {
         match value {
-            Value::String(text) => self.clean(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_value(item)),
+            Value::String(text) => *text = self.text(std::mem::take(text)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_value(item, names)),
             Value::Object(fields) => {
                 let clean = |(name, mut field)| {
-                    self.clean_value(&mut field);
-                    (self.text(name), field)
+                    self.clean_value(&mut field, names);
+                    (if names { self.text(name) } else { name }, field)
                 };
                 *fields = std::mem::take(fields).into_iter().map(clean).collect();
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
-
-    /// Takes the keys out of a spec. It stays as it is if it would not read without them: a name is no key.
-    fn clean_spec(&self, spec: &mut Arc<Spec>) {
-        let Ok(mut value) = serde_json::to_value(&**spec) else { return };
-        self.clean_value(&mut value);
-        if let Ok(clean) = serde_json::from_value::<Spec>(value) {
-            *spec = Arc::new(clean);
         }
     }
 }
