@@ -13,7 +13,7 @@ use super::awaits::{nest, nested_spec};
 use super::route::{Exit, Move, Next};
 use super::run::{Begin, Run, Step, first_stage};
 use super::state::{
-    Artifacts, Asking, Input, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task,
+    Artifacts, Asking, Input, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task, Writes,
 };
 use super::vocabulary::{Counters, EffectId, ErrorCode, Event, PhaseName, Place, Refusal};
 use crate::spec::CompiledSpec;
@@ -112,7 +112,13 @@ fn next(from: PhaseName, run: &mut Run<'_>) -> Option<Phase> {
 }
 
 pub(super) fn start(compiled: &CompiledSpec, input: Input, tainted: bool) -> Step {
-    let mut run = Run::new(compiled, Box::new(Task::new(input, tainted)), None);
+    start_after(compiled, input, tainted, Writes::new())
+}
+
+/// Begins a run after these writes, which it does not make again.
+fn start_after(compiled: &CompiledSpec, input: Input, tainted: bool, written: Writes) -> Step {
+    let task = Task { written, ..Task::new(input, tainted) };
+    let mut run = Run::new(compiled, Box::new(task), None);
     let mut phase = Phase::Plan(run.plan_stage_after(None));
     let levels = phase.depth();
     phase.enter(&mut Machine, &mut run, levels);
@@ -191,11 +197,14 @@ fn absorb(run: &mut Run<'_>, place: Place, before: Counters, stepped: Step) {
     }
     run.task.tainted |= state.task.tainted;
     let inner = *state.task;
+    run.task.keep_writes(inner.written, place.step);
     let kept = Some(inner.trace.into());
     let (attempts, step) = (place.attempt, place.step);
     let Artifacts { final_answer, sources, error, .. } = inner.artifacts;
     let result = match final_answer.map(StepOutput::Text).filter(|_| ended == PhaseName::Done) {
-        Some(output) => StepRun::Completed { output, sources, attempts, cached: false, nested: kept },
+        Some(output) => {
+            StepRun::Completed { output, sources, attempts, cached: false, made_by: None, nested: kept }
+        }
         None => {
             let error = error.map(|error| error.to_string()).unwrap_or_default();
             StepRun::Failed { failure: StepFailure::new("agent", error), attempts, nested: kept }
@@ -224,7 +233,8 @@ fn settle(phase: &mut Phase, run: &mut Run<'_>) {
         } else if !run.begins.is_empty() && !phase.name().is_terminal() {
             let Begin { place, input, tainted } = run.begins.remove(0);
             if let Some(compiled) = nested_spec(run.compiled, &run.task, place.step) {
-                let begun = start(compiled, input, tainted);
+                let written = run.task.writes_to_pass_on(run.compiled);
+                let begun = start_after(compiled, input, tainted, written);
                 absorb(run, place, Counters::default(), begun);
                 run.effects.sort_by_key(|effect| effect.id().step());
             }

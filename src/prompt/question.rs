@@ -19,16 +19,8 @@ const INPUT_CHARS: usize = 16_384;
 /// The tool of a step and its input: the plan's own, or an earlier step's output. `None` if the run has no
 /// such step, or that output is not there yet.
 pub(super) fn tool_call(state: &State, step: u32) -> Option<(&str, Cow<'_, Value>)> {
-    let planned = state.task.planned(step)?;
-    let input = match (&planned.input, &planned.input_from) {
-        (Some(input), _) => Cow::Borrowed(input),
-        (None, Some(_)) => {
-            let progress = state.task.progress.as_ref()?;
-            Cow::Owned(progress.output(progress.source(step)?)?.into())
-        }
-        (None, None) => return None,
-    };
-    Some((&planned.tool, input))
+    let progress = state.task.progress.as_ref()?;
+    Some((&progress.plan.steps.get(step as usize)?.tool, progress.input(step)?))
 }
 
 /// The question of an effect of this run. What would act on a screen instead of standing on it is shown
@@ -39,7 +31,22 @@ pub(super) fn question(state: &State, id: EffectId) -> Option<String> {
         EffectKind::ApproveCall { step, .. } => call_question(state, step)?,
         _ => step_question(state, id)?.to_owned(),
     };
-    Some(sanitize(&text).into_owned())
+    let writes = if matches!(id.kind, EffectKind::Human { .. }) { String::new() } else { list_writes(state) };
+    Some(sanitize(&(text + &writes)).into_owned())
+}
+
+/// The writes that the run has made, so that nobody allows one in the belief that nothing has happened yet.
+fn list_writes(state: &State) -> String {
+    let written = &state.task.written;
+    let lines = written.keys().take(STEPS).map(|call| format!("\n- {}", one_line(call)));
+    match (written.is_empty(), state.task.input.is_korean()) {
+        (true, _) => String::new(),
+        (_, true) => lines
+            .fold("\n이미 실행되어 다시 실행되지 않는 호출:".to_owned(), |text, line| {
+                text + &line
+            }),
+        _ => lines.fold("\nAlready made, and not made again:".to_owned(), |text, line| text + &line),
+    }
 }
 
 /// Exactly what a person is asked about: the steps of a plan, a tool with its whole input, a question. An

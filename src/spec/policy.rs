@@ -150,7 +150,7 @@ pub struct Suggestion {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnReplan {
-    /// Nothing: only the new plan's results reach validator and writer.
+    /// Nothing: only the new plan's results reach validator and writer. A write that succeeded stands.
     #[default]
     Restart,
     /// Finished steps. Ids go on after them, and a new plan may refer to those that succeeded.

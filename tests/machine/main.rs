@@ -56,3 +56,4 @@ mod spec_contradictions;
 mod states;
 mod step_tries;
 mod validate_answer;
+mod writes_once;

@@ -29,6 +29,8 @@ pub struct Key {
     /// Whether untrusted output was read, and whether it had been when the draft was made.
     tainted: (bool, bool),
     answered: bool,
+    /// The writes that are not made again.
+    written: Vec<String>,
     pub progress: Option<PlanKey>,
 }
 
@@ -69,6 +71,7 @@ pub fn key(compiled: &CompiledSpec, state: &State) -> Key {
         past: task.artifacts.past.len(),
         feedback: task.feedback.as_ref().map(|feedback| !feedback.fix_hint.trim().is_empty()),
         tainted: (task.tainted, draft.is_some_and(|draft| draft.tainted)),
+        written: task.written.keys().filter(|_| !phase.is_terminal()).cloned().collect(),
         answered: task.artifacts.final_answer.is_some(),
         progress: progress.map(|progress| plan_key(compiled, task, progress)),
     }
@@ -92,6 +95,7 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
     let status = |run: &StepRun| match run {
         StepRun::Running { attempt } | StepRun::Nested { attempt } => ("running", *attempt),
         StepRun::Waiting { attempt } => ("waiting", *attempt),
+        StepRun::Completed { made_by: Some(_), .. } => ("standing", 0),
         _ => (run.status(), 0),
     };
     let mut counts = BTreeMap::new();

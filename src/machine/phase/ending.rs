@@ -39,6 +39,10 @@ impl Run<'_> {
                     let (step, same_as) = (planned.name(at), task.step_name(*same));
                     lines.push(TraceLine::Skip { step, tool: planned.tool.clone(), same_as });
                 }
+                StepRun::Completed { made_by: Some(same), .. } => {
+                    let (step, same_as) = (planned.name(at), same.clone());
+                    lines.push(TraceLine::Skip { step, tool: planned.tool.clone(), same_as });
+                }
                 StepRun::Completed { cached: true, .. } => {
                     lines.push(TraceLine::Cached { of: RoleName::Agent, step: Some(planned.name(at)) });
                 }

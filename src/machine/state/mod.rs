@@ -7,6 +7,7 @@ mod schedule;
 mod steps;
 mod task;
 mod view;
+mod writes;
 
 pub use input::{Finding, Input, Speaker, Turn};
 pub use phase::{Asking, ExecuteStage, Phase, PlanStage, Repair, Writing};
@@ -14,3 +15,4 @@ pub use steps::{Progress, StepFailure, StepOutput, StepRun};
 pub use task::{Artifacts, Decided, Draft, Feedback, State, Task};
 pub use view::{PlanView, StepRecord};
 pub(crate) use view::{explored, known_by};
+pub use writes::Writes;

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::contract::{Links, Plan, PlanStep, Source};
 use crate::machine::vocabulary::TraceLine;
@@ -44,6 +45,16 @@ impl Progress {
     /// The earlier step that this one repeats.
     pub(crate) fn twin(&self, step: u32) -> Option<u32> {
         self.schedule.twins.get(step as usize).copied().flatten()
+    }
+
+    /// The input of a step: the plan's own, or an earlier step's output, if that is there yet.
+    pub(crate) fn input(&self, step: u32) -> Option<Cow<'_, Value>> {
+        let planned = self.plan.steps.get(step as usize)?;
+        match (&planned.input, &planned.input_from) {
+            (Some(input), _) => Some(Cow::Borrowed(input)),
+            (None, Some(_)) => Some(Cow::Owned(self.output(self.source(step)?)?.into())),
+            (None, None) => None,
+        }
     }
 
     /// The output of a step; of a skipped one, the output of the step it repeats.
@@ -125,6 +136,10 @@ pub enum StepRun {
         attempts: u32,
         /// Whether the reply came out of the cache.
         cached: bool,
+        /// The write that was made earlier in the run and stands for this call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        made_by: Option<String>,
+        /// The trace of the agent's own run.
         nested: Option<Box<[TraceLine]>>,
     },
     /// Failed after so many tries; 0 where it was not tried.
@@ -166,7 +181,14 @@ impl StepFailure {
 
 impl StepRun {
     pub(crate) fn completed(output: StepOutput, attempts: u32) -> Self {
-        StepRun::Completed { output, sources: Vec::new(), attempts, cached: false, nested: None }
+        StepRun::Completed {
+            output,
+            sources: Vec::new(),
+            attempts,
+            cached: false,
+            made_by: None,
+            nested: None,
+        }
     }
 
     pub(crate) fn failed(failure: StepFailure, attempts: u32) -> Self {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::input::Input;
 use super::phase::{ExecuteStage, Phase, PlanStage};
 use super::steps::{Progress, StepRun};
+use super::writes::Writes;
 use crate::contract::{Decision, Intent, PlanStep, PreviousContext, Scope, Source, Verdict};
 use crate::machine::vocabulary::{Counters, Failure, PhaseName, RunError, TraceLine, Usage};
 use crate::spec::RoleName;
@@ -143,6 +144,8 @@ pub struct Task {
     /// The tokens of each agent that does steps, its nested runs included.
     pub(crate) usage_by_agent: BTreeMap<String, Usage>,
     pub(crate) tainted: bool,
+    #[serde(default, skip_serializing_if = "Writes::is_empty")]
+    pub(crate) written: Writes,
     pub(crate) trace: Vec<TraceLine>,
     /// The runs of the agents that do steps, by the steps' positions in the plan.
     pub(crate) nested: BTreeMap<u32, State>,
@@ -165,6 +168,7 @@ impl Task {
             usage_by_role: BTreeMap::new(),
             usage_by_agent: BTreeMap::new(),
             tainted,
+            written: Writes::new(),
             trace: Vec::new(),
             nested: BTreeMap::new(),
         }

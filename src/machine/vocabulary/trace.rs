@@ -89,7 +89,7 @@ pub enum TraceLine {
         /// Whether a tool is needed.
         needs_tool: bool,
     },
-    /// A step was left out because it repeats one that succeeded.
+    /// A step was left out because it repeats one that succeeded, or a write that the run has made.
     Skip {
         /// The step.
         step: String,

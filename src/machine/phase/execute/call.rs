@@ -13,13 +13,16 @@ impl Run<'_> {
     pub(super) fn take_outcome(&mut self, step: u32, attempts: u32) -> Option<StepRun> {
         let completed = |text: String, sources: Vec<Source>, cached: bool| {
             let output = StepOutput::Text(text);
-            StepRun::Completed { output, sources, attempts, cached, nested: None }
+            StepRun::Completed { output, sources, attempts, cached, made_by: None, nested: None }
         };
         Some(match self.event.take()? {
             Event::ToolReturned { outcome, .. } => {
                 self.task.tainted |= is_untrusted(self.compiled, &self.task, step);
                 match outcome {
-                    ToolOutcome::Returned { output, sources } => completed(output, sources, false),
+                    ToolOutcome::Returned { output, sources } => {
+                        self.task.note_write(self.compiled, step, &output, &sources);
+                        completed(output, sources, false)
+                    }
                     ToolOutcome::Failed { kind, message } => {
                         StepRun::failed(StepFailure::new(kind, message), attempts)
                     }
@@ -96,8 +99,7 @@ fn unfit_input(
 ) -> Option<(u32, String)> {
     let source = progress.source(step)?;
     let tool = compiled.tool(&planned.tool).filter(|_| compiled.agent(&planned.tool).is_none())?;
-    let input = serde_json::Value::from(progress.output(source)?);
-    Some((source, schema::check(&tool.input, &input).err()?.to_string()))
+    Some((source, schema::check(&tool.input, &*progress.input(step)?).err()?.to_string()))
 }
 
 /// What a nested run starts from, and whether it has read what may steer it.

@@ -55,7 +55,7 @@ impl Run<'_> {
         let compiled = self.compiled;
         let width = compiled.policy().execution.width();
         while !self.has_ended() {
-            let Some(progress) = self.task.progress.as_mut() else { return };
+            let Some(progress) = &self.task.progress else { return };
             let schedule = &progress.schedule;
             if schedule.running >= width || schedule.alone {
                 return;
@@ -70,17 +70,18 @@ impl Run<'_> {
                 return;
             };
             let Some(planned) = progress.plan.steps.get(step as usize) else { return };
-            if let Some(result) = result_without_call(progress, step, planned, compiled) {
-                progress.schedule.ready.remove(&step);
-                progress.finish(step, result);
-                continue;
-            }
+            let result = result_without_call(progress, step, planned, compiled);
+            let result = result.or_else(|| self.task.standing_write(compiled, step));
             let asks = schedule.people.contains(&step);
             // One by one, every step runs alone.
             let alone = asks || (width > 1 && happens_once(planned, compiled));
             let is_persons = asks && planned.is_hitl();
-            if alone && progress.schedule.running > 0 {
-                return;
+            let must_wait = alone && schedule.running > 0 && result.is_none();
+            let Some(progress) = self.task.progress.as_mut().filter(|_| !must_wait) else { return };
+            if let Some(result) = result {
+                progress.schedule.ready.remove(&step);
+                progress.finish(step, result);
+                continue;
             }
             progress.schedule.alone = alone;
             progress.begin(step);
@@ -165,9 +166,15 @@ impl Run<'_> {
                 let result = StepRun::completed(StepOutput::Text(text), 0);
                 return self.finish_try(stage, step, result);
             }
-            HumanAnswer::EditInput { input } => progress.replace_input(step, input),
+            HumanAnswer::EditInput { input } => {
+                progress.replace_input(step, input);
+                if let Some(result) = self.task.standing_write(self.compiled, step) {
+                    return self.finish_try(stage, step, result);
+                }
+            }
             _ => {}
         }
+        let Some(progress) = self.task.progress.as_mut() else { return };
         let planned = progress.plan.steps.get(step as usize);
         let once = planned.is_some_and(|planned| happens_once(planned, self.compiled));
         progress.schedule.alone = self.compiled.policy().execution.width() > 1 && once;

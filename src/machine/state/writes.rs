@@ -1,0 +1,89 @@
+//! Writes: what a run has changed outside. A call that equals one of them is not made again: not by the
+//! next plan, not by an agent that does a step, not by a person's edit.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::steps::{StepOutput, StepRun};
+use super::task::Task;
+use crate::contract::{Source, ToolEffect, canonical};
+use crate::spec::CompiledSpec;
+
+/// Writes that have succeeded, by tool and input.
+pub type Writes = BTreeMap<String, Written>;
+
+/// A write that has succeeded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Written {
+    /// The draft that it was made for; 0 where the run around this one had made it.
+    pub(crate) draft: u32,
+    pub(crate) step: u32,
+    /// The step by name.
+    pub(crate) name: String,
+    /// Whether an agent made it in a run of its own.
+    pub(crate) nested: bool,
+    pub(crate) output: String,
+    pub(crate) sources: Vec<Source>,
+}
+
+impl Task {
+    /// The tool and the input of a step that is a write.
+    fn write_key(&self, compiled: &CompiledSpec, step: u32) -> Option<String> {
+        let tool = &self.planned(step)?.tool;
+        let contract = compiled.tool(tool).filter(|_| compiled.agent(tool).is_none())?;
+        let writes = contract.effect == ToolEffect::Write;
+        let input = self.progress.as_ref().filter(|_| writes)?.input(step)?;
+        Some(format!("{tool} {}", canonical(&input)))
+    }
+
+    /// The result of a step whose very call was made before and succeeded.
+    pub(crate) fn standing_write(&self, compiled: &CompiledSpec, step: u32) -> Option<StepRun> {
+        if self.written.is_empty() {
+            return None;
+        }
+        let made = self.written.get(&self.write_key(compiled, step)?)?;
+        let made_by = match made.draft {
+            0 => made.name.clone(),
+            draft if draft == self.draft => made.name.clone(),
+            draft => format!("{} of plan {draft}", made.name),
+        };
+        let (output, sources) = (StepOutput::Text(made.output.clone()), made.sources.clone());
+        let made_by = Some(made_by);
+        Some(StepRun::Completed { output, sources, attempts: 0, cached: false, made_by, nested: None })
+    }
+
+    /// Remembers what a tool returned, if the call was a write.
+    pub(crate) fn note_write(
+        &mut self,
+        compiled: &CompiledSpec,
+        step: u32,
+        output: &str,
+        sources: &[Source],
+    ) {
+        let Some(key) = self.write_key(compiled, step) else { return };
+        let (draft, name) = (self.draft, self.step_name(step));
+        let (output, sources) = (output.to_owned(), sources.to_vec());
+        self.written.insert(key, Written { draft, step, name, nested: false, output, sources });
+    }
+
+    /// The writes that a run nested in this one does not make again. Agents side by side are not told of
+    /// each other's: what they do must not depend on which of them was first.
+    pub(crate) fn writes_to_pass_on(&self, compiled: &CompiledSpec) -> Writes {
+        let beside = compiled.policy().execution.width() > 1;
+        let known =
+            self.written.iter().filter(|(_, made)| !(beside && made.nested && made.draft == self.draft));
+        known.map(|(key, made)| (key.clone(), Written { draft: 0, ..made.clone() })).collect()
+    }
+
+    /// Takes over what the run nested in a step has written. Of equal writes the first step's counts.
+    pub(crate) fn keep_writes(&mut self, inner: Writes, step: u32) {
+        let (draft, name) = (self.draft, self.step_name(step));
+        for (key, made) in inner.into_iter().filter(|(_, made)| made.draft > 0) {
+            let known = self.written.get(&key);
+            if known.is_none_or(|known| (draft, step) < (known.draft, known.step)) {
+                self.written.insert(key, Written { draft, step, name: name.clone(), nested: true, ..made });
+            }
+        }
+    }
+}
