@@ -40,7 +40,8 @@ pub struct PlanKey {
     /// What branches read of the steps of earlier drafts, counted no further than anything counts.
     kept: BTreeMap<(String, &'static str), usize>,
     alone: bool,
-    /// The tool of each step of the draft, and the status with the try if it matters which step has it.
+    /// The tool of each step of the draft, of a write with its input; the status with the try if it
+    /// matters which step has it.
     pub steps: Vec<(String, Option<Status>)>,
     /// How many steps have which status, if it does not matter which.
     pub counts: BTreeMap<Status, usize>,
@@ -109,10 +110,15 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
         let twin = progress.twin(at as u32).map(|twin| from_here(twin).unwrap_or(u32::MAX));
         (needs.filter_map(|need| from_here(*need)).collect(), twin)
     });
+    // Whether a write was made before hangs on its input.
+    let call = |at: usize| task.write_key(compiled, at as u32);
+    let named = slots().map(|(at, planned, run)| {
+        (call(at).unwrap_or_else(|| planned.tool.clone()), listed.then(|| status(run)))
+    });
     PlanKey {
         kept: kept(compiled, progress, first, listed),
         alone: schedule.alone,
-        steps: slots().map(|(_, step, run)| (step.tool.clone(), listed.then(|| status(run)))).collect(),
+        steps: named.collect(),
         counts,
         needs: needs.collect(),
     }

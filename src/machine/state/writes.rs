@@ -29,7 +29,7 @@ pub struct Written {
 
 impl Task {
     /// The tool and the input of a step that is a write.
-    fn write_key(&self, compiled: &CompiledSpec, step: u32) -> Option<String> {
+    pub(crate) fn write_key(&self, compiled: &CompiledSpec, step: u32) -> Option<String> {
         let tool = &self.planned(step)?.tool;
         let contract = compiled.tool(tool).filter(|_| compiled.agent(tool).is_none())?;
         let writes = contract.effect == ToolEffect::Write;
