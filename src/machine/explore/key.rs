@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use super::sample::sample;
 use crate::contract::PlanStep;
 use crate::machine::awaits::stage_awaits;
+use crate::machine::state::write_key;
 use crate::machine::{ErrorCode, Phase, PhaseName, Progress, State, StepRun, Task, TraceLine, WriteReason};
 use crate::spec::{CompiledSpec, Duplicates, Orchestrate, Planner, Write};
 
@@ -72,7 +74,7 @@ pub fn key(compiled: &CompiledSpec, state: &State) -> Key {
         past: task.artifacts.past.len(),
         feedback: task.feedback.as_ref().map(|feedback| !feedback.fix_hint.trim().is_empty()),
         tainted: (task.tainted, draft.is_some_and(|draft| draft.tainted)),
-        written: task.written.keys().filter(|_| !phase.is_terminal()).cloned().collect(),
+        written: if phase.is_terminal() { Vec::new() } else { written(compiled, task) },
         answered: task.artifacts.final_answer.is_some(),
         progress: progress.map(|progress| plan_key(compiled, task, progress)),
     }
@@ -82,13 +84,14 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
     let schedule = &progress.schedule;
     let first = task.first_step();
     let slots = || progress.slots().skip(first);
+    let call = |at: usize, planned: &PlanStep| call_key(compiled, task, at as u32, &planned.tool);
     let working = slots().filter(|(_, step, _)| !step.is_final());
-    let tools: Vec<&str> = working.map(|(_, step, _)| step.tool.as_str()).collect();
+    let calls: Vec<String> = working.map(|(at, step, _)| call(at, step)).collect();
     let waits = |at: usize| schedule.links.needs.get(at).is_some_and(|needs| !needs.is_empty());
     let linked = !schedule.twins.is_empty() || (first..progress.steps.len()).any(waits);
     // Independent steps of one kind are interchangeable, except that one by one they keep order
     // anyway; steps that differ, or wait for each other, are not.
-    let alike = tools.windows(2).all(|pair| pair[0] == pair[1]) && !linked;
+    let alike = calls.windows(2).all(|pair| pair[0] == pair[1]) && !linked;
     let in_order = compiled.policy().execution.width() == 1 && !linked;
     // Whether it is the last step that failed decides whether there is an answer.
     let last_matters = compiled.policy().write == Write::LastResult;
@@ -110,18 +113,34 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
         let twin = progress.twin(at as u32).map(|twin| from_here(twin).unwrap_or(u32::MAX));
         (needs.filter_map(|need| from_here(*need)).collect(), twin)
     });
-    // Whether a write was made before hangs on its input.
-    let call = |at: usize| task.write_key(compiled, at as u32);
-    let named = slots().map(|(at, planned, run)| {
-        (call(at).unwrap_or_else(|| planned.tool.clone()), listed.then(|| status(run)))
-    });
     PlanKey {
         kept: kept(compiled, progress, first, listed),
         alone: schedule.alone,
-        steps: named.collect(),
+        steps: slots().map(|(at, step, run)| (call(at, step), listed.then(|| status(run)))).collect(),
         counts,
         needs: needs.collect(),
     }
+}
+
+/// The writes that a later call can equal. Where steps are kept every letter has an input of its own, but for
+/// what a person may write in the place of one.
+fn written(compiled: &CompiledSpec, task: &Task) -> Vec<String> {
+    let again = |key: &&String| !compiled.policy().keeps_steps() || is_sample(compiled, key);
+    task.written.keys().filter(again).cloned().collect()
+}
+
+/// A step's tool, and of a write what decides whether it is made.
+fn call_key(compiled: &CompiledSpec, task: &Task, step: u32, tool: &str) -> String {
+    match task.write_key(compiled, step) {
+        None => tool.to_owned(),
+        Some(key) if !compiled.policy().keeps_steps() => key,
+        Some(key) => format!("{tool} {} {}", task.written.contains_key(&key), is_sample(compiled, &key)),
+    }
+}
+
+fn is_sample(compiled: &CompiledSpec, key: &str) -> bool {
+    let tool = key.split(' ').next().and_then(|tool| compiled.tool(tool));
+    tool.is_some_and(|tool| key == write_key(&tool.name, &sample(&tool.input)))
 }
 
 /// What branches read of the steps of earlier drafts, and an orchestrator of this one's.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::replies::{replies, sample};
+use super::replies::replies;
+use super::sample::sample;
 use crate::contract::{FINAL_ANSWER, FinalStep, HITL, PlanStep, schema};
 use crate::machine::{
     Effect, EffectId, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State,

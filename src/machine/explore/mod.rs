@@ -10,6 +10,7 @@ mod key;
 mod letters;
 mod replies;
 mod report;
+mod sample;
 mod walk;
 
 #[doc(hidden)]

@@ -16,3 +16,4 @@ pub use task::{Artifacts, Decided, Draft, Feedback, State, Task};
 pub use view::{PlanView, StepRecord};
 pub(crate) use view::{explored, known_by};
 pub use writes::Writes;
+pub(crate) use writes::write_key;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::steps::{StepOutput, StepRun};
 use super::task::Task;
@@ -27,6 +28,11 @@ pub struct Written {
     pub(crate) sources: Vec<Source>,
 }
 
+/// What a write is known by.
+pub(crate) fn write_key(tool: &str, input: &Value) -> String {
+    format!("{tool} {}", canonical(input))
+}
+
 impl Task {
     /// The tool and the input of a step that is a write.
     pub(crate) fn write_key(&self, compiled: &CompiledSpec, step: u32) -> Option<String> {
@@ -34,7 +40,7 @@ impl Task {
         let contract = compiled.tool(tool).filter(|_| compiled.agent(tool).is_none())?;
         let writes = contract.effect == ToolEffect::Write;
         let input = self.progress.as_ref().filter(|_| writes)?.input(step)?;
-        Some(format!("{tool} {}", canonical(&input)))
+        Some(write_key(tool, &input))
     }
 
     /// The result of a step whose very call was made before and succeeded.

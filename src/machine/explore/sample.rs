@@ -1,0 +1,39 @@
+//! Inputs for tools: values that fit a schema.
+
+use serde_json::Value;
+
+use crate::contract::{ToolContract, schema};
+
+/// A small value that fits a schema, if a simple one does.
+pub(super) fn sample(schema: &Value) -> Value {
+    let first = |keyword: &str| schema.get(keyword).and_then(Value::as_array).and_then(|list| list.first());
+    if let Some(value) = schema.get("const").or_else(|| first("enum")) {
+        return value.clone();
+    }
+    if let Some(choice) = first("anyOf") {
+        return sample(choice);
+    }
+    let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_u64).unwrap_or(0) as usize;
+    let kind = schema.get("type").and_then(Value::as_str).or_else(|| first("type")?.as_str());
+    match kind.unwrap_or("object") {
+        "string" => Value::from("x".repeat(bound("minLength").clamp(1, 4_096))),
+        "boolean" => Value::Bool(true),
+        "integer" | "number" => {
+            schema.get("minimum").or(schema.get("maximum")).cloned().unwrap_or(Value::from(1))
+        }
+        "array" => vec![schema.get("items").map_or(Value::Null, sample); bound("minItems").min(64)].into(),
+        "object" => {
+            let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+            let field = |name: &str| (name.to_owned(), sample(&schema["properties"][name]));
+            required.filter_map(Value::as_str).map(field).collect()
+        }
+        _ => Value::Null,
+    }
+}
+
+/// An input that no other step has, if the tool's schema leaves room for one.
+pub(super) fn fresh_input(tool: &ToolContract, nth: usize) -> Value {
+    let input = sample(&tool.input);
+    let longer = input.as_str().map(|text| Value::from(format!("{text}{nth}")));
+    longer.filter(|longer| schema::check(&tool.input, longer).is_ok()).unwrap_or(input)
+}
