@@ -12,7 +12,7 @@ use super::environment::CancelToken;
 use super::human_input::{HumanInput, Resolution, find_spent, token, unknown_record};
 use super::run::{Run, Stopped, attach_records};
 use crate::journal::{Folded, Journal, MemoryJournal, Record, RunStatus, first_difference, fold, fold_under};
-use crate::machine::{Effects, Event, HumanAnswer, admit, outstanding, transition};
+use crate::machine::{Effects, Event, HumanAnswer, admit, awaited, outstanding, transition};
 use crate::ports::{Observer, Signal};
 use crate::spec::Spec;
 
@@ -172,7 +172,10 @@ impl<'a> Resume<'a> {
         if folded.state.phase.name().is_terminal() {
             return Err(Stopped::Ended);
         }
-        let adopted = fold_under(Spec::clone(&now), records.to_vec())?;
+        let mut adopted = fold_under(Spec::clone(&now), records.to_vec())?;
+        // What the run no longer waits for is asked anew, should it come to it again.
+        let Folded { compiled, state, ledger, .. } = &mut adopted;
+        ledger.pending.retain(|pending| awaited(compiled, state, pending.effect).is_some());
         // A write was asked for under the old rules: that the new ones would let it be repeated does not say
         // that this one may be.
         match folded.doubts().next().filter(|_| adopted.doubts().next().is_none()) {

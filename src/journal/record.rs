@@ -37,12 +37,11 @@ pub enum Record {
         at: Option<u64>,
     },
     /// An effect was answered. Written before the machine moves on.
+    #[serde(with = "answered")]
     Answered {
         /// The answer.
-        #[serde(flatten)]
         event: Event,
         /// When it was written.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<u64>,
     },
     /// Something happened that answers no effect.
@@ -257,5 +256,53 @@ impl Default for Seal {
 impl fmt::Display for Seal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// An answer as it is written, `{"model_replied":{…},"at":1795321413921}`: the event, and its time beside it.
+mod answered {
+    use serde::de::value::MapAccessDeserializer;
+    use serde::de::{MapAccess, Visitor};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::machine::Event;
+
+    #[derive(Serialize)]
+    struct Timed<'e> {
+        #[serde(flatten)]
+        event: &'e Event,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        at: Option<u64>,
+    }
+
+    pub fn serialize<S: Serializer>(event: &Event, at: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
+        Timed { event, at: *at }.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(source: D) -> Result<(Event, Option<u64>), D::Error> {
+        source.deserialize_map(Answer)
+    }
+
+    /// Reads the event as it comes: `flatten` would hold a copy of it, and take what does not belong there.
+    struct Answer;
+
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Key {
+        At,
+    }
+
+    impl<'de> Visitor<'de> for Answer {
+        type Value = (Event, Option<u64>);
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("an event, and when it was written")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let event = Event::deserialize(MapAccessDeserializer::new(&mut map))?;
+            let at = map.next_key::<Key>()?.map(|Key::At| map.next_value()).transpose()?;
+            Ok((event, at))
+        }
     }
 }

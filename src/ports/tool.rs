@@ -255,8 +255,7 @@ impl From<&str> for ToolErrorKind {
 
 impl PartialEq<&str> for ToolErrorKind {
     fn eq(&self, name: &&str) -> bool {
-        let kind = ToolErrorKind::from(*name);
-        *self == kind
+        self.to_string() == *name
     }
 }
 

@@ -99,9 +99,15 @@ impl Index {
 
     fn over(mut connection: Connection) -> Result<Self> {
         connection.busy_timeout(BUSY_TIMEOUT)?;
+        let format =
+            |connection: &Connection| connection.pragma_query_value(None, "user_version", |row| row.get(0));
+        // A reader waits for no writer.
+        if format(&connection)? == FORMAT {
+            return Ok(Index(connection));
+        }
         // Another process may open it at the same time: the second finds the format in place.
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        match transaction.pragma_query_value(None, "user_version", |row| row.get(0))? {
+        match format(&transaction)? {
             0 => {
                 transaction.execute_batch(SCHEMA)?;
                 transaction.pragma_update(None, "user_version", FORMAT)?;

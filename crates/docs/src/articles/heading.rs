@@ -190,7 +190,8 @@ fn split_title<'a>(line: &Line, behind: &'a str, english: bool) -> Titled<'a> {
             true => body.starts_with(|c: char| c.is_lowercase() || ",;)".contains(c)),
             false => goes_on(body),
         };
-        return (!glued && (line.marked || !refers)).then_some((title, bare(body), Sure::Yes));
+        let body = if english { body } else { bare(body) };
+        return (!glued && (line.marked || !refers)).then_some((title, body, Sure::Yes));
     }
     let first = rest.split(' ').next().unwrap_or_default();
     let separated = matches!(first, "." | ":" | "-" | "–" | "—") || english && first == ")";

@@ -142,7 +142,7 @@ impl Docs {
             let opened = library.take().map_or_else(|| self.open(file), Ok)?;
             let answer = question(&opened);
             // Else the connection is closed, before the file is emptied.
-            *library = answer.is_ok().then_some(opened);
+            *library = (answer.is_ok() || file.is_none()).then_some(opened);
             answer
         };
         let file = self.cache.as_deref();
