@@ -20,7 +20,7 @@ fn turns_of_a_thread_are_kept_across_processes() {
     assert!(ask(&home, THREAD, "12/4+9?").contains("12"));
     assert!(ask(&home, THREAD, "7*6?").contains("42"));
     home.check(&["threads", "show", THREAD], 0).prints(&[
-        "turn 1  done  validated\n  asked     12/4+9?\n  answered  ",
+        "turn 1  done  validated\n  asked     12/4+9?\n  plan      1. completed  calc: 12/4+9\n               → 12\n",
         "turn 2  done",
         "7*6?",
         "42",
@@ -28,6 +28,39 @@ fn turns_of_a_thread_are_kept_across_processes() {
     let object = home.check(&["threads", "show", "--turn", "2", "--json", THREAD], 0).json();
     assert_eq!((&object["turns"][0]["turn"], &object["turns"][0]["status"]), (&2.into(), &"done".into()));
     assert_eq!(object["turns"].as_array().unwrap().len(), 1);
+}
+
+/// What each step was to do, how far it is and what came of it, without going on with the run.
+#[test]
+fn the_plan_of_a_stored_turn_is_shown_whole() {
+    let home = Home::new();
+    let long = "긴 결과 ".repeat(100);
+    std::fs::create_dir(home.path("글")).unwrap();
+    std::fs::write(home.path("글/표.md"), format!("보일러는 5월 3일에 점검했다. {long}")).unwrap();
+    home.check(&["run", "--thread", THREAD, "--docs", "글", "보일러는 언제 점검했나요?"], 0);
+    let show = |more: &[&str]| home.check(&[&["threads", "show", THREAD][..], more].concat(), 0);
+    let object = show(&["--json"]).json();
+    let turn = &object["turns"][0];
+    let step = &turn["plan"][0];
+    assert_eq!((step["tool"].as_str(), step["status"].as_str()), (Some("docs"), Some("completed")), "{turn}");
+    assert!(step["result"].as_str().unwrap().contains("5월 3일") && step["error"].is_null());
+    assert_eq!(turn["current_step"], turn["plan"].as_array().unwrap().len());
+    assert_eq!((&turn["is_waiting_human"], &turn["result"]), (&false.into(), &turn["answer"]));
+    let (brief, full) = (show(&["--records"]).stdout, show(&["--records", "--full"]).stdout);
+    assert!(brief.contains("1. completed  docs: ") && !brief.contains(long.trim()), "{brief}");
+    assert!(full.matches(long.trim()).count() >= 2, "step and record are whole: {full}");
+}
+
+#[test]
+fn a_run_that_failed_says_so_in_the_language_of_the_question() {
+    let home = Home::new();
+    for (question, says) in [
+        ("부산의 인구는?", "실행이 중단되었습니다: "),
+        ("How many people live in Busan?", "The run was stopped: "),
+    ] {
+        let object = home.check(&["run", "--json", question], 1).json();
+        assert!(object["result"].as_str().unwrap().starts_with(says), "{object}");
+    }
 }
 
 #[test]

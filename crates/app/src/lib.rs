@@ -14,6 +14,6 @@ mod toolbox;
 pub use agent::{AgentChoice, PreparedAgent, load_spec, spec_for_fixture, spec_source, with_tools_of};
 pub use error::{Class, Error, Result, read_text};
 pub use pending::{Pending, RunLocation};
-pub use report::{RunInfo, drift_json, ended_run, last_state};
+pub use report::{RunInfo, drift_json, ended_run, last_state, plan_json, result_text};
 pub use settings::{IndexProgress, Overrides, Settings, configured_keys};
 pub use store::{StorePlace, StoredThread, shell_word};

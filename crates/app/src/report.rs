@@ -40,6 +40,32 @@ fn step_json(record: StepRecord<'_>) -> Value {
     object
 }
 
+/// The plan that a run is at, a step an object: what was planned, its `status`, its `result` or `error`, and
+/// what a person answered.
+pub fn plan_json(state: &State) -> Vec<Value> {
+    let view = |record: StepRecord<'_>| {
+        let (step, status, output) = (record.step, record.status, json!(record.output));
+        let mut object = step_json(record);
+        let nothing = || Value::Null;
+        object["hitl_response"] =
+            if step.is_hitl() && status == "completed" { output.clone() } else { nothing() };
+        (object["result"], object["error"]) =
+            if status == "failed" { (nothing(), output) } else { (output, nothing()) };
+        object
+    };
+    state.current_steps().map(view).collect()
+}
+
+/// What the user is told at the end: the answer, or that the run was stopped and why, in the language of the
+/// question; `None` before the end.
+pub fn result_text(state: &State) -> Option<String> {
+    let stopped = |error: &RunError| match state.input().is_korean() {
+        true => format!("실행이 중단되었습니다: {error}"),
+        false => format!("The run was stopped: {error}"),
+    };
+    state.answer().map(str::to_owned).or_else(|| state.error().map(stopped))
+}
+
 /// A drift of a replay in `--json`.
 pub fn drift_json(drift: &Drift) -> Value {
     let mut object = json!({"kind": drift.kind(), "message": drift.to_string()});
@@ -94,6 +120,7 @@ impl RunInfo<'_> {
         let state = last_state(result);
         Some(json!({
             "answer": state.and_then(State::answer),
+            "result": state.and_then(result_text),
             "error": state.and_then(State::error),
             "interrupted": interrupted,
             "in_doubt": in_doubt,

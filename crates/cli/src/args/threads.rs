@@ -141,6 +141,9 @@ pub struct ShowThreadArgs {
     /// Each record, numbered
     #[arg(long)]
     pub records: bool,
+    /// Whole texts of results and records, not their beginnings
+    #[arg(long)]
+    pub full: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

@@ -11,7 +11,7 @@ use planwright::contract::excerpt;
 use planwright::journal::{Folded, Record, ResolvedAs, RunStatus, StoreError, Unknown, fold};
 use planwright::machine::{EffectId, Event, ToolOutcome, awaited, transition};
 use planwright::prompt::{Request, RequestBody};
-use planwright_app::{Class, Pending, Result, RunLocation, StoredThread};
+use planwright_app::{Class, Pending, Result, RunLocation, StoredThread, plan_json, result_text};
 
 /// How much of a record's text is shown, in characters.
 const CHARS: usize = 120;
@@ -31,6 +31,13 @@ struct Shown {
     /// Why it does not read.
     problem: Option<String>,
     open: Option<Pending>,
+    /// The plan that the turn is at, a step an object.
+    plan: Vec<Value>,
+    /// The first step that is not finished, from 0.
+    current_step: usize,
+    is_waiting_human: bool,
+    /// The answer, or why there is none, as the user is told.
+    result: Option<String>,
     /// Where the beginning of a fork comes from.
     origin: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,18 +68,18 @@ pub fn show(store: &StoreArgs, args: &ShowThreadArgs) -> Result<Exit> {
     // One that does not read is shown all the same.
     let listed = stored.threads.store().find(&stored.thread).ok().flatten();
     let running = listed.is_some_and(|listed| listed.running);
-    let load = |turn| load_turn(&stored, turn, running && turn + 1 == turns, args.records);
+    let load = |turn| load_turn(&stored, turn, running && turn + 1 == turns, args);
     let shown: Vec<Shown> = wanted.map(load).collect::<Result<_>>()?;
     if args.json {
         out::print_json(&json!({"thread": stored.thread, "turns": shown}))?;
     } else {
-        shown.iter().try_for_each(|turn| out::print_text(&turn.lines(&stored).join("\n")))?;
+        shown.iter().try_for_each(|turn| out::print_text(&turn.lines(&stored, args.full).join("\n")))?;
     }
     Ok(shown.iter().any(|turn| turn.problem.is_some()).then_some(Class::Failed))
 }
 
 /// Loads a turn. In one that a process goes on with, what is asked and not answered is being done.
-fn load_turn(stored: &StoredThread, turn: u32, running: bool, with_records: bool) -> Result<Shown> {
+fn load_turn(stored: &StoredThread, turn: u32, running: bool, args: &ShowThreadArgs) -> Result<Shown> {
     // A turn that is damaged does not hide the others.
     let (records, folded) = match stored.threads.store().records(&stored.thread, turn) {
         Ok(records) if records.is_empty() => (records, Err("it has no header".to_owned())),
@@ -94,6 +101,10 @@ fn load_turn(stored: &StoredThread, turn: u32, running: bool, with_records: bool
         Ok(folded) => {
             let status = RunStatus::of(&folded);
             shown.status = if running && !status.has_ended() { "running" } else { status.name() };
+            let state = &folded.state;
+            (shown.plan, shown.result) = (plan_json(state), result_text(state));
+            (shown.current_step, shown.is_waiting_human) =
+                (state.plan().current_step, state.waits_for_person());
             shown.open = Pending::of(&folded, RunLocation::Thread(stored)).filter(|_| !running);
             match status {
                 RunStatus::Done { answer } => shown.answer = Some(answer),
@@ -104,13 +115,13 @@ fn load_turn(stored: &StoredThread, turn: u32, running: bool, with_records: bool
             }
         }
     }
-    shown.records = with_records.then(|| record_lines(&records));
+    shown.records = args.records.then(|| record_lines(&records, most_chars(args.full)));
     Ok(shown)
 }
 
 impl Shown {
     /// The turn for people.
-    fn lines(&self, stored: &StoredThread) -> Vec<String> {
+    fn lines(&self, stored: &StoredThread, full: bool) -> Vec<String> {
         let head = format!("turn {}  {}  {}", self.turn, self.status, text::line(&self.agent));
         let mut lines = vec![head.trim_end().to_owned()];
         let mut line = |what: &str, text: &str| {
@@ -128,6 +139,9 @@ impl Shown {
             );
         }
         self.problem.iter().for_each(|problem| line("problem", problem));
+        for (at, step) in self.plan.iter().enumerate() {
+            line(if at == 0 { "plan" } else { "" }, &step_text(step, full));
+        }
         self.answer.iter().for_each(|answer| line("answered", answer));
         self.error.iter().for_each(|error| line("failed", error));
         for Unknown { effect, tool } in &self.unknown {
@@ -146,16 +160,43 @@ impl Shown {
             }
             line(if pending.expired { "goes on" } else { "answer" }, &pending.commands.join("\n"));
         }
+        let records = self.records.iter().flatten();
+        if full {
+            lines.extend(records.map(|Line { record, kind, effect, text }| {
+                let text = text::clean(text).replace('\n', "\n      ");
+                format!("  {record}  {kind}  {effect}\n      {text}")
+            }));
+            return lines;
+        }
         let row = |Line { record, kind, effect, text }: &Line| {
             [format!("  {record}"), (*kind).to_owned(), effect.clone(), text::line(text)]
         };
-        lines.extend(text::align(self.records.iter().flatten().map(row).collect(), stdout_columns()));
+        lines.extend(text::align(records.map(row).collect(), stdout_columns()));
         lines
     }
 }
 
+fn most_chars(full: bool) -> usize {
+    if full { usize::MAX } else { CHARS }
+}
+
+/// A step with its status, and below it what came of it.
+fn step_text(step: &Value, full: bool) -> String {
+    let text = |field: &str| step[field].as_str().filter(|text| !text.is_empty());
+    let told = ["hitl_question", "task", "description"].iter().find_map(|field| text(field));
+    let input = || step["input"].as_str().map_or_else(|| step["input"].to_string(), str::to_owned);
+    let told = told.map_or_else(input, str::to_owned);
+    let told = text::line(&excerpt(&told, CHARS));
+    let came = text("error").or(text("result"));
+    let came = came.map(|came| if full { came.to_owned() } else { text::line(&excerpt(came, CHARS)) });
+    let came = came.map_or_else(String::new, |came| format!("\n   → {}", came.replace('\n', "\n     ")));
+    let (at, who, status) =
+        (&step["step"], text("tool").unwrap_or_default(), text("status").unwrap_or_default());
+    format!("{at}. {status}  {}: {told}{came}", text::line(who))
+}
+
 /// The records, a line each. What follows a record that does not fit is shown without the request.
-fn record_lines(records: &[Record]) -> Vec<Line> {
+fn record_lines(records: &[Record], most: usize) -> Vec<Line> {
     let mut now: Option<Folded> = None;
     let lines = records.iter().enumerate().map(|(number, record)| {
         let (kind, effect, text) = match record {
@@ -187,7 +228,7 @@ fn record_lines(records: &[Record]) -> Vec<Line> {
             Record::Requested { .. } | Record::Resolved { .. } => {}
         }
         let effect = effect.map_or_else(String::new, |effect| effect.to_string());
-        Line { record: number, kind, effect, text: excerpt(text.trim(), CHARS) }
+        Line { record: number, kind, effect, text: excerpt(text.trim(), most) }
     });
     lines.collect()
 }
