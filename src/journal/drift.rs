@@ -238,7 +238,11 @@ impl Divergence {
                 match render_awaited(&compiled, state, *effect) {
                     _ if index < changed => Ok(()),
                     Some(now) if now.digest == *digest => Ok(()),
-                    Some(now) => Err(format!("{effect} asks {} something else than it did", now.asked)),
+                    Some(now) => {
+                        let tools = tool_changes(spec, compiled.spec()).join(", ");
+                        let why = if tools.is_empty() { tools } else { format!(": {tools}") };
+                        Err(format!("{effect} asks {} something else than it did{why}", now.asked))
+                    }
                     None => Err(format!("{effect} was asked; {}", describe_waits(&compiled, state))),
                 }
             });

@@ -84,6 +84,9 @@ fn fixture_of_an_unknown_agent_is_as_recorded_and_agents_are_found_in_a_folder()
 
     let said = home.check(&["replay", "--strict", "--agents", "agents", "all"], 1);
     said.prints(&["drift       all/guard.json\n", "+You are a planner.", "3 fixtures: 2 ok, 1 drift\n"]);
+    std::fs::remove_file(home.path("agents/점원.toml")).unwrap();
+    let said = home.check(&["replay", "--agents", "agents", "all/점원.json"], 0);
+    said.prints(&["no agent is called \"점원\" in agents\n"]);
     home.write("agents/again.toml", &std::fs::read_to_string(home.path("agents/guard.toml")).unwrap());
     let said = home.check(&["replay", "--agents", "agents", "all"], 2);
     said.complains(&["agents/guard.toml: an agent is called \"guard\" in agents/again.toml already"]);

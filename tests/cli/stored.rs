@@ -103,6 +103,11 @@ fn stored_run_that_would_take_another_path_is_named_with_its_first_record_and_no
     assert_eq!(object["turns"][0]["thread"], THREAD);
     assert!(object["turns"][0]["record"].as_u64().unwrap() > 1);
 
+    let own = r#"{ name = "sum", description = "Sums.", effect = "pure" }"#;
+    home.write("mine.toml", &spec.replace("\"calc\"]", &format!("{own}]")));
+    let said = home.check(&["replay", "--all-stored", "--spec", "mine.toml"], 1);
+    said.prints(&["plan.1.1 asks planner something else than it did: tool calc removed, tool sum added\n"]);
+
     waits(&home, "기다림");
     let said = home.check(&["replay", "--all-stored"], 0);
     assert_eq!(said.stdout, "3 stored turns: 3 the same, 0 on another path\n");

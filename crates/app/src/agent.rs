@@ -204,32 +204,27 @@ pub fn spec_source(agent: &str) -> Result<String> {
 }
 
 /// The spec that a fixture is replayed under: that of the agent that is asked for, else of the shipped agent of
-/// its name. A shipped agent gets the tools that the fixture's has. `None` where no agent of its name is known: it
-/// can be replayed as recorded, which says nothing of the agent as it is now.
+/// its name. `None` where no agent of its name is known: it can be replayed as recorded, which says nothing of the
+/// agent as it is now.
 ///
 /// # Errors
 /// As [`load_spec`].
 pub fn spec_for_fixture(fixture: &Fixture, asked_for: Option<&str>) -> Result<Option<Spec>> {
-    let recorded = &fixture.spec;
-    let shipped = match asked_for {
-        Some(file) if is_spec_file(file) => {
-            // A run may have done without a shipped tool, and never without one of the agent's own.
-            let is_own = |tool: &ToolContract| agents::tool(&tool.name).is_none();
-            let spec = load_spec(file)?.with_tools(|tool| is_own(tool) || has_tool(recorded, &tool.name));
-            return Ok(Some(spec));
-        }
-        Some(agent) => Some(load_spec(agent)?),
-        None => agents::shipped(&recorded.name),
-    };
-    Ok(shipped.map(|spec| with_tools_of(spec, recorded)))
+    let spec = asked_for.map(load_spec).transpose()?.or_else(|| agents::shipped(&fixture.spec.name));
+    Ok(spec.map(|spec| with_tools_of(spec, &fixture.spec, asked_for)))
 }
 
-/// A spec with those of its tools that the recorded spec has, and with the tools that only that one has.
-pub fn with_tools_of(spec: Spec, recorded: &Spec) -> Spec {
-    let is_missing = |tool: &&ToolContract| spec.tools.iter().all(|known| known.name != tool.name);
-    let missing: Vec<ToolContract> = recorded.tools.iter().filter(is_missing).cloned().collect();
-    let mut spec = spec.with_tools(|tool| has_tool(recorded, &tool.name));
-    spec.tools.extend(missing);
+/// The spec of the agent that is asked for, with the tools that a recorded run would have under it: of the shipped
+/// ones those that it had, and all of the agent's own.
+pub fn with_tools_of(spec: Spec, recorded: &Spec, asked_for: Option<&str>) -> Spec {
+    let mut spec =
+        spec.with_tools(|tool| agents::tool(&tool.name).is_none() || has_tool(recorded, &tool.name));
+    if !asked_for.is_some_and(is_spec_file) {
+        // A shipped agent was given what its spec does not name.
+        let is_missing = |tool: &&ToolContract| spec.tools.iter().all(|known| known.name != tool.name);
+        let missing: Vec<ToolContract> = recorded.tools.iter().filter(is_missing).cloned().collect();
+        spec.tools.extend(missing);
+    }
     spec
 }
 

@@ -13,7 +13,7 @@ use crate::out::{Exit, Look, Style};
 use crate::{out, text};
 use planwright::driver::Stopped;
 use planwright::journal::{
-    Divergence, Drift, Fixture, Frame, Outcome, Query, Record, RunStatus, ThreadId, first_difference, fold,
+    Divergence, Drift, Fixture, Frame, Query, Record, RunStatus, ThreadId, first_difference, fold,
 };
 use planwright::prompt;
 use planwright::spec::{CompiledSpec, Spec};
@@ -185,7 +185,10 @@ fn replay_fixture(
         Ok(_) if is_known => return Ok((Verdict::Same, file, Vec::new())),
         Ok(_) if args.as_recorded => return Ok((Verdict::AsRecorded, file, Vec::new())),
         Ok(_) => {
-            let why = format!("no agent is called {name:?}; --agents DIR names the folder of its spec");
+            let why = match &args.agents {
+                Some(folder) => format!("no agent is called {name:?} in {}", folder.display()),
+                None => format!("no agent is called {name:?}; --agents DIR names the folder of its spec"),
+            };
             json["problem"] = json!(why);
             return Ok((Verdict::AsRecorded, format!("{file}: {why}"), Vec::new()));
         }
@@ -235,9 +238,6 @@ fn explain_drift(fixture: &Fixture, compiled: &CompiledSpec) -> Vec<String> {
         let change = format!("{path}: {}, now {}", difference.recorded, difference.now);
         notes.push(format!("recorded under another {change}; --as-recorded replays under the recorded spec"));
     }
-    if let Outcome::Interrupted(why) = &fixture.outcome {
-        notes.push(format!("the recording is unfinished: {why}"));
-    }
     notes
 }
 
@@ -283,7 +283,8 @@ fn drift_lines(drifts: &[Drift], frames: &str, style: Style) -> Vec<String> {
 
 /// Takes every turn of every thread through the present machine, under another spec than its own if one is named.
 fn check_turns(args: &ReplayArgs, style: Style) -> Result<Vec<Checked>> {
-    let under = args.agent.as_deref().map(load_spec).transpose()?;
+    let agent = args.agent.as_deref();
+    let under = agent.map(load_spec).transpose()?;
     let threads = args.store.place()?.threads()?;
     let (mut checked, mut query) = (Vec::new(), Query::default());
     loop {
@@ -292,7 +293,7 @@ fn check_turns(args: &ReplayArgs, style: Style) -> Result<Vec<Checked>> {
             for turn in 0..listed.turns {
                 let records =
                     threads.store().records(&listed.thread, turn).map_err(|error| error.to_string());
-                let result = records.and_then(|records| find_divergence(&records, under.as_ref()));
+                let result = records.and_then(|records| find_divergence(&records, agent, under.as_ref()));
                 checked.push(check_turn(&listed.thread, turn + 1, result, style));
             }
         }
@@ -304,10 +305,15 @@ fn check_turns(args: &ReplayArgs, style: Style) -> Result<Vec<Checked>> {
 }
 
 /// Where the present machine takes another path than the records; or why they cannot be read.
-fn find_divergence(records: &[Record], under: Option<&Spec>) -> Result<Option<Divergence>, String> {
+fn find_divergence(
+    records: &[Record],
+    agent: Option<&str>,
+    under: Option<&Spec>,
+) -> Result<Option<Divergence>, String> {
     let under = match (under, records.first()) {
-        // Another agent gets the tools that the run had: they are part of every request.
-        (Some(under), Some(Record::Header(header))) => Some(with_tools_of(under.clone(), &header.spec)),
+        (Some(under), Some(Record::Header(header))) => {
+            Some(with_tools_of(under.clone(), &header.spec, agent))
+        }
         _ => None,
     };
     // What does not fold any more is found where it diverges.
