@@ -6,6 +6,7 @@
 //!
 //! **Invariant:** nothing in this folder does I/O, and no text from outside can make it panic.
 
+mod growing;
 mod intake;
 mod plan;
 mod read;
@@ -15,6 +16,7 @@ pub mod schema;
 mod text;
 mod tool;
 
+pub(crate) use growing::WordsIn;
 pub use plan::{AskedCall, FinalStep, Plan, PlanPolicy, PlanStep};
 pub(crate) use plan::{Links, is_default};
 pub use read::ContractError;

@@ -99,10 +99,15 @@ fn parse_tag(rest: &str) -> Option<(bool, usize)> {
     THOUGHT_TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(name)).then_some((opens, end + 1))
 }
 
+/// Whether a text that begins with `<` may be the beginning of a tag that has not come whole.
+pub(super) fn may_begin_tag(rest: &str) -> bool {
+    rest.len() < MAX_TAG_BYTES && !rest.contains('>')
+}
+
 /// A reply without thoughts, and where a thought begins that does not end. If thoughts nest, one ends when all
 /// that were opened in it are closed, and nothing is taken for said that may be thought; else at its first
 /// closing tag, and nothing is lost that was said behind a thought about tags.
-fn cut_thoughts(text: &str, nest: bool) -> (Cow<'_, str>, Option<usize>) {
+pub(super) fn cut_thoughts(text: &str, nest: bool) -> (Cow<'_, str>, Option<usize>) {
     let (mut kept, mut from, mut depth, mut opened) = (String::new(), 0, 0, 0);
     for (at, _) in text.match_indices('<') {
         let Some((opens, len)) = thought_tag(text, at) else { continue };

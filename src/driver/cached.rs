@@ -22,7 +22,7 @@ use serde_json::json;
 use super::redact::Redactor;
 use crate::journal::system::{create_private_folder, private_options, random_id};
 use crate::machine::{ModelReply, Usage};
-use crate::ports::{Model, ModelError, Secret, TokenSink};
+use crate::ports::{Model, ModelError, RetrySink, Secret, TokenSink};
 use crate::prompt::ModelRequest;
 use crate::spec::Digest;
 
@@ -183,11 +183,17 @@ impl Model for Cached {
         self.inner.name()
     }
 
+    fn ask(&self, request: &ModelRequest, tokens: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
+        self.ask_until(request, tokens, &|_, _, _| {}, &|| false)
+    }
+
     /// A kept reply comes in one piece, and costs nothing.
-    fn ask(
+    fn ask_until(
         &self,
         request: &ModelRequest,
         mut tokens: Option<TokenSink<'_>>,
+        retrying: RetrySink<'_>,
+        stop: &dyn Fn() -> bool,
     ) -> Result<ModelReply, ModelError> {
         let ModelRequest { frame, payload, conversation } = request;
         let mut whole = json!({"model": self.name(), "frame": **frame, "payload": payload});
@@ -206,7 +212,7 @@ impl Model for Cached {
             }
             return Ok(ModelReply { usage: Usage::default(), cached: true, ..reply });
         }
-        let reply = self.inner.ask(request, tokens)?;
+        let reply = self.inner.ask_until(request, tokens, retrying, stop)?;
         if let Err(error) = self.put(key, text, &reply) {
             self.warn("replies cannot be kept", &error);
         }

@@ -4,19 +4,20 @@
 //! requested ──▶ journal ──▶ performed (recording or environment) ──▶ admitted ──▶ journal ──▶ transition ──▶ …
 //! ```
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::agent::Agent;
 use super::environment::{CancelToken, Deadline};
 use super::replay::Playback;
 use super::run::{Interrupted, Run, Stopped, Waiting};
 use crate::journal::{Journal, JournalError, Ledger, Record};
-use crate::machine::{EffectId, Effects, Event, State};
-use crate::ports::{Observer, Unanswered};
+use crate::machine::{EffectId, Effects, Event, State, outstanding};
+use crate::ports::{Cause, Observer, Unanswered};
 use crate::prompt::{Request, RequestBody};
 use crate::spec::CompiledSpec;
 
@@ -34,6 +35,12 @@ pub(super) enum Next {
 
 /// What came of an effect: an event, or nothing after a wait that was cut short.
 type Performed = (EffectId, Result<Option<Event>, Unanswered>);
+
+/// What a worker thread says.
+enum Said {
+    Performed(Performed),
+    Retrying(EffectId, Unanswered, u32, Duration),
+}
 
 impl From<Performed> for Next {
     fn from((effect, performed): Performed) -> Self {
@@ -69,6 +76,8 @@ pub(super) struct Drive<'a> {
     /// What is on record as requested, and to be performed.
     pub queue: Vec<Request<'a>>,
     pub open: Vec<OpenEffect>,
+    /// Whether the observer was shown words of an answer.
+    pub has_streamed: Cell<bool>,
     /// Whether the last status of the run is noted.
     pub is_noted: bool,
 }
@@ -94,6 +103,7 @@ impl<'a> Drive<'a> {
             playback: None,
             queue: Vec::new(),
             open: Vec::new(),
+            has_streamed: Cell::new(false),
             is_noted: false,
         }
     }
@@ -140,12 +150,20 @@ impl<'a> Drive<'a> {
             };
             let event = match next {
                 Next::Event(event) => event,
+                Next::Again if self.deadline.is_interrupted() => return Err(self.stop(state, workers)),
                 Next::Again => continue,
                 Next::Unanswered(effect, cause) => {
                     self.show_failure(effect, &cause.cause.to_string());
-                    let state = Box::new(self.drain(state, workers.as_mut())?);
-                    let interrupted = Interrupted { effect, cause, state, records: Vec::new() };
-                    return Err(Stopped::Interrupted(Box::new(interrupted)));
+                    // No other try was made because the run is to end or to stop.
+                    let is_meant = self.deadline.has_passed();
+                    if is_meant && self.ledger.doubts(self.compiled, &state).next().is_none() {
+                        if self.deadline.is_interrupted() {
+                            return Err(self.stop(state, workers));
+                        }
+                        continue;
+                    }
+                    let state = self.drain(state, workers.as_mut())?;
+                    return Err(interrupted(effect, cause, state));
                 }
                 Next::Waiting(waiting) => {
                     return Ok(Run { state, records: Vec::new(), waiting: Some(waiting) });
@@ -154,7 +172,12 @@ impl<'a> Drive<'a> {
             if let Event::Expired { effect } = event {
                 self.queue.retain(|request| request.effect != effect);
             }
-            state = self.apply(state, event, true)?;
+            // What follows is not asked for, so that no write is on record that was not made.
+            let stops = self.may_ask && self.deadline.is_interrupted();
+            state = self.apply(state, event, !stops)?;
+            if stops && !state.phase.name().is_terminal() {
+                return Err(self.stop(state, workers));
+            }
         }
         // A replay that has ended must be the recording.
         if let Some(playback) = &self.playback {
@@ -189,11 +212,11 @@ impl<'a> Drive<'a> {
         {
             let others = self.queue.extract_if(.., |request| !request.is_human());
             others.for_each(|request| workers.perform(request));
-            return Ok(workers.receive().into());
+            return Ok(self.receive(workers).into());
         }
         if let Some(at) = self.queue.iter().position(|request| !request.is_human()) {
             let request = self.queue.remove(at);
-            return Ok((request.effect, self.perform_here(&request)).into());
+            return Ok((request.effect, self.perform_here(state, &request)).into());
         }
         self.ask_people(state).ok_or_else(|| {
             let problem = "the run waits for an answer, and nothing was asked";
@@ -229,17 +252,46 @@ impl<'a> Drive<'a> {
         }
     }
 
+    /// Stops a run that is to be gone on with.
+    fn stop(&mut self, state: State, mut workers: Option<Workers<'_, '_>>) -> Stopped {
+        let state = match self.drain(state, workers.as_mut()) {
+            Ok(state) => state,
+            Err(stopped) => return stopped,
+        };
+        let next = outstanding(self.compiled, &state);
+        let effect = next.first().expect("a run that has not ended waits for something").id();
+        interrupted(effect, Unanswered::new(Cause::Stopped, "by the user"), state)
+    }
+
+    /// Waits for the next answer of another thread.
+    fn receive(&self, workers: &mut Workers<'_, '_>) -> Performed {
+        loop {
+            match workers.receiver.recv().expect("the workers hold a sender themselves") {
+                Said::Retrying(effect, error, most, delay) => self.show_retry(effect, &error, most, delay),
+                Said::Performed(performed) => {
+                    workers.in_flight -= 1;
+                    return performed;
+                }
+            }
+        }
+    }
+
     /// Waits for what still runs on other threads, so that no answer is lost. Waits for time to pass end.
     fn drain(&mut self, mut state: State, workers: Option<&mut Workers<'_, '_>>) -> Result<State, Stopped> {
         let Some(workers) = workers else { return Ok(state) };
         workers.stops_waiting.store(true, Ordering::Relaxed);
         while workers.in_flight > 0 {
-            if let (_, Ok(Some(event))) = workers.receive() {
+            if let (_, Ok(Some(event))) = self.receive(workers) {
                 state = self.apply(state, event, false)?;
             }
         }
         Ok(state)
     }
+}
+
+fn interrupted(effect: EffectId, cause: Unanswered, state: State) -> Stopped {
+    let (state, records) = (Box::new(state), Vec::new());
+    Stopped::Interrupted(Box::new(Interrupted { effect, cause, state, records }))
 }
 
 /// The worker threads of one run: as many as the machine asks for at once, which the policy's width bounds. A
@@ -249,8 +301,8 @@ struct Workers<'scope, 'env> {
     run: &'env str,
     deadline: &'env Deadline,
     scope: &'scope Scope<'scope, 'env>,
-    sender: Sender<Performed>,
-    receiver: Receiver<Performed>,
+    sender: Sender<Said>,
+    receiver: Receiver<Said>,
     in_flight: usize,
     stops_waiting: Arc<AtomicBool>,
 }
@@ -263,8 +315,12 @@ impl<'env> Workers<'_, 'env> {
         let (sender, stops_waiting) = (self.sender.clone(), Arc::clone(&self.stops_waiting));
         let perform = move |request: &Request<'env>| {
             let stop = || stops_waiting.load(Ordering::Relaxed) || deadline.has_passed();
-            let performed = agent.environment.perform(run, request, None, &stop);
-            let _ = sender.send((request.effect, performed));
+            let effect = request.effect;
+            let retrying = |error: &Unanswered, most, delay| {
+                let _ = sender.send(Said::Retrying(effect, error.clone(), most, delay));
+            };
+            let performed = agent.environment.perform(run, request, None, &retrying, &stop);
+            let _ = sender.send(Said::Performed((effect, performed)));
         };
         let request = Arc::new(request);
         let (there, theirs) = (perform.clone(), Arc::clone(&request));
@@ -272,11 +328,5 @@ impl<'env> Workers<'_, 'env> {
         if spawned.is_err() {
             perform(&request);
         }
-    }
-
-    /// Waits for the next answer.
-    fn receive(&mut self) -> Performed {
-        self.in_flight -= 1;
-        self.receiver.recv().expect("this holds a sender itself")
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ use crate::contract::{ToolContract, ToolEffect};
 use crate::journal::system;
 use crate::machine::{EffectId, Event, ToolOutcome};
 use crate::ports::{
-    Cause, Human, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput,
-    Unanswered,
+    Cause, Human, Model, ModelError, RetrySink, TokenSink, Tool, ToolCall, ToolError, ToolErrorKind,
+    ToolOutput, Unanswered,
 };
 use crate::prompt::{Request, RequestBody};
 use crate::spec::{CompiledSpec, Policy, RoleName};
@@ -53,6 +53,7 @@ impl Environment {
         run: &str,
         request: &Request<'_>,
         tokens: Option<TokenSink<'_>>,
+        retrying: RetrySink<'_>,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<Event>, Unanswered> {
         let effect = request.effect;
@@ -62,7 +63,11 @@ impl Environment {
                 let Some(model) = self.models.get(role).or(self.model.as_ref()) else {
                     return unavailable(format!("no model is configured for the role {role}"));
                 };
-                let event = match model.ask(request, tokens) {
+                let retrying = |error: &Unanswered, most, delay| {
+                    let message = self.redactor.text(error.message.clone());
+                    retrying(&Unanswered { message, ..error.clone() }, most, delay);
+                };
+                let event = match model.ask_until(request, tokens, &retrying, stop) {
                     Ok(reply) => Event::ModelReplied { effect, reply },
                     Err(ModelError::Failed(failure)) => Event::ModelFailed { effect, failure },
                     Err(ModelError::Unanswered(mut cause)) => {
@@ -195,14 +200,19 @@ pub trait Clock: Send + Sync {
 
     /// Lets time pass before another try of a step. Returns early once `stop` says so.
     fn sleep(&self, delay: Duration, stop: &dyn Fn() -> bool) {
-        let began = Instant::now();
-        while !stop() {
-            let left = delay.saturating_sub(began.elapsed());
-            if left.is_zero() {
-                return;
-            }
-            std::thread::sleep(left.min(SLICE));
+        sleep(delay, stop);
+    }
+}
+
+/// Lets time pass, and returns early once `stop` says so.
+pub fn sleep(delay: Duration, stop: &dyn Fn() -> bool) {
+    let began = Instant::now();
+    while !stop() {
+        let left = delay.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return;
         }
+        std::thread::sleep(left.min(SLICE));
     }
 }
 
@@ -211,9 +221,13 @@ struct SystemClock;
 
 impl Clock for SystemClock {}
 
-/// Stops runs from another thread. The run ends as `CANCELLED` at its next answer.
+/// Stops runs from another thread, at their next answer. Waits and tries end at once.
 #[derive(Clone, Debug, Default)]
-pub struct CancelToken(Arc<AtomicBool>);
+pub struct CancelToken(Arc<AtomicU8>);
+
+/// What a token says, the stronger word last.
+const INTERRUPT: u8 = 1;
+const CANCEL: u8 = 2;
 
 impl CancelToken {
     /// A token that stops nothing yet.
@@ -221,9 +235,18 @@ impl CancelToken {
         CancelToken::default()
     }
 
-    /// Stops every run that holds this token.
+    /// Ends every run that holds this token, as `CANCELLED`.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.fetch_max(CANCEL, Ordering::Relaxed);
+    }
+
+    /// Has every run that holds this token stop as [`Interrupted`](super::Interrupted), to be gone on with.
+    pub fn interrupt(&self) {
+        self.0.fetch_max(INTERRUPT, Ordering::Relaxed);
+    }
+
+    fn says(&self, word: u8) -> bool {
+        self.0.load(Ordering::Relaxed) == word
     }
 }
 
@@ -245,16 +268,21 @@ impl Deadline {
 
     /// The event that ends the run, once it is to end.
     pub fn ending_event(&self) -> Option<Event> {
-        if self.cancel.0.load(Ordering::Relaxed) {
+        if self.cancel.says(CANCEL) {
             return Some(Event::Cancelled { reason: "stopped by the user".to_owned() });
         }
         let paused = Duration::from_millis(self.paused.load(Ordering::Relaxed));
         (self.began.elapsed() > self.limit + paused).then_some(Event::DeadlinePassed)
     }
 
-    /// Whether the run is to end.
+    /// Whether the run is to stop and to be gone on with.
+    pub fn is_interrupted(&self) -> bool {
+        self.cancel.says(INTERRUPT)
+    }
+
+    /// Whether the run is to end or to stop.
     pub fn has_passed(&self) -> bool {
-        self.ending_event().is_some()
+        self.is_interrupted() || self.ending_event().is_some()
     }
 
     /// Leaves time out of the count. Never called while anything else waits for time to pass.

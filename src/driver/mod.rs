@@ -21,6 +21,7 @@ mod replay;
 mod resume;
 mod run;
 mod threads;
+mod words;
 
 pub use agent::{Agent, AgentBuilder};
 pub use cached::Cached;
@@ -34,7 +35,7 @@ pub use threads::{ThreadHandle, Threads};
 
 // What the crates around the engine and the tests stand on; not for programs that run agents.
 #[doc(hidden)]
-pub use environment::{Clock, time_for};
+pub use environment::{Clock, sleep, time_for};
 #[doc(hidden)]
 pub use human_input::{open_question, token};
 #[doc(hidden)]

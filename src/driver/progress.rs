@@ -86,7 +86,17 @@ impl Progress {
                 let phase = content["phase"].as_str().unwrap_or_default().to_owned();
                 Progress::new(Trace, phase, content)
             }
+            Signal::Retrying { span, error, most, delay } => Progress::new(
+                Thinking,
+                "retrying",
+                json!({
+                    "effect": span.effect, "try": error.tries + 1, "most": most,
+                    "delay_ms": delay.as_millis() as u64, "cause": error.cause.to_string(),
+                    "message": error.message,
+                }),
+            ),
             Signal::Token(text) => Progress::new(Token, "token", *text),
+            Signal::Restarted => Progress::new(Token, "restarted", ""),
             Signal::Sources(sources) => Progress::new(Sources, "sources", json!(sources)),
             _ => return None,
         })

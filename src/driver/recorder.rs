@@ -3,11 +3,13 @@
 //!
 //! **Invariant:** a request is on record before it is performed, an answer before anything follows from it.
 
-use std::time::Instant;
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
 
 use super::drive::{Drive, OpenEffect};
 use super::run::{Run, Stopped};
-use crate::contract::AnswerForm;
+use super::words::Words;
+use crate::contract::{AnswerForm, WordsIn};
 use crate::journal::{JournalError, Record, RunStatus};
 use crate::machine::{
     EffectId, EffectKind, Effects, Event, PhaseName, Place, State, Step, StepRun, ToolOutcome, admit,
@@ -15,7 +17,7 @@ use crate::machine::{
 };
 use crate::ports::{Answer, Signal, Span, Unanswered};
 use crate::prompt::{Request, RequestBody};
-use crate::spec::{RoleName, Validate, ValidateAt};
+use crate::spec::{Planner, RoleName, Write};
 
 impl<'a> Drive<'a> {
     /// Writes down what is about to be performed, then queues it.
@@ -154,6 +156,14 @@ impl<'a> Drive<'a> {
         }
     }
 
+    /// Tells that an effect is tried again.
+    pub(super) fn show_retry(&self, effect: EffectId, error: &Unanswered, most: u32, delay: Duration) {
+        if let Some(OpenEffect { asked, .. }) = self.open.iter().find(|open| open.effect == effect) {
+            let span = Span { run: &self.run, thread: &self.thread, effect, asked };
+            self.observer.notice(Signal::Retrying { span, error, most, delay });
+        }
+    }
+
     fn take_open(&mut self, effect: EffectId) -> Option<OpenEffect> {
         let at = self.open.iter().position(|open| open.effect == effect)?;
         Some(self.open.swap_remove(at))
@@ -202,36 +212,52 @@ impl<'a> Drive<'a> {
 
     /// Performs an effect on the loop's own thread, and shows the answer as it is written. `None` for a wait
     /// that was cut short.
-    pub(super) fn perform_here(&self, request: &Request<'_>) -> Result<Option<Event>, Unanswered> {
+    pub(super) fn perform_here(
+        &self,
+        state: &State,
+        request: &Request<'_>,
+    ) -> Result<Option<Event>, Unanswered> {
         let (environment, stop) = (&self.agent.environment, || self.deadline.has_passed());
-        if !self.streams(request) {
-            return environment.perform(&self.run, request, None, &stop);
-        }
-        let mut held = String::new();
-        let mut sink = |piece: &str| {
-            let piece = environment.redactor.piece(&mut held, piece);
-            if !piece.is_empty() {
-                self.observer.notice(Signal::Token(&piece));
-            }
+        let Some(place) = self.find_words(state, request) else {
+            let retrying = |error: &Unanswered, most, delay| {
+                self.show_retry(request.effect, error, most, delay);
+            };
+            return environment.perform(&self.run, request, None, &retrying, &stop);
         };
-        let answer = environment.perform(&self.run, request, Some(&mut sink), &stop);
-        if !held.is_empty() {
-            self.observer.notice(Signal::Token(&held));
+        if self.has_streamed.replace(false) {
+            self.observer.notice(Signal::Restarted);
+        }
+        let words = RefCell::new(Words::new(place, self.observer, &environment.redactor));
+        let mut sink = |piece: &str| words.borrow_mut().add(piece);
+        let retrying = |error: &Unanswered, most, delay| {
+            words.borrow_mut().forget();
+            self.show_retry(request.effect, error, most, delay);
+        };
+        let answer = environment.perform(&self.run, request, Some(&mut sink), &retrying, &stop);
+        if let Ok(Some(Event::ModelReplied { reply, .. })) = &answer {
+            self.has_streamed.set(words.into_inner().end(reply.tool_calls.is_empty()));
         }
         answer
     }
 
-    /// Whether a reply is shown as it comes: the answer is, unless it is judged first.
-    fn streams(&self, request: &Request<'_>) -> bool {
-        let RequestBody::Model { role, .. } = &request.body else { return false };
+    /// Where the answer is in a reply, if it may be in it and is to be shown as it comes.
+    fn find_words(&self, state: &State, request: &Request<'_>) -> Option<WordsIn> {
+        let RequestBody::Model { role, .. } = &request.body else { return None };
         let policy = self.compiled.policy();
-        let judged = policy.validate != Validate::Off && policy.validate_at == ValidateAt::Answer;
-        let text = match role {
-            RoleName::Writer => self.compiled.form() == AnswerForm::Text && !judged,
-            RoleName::Conversation => true,
-            _ => false,
+        let steps = state.task.progress.as_ref().map_or(0, |progress| progress.steps.len());
+        let is_last = request.effect.step().is_some_and(|step| step as usize + 1 == steps);
+        let place = match (role, policy.write) {
+            (RoleName::Writer, _) if self.compiled.form() == AnswerForm::Final => WordsIn::Json,
+            (RoleName::Writer | RoleName::Conversation, _) => WordsIn::Reply,
+            (RoleName::Agent, Write::LastResult) if is_last => WordsIn::Reply,
+            (RoleName::Planner | RoleName::Replanner, Write::Planner) => match policy.planner {
+                Planner::Json => return None,
+                Planner::ToolCalls => WordsIn::ReplyWithoutCalls,
+                Planner::ReactText => WordsIn::FinalAnswer,
+            },
+            _ => return None,
         };
-        text && request.effect.path.is_empty() && self.observer.wants_tokens()
+        (request.effect.path.is_empty() && self.observer.wants_tokens()).then_some(place)
     }
 }
 

@@ -16,4 +16,4 @@ pub use tool::{Embedder, FnTool, Secret, Tool, ToolCall, ToolError, ToolErrorKin
 #[doc(hidden)]
 pub use crate::contract::first_chars;
 #[doc(hidden)]
-pub use model::TokenSink;
+pub use model::{RetrySink, TokenSink};

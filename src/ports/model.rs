@@ -10,6 +10,8 @@ use crate::prompt::ModelRequest;
 
 /// Where a streaming model puts the text as it comes.
 pub type TokenSink<'a> = &'a mut dyn FnMut(&str);
+/// What a model tells before it waits for another try: why, of how many tries, and how long it waits.
+pub type RetrySink<'a> = &'a dyn Fn(&Unanswered, u32, Duration);
 
 /// A model. Blocking. It retries transport failures itself, a bounded number of times.
 ///
@@ -45,6 +47,23 @@ pub trait Model: Send + Sync {
         tokens: Option<&mut dyn FnMut(&str)>,
     ) -> Result<ModelReply, ModelError>;
 
+    /// Asks like [`ask`](Model::ask), which is what a model does that has no method of its own. A model that
+    /// tries again tells `retrying` before each wait: what `tokens` was given so far is void then. Once
+    /// `stop` says so no other try begins and a wait ends.
+    ///
+    /// # Errors
+    /// Those of [`ask`](Model::ask).
+    fn ask_until(
+        &self,
+        request: &ModelRequest,
+        tokens: Option<&mut dyn FnMut(&str)>,
+        retrying: &dyn Fn(&Unanswered, u32, Duration),
+        stop: &dyn Fn() -> bool,
+    ) -> Result<ModelReply, ModelError> {
+        let _ = (retrying, stop);
+        self.ask(request, tokens)
+    }
+
     /// The keys this model is configured with. Their values are redacted in everything that is kept.
     fn secrets(&self) -> Vec<Secret> {
         Vec::new()
@@ -58,6 +77,16 @@ impl<T: Model + ?Sized> Model for Arc<T> {
 
     fn ask(&self, request: &ModelRequest, tokens: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
         (**self).ask(request, tokens)
+    }
+
+    fn ask_until(
+        &self,
+        request: &ModelRequest,
+        tokens: Option<TokenSink<'_>>,
+        retrying: RetrySink<'_>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<ModelReply, ModelError> {
+        (**self).ask_until(request, tokens, retrying, stop)
     }
 
     fn secrets(&self) -> Vec<Secret> {
@@ -152,6 +181,9 @@ pub enum Cause {
     /// There is nothing to ask: a scripted model at the end of its script, a replay without this recording.
     #[error("unavailable")]
     Unavailable,
+    /// The user stopped the run before there was an answer. It can be gone on with.
+    #[error("stopped")]
+    Stopped,
 }
 
 /// A person, or a program that answers for one. Blocking.

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use super::model::Unanswered;
 use crate::contract::Source;
 use crate::machine::{EffectId, EffectKind, PhaseName, TraceLine, Usage};
 use crate::prompt::RequestBody;
@@ -29,6 +30,17 @@ pub enum Signal<'a> {
         /// How.
         answer: Answer<'a>,
     },
+    /// A request got no answer and will be made again: what was streamed of its answer is void.
+    Retrying {
+        /// Which effect of which run.
+        span: Span<'a>,
+        /// Why, and how many tries there were.
+        error: &'a Unanswered,
+        /// How many tries there may be.
+        most: u32,
+        /// How long is waited before the next.
+        delay: Duration,
+    },
     /// A step has a result.
     Finished {
         /// The step's position, from 0.
@@ -42,8 +54,10 @@ pub enum Signal<'a> {
     },
     /// The run left a trace line.
     Traced(&'a TraceLine),
-    /// A piece of the answer, as the writer streams it.
+    /// A piece of the answer, as it is written.
     Token(&'a str),
+    /// What was streamed of the answer so far is void: it was a thought, a word beside a call or a draft.
+    Restarted,
     /// Where the answer comes from. Sent once, at the end, if tools named their sources.
     Sources(&'a [Source]),
 }

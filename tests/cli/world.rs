@@ -251,9 +251,9 @@ mod ctrl_c {
 
     use super::*;
 
-    fn start(home: &Home, server: &Server) -> (Child, Lines<BufReader<ChildStderr>>) {
+    fn start(home: &Home, server: &Server, more: &[&str]) -> (Child, Lines<BufReader<ChildStderr>>) {
         let mut program = home.program();
-        program.args(["run", "--base-url", &server.url(), "--model", "m", "--journal", "run.jsonl", SUM]);
+        program.args(["run", "--base-url", &server.url(), "--model", "m", SUM]).args(more);
         let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         (child, lines)
@@ -269,26 +269,58 @@ mod ctrl_c {
         assert!(found.is_some(), "the program never said {text:?}");
     }
 
-    #[test]
-    fn first_stops_the_run_at_its_next_answer() {
-        let home = Home::new();
+    /// Presses once while the model is asked. Waits until the program has said this and ended.
+    fn press_once(home: &Home, more: &[&str], texts: &[&str]) {
         let (server, was_asked, answer) = Server::pausing(Answer::reply(PLAN));
-        let (mut child, mut lines) = start(&home, &server);
+        let (mut child, mut lines) = start(home, &server, more);
         was_asked.recv().unwrap();
         press(&child);
         until(&mut lines, "stopping at the next answer");
         answer.send(()).unwrap();
-        until(&mut lines, "CANCELLED");
+        texts.iter().for_each(|text| until(&mut lines, text));
         let mut stdout = String::new();
         child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
         assert_eq!((child.wait().unwrap().code(), stdout.as_str()), (Some(130), ""));
+        assert_eq!(server.count(), 1);
+    }
+
+    #[test]
+    fn first_stops_a_run_without_records_for_good() {
+        press_once(&Home::new(), &[], &["CANCELLED"]);
+    }
+
+    #[test]
+    fn first_leaves_a_run_with_records_to_be_gone_on_with_and_says_how() {
+        let home = Home::new();
+        let stopped = "stopped: by the user";
+        press_once(&home, &["--journal", "run.jsonl"], &[stopped, "planwright resume run.jsonl  goes on"]);
+        assert!(home.check(&["resume", "--offline", "run.jsonl"], 0).stdout.contains("300840"));
+        press_once(&home, &["--thread", "t"], &[stopped, "planwright threads resume t  goes on"]);
+        assert!(home.check(&["threads", "resume", "--offline", "t"], 0).stdout.contains("300840"));
+        press_once(&home, &["--record", "a.json"], &[stopped, "new_episodes"]);
+        let again = ["run", "--offline", "--record", "a.json", "--record-mode", "new_episodes", SUM];
+        assert!(home.check(&again, 0).stdout.contains("300840"));
+    }
+
+    #[test]
+    fn wait_for_another_try_is_seen_and_cut_and_none_follows() {
+        let home = Home::new();
+        let server = Server::answering([Answer::error(429, "busy").header("retry-after", "15")]);
+        let (mut child, mut lines) = start(&home, &server, &["--journal", "run.jsonl"]);
+        until(&mut lines, "try 2 of 6 in 15 s  rate limit: ");
+        let pressed = std::time::Instant::now();
+        press(&child);
+        until(&mut lines, "planwright resume run.jsonl  goes on");
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert!(pressed.elapsed().as_secs() < 12, "{:?}", pressed.elapsed());
+        assert_eq!(server.count(), 1);
     }
 
     #[test]
     fn second_ends_the_program_at_once_and_the_journal_goes_on() {
         let home = Home::new();
         let (server, was_asked, _answer) = Server::pausing(Answer::reply(PLAN));
-        let (mut child, mut lines) = start(&home, &server);
+        let (mut child, mut lines) = start(&home, &server, &["--journal", "run.jsonl"]);
         was_asked.recv().unwrap();
         press(&child);
         until(&mut lines, "stopping at the next answer");

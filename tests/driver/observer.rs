@@ -6,9 +6,10 @@ use std::time::Duration;
 use planwright::driver::{Clock, Threads};
 use planwright::journal::MemoryStore;
 use planwright::machine::{EffectId, Input, ModelReply, Usage};
-use planwright::ports::{Cause, ModelError, Observer, ScriptedModel, Signal, ToolError};
-use planwright::prompt::RequestBody;
-use planwright::spec::StepTries;
+use planwright::ports::{Cause, Model, ModelError, Observer, ScriptedModel, Signal, TokenSink, ToolError, Unanswered};
+use planwright::prompt::{ModelRequest, RequestBody};
+use planwright::spec::{Planner, Policy, RoleName, Spec, StepTries};
+use serde_json::json;
 
 use crate::stage::{Calls, accepted, answer, echoing, model, plan, spec};
 
@@ -38,6 +39,10 @@ impl Observer for Watcher {
                 format!("traced {}", serde_json::to_value(line).unwrap()["phase"].as_str().unwrap())
             }
             Signal::Token(text) => format!("token {text:?}"),
+            Signal::Restarted => "restarted".to_owned(),
+            Signal::Retrying { span, error, most, delay } => {
+                format!("retrying {} after {} of {most} in {delay:?}: {error}", span.asked, error.tries)
+            }
             _ => "something new".to_owned(),
         };
         self.seen.lock().unwrap().push(line);
@@ -74,8 +79,8 @@ fn observer_sees_the_run_go_by() {
         "traced VALIDATE",
         "entered WRITE",
         "asking writer write.1.1",
-        "token \"두 \"",
-        "token \"낱말\"",
+        "token \"두\"",
+        "token \" 낱말\"",
         "answered writer well",
         "traced WRITE",
         "entered DONE",
@@ -84,12 +89,95 @@ fn observer_sees_the_run_go_by() {
 }
 
 #[test]
-fn answer_streams_only_as_text_and_only_to_who_wants_it() {
+fn answer_streams_only_to_who_wants_it() {
     let token = |line: &String| line.starts_with("token");
     let replies = [plan(&[]), accepted(), "두 낱말".to_owned()];
     assert!(!watched("validated", &replies, false).iter().any(token));
-    let json = watched(PTE, &[plan(&[]), answer("두 낱말")], true);
-    assert!(!json.iter().any(token), "JSON is no answer to show");
+}
+
+/// What an observer is shown of a model's replies: its words, `|` where those before are void.
+#[track_caller]
+fn check_words(spec: Spec, replies: Vec<ModelReply>, shown: &str) {
+    let watcher = Watcher { seen: Mutex::default(), tokens: true };
+    let agent = echoing(spec, &Arc::new(ScriptedModel::says(replies)), &Calls::default()).build().unwrap();
+    let run = agent.job(Input::question("q")).observer(&watcher).run().unwrap();
+    let seen = watcher.seen.into_inner().unwrap();
+    let piece = |line: &String| match line.strip_prefix("token ") {
+        Some(piece) => serde_json::from_str(piece).unwrap(),
+        None if line == "restarted" => "|".to_owned(),
+        None => String::new(),
+    };
+    let words: String = seen.iter().map(piece).collect();
+    assert_eq!(words, shown);
+    assert_eq!(run.answer(), words.rsplit('|').next(), "{:?}", run.error());
+}
+
+#[test]
+fn answer_streams_in_every_agent_that_has_words_at_the_end() {
+    let text = |text: String| ModelReply::text(text);
+    let find = || ModelReply::calls([("find", json!({"query": "a"}))]);
+    let words = || text("<think>음</think>두 낱말 <3\n".to_owned());
+    for name in ["react", "conversational"] {
+        check_words(spec(name), vec![find(), words()], "두 낱말 <3");
+    }
+    let long = "낱말 ".repeat(150);
+    let beside = ModelReply { text: long.clone(), ..find() };
+    check_words(spec("react"), vec![beside, words()], &format!("{}|두 낱말 <3", long.trim()));
+    check_words(spec("validated"), vec![text(plan(&[])), text(accepted()), words()], "두 낱말 <3");
+    check_words(spec(PTE), vec![text(plan(&[])), text(answer("두 낱말"))], "두 낱말");
+    let steps = r#"{"goal": "g", "steps": [{"tool": "research", "task": "a"}, {"tool": "writer", "task": "b", "depends_on": ["step_1"]}]}"#;
+    let replies = [steps.to_owned(), "읽었다".to_owned(), "두 낱말".to_owned(), accepted()];
+    check_words(spec("research-team"), replies.map(text).to_vec(), "두 낱말");
+    let react = Policy { planner: Planner::ReactText, ..spec("react").policy };
+    let said = "Thought: 안다\nFinal Answer: 두 낱말".to_owned();
+    check_words(Spec { policy: react, ..spec("react") }, vec![text(said)], "두 낱말");
+}
+
+/// A model that is tried again once, amid its words.
+struct Broken;
+
+impl Model for Broken {
+    fn name(&self) -> &str {
+        "broken"
+    }
+
+    fn ask(&self, request: &ModelRequest, tokens: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
+        self.ask_until(request, tokens, &|_, _, _| {}, &|| false)
+    }
+
+    fn ask_until(
+        &self,
+        _: &ModelRequest,
+        tokens: Option<TokenSink<'_>>,
+        retrying: &dyn Fn(&Unanswered, u32, Duration),
+        _: &dyn Fn() -> bool,
+    ) -> Result<ModelReply, ModelError> {
+        let whole = answer("두 낱말");
+        let mut ignored = |_: &str| {};
+        let tokens = tokens.unwrap_or(&mut ignored);
+        tokens(&whole[..whole.len() - 5]);
+        retrying(&Unanswered::new(Cause::Connection, "열쇠-1234567890"), 6, Duration::from_secs(7));
+        tokens(&whole);
+        Ok(ModelReply::text(whole))
+    }
+}
+
+#[test]
+fn try_that_follows_is_told_and_what_was_streamed_begins_anew() {
+    let watcher = Watcher { seen: Mutex::default(), tokens: true };
+    let agent = echoing(spec(PTE), &model([plan(&[])]), &Calls::default());
+    let agent = agent.model_for(RoleName::Writer, Broken);
+    let agent = agent.secret(planwright::ports::Secret::new("열쇠-1234567890")).build().unwrap();
+    agent.job(Input::question("q")).observer(&watcher).run().unwrap();
+    let seen = watcher.seen.into_inner().unwrap();
+    let from = seen.iter().position(|line| line.starts_with("token")).unwrap();
+    let wanted = [
+        "token \"두 낱\"",
+        "retrying writer after 1 of 6 in 7s: connection: [redacted]",
+        "token \"두 낱말\"",
+        "answered writer well",
+    ];
+    assert_eq!(seen[from..from + 4], wanted);
 }
 
 #[test]

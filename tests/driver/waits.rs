@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use planwright::driver::{Agent, CancelToken, Clock};
 use planwright::journal::{Journal, MemoryJournal, Record};
-use planwright::ports::{Cause, ModelError, ScriptedModel, ToolError};
+use planwright::machine::ModelReply;
+use planwright::ports::{Cause, Model, ModelError, ScriptedModel, TokenSink, ToolError, Unanswered};
+use planwright::prompt::ModelRequest;
 use planwright::spec::{Spec, StepTries};
 
 use crate::runs::{calc, outputs};
-use crate::stage::{Calls, answer, asked, echoing, model, parallel, plan, spec};
+use crate::stage::{self, Calls, answer, asked, echoing, model, parallel, plan, spec};
 
 const PTE: &str = "plan-then-execute";
 
@@ -115,6 +117,69 @@ fn wait_is_cut_short_by_whoever_stops_the_run() {
         assert_eq!(run.error().unwrap().to_string(), "CANCELLED: stopped by the user");
         assert_eq!((calls.count(), slept.lock().unwrap().len()), (1, 1), "not tried again");
     }
+}
+
+#[test]
+fn interrupted_run_is_gone_on_with_and_no_write_is_in_doubt_or_made_twice() {
+    for spec in [spec(PTE), parallel(PTE, 2)] {
+        let (calls, token) = (Calls::default(), CancelToken::new());
+        let stop = token.clone();
+        let find = calls.tool(stage::contracts().remove(1), move |_| {
+            stop.interrupt();
+            Ok("gefunden".to_owned())
+        });
+        let steps = plan(&[("find", "a"), ("send", "b")]);
+        let agent = echoing(spec, &model([steps, answer("끝")]), &calls).tool(find).build().unwrap();
+        let mut journal = MemoryJournal::new();
+        let stopped = agent.job(asked("q")).journal(&mut journal).cancel(token).run().unwrap_err();
+        assert!(stopped.to_string().ends_with("(EXECUTE): stopped: by the user"), "{stopped}");
+        let run = agent.resume(&mut journal).run().unwrap();
+        assert_eq!(run.answer(), Some("끝"));
+        assert_eq!(calls.names(), ["find:a", "send:b"]);
+    }
+}
+
+/// A model that is asked in vain until it is told to stop.
+struct Busy(CancelToken, fn(&CancelToken));
+
+impl Model for Busy {
+    fn name(&self) -> &str {
+        "busy"
+    }
+
+    fn ask(&self, _: &ModelRequest, _: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
+        panic!("the driver says when to stop")
+    }
+
+    fn ask_until(
+        &self,
+        _: &ModelRequest,
+        _: Option<TokenSink<'_>>,
+        _: &dyn Fn(&Unanswered, u32, Duration),
+        stop: &dyn Fn() -> bool,
+    ) -> Result<ModelReply, ModelError> {
+        assert!(!stop());
+        (self.1)(&self.0);
+        while !stop() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Err(ModelError::unanswered(Cause::RateLimit, "429"))
+    }
+}
+
+#[test]
+fn request_that_a_stop_or_the_deadline_cuts_short_is_no_failure_of_the_server() {
+    let ended = |of: Spec, stops: fn(&CancelToken)| {
+        let token = CancelToken::new();
+        let agent = echoing(of, &model([""; 0]), &Calls::default()).model(Busy(token.clone(), stops));
+        let ended = agent.build().unwrap().job(asked("q")).cancel(token).run();
+        ended.map(|run| run.error().unwrap().code.to_string()).unwrap_or_else(|stopped| stopped.to_string())
+    };
+    assert_eq!(ended(spec(PTE), CancelToken::cancel), "CANCELLED");
+    assert_eq!(ended(spec(PTE), CancelToken::interrupt), "interrupted at plan.1.1 (PLAN): stopped: by the user");
+    let mut short = spec(PTE);
+    short.limits.deadline_seconds = 1;
+    assert_eq!(ended(short, |_| {}), "DEADLINE_EXCEEDED");
 }
 
 #[test]

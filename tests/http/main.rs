@@ -22,7 +22,7 @@ type Waits = Arc<Mutex<Vec<Duration>>>;
 fn noting() -> (Retry, Waits) {
     let waits = Waits::default();
     let noted = waits.clone();
-    let sleep = Arc::new(move |wait| noted.lock().unwrap().push(wait));
+    let sleep = Arc::new(move |wait, _: &dyn Fn() -> bool| noted.lock().unwrap().push(wait));
     (Retry { sleep, ..Retry::default() }, waits)
 }
 

@@ -286,7 +286,11 @@ impl RunInfo<'_> {
             Cause::BadResponse => "check that --base-url is an OpenAI-compatible server; ",
             _ => "",
         };
-        Error::new(Class::Interrupted, interrupted).hint(format!("{advice}{hint}"))
+        let class = match interrupted.cause.cause {
+            Cause::Stopped => Class::Cancelled,
+            _ => Class::Interrupted,
+        };
+        Error::new(class, interrupted).hint(format!("{advice}{hint}"))
     }
 }
 

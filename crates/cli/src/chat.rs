@@ -77,7 +77,7 @@ impl Conversation {
     }
 
     fn handle<'a>(&'a self, session: &'a Session<'_>) -> ThreadHandle<'a> {
-        let cancel = session.begin(self.location());
+        let cancel = session.begin(self.location(), None);
         self.stored.threads.at(&self.stored.thread).observer(&session.screen).cancelled_by(cancel)
     }
 
@@ -129,7 +129,7 @@ pub fn chat(args: &ChatArgs, color: ColorChoice) -> Result<Exit> {
     if is_typed() {
         session.screen.note("/help shows the commands, /quit ends");
     }
-    session.begin(RunLocation::Nowhere);
+    session.begin(RunLocation::Nowhere, None);
     session.end();
     let stored = open_thread(&args.store, args.thread.as_ref(), &session)?;
     let talk = Conversation::open(stored, prepared, settings)?;

@@ -247,6 +247,18 @@ impl Observer for Screen {
                 let message = format!("{} {tool}  {}", u64::from(step) + 1, value_line(input));
                 self.spin(Some(step), &message);
             }
+            Signal::Retrying { span, error, most, delay } => {
+                self.printed.take();
+                let mark = format!("try {} of {most} in {} s", error.tries + 1, delay.as_secs_f64().ceil());
+                self.detail(Look::Warn, &mark, &format!("{}: {}", error.cause, error.message));
+                if span.effect.step().is_none() {
+                    self.spin(None, &format!("{} waits for another try", span.asked));
+                }
+            }
+            Signal::Restarted => {
+                self.printed.take();
+                self.detail(Look::Dim, "the answer begins anew", "");
+            }
             Signal::Finished { step, tool, failed, output } => self.finished(step, tool, failed, output),
             Signal::Traced(line) => self.traced(line),
             Signal::Answered { answer, .. } if answer.cached => {

@@ -31,9 +31,15 @@ pub struct Session<'a> {
 }
 
 /// What Ctrl-C stops at the moment.
-type Running = Arc<Mutex<Option<CancelToken>>>;
+type Running = Arc<Mutex<Option<Stops>>>;
 
-fn replace(running: &Running, token: Option<CancelToken>) -> Option<CancelToken> {
+/// What has a run stop: to be gone on with where its records are kept, else for good.
+struct Stops {
+    token: CancelToken,
+    is_kept: bool,
+}
+
+fn replace(running: &Running, token: Option<Stops>) -> Option<Stops> {
     std::mem::replace(&mut *running.lock().unwrap_or_else(PoisonError::into_inner), token)
 }
 
@@ -65,13 +71,14 @@ impl<'a> Session<'a> {
     }
 
     /// What stops the run that begins now. Ctrl-C is listened for from the first call on.
-    pub fn begin(&self, location: RunLocation<'_>) -> CancelToken {
+    pub fn begin(&self, location: RunLocation<'_>, fixture: Option<&Path>) -> CancelToken {
         if !self.listens.replace(true) {
             self.listen(location.resume_command().map(|command| format!("; `{command}` goes on")));
         }
         self.screen.begin();
         let token = CancelToken::new();
-        replace(&self.running, Some(token.clone()));
+        let is_kept = fixture.is_some() || location.resume_command().is_some();
+        replace(&self.running, Some(Stops { token: token.clone(), is_kept }));
         token
     }
 
@@ -81,8 +88,8 @@ impl<'a> Session<'a> {
         let (voice, running) = (self.screen.voice.clone(), Arc::clone(&self.running));
         // Where no handler can be set, Ctrl-C ends the program, as it always does.
         let _ = ctrlc::set_handler(move || {
-            if let Some(token) = replace(&running, None) {
-                token.cancel();
+            if let Some(Stops { token, is_kept }) = replace(&running, None) {
+                if is_kept { token.interrupt() } else { token.cancel() };
                 voice.say("planwright: stopping at the next answer; press Ctrl-C again to stop at once");
                 return;
             }
@@ -103,7 +110,7 @@ impl<'a> Session<'a> {
         info: &RunInfo<'_>,
         go: impl FnOnce(&Screen, CancelToken) -> Result<Run, Stopped>,
     ) -> Result<Exit> {
-        let result = go(&self.screen, self.begin(info.location));
+        let result = go(&self.screen, self.begin(info.location, info.fixture));
         self.conclude(info, &result)
     }
 

@@ -101,7 +101,7 @@ impl PlanContract {
 }
 
 /// The text after a label at the start of a line, up to the next line that starts with one of `ends`.
-fn find_labelled(text: &str, label: &str, ends: &[&str]) -> Option<String> {
+pub(in crate::contract) fn find_labelled(text: &str, label: &str, ends: &[&str]) -> Option<String> {
     let starts = |line: &str, label: &str| {
         line.trim_start().get(..label.len()).is_some_and(|head| head.eq_ignore_ascii_case(label))
     };

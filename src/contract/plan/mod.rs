@@ -5,6 +5,7 @@ mod contract;
 mod links;
 mod written;
 
+pub(super) use actions::find_labelled;
 pub use actions::{AskedCall, ReactReply};
 pub use contract::PlanContract;
 pub use links::{Before, Links};

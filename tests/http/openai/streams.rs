@@ -1,9 +1,12 @@
 //! Replies that come piece by piece.
 
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use planwright::machine::{FailureClass, Usage};
-use planwright::ports::Cause;
+use planwright::ports::{Cause, Model, Unanswered};
+use planwright_http::OpenAi;
 use serde_json::json;
 
 use super::support::{Answer, Server, completion, event, finish};
@@ -135,6 +138,39 @@ fn cut_stream_is_no_reply_and_is_not_tried_again() {
     check_broken(Answer::broken_chunks([event("가")]).hanging(), Cause::Timeout);
     let error = format!("data: {}\n\n", json!({"error": {"message": "CUDA", "type": "server_error"}}));
     check_broken(Answer::chunks([event("가"), error]), Cause::Server);
+}
+
+#[test]
+fn cut_stream_is_tried_again_where_the_caller_is_told_that_its_text_is_void() {
+    let good = Answer::chunks([event("나"), finish("stop"), DONE.into()]);
+    let asker = Asker::answering([Answer::broken_chunks([event("가")]), good]);
+    let seen = RefCell::new(Vec::new());
+    let mut tokens = |piece: &str| seen.borrow_mut().push(piece.to_owned());
+    let retrying = |error: &Unanswered, most, _| {
+        seen.borrow_mut().push(format!("{}: {} of {most} failed", error.cause, error.tries));
+    };
+    let reply = asker.client.ask_until(&plain(), Some(&mut tokens), &retrying, &|| false);
+    assert_eq!(reply.unwrap().text, "나");
+    assert_eq!(*seen.borrow(), ["가", "connection: 1 of 6 failed", "나"]);
+}
+
+#[test]
+fn stop_ends_the_wait_and_no_other_try_begins() {
+    let server = Server::answering([Answer::error(429, "busy").header("retry-after", "15")]);
+    let client = OpenAi::new(super::config(&server)).unwrap();
+    let (stopped, told) = (AtomicBool::new(false), Cell::new(Duration::ZERO));
+    let begun = Instant::now();
+    let retrying = |_: &Unanswered, _, delay| told.set(delay);
+    let answer = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(300));
+            stopped.store(true, Ordering::SeqCst);
+        });
+        client.ask_until(&plain(), None, &retrying, &|| stopped.load(Ordering::SeqCst))
+    });
+    assert_eq!((unanswered(answer, Cause::RateLimit).tries, server.count()), (1, 1));
+    assert_eq!(told.get(), Duration::from_secs(15));
+    assert!(begun.elapsed() < Duration::from_secs(10));
 }
 
 #[test]

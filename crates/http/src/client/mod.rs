@@ -211,7 +211,7 @@ impl Client {
         once: bool,
     ) -> Result<Value, ToolError> {
         let tries = if once { 1 } else { self.retry.tries };
-        let answer = Retry { tries, ..self.retry.clone() }.run(budget, |left| {
+        let answer = Retry { tries, ..self.retry.clone() }.run(budget, |_, _, _| {}, &|| false, |left| {
             let mut response = self.send(request, left, budget)?;
             if !response.is_success() {
                 return Err(self.read_error(response));

@@ -15,6 +15,9 @@ const MAX_DOUBTFUL: u32 = 2;
 /// How much longer the waits are where a server says that there are too many requests: limits are by the minute.
 const RATE_LIMIT_FACTOR: u32 = 8;
 
+/// Lets time pass, and returns early once what it is given says so.
+type Sleep = dyn Fn(Duration, &dyn Fn() -> bool) + Send + Sync;
+
 /// How often a request is tried, and how long is waited in between.
 ///
 /// The waits double from the first to the longest, each shortened by chance to at least its half, so that many
@@ -29,23 +32,26 @@ pub struct Retry {
     pub first_wait: Duration,
     /// The longest wait.
     pub longest_wait: Duration,
-    /// Waits: a test can count the waits, and a program can cut them short.
-    pub sleep: Arc<dyn Fn(Duration) + Send + Sync>,
+    /// Waits, until what it is given says to stop: a test can count the waits.
+    pub sleep: Arc<Sleep>,
 }
 
 impl Default for Retry {
     /// Six tries, waits from half a second to a minute.
     fn default() -> Self {
         let (first_wait, longest_wait) = (Duration::from_millis(500), Duration::from_secs(60));
-        Retry { tries: 6, first_wait, longest_wait, sleep: Arc::new(std::thread::sleep) }
+        Retry { tries: 6, first_wait, longest_wait, sleep: Arc::new(planwright::driver::sleep) }
     }
 }
 
 impl Retry {
-    /// Tries until there is an answer or no try is left. Each attempt is told how much of `budget` is left.
+    /// Tries until there is an answer, no try is left or `stop` says so. Each attempt is told how much of
+    /// `budget` is left; `retrying` is told of each wait, and how many tries there may be.
     pub(crate) fn run<T>(
         &self,
         budget: Duration,
+        retrying: impl Fn(&AttemptError, u32, Duration),
+        stop: &dyn Fn() -> bool,
         mut attempt: impl FnMut(Duration) -> Result<T, AttemptError>,
     ) -> Result<T, AttemptError> {
         let begun = Instant::now();
@@ -61,7 +67,14 @@ impl Retry {
             if !may_pass || wait > self.longest_wait || wait >= budget.saturating_sub(begun.elapsed()) {
                 return Err(error);
             }
-            (self.sleep)(wait);
+            if !stop() {
+                let most = if error.doubtful { MAX_DOUBTFUL.min(self.tries) } else { self.tries };
+                retrying(&error, most, wait);
+                (self.sleep)(wait, stop);
+            }
+            if stop() {
+                return Err(error);
+            }
         }
     }
 

@@ -4,8 +4,8 @@
 //! A request asks for the reply's form as strictly as the server takes it (`dialect`). Failures that may pass
 //! are tried again after a wait; everything else is reported at once, in the server's own words.
 //!
-//! **Invariant:** a request that has given text to a token sink is not tried again, so no text is streamed
-//! twice. The number of requests for one question is bounded.
+//! **Invariant:** a request that has given text to a token sink is tried again only where the caller is told
+//! that the text is void. The number of requests for one question is bounded.
 
 mod calls;
 mod dialect;
@@ -25,7 +25,7 @@ use self::messages::render_body;
 use self::reply::read_reply;
 use crate::client::{AttemptError, Client, Endpoint, Request, Retry, Stage, parse_endpoint, show_address};
 use planwright::machine::{FailureClass, ModelFailure, ModelReply};
-use planwright::ports::{Cause, Model, ModelError, Secret, TokenSink, Unanswered};
+use planwright::ports::{Cause, Model, ModelError, RetrySink, Secret, TokenSink, Unanswered};
 use planwright::prompt::ModelRequest;
 
 /// The settings of an [`OpenAi`] client.
@@ -160,14 +160,25 @@ impl OpenAi {
             *dialect = simpler;
         }
     }
-}
 
-impl Model for OpenAi {
-    fn name(&self) -> &str {
-        &self.config.model
+    fn redact(&self, text: &str) -> String {
+        self.client.redact(text).into_owned()
     }
 
-    fn ask(&self, request: &ModelRequest, tokens: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
+    fn unanswered(&self, error: &AttemptError) -> Unanswered {
+        let AttemptError { cause, message, retry_after, tries, .. } = error;
+        let message = self.redact(&format!("{}: {message}", show_address(&self.config.base_url)));
+        Unanswered { cause: *cause, message, retry_after: *retry_after, tries: *tries }
+    }
+
+    /// Asks until there is an answer, no try is left or `stop` says so.
+    fn ask_patiently(
+        &self,
+        request: &ModelRequest,
+        tokens: Option<TokenSink<'_>>,
+        retrying: Option<RetrySink<'_>>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<ModelReply, ModelError> {
         // The name that was asked is the one that a price goes by: servers name the dated or the
         // local file behind it.
         let model = request.frame.model.as_deref().unwrap_or(&self.config.model);
@@ -180,28 +191,50 @@ impl Model for OpenAi {
                 sink(text);
             }
         });
-        let answer = self.client.retry.run(Duration::MAX, |_| {
+        let tell = |error: &AttemptError, most, delay| {
+            has_streamed.set(false);
+            retrying.iter().for_each(|retrying| retrying(&self.unanswered(error), most, delay));
+        };
+        let answer = self.client.retry.run(Duration::MAX, tell, stop, |_| {
             let asked = self.attempt(request, model, &mut dialect, &mut sink, &has_streamed);
             asked.map_err(|mut error| {
-                error.transient &= !has_streamed.get();
+                error.transient &= retrying.is_some() || !has_streamed.get();
                 error
             })
         });
-        let AttemptError { cause, message, stage, retry_after, tries, .. } = match answer {
+        let error = match answer {
             Ok(reply) => return Ok(ModelReply { model: model.to_owned(), ..reply }),
             Err(error) => error,
         };
-        let redact = |text: &str| self.client.redact(text).into_owned();
-        let failure = match stage {
+        let failure = match error.stage {
             Stage::Failed(failure) => *failure,
-            Stage::TooLarge => ModelFailure::new(FailureClass::TooLarge, message),
+            Stage::TooLarge => ModelFailure::new(FailureClass::TooLarge, error.message),
             Stage::NotSent | Stage::Sent | Stage::Answered(_) => {
-                let message = redact(&format!("{}: {message}", show_address(&self.config.base_url)));
-                return Err(ModelError::Unanswered(Unanswered { cause, message, retry_after, tries }));
+                return Err(ModelError::Unanswered(self.unanswered(&error)));
             }
         };
-        let (model, message) = (model.to_owned(), redact(&failure.message));
+        let (model, message) = (model.to_owned(), self.redact(&failure.message));
         Err(ModelError::Failed(ModelFailure { model, message, ..failure }))
+    }
+}
+
+impl Model for OpenAi {
+    fn name(&self) -> &str {
+        &self.config.model
+    }
+
+    fn ask(&self, request: &ModelRequest, tokens: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
+        self.ask_patiently(request, tokens, None, &|| false)
+    }
+
+    fn ask_until(
+        &self,
+        request: &ModelRequest,
+        tokens: Option<TokenSink<'_>>,
+        retrying: RetrySink<'_>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<ModelReply, ModelError> {
+        self.ask_patiently(request, tokens, Some(retrying), stop)
     }
 
     fn secrets(&self) -> Vec<Secret> {
