@@ -97,7 +97,11 @@ mod tests {
 
     #[test]
     fn string_of_an_object_is_words_as_it_grows() {
-        check(WordsIn::Json, "```json\n{ \"final\" : \"가\\n\\\"나\\\" \\ud83e\\udd80 <b\"}\n```", "가\n\"나\" 🦀 <b");
+        check(
+            WordsIn::Json,
+            "```json\n{ \"final\" : \"가\\n\\\"나\\\" \\ud83e\\udd80 <b\"}\n```",
+            "가\n\"나\" 🦀 <b",
+        );
         check(WordsIn::Json, r#"<think>{"final": "x"}</think>{"final": "\uac00"}"#, "가");
         check(WordsIn::Json, r#"{"steps": []}"#, "");
         check(WordsIn::Json, "{\"final\": \"\\u가나다라마바사\"}", "");

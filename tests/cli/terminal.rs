@@ -211,12 +211,30 @@ fn new_question_to_a_thread_that_waits_puts_the_open_one_first() {
 
 #[test]
 fn answer_is_streamed_without_thoughts_once_and_anew_after_a_lost_connection() {
-    let (home, server) = (Home::new(), Server::answering([
-        Answer::reply(PLAN),
-        Answer::broken_chunks([event("<think>생각</think>"), event("{\"final\": \"잃어버린")]),
-        Answer::chunks([event("<think>생각</think>"), event("{\"final\": \"답을 "), event("드립니다.\"}"), finish("stop")]),
-    ]));
-    let args = ["run", "--agent", "plan-then-execute", "--tools", "calc", "--base-url", &server.url(), "--model", "m"];
+    let (home, server) = (
+        Home::new(),
+        Server::answering([
+            Answer::reply(PLAN),
+            Answer::broken_chunks([event("<think>생각</think>"), event("{\"final\": \"잃어버린")]),
+            Answer::chunks([
+                event("<think>생각</think>"),
+                event("{\"final\": \"답을 "),
+                event("드립니다.\"}"),
+                finish("stop"),
+            ]),
+        ]),
+    );
+    let args = [
+        "run",
+        "--agent",
+        "plan-then-execute",
+        "--tools",
+        "calc",
+        "--base-url",
+        &server.url(),
+        "--model",
+        "m",
+    ];
     let mut terminal = Terminal::run(&home, &[&args[..], &["6*7은?"]].concat());
     let before = terminal.sees("잃어버린");
     terminal.sees("try 2 of 6 in ");

@@ -6,7 +6,9 @@ use std::time::Duration;
 use planwright::driver::{Clock, Threads};
 use planwright::journal::MemoryStore;
 use planwright::machine::{EffectId, Input, ModelReply, Usage};
-use planwright::ports::{Cause, Model, ModelError, Observer, ScriptedModel, Signal, TokenSink, ToolError, Unanswered};
+use planwright::ports::{
+    Cause, Model, ModelError, Observer, ScriptedModel, Signal, TokenSink, ToolError, Unanswered,
+};
 use planwright::prompt::{ModelRequest, RequestBody};
 use planwright::spec::{Planner, Policy, RoleName, Spec, StepTries};
 use serde_json::json;

@@ -176,7 +176,10 @@ fn request_that_a_stop_or_the_deadline_cuts_short_is_no_failure_of_the_server() 
         ended.map(|run| run.error().unwrap().code.to_string()).unwrap_or_else(|stopped| stopped.to_string())
     };
     assert_eq!(ended(spec(PTE), CancelToken::cancel), "CANCELLED");
-    assert_eq!(ended(spec(PTE), CancelToken::interrupt), "interrupted at plan.1.1 (PLAN): stopped: by the user");
+    assert_eq!(
+        ended(spec(PTE), CancelToken::interrupt),
+        "interrupted at plan.1.1 (PLAN): stopped: by the user"
+    );
     let mut short = spec(PTE);
     short.limits.deadline_seconds = 1;
     assert_eq!(ended(short, |_| {}), "DEADLINE_EXCEEDED");

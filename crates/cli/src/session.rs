@@ -89,7 +89,11 @@ impl<'a> Session<'a> {
         // Where no handler can be set, Ctrl-C ends the program, as it always does.
         let _ = ctrlc::set_handler(move || {
             if let Some(Stops { token, is_kept }) = replace(&running, None) {
-                if is_kept { token.interrupt() } else { token.cancel() };
+                if is_kept {
+                    token.interrupt()
+                } else {
+                    token.cancel()
+                };
                 voice.say("planwright: stopping at the next answer; press Ctrl-C again to stop at once");
                 return;
             }

@@ -211,14 +211,19 @@ impl Client {
         once: bool,
     ) -> Result<Value, ToolError> {
         let tries = if once { 1 } else { self.retry.tries };
-        let answer = Retry { tries, ..self.retry.clone() }.run(budget, |_, _, _| {}, &|| false, |left| {
-            let mut response = self.send(request, left, budget)?;
-            if !response.is_success() {
-                return Err(self.read_error(response));
-            }
-            let bytes = response.read_all()?;
-            parse_json(&bytes).map_err(|_| self.explain_unreadable("JSON", &bytes))
-        });
+        let answer = Retry { tries, ..self.retry.clone() }.run(
+            budget,
+            |_, _, _| {},
+            &|| false,
+            |left| {
+                let mut response = self.send(request, left, budget)?;
+                if !response.is_success() {
+                    return Err(self.read_error(response));
+                }
+                let bytes = response.read_all()?;
+                parse_json(&bytes).map_err(|_| self.explain_unreadable("JSON", &bytes))
+            },
+        );
         answer.map_err(|mut error| {
             error.message = self.redact(&error.message).into_owned();
             error.into_tool_error(&show_address(&request.uri.to_string()))
