@@ -173,7 +173,7 @@ impl<'a> Drive<'a> {
                 self.queue.retain(|request| request.effect != effect);
             }
             // What follows is not asked for, so that no write is on record that was not made.
-            let stops = self.may_ask && self.deadline.is_interrupted();
+            let stops = self.may_ask() && self.deadline.is_interrupted();
             state = self.apply(state, event, !stops)?;
             if stops && !state.phase.name().is_terminal() {
                 return Err(self.stop(state, workers));
@@ -189,10 +189,15 @@ impl<'a> Drive<'a> {
         Ok(Run { state, records: Vec::new(), waiting: None })
     }
 
+    /// Whether the environment may be asked for what is not recorded.
+    fn may_ask(&self) -> bool {
+        self.playback.as_ref().is_none_or(Playback::may_ask)
+    }
+
     /// What happened unasked: out of the recording in a replay, else out of the environment.
     fn next_unasked(&mut self, state: &State) -> Option<Event> {
         let recorded = self.playback.as_mut().and_then(Playback::happened);
-        if recorded.is_some() || self.playback.as_ref().is_some_and(|playback| !playback.may_ask()) {
+        if recorded.is_some() || !self.may_ask() {
             return recorded;
         }
         self.deadline.ending_event().or_else(|| self.expired_question(state))
