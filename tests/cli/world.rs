@@ -100,6 +100,36 @@ fn flags_go_before_the_environment_and_that_before_the_file() {
     assert_eq!(file.count(), count);
 }
 
+#[test]
+fn server_that_cannot_be_reached_as_it_is_set_up_is_said_at_once() {
+    let home = Home::new();
+    home.check(&["run", "--base-url", " ", "--model", "m", SUM], 2)
+        .complains(&["--base-url: expected an address"]);
+    let args = ["run", "--base-url", "http://model.example/v1", "--model", "m", SUM];
+    let proxy = Server::answering([Answer::error(407, "who are you?")]);
+    let place = format!("the proxy 127.0.0.1:{}", proxy.port());
+    let behind = |address: String| check(home.program().env("HTTP_PROXY", address).args(args), "", 3);
+    behind(proxy.origin()).complains(&[&place, "authentication", "407"]);
+    assert_eq!(proxy.count(), 1);
+    let port = DeadPort::new();
+    let place = format!("the proxy 127.0.0.1:{}", port.number());
+    let said = behind(format!("http://127.0.0.1:{}", port.number()));
+    assert!(!said.complains(&[&place, "refused"]).stderr.contains("tried"));
+    let args = ["run", "--base-url", "https://127.0.0.1:1/v1", "--model", "m", SUM];
+    let said = check(home.program().env("SSL_CERT_FILE", "/없다.pem").args(args), "", 3);
+    assert!(!said.complains(&["SSL_CERT_FILE: /없다.pem: "]).stderr.contains("tried"));
+}
+
+#[test]
+fn further_headers_come_from_the_variables_that_the_file_names() {
+    let (home, server) = (Home::new(), talkative());
+    let text = format!("base_url = '{}'\nmodel = 'm'\n[headers]\napi-key = 'AZURE'\n", server.url());
+    home.write("config/planwright/config.toml", &text);
+    home.check(&["run", SUM], 2).complains(&["AZURE, named by api-key in [headers], is not set"]);
+    check(home.program().env("AZURE", "azure-0123456789").args(["run", SUM]), "", 0);
+    assert_eq!(server.seen()[0].header("api-key"), Some("azure-0123456789"));
+}
+
 /// A home whose server is not there, and is tried once.
 fn unreachable() -> (Home, DeadPort) {
     let (home, port) = (Home::new(), DeadPort::new());

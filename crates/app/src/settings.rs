@@ -13,7 +13,7 @@ use crate::error::{Error, Result, read_text};
 use planwright::journal::{Durability, Folded};
 use planwright::ports::Secret;
 use planwright::spec::Price;
-use planwright_http::{StructuredOutput, show_address};
+use planwright_http::{StructuredOutput, is_credential, show_address};
 
 const OPENAI: &str = "https://api.openai.com/v1";
 const KEY: &str = "OPENAI_API_KEY";
@@ -73,6 +73,7 @@ pub(crate) struct Server {
     pub base_url: String,
     pub model: String,
     pub key: Option<Secret>,
+    pub headers: Vec<(String, Secret)>,
 }
 
 impl Settings {
@@ -134,7 +135,7 @@ fn choose_embeddings(file: &ConfigFile, server: Option<&Server>) -> Result<Optio
         Some(name) => Some(key_from(name, "`api_key_env` of [embeddings]")?),
         None => server.filter(|server| server.base_url == base_url).and_then(|server| server.key.clone()),
     };
-    Ok(Some(Server { base_url, model, key }))
+    Ok(Some(Server { base_url, model, key, headers: Vec::new() }))
 }
 
 fn choose_server(args: &Overrides, file: &ConfigFile) -> Result<Option<Server>> {
@@ -168,7 +169,11 @@ fn choose_server(args: &Overrides, file: &ConfigFile) -> Result<Option<Server>> 
         let hint = format!("name one with --model NAME or PLANWRIGHT_MODEL, {offline}");
         Error::unusable(format!("no model is named for {place}")).hint(hint)
     })?;
-    Ok(Some(Server { base_url: base_url.unwrap_or_else(|| OPENAI.to_owned()), model, key }))
+    let header = |(name, variable): (&String, &String)| {
+        Ok((name.clone(), key_from(variable, &format!("{name} in [headers]"))?))
+    };
+    let headers = file.headers.iter().map(header).collect::<Result<_>>()?;
+    Ok(Some(Server { base_url: base_url.unwrap_or_else(|| OPENAI.to_owned()), model, key, headers }))
 }
 
 /// An environment variable. An empty one counts as not set.
@@ -188,7 +193,7 @@ fn key_from(name: &str, place: &str) -> Result<Secret> {
     let shown = if usual { format!("{name}, named by {place},") } else { format!("named by {place}") };
     variable(name)?.map(Secret::new).ok_or_else(|| {
         Error::unusable(format!("the environment variable {shown} is not set"))
-            .hint("set it to the server's key, or leave the setting out for a server that needs none")
+            .hint("set it to what the server wants, or leave the setting out for a server that needs none")
     })
 }
 
@@ -215,6 +220,9 @@ pub(crate) struct ConfigFile {
     pub structured_output: Option<StructuredOutput>,
     pub call_timeout_seconds: Option<u64>,
     pub connect_timeout_seconds: Option<u64>,
+    pub ca_file: Option<PathBuf>,
+    /// The variables that hold the values of further headers, by the names of the headers.
+    pub headers: BTreeMap<String, String>,
     pub idle_timeout_seconds: Option<u64>,
     pub max_wait_seconds: Option<u64>,
     pub max_tries: Option<u32>,
@@ -273,7 +281,9 @@ impl ConfigFile {
     /// The values of all keys. A variable that is not set or is not UTF-8 holds none.
     fn keys(&self) -> Vec<Secret> {
         let named = [&self.api_key_env, &self.search_key_env, &self.embeddings.api_key_env];
-        let names = named.into_iter().flatten().map(String::as_str).chain([KEY, SEARCH_KEY]);
+        let headers =
+            self.headers.iter().filter(|(name, _)| is_credential(name)).map(|(_, variable)| variable);
+        let names = named.into_iter().flatten().chain(headers).map(String::as_str).chain([KEY, SEARCH_KEY]);
         names.filter_map(|name| variable(name).ok().flatten()).map(Secret::new).collect()
     }
 
@@ -296,7 +306,7 @@ impl ConfigFile {
             Error::unusable(format!("{place}:{line}:{column}: {}", error.message()))
         })?;
         let (cache, store) = (&mut file.cache.folder, &mut file.persistence.path);
-        let paths = [&mut file.docs, &mut file.contract, &mut file.standard, cache, store];
+        let paths = [&mut file.docs, &mut file.contract, &mut file.standard, &mut file.ca_file, cache, store];
         paths.into_iter().flatten().for_each(|path| *path = in_folder(folder, path));
         if let Some(agent) = file.agent.as_mut().filter(|agent| is_spec_file(agent)) {
             *agent = in_folder(folder, Path::new(agent)).to_string_lossy().into_owned();

@@ -49,6 +49,8 @@ pub(crate) fn open_model(settings: &Settings, uses_cache: bool) -> Result<(Arc<d
     let usual = OpenAiConfig::new(&server.base_url, &server.model);
     let config = OpenAiConfig {
         api_key: server.key.clone().unwrap_or(usual.api_key),
+        headers: server.headers.clone(),
+        ca_file: file.ca_file.clone(),
         structured_output: file.structured_output.unwrap_or(usual.structured_output),
         call_timeout: file.call_timeout_seconds.map_or(usual.call_timeout, seconds),
         connect_timeout: file.connect_timeout_seconds.map_or(usual.connect_timeout, seconds),

@@ -1,5 +1,7 @@
 //! How a reply's form is asked for, and what a server was found not to take.
 
+use std::sync::Barrier;
+
 use planwright::machine::FailureClass;
 use planwright::ports::Model;
 use planwright::prompt::ModelRequest;
@@ -214,4 +216,35 @@ fn text_that_the_server_found_unfit_is_for_the_contract_to_judge() {
     let server = Server::answering([Answer::json(400, &body)]);
     assert_eq!(Asker::of(&server).ask_with(&with_schema()).unwrap().text, "{\"ok\": 1}");
     assert_eq!(server.count(), 1);
+}
+
+#[test]
+fn what_two_requests_find_out_at_the_same_time_is_put_together() {
+    // Each form is refused while both requests are on their way: one finds out about the temperature, the other
+    // about the schema, and the third is taken at once.
+    let meet = Barrier::new(2);
+    let server = Server::start(move |seen, nth| {
+        let body = seen.json();
+        if nth < 2 {
+            meet.wait();
+        }
+        match () {
+            () if body.get("temperature").is_some() => Answer::error(400, "temperature is unsupported"),
+            () if body["response_format"]["type"] == "json_schema" => Answer::error(400, "no json_schema"),
+            () => Answer::reply("{}"),
+        }
+    });
+    let asker = Asker::of(&server);
+    let both = request(RequestFrame {
+        temperature: Some(0.0),
+        schema: with_schema().frame.schema.clone(),
+        ..frame()
+    });
+    std::thread::scope(|scope| {
+        scope.spawn(|| asker.ask_with(&sampled()).unwrap());
+        scope.spawn(|| asker.ask_with(&with_schema()).unwrap());
+    });
+    let before = server.count();
+    asker.ask_with(&both).unwrap();
+    assert_eq!(server.count(), before + 1);
 }

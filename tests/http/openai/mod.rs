@@ -8,6 +8,7 @@ mod recorded;
 mod requests;
 mod secrets;
 mod streams;
+mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;

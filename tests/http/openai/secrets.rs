@@ -98,3 +98,39 @@ fn key_in_the_base_url_is_not_shown() {
     let error = unanswered(OpenAi::new(config).map(|_| ModelReply::default()), Cause::NotFound);
     assert!(!format!("{error} {error:?} {debug}").contains("sk-live"), "{error} {debug}");
 }
+
+#[test]
+fn further_headers_are_sent_and_their_values_are_in_no_error() {
+    let server = Server::answering([Answer::error(401, "api-key azure-0123456789, title 파란 planwright")]);
+    let headers =
+        [("api-key", " azure-0123456789"), ("X-Title", "planwright"), ("Authorization", "Basic abc")];
+    let asker = Asker::with(&server, |config| {
+        config.api_key = Secret::new(KEY);
+        config.headers = headers.map(|(name, value)| (name.to_owned(), Secret::new(value))).to_vec();
+    });
+    let error = unanswered(asker.ask(), Cause::Authentication).to_string();
+    assert!(!error.contains("azure-0123456789") && !error.contains("planwright"), "{error}");
+    let seen = &server.seen()[0];
+    assert_eq!(
+        (seen.header("api-key"), seen.header("x-title")),
+        (Some("azure-0123456789"), Some("planwright"))
+    );
+    assert_eq!(seen.header("authorization"), Some("Basic abc"), "it takes the place of the key's");
+    // What is no credential may be said: a program's name is in many texts.
+    let secrets = asker.client.secrets();
+    assert!(
+        secrets.contains(&Secret::new("azure-0123456789")) && !secrets.contains(&Secret::new("planwright"))
+    );
+}
+
+#[test]
+fn header_that_cannot_be_sent_is_refused_and_its_value_is_not_shown() {
+    for (name, value) in
+        [("two words", "secret-1"), ("api-key", "secret-1\nx: y"), ("Content-Type", "secret-1")]
+    {
+        let headers = vec![(name.to_owned(), Secret::new(value))];
+        let opened = OpenAi::new(OpenAiConfig { headers, ..with_key("") });
+        let error = unanswered(opened.map(|_| ModelReply::default()), Cause::Authentication).to_string();
+        assert!(error.contains(name) && !error.contains("secret-1"), "{error}");
+    }
+}

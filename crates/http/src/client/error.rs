@@ -70,6 +70,11 @@ impl AttemptError {
         AttemptError::new(Cause::BadResponse, transient, Stage::Sent, message)
     }
 
+    /// What no further try mends.
+    pub(super) fn set_up(problem: &str) -> Self {
+        AttemptError::new(Cause::Connection, false, Stage::NotSent, problem)
+    }
+
     pub(super) fn too_large(bounds: Bounds) -> Self {
         let message = format!("expected at most {} bytes, found more", bounds.max_bytes);
         AttemptError::new(Cause::BadResponse, false, Stage::TooLarge, message)

@@ -18,11 +18,15 @@ pub use retry::Retry;
 use std::borrow::Cow;
 use std::fmt;
 use std::io::ErrorKind;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
-use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
+use ureq::http::header::{
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION,
+};
 use ureq::http::{Request as HttpRequest, Response as HttpResponse, Uri};
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, AsSendBody, Body, Proxy};
 
 use self::error::Bounds;
@@ -40,8 +44,13 @@ pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub(crate) struct Client {
     agent: Agent,
-    key: Option<Secret>,
-    authorization: Option<HeaderValue>,
+    /// What is wrong with the certificates of the environment, which only a request with TLS needs.
+    certificates: Result<(), String>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    /// Every value of a header, which no error shows.
+    hidden: Vec<Secret>,
+    /// Those of them that nothing may hold.
+    secrets: Vec<Secret>,
     pub(crate) retry: Retry,
     /// The longest wait for a connection, name look-up and TLS each included.
     pub(crate) connect_timeout: Duration,
@@ -59,16 +68,23 @@ pub(crate) struct Request<'a> {
 }
 
 impl Client {
+    /// A client that trusts the certificates in the file that `SSL_CERT_FILE` names, else the usual ones.
     pub(crate) fn new() -> Self {
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .user_agent(concat!("planwright/", env!("CARGO_PKG_VERSION")));
+        let named = std::env::var_os("SSL_CERT_FILE").filter(|path| !path.is_empty());
+        let trusted = named.map(|path| {
+            read_certificates(path.as_ref()).map_err(|problem| format!("SSL_CERT_FILE: {problem}"))
+        });
+        let (roots, certificates) = match trusted {
+            Some(Ok(roots)) => (roots, Ok(())),
+            Some(Err(problem)) => (RootCerts::WebPki, Err(problem)),
+            None => (RootCerts::WebPki, Ok(())),
+        };
         Client {
-            agent: config.build().new_agent(),
-            key: None,
-            authorization: None,
+            agent: open_agent(roots),
+            certificates,
+            headers: Vec::new(),
+            hidden: Vec::new(),
+            secrets: Vec::new(),
             retry: Retry::default(),
             connect_timeout: Duration::from_secs(10),
             max_response_bytes: 4 << 20,
@@ -77,23 +93,49 @@ impl Client {
 
     /// A client that sends a key as `Authorization: Bearer …`, without blanks around it; an empty one is not sent.
     pub(crate) fn with_key(key: &Secret) -> Result<Self, String> {
-        let key = key.expose().trim();
-        let header = HeaderValue::from_str(&format!("Bearer {key}")).ok();
-        let Some(mut header) = header.filter(|_| key.bytes().all(|byte| byte.is_ascii_graphic())) else {
+        let (mut client, key) = (Client::new(), key.expose().trim());
+        if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
             let found = "found a character that no header can carry";
             return Err(format!("expected a key of visible ASCII characters, {found}"));
-        };
-        header.set_sensitive(true);
-        let keyed = Client { authorization: Some(header), key: Some(Secret::new(key)), ..Client::new() };
-        Ok(if key.is_empty() { Client::new() } else { keyed })
+        }
+        if !key.is_empty() {
+            client.add_header(AUTHORIZATION.as_str(), &format!("Bearer {key}"))?;
+            client.hidden = vec![Secret::new(key)];
+            client.secrets.clone_from(&client.hidden);
+        }
+        Ok(client)
+    }
+
+    /// Sends one more header with every request, in the place of an equal one.
+    pub(crate) fn add_header(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let problem = |what| format!("the header {name:?}: expected {what}, found something else");
+        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| problem("a name"))?;
+        if [CONTENT_TYPE, CONTENT_LENGTH, HOST].contains(&header) {
+            return Err(problem("one that is not worked out here"));
+        }
+        let mut sent = HeaderValue::from_str(value.trim()).map_err(|_| problem("one line of text"))?;
+        sent.set_sensitive(true);
+        self.headers.retain(|(known, _)| *known != header);
+        self.headers.push((header, sent));
+        let value = value.trim();
+        self.hidden.push(Secret::new(value));
+        self.secrets.extend(is_credential(name).then(|| Secret::new(value)));
+        Ok(())
+    }
+
+    /// Trusts the certificates of a file instead of the usual ones.
+    pub(crate) fn trust(&mut self, file: &Path) -> Result<(), String> {
+        self.agent = open_agent(read_certificates(file)?);
+        self.certificates = Ok(());
+        Ok(())
     }
 
     pub(crate) fn secrets(&self) -> &[Secret] {
-        self.key.as_slice()
+        &self.secrets
     }
 
     pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        redact(text, self.secrets())
+        redact(text, &self.hidden)
     }
 
     /// Sends a request once and follows its redirects. Any status but a redirect is a response.
@@ -108,6 +150,9 @@ impl Client {
         let mut here = Cow::Borrowed(request.uri);
         for _ in 0..=MAX_REDIRECTS {
             let left = left.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
+            if let (Some("https"), Err(problem)) = (here.scheme_str(), &self.certificates) {
+                return Err(AttemptError::set_up(problem));
+            }
             let bounds = Bounds { left, whole, connect: self.connect_timeout.min(left), max_bytes };
             let response = self.exchange(&here, request, bounds);
             let response = response.map_err(|error| self.explain_transport(error, bounds, &here))?;
@@ -115,7 +160,7 @@ impl Client {
                 return Ok(Response::new(response, bounds));
             }
             let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-            let carries = self.key.is_some() || request.body.is_some();
+            let carries = !self.headers.is_empty() || request.body.is_some();
             let next = location.filter(|_| !carries);
             let Some(next) = next.and_then(|next| address::resolve_redirect(&here, next)) else {
                 let place = location.map_or_else(|| "nowhere".to_owned(), show_address);
@@ -156,8 +201,8 @@ impl Client {
         bounds: Bounds,
     ) -> Result<HttpResponse<Body>, ureq::Error> {
         let mut head = HttpRequest::builder().uri(to);
-        if let Some(authorization) = &self.authorization {
-            head = head.header(AUTHORIZATION, authorization);
+        for (name, value) in &self.headers {
+            head = head.header(name, value);
         }
         if let Some(key) = request.idempotency_key {
             head = head.header("idempotency-key", key);
@@ -243,9 +288,42 @@ impl Client {
     }
 }
 
+/// Whether the name of a header says that its value is a credential, which nothing that is kept may hold.
+pub fn is_credential(header: &str) -> bool {
+    let name = header.to_ascii_lowercase();
+    ["key", "auth", "token", "secret", "cookie"].iter().any(|part| name.contains(part))
+}
+
+fn open_agent(roots: RootCerts) -> Agent {
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .tls_config(TlsConfig::builder().root_certs(roots).build())
+        .user_agent(concat!("planwright/", env!("CARGO_PKG_VERSION")));
+    config.build().new_agent()
+}
+
+fn read_certificates(file: &Path) -> Result<RootCerts, String> {
+    let place = file.display();
+    let text = std::fs::read(file).map_err(|error| format!("{place}: {error}"))?;
+    let certificates = parse_pem(&text).filter_map(|item| match item {
+        Ok(PemItem::Certificate(certificate)) => Some(certificate),
+        Ok(_) | Err(_) => None,
+    });
+    let certificates: Vec<_> = certificates.collect();
+    match certificates.is_empty() {
+        true => Err(format!("{place}: expected certificates in PEM, found none")),
+        false => Ok(RootCerts::new_with_certs(&certificates)),
+    }
+}
+
 /// Without the agent: the address of a proxy may hold a password.
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("key", &self.key).field("retry", &self.retry).finish_non_exhaustive()
+        f.debug_struct("Client")
+            .field("key", &self.secrets.first())
+            .field("retry", &self.retry)
+            .finish_non_exhaustive()
     }
 }

@@ -17,6 +17,7 @@ pub use dialect::StructuredOutput;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -37,6 +38,10 @@ pub struct OpenAiConfig {
     pub model: String,
     /// The key to send as `Authorization: Bearer …`. With an empty one the header is left out.
     pub api_key: Secret,
+    /// Headers to send beside it, by name: `api-key` for Azure, `X-Title` for OpenRouter. No error shows a value.
+    pub headers: Vec<(String, Secret)>,
+    /// A file of certificates in PEM to trust instead of the usual ones. `SSL_CERT_FILE` names one for every client.
+    pub ca_file: Option<PathBuf>,
     /// How long one try may take to connect. 10 s unless set.
     pub connect_timeout: Duration,
     /// How long one try may take, from looking up the name to the last byte. 300 s unless set.
@@ -58,6 +63,8 @@ impl OpenAiConfig {
             base_url: base_url.into(),
             model: model.into(),
             api_key: Secret::new(""),
+            headers: Vec::new(),
+            ca_file: None,
             connect_timeout: Duration::from_secs(10),
             call_timeout: Duration::from_secs(300),
             idle_timeout: Duration::from_secs(120),
@@ -103,13 +110,21 @@ impl OpenAi {
     /// Opens a client with these settings. Nothing is sent before the first request.
     ///
     /// # Errors
-    /// [`Cause::NotFound`] if the base URL is not an HTTP address, [`Cause::Authentication`] if the
-    /// key holds a character that no header can carry.
+    /// [`Cause::NotFound`] if the base URL is not an HTTP address, [`Cause::Authentication`] if the key or another
+    /// header holds a character that no header can carry, [`Cause::Connection`] if the file of certificates has none.
     pub fn new(config: OpenAiConfig) -> Result<Self, ModelError> {
         let endpoint = parse_endpoint(&config.base_url, "/chat/completions")
             .map_err(|message| ModelError::unanswered(Cause::NotFound, message))?;
-        let mut client = Client::with_key(&config.api_key)
-            .map_err(|message| ModelError::unanswered(Cause::Authentication, message))?;
+        let refused = |cause| move |message: String| ModelError::unanswered(cause, message);
+        let mut client = Client::with_key(&config.api_key).map_err(refused(Cause::Authentication))?;
+        for (name, value) in &config.headers {
+            client.add_header(name, value.expose()).map_err(refused(Cause::Authentication))?;
+        }
+        config
+            .ca_file
+            .as_ref()
+            .map_or(Ok(()), |file| client.trust(file))
+            .map_err(refused(Cause::Connection))?;
         client.retry = config.retry.clone();
         client.connect_timeout = config.connect_timeout;
         client.max_response_bytes = config.max_response_bytes;
