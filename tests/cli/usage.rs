@@ -32,6 +32,10 @@ fn agent_spec_or_tool_that_cannot_be_used_is_refused_with_the_known_ones() {
         &["no agent is called \"cook\"", "plan-then-execute, validated"],
     );
     home.refuses(&["agents", "show", "cook"], &["validated"]);
+    home.refuses(&["run", "--agent", "validate", "q"], &["hint: did you mean validated? "]);
+    let never = ["limits.max_iterations: never read"];
+    home.refuses(&["run", "--max-iterations", "2", "q"], &never);
+    home.check(&["run", "--agent", "react", "--max-iterations", "2", "12/4+9?"], 0).prints(&["12"]);
     home.write("mine", "");
     home.refuses(&["verify", "--agent", "mine"], &["for the file, write ./mine"]);
     home.refuses(&["run", "--agent", "./mine.toml", "q"], &["./mine.toml: cannot be read", "caused by: "]);

@@ -207,6 +207,22 @@ fn every_shipped_tool_contract_is_sound() {
 }
 
 #[test]
+fn every_code_that_ends_a_run_is_in_the_guide() {
+    let source = fs::read_to_string(root().join("src/machine/vocabulary/outcome.rs")).expect("a file");
+    let codes = source.split("pub enum ErrorCode {").nth(1).and_then(|rest| rest.split('}').next());
+    let guide = fs::read_to_string(root().join("docs/guide/specs.md")).expect("a file");
+    let variants = codes.expect("the codes").lines().map(str::trim).filter(|line| !line.starts_with("//"));
+    for variant in variants.filter_map(|line| line.strip_suffix(',')) {
+        let mut code = String::new();
+        for letter in variant.chars() {
+            code.extend((letter.is_uppercase() && !code.is_empty()).then_some('_'));
+            code.extend(letter.to_uppercase());
+        }
+        assert!(guide.contains(&format!("`{code}`")), "docs/guide/specs.md does not name {code}");
+    }
+}
+
+#[test]
 fn unsafe_code_is_forbidden_and_documentation_is_not_optional_in_every_crate() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("the manifest");
     assert!(manifest.contains("unsafe_code = \"forbid\"") && manifest.contains("missing_docs = \"deny\""));

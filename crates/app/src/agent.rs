@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use strsim::jaro;
+
 use crate::error::{Error, Result, read_text};
 use crate::settings::{Settings, is_spec_file};
 use crate::toolbox::{open_model, open_tools};
@@ -26,6 +28,9 @@ pub struct AgentChoice {
     /// How many new plans a run may try, instead of what the spec says
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub max_replans: Option<u32>,
+    /// How often a run of an agent that goes round by round may plan
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
+    pub max_iterations: Option<u32>,
     /// Most tokens of a run, read and written together
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub max_tokens: Option<u64>,
@@ -61,6 +66,7 @@ impl AgentChoice {
     pub fn limit(&self, mut spec: Spec) -> Spec {
         let limits = &mut spec.limits;
         limits.max_replans = self.max_replans.unwrap_or(limits.max_replans);
+        limits.max_iterations = self.max_iterations.or(limits.max_iterations);
         limits.max_tokens = self.max_tokens.or(limits.max_tokens);
         limits.max_cost = self.max_cost.or(limits.max_cost);
         spec
@@ -199,7 +205,11 @@ pub fn spec_source(agent: &str) -> Result<String> {
         if Path::new(agent).exists() {
             problem.push_str(&format!(" (for the file, write ./{agent})"));
         }
-        Error::unusable(problem).hint("a file is named by a path with a `/` or the ending .toml")
+        let nearest = agents::names().max_by(|one, other| jaro(one, agent).total_cmp(&jaro(other, agent)));
+        let nearest = nearest.filter(|name| jaro(name, agent) > 0.7);
+        let meant = nearest.map_or_else(String::new, |name| format!("did you mean {name}? "));
+        Error::unusable(problem)
+            .hint(format!("{meant}a file is named by a path with a `/` or the ending .toml"))
     })
 }
 

@@ -139,6 +139,7 @@ impl RunInfo<'_> {
             "spent": state.map(|state| self.spent(state)),
             "sources": state.map_or(&[][..], State::sources),
             "orchestration_decisions": state.map_or(&[][..], State::decisions),
+            "intent": state.and_then(State::intent),
             "tainted": state.map(State::is_tainted),
             "steps": state.into_iter().flat_map(State::steps).map(step_json).collect::<Vec<_>>(),
             "trace": state.map_or(&[][..], State::trace),

@@ -11,9 +11,8 @@ mod writes;
 
 pub use input::{Finding, Input, Speaker, Turn};
 pub use phase::{Asking, ExecuteStage, Phase, PlanStage, Repair, Writing};
-pub use steps::{Progress, StepFailure, StepOutput, StepRun};
+pub use steps::{Progress, StepFailure, StepOutput, StepRun, Writes};
 pub use task::{Artifacts, Decided, Draft, Feedback, State, Task};
 pub use view::{PlanView, StepRecord};
 pub(crate) use view::{explored, known_by};
-pub use writes::Writes;
 pub(crate) use writes::write_key;

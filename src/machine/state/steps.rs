@@ -1,7 +1,7 @@
 //! The steps of a plan being carried out, and which of them may start.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -257,6 +257,23 @@ impl StepRun {
     pub(crate) fn has_failed(&self) -> bool {
         matches!(self, StepRun::Failed { .. })
     }
+}
+
+/// Writes that have succeeded, by tool and input.
+pub type Writes = BTreeMap<String, Written>;
+
+/// A write that has succeeded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Written {
+    /// The draft that it was made for; 0 where the run around this one had made it.
+    pub(crate) draft: u32,
+    pub(crate) step: u32,
+    /// The step by name.
+    pub(crate) name: String,
+    /// Whether an agent made it in a run of its own.
+    pub(crate) nested: bool,
+    pub(crate) output: String,
+    pub(crate) sources: Vec<Source>,
 }
 
 /// Which steps may start: counted, never searched.

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::input::Input;
 use super::phase::{ExecuteStage, Phase, PlanStage};
-use super::steps::{Progress, StepRun};
-use super::writes::Writes;
+use super::steps::{Progress, StepRun, Writes};
 use crate::contract::{Decision, Intent, PlanStep, PreviousContext, Scope, Source, Verdict};
 use crate::machine::vocabulary::{Counters, Failure, PhaseName, RunError, TraceLine, Usage};
 use crate::spec::RoleName;
@@ -79,6 +78,12 @@ impl State {
         let roles = self.task.usage_by_role.iter().map(|(role, usage)| (role.to_string(), *usage));
         let agents = self.task.usage_by_agent.iter().map(|(name, usage)| (format!("agent:{name}"), *usage));
         roles.chain(agents)
+    }
+
+    /// What the user wants, once it was found out.
+    #[doc(hidden)]
+    pub fn intent(&self) -> Option<&Intent> {
+        self.task.understanding.intent.as_deref()
     }
 
     /// What the orchestrator decided, in order.

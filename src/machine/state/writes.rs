@@ -1,32 +1,12 @@
 //! Writes: what a run has changed outside. A call that equals one of them is not made again: not by the
 //! next plan, not by an agent that does a step, not by a person's edit.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::steps::{StepOutput, StepRun};
+use super::steps::{StepOutput, StepRun, Writes, Written};
 use super::task::Task;
 use crate::contract::{Source, ToolEffect, canonical};
 use crate::spec::CompiledSpec;
-
-/// Writes that have succeeded, by tool and input.
-pub type Writes = BTreeMap<String, Written>;
-
-/// A write that has succeeded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Written {
-    /// The draft that it was made for; 0 where the run around this one had made it.
-    pub(crate) draft: u32,
-    pub(crate) step: u32,
-    /// The step by name.
-    pub(crate) name: String,
-    /// Whether an agent made it in a run of its own.
-    pub(crate) nested: bool,
-    pub(crate) output: String,
-    pub(crate) sources: Vec<Source>,
-}
 
 /// What a write is known by.
 pub(crate) fn write_key(tool: &str, input: &Value) -> String {
