@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::cli_support::{Home, check};
 use crate::support::{Answer, DeadPort, Server};
+use planwright::journal::Fixture;
 use serde_json::Value;
 
 pub const SUM: &str = "What is 345*872?";
@@ -163,6 +164,19 @@ fn journaled_or_recorded_run_goes_on_after_an_interruption_and_another_is_told_h
     let args = ["run", "--offline", "--record", "run.json", SUM];
     assert!(home.check(&args, 0).stdout.contains("300840"));
     assert!(home.check(&["replay", "run.json"], 0).stdout.contains("1 ok"));
+
+    // Typed again, it goes on under the configured agent as it is now, which the fixture names.
+    let (home, _port) = unreachable();
+    let config = std::fs::read_to_string(home.path("config/planwright/config.toml")).unwrap();
+    home.write("config/planwright/config.toml", &format!("{config}agent = './mine.toml'\n"));
+    let spec = home.check(&["agents", "show", "validated"], 0).stdout.replace("\"validated\"", "\"mine\"");
+    home.write("config/planwright/mine.toml", &spec);
+    home.check(&["run", "--record", "run.json", SUM], 3);
+    home.write("config/planwright/mine.toml", &spec.replace("max_replans = 2", "max_replans = 1"));
+    home.check(&["run", "--offline", "--record", "run.json", SUM], 0);
+    let went_on = Fixture::load(home.path("run.json")).unwrap();
+    assert_eq!((&*went_on.spec.name, went_on.spec.limits.max_replans), ("mine", 1));
+
     let (home, _port) = unreachable();
     home.check(&["run", SUM], 3).complains(&["connection: ", "with --thread NAME or --journal FILE"]);
 }

@@ -86,6 +86,9 @@ impl AgentChoice {
         let agent = self.agent.as_deref();
         let spec = match recorded {
             Some(fixture) if self.tools.is_none() => {
+                let is_recorded =
+                    |file: &&str| load_spec(file).is_ok_and(|spec| spec.name == fixture.spec.name);
+                let agent = agent.or(settings.file.agent.as_deref().filter(is_recorded));
                 spec_for_fixture(fixture, agent)?.unwrap_or_else(|| fixture.spec.clone())
             }
             _ => {

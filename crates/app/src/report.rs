@@ -269,7 +269,7 @@ impl RunInfo<'_> {
                 match matches!(outcome, Ok(Outcome::Interrupted(_))) {
                     true => format!(
                         "what was answered is kept in {shown}; `planwright run --record {shown}` with the same \
-                         question goes on (--record-mode all would ask everything again)"
+                         question goes on (under --record-mode all it begins again)"
                     ),
                     false => format!("{shown} holds a whole run and is left as it was"),
                 }
