@@ -126,7 +126,7 @@ fn further_headers_come_from_the_variables_that_the_file_names() {
     let (home, server) = (Home::new(), talkative());
     let text = format!("base_url = '{}'\nmodel = 'm'\n[headers]\napi-key = 'AZURE'\n", server.url());
     home.write("config/planwright/config.toml", &text);
-    home.check(&["run", SUM], 2).complains(&["AZURE, named by api-key in [headers], is not set"]);
+    home.check(&["run", SUM], 2).complains(&["AZURE, named by api-key, is not set"]);
     check(home.program().env("AZURE", "azure-0123456789").args(["run", SUM]), "", 0);
     assert_eq!(server.seen()[0].header("api-key"), Some("azure-0123456789"));
 }

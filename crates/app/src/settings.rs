@@ -144,8 +144,7 @@ fn choose_server(args: &Overrides, file: &ConfigFile) -> Result<Option<Server>> 
         Ok(given.or(variable(name)?).or_else(|| file.clone()))
     };
     if args.base_url.as_ref().is_some_and(|url| url.trim().is_empty()) {
-        let hint = "leave the flag out to use what is configured";
-        return Err(Error::unusable("--base-url: expected an address, found nothing").hint(hint));
+        return Err(Error::unusable("--base-url: expected an address, found nothing"));
     }
     let base_url = pick(&args.base_url, "OPENAI_BASE_URL", &file.base_url)?;
     let model = pick(&args.model, "PLANWRIGHT_MODEL", &file.model)?;
@@ -169,9 +168,7 @@ fn choose_server(args: &Overrides, file: &ConfigFile) -> Result<Option<Server>> 
         let hint = format!("name one with --model NAME or PLANWRIGHT_MODEL, {offline}");
         Error::unusable(format!("no model is named for {place}")).hint(hint)
     })?;
-    let header = |(name, variable): (&String, &String)| {
-        Ok((name.clone(), key_from(variable, &format!("{name} in [headers]"))?))
-    };
+    let header = |(name, variable): (&String, &String)| Ok((name.clone(), key_from(variable, name)?));
     let headers = file.headers.iter().map(header).collect::<Result<_>>()?;
     Ok(Some(Server { base_url: base_url.unwrap_or_else(|| OPENAI.to_owned()), model, key, headers }))
 }
@@ -305,8 +302,8 @@ impl ConfigFile {
             let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
             Error::unusable(format!("{place}:{line}:{column}: {}", error.message()))
         })?;
-        let (cache, store) = (&mut file.cache.folder, &mut file.persistence.path);
-        let paths = [&mut file.docs, &mut file.contract, &mut file.standard, &mut file.ca_file, cache, store];
+        let (ca, cache, store) = (&mut file.ca_file, &mut file.cache.folder, &mut file.persistence.path);
+        let paths = [&mut file.docs, &mut file.contract, &mut file.standard, ca, cache, store];
         paths.into_iter().flatten().for_each(|path| *path = in_folder(folder, path));
         if let Some(agent) = file.agent.as_mut().filter(|agent| is_spec_file(agent)) {
             *agent = in_folder(folder, Path::new(agent)).to_string_lossy().into_owned();

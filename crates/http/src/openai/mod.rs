@@ -120,11 +120,9 @@ impl OpenAi {
         for (name, value) in &config.headers {
             client.add_header(name, value.expose()).map_err(refused(Cause::Authentication))?;
         }
-        config
-            .ca_file
-            .as_ref()
-            .map_or(Ok(()), |file| client.trust(file))
-            .map_err(refused(Cause::Connection))?;
+        if let Some(file) = &config.ca_file {
+            client.trust(file).map_err(refused(Cause::Connection))?;
+        }
         client.retry = config.retry.clone();
         client.connect_timeout = config.connect_timeout;
         client.max_response_bytes = config.max_response_bytes;
