@@ -70,17 +70,14 @@ pub(super) fn orchestrate(frame: &RequestFrame, payload: &Payload<'_>) -> Value 
     let searches = |agent: &str| {
         frame.tools.iter().any(|known| known.name == agent && Duty::of(known) == Some(Duty::Search))
     };
-    let again = last.filter(|agent| searches(agent) && !added_before(payload, agent));
+    let adds = |decision: &Value| {
+        str_of(decision, "action") == "add_agent" && last == Some(str_of(decision, "next_agent"))
+    };
+    let before = payload.list("decisions").iter().any(adds);
+    let again = last.filter(|agent| searches(agent) && !before);
     let (action, reasoning, confidence) = match again {
         Some(agent) => ("add_agent", question.tell("searches_again", agent), 0.7),
-        None => {
-            let key = match (done.is_empty(), payload.list("remaining_steps").is_empty()) {
-                (true, _) => "nothing_ran_yet",
-                (false, true) => "every_step_has_run",
-                (false, false) => "plan_goes_on",
-            };
-            ("continue", question.say(key).to_owned(), 0.9)
-        }
+        None => ("continue", question.say("plan_goes_on").to_owned(), 0.9),
     };
     let terms = question.terms();
     let words = if terms.is_empty() { line(&question.text, 200) } else { query(strongest(&terms, 2), 160) };
@@ -88,15 +85,4 @@ pub(super) fn orchestrate(frame: &RequestFrame, payload: &Payload<'_>) -> Value 
         "action": action, "reasoning": reasoning, "confidence": confidence, "next_agent": again,
         "task": again.map(|_| question.tell("overview", &words)), "collaboration_needed": null,
     })
-}
-
-/// Whether this agent was added before, by a decision or by having run twice.
-fn added_before(payload: &Payload<'_>, agent: &str) -> bool {
-    let adds = |decision: &Value| {
-        // A decision may stand by itself or under its step.
-        let decision = decision.get("decision").unwrap_or(decision);
-        str_of(decision, "action") == "add_agent" && str_of(decision, "next_agent") == agent
-    };
-    let runs = payload.list("situation_summary").iter().filter(|entry| str_of(entry, "agent") == agent);
-    payload.list("decisions").iter().any(adds) || runs.count() > 1
 }

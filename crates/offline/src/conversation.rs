@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::lexicon::{say, table};
 use super::payload::str_of;
 use super::shape::Step;
 use super::text::line;
@@ -36,17 +37,13 @@ impl Rounds {
             match message {
                 Message::Assistant { text, calls } => {
                     (rounds.repair, rounds.missing) = (None, None);
-                    let made =
-                        |id: &str, tool, arguments| Made { id: id.to_owned(), tool, arguments, record: None };
+                    let native = calls.iter().map(|call| {
+                        let (id, tool, arguments) =
+                            (call.id.clone(), call.name.clone(), call.arguments.clone());
+                        Made { id, tool, arguments, record: None }
+                    });
                     let before = rounds.made.len();
-                    let native =
-                        calls.iter().map(|call| made(&call.id, call.name.clone(), call.arguments.clone()));
-                    rounds.made.extend(native);
-                    if calls.is_empty() {
-                        rounds
-                            .made
-                            .extend(parse_action(text, tools).map(|(tool, input)| made("", tool, input)));
-                    }
+                    rounds.made.extend(native.chain(parse_action(text, tools).filter(|_| calls.is_empty())));
                     rounds.count += usize::from(rounds.made.len() > before);
                 }
                 Message::Tool { id, content, .. } => rounds.add_result(|made| made.id == *id, content),
@@ -88,38 +85,34 @@ impl Rounds {
 }
 
 pub(super) fn thought_and_action(step: &Step, korean: bool) -> String {
-    let json = || step.input.clone().unwrap_or_default().to_string();
-    let input = step.text().map_or_else(json, |text| line(text, usize::MAX));
-    let thought = match korean {
-        false => format!("I call {} for: {input}", step.who),
-        true => format!("{} 도구로 찾아봅니다: {input}", step.who),
+    let input = match step.input.clone().unwrap_or_default() {
+        Value::String(text) => line(&text, usize::MAX),
+        other => other.to_string(),
     };
+    let thought = say("i_call", korean).replacen("{}", &step.who, 1).replacen("{}", &input, 1);
     format!("Thought: {}\nAction: {}\nAction Input: {input}", line(&thought, MAX_THOUGHT_CHARS), step.who)
 }
 
 /// The final answer. A line of it that looks like a label is set apart, so that it is not read as one.
 pub(super) fn final_answer(text: &str, korean: bool) -> String {
-    const LABELS: [&str; 5] = ["action:", "action input:", "observation:", "thought:", "final answer:"];
-    let set_apart = |line: &str| {
-        let lower = line.trim_start().to_lowercase();
-        let labelled = LABELS.iter().any(|label| lower.starts_with(label));
-        if labelled { format!("· {}", line.trim_start()) } else { line.to_owned() }
+    let set_apart = |line: &str| match table("labels").begin(&line.trim_start().to_lowercase()) {
+        true => format!("· {}", line.trim_start()),
+        false => line.to_owned(),
     };
     let lines: Vec<String> = text.lines().map(set_apart).collect();
-    let thought = if korean { "찾은 내용으로 답합니다." } else { "I answer with what was found." };
-    format!("Thought: {thought}\nFinal Answer: {}", lines.join("\n"))
+    format!("Thought: {}\nFinal Answer: {}", say("i_answer", korean), lines.join("\n"))
 }
 
-/// The action of an earlier reply: the tool, and its arguments as a native call has them.
-fn parse_action(text: &str, tools: &[ToolContract]) -> Option<(String, Value)> {
+/// The action of an earlier reply, with its arguments as a native call has them.
+fn parse_action(text: &str, tools: &[ToolContract]) -> Option<Made> {
     let labelled =
         |label: &str| text.lines().find_map(|line| line.trim_start().strip_prefix(label)).map(str::trim);
     let name = labelled("Action:")?;
     let input = labelled("Action Input:").unwrap_or_default();
-    let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
-        return Some((name.to_owned(), json!({"input": input})));
+    let arguments = match tools.iter().find(|tool| tool.name == name) {
+        Some(tool) if !tool.takes_text() => tool.arguments(&serde_json::from_str(input).unwrap_or_default()),
+        Some(tool) => tool.arguments(&json!(input)),
+        None => json!({"input": input}),
     };
-    let value =
-        if tool.takes_text() { json!(input) } else { serde_json::from_str(input).unwrap_or_default() };
-    Some((name.to_owned(), tool.arguments(&value)))
+    Some(Made { id: String::new(), tool: name.to_owned(), arguments, record: None })
 }

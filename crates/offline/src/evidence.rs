@@ -4,7 +4,7 @@
 //! and numbers. One that leaves out any of them is about something else, and is at most the nearest.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::frame::Frame;
 use super::lexicon::table;
@@ -13,7 +13,7 @@ use super::question::{Part, Question};
 use super::reading::{Line, Pick, Reading, goes_on};
 use super::results::Passage;
 use super::talk::articles;
-use super::terms::{Term, Vocabulary};
+use super::terms::Term;
 
 const MAX_PICKS: usize = 5;
 const MAX_CHARS: usize = 900;
@@ -55,8 +55,7 @@ impl<'q> Evidence<'q> {
         let narrow = question.parts.iter().all(|part| part.frame.is_some_and(Frame::is_narrow));
         let mut asked = Asked { terms: &terms, shows_code, frames, narrow, answers: Vec::new() };
         if question.parts.is_empty() {
-            let all: Vec<usize> = (0..shelf.len()).collect();
-            return Evidence { picks: asked.select(&shelf, &all), ..Evidence::default() };
+            return Evidence { picks: asked.select(&shelf, 0..shelf.len()), ..Evidence::default() };
         }
         let mut evidence = Evidence::default();
         let mut near = Vec::new();
@@ -70,10 +69,8 @@ impl<'q> Evidence<'q> {
                 near.extend(best.first());
             }
         }
-        let mut answering: Vec<usize> = asked.answers.iter().map(|(passage, _)| *passage).collect();
-        answering.sort_unstable();
-        answering.dedup();
-        evidence.picks = asked.select(&shelf, &answering);
+        let answering: BTreeSet<usize> = asked.answers.iter().map(|(passage, _)| *passage).collect();
+        evidence.picks = asked.select(&shelf, answering.into_iter());
         if evidence.picks.is_empty() {
             evidence.lacking = question.insisted().flat_map(|part| best_lines(part, &shelf).1).collect();
             let quote = |&(passage, line): &(usize, usize)| shelf[passage].lines[line].pick(passage);
@@ -89,7 +86,9 @@ fn best_lines<'q>(part: &'q Part, shelf: &[Reading<'_>]) -> (Vec<(usize, usize)>
     let asked: Vec<&Term> = part.terms.iter().filter(|term| term.is_insisted() || !insists).collect();
     let mut ranked = Vec::new();
     for (passage, reading) in shelf.iter().enumerate() {
-        for (at, line) in reading.lines.iter().enumerate().filter(|(_, line)| !line.unit.is_heading()) {
+        for (at, line) in
+            reading.lines.iter().enumerate().filter(|(_, line)| line.unit.kind != UnitKind::Heading)
+        {
             let missing = line.missing(part, &asked);
             let lacks: u32 = missing.iter().map(|term| term.weight).sum();
             let denies = table("negations").are_in(&line.lower);
@@ -118,11 +117,9 @@ fn quote_articles(question: &Question, passages: &[Passage]) -> Vec<Pick> {
     let asked = articles(&question.text);
     let is_asked = |passage: &Passage| articles(&passage.source).iter().any(|own| asked.contains(own));
     let found = passages.iter().enumerate().filter(|(_, passage)| is_asked(passage)).take(MAX_PICKS);
-    let quote = |(passage, found): (usize, &Passage)| {
-        let units = units(&found.text).into_iter().enumerate();
-        units.map(move |(at, unit)| Pick { passage, at, unit })
-    };
-    found.flat_map(quote).collect()
+    let units = found
+        .flat_map(|(at, passage)| units(&passage.text).into_iter().enumerate().map(move |unit| (at, unit)));
+    units.map(|(passage, (at, unit))| Pick { passage, at, unit }).collect()
 }
 
 /// What sentences are chosen by.
@@ -138,10 +135,10 @@ struct Asked<'t> {
 
 impl Asked<'_> {
     /// The best sentences of these passages, each once, in reading order. Without terms, the first ones.
-    fn select(&self, shelf: &[Reading<'_>], passages: &[usize]) -> Vec<Pick> {
-        let ranked = passages.iter().enumerate();
+    fn select(&self, shelf: &[Reading<'_>], passages: impl Iterator<Item = usize>) -> Vec<Pick> {
+        let ranked = passages.enumerate();
         let mut ranked: Vec<(u32, Pick)> =
-            ranked.flat_map(|(rank, at)| self.weigh(rank, *at, &shelf[*at])).collect();
+            ranked.flat_map(|(rank, at)| self.weigh(rank, at, &shelf[at])).collect();
         // The first among equals: best passage, reading order.
         ranked.sort_by_key(|(worth, _)| Reverse(*worth));
         let most = ranked.first().map_or(0, |(worth, _)| *worth);
@@ -174,22 +171,17 @@ impl Asked<'_> {
         let mut weighed = Vec::new();
         let answers = |line: usize| self.answers.contains(&(passage, line));
         let row_answers = (0..reading.lines.len()).any(|line| answers(line) && reading.lines[line].is_row());
-        let mut context = Vocabulary::of(&reading.passage.source);
-        let (mut leads, mut listed) = (true, false);
+        let mut listed = false;
         for (at, line) in reading.lines.iter().enumerate() {
-            let Line { unit, own, lower, .. } = line;
-            if matches!(unit.kind, UnitKind::Heading | UnitKind::Title) {
-                context = Vocabulary::of(&format!("{}\n{}", reading.passage.source, unit.text));
-                (leads, listed) = (true, false);
-            }
-            let near = context.weight(self.terms.iter().copied());
+            let Line { unit, own, lower, around, .. } = line;
+            let near = around.weight(self.terms.iter().copied());
             // What a heading names, the sentence right below it is about, and so are the entries of a list
             // right below it.
-            let first =
-                !matches!(unit.kind, UnitKind::Heading | UnitKind::Title) && std::mem::take(&mut leads);
+            let below = at == 0 || reading.lines[at - 1].unit.is_above();
+            let first = below && !unit.is_above();
             listed = unit.kind == UnitKind::Item && !line.is_row() && (first || listed);
             let opens = near > 1 && (listed || first && unit.kind == UnitKind::Sentence);
-            let names = |term: &&&Term| own.has(term) || opens && first && context.has(term);
+            let names = |term: &&&Term| own.has(term) || opens && first && around.has(term);
             let named: u32 = self.terms.iter().filter(names).map(|term| term.weight).sum();
             let follows = at > 0 && !unit.opens && answers(at - 1) && goes_on(&unit.text);
             let title = unit.kind == UnitKind::Title;
@@ -199,7 +191,7 @@ impl Asked<'_> {
             let narrow = self.narrow && !self.answers.is_empty() && !(follows || listed || other);
             let beside = !answers(at) && (row_answers && line.is_row() || narrow);
             let code = unit.kind == UnitKind::Code;
-            if unit.is_heading() || !about || beside || code && !self.is_worth_showing(line) {
+            if unit.kind == UnitKind::Heading || !about || beside || code && !self.is_worth_showing(line) {
                 continue;
             }
             let mut pick = line.pick(passage);

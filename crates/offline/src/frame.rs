@@ -7,20 +7,14 @@ use std::sync::LazyLock;
 use regex_lite::Regex;
 use serde::Deserialize;
 
-use super::lexicon::Words;
+use super::lexicon::{parse, regex};
 use super::stem;
 
 #[derive(Deserialize)]
 struct Tables {
     frame: Vec<BTreeMap<String, String>>,
-    paraphrase: Vec<Paraphrase>,
+    paraphrase: Vec<BTreeMap<String, String>>,
     placeholders: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-struct Paraphrase {
-    words: Words,
-    shows: String,
 }
 
 /// What a question asks for, by its place in the table.
@@ -36,34 +30,21 @@ struct Frames {
 }
 
 static FRAMES: LazyLock<Frames> = LazyLock::new(|| {
-    let tables: Tables = toml::from_str(include_str!("tables/frames.toml"))
-        .expect("every test of this crate reads frames.toml");
-    let regex = |pattern: &str| {
-        // A placeholder may hold another.
-        let fill = |pattern: String, (name, is): (&String, &String)| {
-            pattern.replace(&format!("{{{name}}}"), &format!("(?:{is})"))
-        };
-        let pattern =
-            (0..2).fold(pattern.to_owned(), |pattern, _| tables.placeholders.iter().fold(pattern, fill));
-        Regex::new(&pattern).expect("every test of this crate compiles the patterns of frames.toml")
-    };
+    let tables: Tables = parse(include_str!("tables/frames.toml"));
+    let regex = |pattern: &str| regex(pattern, &tables.placeholders);
     let frames = tables.frame.iter().map(|frame| ["asks", "shows"].map(|key| regex(&frame[key]))).collect();
     let open = tables.frame.iter().position(|frame| frame["name"] == "open").unwrap_or_default();
     let mut paraphrases: HashMap<String, Vec<Regex>> = HashMap::new();
-    for Paraphrase { words, shows } in &tables.paraphrase {
-        let shows = regex(shows);
-        words.iter().for_each(|word| paraphrases.entry(stem::english(word)).or_default().push(shows.clone()));
+    for entry in &tables.paraphrase {
+        let shows = regex(&entry["shows"]);
+        let words = entry["words"].split_whitespace();
+        words.for_each(|word| paraphrases.entry(stem::english(word)).or_default().push(shows.clone()));
     }
     Frames { frames, open, paraphrases }
 });
 
 impl Frame {
-    /// The frame of a question in lower case, if it asks for a kind of answer at all.
-    pub(super) fn of(lower: &str) -> Option<Frame> {
-        Frame::all(lower).first().copied()
-    }
-
-    /// All that a question asks for: when and where.
+    /// All that a question in lower case asks for, as when and where; the first is its frame.
     pub(super) fn all(lower: &str) -> Vec<Frame> {
         let frames = FRAMES.frames.iter().enumerate();
         frames.filter(|(_, [asks, _])| asks.is_match(lower)).map(|(at, _)| Frame(at)).collect()

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::lexicon::{Duty, Words, say, table};
-use super::payload::{Payload, Turn};
+use super::payload::Payload;
 use super::question::Question;
 use super::talk;
 use super::terms::{Term, Vocabulary, query, terms};
@@ -23,8 +23,13 @@ pub(super) fn scope(payload: &Payload<'_>) -> Value {
     let question = clean(payload.question, 4_000);
     let outline = payload.labels("outline");
     let korean = is_korean(&question);
-    if let Some(reason) = in_scope(&question, &outline) {
-        return json!({"in_scope": true, "reason": say(reason, korean), "refusal": ""});
+    let may_be_told = outline.is_empty()
+        || !table("elsewhere").are_in(&question.to_lowercase())
+        || !talk::articles(&question).is_empty()
+        || talk::refers(&question)
+        || Vocabulary::of(&outline.join("\n")).weight(&terms(&question)) > 0;
+    if may_be_told {
+        return json!({"in_scope": true, "reason": say("only_a_search_tells", korean), "refusal": ""});
     }
     let labels = outline.iter().take(MAX_NAMED).map(|label| line(&clean(label, 200), 60));
     let labels = labels.collect::<Vec<String>>().join(", ");
@@ -32,47 +37,23 @@ pub(super) fn scope(payload: &Payload<'_>) -> Value {
     json!({"in_scope": false, "reason": reason, "refusal": refusal.replace("{}", &labels)})
 }
 
-/// The key of the text that says why a question is in scope; `None` if it is not.
-fn in_scope(question: &str, outline: &[&str]) -> Option<&'static str> {
-    let asked = terms(question);
-    let material = Vocabulary::of(&outline.join("\n"));
-    let reasons = [
-        ("material_unknown", outline.is_empty()),
-        ("small_talk_is_welcome", talk::small_talk(question).is_some()),
-        ("the_question_names_an_article", !talk::articles(question).is_empty()),
-        ("names_nothing_of_its_own", !asked.iter().any(|term| term.weight > 1)),
-        ("may_go_on", talk::refers(question)),
-        ("shares_words", asked.iter().any(|term| material.has(term))),
-        ("only_a_search_tells", !table("elsewhere").are_in(&question.to_lowercase())),
-    ];
-    reasons.into_iter().find(|(_, holds)| *holds).map(|(key, _)| key)
-}
-
 pub(super) fn previous_context(payload: &Payload<'_>) -> Value {
     let question = clean(payload.question, 4_000);
-    let (needed, reason) = match (payload.history().is_empty(), talk::refers(&question)) {
-        (true, _) => (false, "no_earlier_turn"),
-        (false, true) => (true, "points_to_an_earlier_turn"),
-        (false, false) => (false, "the_question_stands_alone"),
-    };
+    let needed = !payload.turns().is_empty() && talk::refers(&question);
+    let reason = if needed { "points_to_an_earlier_turn" } else { "the_question_stands_alone" };
     json!({"need_previous_context": needed, "reason": say(reason, is_korean(&question))})
 }
 
-/// The user's turns that a question goes on from, oldest first: back to the one that stands alone.
-fn turns_before(history: &[Turn]) -> Vec<&Turn> {
-    let asked = history.iter().rev().filter(|turn| turn.user && talk::small_talk(&turn.text).is_none());
-    let mut alone = false;
-    let turns = asked.take_while(|turn| !std::mem::replace(&mut alone, !talk::refers(&turn.text)));
-    let mut turns: Vec<&Turn> = turns.collect();
-    turns.reverse();
-    turns
+/// The turns that a question goes on from, oldest first: back to the one that stands alone.
+fn turns_before(turns: &[String]) -> &[String] {
+    &turns[turns.iter().rposition(|turn| !talk::refers(turn)).unwrap_or(0)..]
 }
 
 /// A follow-up made to stand alone: what the earlier turns were about, then the question.
-fn standalone(question: &str, history: &[Turn]) -> String {
+fn standalone(question: &str, turns: &[String]) -> String {
     let own = terms(question);
     let mut kept: Vec<Term> = Vec::new();
-    for term in turns_before(history).into_iter().flat_map(|turn| terms(&turn.text)) {
+    for term in turns_before(turns).iter().flat_map(|turn| terms(turn)) {
         if own.iter().chain(&kept).all(|known| known.text != term.text) && kept.len() < MAX_TERMS {
             kept.push(term);
         }
@@ -85,10 +66,9 @@ fn standalone(question: &str, history: &[Turn]) -> String {
 }
 
 /// What earlier turns demand of any answer: their clauses that restrict, word for word.
-fn constraints(history: &[Turn]) -> Option<String> {
+fn constraints(turns: &[String]) -> Option<String> {
     let mut found: Vec<String> = Vec::new();
-    let clauses =
-        turns_before(history).into_iter().flat_map(|turn| turn.text.split(['.', '!', '?', ',', ';', '\n']));
+    let clauses = turns_before(turns).iter().flat_map(|turn| turn.split(['.', '!', '?', ',', ';', '\n']));
     for clause in clauses.map(|clause| line(clause, 120)) {
         if table("restrict").are_in(&clause.to_lowercase()) && !found.contains(&clause) {
             found.push(clause);
@@ -125,18 +105,19 @@ fn pick<'a>(kinds: &[&'a str], words: &'a str) -> Option<&'a str> {
 }
 
 fn query_intent(text: &str, payload: &Payload<'_>, kinds: &[&str]) -> Value {
-    let history = payload.history();
+    let mut turns = payload.turns();
+    turns.retain(|turn| talk::small_talk(turn).is_none());
     let new = pick(kinds, "new_question new question").or(kinds.first().copied()).unwrap_or("new_question");
     let (mut kind, mut rewritten, mut demanded) = (new, line(text, MAX_QUERY_CHARS), None);
     let talk = talk::small_talk(text).is_some();
     let needs_tool = !talk && !talk::is_handed_over(text);
     if talk {
         kind = pick(kinds, "chitchat chat small greet").unwrap_or(new);
-    } else if needs_tool && history.iter().any(|turn| turn.user) && talk::refers(text) {
+    } else if needs_tool && !turns.is_empty() && talk::refers(text) {
         let unclear = table("clarify").are_in(&text.to_lowercase());
         let words = if unclear { "clarification clarif follow" } else { "follow_up follow" };
         kind = pick(kinds, words).unwrap_or(new);
-        (rewritten, demanded) = (standalone(text, &history), constraints(&history));
+        (rewritten, demanded) = (standalone(text, &turns), constraints(&turns));
     }
     json!({"intent": kind, "rewritten_query": rewritten, "needs_tool": needs_tool, "constraints": demanded})
 }
@@ -154,12 +135,9 @@ fn kind_of<'a>(text: &str, kinds: &[&'a str]) -> (&'a str, f64) {
     if is_unclear(text) {
         return (pick(kinds, "unclear unknown irrelevant").unwrap_or(first), 0.8);
     }
-    let asked = Duty::asked(text);
-    let work: Vec<Duty> = asked.iter().copied().filter(|duty| *duty != Duty::Search).collect();
+    let mut work = Duty::asked(text);
+    work.retain(|duty| *duty != Duty::Search);
     let several = kinds.iter().find(|kind| table("manifold_kinds").are_in(&spaced(kind)));
-    if let Some(kind) = several.filter(|_| work.len() > 1) {
-        return (kind, 0.7);
-    }
     // A kind that the question names beats one that its work suggests.
     let lower = text.to_lowercase();
     let long = |word: &&str| word.chars().nth(2).is_some();
@@ -167,14 +145,10 @@ fn kind_of<'a>(text: &str, kinds: &[&'a str]) -> (&'a str, f64) {
         let words: Vec<String> = spaced(kind).split(' ').filter(long).map(str::to_owned).collect();
         Words::from(words.join(" ")).are_in(&lower)
     };
-    if let Some(kind) = open.iter().find(names) {
-        return (kind, 0.9);
-    }
-    let by_work = work.iter().rev().chain([&Duty::Search]).find_map(|duty| {
-        let kind = open.iter().find(|kind| duty.is_kind(&spaced(kind)))?;
-        Some((*kind, if asked.contains(duty) { 0.8 } else { 0.6 }))
-    });
-    by_work.unwrap_or((first, 0.5))
+    let does = |duty: &Duty| open.iter().find(|kind| duty.is_kind(&spaced(kind)));
+    let by_work = || work.iter().rev().chain([&Duty::Search]).find_map(does);
+    let kind = several.filter(|_| work.len() > 1).or_else(|| open.iter().find(names)).or_else(by_work);
+    kind.map_or((first, 0.5), |kind| (kind, 0.8))
 }
 
 fn is_unclear(text: &str) -> bool {
@@ -196,7 +170,8 @@ fn phrase(text: &str) -> String {
         return question.say(key).to_owned();
     }
     // A report is a written text already.
-    let mut asked: Vec<Duty> = Duty::asked(text).into_iter().filter(|duty| *duty != Duty::Writing).collect();
+    let mut asked = Duty::asked(text);
+    asked.retain(|duty| *duty != Duty::Writing);
     if asked.is_empty() {
         asked.push(Duty::Search);
     }

@@ -48,14 +48,12 @@ fn missing_info(question: &Question, verdict: &Verdict, payload: &Payload<'_>) -
 /// Judges a written answer: whether there is one, and whether it speaks of what was asked.
 fn judge_answer(question: &Question, answer: &str) -> Verdict {
     let answer = clean(answer, 40_000);
-    let vocabulary = Vocabulary::of(&answer);
     let terms = question.terms();
     let calculated = !question.expressions.is_empty() && answer.contains(|c: char| c.is_ascii_digit());
+    let speaks = calculated || terms.is_empty() || Vocabulary::of(&answer).weight(terms.iter().copied()) > 0;
     let key = match answer.trim().is_empty() {
         true => "the_answer_is_empty",
-        false if calculated || terms.is_empty() || vocabulary.weight(terms.iter().copied()) > 0 => {
-            return accepted(question.say("answer_speaks_of_it"));
-        }
+        false if speaks => return accepted(question.say("answer_speaks_of_it")),
         false => "answer_does_not_speak_of_it",
     };
     let fix_hint = question.tell("write_about", &quote(question, terms));
@@ -63,9 +61,8 @@ fn judge_answer(question: &Question, answer: &str) -> Verdict {
 }
 
 pub(super) fn judge(question: &Question, results: &Results) -> Verdict {
-    if let Some(key) = question.declined
-        && Evidence::find(question, &results.passages).picks.is_empty()
-    {
+    let evidence = Evidence::find(question, &results.passages);
+    if let Some(key) = question.declined.filter(|_| evidence.picks.is_empty()) {
         return rejected(question, question.say(key).to_owned(), &[]);
     }
     if !question.expressions.is_empty() && results.calculations.is_empty() {
@@ -75,9 +72,15 @@ pub(super) fn judge(question: &Question, results: &Results) -> Verdict {
         return rejected(question, reason, &question.terms());
     }
     if question.insisted().next().is_none() {
-        return judge_without_terms(question, results);
+        // It names nothing to look for, beside what was calculated.
+        let key = match results {
+            _ if !results.calculations.is_empty() => "the_calculation_has_a_result",
+            _ if !results.passages.is_empty() => "there_are_results",
+            _ if results.failures.is_empty() && !results.asked => "nothing_to_look_for",
+            _ => return rejected(question, say_nothing_found(question, results, &Evidence::default()), &[]),
+        };
+        return accepted(question.say(key));
     }
-    let evidence = Evidence::find(question, &results.passages);
     if evidence.picks.is_empty() {
         return rejected(question, say_nothing_found(question, results, &evidence), &evidence.lacking);
     }
@@ -86,17 +89,6 @@ pub(super) fn judge(question: &Question, results: &Results) -> Verdict {
         reason += &question.tell("they_do_not_speak_of", &quote(question, evidence.lacking));
     }
     accepted(&reason)
-}
-
-/// A question that names nothing to look for, beside what was calculated.
-fn judge_without_terms(question: &Question, results: &Results) -> Verdict {
-    let key = match results {
-        _ if !results.calculations.is_empty() => "the_calculation_has_a_result",
-        _ if !results.passages.is_empty() => "there_are_results",
-        _ if results.failures.is_empty() && !results.asked => "nothing_to_look_for",
-        _ => return rejected(question, say_nothing_found(question, results, &Evidence::default()), &[]),
-    };
-    accepted(question.say(key))
 }
 
 fn accepted(reason: &str) -> Verdict {

@@ -4,20 +4,31 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use planwright::contract::ToolContract;
+use regex_lite::Regex;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
-static TABLES: LazyLock<HashMap<String, Words>> = LazyLock::new(|| {
-    toml::from_str(include_str!("tables/words.toml")).expect("every test of this crate reads words.toml")
-});
+/// Reads a table of this crate.
+pub(super) fn parse<T: DeserializeOwned>(toml: &str) -> T {
+    toml::from_str(toml).expect("the tests of this crate read every table")
+}
+
+/// Compiles a pattern of this crate, with the placeholders filled in; one may hold another.
+pub(super) fn regex(pattern: &str, placeholders: &BTreeMap<String, String>) -> Regex {
+    let fill = |pattern: String, (name, is): (&String, &String)| pattern.replace(&format!("{{{name}}}"), is);
+    let pattern = (0..2).fold(pattern.to_owned(), |pattern, _| placeholders.iter().fold(pattern, fill));
+    Regex::new(&pattern).expect("the tests of this crate compile every pattern")
+}
+
+static TABLES: LazyLock<HashMap<String, Words>> = LazyLock::new(|| parse(include_str!("tables/words.toml")));
 
 /// One table of words. Every name in this crate is one that `words.toml` has.
 pub(super) fn table(name: &str) -> &'static Words {
     &TABLES[name]
 }
 
-static TEXTS: LazyLock<HashMap<String, [String; 2]>> = LazyLock::new(|| {
-    toml::from_str(include_str!("tables/texts.toml")).expect("every test of this crate reads texts.toml")
-});
+static TEXTS: LazyLock<HashMap<String, [String; 2]>> =
+    LazyLock::new(|| parse(include_str!("tables/texts.toml")));
 
 /// What is said to people. Every key in this crate is one that `texts.toml` has.
 pub(super) fn say(key: &str, korean: bool) -> &'static str {
@@ -87,9 +98,8 @@ struct DutyWords {
     noun: [String; 2],
 }
 
-static DUTIES: LazyLock<BTreeMap<Duty, DutyWords>> = LazyLock::new(|| {
-    toml::from_str(include_str!("tables/duties.toml")).expect("every test of this crate reads duties.toml")
-});
+static DUTIES: LazyLock<BTreeMap<Duty, DutyWords>> =
+    LazyLock::new(|| parse(include_str!("tables/duties.toml")));
 
 impl Duty {
     /// What the kinds of an intent may call it.

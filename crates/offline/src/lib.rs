@@ -36,9 +36,11 @@ use planwright::ports::{Model, ModelError, TokenSink};
 use planwright::prompt::ModelRequest;
 use planwright::spec::{RequestFrame, RoleName};
 
+use lexicon::say;
 use payload::Payload;
 use question::Question;
 use results::Results;
+use text::is_korean;
 
 /// The embedded model: extractive, by rule, in English and Korean. It needs no network and no key.
 ///
@@ -110,10 +112,10 @@ fn reply(request: &ModelRequest) -> Result<ModelReply, ModelError> {
 
 /// The answer: small talk and handed-over texts in kind, everything else out of the results.
 fn answer(frame: &RequestFrame, payload: &Payload<'_>) -> String {
-    let at_once = || talk::answer_at_once(payload.question).filter(|_| payload.comes_first());
-    let unclear = frame.role == RoleName::Conversation && payload.results.is_empty();
-    let talk = at_once().or_else(|| unclear.then(|| talk::answer(payload.question)));
-    let answer = talk.unwrap_or_else(|| {
+    let talks = frame.role == RoleName::Conversation && payload.results.is_empty();
+    let at_once = talk::answer_at_once(payload.question).filter(|_| talks || payload.comes_first());
+    let unclear = || talks.then(|| say("unclear", is_korean(payload.question)).to_owned());
+    let answer = at_once.or_else(unclear).unwrap_or_else(|| {
         let results = Results::parse(&payload.records());
         let question = Question::parse(payload.query(), results.calculated());
         write::write(&question, &results, payload.repair)

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
 use regex_lite::Regex;
 
+use super::lexicon::table;
 use super::text::line;
 
 const MAX_UNITS: usize = 400;
@@ -19,7 +20,6 @@ static TAGS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?is)<!--.*?-->|</*(?:{tags})(?:[^0-9a-z>][^>]*)?>"))
         .expect("the pattern is compiled by every test")
 });
-const SHORT: [&str; 12] = ["e.g", "i.e", "vs", "dr", "mr", "mrs", "ms", "no", "fig", "cf", "st", "approx"];
 
 /// What an answer may be put together from.
 #[derive(Clone)]
@@ -32,8 +32,9 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    pub(super) fn is_heading(&self) -> bool {
-        self.kind == UnitKind::Heading
+    /// Whether it says what stands below it.
+    pub(super) fn is_above(&self) -> bool {
+        matches!(self.kind, UnitKind::Heading | UnitKind::Title)
     }
 }
 
@@ -98,7 +99,7 @@ impl Reader {
             Event::End(TagEnd::TableHead) => self.head = std::mem::take(&mut self.cells),
             Event::End(TagEnd::TableRow) => {
                 let cells = std::mem::take(&mut self.cells);
-                self.row(cells.iter().map(String::as_str));
+                self.row(&cells);
             }
             Event::End(TagEnd::Table) => self.head.clear(),
             Event::Start(Tag::List(_) | Tag::BlockQuote(_) | Tag::Table(_) | Tag::CodeBlock(_))
@@ -128,14 +129,8 @@ impl Reader {
         match kind {
             UnitKind::Code => {
                 let lines: Vec<&str> = block.lines().map(str::trim_end).take(MAX_CODE_LINES).collect();
-                let text = lines.join("\n");
-                let head = String::new();
-                self.units.extend((!text.trim().is_empty()).then_some(Unit {
-                    text,
-                    kind,
-                    opens: true,
-                    head,
-                }));
+                let unit = Unit { text: lines.join("\n"), kind, opens: true, head: String::new() };
+                self.units.extend(Some(unit).filter(|unit| !unit.text.trim().is_empty()));
             }
             UnitKind::Heading | UnitKind::Title => self.unit(&without_marks(&block), kind, true),
             UnitKind::Sentence | UnitKind::Item => {
@@ -159,26 +154,20 @@ impl Reader {
     }
 
     /// Adds a row, each cell behind the heading of its column.
-    fn row<'c>(&mut self, cells: impl Iterator<Item = &'c str>) {
+    fn row(&mut self, cells: &[String]) {
         let heads = self.head.iter().map(|head| head.trim()).chain(std::iter::repeat(""));
-        let cells = cells.map(str::trim).zip(heads).filter(|(cell, _)| !cell.is_empty());
+        let cells = cells.iter().map(|cell| cell.trim()).zip(heads).filter(|(cell, _)| !cell.is_empty());
         let name = |(cell, head): (&str, &str)| match head {
             "" => cell.to_owned(),
             head => format!("{head}: {cell}"),
         };
-        let row = cells.map(name).collect::<Vec<String>>().join(" — ");
-        let before = self.units.len();
-        self.unit(&row, UnitKind::Item, true);
-        // A row without a word is left out.
-        if let Some(row) = self.units.get_mut(before) {
-            row.head = self.head.join(" / ");
-        }
+        self.unit(&cells.map(name).collect::<Vec<String>>().join(" — "), UnitKind::Item, true);
     }
 
     fn unit(&mut self, text: &str, kind: UnitKind, opens: bool) {
         let text = line(text, MAX_SENTENCE_CHARS);
         if text.chars().any(char::is_alphanumeric) {
-            self.units.push(Unit { text, kind, opens, head: String::new() });
+            self.units.push(Unit { text, kind, opens, head: self.head.join(" / ") });
         }
     }
 }
@@ -236,5 +225,5 @@ fn sentences(text: &str) -> Vec<&str> {
 
 fn is_short_form(before: &str) -> bool {
     let last = before.rsplit([' ', '(']).next().unwrap_or_default().to_lowercase();
-    SHORT.contains(&last.as_str()) || last.chars().count() == 1
+    table("short_forms").has(&last) || last.chars().count() == 1
 }

@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 use super::agent;
 use super::conversation::{Made, Rounds, final_answer, thought_and_action};
 use super::judge::judge;
-use super::lexicon::Duty;
-use super::payload::{Payload, completed};
+use super::lexicon::{Duty, table};
+use super::payload::{Payload, completed, str_of};
 use super::planner::{CALC, MAX_QUERY, Planner};
 use super::question::Question;
 use super::results::Results;
-use super::shape::{Shape, Step};
+use super::shape::{Shape, Step, each_once};
 use super::talk;
 use super::terms::{Term, hinted, query, strongest};
-use super::text::{clean, line};
+use super::text::{clean, line, words};
 use super::write::write;
-use planwright::contract::{ToolContract, ToolEffect, schema};
+use planwright::contract::{ToolContract, schema};
 use planwright::machine::ModelReply;
 use planwright::prompt::ModelRequest;
 
@@ -39,7 +39,7 @@ pub(super) fn reply(request: &ModelRequest, payload: &Payload<'_>) -> ModelReply
     let rounds = Rounds::parse(&request.conversation, &frame.tools);
     let shape = Shape::of(frame);
     let question = Question::parse(payload.query(), shape.tool(CALC).is_some()).without_work();
-    let planner = Planner::new(&shape, &question, rounds.missing.as_deref().unwrap_or_default());
+    let planner = Planner::new(&shape, &question);
     let observed = rounds.made.iter().filter_map(|made| made.record.clone()).collect();
     let records = [observed, payload.list("past_steps").to_vec(), payload.records()].concat();
     let ahead = Ahead { payload, rounds: &rounds, planner, results: Results::parse(&records) };
@@ -114,105 +114,88 @@ impl Ahead<'_> {
             return steps;
         }
         let all = || self.planner.ask(self.planner.sources.first()?, &self.planner.question.terms());
-        let calculation = steps.iter().find(|step| step.who == CALC).cloned();
-        calculation.or_else(all).or(steps.into_iter().next()).into_iter().collect()
+        let calculation = steps.into_iter().find(|step| step.who == CALC);
+        calculation.or_else(all).into_iter().collect()
     }
 
     fn proposed(&self) -> Vec<Step> {
-        let mut steps: Vec<Step> = Vec::new();
-        for call in self.payload.list("suggested_calls") {
-            let tool =
-                call.get("tool").and_then(Value::as_str).and_then(|name| self.planner.shape.tool(name));
-            let (Some(tool), Some(input)) = (tool, call.get("input")) else { continue };
-            let input = match input {
+        let step = |call: &Value| {
+            let tool = self.planner.shape.tool(str_of(call, "tool"))?;
+            let input = match call.get("input")? {
                 Value::String(text) => json!(line(&clean(text, 4_000), 1_000)),
                 other => other.clone(),
             };
-            let takes = schema::check(&tool.input, &input).is_ok();
-            let step = Step::call(&tool.name, input);
-            if takes && !step.is_in(&steps) {
-                steps.push(step);
-            }
-        }
-        steps
+            schema::check(&tool.input, &input).is_ok().then(|| Step::call(&tool.name, input))
+        };
+        each_once(self.payload.list("suggested_calls").iter().filter_map(step))
     }
 
     /// The material, for a tool that works on it: the one whose work is asked for, else the first.
     fn handed_over(&self) -> Vec<Step> {
+        let (shape, asked) = (self.planner.shape, Duty::asked(&self.planner.question.text));
         let Some(material) = self.payload.text("material") else { return Vec::new() };
-        let asked = Duty::asked(&self.planner.question.text);
         let works =
             |tool: &&ToolContract| !matches!(Duty::of(tool), None | Some(Duty::Search)) && tool.name != CALC;
-        let mut tools: Vec<&ToolContract> = self.planner.shape.tools.iter().copied().filter(works).collect();
+        let mut tools: Vec<&ToolContract> = shape.tools.iter().copied().filter(works).collect();
         tools.sort_by_key(|tool| !Duty::of(tool).is_some_and(|duty| asked.contains(&duty)));
         let text = clean(material, 2 * MAX_MATERIAL_CHARS);
-        tools
-            .into_iter()
-            .find_map(|tool| self.planner.shape.step(tool, &text, MAX_MATERIAL_CHARS))
-            .into_iter()
-            .collect()
+        let step = tools.into_iter().find_map(|tool| shape.step(tool, &text, MAX_MATERIAL_CHARS));
+        step.into_iter().collect()
     }
 
     /// An answer out of what the user said earlier in this conversation, to a question about just that.
     fn remembered(&self) -> Option<String> {
         let text = &self.planner.question.text;
-        let refers = talk::refers(text) || talk::is_about_the_speaker(text);
+        let refers =
+            talk::refers(text) || words(text).any(|word| table("speaker").has(&word.text.to_lowercase()));
         if !self.planner.question.expressions.is_empty() || !refers {
             return None;
         }
         let source = self.planner.question.say("earlier_in_this_conversation");
-        let told = |text: &str| !text.ends_with('?') && !talk::asks(text) && talk::small_talk(text).is_none();
-        let turns = self.payload.history().into_iter().filter(|turn| turn.user && told(&turn.text));
-        let records: Vec<Value> = turns.map(|turn| completed(source, &turn.text)).collect();
+        let tells = |turn: &String| !talk::asks(turn) && talk::small_talk(turn).is_none();
+        let turns = self.payload.turns().into_iter().filter(tells);
+        let records: Vec<Value> = turns.map(|turn| completed(source, &turn)).collect();
         let results = Results::parse(&records);
         let names = self.planner.question.terms().iter().any(|term| !term.is_verb());
         (names && !results.passages.is_empty() && judge(self.planner.question, &results).ok)
             .then(|| write(self.planner.question, &results, false))
     }
 
+    /// A call of the tool that the error names, for what was not asked of it before.
     fn demanded(&self) -> Option<Step> {
         let error = self.rounds.repair.as_deref()?;
+        let (shape, question) = (self.planner.shape, self.planner.question);
         let words = error.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'));
-        let named: Vec<&ToolContract> = words.filter_map(|word| self.planner.shape.tool(word)).collect();
+        let named: Vec<&ToolContract> = words.filter_map(|word| shape.tool(word)).collect();
         let called = |tool: &ToolContract| self.rounds.made.iter().any(|made| made.tool == tool.name);
         let tool = named.iter().find(|tool| !called(tool)).or(named.first())?;
-        let step = |subject: String| self.planner.shape.step(tool, &subject, MAX_QUERY);
-        self.subjects(tool).into_iter().filter_map(step).find(|step| self.is_new(step))
-    }
-
-    fn subjects(&self, tool: &ToolContract) -> Vec<String> {
-        let mut subjects: Vec<String> = Vec::new();
-        if tool.name == CALC {
-            subjects.extend(self.planner.question.expressions.iter().cloned());
-        }
+        let expressions = question.expressions.iter().map(String::as_str).filter(|_| tool.name == CALC);
         // What wants an exact title is given one that was found.
         let lower = format!("{} {}", tool.name, tool.description).to_lowercase();
-        if lower.contains("title") || lower.contains("제목") {
-            let found = self.results.passages.iter().map(|passage| passage.source.as_str());
-            let titles = found.filter(|source| self.planner.shape.tool(source).is_none());
-            subjects.extend(titles.map(|source| source.split(" (http").next().unwrap_or(source).to_owned()));
-        }
-        let terms = self.planner.question.terms();
-        subjects.push(query(terms.iter().copied(), MAX_QUERY));
-        subjects.extend(strongest(&terms, 3).into_iter().map(|term| term.text.clone()));
-        subjects.push(line(&self.planner.question.text, MAX_QUERY));
-        subjects.retain(|subject| !subject.trim().is_empty());
-        subjects
+        let titled = lower.contains("title") || lower.contains("제목");
+        let found = self.results.passages.iter().map(|passage| passage.source.as_str()).filter(|_| titled);
+        let titles = found.filter(|source| shape.tool(source).is_none());
+        let titles = titles.map(|source| source.split(" (http").next().unwrap_or(source));
+        let terms = question.terms();
+        let all = query(terms.iter().copied(), MAX_QUERY);
+        let single = strongest(&terms, 3).into_iter().map(|term| term.text.as_str());
+        let subjects =
+            expressions.chain(titles).chain([all.as_str()]).chain(single).chain([question.text.as_str()]);
+        let subjects = subjects.filter(|subject| !subject.trim().is_empty());
+        subjects.filter_map(|subject| shape.step(tool, subject, MAX_QUERY)).find(|step| self.is_new(step))
     }
 
     /// One more call for what is missing. Only the question's own words ever leave the machine.
     fn for_missing(&self, missing: &str) -> Option<Step> {
         let hinted = hinted(&clean(missing, 1_000));
         let own = self.planner.question.terms();
-        let all: Vec<&Term> = hinted.iter().collect();
         let is_known = |term: &&Term| own.iter().any(|known| known.text == term.text);
-        let known: Vec<&Term> = all.iter().copied().filter(is_known).collect();
+        let known: Vec<&Term> = hinted.iter().filter(is_known).collect();
         let sources = &self.planner.sources;
-        let first = sources.first().filter(|_| !known.is_empty()).map(|tool| (tool, &known));
-        let pure = sources.iter().find(|tool| tool.effect == ToolEffect::Pure && known.len() < all.len());
-        let asked = first.into_iter().chain(pure.map(|tool| (tool, &all)));
-        let asked = asked.chain(sources.iter().map(|tool| (tool, &own)));
-        let asked = asked.filter_map(|(tool, terms)| self.planner.ask(tool, terms));
+        let first = sources.first().filter(|_| !known.is_empty());
+        let first = first.and_then(|tool| self.planner.ask(tool, &known));
+        let all = sources.iter().filter_map(|tool| self.planner.ask(tool, &own));
+        let asked = first.into_iter().chain(self.planner.hinted_step(missing)).chain(all);
         asked.chain(self.planner.ladder()).find(|step| self.is_new(step))
     }
 

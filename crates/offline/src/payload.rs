@@ -11,11 +11,6 @@ const MAX_TURNS: usize = 40;
 const MAX_TURN_CHARS: usize = 4_000;
 const MAX_LIST: usize = 500;
 
-pub(super) struct Turn {
-    pub user: bool,
-    pub text: String,
-}
-
 /// A step of a plan that was sent back: who did it, and what it was told.
 pub(super) struct Rejected {
     pub who: String,
@@ -96,13 +91,12 @@ impl<'a> Payload<'a> {
         self.results.is_empty() && !ran && !self.fields.contains_key("plan")
     }
 
-    pub(super) fn history(&self) -> Vec<Turn> {
+    /// What the user said in earlier turns, oldest first.
+    pub(super) fn turns(&self) -> Vec<String> {
         let turns = self.list("history");
-        let turn = |turn: &Value| {
-            let text = clean(turn.get("content")?.as_str()?, MAX_TURN_CHARS).trim().to_owned();
-            Some(Turn { user: turn.get("role")?.as_str()? == "user", text })
-        };
-        turns[turns.len().saturating_sub(MAX_TURNS)..].iter().filter_map(turn).collect()
+        let last = turns[turns.len().saturating_sub(MAX_TURNS)..].iter();
+        let by_user = last.filter(|turn| str_of(turn, "role") == "user");
+        by_user.map(|turn| clean(str_of(turn, "content"), MAX_TURN_CHARS).trim().to_owned()).collect()
     }
 }
 

@@ -16,7 +16,9 @@ use super::text::line;
 use planwright::contract::{FINAL_ANSWER, HITL};
 use planwright::spec::RequestFrame;
 
-const WORDINGS: usize = 3;
+/// As it is asked, and in other words.
+const WORDINGS: usize = 2;
+
 /// The reply of planner and re-planner; an error if a tool must be called and none can be by rule.
 pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<String, String> {
     let mut shape = Shape::of(frame);
@@ -31,23 +33,26 @@ pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<Strin
     if !shape.agents.is_empty() || shape.offers("input_from") {
         question = question.without_work();
     }
-    let planner = Planner::new(&shape, &question, payload.hint);
-    let rejected = payload.rejected.as_deref();
-    let by_tools = shape.agents.is_empty();
-    let mut drafts = if by_tools { planner.drafts(rejected) } else { drafts_with_agents(&planner) };
+    let (rejected, by_tools) = (payload.rejected.as_deref(), shape.agents.is_empty());
+    // A new plan that does nothing is none, nor is the one that was sent back.
+    if rejected.is_some() && !shape.ends {
+        shape.least = shape.least.max(1);
+    }
+    let planner = Planner::new(&shape, &question);
+    let mut drafts = match by_tools {
+        true => planner.drafts(rejected, payload.hint),
+        false => (0..WORDINGS).filter_map(|wording| planner.steps(wording)).collect(),
+    };
     if drafts.is_empty() {
         return Err("no tool of this agent can be called by rule".to_owned());
     }
-    // A new plan that does nothing is none, nor is the one that was sent back.
-    let was_sent_back = |steps: &[Step]| {
+    let is_new = |steps: &Vec<Step>| {
         let same = |one: &[Rejected]| one.iter().zip(steps).all(|(rejected, step)| is_step(rejected, step));
-        rejected.is_some_and(|rejected| rejected.len() == steps.len() && same(rejected))
+        !rejected.is_some_and(|rejected| rejected.len() == steps.len() && same(rejected))
     };
-    let is_new =
-        |steps: &Vec<Step>| !(was_sent_back(steps) || rejected.is_some() && by_tools && steps.is_empty());
     let mut steps = drafts.swap_remove(drafts.iter().position(is_new).unwrap_or(0));
     if by_tools {
-        steps = leave_out_done(steps, past, shape.least, rejected.is_none());
+        steps = leave_out_done(steps, past, shape.least);
         steps = steps.into_iter().map(|step| planner.describe(step)).collect();
     }
     let names: Vec<&str> = steps.iter().map(|step| step.who.as_str()).collect();
@@ -56,9 +61,7 @@ pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<Strin
         true => question.say("nothing_to_work_on").to_owned(),
         false => question.tell("in_this_order", &line(&names.join(" → "), MAX_QUERY)),
     };
-    let goal = line(&question.text, 200);
-    let goal = if goal.is_empty() { question.say("answer_the_question") } else { &goal };
-    Ok(shape.plan(goal, &reasoning, &steps).to_string())
+    Ok(shape.plan(&planner.question_or("answer_the_question"), &reasoning, &steps).to_string())
 }
 
 fn count_kept(past: &[Value]) -> usize {
@@ -66,8 +69,8 @@ fn count_kept(past: &[Value]) -> usize {
     past.iter().filter_map(index).max().map_or(past.len(), |last| last.saturating_add(1).max(past.len()))
 }
 
-/// The steps without those that are done already, if a plan is left then or may be empty.
-fn leave_out_done(steps: Vec<Step>, past: &[Value], least: usize, may_be_empty: bool) -> Vec<Step> {
+/// The steps without those that are done already, if enough of a plan is left then.
+fn leave_out_done(steps: Vec<Step>, past: &[Value], least: usize) -> Vec<Step> {
     let done = |step: &Step| {
         let asked =
             |record: &Value| str_of(record, "tool") == step.who && record.get("input") == step.input.as_ref();
@@ -79,7 +82,7 @@ fn leave_out_done(steps: Vec<Step>, past: &[Value], least: usize, may_be_empty: 
         return steps;
     }
     let open: Vec<Step> = steps.iter().filter(|step| !done(step)).cloned().collect();
-    if open.len() >= least && (!open.is_empty() || may_be_empty) { open } else { steps }
+    if open.len() >= least { open } else { steps }
 }
 
 /// A question without the clauses that only say that a person wants to be asked.
@@ -93,21 +96,10 @@ fn asks_to_be_asked(text: &str) -> bool {
     table("approvals").are_in(&text.to_lowercase())
 }
 
-fn drafts_with_agents(planner: &Planner<'_>) -> Vec<Vec<Step>> {
-    let draft = |wording| Draft { planner, question: planner.question, shape: planner.shape, wording };
-    (0..WORDINGS).filter_map(|wording| draft(wording).steps()).chain(draft(0).reworded()).collect()
-}
-
-struct Draft<'a> {
-    planner: &'a Planner<'a>,
-    question: &'a Question,
-    shape: &'a Shape<'a>,
-    wording: usize,
-}
-
-impl<'a> Draft<'a> {
-    fn steps(&self) -> Option<Vec<Step>> {
-        let mut steps = self.lookups();
+/// Plans with agents, in one of [`WORDINGS`].
+impl<'a> Planner<'a> {
+    fn steps(&self, wording: usize) -> Option<Vec<Step>> {
+        let mut steps = self.lookups(wording);
         let mut looked_up = steps.len();
         if steps.is_empty() && self.may_be_empty() {
             return Some(steps);
@@ -117,7 +109,16 @@ impl<'a> Draft<'a> {
         let write = format!("{label}: {}", line(&self.question.text, MAX_QUERY));
         steps.extend(self.agent(Duty::Writing).map(|writer| work_on(writer, write, label)));
         if steps.is_empty() {
-            steps.extend(self.anyone());
+            // No agent's duty is asked for: the first agent gets the question.
+            let label = self.question.say("work_on_the_question");
+            let task = self.question_or("work_on_the_question");
+            steps.extend(self.shape.agents.first().map(|agent| work_on(agent, task, label)));
+        }
+        let mut agents = steps.iter_mut().rev().filter(|step| self.shape.agents.contains(&step.who.as_str()));
+        if let Some(last) = agents.next().filter(|_| wording > 0) {
+            for text in [&mut last.task, &mut last.description].into_iter().flatten() {
+                *text = self.question.tell("in_other_words", text);
+            }
         }
         // Who writes last stays, and of what is looked up the first.
         while steps.len() > self.shape.most {
@@ -130,19 +131,7 @@ impl<'a> Draft<'a> {
             let person = Step { question: Some(ask.to_owned()), ..work_on(HITL, ask.to_owned(), ask) };
             steps.insert(looked_up.max(steps.len().saturating_sub(1)), person);
         }
-        self.shape.fit(linked(steps, looked_up), self.planner.last_words(false))
-    }
-
-    fn reworded(&self) -> Option<Vec<Step>> {
-        let mut steps = self.steps()?;
-        if steps.is_empty() {
-            steps.extend(self.anyone());
-        }
-        let last = steps.iter_mut().rfind(|step| self.shape.agents.contains(&step.who.as_str()))?;
-        for text in [&mut last.task, &mut last.description].into_iter().flatten() {
-            *text = self.question.tell("in_other_words", text);
-        }
-        Some(steps)
+        self.shape.fit(linked(steps, looked_up), self.last_words(wording))
     }
 
     fn may_be_empty(&self) -> bool {
@@ -154,31 +143,28 @@ impl<'a> Draft<'a> {
         self.shape.agents.iter().find(does).copied()
     }
 
-    fn lookups(&self) -> Vec<Step> {
-        let steps = self.planner.rung(self.wording).into_iter();
-        let mut steps: Vec<Step> = steps.map(|step| self.planner.describe(step)).collect();
+    fn lookups(&self, wording: usize) -> Vec<Step> {
+        let steps = self.rung(wording).into_iter();
+        let mut steps: Vec<Step> = steps.map(|step| self.describe(step)).collect();
         let calculated = self.question.parts.is_empty() && !steps.is_empty();
         let searcher = self.agent(Duty::Search);
-        let needed = self.planner.sources.is_empty() && !self.may_be_empty() && !calculated;
+        let needed = self.sources.is_empty() && !self.may_be_empty() && !calculated;
         if let Some(searcher) = searcher.filter(|_| needed) {
             let label = self.question.say("search");
-            steps.extend(self.searches().into_iter().map(|task| work_on(searcher, task, label)));
+            steps.extend(self.searches(wording).into_iter().map(|task| work_on(searcher, task, label)));
         }
         steps
     }
 
     /// What is searched for: each part by itself if searches need not wait for one another.
-    fn searches(&self) -> Vec<String> {
+    fn searches(&self, wording: usize) -> Vec<String> {
         let (question, all) = (self.question, self.question.terms());
         let apart = self.shape.offers("depends_on") && question.parts.len() > 1;
-        let text = line(&question.text, MAX_QUERY);
-        match self.wording {
-            _ if all.is_empty() && text.is_empty() => vec![question.say("search").to_owned()],
-            _ if all.is_empty() => vec![text],
+        match wording {
+            _ if all.is_empty() => vec![self.question_or("search")],
             0 if apart => question.parts.iter().map(|part| query(&part.terms, MAX_QUERY)).collect(),
             0 => vec![query(all, MAX_QUERY)],
-            1 => vec![query(strongest(&all, 2), MAX_QUERY)],
-            _ => vec![self.planner.widened(&query(strongest(&all, 1), MAX_QUERY))],
+            _ => vec![query(strongest(&all, 2), MAX_QUERY)],
         }
     }
 
@@ -200,19 +186,14 @@ impl<'a> Draft<'a> {
             let task = self.question.say("noun_on_subject");
             Some(work_on(agent, task.replace("{noun}", noun).replace("{subject}", &subject), noun))
         };
-        asked
-            .iter()
-            .filter(|duty| !matches!(duty, Duty::Search | Duty::Writing))
-            .filter_map(|duty| does(*duty))
-            .collect()
+        asked.retain(|duty| !matches!(duty, Duty::Search | Duty::Writing));
+        asked.into_iter().filter_map(does).collect()
     }
 
-    /// If no agent's duty is asked for, the first agent gets the question.
-    fn anyone(&self) -> Option<Step> {
-        let label = self.question.say("work_on_the_question");
+    /// The question on one line, or what is said in the place of an empty one.
+    fn question_or(&self, key: &str) -> String {
         let text = line(&self.question.text, MAX_QUERY);
-        let task = if text.is_empty() { label.to_owned() } else { text };
-        self.shape.agents.first().map(|agent| work_on(agent, task, label))
+        if text.is_empty() { self.question.say(key).to_owned() } else { text }
     }
 }
 

@@ -1,16 +1,16 @@
 //! What is looked for, and where.
 //!
 //! Arithmetic goes to `calc`, everything else to the user's own documents if there are any, one step for
-//! each thing asked. A plan that was sent back is followed by the next rung of a ladder: single words,
-//! then the other tools, then more general words. A tool that writes is never planned, and what a hint
-//! says is only looked for in tools that touch nothing outside.
+//! each thing asked. A plan that was sent back is followed by the next rung of a ladder: single words and the
+//! other tools, then a more general word. A tool that writes is never planned, and what a hint says is only
+//! looked for in tools that touch nothing outside.
 
 use serde_json::Value;
 
 use super::lexicon::{Duty, table};
 use super::payload::Rejected;
 use super::question::Question;
-use super::shape::{Shape, Step};
+use super::shape::{Shape, Step, each_once};
 use super::terms::{Term, Vocabulary, hinted, query, strongest};
 use super::text::{clean, line};
 use planwright::contract::{FINAL_ANSWER, ToolContract, ToolEffect};
@@ -21,7 +21,11 @@ pub(super) const MAX_QUERY: usize = 200;
 /// Most characters of a question that is looked for as it is.
 const MAX_SHORT: usize = 48;
 const MAX_INPUT: usize = 300;
-const RUNGS: usize = 4;
+/// Most single words, and most other tools, that one plan asks.
+const MAX_SINGLE: usize = 3;
+const RUNGS: usize = 3;
+/// The rung that asks the same in other words.
+const OTHER_WORDS: usize = 2;
 /// The tool that calculates, and those that look something up, in the order in which they are tried.
 pub(super) const CALC: &str = "calc";
 const DOCS: &str = "docs";
@@ -32,56 +36,35 @@ pub(super) struct Planner<'a> {
     pub question: &'a Question,
     /// The tools that look something up, in the order in which they are tried.
     pub sources: Vec<&'a ToolContract>,
-    /// The terms of the question; of one that is all arithmetic, its numbers.
-    wanted: Vec<Term>,
-    hint: Vec<Term>,
 }
 
 impl<'a> Planner<'a> {
-    pub(super) fn new(shape: &'a Shape<'a>, question: &'a Question, hint: &str) -> Self {
-        let numbers = question.parts.is_empty().then(|| Question::parse(&question.text, false));
-        let asked = numbers.as_ref().unwrap_or(question);
-        let wanted = asked.terms().into_iter().cloned().collect();
-        Planner {
-            shape,
-            question,
-            sources: sources(shape, question),
-            wanted,
-            hint: hinted(&clean(hint, 1_000)),
-        }
+    pub(super) fn new(shape: &'a Shape<'a>, question: &'a Question) -> Self {
+        Planner { shape, question, sources: sources(shape, question) }
     }
 
-    pub(super) fn drafts(&self, rejected: Option<&[Rejected]>) -> Vec<Vec<Step>> {
-        let first = self.end(self.rung(0), false);
-        let Some(rejected) = rejected else { return first.into_iter().collect() };
+    /// The plans that may be made, best first. After one that was sent back, the next rungs come first.
+    pub(super) fn drafts(&self, rejected: Option<&[Rejected]>, hint: &str) -> Vec<Vec<Step>> {
+        let Some(rejected) = rejected else { return self.plan(0, "").into_iter().collect() };
         let asked = |step: &Step| rejected.iter().any(|rejected| is_step(rejected, step));
         let contains = |rung: &Vec<Step>| !rung.is_empty() && rung.iter().all(asked);
         let next = (0..RUNGS).rev().find(|rung| contains(&self.rung(*rung))).map_or(0, |rung| rung + 1);
-        let rungs = (next..RUNGS).chain(0..next).filter_map(|rung| {
-            let mut steps = self.rung(rung);
-            steps.extend(self.hinted_step(&steps));
-            self.end(steps, false).filter(|plan| plan.len() > usize::from(self.shape.ends))
-        });
-        let again = self.end(self.varied(self.rung(0)), true);
-        let any = self.anything();
-        let any = [any.clone(), self.varied(any)].into_iter().filter(|_| !self.shape.ends);
-        rungs.chain(again).chain(first).chain(any).collect()
+        (next..RUNGS).chain(0..next).filter_map(|rung| self.plan(rung, hint)).collect()
     }
 
-    /// The steps as a plan: brought to length, and ended.
-    fn end(&self, mut steps: Vec<Step>, again: bool) -> Option<Vec<Step>> {
+    /// A rung and what a hint says as a plan: brought to length, and ended.
+    fn plan(&self, rung: usize, hint: &str) -> Option<Vec<Step>> {
+        let mut steps = self.rung(rung);
         if steps.is_empty() && self.shape.least > 0 {
-            steps = self.anything();
+            steps.extend(self.anything(rung));
         }
+        let mut steps = each_once(steps.into_iter().chain(self.hinted_step(hint)));
         steps.extend(self.chained(&steps));
-        self.shape.fit(steps, self.last_words(again))
+        self.shape.fit(steps, self.last_words(rung))
     }
 
-    pub(super) fn last_words(&self, again: bool) -> &'static str {
-        match again {
-            false => self.question.say("answer_and_name_sources"),
-            true => self.question.say("say_what_was_found"),
-        }
+    pub(super) fn last_words(&self, rung: usize) -> &'static str {
+        self.question.say(if rung < OTHER_WORDS { "answer_and_name_sources" } else { "say_what_was_found" })
     }
 
     pub(super) fn describe(&self, mut step: Step) -> Step {
@@ -98,22 +81,23 @@ impl<'a> Planner<'a> {
         step
     }
 
+    /// What is asked rung by rung, each calculation once.
     pub(super) fn ladder(&self) -> impl Iterator<Item = Step> {
-        (0..RUNGS).flat_map(|rung| self.rung(rung))
+        let others = (1..RUNGS).flat_map(|rung| self.rung(rung)).filter(|step| step.who != CALC);
+        self.rung(0).into_iter().chain(others)
     }
 
     /// The steps of one rung of the ladder, each once.
     pub(super) fn rung(&self, rung: usize) -> Vec<Step> {
-        let calculate = |expression| self.shape.step(self.shape.tool(CALC)?, expression, MAX_INPUT);
-        let mut steps: Vec<Step> =
-            self.question.expressions.iter().filter_map(|expression| calculate(expression)).collect();
-        // What cannot be worked out may be written in the documents, and nowhere else.
-        let declined = self.question.declined.is_some();
-        let found = self.sources.split_first().filter(|(first, _)| !declined || first.name == DOCS);
-        let Some((first, others)) = found else { return steps };
-        let others = if declined { &[] } else { others };
+        let calculate = |expression: &String| {
+            let again = format!("({expression})");
+            let text = if rung == OTHER_WORDS { &again } else { expression };
+            self.shape.step(self.shape.tool(CALC)?, text, MAX_INPUT)
+        };
+        let steps: Vec<Step> = self.question.expressions.iter().filter_map(calculate).collect();
+        let Some((first, others)) = self.sources.split_first() else { return steps };
         let asked = self.question.terms();
-        let words = strongest(&self.wanted.iter().collect::<Vec<&Term>>(), RUNGS - rung.max(1));
+        let words = strongest(&asked, MAX_SINGLE);
         let found: Vec<Option<Step>> = match rung {
             // Every part as it is asked, and tools whose name is in the question.
             0 => {
@@ -124,28 +108,18 @@ impl<'a> Planner<'a> {
                     others.iter().filter(|tool| !SOURCES.contains(&tool.name.as_str()) && names(&tool.name));
                 parts.chain(named.map(|tool| self.ask(tool, &asked))).collect()
             }
-            // The words that say most, one by one, and the second tool with all of them.
+            // The words that say most, one by one, and the other tools with all of them.
             1 => {
-                let second = others.first().map(|tool| self.ask(tool, &words));
-                words.iter().map(|term| self.ask(first, &[term])).chain(second).collect()
-            }
-            // The other tools, and the first one with the word that says most.
-            2 => {
-                let best = words.get(..1).map(|word| self.ask(first, word));
-                others.iter().take(3).map(|tool| self.ask(tool, &words)).chain(best).collect()
+                let others = others.iter().take(MAX_SINGLE).map(|tool| self.ask(tool, &words));
+                words.iter().map(|term| self.ask(first, &[term])).chain(others).collect()
             }
             // The word that says most, with a word that widens it.
-            _ => words
-                .iter()
-                .map(|term| self.shape.step(first, &self.widened(&term.text), MAX_INPUT))
-                .collect(),
-        };
-        for step in found.into_iter().flatten() {
-            if !step.is_in(&steps) {
-                steps.push(step);
+            _ => {
+                let best = words.first().map(|term| self.question.tell("overview", &term.text));
+                vec![best.and_then(|text| self.shape.step(first, &text, MAX_INPUT))]
             }
-        }
-        steps
+        };
+        each_once(steps.into_iter().chain(found.into_iter().flatten()))
     }
 
     /// A tool that the question wants to have what was found: it summarises or translates.
@@ -157,17 +131,13 @@ impl<'a> Planner<'a> {
         Some(Step { from: Some(last), ..Step::call(&tool.name, Value::Null) })
     }
 
-    pub(super) fn widened(&self, text: &str) -> String {
-        self.question.tell("overview", text)
-    }
-
-    fn hinted_step(&self, steps: &[Step]) -> Option<Step> {
-        let known = self.question.terms();
-        let new = |term: &&Term| term.weight > 1 && known.iter().all(|known| known.text != term.text);
-        let terms: Vec<&Term> = self.hint.iter().filter(new).collect();
-        let first =
-            self.sources.first().filter(|tool| tool.effect == ToolEffect::Pure && !terms.is_empty())?;
-        self.ask(first, &terms).filter(|step| !step.is_in(steps))
+    /// What a hint says beyond the question, for a tool that touches nothing outside.
+    pub(super) fn hinted_step(&self, hint: &str) -> Option<Step> {
+        let (hinted, known) = (hinted(&clean(hint, 1_000)), self.question.terms());
+        let new = |term: &Term| term.is_insisted() && known.iter().all(|known| known.text != term.text);
+        let pure = self.sources.iter().find(|tool| tool.effect == ToolEffect::Pure)?;
+        let asked = hinted.iter().any(new).then(|| hinted.iter().collect::<Vec<&Term>>())?;
+        self.ask(pure, &asked)
     }
 
     /// Asks a tool for these terms, without those that only name the tool itself.
@@ -179,27 +149,14 @@ impl<'a> Planner<'a> {
         self.shape.step(tool, &text, MAX_INPUT)
     }
 
-    fn varied(&self, mut steps: Vec<Step>) -> Vec<Step> {
-        let vary = |last: &Step| {
-            let text = last.text()?;
-            let text = if last.who == CALC { format!("({text})") } else { self.widened(text) };
-            self.shape.step(self.shape.tool(&last.who)?, &text, MAX_INPUT)
-        };
-        if let Some(last) = steps.last_mut()
-            && let Some(varied) = vary(last)
-        {
-            *last = varied;
-        }
-        steps
-    }
-
     /// The step of a plan that must call a tool for a question that names nothing to look for.
-    fn anything(&self) -> Vec<Step> {
+    fn anything(&self, rung: usize) -> Option<Step> {
         let text = line(&self.question.text, MAX_SHORT);
+        let text = if rung == OTHER_WORDS { self.question.tell("overview", &text) } else { text };
         let text = if text.is_empty() { self.question.say("overview_word") } else { &text };
         let tools = SOURCES.iter().filter_map(|name| self.shape.tool(name));
         let mut tools = tools.chain(self.shape.tools.iter().copied());
-        tools.find_map(|tool| self.shape.step(tool, text, MAX_INPUT)).into_iter().collect()
+        tools.find_map(|tool| self.shape.step(tool, text, MAX_INPUT))
     }
 }
 
@@ -226,6 +183,10 @@ fn sources<'a>(shape: &Shape<'a>, question: &Question) -> Vec<&'a ToolContract> 
         let agent = shape.agents.contains(&tool.name.as_str());
         tool.name != CALC && !agent && (SOURCES.contains(&tool.name.as_str()) || !feeds(tool))
     };
+    // What cannot be worked out may be written in the documents, and nowhere else.
+    if question.declined.is_some() {
+        return shape.tool(DOCS).into_iter().collect();
+    }
     let tools: Vec<&ToolContract> = shape.tools.iter().copied().filter(fits).collect();
     let mut sources: Vec<&ToolContract> = tools.iter().copied().filter(|tool| rank(tool).is_some()).collect();
     sources.sort_by_key(rank);
@@ -234,7 +195,7 @@ fn sources<'a>(shape: &Shape<'a>, question: &Question) -> Vec<&'a ToolContract> 
 }
 
 pub(super) fn is_step(rejected: &Rejected, step: &Step) -> bool {
-    let told = step.input.clone().unwrap_or_else(|| Value::from(step.told()));
+    let told = step.input.clone().unwrap_or_else(|| Value::from(step.task.as_deref()));
     let described = || rejected.input.is_string() && rejected.input.as_str() == step.description.as_deref();
     rejected.who == step.who && (rejected.input == told || described())
 }

@@ -89,7 +89,7 @@ fn parts(text: &str) -> Vec<Part> {
         add(&mut parts, piece);
     }
     // `the fee of A and of B`: what asks stands in one of them.
-    if let Some(frame) = Frame::of(&text.to_lowercase()) {
+    if let Some(frame) = Frame::all(&text.to_lowercase()).first().copied() {
         parts.iter_mut().for_each(|part| part.frame = part.frame.or(Some(frame).filter(|_| part.joined)));
     }
     parts
@@ -103,7 +103,7 @@ fn add(parts: &mut Vec<Part>, piece: &str) {
     let mut words = piece.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
     let refers =
         words.any(|word| table("pronouns").has(&word.to_lowercase()) || table("korean_pronouns").begin(word));
-    let frame = Frame::of(&piece.to_lowercase());
+    let frame = Frame::all(&piece.to_lowercase()).first().copied();
     let vague = found.iter().all(|term| term.weight < 2);
     let full = parts.len() == MAX_PARTS;
     let new = |known: &[Term], term: &Term| known.iter().all(|known| known.text != term.text);

@@ -93,7 +93,7 @@ impl<'p> Reading<'p> {
                 before.clear();
                 chain.clear();
             }
-            if matches!(unit.kind, UnitKind::Heading | UnitKind::Title) {
+            if unit.is_above() {
                 heading = format!("{}\n{}", passage.source, unit.text);
             }
             if !lists {
@@ -126,7 +126,7 @@ impl<'p> Reading<'p> {
     /// Whether it is prose of a few sentences.
     pub(super) fn is_short(&self) -> bool {
         let mut body: Vec<&Unit> = self.lines.iter().map(|line| &line.unit).collect();
-        body.retain(|unit| !unit.is_heading());
+        body.retain(|unit| unit.kind != UnitKind::Heading);
         body.dedup_by_key(|unit| &unit.text);
         // A list of questions with their answers is about many things.
         let prose = |unit: &&Unit| {

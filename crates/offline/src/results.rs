@@ -18,7 +18,7 @@ const MAX_PASSAGES: usize = 120;
 const MAX_PASSAGE_CHARS: usize = 12_000;
 const MAX_SOURCE_CHARS: usize = 200;
 const TEXTS: [&str; 4] = ["text", "content", "summary", "snippet"];
-const SOURCES: [&str; 2] = ["Sources:", "출처:"];
+const SOURCES: [&str; 2] = ["\nSources:\n", "\n출처:\n"];
 
 #[derive(PartialEq)]
 pub(super) struct Passage {
@@ -118,10 +118,9 @@ fn records(output: &str) -> Option<Vec<(String, String)>> {
         let text = TEXTS.into_iter().find_map(|key| record.get(key)?.as_str())?;
         let [part, title, url, source] =
             ["part", "title", "url", "source"].map(|key| field(record, key, MAX_SOURCE_CHARS));
-        let source = match (title.as_str(), url.as_str()) {
-            _ if !title.is_empty() && !url.is_empty() => format!("{title} ({url})"),
-            _ => [source, title, url].into_iter().find(|name| !name.is_empty()).unwrap_or_default(),
-        };
+        let both = (!title.is_empty() && !url.is_empty()).then(|| format!("{title} ({url})"));
+        let one = || [source, title, url].into_iter().find(|name| !name.is_empty());
+        let source = both.or_else(one).unwrap_or_default();
         let names = [document.clone(), part, source].into_iter().filter(|name| !name.is_empty());
         Some((names.collect::<Vec<String>>().join(", "), text.to_owned()))
     };
@@ -152,35 +151,19 @@ fn pages(output: &str) -> Option<Vec<(String, String)>> {
 
 /// The passages of an answer of this model with their sources: one agent's answer is another's material.
 fn extracts(output: &str) -> Option<Vec<(String, String)>> {
-    let lines: Vec<&str> = output.lines().collect();
-    let heading = lines.iter().rposition(|line| SOURCES.contains(&line.trim()))?;
+    let (body, sources) = SOURCES.iter().find_map(|heading| output.rsplit_once(heading))?;
     // `[1] source`
-    let numbered = |line: &&str| {
-        let (number, source) = line.trim().strip_prefix('[')?.split_once(']')?;
-        Some((number.parse().ok()?, source.trim().to_owned())).filter(|(_, source)| !source.is_empty())
+    let source = |number: &str| {
+        let named =
+            |line: &str| Some(line.strip_prefix('[')?.strip_prefix(number)?.strip_prefix("] ")?.to_owned());
+        sources.lines().find_map(named)
     };
-    let sources: Vec<(usize, String)> = lines[heading + 1..].iter().map_while(numbered).collect();
-    // `text [1]`
-    let marked = |line: &str| {
-        let (text, number) = line.strip_suffix(']')?.rsplit_once('[')?;
-        Some((text.trim_end().to_owned(), number.parse::<usize>().ok()?))
+    // `text [1]`; a block without a number is the answer's own words.
+    let passage = |block: &str| {
+        let (text, number) = block.trim().strip_suffix(']')?.rsplit_once('[')?;
+        // The gaps between sentences of one source are paragraphs again.
+        Some((source(number)?, text.trim_end().replace(" … ", "\n\n")))
     };
-    let mut passages = Vec::new();
-    let mut block = String::new();
-    for line in lines[..heading].iter().map(|line| line.trim_end()) {
-        let code = block.lines().next_back().is_some_and(|line| line.starts_with("    "));
-        match marked(line) {
-            Some((text, number)) => {
-                block.push_str(&text);
-                // The gaps between sentences of one source are paragraphs again.
-                let text = std::mem::take(&mut block).trim().replace(" … ", "\n\n");
-                let source = sources.iter().find(|(known, _)| *known == number);
-                passages.extend(source.map(|(_, source)| (source.clone(), text)));
-            }
-            // A block without a number is the answer's own words; code may hold empty lines.
-            None if line.is_empty() && !code => block.clear(),
-            None => block.extend([line, "\n"]),
-        }
-    }
+    let passages: Vec<(String, String)> = body.split("\n\n").filter_map(passage).collect();
     (!passages.is_empty()).then_some(passages)
 }

@@ -26,20 +26,18 @@ impl Step {
     pub(super) fn call(tool: &str, input: Value) -> Self {
         Step { who: tool.to_owned(), input: Some(input), ..Step::default() }
     }
+}
 
-    pub(super) fn text(&self) -> Option<&str> {
-        self.input.as_ref().and_then(Value::as_str)
+/// The steps without those that ask the same as one before, whichever step feeds them.
+pub(super) fn each_once(steps: impl Iterator<Item = Step>) -> Vec<Step> {
+    let mut once: Vec<Step> = Vec::new();
+    for step in steps {
+        let same = |one: &Step| one.who == step.who && one.input == step.input;
+        if !once.iter().any(|one| same(one) && one.from.is_some() == step.from.is_some()) {
+            once.push(step);
+        }
     }
-
-    pub(super) fn told(&self) -> Option<&str> {
-        self.task.as_deref().or(self.description.as_deref())
-    }
-
-    /// Whether a step among these asks the same, whichever step feeds it.
-    pub(super) fn is_in(&self, steps: &[Step]) -> bool {
-        let same = |one: &Step| one.who == self.who && one.input == self.input;
-        steps.iter().any(|one| same(one) && one.from.is_some() == self.from.is_some())
-    }
+    once
 }
 
 /// What plans may look like. Without a schema in the frame, steps are calls by themselves.
@@ -128,9 +126,7 @@ impl<'a> Shape<'a> {
         if count < self.least && (count == 0 || self.least > MAX_FILL) {
             return None;
         }
-        for at in count..self.least {
-            steps.push(steps[at % count].clone());
-        }
+        steps = steps.into_iter().cycle().take(count.max(self.least)).collect();
         steps.extend(self.ends.then(|| Step::call(FINAL_ANSWER, json!(last))));
         Some(steps)
     }
@@ -167,7 +163,7 @@ impl<'a> Shape<'a> {
         let input = match &step.input {
             Some(input) => input.clone(),
             None if self.null_input && shown => Value::Null,
-            None => json!(step.told().unwrap_or_default()),
+            None => json!(step.task),
         };
         fields.insert("input".to_owned(), input);
         Value::Object(fields)

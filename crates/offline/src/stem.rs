@@ -67,6 +67,8 @@ static ENDS: LazyLock<Vec<(&str, Fits)>> = LazyLock::new(|| {
 
 /// The number of ㄹ as a final consonant.
 const RIEUL: u32 = 8;
+/// The number of ㅆ, which ends a past tense.
+const SSANG_SIOT: u32 = 20;
 /// Stands for the final consonant of what is no syllable.
 const NO_SYLLABLE: u32 = 99;
 const FIRST_SYLLABLE: u32 = 0xac00;
@@ -159,26 +161,16 @@ pub(super) fn predicate(word: &str) -> Option<Predicate<'_>> {
 
 /// Whether a Korean word is a verb by what follows it or by a past tense: 키울 수, 내야 해, 쓰기로 했.
 pub(super) fn stands_as_verb(word: &str, next: Option<&str>) -> bool {
-    let before = |heads: &str| next.is_some_and(|next| heads.split(' ').any(|head| next.starts_with(head)));
-    let mut rest = word.chars().rev();
-    let (last, second) = (rest.next().unwrap_or_default(), rest.next().unwrap_or_default());
+    let before = |heads: &str| next.is_some_and(|next| table(heads).begin(next));
+    let past = |c: char| final_consonant(c.encode_utf8(&mut [0; 4])) == SSANG_SIOT;
     // ㅏ, ㅐ, ㅓ, ㅕ, ㅘ, ㅙ, ㅝ.
-    let open = |c: char| {
-        is_syllable(c)
-            && matches!((c as u32 - FIRST_SYLLABLE) / 28 % 21, 0 | 1 | 4 | 6 | 9 | 10 | 14)
-            && (c as u32 - FIRST_SYLLABLE).is_multiple_of(28)
-    };
-    let past = |c: char| is_syllable(c) && (c as u32 - FIRST_SYLLABLE) % 28 == 20;
-    final_consonant(word) == RIEUL && before("수 줄 때")
-        || matches!(last, '야' | '도' | '서') && open(second) && before("하 해 한 합 할 돼 되 됩 된 괜 좋 있")
-        || matches!((second, last), ('기', '로')) && before("하 했 한 합 할 결 정")
+    let is_joined = |c: char| matches!((c as u32 - FIRST_SYLLABLE) / 28 % 21, 0 | 1 | 4 | 6 | 9 | 10 | 14);
+    let joined = |rest: &str| final_consonant(rest) == 0 && rest.chars().next_back().is_some_and(is_joined);
+    final_consonant(word) == RIEUL && before("after_future")
+        || word.strip_suffix(['야', '도', '서']).is_some_and(joined) && before("after_joined")
+        || word.ends_with("기로") && before("after_intent")
         || table("short_verbs").has(word)
-        || word.chars().skip(1).any(past)
-        || past(second)
-}
-
-fn is_syllable(c: char) -> bool {
-    matches!(c, '\u{ac00}'..='\u{d7a3}')
+        || word.chars().any(past)
 }
 
 /// The stem of a verb, or of what may be one: without the endings that are part of its last syllable.

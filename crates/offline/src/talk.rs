@@ -15,16 +15,14 @@ use super::terms::{Term, Vocabulary, terms};
 use super::text::{clean, is_korean, line, words};
 
 const MAX_TALK: usize = 10;
+/// The tables of small talk and the keys of its answers. A greeting with thanks is thanks.
+const SMALL_TALK: [&str; 4] = ["thanks", "greetings", "farewells", "laughter"];
 const MAX_KEY: usize = 3;
 const ALONE_CHARS: usize = 160;
 const WITH_WISH: usize = 40;
 const MAX_WISH_CHARS: usize = 120;
 const MAX_UNITS: usize = 120;
 const PROSE: &str = "key_sentences";
-
-pub(super) fn answer(message: &str) -> String {
-    answer_at_once(message).unwrap_or_else(|| say("unclear", is_korean(message)).to_owned())
-}
 
 /// The answer to small talk and to a text that was handed over; `None` for anything else.
 pub(super) fn answer_at_once(message: &str) -> Option<String> {
@@ -141,25 +139,12 @@ fn key_sentences(text: &str) -> Vec<String> {
 
 /// What kind of small talk a text is, if it is nothing else: the key of the answer in kind.
 pub(super) fn small_talk(text: &str) -> Option<&'static str> {
-    let mut kind = None;
-    for (at, word) in words(text).enumerate() {
-        let lower = word.text.to_lowercase();
-        let laughs = lower.chars().all(|c| matches!(c, 'ㅋ' | 'ㅎ')) && lower.chars().nth(1).is_some();
-        let found = match lower.as_str() {
-            _ if at >= MAX_TALK => return None,
-            word if table("thanks").has(word) => Some("thanks"),
-            word if table("greetings").has(word) => Some("greeting"),
-            word if table("farewells").has(word) => Some("farewell"),
-            word if laughs || table("laughter").has(word) => Some("laughter"),
-            word if table("fillers").has(word) => None,
-            _ => return None,
-        };
-        // A greeting with thanks is thanks.
-        if kind.is_none() || found == Some("thanks") {
-            kind = found.or(kind);
-        }
-    }
-    kind
+    let all: Vec<String> = words(text).map(|word| word.text.to_lowercase()).collect();
+    let laughs = |word: &str| word.chars().all(|c| matches!(c, 'ㅋ' | 'ㅎ')) && word.chars().nth(1).is_some();
+    let is = |kind: &str, word: &str| table(kind).has(word) || kind == "laughter" && laughs(word);
+    let talks = |word: &String| SMALL_TALK.iter().any(|kind| is(kind, word)) || table("fillers").has(word);
+    let only = all.len() <= MAX_TALK && all.iter().all(talks);
+    SMALL_TALK.into_iter().find(|kind| only && all.iter().any(|word| is(kind, word)))
 }
 
 /// Whether a text points to earlier turns: by a word that refers, or by naming nothing of its own.
@@ -179,28 +164,10 @@ pub(super) fn refers(text: &str) -> bool {
 
 /// Whether a word stands for a noun that the text does not name before it.
 fn stands_in(text: &str) -> bool {
-    let mut before = String::new();
-    let mut more = false;
-    for word in words(text) {
-        let lower = word.text.to_lowercase();
-        // `more than three` compares.
-        if std::mem::take(&mut more) && lower != "than" {
-            return true;
-        }
-        let stands = table("stand_ins").has(&lower) || table("korean_pronouns").begin(&lower);
-        if stands && !terms(&before).iter().any(Term::is_insisted) {
-            more = lower == "more";
-            if !more {
-                return true;
-            }
-        }
-        before.extend([word.text, " "]);
-    }
-    more
-}
-
-pub(super) fn is_about_the_speaker(text: &str) -> bool {
-    words(text).any(|word| table("speaker").has(&word.text.to_lowercase()))
+    let stands = |word: &str| table("stand_ins").has(word) || table("korean_pronouns").begin(word);
+    let lower: Vec<String> = words(text).map(|word| word.text.to_lowercase()).collect();
+    let first = lower.iter().position(|word| stands(word));
+    first.is_some_and(|first| !terms(&lower[..first].join(" ")).iter().any(Term::is_insisted))
 }
 
 static ARTICLE: LazyLock<Regex> = LazyLock::new(|| {

@@ -29,6 +29,16 @@ pub(super) struct Term {
 }
 
 impl Term {
+    fn dense(text: &str, key: String, weight: u32) -> Self {
+        Term { text: text.to_owned(), key, script: Script::Dense, parts: Vec::new(), weight, name: false }
+    }
+
+    /// A number or letter that is told by what it stands beside (`zone A`, 2호선).
+    fn label(text: &str, parts: Vec<String>) -> Self {
+        let key = format!("{text} {}", parts.join(" "));
+        Term { text: text.to_owned(), key, script: Script::Spaced, parts, weight: 2, name: false }
+    }
+
     /// Whether a text without it is about something else; generic words and native verbs only help.
     pub(super) fn is_insisted(&self) -> bool {
         self.weight > 1
@@ -57,11 +67,9 @@ pub(super) fn terms(text: &str) -> Vec<Term> {
         let mut term = match word.script {
             // 몇 개, 몇 번까지: a counter.
             Script::Dense if std::mem::replace(&mut counting, word.text == "몇") => None,
-            Script::Dense => {
-                dense(word, stem::stands_as_verb(word.text, all.get(at + 1).map(|next| next.text)))
-            }
+            Script::Dense => dense(word, all.get(at + 1).map(|next| next.text)),
             Script::Spaced if at == 0 && !is_short_number(word.text) => spaced(word.text, false, korean),
-            Script::Spaced if is_label(word.text) => Some(label(word.text, pairs(&all, at))),
+            Script::Spaced if is_label(word.text) => Some(Term::label(word.text, pairs(&all, at))),
             Script::Spaced => spaced(word.text, tells, korean),
         };
         if let (Some(term), Some(key)) = (&mut term, ordinal(&all, at)) {
@@ -73,24 +81,17 @@ pub(super) fn terms(text: &str) -> Vec<Term> {
     found
 }
 
-/// A number or letter that is told by what it stands beside (`zone A`, 2호선).
-fn label(word: &str, parts: Vec<String>) -> Term {
-    let key = format!("{word} {}", parts.join(" "));
-    Term { text: word.to_owned(), key, script: Script::Spaced, parts, weight: 2, name: false }
-}
-
-fn dense(word: &Word<'_>, verb: bool) -> Option<Term> {
+fn dense(word: &Word<'_>, next: Option<&str>) -> Option<Term> {
     if stem::is_stop(word.text) || (word.glued && stem::is_ending(word.text)) {
         return None;
     }
-    let term = |text: &str, key: String, weight: u32| {
-        let text = text.to_owned();
-        Some(Term { text, key, script: Script::Dense, parts: Vec::new(), weight, name: false })
-    };
+    let verb = |text: &str, stem: &str| Some(Term::dense(text, format!("{VERB}{stem}"), 1));
     let noun = match stem::predicate(word.text) {
-        None if verb => return term(word.text, format!("{VERB}{}", stem::verb(word.text)), 1),
-        Some(Predicate::Verb(verb)) if table("helpers").has(&verb) || stem::is_stop(&verb) => return None,
-        Some(Predicate::Verb(verb)) => return term(&verb, format!("{VERB}{verb}"), 1),
+        None if stem::stands_as_verb(word.text, next) => {
+            return verb(word.text, &stem::verb(word.text));
+        }
+        Some(Predicate::Verb(stem)) if table("helpers").has(&stem) || stem::is_stop(&stem) => return None,
+        Some(Predicate::Verb(stem)) => return verb(&stem, &stem),
         Some(Predicate::Noun(noun)) => noun,
         None => stem::korean(word.text),
     };
@@ -102,7 +103,7 @@ fn dense(word: &Word<'_>, verb: bool) -> Option<Term> {
         2 | 3 => 2,
         _ => 3,
     };
-    term(noun, noun.to_owned(), weight)
+    Some(Term::dense(noun, noun.to_owned(), weight))
 }
 
 fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
@@ -197,19 +198,17 @@ fn without_ending(word: &str) -> &str {
 
 /// The stems of the parts of an identifier or a compound; empty if it has one part only.
 fn parts(word: &str) -> Vec<String> {
-    let mut parts: Vec<String> = Vec::new();
+    let mut apart = String::new();
     let mut before = ' ';
     for c in word.chars() {
-        let begins = !before.is_alphanumeric() || before.is_lowercase() && c.is_uppercase();
-        match parts.last_mut().filter(|_| !begins) {
-            _ if !c.is_alphanumeric() => {}
-            Some(part) => part.push(c),
-            None => parts.push(c.to_string()),
+        if before.is_lowercase() && c.is_uppercase() {
+            apart.push(' ');
         }
+        apart.push(if c.is_alphanumeric() { c } else { ' ' });
         before = c;
     }
-    let stems = parts.iter().map(|part| stem::english(&part.to_lowercase()));
-    if parts.len() < 2 { Vec::new() } else { stems.collect() }
+    let stems = apart.split_whitespace().map(|part| stem::english(&part.to_lowercase()));
+    Some(stems.collect()).filter(|parts: &Vec<String>| parts.len() > 1).unwrap_or_default()
 }
 
 /// What a text speaks of, made to be asked often.
@@ -225,45 +224,37 @@ pub(super) struct Vocabulary {
 impl Vocabulary {
     pub(super) fn of(text: &str) -> Self {
         let mut vocabulary = Vocabulary::default();
-        vocabulary.add(text);
-        vocabulary
-    }
-
-    pub(super) fn add(&mut self, text: &str) {
         let all: Vec<Word<'_>> = words(text).collect();
         for (at, word) in all.iter().enumerate() {
-            self.stems.insert(stem_of(word));
+            vocabulary.stems.insert(stem_of(word));
             if is_label(word.text) {
-                self.stems.extend(pairs(&all, at));
+                vocabulary.stems.extend(pairs(&all, at));
             }
             if word.text.starts_with(char::is_uppercase) {
-                self.stems.insert(without_ending(word.text).to_owned());
+                vocabulary.stems.insert(without_ending(word.text).to_owned());
             }
             if word.script == Script::Dense {
-                self.lines.extend(["\n", word.text]);
-                self.joined.push_str(word.text);
-                self.stems.insert(format!("{VERB}{}", stem::verb(word.text)));
-                self.stems.extend(ordinal(&all, at));
+                vocabulary.lines.extend(["\n", word.text]);
+                vocabulary.joined.push_str(word.text);
+                vocabulary.stems.insert(format!("{VERB}{}", stem::verb(word.text)));
+                vocabulary.stems.extend(ordinal(&all, at));
             } else {
-                self.stems.extend(parts(without_ending(word.text)));
+                vocabulary.stems.extend(parts(without_ending(word.text)));
             }
         }
-        // A word of this text never joins one of the next.
-        self.lines.push('\n');
-        self.joined.push('\n');
+        vocabulary
     }
 
     pub(super) fn has(&self, term: &Term) -> bool {
         let has = |key: &str| self.lines.contains(key);
         let (key, len) = (&term.key, term.key.chars().count());
+        let known = self.stems.contains(key) || same(key).is_some_and(|first| self.stems.contains(first));
         match term.script {
             _ if is_label(&term.text) => {
                 let pairs = term.parts.iter().any(|pair| self.stems.contains(pair));
                 pairs || term.parts.is_empty() && self.stems.contains(&term.text)
             }
-            _ if self.stems.contains(key) || same(key).is_some_and(|first| self.stems.contains(first)) => {
-                true
-            }
+            _ if known => true,
             // A compound is also found apart (`re-planner`, `re planner`), code only as it is.
             Script::Spaced => {
                 let apart = !term.name && !term.parts.is_empty();

@@ -9,6 +9,8 @@ use unicode_normalization::UnicodeNormalization;
 
 const MAX_WORDS: usize = 20_000;
 const MAX_WORD_CHARS: usize = 64;
+/// What stands inside one word: `plan-then-execute`, `Cargo.toml`, `it's`, `std::fs`.
+const JOINTS: [&str; 5] = ["::", "-", ".", "'", "’"];
 
 /// Escape sequences of terminals: those with parameters, and titles and links up to their end.
 static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
@@ -27,11 +29,8 @@ pub(super) fn clean(text: &str, max_chars: usize) -> String {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xfee0),
         c => is_sanitized(c).then_some(c),
     };
-    // Accents and Hangul letters that stand by themselves.
-    match plain.contains(|c| matches!(c, '\u{300}'..='\u{36f}' | '\u{1100}'..='\u{11ff}')) {
-        true => plain.nfc().filter_map(shown).collect(),
-        false => plain.chars().filter_map(shown).collect(),
-    }
+    // Accents and Hangul letters that stand by themselves are composed.
+    plain.nfc().filter_map(shown).collect()
 }
 
 /// The first `max` characters on one line, with an ellipsis if something was left off.
@@ -91,30 +90,19 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
 }
 
 fn word_len(text: &str, kind: Script) -> usize {
-    let mut chars = text.char_indices();
-    let mut count = 0;
-    while let Some((at, c)) = chars.next() {
-        count += 1;
-        if count > MAX_WORD_CHARS {
-            return at;
+    let mut end = 0;
+    for count in 0..MAX_WORD_CHARS {
+        let rest = &text[end..];
+        let begins = |sign: &&str| kind == Script::Spaced && rest.starts_with(*sign);
+        // C++, C#.
+        if let Some(sign) = ["++", "#"].iter().find(|sign| count == 1 && begins(sign)) {
+            return end + sign.len();
         }
-        if script(c) == Some(kind) {
-            continue;
-        }
-        let rest = &text[at..];
-        let joins = kind == Script::Spaced && matches!(c, '-' | '.' | '\'' | '’' | ':' | '+' | '#');
-        if joins && count == 2 && (rest.starts_with("++") || c == '#') {
-            // C++, C#.
-            return at + if c == '#' { 1 } else { 2 };
-        }
-        let sign = if rest.starts_with("::") { 2 } else { c.len_utf8() };
-        let continues = rest[sign..].chars().next().and_then(script) == Some(Script::Spaced);
-        if !joins || !continues || (c == ':' && sign == 1) || matches!(c, '+' | '#') {
-            return at;
-        }
-        if sign == 2 {
-            chars.next();
+        let sign = JOINTS.iter().find(|sign| begins(sign)).map_or(0, |sign| sign.len());
+        match rest[sign..].chars().next().filter(|c| script(*c) == Some(kind)) {
+            Some(c) => end += sign + c.len_utf8(),
+            None => break,
         }
     }
-    text.len()
+    end
 }

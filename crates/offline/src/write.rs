@@ -96,29 +96,23 @@ fn append(block: &mut String, pick: &Pick, last: Option<&Pick>) {
 
 /// What the results do not speak of.
 fn missing(question: &Question, results: &Results, evidence: &Evidence<'_>) -> Option<String> {
-    let nothing = evidence.picks.is_empty() && results.calculations.is_empty();
+    let nothing = evidence.picks.is_empty() && results.calculations.is_empty() && results.failures.is_empty();
     if question.parts.is_empty() {
-        let text = question.say("nothing_to_look_for_or_calculate");
-        return (nothing && results.failures.is_empty()).then(|| text.to_owned());
+        return nothing.then(|| question.say("nothing_to_look_for_or_calculate").to_owned());
     }
-    match evidence.lacking.is_empty() {
-        _ if nothing && !results.asked && results.failures.is_empty() => {
-            Some(question.say("nothing_was_looked_up").to_owned())
-        }
-        _ if evidence.picks.is_empty() && question.insisted().next().is_some() => {
-            Some(say_nothing_found(question, results, evidence))
-        }
-        true => None,
-        false => {
-            Some(question.tell("nothing_was_found_about", &quote(question, evidence.lacking.iter().copied())))
-        }
+    if nothing && !results.asked {
+        return Some(question.say("nothing_was_looked_up").to_owned());
     }
+    if evidence.picks.is_empty() && question.insisted().next().is_some() {
+        return Some(say_nothing_found(question, results, evidence));
+    }
+    let lacking = quote(question, evidence.lacking.iter().copied());
+    (!evidence.lacking.is_empty()).then(|| question.tell("nothing_was_found_about", &lacking))
 }
 
 fn failures(question: &Question, results: &Results) -> String {
     let label = question.say("one_step_failed");
     let failures = results.failures.iter().take(MAX_FAILURES);
-    let lines: Vec<String> =
-        failures.map(|failure| format!("{label}{}): {}", failure.tool, failure.why)).collect();
-    lines.join("\n")
+    let lines = failures.map(|failure| format!("{label}{}): {}", failure.tool, failure.why));
+    lines.collect::<Vec<String>>().join("\n")
 }

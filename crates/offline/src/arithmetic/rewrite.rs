@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 use regex_lite::{Captures, Regex};
 use serde::Deserialize;
 
-/// A pattern with the placeholders of `arithmetic.toml`.
+use super::super::lexicon;
+
+/// A pattern with the placeholders of `arithmetic.toml`; case says nothing.
 pub(super) fn regex(pattern: &str) -> Regex {
-    let fill = |pattern: String, (name, is): (&String, &String)| pattern.replace(&format!("{{{name}}}"), is);
-    let pattern = TABLES.placeholders.iter().fold(pattern.to_owned(), fill);
-    Regex::new(&format!("(?i){pattern}")).expect("every pattern of arithmetic/ is compiled by its tests")
+    lexicon::regex(&format!("(?i){pattern}"), &TABLES.placeholders)
 }
 
 #[derive(Deserialize)]
@@ -20,6 +20,8 @@ pub(super) struct Tables {
     /// Words that ask for a value.
     pub cue: String,
     pub clause_end: String,
+    /// Operands, with the signs between them and the unit of the result.
+    pub run: String,
     pub behind: String,
     pub before: String,
     /// What looks like numbers to calculate with and is none: names, dates, phone numbers.
@@ -30,28 +32,26 @@ pub(super) struct Tables {
     units: BTreeMap<String, String>,
 }
 
-pub(super) static TABLES: LazyLock<Tables> = LazyLock::new(|| {
-    toml::from_str(include_str!("../tables/arithmetic.toml")).expect("every test reads arithmetic.toml")
-});
+pub(super) static TABLES: LazyLock<Tables> =
+    LazyLock::new(|| lexicon::parse(include_str!("../tables/arithmetic.toml")));
 
 static REWRITES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     TABLES.phrases.iter().map(|(pattern, meaning)| (regex(pattern), meaning.as_str())).collect()
 });
 
-/// The units that an expression may have, as a pattern; the longest first.
-pub(super) static UNITS: LazyLock<String> = LazyLock::new(|| {
-    let mut names: Vec<&str> = TABLES.english_units.split_whitespace().collect();
+/// A pattern for one of these names. The first that fits is taken: 킬로그램 goes before 킬로.
+fn any_of<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let mut names: Vec<&str> = names.collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
     names.join("|")
-});
+}
 
 /// A pattern with `{k}` for a unit, Korean or not, and the names of either language.
 pub(super) fn unit_regex(pattern: &str) -> Regex {
-    let mut names: Vec<&str> = TABLES.units.keys().map(String::as_str).collect();
-    // The first that fits is taken: 킬로그램 goes before 킬로.
-    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
-    let pattern = pattern.replace("{k}", "({korean_units}|[a-z]+)").replace("{units}", &UNITS);
-    regex(&pattern.replace("{korean_units}", &names.join("|")))
+    let (english, korean) =
+        (TABLES.english_units.split_whitespace(), TABLES.units.keys().map(String::as_str));
+    let pattern = pattern.replace("{k}", "({korean_units}|[a-z]+)").replace("{units}", &any_of(english));
+    regex(&pattern.replace("{korean_units}", &any_of(korean)))
 }
 
 /// `5킬로미터는 몇 마일`, `5km를 마일로`, `30 celsius는 화씨로 몇 도`.

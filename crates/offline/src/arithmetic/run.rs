@@ -6,20 +6,13 @@ use regex_lite::Regex;
 
 use super::super::stem;
 use super::super::text::is_hangul;
-use super::rewrite::{CUE, TABLES, UNITS, regex, unit_regex};
+use super::rewrite::{CUE, TABLES, regex, unit_regex};
 
 const SIGNS: &str = "+-*/^×÷−–⋅∔xX";
 /// Signs that may be no arithmetic: `10-15`, `24/7`, `2x4`, and the one between `3 hours 20 minutes`.
 const DOUBTFUL: &str = "-/–∔xX";
 
-static RUN: LazyLock<Regex> = LazyLock::new(|| {
-    let unit = format!(r"(?:{})(?:\^\d)?\b", *UNITS);
-    let number = r"\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?";
-    let opens = r"(?:-|\(|(?:sqrt|cbrt|sin|cos|tan|ln|log10|abs|floor)\()*";
-    let operand = format!(r"{opens}(?:{number}|pi\b|π)[!)%]*(?: ?{unit}\)*)?");
-    let sign = r"(?:\*\*|[-+*/^×÷−–⋅x]| (?:\*\*|[-+*/^×÷−–⋅∔x]|of) )";
-    regex(&format!(r"{operand}(?:{sign}{operand})*(?: (?:in|to|into|as) (?:{unit}|%))?"))
-});
+static RUN: LazyLock<Regex> = LazyLock::new(|| unit_regex(&TABLES.run));
 static GLUED_UNIT: LazyLock<Regex> = LazyLock::new(|| regex(r"(\d)([a-df-z]|e[a-z])"));
 static CONVERTS: LazyLock<Regex> = LazyLock::new(|| regex(" (?:to|into|as) "));
 /// A function or a conversion is always arithmetic.
