@@ -255,7 +255,8 @@ impl From<&str> for ToolErrorKind {
 
 impl PartialEq<&str> for ToolErrorKind {
     fn eq(&self, name: &&str) -> bool {
-        self.to_string() == *name
+        let kind = self.to_string();
+        kind == *name
     }
 }
 
