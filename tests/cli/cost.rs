@@ -89,6 +89,16 @@ fn run_ends_when_its_tokens_or_its_money_are_used_up() {
 }
 
 #[test]
+fn limit_on_tokens_holds_where_the_server_does_not_count_and_that_is_said() {
+    let mut plan = completion(PLAN);
+    plan["usage"] = json!(null);
+    let server = Server::answering([Answer::json(200, &plan)]);
+    let said = home(&server, "").check(&["run", "--max-tokens", "50", SUM], 1);
+    said.complains(&["MAX_TOKENS_EXCEEDED", "are estimated: the server does not count"]);
+    assert_eq!(server.count(), 1);
+}
+
+#[test]
 fn limit_on_money_in_a_spec_takes_the_prices_of_the_configuration_file() {
     let spec = format!("{STAFF}[limits]\nmax_cost = '1'\n");
     let server = Server::answering(

@@ -56,7 +56,7 @@ impl Model for Counting {
         if let Some(tokens) = tokens {
             text.split_inclusive(' ').for_each(tokens);
         }
-        let usage = Usage { input_tokens: 10, output_tokens: 5, cached_tokens: 1 };
+        let usage = Usage { input_tokens: 10, output_tokens: 5, cached_tokens: 1, ..Usage::default() };
         Ok(ModelReply { text, usage, model: "m-priced".to_owned(), ..ModelReply::default() })
     }
 

@@ -15,7 +15,8 @@ const PRICES: &str = "\n[prices.small]\ninput = '2.5'\noutput = '10'\ncached = '
 
 /// A reply that was asked of a model and took so many tokens.
 fn paid(say: Say, model: &str, input: u64, output: u64, cached: u64) -> Say {
-    let usage = Usage { input_tokens: input, output_tokens: output, cached_tokens: cached };
+    let usage =
+        Usage { input_tokens: input, output_tokens: output, cached_tokens: cached, ..Usage::default() };
     Say::Reply(ModelReply { model: model.into(), usage, ..say.reply() })
 }
 
@@ -58,7 +59,7 @@ fn tokens_are_counted_by_role_and_in_all() {
         ("writer".to_owned(), 10_000, 20_000),
     ];
     assert_eq!(by_role, expected);
-    let all = Usage { input_tokens: 11_111, output_tokens: 22_222, cached_tokens: 5 };
+    let all = Usage { input_tokens: 11_111, output_tokens: 22_222, cached_tokens: 5, ..Usage::default() };
     assert_eq!(told.spent().usage, all);
 }
 

@@ -58,7 +58,7 @@ fn its_trace_hangs_under_the_step_and_not_in_the_outer_one() {
 #[test]
 fn usage_and_counts_add_up() {
     let spends = |say: Say, nth: u64| {
-        let usage = Usage { input_tokens: nth, output_tokens: 2 * nth, cached_tokens: 0 };
+        let usage = Usage { input_tokens: nth, output_tokens: 2 * nth, cached_tokens: 0, ..Usage::default() };
         Say::Reply(planwright::machine::ModelReply { usage, ..say.reply() })
     };
     let mut told = Told::begin(outer(""));
@@ -68,7 +68,10 @@ fn usage_and_counts_add_up() {
     told.tell([found("A"), spends(text("답"), 1_000)]);
     let spent = told.spent();
     assert_eq!((spent.model_calls, spent.tool_calls, spent.transitions), (4, 2, 6));
-    assert_eq!(spent.usage, Usage { input_tokens: 1_111, output_tokens: 2_222, cached_tokens: 0 });
+    assert_eq!(
+        spent.usage,
+        Usage { input_tokens: 1_111, output_tokens: 2_222, cached_tokens: 0, ..Usage::default() }
+    );
     let by_name: Vec<(String, u64)> =
         told.state.usage_by_name().map(|(name, usage)| (name, usage.input_tokens)).collect();
     let expected = [("planner", 1), ("writer", 1_000), ("agent:team", 110)];

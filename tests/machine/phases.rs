@@ -263,12 +263,14 @@ fn a_repaired_reply_stays_among_the_failures() {
 #[test]
 fn every_reply_is_counted_in_what_the_run_cost() {
     let costly = |(said, nth): (&str, u64)| {
-        let usage = Usage { input_tokens: nth, output_tokens: 2 * nth, cached_tokens: 3 * nth };
+        let usage =
+            Usage { input_tokens: nth, output_tokens: 2 * nth, cached_tokens: 3 * nth, ..Usage::default() };
         Say::Reply(ModelReply { usage, ..ModelReply::text(said) })
     };
     let replies = [("?", 1), (ONLY_FINAL, 10), ("?", 100), (OK, 1_000), ("", 10_000), ("a", 100_000)];
     let told = Told::run(validated(|_| {}), replies.map(costly));
-    let all = Usage { input_tokens: 111_111, output_tokens: 222_222, cached_tokens: 333_333 };
+    let all =
+        Usage { input_tokens: 111_111, output_tokens: 222_222, cached_tokens: 333_333, ..Usage::default() };
     assert_eq!((told.phase(), told.spent().usage), (PhaseName::Done, all));
 }
 

@@ -162,13 +162,16 @@ impl RunInfo<'_> {
 
     /// What a run has spent, in one line for people; `None` where nothing was spent.
     pub fn spent_line(&self, state: &State) -> Option<String> {
-        let Usage { input_tokens, output_tokens, cached_tokens } = state.counters().usage;
+        let Usage { input_tokens, output_tokens, cached_tokens, estimated_tokens } = state.counters().usage;
         if state.counters().usage.is_zero() {
             return None;
         }
         let mut line = format!("{input_tokens} tokens read, {output_tokens} written");
         if cached_tokens > 0 {
             line.push_str(&format!(" ({cached_tokens} of those read were cached)"));
+        }
+        if estimated_tokens > 0 {
+            line.push_str(&format!(" ({estimated_tokens} of all are estimated: the server does not count)"));
         }
         for (at, (role, usage)) in state.usage_by_name().enumerate() {
             let mark = if at == 0 { ";" } else { "," };

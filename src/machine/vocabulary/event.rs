@@ -161,6 +161,9 @@ pub struct ModelFailure {
     pub class: FailureClass,
     /// What the server or the model said.
     pub message: String,
+    /// The reply as far as it came, if it was cut.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
     /// What it cost.
     #[serde(default, skip_serializing_if = "Usage::is_zero")]
     pub usage: Usage,
@@ -172,7 +175,8 @@ pub struct ModelFailure {
 impl ModelFailure {
     /// A failure of this class, at no known cost.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
-        ModelFailure { class, message: message.into(), usage: Usage::default(), model: String::new() }
+        let (message, text, usage, model) = (message.into(), String::new(), Usage::default(), String::new());
+        ModelFailure { class, message, text, usage, model }
     }
 }
 

@@ -14,6 +14,13 @@ pub struct Usage {
     pub output_tokens: u64,
     /// Of the tokens read, those that the server had in its cache.
     pub cached_tokens: u64,
+    /// Of the tokens read and written, those that are estimated: the server does not count.
+    #[serde(skip_serializing_if = "is_none")]
+    pub estimated_tokens: u64,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Usage {
@@ -37,6 +44,7 @@ impl Usage {
             input_tokens: count(self.input_tokens, other.input_tokens),
             output_tokens: count(self.output_tokens, other.output_tokens),
             cached_tokens: count(self.cached_tokens, other.cached_tokens),
+            estimated_tokens: count(self.estimated_tokens, other.estimated_tokens),
         }
     }
 }

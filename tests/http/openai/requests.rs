@@ -1,7 +1,7 @@
 //! What is sent, and how answers are read.
 
 use planwright::machine::{FailureClass, ModelReply, Usage};
-use planwright::ports::{Cause, Model, Secret};
+use planwright::ports::{Cause, Model, ModelError, Secret};
 use planwright::spec::RequestFrame;
 use planwright_http::{OpenAi, OpenAiConfig};
 use serde_json::{Value, json};
@@ -102,6 +102,17 @@ fn half_of_a_character_is_replaced_and_the_rest_is_read() {
 }
 
 #[test]
+fn text_of_a_reply_that_was_cut_is_kept() {
+    let mut answer = completion("답은 사");
+    answer["choices"][0]["finish_reason"] = json!("length");
+    let Err(ModelError::Failed(failure)) = Asker::answering([Answer::json(200, &answer)]).ask() else {
+        panic!("expected a failure");
+    };
+    assert_eq!((failure.class, failure.text.as_str()), (FailureClass::Length, "답은 사"));
+    assert_eq!(json!(failure)["text"], "답은 사", "and a journal holds it");
+}
+
+#[test]
 fn name_is_the_model_that_was_asked_and_not_the_one_that_answered() {
     let mut answer = completion("a");
     answer["model"] = json!("m-2025-01-01");
@@ -116,7 +127,7 @@ fn check_usage(usage: Value, expected: (u64, u64, u64)) {
     let mut answer = completion("a");
     answer["usage"] = usage;
     let (input_tokens, output_tokens, cached_tokens) = expected;
-    let expected = Usage { input_tokens, output_tokens, cached_tokens };
+    let expected = Usage { input_tokens, output_tokens, cached_tokens, ..Usage::default() };
     assert_eq!(Asker::answering([Answer::json(200, &answer)]).ask().unwrap().usage, expected);
 }
 
@@ -129,8 +140,19 @@ fn usage_is_read_in_the_forms_that_servers_use() {
     check_usage(openai, (7, 3, 5));
     check_usage(json!({"prompt_tokens": 7, "completion_tokens": 3, "prompt_cache_hit_tokens": 4}), (7, 3, 4));
     check_usage(json!({"prompt_tokens": 7.0, "completion_tokens": null}), (7, 0, 0));
-    check_usage(json!({"prompt_tokens": -1, "completion_tokens": "many"}), (0, 0, 0));
-    check_usage(json!(null), (0, 0, 0));
+}
+
+#[test]
+fn usage_that_the_server_does_not_tell_is_estimated_and_marked() {
+    for usage in [json!(null), json!({"prompt_tokens": -1, "completion_tokens": "many"})] {
+        let mut answer = completion("가나다 four");
+        answer["usage"] = usage;
+        let asker = Asker::answering([Answer::json(200, &answer)]);
+        let usage = asker.ask().unwrap().usage;
+        assert_eq!((usage.output_tokens, usage.cached_tokens), (5, 0));
+        assert!((20..60).contains(&usage.input_tokens), "{usage:?}");
+        assert_eq!(usage.estimated_tokens, usage.input_tokens + usage.output_tokens);
+    }
 }
 
 #[test]

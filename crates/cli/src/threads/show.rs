@@ -249,7 +249,9 @@ fn event_text(event: &Event) -> String {
             let calls = reply.tool_calls.iter().map(|call| format!("{} {}", call.name, call.arguments));
             std::iter::once(reply.text.clone()).chain(calls).collect::<Vec<_>>().join(" ")
         }
-        Event::ModelFailed { failure, .. } => format!("failed: {}", failure.message),
+        Event::ModelFailed { failure, .. } => {
+            format!("failed: {} {}", failure.message, failure.text).trim_end().to_owned()
+        }
         Event::ToolReturned { outcome: ToolOutcome::Returned { output, .. }, .. } => output.clone(),
         Event::ToolReturned { outcome: ToolOutcome::Failed { kind, message }, .. } => {
             format!("failed: {kind}: {message}")

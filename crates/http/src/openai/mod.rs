@@ -25,7 +25,7 @@ use self::dialect::{Dialect, conclude};
 use self::messages::render_body;
 use self::reply::read_reply;
 use crate::client::{AttemptError, Client, Endpoint, Request, Retry, Stage, parse_endpoint, show_address};
-use planwright::machine::{FailureClass, ModelFailure, ModelReply};
+use planwright::machine::{FailureClass, ModelFailure, ModelReply, Usage};
 use planwright::ports::{Cause, Model, ModelError, RetrySink, Secret, TokenSink, Unanswered};
 use planwright::prompt::ModelRequest;
 
@@ -150,7 +150,8 @@ impl OpenAi {
                 self.client.send(asked, time, time).and_then(|response| match response.is_success() {
                     true => {
                         let sink = sink.as_mut().map(|sink| sink as _);
-                        read_reply(&self.client, response, self.config.idle_timeout, sink)
+                        let reply = read_reply(&self.client, response, self.config.idle_timeout, sink);
+                        reply.map(|reply| with_usage(reply, &body))
                     }
                     false => Err(self.client.read_error(response)),
                 });
@@ -229,6 +230,28 @@ impl OpenAi {
         let (model, message) = (model.to_owned(), self.redact(&failure.message));
         Err(ModelError::Failed(ModelFailure { model, message, ..failure }))
     }
+}
+
+/// The reply with what it cost: by estimate where the server does not say, so that a limit holds all the same.
+fn with_usage(mut reply: ModelReply, asked: &[u8]) -> ModelReply {
+    if reply.usage.is_zero() {
+        let calls = reply
+            .tool_calls
+            .iter()
+            .map(|call| estimate_tokens(&call.name) + estimate_tokens(&call.arguments));
+        let output_tokens = estimate_tokens(&reply.text) + calls.sum::<u64>();
+        let input_tokens = estimate_tokens(&String::from_utf8_lossy(asked));
+        let estimated_tokens = input_tokens + output_tokens;
+        reply.usage = Usage { input_tokens, output_tokens, cached_tokens: 0, estimated_tokens };
+    }
+    reply
+}
+
+/// Four letters are a token, and so is a character of another script.
+fn estimate_tokens(text: &str) -> u64 {
+    let others = text.chars().filter(|character| !character.is_ascii()).count();
+    let letters = text.bytes().filter(u8::is_ascii).count();
+    (others + letters.div_ceil(4)) as u64
 }
 
 impl Model for OpenAi {

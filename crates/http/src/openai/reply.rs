@@ -157,7 +157,8 @@ impl Draft {
             }
             _ => return Ok(ModelReply { text, tool_calls: calls.finish(), usage, ..ModelReply::default() }),
         };
-        Err(AttemptError::failed(ModelFailure { usage, ..ModelFailure::new(class, message) }))
+        let text = if class == FailureClass::Length { text } else { String::new() };
+        Err(AttemptError::failed(ModelFailure { usage, text, ..ModelFailure::new(class, message) }))
     }
 }
 
@@ -180,5 +181,6 @@ fn parse_usage(usage: &Value) -> Usage {
         input_tokens: count(&usage["prompt_tokens"]),
         output_tokens: count(&usage["completion_tokens"]),
         cached_tokens: cached.into_iter().max().unwrap_or_default(),
+        estimated_tokens: 0,
     }
 }
