@@ -341,7 +341,11 @@ mod ctrl_c {
         assert!(home.check(&["resume", "--offline", "run.jsonl"], 0).stdout.contains("300840"));
         press_once(&home, &["--thread", "t"], &[stopped, "planwright threads resume t  goes on"]);
         assert!(home.check(&["threads", "resume", "--offline", "t"], 0).stdout.contains("300840"));
-        press_once(&home, &["--record", "a.json"], &[stopped, "`planwright run --record a.json` with the same"]);
+        press_once(
+            &home,
+            &["--record", "a.json"],
+            &[stopped, "`planwright run --record a.json` with the same"],
+        );
         let again = ["run", "--offline", "--record", "a.json", "--record-mode", "new_episodes", SUM];
         assert!(home.check(&again, 0).stdout.contains("300840"));
     }
