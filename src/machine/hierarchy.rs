@@ -233,7 +233,7 @@ fn settle(phase: &mut Phase, run: &mut Run<'_>) {
         } else if !run.begins.is_empty() && !phase.name().is_terminal() {
             let Begin { place, input, tainted } = run.begins.remove(0);
             if let Some(compiled) = nested_spec(run.compiled, &run.task, place.step) {
-                let written = run.task.writes_to_pass_on(run.compiled);
+                let written = run.task.writes_to_pass_on();
                 let begun = start_after(compiled, input, tainted, written);
                 absorb(run, place, Counters::default(), begun);
                 run.effects.sort_by_key(|effect| effect.id().step());

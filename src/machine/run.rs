@@ -9,7 +9,7 @@ use super::state::{Asking, ExecuteStage, Input, Phase, PlanStage, State, StepRun
 use super::vocabulary::{
     Counters, Effect, EffectKind, ErrorCode, Event, Failure, PhaseName, Place, RunError, TraceLine,
 };
-use crate::contract::{PlanStep, ToolContract};
+use crate::contract::{PlanStep, ToolContract, ToolEffect};
 use crate::spec::{Bounds, CompiledAgent, CompiledSpec, Orchestrate, RoleName};
 
 /// The effects of one step: nearly always one.
@@ -279,7 +279,12 @@ fn need<'a>(steps: impl Iterator<Item = &'a PlanStep>, compiled: &CompiledSpec) 
     need
 }
 
-/// Whether a step is a write that may not happen twice: it runs alone and is never tried again.
+/// Whether a step may change something outside, by itself or by a tool of its agent: it runs alone.
+pub(super) fn may_write(planned: &PlanStep, compiled: &CompiledSpec) -> bool {
+    compiled.tool(&planned.tool).is_some_and(|tool| tool.effect == ToolEffect::Write)
+}
+
+/// Whether a step is a write that may not happen twice: it is never tried again.
 pub(super) fn happens_once(planned: &PlanStep, compiled: &CompiledSpec) -> bool {
     compiled.tool(&planned.tool).is_some_and(ToolContract::happens_once)
 }

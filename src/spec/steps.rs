@@ -72,7 +72,7 @@ pub enum Execution {
     #[default]
     #[serde(deserialize_with = "deserialize_nothing")]
     Sequential,
-    /// Several: each starts when those that it waits for are finished. A write that happens once runs alone.
+    /// Several: each starts when those that it waits for are finished. What may write runs alone.
     Parallel {
         /// Most steps at a time.
         width: u32,

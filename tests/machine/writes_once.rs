@@ -6,8 +6,8 @@ use planwright::spec::Spec;
 use serde_json::json;
 
 use crate::promise::{
-    Say, Told, approve, asks, broken, edit_input, found, plan, spec, text, verdict, whole_agent, with_agents,
-    with_risky,
+    PARALLEL, Say, Told, approve, asks, broken, edit_input, found, plan, spec, text, verdict, whole_agent,
+    with_agents, with_risky,
 };
 
 const JUDGED: &str = "validate = 'verdict'\non_replan = 'restart'\n[limits]\nmax_replans = 2\n\
@@ -93,6 +93,17 @@ fn an_agent_repeats_no_write_of_the_run_around_it_nor_the_run_one_of_the_agents(
     assert_eq!(told.waits(), ["step.2.2.1"]);
     assert_eq!(told.lines("SKIP"), Vec::<serde_json::Value>::new(), "told when EXECUTE is left");
     assert_eq!(told.results()[0], "step_1: completed: B");
+}
+
+#[test]
+fn which_write_stands_does_not_depend_on_the_order_of_answers() {
+    let parallel = format!("{PARALLEL}\n{JUDGED}");
+    let mut told = Told::run(spec(&parallel), [plan("store k; find a; store k")]);
+    assert_eq!(told.waits(), ["step.1.1.1"], "what may write runs alone");
+    assert_eq!(told.tell([found("K")]).waits(), ["step.1.2.1"]);
+    told.tell([found("F")]);
+    assert_eq!(told.results()[2], "step_3: completed: K");
+    assert_eq!(told.spent().tool_calls, 2);
 }
 
 #[test]

@@ -267,11 +267,8 @@ pub type Writes = BTreeMap<String, Written>;
 pub struct Written {
     /// The draft that it was made for; 0 where the run around this one had made it.
     pub(crate) draft: u32,
-    pub(crate) step: u32,
     /// The step by name.
     pub(crate) name: String,
-    /// Whether an agent made it in a run of its own.
-    pub(crate) nested: bool,
     pub(crate) output: String,
     pub(crate) sources: Vec<Source>,
 }

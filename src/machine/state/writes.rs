@@ -1,5 +1,6 @@
 //! Writes: what a run has changed outside. A call that equals one of them is not made again: not by the
-//! next plan, not by an agent that does a step, not by a person's edit.
+//! next plan, not by an agent that does a step, not by a person's edit. Which one stands does not depend on
+//! the order of answers, for what may write runs beside nothing.
 
 use serde_json::Value;
 
@@ -50,26 +51,19 @@ impl Task {
         let Some(key) = self.write_key(compiled, step) else { return };
         let (draft, name) = (self.draft, self.step_name(step));
         let (output, sources) = (output.to_owned(), sources.to_vec());
-        self.written.insert(key, Written { draft, step, name, nested: false, output, sources });
+        self.written.insert(key, Written { draft, name, output, sources });
     }
 
-    /// The writes that a run nested in this one does not make again. Agents side by side are not told of
-    /// each other's: what they do must not depend on which of them was first.
-    pub(crate) fn writes_to_pass_on(&self, compiled: &CompiledSpec) -> Writes {
-        let beside = compiled.policy().execution.width() > 1;
-        let known =
-            self.written.iter().filter(|(_, made)| !(beside && made.nested && made.draft == self.draft));
+    /// The writes that a run nested in this one does not make again.
+    pub(crate) fn writes_to_pass_on(&self) -> Writes {
+        let known = self.written.iter();
         known.map(|(key, made)| (key.clone(), Written { draft: 0, ..made.clone() })).collect()
     }
 
-    /// Takes over what the run nested in a step has written. Of equal writes the first step's counts.
+    /// Takes over what the run nested in a step has written.
     pub(crate) fn keep_writes(&mut self, inner: Writes, step: u32) {
         let (draft, name) = (self.draft, self.step_name(step));
-        for (key, made) in inner.into_iter().filter(|(_, made)| made.draft > 0) {
-            let known = self.written.get(&key);
-            if known.is_none_or(|known| (draft, step) < (known.draft, known.step)) {
-                self.written.insert(key, Written { draft, step, name: name.clone(), nested: true, ..made });
-            }
-        }
+        let own = inner.into_iter().filter(|(_, made)| made.draft > 0);
+        self.written.extend(own.map(|(key, made)| (key, Written { draft, name: name.clone(), ..made })));
     }
 }

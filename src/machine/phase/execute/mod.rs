@@ -24,7 +24,7 @@ use self::call::{nested_input, result_without_call};
 use crate::machine::awaits::nested_spec;
 use crate::machine::reply::No;
 use crate::machine::route::Exit;
-use crate::machine::run::{Begin, Run, happens_once};
+use crate::machine::run::{Begin, Run, happens_once, may_write};
 use crate::machine::state::{Asking, ExecuteStage, Feedback, StepOutput, StepRun};
 use crate::machine::vocabulary::{Concern, EffectKind, ErrorCode, Event, HumanAnswer, Place};
 use crate::spec::{Execution, OnStepFailure, Orchestrate};
@@ -74,7 +74,7 @@ impl Run<'_> {
             let result = result.or_else(|| self.task.standing_write(compiled, step));
             let asks = schedule.people.contains(&step);
             // One by one, every step runs alone.
-            let alone = asks || (width > 1 && happens_once(planned, compiled));
+            let alone = asks || (width > 1 && may_write(planned, compiled));
             let is_persons = asks && planned.is_hitl();
             let must_wait = alone && schedule.running > 0 && result.is_none();
             let Some(progress) = self.task.progress.as_mut().filter(|_| !must_wait) else { return };
@@ -176,8 +176,8 @@ impl Run<'_> {
         }
         let Some(progress) = self.task.progress.as_mut() else { return };
         let planned = progress.plan.steps.get(step as usize);
-        let once = planned.is_some_and(|planned| happens_once(planned, self.compiled));
-        progress.schedule.alone = self.compiled.policy().execution.width() > 1 && once;
+        let writes = planned.is_some_and(|planned| may_write(planned, self.compiled));
+        progress.schedule.alone = self.compiled.policy().execution.width() > 1 && writes;
         progress.schedule.people.remove(&step);
         self.call(step, 1);
         self.advance(stage);
