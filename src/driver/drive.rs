@@ -4,7 +4,9 @@
 //! requested ──▶ journal ──▶ performed (recording or environment) ──▶ admitted ──▶ journal ──▶ transition ──▶ …
 //! ```
 
+use std::any::Any;
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -16,7 +18,7 @@ use super::environment::{CancelToken, Deadline};
 use super::replay::Playback;
 use super::run::{Interrupted, Run, Stopped, Waiting};
 use crate::journal::{Journal, JournalError, Ledger, Record};
-use crate::machine::{EffectId, Effects, Event, State, outstanding};
+use crate::machine::{Effect, EffectId, Effects, Event, State, outstanding};
 use crate::ports::{Cause, Observer, Unanswered};
 use crate::prompt::{Request, RequestBody};
 use crate::spec::CompiledSpec;
@@ -40,6 +42,7 @@ type Performed = (EffectId, Result<Option<Event>, Unanswered>);
 enum Said {
     Performed(Performed),
     Retrying(EffectId, Unanswered, u32, Duration),
+    Panicked(Box<dyn Any + Send>),
 }
 
 impl From<Performed> for Next {
@@ -150,15 +153,15 @@ impl<'a> Drive<'a> {
             };
             let event = match next {
                 Next::Event(event) => event,
-                Next::Again if self.deadline.is_interrupted() => return Err(self.stop(state, workers)),
+                Next::Again if self.deadline.is_interrupted() => return self.stop(state, workers),
                 Next::Again => continue,
                 Next::Unanswered(effect, cause) => {
                     self.show_failure(effect, &cause.cause.to_string());
                     // No other try was made because the run is to end or to stop.
-                    let is_meant = self.deadline.has_passed();
+                    let is_meant = self.may_ask() && self.deadline.has_passed();
                     if is_meant && self.ledger.doubts(self.compiled, &state).next().is_none() {
                         if self.deadline.is_interrupted() {
-                            return Err(self.stop(state, workers));
+                            return self.stop(state, workers);
                         }
                         continue;
                     }
@@ -176,7 +179,7 @@ impl<'a> Drive<'a> {
             let stops = self.may_ask() && self.deadline.is_interrupted();
             state = self.apply(state, event, !stops)?;
             if stops && !state.phase.name().is_terminal() {
-                return Err(self.stop(state, workers));
+                return self.stop(state, workers);
             }
         }
         // A replay that has ended must be the recording.
@@ -257,15 +260,13 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Stops a run that is to be gone on with.
-    fn stop(&mut self, state: State, mut workers: Option<Workers<'_, '_>>) -> Stopped {
-        let state = match self.drain(state, workers.as_mut()) {
-            Ok(state) => state,
-            Err(stopped) => return stopped,
-        };
-        let next = outstanding(self.compiled, &state);
-        let effect = next.first().expect("a run that has not ended waits for something").id();
-        interrupted(effect, Unanswered::new(Cause::Stopped, "by the user"), state)
+    /// Stops a run that is to be gone on with, unless what still ran has ended it.
+    fn stop(&mut self, state: State, mut workers: Option<Workers<'_, '_>>) -> Result<Run, Stopped> {
+        let state = self.drain(state, workers.as_mut())?;
+        match outstanding(self.compiled, &state).first().map(Effect::id) {
+            Some(effect) => Err(interrupted(effect, Unanswered::new(Cause::Stopped, "by the user"), state)),
+            None => Ok(Run { state, records: Vec::new(), waiting: None }),
+        }
     }
 
     /// Waits for the next answer of another thread.
@@ -277,6 +278,7 @@ impl<'a> Drive<'a> {
                     workers.in_flight -= 1;
                     return performed;
                 }
+                Said::Panicked(panic) => resume_unwind(panic),
             }
         }
     }
@@ -324,8 +326,11 @@ impl<'env> Workers<'_, 'env> {
             let retrying = |error: &Unanswered, most, delay| {
                 let _ = sender.send(Said::Retrying(effect, error.clone(), most, delay));
             };
-            let performed = agent.environment.perform(run, request, None, &retrying, &stop);
-            let _ = sender.send(Said::Performed((effect, performed)));
+            let perform = || agent.environment.perform(run, request, None, &retrying, &stop);
+            // A panic of a port is the run's, and not a wait without an end.
+            let said = catch_unwind(AssertUnwindSafe(perform));
+            let said = said.map_or_else(Said::Panicked, |performed| Said::Performed((effect, performed)));
+            let _ = sender.send(said);
         };
         let request = Arc::new(request);
         let (there, theirs) = (perform.clone(), Arc::clone(&request));

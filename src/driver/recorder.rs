@@ -234,8 +234,12 @@ impl<'a> Drive<'a> {
             self.show_retry(request.effect, error, most, delay);
         };
         let answer = environment.perform(&self.run, request, Some(&mut sink), &retrying, &stop);
-        if let Ok(Some(Event::ModelReplied { reply, .. })) = &answer {
-            self.has_streamed.set(words.into_inner().end(reply.tool_calls.is_empty()));
+        match &answer {
+            Ok(Some(Event::ModelReplied { reply, .. })) => {
+                self.has_streamed.set(words.into_inner().end(reply.tool_calls.is_empty()));
+            }
+            Ok(Some(_)) => self.has_streamed.set(words.into_inner().end(true)),
+            _ => {}
         }
         answer
     }

@@ -28,8 +28,11 @@ impl<'a> Words<'a> {
         self.show(self.place.find(&self.reply, false));
     }
 
-    /// Forgets what came: the reply begins anew.
+    /// Forgets what came: the reply begins anew, and so does what is shown of it.
     pub fn forget(&mut self) {
+        if !self.shown.is_empty() {
+            self.observer.notice(Signal::Restarted);
+        }
         [&mut self.reply, &mut self.shown, &mut self.held].into_iter().for_each(String::clear);
     }
 

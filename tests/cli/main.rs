@@ -11,6 +11,8 @@ mod chat;
 mod cost;
 mod coverage;
 mod crash_calls;
+#[cfg(unix)]
+mod ctrl_c;
 mod damage;
 mod file_limits;
 mod golden;

@@ -1,15 +1,16 @@
 //! Waiting before another try of a step.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
+use planwright::contract::FinalStep;
 use planwright::driver::{Agent, CancelToken, Clock};
 use planwright::journal::{Journal, MemoryJournal, Record};
 use planwright::machine::ModelReply;
 use planwright::ports::{Cause, Model, ModelError, ScriptedModel, TokenSink, ToolError, Unanswered};
 use planwright::prompt::ModelRequest;
-use planwright::spec::{Spec, StepTries};
+use planwright::spec::{RoleName, Spec, StepTries, Write};
 
 use crate::runs::{calc, outputs};
 use crate::stage::{self, Calls, answer, asked, echoing, model, parallel, plan, spec};
@@ -137,6 +138,34 @@ fn interrupted_run_is_gone_on_with_and_no_write_is_in_doubt_or_made_twice() {
         assert_eq!(run.answer(), Some("끝"));
         assert_eq!(calls.names(), ["find:a", "send:b"]);
     }
+}
+
+/// Two steps run side by side; both wait for each other, so both are in flight when the run is stopped.
+#[test]
+fn run_that_ends_with_what_still_ran_when_it_was_stopped_has_ended() {
+    let (calls, token) = (Calls::default(), CancelToken::new());
+    let (stop, both) = (token.clone(), Arc::new(Barrier::new(2)));
+    let find = calls.tool(stage::contracts().remove(1), move |_| {
+        both.wait();
+        stop.interrupt();
+        Ok("gefunden".to_owned())
+    });
+    let mut spec = parallel(PTE, 2);
+    (spec.policy.write, spec.policy.plan.final_step) = (Write::LastResult, FinalStep::None);
+    spec.roles.remove(&RoleName::Writer);
+    let steps = r#"{"goal": "g", "steps": [{"tool": "find", "input": "a"}, {"tool": "find", "input": "b"}]}"#;
+    let agent = echoing(spec, &model([steps.to_owned()]), &calls).tool(find).build().unwrap();
+    let run = agent.job(asked("q")).cancel(token).run().unwrap();
+    assert_eq!(run.answer(), Some("gefunden"));
+}
+
+#[test]
+#[should_panic(expected = "the clock is broken")]
+fn panic_of_a_port_beside_other_steps_is_passed_on() {
+    let (agent, _) = failing(parallel(PTE, 3), 1, &[("calc", "x"), ("find", "y")], &Calls::default(), |_| {
+        panic!("the clock is broken")
+    });
+    let _ = agent.run("q");
 }
 
 /// A model that is asked in vain until it is told to stop.

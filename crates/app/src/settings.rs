@@ -13,7 +13,7 @@ use crate::error::{Error, Result, read_text};
 use planwright::journal::{Durability, Folded};
 use planwright::ports::Secret;
 use planwright::spec::Price;
-use planwright_http::{StructuredOutput, is_credential, show_address};
+use planwright_http::{StructuredOutput, credentials, is_credential, show_address};
 
 const OPENAI: &str = "https://api.openai.com/v1";
 const KEY: &str = "OPENAI_API_KEY";
@@ -277,11 +277,12 @@ impl ConfigFile {
 
     /// The values of all keys. A variable that is not set or is not UTF-8 holds none.
     fn keys(&self) -> Vec<Secret> {
+        let value = |name: &str| variable(name).ok().flatten();
         let named = [&self.api_key_env, &self.search_key_env, &self.embeddings.api_key_env];
-        let headers =
-            self.headers.iter().filter(|(name, _)| is_credential(name)).map(|(_, variable)| variable);
-        let names = named.into_iter().flatten().chain(headers).map(String::as_str).chain([KEY, SEARCH_KEY]);
-        names.filter_map(|name| variable(name).ok().flatten()).map(Secret::new).collect()
+        let names = named.into_iter().flatten().map(String::as_str).chain([KEY, SEARCH_KEY]);
+        let headers = self.headers.iter().filter(|(name, _)| is_credential(name));
+        let headers = headers.filter_map(|(_, name)| value(name)).flat_map(|value| credentials(&value));
+        names.filter_map(value).map(Secret::new).chain(headers).collect()
     }
 
     /// Loads the configuration file of this call. One that is asked for must exist.

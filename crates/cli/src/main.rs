@@ -10,6 +10,7 @@
 mod agents;
 mod args;
 mod chat;
+mod drift;
 mod out;
 mod person;
 mod replay;

@@ -5,24 +5,18 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::ColorChoice;
-use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 use serde_json::{Value, json};
 
 use crate::args::ReplayArgs;
+use crate::drift::{diff_frames, drift_lines, explain_drift};
 use crate::out::{Exit, Look, Style};
 use crate::{out, text};
 use planwright::driver::Stopped;
-use planwright::journal::{
-    Divergence, Drift, Fixture, Frame, Query, Record, RunStatus, ThreadId, first_difference, fold,
-};
-use planwright::prompt;
-use planwright::spec::{CompiledSpec, Spec};
+use planwright::journal::{Divergence, Fixture, Outcome, Query, Record, RunStatus, ThreadId, fold};
+use planwright::spec::Spec;
 use planwright_app::{
     Class, Error, PreparedAgent, Result, drift_json, load_spec, spec_for_fixture, with_tools_of,
 };
-
-/// Most lines of a diff that are shown.
-const MOST_LINES: usize = 60;
 
 /// What came of one recording: whether it replays the same, what is shown of it, and what `--json` lists.
 type Checked = (Verdict, Vec<String>, Option<Value>);
@@ -211,12 +205,25 @@ fn replay_fixture(
     }
     match agent.update(&fixture) {
         Ok(updated) => {
-            updated.save(path).map_err(|error| error.to_string())?;
-            if updated.outcome != fixture.outcome {
-                lines.push(
-                    "    note: the run ends otherwise now; look at its outcome before you keep it".to_owned(),
-                );
+            let answers = |outcome: &Outcome| matches!(outcome, Outcome::Answer(_));
+            if answers(&fixture.outcome) && !answers(&updated.outcome) {
+                let why = "not updated: the run ends without an answer now, and what was answered after would be lost";
+                json["problem"] = json!(why);
+                lines.push(format!("    {why}"));
+                return Ok((Verdict::Differs, file, lines));
             }
+            updated.save(path).map_err(|error| error.to_string())?;
+            let mut notes = notes;
+            let before = notes.len();
+            if updated.outcome != fixture.outcome {
+                notes.push("the run ends otherwise now; look at its outcome before you keep it".to_owned());
+            }
+            let dropped = fixture.exchanges.len().saturating_sub(updated.exchanges.len());
+            if dropped > 0 {
+                notes.push(format!("{dropped} recorded answers are no longer asked for, and are gone"));
+            }
+            lines.extend(notes[before..].iter().map(|note| format!("    note: {note}")));
+            json["notes"] = json!(notes);
             Ok((Verdict::Updated, file, lines))
         }
         Err(stopped) => {
@@ -227,58 +234,6 @@ fn replay_fixture(
             Ok((Verdict::Differs, file, lines))
         }
     }
-}
-
-/// What may explain a drift.
-fn explain_drift(fixture: &Fixture, compiled: &CompiledSpec) -> Vec<String> {
-    let settings = |spec: &Spec| json!({"policy": spec.policy, "limits": spec.limits});
-    let mut notes = Vec::new();
-    if let Some(difference) = first_difference(&settings(&fixture.spec), &settings(compiled.spec())) {
-        let path = difference.path.trim_start_matches("$.");
-        let change = format!("{path}: {}, now {}", difference.recorded, difference.now);
-        notes.push(format!("recorded under another {change}; --as-recorded replays under the recorded spec"));
-    }
-    notes
-}
-
-/// How the instructions and schemas of the recorded roles differ from the present ones.
-fn diff_frames(fixture: &Fixture, compiled: &CompiledSpec) -> String {
-    let frame_text = |frame: &Frame| {
-        let settings = json!({
-            "model": frame.model, "temperature": frame.temperature, "max_tokens": frame.max_tokens,
-            "schema": frame.schema,
-        });
-        format!("{}\n{settings:#}\n", frame.system.join("\n"))
-    };
-    let mut diff = String::new();
-    for (role, recorded) in &fixture.frames {
-        let now = prompt::role_frame(compiled, role).map(|frame| Frame::of(frame));
-        let Some(now) = now.filter(|now| now != recorded) else { continue };
-        let (old, new) = (frame_text(recorded), frame_text(&now));
-        let lines = InternedInput::new(old.as_str(), new.as_str());
-        let mut changes = Diff::compute(Algorithm::Myers, &lines);
-        changes.postprocess_lines(&lines);
-        let printer = BasicLineDiffPrinter(&lines.interner);
-        let mut config = UnifiedDiffConfig::default();
-        config.context_len(1);
-        let hunks = changes.unified_diff(&printer, config, &lines);
-        diff.push_str(&format!("--- {role}, recorded\n+++ {role}, now\n{hunks}"));
-    }
-    diff
-}
-
-fn drift_lines(drifts: &[Drift], frames: &str, style: Style) -> Vec<String> {
-    let told: Vec<String> = drifts.iter().map(|drift| text::clean(&drift.to_string())).collect();
-    let diff = text::clean(frames);
-    let more = diff.lines().count().saturating_sub(MOST_LINES);
-    let rest = (more > 0).then(|| format!("… {more} more lines"));
-    let lines = told.iter().flat_map(|told| told.lines()).chain(diff.lines().take(MOST_LINES));
-    let paint = |line: &str| match line.trim_start().chars().next() {
-        Some('-') => style.paint(Look::Bad, line),
-        Some('+') => style.paint(Look::Good, line),
-        _ => line.to_owned(),
-    };
-    lines.chain(rest.as_deref()).map(|line| format!("    {}", paint(line))).collect()
 }
 
 /// Takes every turn of every thread through the present machine, under another spec than its own if one is named.

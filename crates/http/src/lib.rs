@@ -6,7 +6,7 @@ mod openai;
 mod search;
 mod wiki;
 
-pub use client::{Retry, is_credential, show_address};
+pub use client::{Retry, credentials, is_credential, show_address};
 pub use embeddings::Embeddings;
 pub use openai::{OpenAi, OpenAiConfig, StructuredOutput};
 pub use search::Search;

@@ -101,7 +101,10 @@ impl AttemptError {
                 ErrorKind::ConnectionRefused => (Cause::Connection, true, Stage::NotSent),
                 _ if is_unknown_host(error) => (Cause::Connection, true, Stage::NotSent),
                 // So TLS says that it trusts no certificate, or that the server does not speak it.
-                ErrorKind::InvalidData => (Cause::Connection, false, Stage::NotSent),
+                ErrorKind::InvalidData if error.to_string().contains("certificate") => {
+                    (Cause::Connection, false, Stage::NotSent)
+                }
+                ErrorKind::InvalidData => (Cause::Connection, false, Stage::Sent),
                 _ => (Cause::Connection, true, Stage::Sent),
             },
             Error::HostNotFound => (Cause::Connection, true, Stage::NotSent),

@@ -119,7 +119,10 @@ impl Client {
         self.headers.push((header, sent));
         let value = value.trim();
         self.hidden.push(Secret::new(value));
-        self.secrets.extend(is_credential(name).then(|| Secret::new(value)));
+        if is_credential(name) {
+            self.hidden.extend(credentials(value));
+            self.secrets.extend(credentials(value));
+        }
         Ok(())
     }
 
@@ -286,6 +289,14 @@ impl Client {
         let budget = call.timeout.unwrap_or(DEFAULT_TIMEOUT);
         self.ask_json(Request { uri, body, idempotency_key }, budget, call.once)
     }
+}
+
+/// What a credential header holds that nothing may show: its value, and the parts of it that a server may repeat by
+/// themselves, such as the key behind `Bearer` or the value of a cookie.
+pub fn credentials(value: &str) -> Vec<Secret> {
+    let parts =
+        value.split([' ', ';', ',']).flat_map(|part| [Some(part), part.split_once('=').map(|(_, is)| is)]);
+    std::iter::once(value).chain(parts.flatten()).filter(|part| !part.is_empty()).map(Secret::new).collect()
 }
 
 /// Whether the name of a header says that its value is a credential, which nothing that is kept may hold.

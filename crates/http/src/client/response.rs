@@ -156,5 +156,9 @@ fn replace_lone_surrogates(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn explain(error: io::Error, bounds: Bounds) -> AttemptError {
+    // There was a connection: what TLS or a compression breaks off may come whole another time.
+    if error.kind() == io::ErrorKind::InvalidData {
+        return AttemptError::bad_response(format!("the answer broke off: {error}"), true);
+    }
     AttemptError::from_transport(error.into(), bounds)
 }

@@ -46,7 +46,10 @@ pub(super) fn read_reply(
             None => idle,
         };
         match events.recv_timeout(patience) {
-            Ok(Ok(Event::Json(value))) => draft.add(client, &value, &mut sink)?,
+            Ok(Ok(Event::Json(value))) => {
+                farewell = None;
+                draft.add(client, &value, &mut sink)?;
+            }
             Ok(Ok(Event::Alive)) => {}
             Ok(Ok(Event::Done)) => break true,
             // What is missing then is the farewell, not the reply.

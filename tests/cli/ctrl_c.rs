@@ -1,0 +1,87 @@
+//! Ctrl-C: the first stops a run so that it can be gone on with, the second the program.
+
+use std::io::{BufRead, BufReader, Lines, Read};
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use crate::cli_support::Home;
+use crate::support::{Answer, Server};
+use crate::world::*;
+
+fn start(home: &Home, server: &Server, more: &[&str]) -> (Child, Lines<BufReader<ChildStderr>>) {
+    let mut program = home.program();
+    program.args(["run", "--base-url", &server.url(), "--model", "m", SUM]).args(more);
+    let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    (child, lines)
+}
+
+fn press(child: &Child) {
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+fn until(lines: &mut Lines<BufReader<ChildStderr>>, text: &str) {
+    let found = lines.by_ref().map(Result::unwrap).find(|line| line.contains(text));
+    assert!(found.is_some(), "the program never said {text:?}");
+}
+
+/// Presses once while the model is asked. Waits until the program has said this and ended.
+fn press_once(home: &Home, more: &[&str], texts: &[&str]) {
+    let (server, was_asked, answer) = Server::pausing(Answer::reply(PLAN));
+    let (mut child, mut lines) = start(home, &server, more);
+    was_asked.recv().unwrap();
+    press(&child);
+    until(&mut lines, "stopping at the next answer");
+    answer.send(()).unwrap();
+    texts.iter().for_each(|text| until(&mut lines, text));
+    let mut stdout = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+    assert_eq!((child.wait().unwrap().code(), stdout.as_str()), (Some(130), ""));
+    assert_eq!(server.count(), 1);
+}
+
+#[test]
+fn first_stops_a_run_without_records_for_good() {
+    press_once(&Home::new(), &[], &["CANCELLED"]);
+}
+
+#[test]
+fn first_leaves_a_run_with_records_to_be_gone_on_with_and_says_how() {
+    let home = Home::new();
+    let stopped = "stopped: by the user";
+    press_once(&home, &["--journal", "run.jsonl"], &[stopped, "planwright resume run.jsonl  goes on"]);
+    assert!(home.check(&["resume", "--offline", "run.jsonl"], 0).stdout.contains("300840"));
+    press_once(&home, &["--thread", "t"], &[stopped, "planwright threads resume t  goes on"]);
+    assert!(home.check(&["threads", "resume", "--offline", "t"], 0).stdout.contains("300840"));
+    press_once(&home, &["--record", "a.json"], &[stopped, "`planwright run --record a.json` with the same"]);
+    let again = ["run", "--offline", "--record", "a.json", "--record-mode", "new_episodes", SUM];
+    assert!(home.check(&again, 0).stdout.contains("300840"));
+}
+
+#[test]
+fn wait_for_another_try_is_seen_and_cut_and_none_follows() {
+    let home = Home::new();
+    let server = Server::answering([Answer::error(429, "busy").header("retry-after", "15")]);
+    let (mut child, mut lines) = start(&home, &server, &["--journal", "run.jsonl"]);
+    until(&mut lines, "try 2 of 6 in 15 s  rate limit: ");
+    let pressed = std::time::Instant::now();
+    press(&child);
+    until(&mut lines, "planwright resume run.jsonl  goes on");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(pressed.elapsed().as_secs() < 12, "{:?}", pressed.elapsed());
+    assert_eq!(server.count(), 1);
+}
+
+#[test]
+fn second_ends_the_program_at_once_and_the_journal_goes_on() {
+    let home = Home::new();
+    let (server, was_asked, _answer) = Server::pausing(Answer::reply(PLAN));
+    let (mut child, mut lines) = start(&home, &server, &["--journal", "run.jsonl"]);
+    was_asked.recv().unwrap();
+    press(&child);
+    until(&mut lines, "stopping at the next answer");
+    press(&child);
+    until(&mut lines, "stopped at once; `planwright resume run.jsonl` goes on");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(home.check(&["resume", "--offline", "run.jsonl"], 0).stdout.contains("300840"));
+}
