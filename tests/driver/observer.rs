@@ -175,11 +175,12 @@ fn try_that_follows_is_told_and_what_was_streamed_begins_anew() {
     let from = seen.iter().position(|line| line.starts_with("token")).unwrap();
     let wanted = [
         "token \"두 낱\"",
+        "restarted",
         "retrying writer after 1 of 6 in 7s: connection: [redacted]",
         "token \"두 낱말\"",
         "answered writer well",
     ];
-    assert_eq!(seen[from..from + 4], wanted);
+    assert_eq!(seen[from..from + 5], wanted);
 }
 
 #[test]
