@@ -59,9 +59,11 @@ pub fn plan_json(state: &State) -> Vec<Value> {
 /// What the user is told at the end: the answer, or that the run was stopped and why, in the language of the
 /// question; `None` before the end.
 pub fn result_text(state: &State) -> Option<String> {
-    let stopped = |error: &RunError| match state.input().is_korean() {
-        true => format!("실행이 중단되었습니다: {error}"),
-        false => format!("The run was stopped: {error}"),
+    let stopped = |error: &RunError| {
+        let why = if error.message.is_empty() { error.code.to_string() } else { error.message.clone() };
+        let said =
+            if state.input().is_korean() { "실행이 중단되었습니다" } else { "The run was stopped" };
+        format!("{said}: {why}")
     };
     state.answer().map(str::to_owned).or_else(|| state.error().map(stopped))
 }
