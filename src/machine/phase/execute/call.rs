@@ -1,7 +1,7 @@
 //! Call: what a step starts from, and what an answer makes of it. Both follow from the plan and the
 //! answer alone, and not from what else has finished by now.
 
-use crate::contract::{AnswerForm, PlanStep, Source, Trust, schema};
+use crate::contract::{AnswerForm, PlanStep, Source, ToolContract, ToolEffect, Trust, schema};
 use crate::machine::reply::Spender;
 use crate::machine::run::Run;
 use crate::machine::state::{Finding, Input, Progress, StepFailure, StepOutput, StepRun, Task, known_by};
@@ -17,10 +17,14 @@ impl Run<'_> {
         };
         Some(match self.event.take()? {
             Event::ToolReturned { outcome, .. } => {
-                self.task.tainted |= is_untrusted(self.compiled, &self.task, step);
+                let tool = find_tool(self.compiled, &self.task, step);
+                self.task.tainted |= is_untrusted(tool);
+                let writes = tool.is_some_and(|tool| tool.effect == ToolEffect::Write);
                 match outcome {
                     ToolOutcome::Returned { output, sources } => {
-                        self.task.note_write(self.compiled, step, &output, &sources);
+                        if writes {
+                            self.task.note_write(self.compiled, step, &output, &sources);
+                        }
                         completed(output, sources, false)
                     }
                     ToolOutcome::Failed { kind, message } => {
@@ -56,9 +60,13 @@ impl Run<'_> {
     }
 }
 
-/// Whether what a step returns is untrusted: what an unknown tool returns is.
-fn is_untrusted(compiled: &CompiledSpec, task: &Task, step: u32) -> bool {
-    let tool = task.planned(step).and_then(|planned| compiled.tool(&planned.tool));
+/// The contract of the tool or agent that does a step.
+fn find_tool<'r>(compiled: &'r CompiledSpec, task: &Task, step: u32) -> Option<&'r ToolContract> {
+    task.planned(step).and_then(|planned| compiled.tool(&planned.tool))
+}
+
+/// Whether what a tool returns is untrusted: what an unknown one returns is.
+fn is_untrusted(tool: Option<&ToolContract>) -> bool {
     tool.is_none_or(|tool| tool.trust == Trust::Untrusted)
 }
 
@@ -110,8 +118,7 @@ pub(super) fn nested_input(compiled: &CompiledSpec, task: &Task, step: u32) -> O
     let found = source.and_then(|source| progress.output(source)).map(str::to_owned);
     let question = Some(planned.instruction()).filter(|told| !told.is_empty()).unwrap_or(task.query());
     let known = known_by(compiled, task, step);
-    let is_tool = |at: u32| task.planned(at).is_some_and(|planned| compiled.tool(&planned.tool).is_some());
-    let untrusted = |at: &u32| is_tool(*at) && is_untrusted(compiled, task, *at);
+    let untrusted = |at: &u32| find_tool(compiled, task, *at).is_some_and(|tool| is_untrusted(Some(tool)));
     let tainted = task.drafts.last().is_some_and(|draft| draft.tainted) || known.iter().any(untrusted);
     // What it is given to work on is not shown twice.
     let findings = known.into_iter().filter(|at| source != Some(*at));
