@@ -117,8 +117,8 @@ pub(super) fn start(compiled: &CompiledSpec, input: Input, tainted: bool) -> Ste
 
 /// Begins a run after these writes, which it does not make again.
 fn start_after(compiled: &CompiledSpec, input: Input, tainted: bool, written: Writes) -> Step {
-    let task = Task { written, ..Task::new(input, tainted) };
-    let mut run = Run::new(compiled, Box::new(task), None);
+    let mut run = Run::new(compiled, Box::new(Task::new(input, tainted)), None);
+    run.task.written = written;
     let mut phase = Phase::Plan(run.plan_stage_after(None));
     let levels = phase.depth();
     phase.enter(&mut Machine, &mut run, levels);
@@ -201,6 +201,7 @@ fn absorb(run: &mut Run<'_>, place: Place, before: Counters, stepped: Step) {
     let kept = Some(inner.trace.into());
     let (attempts, step) = (place.attempt, place.step);
     let Artifacts { final_answer, sources, error, .. } = inner.artifacts;
+    let sources = sources.into();
     let result = match final_answer.map(StepOutput::Text).filter(|_| ended == PhaseName::Done) {
         Some(output) => {
             StepRun::Completed { output, sources, attempts, cached: false, made_by: None, nested: kept }

@@ -40,7 +40,7 @@ impl Run<'_> {
                     lines.push(TraceLine::Skip { step, tool: planned.tool.clone(), same_as });
                 }
                 StepRun::Completed { made_by: Some(same), .. } => {
-                    let (step, same_as) = (planned.name(at), same.clone());
+                    let (step, same_as) = (planned.name(at), String::from(&**same));
                     lines.push(TraceLine::Skip { step, tool: planned.tool.clone(), same_as });
                 }
                 StepRun::Completed { cached: true, .. } => {

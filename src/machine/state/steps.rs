@@ -132,13 +132,13 @@ pub enum StepRun {
     /// Done after so many tries; 0 where a person's answer stands in its place.
     Completed {
         output: StepOutput,
-        sources: Vec<Source>,
+        sources: Box<[Source]>,
         attempts: u32,
         /// Whether the reply came out of the cache.
         cached: bool,
         /// The write that was made earlier in the run and stands for this call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        made_by: Option<String>,
+        made_by: Option<Box<str>>,
         /// The trace of the agent's own run.
         nested: Option<Box<[TraceLine]>>,
     },
@@ -183,7 +183,7 @@ impl StepRun {
     pub(crate) fn completed(output: StepOutput, attempts: u32) -> Self {
         StepRun::Completed {
             output,
-            sources: Vec::new(),
+            sources: Box::default(),
             attempts,
             cached: false,
             made_by: None,

@@ -35,8 +35,8 @@ impl Task {
             draft if draft == self.draft => made.name.clone(),
             draft => format!("{} of plan {draft}", made.name),
         };
-        let (output, sources) = (StepOutput::Text(made.output.clone()), made.sources.clone());
-        let made_by = Some(made_by);
+        let (output, sources) = (StepOutput::Text(made.output.clone()), made.sources.clone().into());
+        let made_by = Some(made_by.into());
         Some(StepRun::Completed { output, sources, attempts: 0, cached: false, made_by, nested: None })
     }
 

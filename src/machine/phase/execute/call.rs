@@ -12,7 +12,7 @@ impl Run<'_> {
     /// Takes what a tool returned or an agent replied.
     pub(super) fn take_outcome(&mut self, step: u32, attempts: u32) -> Option<StepRun> {
         let completed = |text: String, sources: Vec<Source>, cached: bool| {
-            let output = StepOutput::Text(text);
+            let (output, sources) = (StepOutput::Text(text), sources.into());
             StepRun::Completed { output, sources, attempts, cached, made_by: None, nested: None }
         };
         Some(match self.event.take()? {
