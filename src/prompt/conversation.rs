@@ -7,7 +7,6 @@ use std::ops::Range;
 use serde_json::{Value, json};
 
 use super::{Call, Message};
-use crate::contract::PlanStep;
 use crate::machine::{Draft, Progress, State, StepRun, Task};
 use crate::spec::{CompiledSpec, Planner};
 
@@ -43,22 +42,23 @@ fn push_round(
     let as_text = compiled.policy().planner == Planner::ReactText;
     let slots = task.progress.iter().flat_map(|progress| {
         let slots = progress.slots().take(steps.end).skip(steps.start);
-        slots.map(|(at, planned, run)| (format!("call_{}", at + 1), planned, result(progress, run)))
+        slots.map(|(at, planned, run)| {
+            let input = planned.input.clone().unwrap_or_else(|| planned.instruction().into());
+            let tool = compiled.tool(&planned.tool).filter(|_| !run.is_refused_call());
+            let arguments = tool.map_or(input.clone(), |tool| tool.arguments(&input));
+            let (id, name) = (format!("call_{}", at + 1), planned.tool.clone());
+            (Call { id, name, arguments }, result(progress, run))
+        })
     });
-    let slots: Vec<(String, &PlanStep, Value)> = slots.collect();
+    let slots: Vec<(Call, Value)> = slots.collect();
     if slots.is_empty() && draft.said.is_empty() && !as_text {
         return;
     }
-    let call = |(id, planned, _): &(String, &PlanStep, Value)| {
-        let input = planned.input.clone().unwrap_or_else(|| planned.instruction().into());
-        let arguments = compiled.tool(&planned.tool).map_or(input.clone(), |tool| tool.arguments(&input));
-        Call { id: id.clone(), name: planned.tool.clone(), arguments }
-    };
-    let calls = slots.iter().filter(|_| !as_text).map(call).collect();
+    let calls = slots.iter().filter(|_| !as_text).map(|(call, _)| call.clone()).collect();
     messages.push(Message::Assistant { text: draft.said.clone(), calls });
-    messages.extend(slots.into_iter().map(|(id, planned, result)| match as_text {
+    messages.extend(slots.into_iter().map(|(Call { id, name, .. }, result)| match as_text {
         true => note(&json!({"observation": result})),
-        false => Message::Tool { id, name: planned.tool.clone(), content: result.to_string() },
+        false => Message::Tool { id, name, content: result.to_string() },
     }));
 }
 

@@ -235,6 +235,15 @@ impl Policy {
         self.asks(Intake::Intent) || self.plan.min_steps == 0 || self.planner != Planner::Json
     }
 
+    /// Whether a bad call among good ones is a failed step: nobody judges the calls as a whole.
+    pub(crate) fn answers_bad_calls(&self) -> bool {
+        self.planner == Planner::ToolCalls
+            && self.horizon == Horizon::Next
+            && self.on_step_failure == OnStepFailure::Record
+            && self.orchestrate == Orchestrate::Never
+            && !self.approval.plan
+    }
+
     /// Whether finished steps stay when PLAN is entered again.
     pub fn keeps_steps(&self) -> bool {
         self.horizon == Horizon::Next || self.on_replan == OnReplan::Keep

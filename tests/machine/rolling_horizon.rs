@@ -178,11 +178,55 @@ fn words_beside_calls_are_kept_and_are_not_the_answer() {
 }
 
 #[test]
+fn bad_call_among_several_is_answered_with_its_error_and_the_loop_goes_on() {
+    let book = json!({"day": "월", "people": "둘"});
+    let said = [("find", json!({"input": "a"})), ("rm -rf", json!({"dir": "/"})), ("book", book.clone())];
+    let mut told = Told::run(react(), [calls(&said), found("A")]);
+    assert_eq!((told.waits(), told.spent().tool_calls), (vec!["plan.2.1".to_owned()], 1), "no repair");
+    let shown = results(&told.conversation());
+    assert_eq!(shown[0], ["call_1", "completed", "A"]);
+    let error = |nth: usize, text: &str| {
+        let [_, status, output] = &shown[nth];
+        assert_eq!(status, "failed");
+        assert!(output.starts_with(&format!("ERROR: call: $.tool_calls[{nth}].{text}")), "{output}");
+    };
+    error(1, "name: expected one of ");
+    error(2, "arguments.people: expected integer, found \"둘\"");
+    let Message::Assistant { calls: asked, .. } = &told.conversation()[0] else { panic!("a reply comes first") };
+    let asked: Vec<_> = asked.iter().map(|call| (call.name.as_str(), call.arguments.clone())).collect();
+    assert_eq!(asked[1..], [("rm_-rf", json!({"dir": "/"})), ("book", book)], "as it was said, as servers take it");
+    assert_eq!(told.line("PLAN")["ignored"].as_array().map(Vec::len), Some(2));
+    told.state = told.folded();
+    told.ends([text("답")], "답");
+}
+
+#[test]
 fn calls_of_tools_that_there_are_not_run_nothing() {
-    let unknown = asks(&[("find", "a"), ("rm", "-rf /")]);
+    let unknown = calls(&[("rm", json!({"dir": "/"})), ("find", json!("{"))]);
     let wrong = calls(&[("book", json!({"day": "월", "people": "둘"}))]);
     let error = "PLAN_ERROR: contract: $.tool_calls[0].arguments";
     assert_eq!(Told::fails(react(), [unknown, wrong], error).spent().tool_calls, 0);
+}
+
+#[test]
+fn bad_call_fails_the_whole_reply_where_the_calls_are_one_plan_or_looked_at_as_one() {
+    let reply = || asks(&[("find", "a"), ("rm", "b")]);
+    let abort = "write = 'planner'\non_step_failure = 'abort'";
+    let approved = "write = 'planner'\napproval = 'plan'";
+    for spec in [react_with("write = 'planner'", abort), react_with("write = 'planner'", approved)] {
+        assert_eq!(Told::run(spec, [reply()]).waits(), ["plan.1.2"]);
+    }
+    let whole = spec("planner = 'tool_calls'\nplan = { min_steps = 0, max_steps = 8 }");
+    assert_eq!(Told::run(whole, [reply()]).waits(), ["plan.1.2"]);
+}
+
+#[test]
+fn bad_calls_are_bounded_by_the_rounds_and_the_steps() {
+    let rounds = (0..4).flat_map(|_| [asks(&[("rm", "x"), ("calc", "1")]), found("1")]);
+    let error = "MAX_ITERATIONS_EXCEEDED: the planner was asked 4 times and gave no answer";
+    assert_eq!(Told::fails(react(), rounds, error).spent().model_calls, 4);
+    let many: Vec<(&str, &str)> = std::iter::once(("rm", "x")).chain([("calc", "1"); 8]).collect();
+    assert_eq!(Told::run(react(), [asks(&many)]).waits(), ["plan.1.2"]);
 }
 
 #[test]

@@ -22,6 +22,18 @@ pub struct AskedCall {
     pub arguments: String,
 }
 
+impl AskedCall {
+    /// The step of a call that is refused: as servers take a call that is shown to them, with the arguments as they
+    /// were written if they are a JSON object.
+    fn as_step(&self) -> PlanStep {
+        let is_legal = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+        let legal = self.name.chars().map(|c| if is_legal(c) { c } else { '_' });
+        let tool = if self.name.is_empty() { "_".to_owned() } else { legal.take(64).collect() };
+        let arguments: Map<String, Value> = serde_json::from_str(&self.arguments).unwrap_or_default();
+        PlanStep { tool, input: Some(Value::Object(arguments)), ..PlanStep::default() }
+    }
+}
+
 /// What a reply with thought and action says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReactReply {
@@ -45,6 +57,35 @@ impl PlanContract {
             steps.push(step.map_err(|error| error.under(&format!("$.tool_calls[{at}]")))?);
         }
         self.plan_of(before, steps).map_err(|error| error.moved("$.steps", "$.tool_calls"))
+    }
+
+    /// Parses native tool calls like [`parse_calls`](Self::parse_calls), but refuses a bad one among good ones by
+    /// itself.
+    pub(crate) fn parse_each_call(
+        &self,
+        before: Before<'_>,
+        calls: &[AskedCall],
+        max_bytes: usize,
+    ) -> Result<ReadPlan, ContractError> {
+        let strict = self.parse_calls(before, calls, max_bytes);
+        if strict.is_ok() || self.check_count(calls.len()).is_err() {
+            return strict;
+        }
+        let (mut steps, mut refused) = (Vec::with_capacity(calls.len()), Vec::new());
+        for (at, call) in calls.iter().enumerate() {
+            match self.parse_calls(before, std::slice::from_ref(call), max_bytes) {
+                Ok(read) => steps.extend(read.plan.steps),
+                Err(error) => {
+                    steps.push(call.as_step());
+                    refused.push((at, error.moved("$.tool_calls[0]", &format!("$.tool_calls[{at}]"))));
+                }
+            }
+        }
+        if refused.len() == calls.len() {
+            return strict;
+        }
+        let plan = Plan { steps, ..Plan::default() };
+        Ok(ReadPlan { plan, refused, ..ReadPlan::default() })
     }
 
     fn parse_call(&self, call: &AskedCall, max_bytes: usize) -> Result<PlanStep, ContractError> {
@@ -96,7 +137,7 @@ impl PlanContract {
     fn plan_of(&self, before: Before<'_>, steps: Vec<PlanStep>) -> Result<ReadPlan, ContractError> {
         let plan = Plan { steps, ..Plan::default() };
         let links = self.check(before, &plan)?;
-        Ok(ReadPlan { plan, links, ignored: Vec::new() })
+        Ok(ReadPlan { plan, links, ..ReadPlan::default() })
     }
 }
 

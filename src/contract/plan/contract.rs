@@ -67,13 +67,13 @@ impl PlanContract {
     pub fn parse(&self, before: Before<'_>, text: &str, max_bytes: usize) -> Result<ReadPlan, ContractError> {
         let (plan, ignored) = parse_object::<WrittenPlan>(text, max_bytes)?.into_plan()?;
         let links = self.check(before, &plan)?;
-        Ok(ReadPlan { plan, links, ignored })
+        Ok(ReadPlan { plan, links, ignored, refused: Vec::new() })
     }
 
     /// Checks a plan: its size, tools, inputs, ids, references and last step. A step may refer to earlier
     /// steps only, so a plan that passes has no cycle.
     pub fn check(&self, before: Before<'_>, plan: &Plan) -> Result<Links, ContractError> {
-        let PlanPolicy { says, min_steps, max_steps, .. } = self.policy;
+        let says = self.policy.says;
         let texts = [
             ("goal", says.goal, &plan.goal),
             ("reasoning", says.reasoning, &plan.reasoning),
@@ -82,11 +82,16 @@ impl PlanContract {
         if let Some((field, ..)) = texts.iter().find(|(_, must, text)| *must && text.is_none()) {
             return refuse("$", format!("missing field `{field}`"));
         }
-        let count = plan.steps.len();
+        self.check_count(plan.steps.len())?;
+        self.check_steps(before, &plan.steps)
+    }
+
+    pub(super) fn check_count(&self, count: usize) -> Result<(), ContractError> {
+        let PlanPolicy { min_steps, max_steps, .. } = self.policy;
         if count < min_steps as usize || count > max_steps as usize {
             return refuse("$.steps", format!("expected {min_steps} to {max_steps} steps, found {count}"));
         }
-        self.check_steps(before, &plan.steps)
+        Ok(())
     }
 
     /// Checks an input that takes the place of a step's own.

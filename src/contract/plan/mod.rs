@@ -15,7 +15,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{FINAL_ANSWER, HITL};
+use super::{ContractError, FINAL_ANSWER, HITL};
 
 /// What a person is asked by a step that has no question: "Please approve".
 const DEFAULT_QUESTION: &str = "승인해주세요";
@@ -230,7 +230,7 @@ impl Default for PlanPolicy {
 }
 
 /// A plan that passed, with what was worked out on the way.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadPlan {
     /// The plan.
     pub plan: Plan,
@@ -238,4 +238,6 @@ pub struct ReadPlan {
     pub links: Links,
     /// JSON paths of what the reply said that no plan may say. It was left out.
     pub ignored: Vec<String>,
+    /// The steps that no run may take, by position, with what is wrong with each.
+    pub refused: Vec<(usize, ContractError)>,
 }

@@ -221,6 +221,10 @@ fn calls(compiled: &CompiledSpec, state: &State) -> Replies {
     }
     replies.push(("call of an unknown tool".into(), ModelReply::calls([("no such tool", json!({}))])));
     let Some(tool) = kinds.first() else { return replies };
+    if most > 1 {
+        let both = [("no such tool".to_owned(), json!({})), call(tool, 0)];
+        replies.push(("call of an unknown tool among others".into(), ModelReply::calls(both)));
+    }
     let empty = ModelReply::calls([(tool.name.clone(), json!({}))]);
     replies.push(("call without arguments".into(), empty));
     replies.push(("too many calls".into(), ModelReply::calls(vec![call(tool, 0); most + 1])));

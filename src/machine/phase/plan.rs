@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::contract::{
-    Before, ContractError, Plan, PreviousContext, ReactReply, ReadPlan, Scope, excerpt, parse_words,
+    Before, ContractError, Plan, PlanContract, PreviousContext, ReactReply, ReadPlan, Scope, excerpt, parse_words,
     strip_thoughts,
 };
 use crate::machine::admit::check_required_calls;
@@ -13,7 +13,7 @@ use crate::machine::reply::No;
 use crate::machine::route::Exit;
 use crate::machine::run::Run;
 use crate::machine::state::{Asking, Draft, PlanStage, Progress, StepRun, Task};
-use crate::machine::vocabulary::{Concern, EffectKind, HumanAnswer, ModelReply, Steps, TraceLine};
+use crate::machine::vocabulary::{Concern, EffectKind, HumanAnswer, ModelReply, PhaseName, Steps, TraceLine};
 use crate::spec::{CompiledSpec, Horizon, Intake, Planner, RoleName, Write};
 
 /// The most of a planner's words that are kept beside its calls, in characters.
@@ -141,12 +141,18 @@ impl Run<'_> {
         let PlanStage::Drafting(asking) = stage else { return };
         let Some(((said, plan), _)) = self.read_reply(asking, read_draft) else { return };
         self.task.current().said = said;
-        let Some(ReadPlan { plan, links, ignored }) = plan else { return self.nothing_more() };
+        let Some(ReadPlan { plan, links, mut ignored, refused }) = plan else { return self.nothing_more() };
         let plan = Arc::new(plan);
+        ignored.extend(refused.iter().map(|(_, error)| error.to_string()));
         self.plan_line(&plan, ignored);
         match &mut self.task.progress {
             Some(progress) => progress.extend(&plan.steps, links, self.compiled),
             None => self.task.progress = Some(Progress::of(self.task.draft, plan, links, self.compiled)),
+        }
+        let first = self.task.first_step();
+        for (at, error) in refused {
+            self.note_failure(PhaseName::Plan, error.to_string());
+            self.task.progress.iter_mut().for_each(|progress| progress.refuse_call(first + at, &error));
         }
         // A plan of which nothing runs needs no one's yes; nor does one over the limits, which cannot run.
         let runs = self.task.drafted().any(|(_, planned, _)| !planned.is_final());
@@ -232,8 +238,11 @@ fn read_draft(
                 let problem = "expected tool calls or an answer in words, found neither";
                 return Err(ContractError::at("$", problem));
             }
-            let plan = (!calls.is_empty()).then(|| contract.parse_calls(before, calls, most)).transpose()?;
-            (said, plan)
+            let parse = match compiled.policy().answers_bad_calls() {
+                true => PlanContract::parse_each_call,
+                false => PlanContract::parse_calls,
+            };
+            (said, (!calls.is_empty()).then(|| parse(contract, before, calls, most)).transpose()?)
         }
         Planner::ReactText => match contract.parse_react(before, &reply.text, most)? {
             ReactReply::Act(read) => (strip_thoughts(&reply.text).into_owned(), Some(read)),

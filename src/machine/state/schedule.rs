@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::steps::{Progress, Schedule, StepFailure, StepRun};
-use crate::contract::{Links, Plan, PlanStep, canonical};
+use super::steps::{Progress, REFUSED_CALL, Schedule, StepFailure, StepRun};
+use crate::contract::{ContractError, Links, Plan, PlanStep, canonical};
 use crate::spec::{CompiledSpec, Duplicates};
 
 impl Progress {
@@ -56,6 +56,12 @@ impl Progress {
     /// Records for every step that has not begun that it will not be.
     pub(crate) fn refuse_pending(&mut self, failure: &StepFailure) {
         self.finish_pending(self.steps.len(), |_| Some(StepRun::failed(failure.clone(), 0)));
+    }
+
+    /// Records for a call that was read for no step that it is not made, and why.
+    pub(crate) fn refuse_call(&mut self, step: usize, error: &ContractError) {
+        self.schedule.ready.remove(&(step as u32));
+        self.finish(step as u32, StepRun::failed(StepFailure::new(REFUSED_CALL, error), 0));
     }
 
     /// Leaves out every step that has not begun, but for the one that only ends the plan.

@@ -171,6 +171,9 @@ pub struct StepFailure {
     pub(crate) shown: String,
 }
 
+/// The kind of a call that was not made, because its tool or its arguments are none that may be.
+pub(super) const REFUSED_CALL: &str = "call";
+
 impl StepFailure {
     pub(crate) fn new(kind: impl Into<Cow<'static, str>>, message: impl fmt::Display) -> Self {
         let kind = kind.into();
@@ -222,6 +225,11 @@ impl StepRun {
             StepRun::Waiting { attempt } => attempt.saturating_sub(1),
             StepRun::Completed { attempts, .. } | StepRun::Failed { attempts, .. } => *attempts,
         }
+    }
+
+    /// Whether it is a call that could not be made. Its input is the arguments as they came.
+    pub(crate) fn is_refused_call(&self) -> bool {
+        matches!(self, StepRun::Failed { failure, attempts: 0, .. } if failure.kind == REFUSED_CALL)
     }
 
     /// Whether it counts as a call that was made: so does one that failed, or that a person answered.

@@ -1,15 +1,16 @@
 //! What is sent where tools are offered natively, and where a conversation goes on.
 
 use planwright::contract::{ToolContract, ToolEffect};
+use planwright::driver::Agent;
 use planwright::machine::FailureClass;
-use planwright::ports::ModelError;
+use planwright::ports::{FnTool, ModelError};
 use planwright::prompt::{Call, Message, ModelRequest};
 use planwright::spec::{RequestFrame, RoleName};
-use planwright_http::StructuredOutput;
+use planwright_http::{OpenAi, StructuredOutput};
 use serde_json::{Value, json};
 
 use super::support::{Answer, Server};
-use super::{Asker, failed, frame, request};
+use super::{Asker, config, failed, frame, request};
 
 fn tools() -> Vec<ToolContract> {
     let mut weather = ToolContract::text("weather", "날씨를 본다.", ToolEffect::Read);
@@ -186,6 +187,34 @@ fn repair_is_no_second_user_message_in_a_row() {
 }
 
 /// The server takes no tools: that is its answer, and the request is not put without them.
+#[test]
+fn bad_call_among_several_is_answered_in_its_place_and_the_run_goes_on() {
+    let asks = |id: &str, name: &str, arguments: &str| {
+        json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+    };
+    let calls = [asks("a", "weather forecast", "{\"day\":\"내일\"}"), asks("b", "calc", "{\"input\":\"1+1\"}")];
+    let message = json!({"role": "assistant", "content": null, "tool_calls": calls});
+    let choice = json!({"index": 0, "finish_reason": "tool_calls", "message": message});
+    let server =
+        Server::answering([Answer::json(200, &json!({"choices": [choice]})), Answer::reply("2 입니다.")]);
+    let spec = planwright::agents::shipped("react").unwrap().with_tools(|tool| tool.name == "calc");
+    let calc = FnTool::new(planwright::agents::tool("calc").unwrap(), |_| Ok("2".to_owned()));
+    let agent = Agent::builder(spec).model(OpenAi::new(config(&server)).unwrap()).tool(calc).build().unwrap();
+    assert_eq!(agent.run("1+1?").unwrap().answer(), Some("2 입니다."));
+
+    let messages = server.seen()[1].json()["messages"].clone();
+    let [.., asked, refused, found] = &messages.as_array().unwrap()[..] else { panic!("{messages}") };
+    assert_eq!(asked["tool_calls"][0]["function"], json!({
+        "name": "weather_forecast", "arguments": "{\"day\":\"내일\"}",
+    }));
+    let content = refused["content"].as_str().unwrap();
+    assert!(content.contains("expected one of calc, found \\\"weather forecast\\\""), "{content}");
+    assert!(found["content"].as_str().unwrap().contains("\"completed\""), "{found}");
+    for (result, nth) in [(refused, 0), (found, 1)] {
+        assert_eq!(result["tool_call_id"], asked["tool_calls"][nth]["id"]);
+    }
+}
+
 #[track_caller]
 fn check_refusal(status: u16, message: &str) {
     let asker = Asker::answering([Answer::error(status, message)]);
