@@ -5,14 +5,17 @@ use super::admit::link_edit;
 use super::run::Run;
 use super::state::{Asking, Feedback, Repair, StepFailure, Task};
 use super::vocabulary::{
-    Concern, Counters, Effect, EffectKind, ErrorCode, Event, HumanAnswer, ModelReply, PhaseName, TraceLine,
-    Usage,
+    Concern, Counters, Effect, EffectKind, ErrorCode, Event, FailureClass, HumanAnswer, ModelReply,
+    PhaseName, TraceLine, Usage,
 };
 use crate::contract::{ContractError, PlanStep, excerpt};
-use crate::spec::{CompiledSpec, OnExpiry, OnFailure, OnRejection, Policy, RoleName};
+use crate::spec::{CompiledSpec, OnCut, OnExpiry, OnFailure, OnRejection, Policy, RoleName};
 
 /// How much of a bad reply is shown to the model again, in characters.
 const SHOWN_CHARS: usize = 4_000;
+
+/// What a model is told of a reply of its own that was cut.
+const CUT: &str = "expected a reply that comes to its end, found one that was cut at the token limit: say it in fewer words";
 
 /// The phase that asks a role, and how a run ends that gets no usable reply from it.
 fn asked_in(role: RoleName) -> (PhaseName, ErrorCode) {
@@ -74,7 +77,7 @@ impl Run<'_> {
     ) -> Option<(T, Option<String>)> {
         let Some(Effect::AskModel { role, .. }) = self.awaited else { return None };
         let (phase, code) = asked_in(role);
-        let (problem, broken) = match self.event.take()? {
+        let (problem, was_cut, broken) = match self.event.take()? {
             Event::ModelReplied { reply, .. } => {
                 self.charge(Spender::Role(role), reply.usage, &reply.model, reply.cached);
                 if reply.cached {
@@ -82,12 +85,23 @@ impl Run<'_> {
                 }
                 match read(self.compiled, &self.task, &reply) {
                     Ok(value) => return Some((value, None)),
-                    Err(error) => (error.to_string(), Some((error, reply))),
+                    Err(error) => (error.to_string(), false, Some((error, reply))),
                 }
             }
             Event::ModelFailed { failure, .. } => {
                 self.charge(Spender::Role(role), failure.usage, &failure.model, false);
-                (failure.to_string(), None)
+                let (problem, was_cut) = (failure.to_string(), failure.class == FailureClass::Length);
+                let came = ModelReply::text(failure.text);
+                if was_cut
+                    && self.compiled.accepts_cut(role)
+                    && let Ok(value) = read(self.compiled, &self.task, &came)
+                {
+                    self.line(TraceLine::Fallback { of: role, error: problem.clone() });
+                    return Some((value, Some(problem)));
+                }
+                self.task.artifacts.cut_reply = Some(came.text.clone()).filter(|text| !text.is_empty());
+                let repairs = was_cut && self.compiled.policy().on_cut == OnCut::Repair;
+                (problem, was_cut, repairs.then(|| (ContractError::at("$", CUT), came)))
             }
             other => {
                 self.event = Some(other);
@@ -111,8 +125,8 @@ impl Run<'_> {
         match broken {
             // The same request would get the same answer.
             None => self.fail(code, problem),
-            Some(_) if asking.ask > self.compiled.repairs(role) => {
-                self.fail(code, format!("contract: {problem}"));
+            Some(_) if asking.ask > self.compiled.repairs(role, was_cut) => {
+                self.fail(code, if was_cut { problem } else { format!("contract: {problem}") });
             }
             Some((error, reply)) => {
                 self.note_failure(phase, problem.clone());

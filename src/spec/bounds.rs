@@ -68,7 +68,8 @@ fn most_drafts(spec: &Spec) -> Count {
 /// The most replies of the phases, repairs included. `points` says how often the orchestrator decides.
 fn most_replies(compiled: &CompiledSpec, drafts: Count, points: Count) -> Count {
     let policy = compiled.policy();
-    let asks = |role: RoleName| if compiled.has(role) { 1 + Count::from(compiled.repairs(role)) } else { 0 };
+    let repairs = |role| Count::from(compiled.repairs(role, false).max(compiled.repairs(role, true)));
+    let asks = |role: RoleName| if compiled.has(role) { 1 + repairs(role) } else { 0 };
     let intake = policy.intake.iter().map(|intake| match intake {
         Intake::Scope => asks(RoleName::Scope),
         Intake::PreviousContext => asks(RoleName::PreviousContext),

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::limits::MAX_TRIES;
-use super::policy::NOTHING_REPLANS;
+use super::policy::{NOTHING_REPLANS, OnCut};
 use super::{
     Execution, Horizon, Intake, Limits, Memory, OnExhausted, OnExpiry, OnFailure, OnRejection, OnReplan,
     OnStepFailure, Orchestrate, Planner, Role, RoleName, Spec, SpecError, Validate, ValidateAt, Write,
@@ -303,15 +303,15 @@ fn check_limits(spec: &Spec) -> Checked {
     let was_set = |value: u32, default: u32| value != default && value != 0;
     let next = policy.horizon == Horizon::Next;
     let replans = was_set(limits.max_replans, unset.max_replans) && !policy.can_replan();
-    let by_rounds =
-        "never read: under `horizon = \"next\"` `max_iterations` says how often the planner is asked";
+    let by_rounds = "never read: under `horizon = \"next\"` `max_iterations` bounds the drafts";
     let no_replans = format!("never read: {NOTHING_REPLANS}");
     let added = was_set(limits.max_added_steps, unset.max_added_steps);
     let never = policy.orchestrate == Orchestrate::Never;
-    let is_repaired =
+    let repairs =
         |role: &Role| *role.on_failure.as_ref().unwrap_or(&policy.on_bad_reply) == OnFailure::Repair;
-    let repairs = was_set(limits.max_repairs, unset.max_repairs) && !spec.roles.values().any(is_repaired);
-    let no_repairs = "never read: no role is asked again, by `on_bad_reply` or by its own `on_failure`";
+    let repairs = spec.roles.values().any(repairs) || policy.on_cut == OnCut::Repair;
+    let repairs = was_set(limits.max_repairs, unset.max_repairs) && !repairs;
+    let no_repairs = "never read: no role is asked again, by `on_bad_reply`, `on_cut` or `on_failure`";
     refuse_by(&[
         ("limits.max_iterations", limits.max_iterations == Some(0), ZERO),
         ("limits.max_model_calls", limits.max_model_calls == Some(0), ZERO),

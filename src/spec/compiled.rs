@@ -9,7 +9,10 @@ use serde_json::Value;
 
 use super::check::{check_role, check_spec};
 use super::frame::RequestFrame;
-use super::{Bounds, OnFailure, Planner, Policy, Role, RoleName, Spec, SpecError, SubAgent, Suggestion};
+use super::policy::OnCut;
+use super::{
+    Bounds, OnFailure, Planner, Policy, Role, RoleName, Spec, SpecError, SubAgent, Suggestion, Write,
+};
 use crate::contract::{
     AnswerForm, Before, ContractError, Decision, Intent, PlanContract, PlanSays, PreviousContext, Scope,
     ToolContract, ToolEffect, Trust, schema,
@@ -89,13 +92,14 @@ impl CompiledSpec {
         let frames = spec.roles.iter().map(frame).collect();
         let mut suggestions = Vec::new();
         for (at, suggestion) in spec.policy.suggestions.iter().enumerate() {
-            let pattern = compile_pattern(suggestion, &plan);
+            let pattern = suggestion.compile(&plan);
             let pattern = pattern.map_err(|error| error.under(&format!("policy.suggestions[{at}]")))?;
             suggestions.push((suggestion.clone(), pattern));
         }
         let bounds = OnceLock::new();
         let compiled = CompiledSpec { spec: Arc::new(spec), plan, form, frames, agents, suggestions, bounds };
         compiled.check_fallbacks()?;
+        compiled.check_on_cut()?;
         Ok(compiled)
     }
 
@@ -167,9 +171,26 @@ impl CompiledSpec {
         role.unwrap_or(&self.spec.policy.on_bad_reply)
     }
 
-    /// How often a role's reply may be asked for again.
-    pub(crate) fn repairs(&self, role: RoleName) -> u32 {
-        if *self.on_failure(role) == OnFailure::Repair { self.spec.limits.max_repairs } else { 0 }
+    /// How often a role's reply may be asked for again: one that was cut, or a bad one.
+    pub(crate) fn repairs(&self, role: RoleName, was_cut: bool) -> u32 {
+        let repairs = match self.on_failure(role) {
+            OnFailure::Fallback(_) => false,
+            _ if was_cut => self.policy().on_cut == OnCut::Repair,
+            on_failure => *on_failure == OnFailure::Repair,
+        };
+        if repairs { self.spec.limits.max_repairs } else { 0 }
+    }
+
+    /// Whether what came of a cut reply of this role is taken: only words say something without their end.
+    pub(crate) fn accepts_cut(&self, role: RoleName) -> bool {
+        let policy = self.policy();
+        policy.on_cut == OnCut::Accept
+            && match role {
+                RoleName::Writer => self.form == AnswerForm::Text,
+                RoleName::Conversation | RoleName::Agent => true,
+                RoleName::Planner => policy.planner == Planner::ToolCalls && policy.write == Write::Planner,
+                _ => false,
+            }
     }
 
     /// The calls that are proposed to the planner for a question: every match of every suggestion, in order,
@@ -221,6 +242,19 @@ impl CompiledSpec {
             })?;
         }
         Ok(())
+    }
+
+    fn check_on_cut(&self) -> Result<(), SpecError> {
+        let speaks = |agent: &CompiledAgent| matches!(agent, CompiledAgent::Role(_));
+        let is_read =
+            self.frames.keys().any(|role| self.accepts_cut(*role)) || self.agents.iter().any(speaks);
+        if self.policy().on_cut != OnCut::Accept || is_read {
+            return Ok(());
+        }
+        Err(SpecError::at(
+            "policy.on_cut",
+            "\"accept\" is for words, and every role replies with JSON or calls",
+        ))
     }
 
     fn check_reply(&self, role: RoleName, text: &str) -> Result<(), ContractError> {
@@ -302,32 +336,4 @@ fn agent_contract(agent: &SubAgent, compiled: &CompiledAgent, trust: Trust) -> T
         contract.idempotent = Some(all.iter().all(ToolContract::is_idempotent));
     }
     contract
-}
-
-/// Checks a suggestion. Its pattern comes compiled.
-fn compile_pattern(suggestion: &Suggestion, plan: &PlanContract) -> Result<Regex, SpecError> {
-    let pattern =
-        Regex::new(&suggestion.pattern).map_err(|error| SpecError::at("pattern", error.to_string()))?;
-    if plan.tool(&suggestion.tool).is_none() {
-        return Err(SpecError::at("tool", format!("there is no tool {:?}", suggestion.tool)));
-    }
-    let known = |name: &&str| match name.parse::<usize>() {
-        Ok(nth) => nth < pattern.captures_len(),
-        Err(_) => pattern.capture_names().flatten().any(|group| group == *name),
-    };
-    match referenced_groups(&suggestion.input).into_iter().find(|name| !known(name)) {
-        Some(unknown) => {
-            let problem = "which `pattern` does not have; a plain `$` is written `$$`";
-            Err(SpecError::at("input", format!("refers to the group {unknown:?}, {problem}")))
-        }
-        None => Ok(pattern),
-    }
-}
-
-/// The groups that a template refers to, as [`regex_lite::Captures::expand`] reads it: `$name` with the
-/// longest name there is, or `${name}`; `$$` is a plain `$`.
-fn referenced_groups(template: &str) -> Vec<&str> {
-    let reference = Regex::new(r"\$(?:\$|\{([^}]*)\}|([0-9A-Za-z_]+))").expect("it is a pattern");
-    let groups = reference.captures_iter(template).filter_map(|found| found.get(1).or(found.get(2)));
-    groups.map(|group| group.as_str()).collect()
 }

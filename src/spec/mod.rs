@@ -15,6 +15,7 @@ mod limits;
 mod policy;
 mod role;
 mod steps;
+mod suggest;
 pub(crate) mod tools;
 
 pub use crate::contract::{PlanPolicy, Validate};
@@ -39,4 +40,4 @@ pub use compiled::{CompiledAgent, Suggested};
 #[doc(hidden)]
 pub use frame::Digest;
 #[doc(hidden)]
-pub use policy::Containment;
+pub use policy::{Containment, OnCut};

@@ -43,6 +43,9 @@ pub struct Policy {
     pub on_replan: OnReplan,
     /// What follows from an unreadable reply of a role that has no `on_failure`: `fail` or `repair`.
     pub on_bad_reply: OnFailure,
+    /// What follows from a reply that was cut at its token limit.
+    #[serde(skip_serializing_if = "is_default")]
+    pub on_cut: OnCut,
     /// What follows from a step that repeats one that succeeded.
     #[serde(skip_serializing_if = "is_default")]
     pub duplicates: Duplicates,
@@ -108,6 +111,19 @@ pub struct IntentPolicy {
     /// The kinds that are answered at once, without a plan. Default: none.
     #[serde(skip_serializing_if = "is_default")]
     pub answer_at_once: Vec<String>,
+}
+
+/// What follows from a reply that was cut at its token limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnCut {
+    /// It is no reply: the run ends, unless the role has a fallback.
+    #[default]
+    Fail,
+    /// A shorter one is asked for, as often as a bad reply may be.
+    Repair,
+    /// What came is taken where it is words; else it is no reply.
+    Accept,
 }
 
 /// How the planner answers.

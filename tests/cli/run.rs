@@ -1,7 +1,9 @@
 //! `run` and `resume`: the answer alone on stdout, everything else on stderr, and how they end.
 
 use crate::cli_support::{ANSWER, Home, QUESTION, Said, check, ended_journal, exhausted};
-use serde_json::Value;
+use crate::support::{Answer, Server, completion};
+use crate::world::{PLAN, SUM};
+use serde_json::{Value, json};
 
 /// A home with a fixture of a run that is sent back once.
 fn recorded() -> Home {
@@ -174,5 +176,23 @@ fn reader_that_goes_away_is_no_panic() {
         let stderr = String::from_utf8(program.stderr).unwrap();
         assert_eq!(program.status.code(), Some(0), "{args:?}: {stderr}");
         assert!(!stderr.contains("panicked"), "{args:?}: {stderr}");
+    }
+}
+
+#[test]
+fn reply_that_was_cut_is_in_the_json_and_the_policy_may_take_it() {
+    let mut cut = completion("답은 30084");
+    cut["choices"][0]["finish_reason"] = json!("length");
+    let home = Home::new();
+    let spec = home.check(&["agents", "show", "plan-then-execute"], 0).stdout;
+    home.write("taking.toml", &spec.replace("[policy]\n", "[policy]\non_cut = \"accept\"\n"));
+    for (agent, answer, left, code) in [
+        ("plan-then-execute", json!(null), json!("답은 30084"), 1),
+        ("./taking.toml", json!("답은 30084"), json!(null), 0),
+    ] {
+        let server = Server::answering([Answer::reply(PLAN), Answer::json(200, &cut)]);
+        let args = ["run", "--json", "--agent", agent, "--base-url", &server.url(), "--model", "m", SUM];
+        let said: Value = serde_json::from_str(&home.check(&args, code).stdout).unwrap();
+        assert_eq!((&said["answer"], &said["cut_reply"]), (&answer, &left), "{said}");
     }
 }

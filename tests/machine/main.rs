@@ -35,6 +35,7 @@ mod approval_plan;
 mod approval_risky;
 mod broken_machines;
 mod contracts;
+mod cut_replies;
 mod diagrams;
 mod duplicates;
 mod human_steps;

@@ -192,9 +192,15 @@ fn bad_call_among_several_is_answered_with_its_error_and_the_loop_goes_on() {
     };
     error(1, "name: expected one of ");
     error(2, "arguments.people: expected integer, found \"둘\"");
-    let Message::Assistant { calls: asked, .. } = &told.conversation()[0] else { panic!("a reply comes first") };
+    let Message::Assistant { calls: asked, .. } = &told.conversation()[0] else {
+        panic!("a reply comes first")
+    };
     let asked: Vec<_> = asked.iter().map(|call| (call.name.as_str(), call.arguments.clone())).collect();
-    assert_eq!(asked[1..], [("rm_-rf", json!({"dir": "/"})), ("book", book)], "as it was said, as servers take it");
+    assert_eq!(
+        asked[1..],
+        [("rm_-rf", json!({"dir": "/"})), ("book", book)],
+        "as it was said, as servers take it"
+    );
     assert_eq!(told.line("PLAN")["ignored"].as_array().map(Vec::len), Some(2));
     told.state = told.folded();
     told.ends([text("답")], "답");

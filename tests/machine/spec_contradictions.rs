@@ -57,7 +57,8 @@ intake = ['intent'] | intent = { kinds = ['a'], answer_at_once = ['b'] } => poli
 [limits] | max_model_calls = 0 => limits.max_model_calls: expected at least 1, found 0
 [limits] | deadline_seconds = 0 => limits.deadline_seconds: expected at least 1, found 0
 [limits] | max_added_steps = 2 => limits.max_added_steps: never read: `orchestrate` is "never"
-on_bad_reply = 'fail' | [limits] | max_repairs = 3 => limits.max_repairs: never read: no role is asked again, by `on_bad_reply` or by its own `on_failure`
+on_bad_reply = 'fail' | [limits] | max_repairs = 3 => limits.max_repairs: never read: no role is asked again, by `on_bad_reply`, `on_cut` or `on_failure`
+on_cut = 'accept' | [roles.writer] | form = 'final' => policy.on_cut: "accept" is for words, and every role replies with JSON or calls
 required_calls = [{ tool = 'calc', least = 2 }, { tool = 'find', least = 2 }] | [limits] | max_tool_calls = 3 => policy.required_calls: 4 tool calls must come before an answer, and `limits.max_tool_calls` allows 3
 required_calls = [{ tool = 'calc', least = 2 }, { tool = 'find', least = 1 }] | plan = { max_steps = 2 } => policy.required_calls: 3 calls must come before an answer, and `policy.plan.max_steps` allows 2
 required_calls = [{ tool = 'calc', least = 2 }] | plan = { max_steps = 2, final_step = 'required' } => policy.required_calls: 2 calls must come before an answer, and `policy.plan.max_steps` allows 1
@@ -79,7 +80,7 @@ horizon = 'next' | plan = { min_steps = 0 } | [limits] | max_iterations = 2 | [r
 planner = 'tool_calls' | horizon = 'next' | required_calls = [{ tool = 'calc', least = 5 }] | plan = { min_steps = 0, max_steps = 2 } | [limits] | max_iterations = 3 => policy.required_calls: 5 calls must come before an answer, and `limits.max_iterations` with `policy.plan.max_steps` allows 4
 planner = 'react_text' | horizon = 'next' | required_calls = [{ tool = 'calc', least = 3 }] | plan = { min_steps = 0 } | [limits] | max_iterations = 3 => policy.required_calls: 3 calls must come before an answer, and `limits.max_iterations` allows 2
 [limits] | max_replans = 3 => limits.max_replans: never read: nothing in this policy replans (`validate` is "off" and `on_step_failure` is not "replan")
-horizon = 'next' | plan = { min_steps = 0 } | [limits] | max_iterations = 2 | max_replans = 1 => limits.max_replans: never read: under `horizon = "next"` `max_iterations` says how often the planner is asked
+horizon = 'next' | plan = { min_steps = 0 } | [limits] | max_iterations = 2 | max_replans = 1 => limits.max_replans: never read: under `horizon = "next"` `max_iterations` bounds the drafts
 on_exhausted = 'write' => policy.on_exhausted: "write" has nothing to follow: nothing in this policy replans (`validate` is "off" and `on_step_failure` is not "replan")
 on_replan = 'keep' => policy.on_replan: "keep" keeps nothing: nothing in this policy replans (`validate` is "off" and `on_step_failure` is not "replan")
 [roles.replanner] | prompt = 'r' => roles.replanner: never asked: nothing in this policy replans (`validate` is "off" and `on_step_failure` is not "replan")

@@ -124,6 +124,7 @@ impl RunInfo<'_> {
             "answer": state.and_then(State::answer),
             "result": state.and_then(result_text),
             "error": state.and_then(State::error),
+            "cut_reply": state.and_then(State::cut_reply),
             "interrupted": interrupted,
             "in_doubt": in_doubt,
             "waiting": waiting,

@@ -65,7 +65,8 @@ fn add_answers(compiled: &CompiledSpec, state: &State, asked: Effect, letters: &
                 add(format!("{role}: {name}"), Event::ModelReplied { effect, reply }, true);
             }
             for class in FailureClass::ALL {
-                let failure = ModelFailure::new(class, "…");
+                let text = if class == FailureClass::Length { "an answ".into() } else { String::new() };
+                let failure = ModelFailure { text, ..ModelFailure::new(class, "…") };
                 add(format!("{role}: {class}"), Event::ModelFailed { effect, failure }, true);
             }
         }

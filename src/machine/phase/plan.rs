@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use crate::contract::{
-    Before, ContractError, Plan, PlanContract, PreviousContext, ReactReply, ReadPlan, Scope, excerpt, parse_words,
-    strip_thoughts,
+    Before, ContractError, Plan, PlanContract, PreviousContext, ReactReply, ReadPlan, Scope, excerpt,
+    parse_words, strip_thoughts,
 };
 use crate::machine::admit::check_required_calls;
 use crate::machine::reply::No;

@@ -62,6 +62,12 @@ impl State {
         self.task.artifacts.error.as_ref()
     }
 
+    /// The last reply that was cut at its token limit and not taken, as far as it came.
+    #[doc(hidden)]
+    pub fn cut_reply(&self) -> Option<&str> {
+        self.task.artifacts.cut_reply.as_deref()
+    }
+
     /// The sources that the answer rests on, once the run has ended.
     pub fn sources(&self) -> &[Source] {
         &self.task.artifacts.sources
@@ -294,4 +300,7 @@ pub struct Artifacts {
     pub(crate) final_answer: Option<String>,
     pub(crate) sources: Vec<Source>,
     pub(crate) error: Option<RunError>,
+    /// The last reply that was cut and not taken, as far as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cut_reply: Option<String>,
 }

@@ -197,6 +197,8 @@ pub fn plan(steps: impl Into<Steps>) -> Say {
 pub enum Say {
     Reply(ModelReply),
     Class(FailureClass),
+    /// A reply that was cut at its token limit.
+    Cut(&'static str),
     Found(ToolOutcome),
     Human(HumanAnswer),
     Expired,
@@ -285,6 +287,10 @@ impl Say {
         match self.clone() {
             Say::Reply(reply) => Event::ModelReplied { effect, reply },
             Say::Class(class) => Event::ModelFailed { effect, failure: ModelFailure::new(class, "said so") },
+            Say::Cut(text) => {
+                let failure = ModelFailure::new(FailureClass::Length, "cut");
+                Event::ModelFailed { effect, failure: ModelFailure { text: text.into(), ..failure } }
+            }
             Say::Found(outcome) => Event::ToolReturned { effect, outcome },
             Say::Human(answer) => Event::HumanAnswered { effect, answer },
             Say::Expired => Event::Expired { effect },

@@ -189,10 +189,9 @@ fn repair_is_no_second_user_message_in_a_row() {
 /// The server takes no tools: that is its answer, and the request is not put without them.
 #[test]
 fn bad_call_among_several_is_answered_in_its_place_and_the_run_goes_on() {
-    let asks = |id: &str, name: &str, arguments: &str| {
-        json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
-    };
-    let calls = [asks("a", "weather forecast", "{\"day\":\"내일\"}"), asks("b", "calc", "{\"input\":\"1+1\"}")];
+    let asks = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+    let calls =
+        [asks("a", "weather forecast", "{\"day\":\"내일\"}"), asks("b", "calc", "{\"input\":\"1+1\"}")];
     let message = json!({"role": "assistant", "content": null, "tool_calls": calls});
     let choice = json!({"index": 0, "finish_reason": "tool_calls", "message": message});
     let server =
@@ -204,9 +203,12 @@ fn bad_call_among_several_is_answered_in_its_place_and_the_run_goes_on() {
 
     let messages = server.seen()[1].json()["messages"].clone();
     let [.., asked, refused, found] = &messages.as_array().unwrap()[..] else { panic!("{messages}") };
-    assert_eq!(asked["tool_calls"][0]["function"], json!({
-        "name": "weather_forecast", "arguments": "{\"day\":\"내일\"}",
-    }));
+    assert_eq!(
+        asked["tool_calls"][0]["function"],
+        json!({
+            "name": "weather_forecast", "arguments": "{\"day\":\"내일\"}",
+        })
+    );
     let content = refused["content"].as_str().unwrap();
     assert!(content.contains("expected one of calc, found \\\"weather forecast\\\""), "{content}");
     assert!(found["content"].as_str().unwrap().contains("\"completed\""), "{found}");

@@ -160,7 +160,9 @@ impl Draft {
             }
             _ => return Ok(ModelReply { text, tool_calls: calls.finish(), usage, ..ModelReply::default() }),
         };
-        let text = if class == FailureClass::Length { text } else { String::new() };
+        // Words beside a call that was cut are no reply that came so far.
+        let is_kept = class == FailureClass::Length && calls.is_empty();
+        let text = if is_kept { text } else { String::new() };
         Err(AttemptError::failed(ModelFailure { usage, text, ..ModelFailure::new(class, message) }))
     }
 }

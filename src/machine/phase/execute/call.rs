@@ -5,8 +5,8 @@ use crate::contract::{AnswerForm, PlanStep, Source, ToolContract, ToolEffect, Tr
 use crate::machine::reply::Spender;
 use crate::machine::run::Run;
 use crate::machine::state::{Finding, Input, Progress, StepFailure, StepOutput, StepRun, Task, known_by};
-use crate::machine::vocabulary::{Event, ToolOutcome};
-use crate::spec::{CompiledSpec, OnFailure};
+use crate::machine::vocabulary::{Event, FailureClass, ToolOutcome};
+use crate::spec::{CompiledSpec, OnFailure, RoleName};
 
 impl Run<'_> {
     /// Takes what a tool returned or an agent replied.
@@ -41,6 +41,13 @@ impl Run<'_> {
             }
             Event::ModelFailed { failure, .. } => {
                 self.charge(Spender::AgentOf(step), failure.usage, &failure.model, false);
+                let accepts =
+                    failure.class == FailureClass::Length && self.compiled.accepts_cut(RoleName::Agent);
+                if accepts
+                    && let Ok(text) = AnswerForm::Text.parse(&failure.text, self.compiled.max_reply_bytes())
+                {
+                    return Some(completed(text, Vec::new(), false));
+                }
                 let failure = StepFailure::new(failure.class.to_string(), failure.message);
                 self.fall_back_on(step, attempts, failure)
             }
