@@ -185,7 +185,10 @@ fn reply_that_was_cut_is_in_the_json_and_the_policy_may_take_it() {
     cut["choices"][0]["finish_reason"] = json!("length");
     let home = Home::new();
     let spec = home.check(&["agents", "show", "plan-then-execute"], 0).stdout;
-    home.write("taking.toml", &spec.replace("[policy]\n", "[policy]\non_cut = \"accept\"\n"));
+    home.write(
+        "taking.toml",
+        &spec.replace("[policy]\n", "[policy]\non_cut = \"accept\"\n").replace("\"final\"", "\"text\""),
+    );
     for (agent, answer, left, code) in [
         ("plan-then-execute", json!(null), json!("답은 30084"), 1),
         ("./taking.toml", json!("답은 30084"), json!(null), 0),
