@@ -7,6 +7,7 @@
 //! share terms without a dictionary. Equal scores are ordered by document and position, so the same documents
 //! give the same ranking however they came in.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Result, Transaction, TransactionBehavior, params};
 
-use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 /// Longer words are cut, so that no text makes a term of any size.
 const MAX_WORD_CHARS: usize = 64;
@@ -190,7 +191,10 @@ pub(crate) fn add(
         connection.prepare_cached("INSERT INTO terms (rowid, heading, body) VALUES (?1, ?2, ?3)")?;
     for (id, Entry { headings, text }) in (first..).zip(passages.iter().flatten()) {
         let headings = headings.join("\n");
-        let [heading, body] = [&format!("{name}\n{headings}"), text].map(|text| split_terms(text).join(" "));
+        let (mut heading, mut body) = (String::new(), String::with_capacity(2 * text.len()));
+        push_terms(name, &mut heading);
+        push_terms(&headings, &mut heading);
+        push_terms(text, &mut body);
         terms.execute(params![id, heading, body])?;
         passage.execute(params![id, headings, text])?;
     }
@@ -206,32 +210,51 @@ pub(crate) fn remove(connection: &Connection, name: &str) -> Result<()> {
     Ok(())
 }
 
-fn split_terms(text: &str) -> Vec<String> {
+/// Appends the terms of a text, a blank before each.
+fn push_terms(text: &str, terms: &mut String) {
     // Compatibility composition: decomposed Hangul and full-width letters become what people type.
-    let chars = text.nfkc().flat_map(char::to_lowercase);
-    let chars: Vec<(char, Option<Script>)> = chars.map(|c| (c, script(c))).collect();
-    let mut terms = Vec::new();
-    for run in chars.chunk_by(|(_, one), (_, other)| one == other) {
-        let join = |run: &[(char, _)]| run.iter().map(|(c, _)| c).collect::<String>();
-        match run[0].1 {
-            Some(Script::Spaced) => {
-                let term = join(&run[..run.len().min(MAX_WORD_CHARS)]);
-                let term = if term.is_ascii() { singular(term) } else { term };
-                let root = root(&term).map(str::to_owned);
-                terms.push(term);
-                terms.extend(root);
-            }
-            Some(Script::Unspaced) => {
-                terms.extend(run.windows(2).map(join));
-                // A pair is its own whole run.
-                if run.len() != 2 && run.len() <= MAX_RUN_CHARS {
-                    terms.push(join(run));
-                }
-            }
-            None => {}
-        }
+    match is_nfkc_quick(text.chars()) {
+        _ if text.is_ascii() => push_runs(text.chars().map(|c| c.to_ascii_lowercase()), terms),
+        IsNormalized::Yes => push_runs(text.chars().flat_map(char::to_lowercase), terms),
+        _ => push_runs(text.nfkc().flat_map(char::to_lowercase), terms),
     }
-    terms
+}
+
+fn push_runs(chars: impl Iterator<Item = char>, terms: &mut String) {
+    let (mut run, mut of) = (String::new(), None);
+    for c in chars {
+        let script = script(c);
+        if script != of {
+            push_run(&run, of, terms);
+            run.clear();
+            of = script;
+        }
+        run.push(c);
+    }
+    push_run(&run, of, terms);
+}
+
+/// Appends the terms of characters of one script.
+fn push_run(run: &str, script: Option<Script>, terms: &mut String) {
+    let mut push = |term: &str| terms.extend([" ", term]);
+    match script {
+        Some(Script::Spaced) => {
+            let end = run.char_indices().nth(MAX_WORD_CHARS).map_or(run.len(), |(at, _)| at);
+            let term = singular(&run[..end]);
+            push(&term);
+            root(&term).into_iter().for_each(push);
+        }
+        Some(Script::Unspaced) => {
+            let bounds: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();
+            bounds.windows(3).for_each(|pair| push(&run[pair[0]..pair[2]]));
+            // A pair is its own whole run.
+            let length = bounds.len() - 1;
+            if length != 2 && length <= MAX_RUN_CHARS {
+                push(run);
+            }
+        }
+        None => {}
+    }
 }
 
 /// How words are told apart: by spaces, or by pairs of characters.
@@ -251,14 +274,17 @@ fn script(c: char) -> Option<Script> {
 }
 
 /// `plans` and `plan` are one term: the rules of Harman's S-stemmer.
-fn singular(word: String) -> String {
+fn singular(word: &str) -> Cow<'_, str> {
     let (ending, put, but): (_, _, &[&str]) = match word.ends_with("ies") {
         true => ("ies", "y", &["eies", "aies"]),
         false => ("s", "", &["aes", "ees", "oes", "us", "ss"]),
     };
-    let kept = word.len() <= 3 || but.iter().any(|but| word.ends_with(but));
-    let stem = word.strip_suffix(ending).filter(|_| !kept).map(|stem| format!("{stem}{put}"));
-    stem.unwrap_or(word)
+    let kept = word.len() <= 3 || !word.is_ascii() || but.iter().any(|but| word.ends_with(but));
+    match word.strip_suffix(ending).filter(|_| !kept) {
+        Some(stem) if put.is_empty() => Cow::Borrowed(stem),
+        Some(stem) => Cow::Owned(format!("{stem}{put}")),
+        None => Cow::Borrowed(word),
+    }
 }
 
 /// What `contribute` and `contribution` have in common: a term beside the word, so that the word counts most.
@@ -289,13 +315,14 @@ const EMPTY_WORDS: &str =
 
 /// The different terms of a query, without empty words unless there are no others.
 fn query_terms(query: &str) -> Vec<String> {
-    let mut terms = split_terms(query);
-    let is_empty = |term: &String| EMPTY_WORDS.split_whitespace().any(|word| word == term);
+    let mut joined = String::new();
+    push_terms(query, &mut joined);
+    let mut terms: Vec<&str> = joined.split_whitespace().collect();
+    let is_empty = |term: &&str| EMPTY_WORDS.split_whitespace().any(|word| word == *term);
     if !terms.iter().all(is_empty) {
         terms.retain(|term| !is_empty(term));
     }
     let mut seen = HashSet::new();
-    terms.retain(|term| seen.insert(term.clone()));
-    terms.truncate(MAX_QUERY_TERMS);
-    terms
+    terms.retain(|term| seen.insert(*term));
+    terms.into_iter().take(MAX_QUERY_TERMS).map(str::to_owned).collect()
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use ignore::{DirEntry, WalkBuilder};
-use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use planwright::ports::ToolError;
 
@@ -67,7 +67,11 @@ impl Document {
             Some("rst") => (None, Markup::Restructured),
             _ => (None, Markup::Markdown),
         };
-        Ok(split(&rendered.as_deref().unwrap_or(text).nfc().collect::<String>(), markup))
+        let text = rendered.as_deref().unwrap_or(text);
+        match is_nfc_quick(text.chars()) {
+            IsNormalized::Yes => Ok(split(text, markup)),
+            _ => Ok(split(&text.nfc().collect::<String>(), markup)),
+        }
     }
 }
 
