@@ -27,12 +27,17 @@ pub(super) struct Evidence<'q> {
     pub found: Vec<&'q Term>,
     /// What the nearest sentences leave out of the other parts.
     pub lacking: Vec<&'q Term>,
-    /// Of a question without an answer, the sentence that speaks most of it.
+    /// Whether some are spoken of, and what is asked about them is not said.
+    pub unsaid: bool,
+    /// Of a part without an answer, the sentence that speaks most of it.
     pub nearest: Option<Pick>,
 }
 
 impl<'q> Evidence<'q> {
     pub(super) fn find(question: &'q Question, passages: &[Passage]) -> Self {
+        if question.is_beyond {
+            return Evidence::default();
+        }
         let numbers = articles(&question.text);
         // An example in quotation marks is no article.
         let speaks = |passage: &&Passage| {
@@ -58,30 +63,27 @@ impl<'q> Evidence<'q> {
             return Evidence { picks: asked.select(&shelf, 0..shelf.len()), ..Evidence::default() };
         }
         let mut evidence = Evidence::default();
-        let mut near = Vec::new();
         for part in &question.parts {
-            let (best, missing) = best_lines(part, &shelf);
+            let (best, missing, shown) = best_lines(part, &shelf);
             if missing.is_empty() && !best.is_empty() {
                 evidence.found.extend(&part.terms);
                 asked.answers.extend(best);
             } else if !part.beside {
                 evidence.lacking.extend(missing);
-                near.extend(best.first());
+                evidence.unsaid |= !shown;
+                let quote = |&(passage, line): &(usize, usize)| shelf[passage].lines[line].pick(passage);
+                evidence.nearest = evidence.nearest.or_else(|| best.first().map(quote));
             }
         }
         let answering: BTreeSet<usize> = asked.answers.iter().map(|(passage, _)| *passage).collect();
         evidence.picks = asked.select(&shelf, answering.into_iter());
-        if evidence.picks.is_empty() {
-            evidence.lacking = question.insisted().flat_map(|part| best_lines(part, &shelf).1).collect();
-            let quote = |&(passage, line): &(usize, usize)| shelf[passage].lines[line].pick(passage);
-            evidence.nearest = near.first().map(quote);
-        }
         evidence
     }
 }
 
-/// The sentences that speak most of a part, and what they leave out of what it insists on.
-fn best_lines<'q>(part: &'q Part, shelf: &[Reading<'_>]) -> (Vec<(usize, usize)>, Vec<&'q Term>) {
+/// The sentences that speak most of a part, what they leave out of what it insists on, and whether they have the
+/// form of an answer or leave something out.
+fn best_lines<'q>(part: &'q Part, shelf: &[Reading<'_>]) -> (Vec<(usize, usize)>, Vec<&'q Term>, bool) {
     let insists = part.terms.iter().any(Term::is_insisted);
     let asked: Vec<&Term> = part.terms.iter().filter(|term| term.is_insisted() || !insists).collect();
     let mut ranked = Vec::new();
@@ -93,6 +95,7 @@ fn best_lines<'q>(part: &'q Part, shelf: &[Reading<'_>]) -> (Vec<(usize, usize)>
             let lacks: u32 = missing.iter().map(|term| term.weight).sum();
             let denies = table("negations").are_in(&line.lower);
             let shown = part.frame.is_none_or(|frame| denies || frame.is_shown_in(&line.lower));
+            let shown = shown || line.answers(part, &asked);
             let own: u32 = part.terms.iter().filter(|term| line.shows(term)).map(|term| term.weight).sum();
             let around = line.around.weight(&part.terms);
             let all = part.terms.iter().filter(|term| line.shows(term) || line.around.has(term));
@@ -103,13 +106,13 @@ fn best_lines<'q>(part: &'q Part, shelf: &[Reading<'_>]) -> (Vec<(usize, usize)>
         }
     }
     let Some((most, place, missing)) = ranked.iter().max_by_key(|(rank, ..)| *rank).cloned() else {
-        return (Vec::new(), asked);
+        return (Vec::new(), asked, true);
     };
     if most.0 == Reverse(0) && !most.1 {
-        return (vec![place], asked);
+        return (vec![place], asked, false);
     }
     let best = ranked.iter().filter(|(rank, ..)| (rank.0, rank.1, rank.2) == (most.0, most.1, most.2));
-    (best.map(|(_, place, _)| *place).collect(), missing)
+    (best.map(|(_, place, _)| *place).collect(), missing, true)
 }
 
 /// The articles that a question names by their numbers, whole.

@@ -110,7 +110,10 @@ pub(super) fn say_nothing_found(question: &Question, results: &Results, evidence
         Some(Failure { tool, why, .. }) if results.passages.is_empty() => {
             question.tell("the_steps_failed", &format!("{tool}: {why}"))
         }
-        _ => question.tell("nothing_was_found_about", &quote(question, evidence.lacking.iter().copied())),
+        _ => {
+            let key = if evidence.unsaid { "not_said_about" } else { "nothing_was_found_about" };
+            question.tell(key, &quote(question, evidence.lacking.iter().copied()))
+        }
     };
     let Some(Pick { passage, unit, .. }) = &evidence.nearest else { return said };
     let near = format!("{} ({})", unit.text, results.passages[*passage].source);

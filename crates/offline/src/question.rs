@@ -19,6 +19,8 @@ pub(super) struct Question {
     pub parts: Vec<Part>,
     /// Why this model cannot answer it, as the key of what is said.
     pub declined: Option<&'static str>,
+    /// Whether no document answers it either.
+    pub is_beyond: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -42,8 +44,16 @@ impl Question {
         if !found.expressions.is_empty() {
             parts.retain(|part| !part.terms.iter().all(|term| table("measures").has(&term.text)));
         }
-        let declined = arithmetic::declines(&text).filter(|_| found.expressions.is_empty());
-        Question { korean: is_korean(&text), text, expressions: found.expressions, parts, declined }
+        let [beyond, declined] = arithmetic::declines(&text);
+        let declined = beyond.or(declined.filter(|_| found.expressions.is_empty()));
+        Question {
+            korean: is_korean(&text),
+            text,
+            expressions: found.expressions,
+            parts,
+            declined,
+            is_beyond: beyond.is_some(),
+        }
     }
 
     pub(super) fn without_work(mut self) -> Self {

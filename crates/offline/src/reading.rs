@@ -1,6 +1,6 @@
 //! Reading: a passage sentence by sentence, each with what it says itself and what it goes on from.
 
-use super::frame::is_paraphrased;
+use super::frame::{Frame, is_paraphrased};
 use super::lexicon::table;
 use super::markdown::{Unit, UnitKind, units};
 use super::question::Part;
@@ -61,6 +61,14 @@ impl Line {
             true => missing.into_iter().filter(|term| !self.before.has(term)).collect(),
             false => missing,
         }
+    }
+
+    /// Whether it asks the same with an answer behind it, as in an FAQ.
+    pub(super) fn answers(&self, part: &Part, asked: &[&Term]) -> bool {
+        let Some((question, answer)) = self.unit.text.rsplit_once('?') else { return false };
+        let speaks = Vocabulary::of(question);
+        let same = Frame::all(&question.to_lowercase()).first().copied() == part.frame;
+        same && answer.chars().nth(8).is_some() && asked.iter().all(|term| speaks.has(term))
     }
 
     pub(super) fn is_row(&self) -> bool {

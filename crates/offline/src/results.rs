@@ -13,7 +13,6 @@ use planwright::contract::FINAL_ANSWER;
 
 const MAX_RESULTS: usize = 64;
 const MAX_OUTPUT_CHARS: usize = 64_000;
-const MAX_ALL: usize = 400_000;
 const MAX_PASSAGES: usize = 120;
 const MAX_PASSAGE_CHARS: usize = 12_000;
 const MAX_SOURCE_CHARS: usize = 200;
@@ -45,14 +44,12 @@ pub(super) struct Results {
 impl Results {
     pub(super) fn parse(records: &[Value]) -> Self {
         let mut results = Results::default();
-        let mut room = MAX_ALL;
         for record in records.iter().take(MAX_RESULTS) {
             let tool = line(&field(record, "tool", 80), 64);
             if tool.is_empty() || tool == FINAL_ANSWER {
                 continue;
             }
-            let output = field(record, "output", MAX_OUTPUT_CHARS.min(room));
-            room -= output.chars().count().min(room);
+            let output = field(record, "output", MAX_OUTPUT_CHARS);
             let input = line(&field(record, "input", 400), 320);
             results.add(tool, input, str_of(record, "status") == "failed", output.trim());
         }

@@ -73,7 +73,7 @@ const SSANG_SIOT: u32 = 20;
 const NO_SYLLABLE: u32 = 99;
 const FIRST_SYLLABLE: u32 = 0xac00;
 const MAKERS: &str = "하해했한할합함되돼됐된될됩됨받";
-const MADE: [char; 6] = ['비', '금', '일', '서', '료', '율'];
+const MADE: [char; 5] = ['비', '금', '일', '서', '율'];
 
 fn final_consonant(word: &str) -> u32 {
     let syllable = word.chars().next_back().filter(|c| matches!(c, '\u{ac00}'..='\u{d7a3}'));

@@ -11,10 +11,10 @@ use super::text::line;
 const MAX_FAILURES: usize = 3;
 const MAX_SHORT: usize = 300;
 
-/// The answer to a question; a brief one is the first result, or that there is none.
+/// The answer to a question; a brief one is its beginning, on one line.
 pub(super) fn write(question: &Question, results: &Results, brief: bool) -> String {
     if brief {
-        return write_briefly(question, results);
+        return line(&write(question, results, false), MAX_SHORT);
     }
     let evidence = Evidence::find(question, &results.passages);
     if let Some(key) = question.declined.filter(|_| evidence.picks.is_empty()) {
@@ -38,18 +38,6 @@ pub(super) fn write(question: &Question, results: &Results, brief: bool) -> Stri
     }
     blocks.extend(what_this_is);
     blocks.join("\n\n")
-}
-
-fn write_briefly(question: &Question, results: &Results) -> String {
-    if let Some(first) = results.calculations.first() {
-        return line(first, MAX_SHORT);
-    }
-    match Evidence::find(question, &results.passages).picks.first() {
-        Some(Pick { passage, unit, .. }) => {
-            line(&format!("{} ({})", unit.text, results.passages[*passage].source), MAX_SHORT)
-        }
-        None => question.say("nothing_found_sentence").to_owned(),
-    }
 }
 
 /// One block for each source, in the order of the passages, with its number.

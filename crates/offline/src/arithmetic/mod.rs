@@ -34,9 +34,11 @@ pub(super) struct Found {
 }
 
 static CLAUSE_END: LazyLock<Regex> = LazyLock::new(|| regex(&TABLES.clause_end));
-/// What cannot be worked out, with the key of what is said.
-static DECLINED: LazyLock<Vec<(Regex, &str)>> =
-    LazyLock::new(|| TABLES.declined.iter().map(|(pattern, key)| (regex(pattern), key.as_str())).collect());
+/// What cannot be worked out, with the key of what is said: what no document says either, and what one may say.
+static DECLINED: LazyLock<[Vec<(Regex, &str)>; 2]> = LazyLock::new(|| {
+    let read = |(pattern, key): &'static (String, String)| (regex(pattern), key.as_str());
+    [&TABLES.beyond, &TABLES.declined].map(|list| list.iter().map(read).collect())
+});
 
 pub(super) fn find(question: &str) -> Found {
     let (question, behind) = question.split_at(first_chars(question, MAX_QUESTION_CHARS).len());
@@ -60,10 +62,12 @@ pub(super) fn find(question: &str) -> Found {
     found
 }
 
-/// Why a question asks for what arithmetic cannot do (dates, rates of exchange), as the key of what is said.
-pub(super) fn declines(question: &str) -> Option<&'static str> {
+/// Why a question asks for what arithmetic cannot do (dates, rates of exchange), as the key of what is said:
+/// whatever the documents say, or unless they say it.
+pub(super) fn declines(question: &str) -> [Option<&'static str>; 2] {
     let question = first_chars(question, MAX_QUESTION_CHARS);
-    DECLINED.iter().find(|(pattern, _)| pattern.is_match(question)).map(|(_, key)| *key)
+    let why = |(asks, key): &(Regex, &'static str)| asks.is_match(question).then_some(*key);
+    DECLINED.each_ref().map(|list| list.iter().find_map(why))
 }
 
 /// Whether the clause asks for the value of `start..end` and for nothing else, or says so.

@@ -16,6 +16,7 @@ pub(super) fn regex(pattern: &str) -> Regex {
 #[derive(Deserialize)]
 pub(super) struct Tables {
     phrases: Vec<(String, String)>,
+    pub beyond: Vec<(String, String)>,
     pub declined: Vec<(String, String)>,
     /// Words that ask for a value.
     pub cue: String,
