@@ -1,8 +1,9 @@
 //! What it costs that a run outlives its process: whole runs through [`Threads`] with [`SqliteStore`],
 //! next to a loop written by hand that writes each step down as one row of such a database; long runs,
 //! and many threads that wait. In memory where the system has a file system there, so that no disk is
-//! measured.
+//! measured. With the argument `at_once`, runs at once over one store instead.
 
+mod at_once;
 mod by_hand;
 mod measured;
 #[path = "../support/mod.rs"]
@@ -26,6 +27,9 @@ use world::World;
 const SIZES: [usize; 3] = [10, 100, 1_000];
 
 fn main() {
+    if std::env::args().any(|argument| argument == "at_once") {
+        return at_once::table();
+    }
     let folder = folder();
     let rounds = if support::measures() { 20 } else { 1 };
     println!("in {}, per run\n", folder.path().display());

@@ -8,6 +8,7 @@ mod faults;
 mod stage;
 
 mod altered;
+mod at_once;
 mod bent;
 mod concurrent_resumes;
 mod conformance;
@@ -16,6 +17,7 @@ mod crash_kill;
 mod damaged;
 mod durable_growth;
 mod files;
+mod groups;
 mod hooked;
 mod io;
 mod processes;

@@ -1,6 +1,7 @@
 //! Threads in an SQLite database: one file, many processes.
 //!
 //! - `open.rs`: opening, the tables, and what is refused; `holder.rs`: which processes hold threads.
+//! - `group.rs`: what is written at the same moment is one group; `handle.rs`: a group is one transaction.
 //! - `row.rs`: what a thread has besides its records; `turn.rs`: its records, and the specs that turns share;
 //!   `list.rs`: what is asked of all threads.
 //!
@@ -8,33 +9,37 @@
 //! but through SQLite.
 
 mod fault;
+mod group;
+mod handle;
 mod holder;
 mod list;
 mod open;
 mod row;
 mod turn;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use planwright::journal::system::random_id;
 use planwright::journal::{
-    Claim, Durability, Lease, Listed, Query, Record, RunStatus, Seal, Store, StoreError, ThreadId,
-    drop_empty_turns,
+    Claim, Durability, JournalError, JournalErrorKind, Lease, Listed, Query, Record, RunStatus, Seal, Store,
+    StoreError, ThreadId, drop_empty_turns,
 };
-use rusqlite::Connection;
 
-use fault::{Fault, begin_write};
+use fault::Fault;
+use group::Groups;
+use handle::{Done, Handle, Job, copy};
 use holder::Holders;
-use row::{MOST_TURNS, Row, place, too_many_turns};
-use turn::{Head, Specs, read_turn};
+use row::Row;
+use turn::{Specs, read_turn};
 
 /// A store of threads in an SQLite database. While it is in use, SQLite's log (`-wal`, `-shm`) and a folder
 /// of locks (`.holders`) stand beside the file.
 ///
 /// Many processes on one machine may use it at once. The locks are those of the system, which a network file
 /// system may not have. A database on a medium that cannot be written can be listed and read.
+///
+/// Runs of one process that append through one store at the same moment share a transaction and its sync. Each
+/// append returns when its records are durable, and fails for its own reason alone.
 ///
 /// What a damaged disk does to the database or its log is SQLite's to tell. Records and rows carry seals, so
 /// that one that was changed is refused; [`check`](Store::check) runs SQLite's own `integrity_check` as well.
@@ -56,21 +61,7 @@ use turn::{Head, Specs, read_turn};
 pub struct SqliteStore {
     path: PathBuf,
     handle: Mutex<Handle>,
-}
-
-/// One open handle of a database.
-#[derive(Debug)]
-struct Handle {
-    conn: Connection,
-    /// The seal that every turn starts with. It holds the name of the store, so that no record of another
-    /// store fits.
-    start: Seal,
-    holders: Holders,
-    specs: Specs,
-    /// Where the last append of this handle to a thread ended.
-    heads: BTreeMap<ThreadId, Head>,
-    /// Leases that could not be released, for want of space perhaps. The next claim releases them.
-    unreleased: Vec<Lease>,
+    groups: Groups<Job, Done>,
 }
 
 impl SqliteStore {
@@ -85,9 +76,8 @@ impl SqliteStore {
         let (conn, name) = open::open(&path, durability).map_err(|fault| fault.at(path.display()))?;
         // Links may lead to a database: its holders are beside the file itself.
         let holders = Holders::beside(&path.canonicalize().unwrap_or_else(|_| path.clone()));
-        let (start, specs) = (Seal::new().with(name.as_bytes()), Specs::default());
-        let handle = Handle { conn, start, holders, specs, heads: BTreeMap::new(), unreleased: Vec::new() };
-        Ok(SqliteStore { path, handle: Mutex::new(handle) })
+        let handle = Handle::new(conn, Seal::new().with(name.as_bytes()), holders);
+        Ok(SqliteStore { path, handle: Mutex::new(handle), groups: Groups::new() })
     }
 
     /// The path that the store was opened with.
@@ -110,24 +100,45 @@ impl SqliteStore {
     }
 
     fn with<T>(&self, run: impl FnOnce(&mut Handle) -> Result<T, Fault>) -> Result<T, StoreError> {
-        // A transaction that a panic broke off has been rolled back.
+        run(&mut self.lock()).map_err(|fault| fault.at(self.path.display()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Handle> {
         let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
-        run(&mut handle).map_err(|fault| fault.at(self.path.display()))
+        handle.recover();
+        handle
+    }
+
+    /// Has a job done, alone or with those that come at the same moment.
+    fn write(&self, job: Job) -> Done {
+        let place = self.path.display();
+        self.groups.run(job, |jobs| self.lock().write(jobs, &place)).unwrap_or_else(|| {
+            let problem = "cannot be written: what was written at the same moment broke off";
+            Err(JournalError::new(JournalErrorKind::Io, place.to_string(), problem).into())
+        })
+    }
+
+    fn claim_with(
+        &self,
+        thread: &ThreadId,
+        claim: Claim,
+        turns: Vec<Vec<Record>>,
+    ) -> Result<Lease, StoreError> {
+        let lease = self.write(Job::Claim { thread: thread.clone(), claim, turns })?;
+        Ok(lease.expect("handle.rs gives a lease for every claim"))
     }
 }
 
 impl Store for SqliteStore {
     fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
-        self.with(|handle| handle.claim(thread, claim, &[]))
+        self.with(|handle| handle.check_claim(thread, claim))?;
+        self.claim_with(thread, claim, Vec::new())
     }
 
     fn begin(&self, thread: &ThreadId, turns: Vec<Vec<Record>>) -> Result<Lease, StoreError> {
-        let turns = drop_empty_turns(thread, turns)?;
-        self.with(|handle| handle.claim(thread, Claim::Any, &turns))
+        self.claim_with(thread, Claim::Any, drop_empty_turns(thread, turns)?)
     }
 
-    /// Appends where the last append ended; if that is not known, or with a status, after a look at the
-    /// thread's row.
     fn append(
         &self,
         lease: &Lease,
@@ -136,41 +147,20 @@ impl Store for SqliteStore {
         records: Vec<Record>,
         status: Option<&RunStatus>,
     ) -> Result<(), StoreError> {
-        self.with(|handle| {
-            let head = handle.heads.get_mut(lease.thread()).filter(|head| head.is_at(lease, turn, index));
-            if let (Some(head), None) = (head, status)
-                && let Some(next) = head.append_leased(&handle.conn, lease, &records)?
-            {
-                *head = next;
-                return Ok(());
-            }
-            let head = handle.append(lease, turn, index, &records, status)?;
-            if status.is_none() {
-                handle.heads.insert(lease.thread().clone(), head);
-            }
-            Ok(())
-        })
+        let (lease, status) = (copy(lease), status.cloned());
+        self.write(Job::Append { lease, turn, index, records, status }).map(drop)
     }
 
     fn release(&self, lease: Lease) -> Result<(), StoreError> {
-        self.with(|handle| {
-            // A status has released it, or another process has taken it over.
-            let held = "SELECT EXISTS \
-                 (SELECT 1 FROM thread WHERE name = ?1 AND epoch = ?2 AND holder IS NOT NULL)";
-            let held = handle
-                .conn
-                .prepare_cached(held)?
-                .query_row((lease.thread().as_str(), lease.epoch()), |row| row.get::<_, bool>(0));
-            handle.heads.remove(lease.thread());
-            if let Ok(false) = held { Ok(()) } else { handle.give_up(lease, give_back) }
-        })
+        match self.with(|handle| handle.forget(&lease)) {
+            Ok(false) => Ok(()),
+            // What cannot be read is given back by the next claim.
+            _ => self.write(Job::Release(lease)).map(drop),
+        }
     }
 
     fn delete(&self, lease: Lease) -> Result<(), StoreError> {
-        self.with(|handle| {
-            handle.heads.remove(lease.thread());
-            handle.give_up(lease, |conn, lease| Row::find_leased(conn, lease)?.delete(conn))
-        })
+        self.write(Job::Delete(lease)).map(drop)
     }
 
     fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {
@@ -214,123 +204,5 @@ impl Store for SqliteStore {
             handle.specs = Specs::default();
             list::check(&handle.conn, handle.start, &mut handle.specs)
         })
-    }
-}
-
-impl Handle {
-    /// Claims a thread. If it is new, its first turns are written in the same transaction.
-    fn claim(&mut self, thread: &ThreadId, claim: Claim, turns: &[Vec<Record>]) -> Result<Lease, Fault> {
-        let count = u32::try_from(turns.len()).ok().filter(|count| *count <= MOST_TURNS);
-        let count = count.ok_or_else(too_many_turns)?;
-        let conn = &self.conn;
-        // A claim that is refused does not wait for writers.
-        if count == 0 && self.unreleased.is_empty() {
-            check_claim(Row::find(conn, thread)?.as_ref(), claim, thread, &self.holders)?;
-        }
-        let tx = begin_write(conn)?;
-        self.unreleased.iter().try_for_each(|lease| give_back(conn, lease))?;
-        let found = Row::find(conn, thread)?;
-        check_claim(found.as_ref(), claim, thread, &self.holders)?;
-        let mut row = match found {
-            Some(row) => Row { epoch: row.epoch + 1, ..row },
-            // Random, so that no lease of a deleted thread fits its successor of the same name.
-            None => Row::new(thread, random_id() >> 2),
-        };
-        row.holder = Some(self.holders.become_holder()?.to_owned());
-        let (found, mut head) = (row.turns, None::<Head>);
-        match turns.first() {
-            Some(first) if found == 0 => {
-                row.open_turn(conn, 0, first.first(), None)?;
-                row.turns = count;
-                row.save(conn)?;
-                for (turn, records) in (0..count).zip(turns) {
-                    if let Some(before) = head {
-                        before.end.keep(conn, place(row.id, turn - 1))?;
-                    }
-                    let start = Head::start(self.start, &row, turn);
-                    head = Some(start.append(conn, &mut self.specs, thread, records)?);
-                }
-            }
-            _ => row.save_holder(conn)?,
-        }
-        tx.commit()?;
-        self.unreleased.clear();
-        self.heads.remove(thread);
-        self.heads.extend(head.map(|head| (thread.clone(), head)));
-        Ok(Lease::new(thread.clone(), row.epoch, found))
-    }
-
-    /// Appends after a look at the thread's row. With a status it writes that down and gives the thread back.
-    fn append(
-        &mut self,
-        lease: &Lease,
-        turn: u32,
-        index: u64,
-        new: &[Record],
-        last: Option<&RunStatus>,
-    ) -> Result<Head, Fault> {
-        let (conn, thread) = (&self.conn, lease.thread());
-        self.heads.remove(thread);
-        let tx = begin_write(conn)?;
-        let mut row = Row::find_leased(conn, lease)?;
-        let head = Head::find(conn, self.start, &row, turn, index);
-        let head = head.map_err(|fault| fault.in_turn(thread, turn))?;
-        let head = head.append(conn, &mut self.specs, thread, new)?;
-        let is_changed = row.open_turn(conn, turn, new.first(), self.holders.own())?;
-        if let Some(status) = last {
-            row.set_status(turn, head.end, status);
-            row.holder = None;
-        }
-        if is_changed || last.is_some() {
-            row.save(conn)?;
-        }
-        tx.commit()?;
-        Ok(head)
-    }
-
-    /// Ends a lease in a transaction. If that fails, the next claim releases it.
-    fn give_up(
-        &mut self,
-        lease: Lease,
-        end: impl FnOnce(&Connection, &Lease) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        let ended = begin_write(&self.conn).and_then(|tx| {
-            end(&self.conn, &lease)?;
-            Ok(tx.commit()?)
-        });
-        if ended.is_err() {
-            self.unreleased.push(lease);
-        }
-        ended
-    }
-}
-
-/// Refuses a claim that does not fit the row of the thread.
-fn check_claim(row: Option<&Row>, claim: Claim, thread: &ThreadId, holders: &Holders) -> Result<(), Fault> {
-    let thread = thread.clone();
-    match (claim, row.is_some_and(|row| row.turns > 0)) {
-        (Claim::New, true) => return Err(StoreError::Exists { thread }.into()),
-        (Claim::Known | Claim::TakeOver, false) => return Err(StoreError::NoThread { thread }.into()),
-        _ => {}
-    }
-    if claim != Claim::TakeOver
-        && let Some(id) = row.and_then(|row| row.holder.as_deref())
-        && let Some(holder) = holders.describe_alive(id)?
-    {
-        return Err(StoreError::AlreadyRunning { thread, holder, can_take_over: true }.into());
-    }
-    Ok(())
-}
-
-/// Gives a thread back if the lease is still in force. A thread without turns is deleted.
-fn give_back(conn: &Connection, lease: &Lease) -> Result<(), Fault> {
-    match Row::find(conn, lease.thread())?.filter(|row| row.epoch == lease.epoch()) {
-        Some(row) if row.turns == 0 => row.delete(conn),
-        Some(mut row) => {
-            row.touch();
-            row.holder = None;
-            row.save(conn)
-        }
-        None => Ok(()),
     }
 }
