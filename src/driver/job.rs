@@ -174,7 +174,9 @@ impl<'a> Job<'a> {
         if let Some(path) = &save_to {
             Fixture::check_writable(path).map_err(Stopped::Fixture)?;
         }
-        let input = agent.environment.redactor.clean(self.input);
+        let redactor = &agent.environment.redactor;
+        let input = redactor.clean(self.input);
+        let model = agent.environment.model.as_ref().map(|model| redactor.text(model.name().to_owned()));
         let (run, (thread, turn)) = (make_run_id(), self.turn);
         let header = Record::Header(Box::new(Header {
             format: JOURNAL_FORMAT,
@@ -184,7 +186,7 @@ impl<'a> Job<'a> {
             origin: None,
             spec: agent.compiled.shared_spec(),
             input: input.clone(),
-            model: agent.environment.model.as_ref().map(|model| model.name().to_owned()).unwrap_or_default(),
+            model: model.unwrap_or_default(),
         }));
         let mut memory = MemoryJournal::new();
         let in_memory = self.journal.is_none();
@@ -222,6 +224,11 @@ impl<'a> Job<'a> {
             RecordMode::All => false,
         };
         if !plays {
+            // What is no fixture is not ours to write over.
+            let holds_something = path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0);
+            if holds_something {
+                Fixture::load(&path).map_err(Stopped::Fixture)?;
+            }
             return Ok((None, Some(path)));
         }
         if mode == RecordMode::None && !path.exists() {

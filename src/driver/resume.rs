@@ -12,7 +12,7 @@ use super::environment::CancelToken;
 use super::human_input::{HumanInput, Resolution, find_spent, token, unknown_record};
 use super::run::{Run, Stopped, attach_records};
 use crate::journal::{Folded, Journal, MemoryJournal, Record, RunStatus, first_difference, fold, fold_under};
-use crate::machine::{Effects, Event, HumanAnswer, admit, awaited, outstanding, transition};
+use crate::machine::{Effect, Effects, Event, HumanAnswer, admit, awaited, outstanding, transition};
 use crate::ports::{Observer, Signal};
 use crate::spec::Spec;
 
@@ -172,7 +172,16 @@ impl<'a> Resume<'a> {
         if folded.state.phase.name().is_terminal() {
             return Err(Stopped::Ended);
         }
-        let mut adopted = fold_under(Spec::clone(&now), records.to_vec())?;
+        let unfit = |problem: String| Stopped::Unfit { problem };
+        let adopted = fold_under(Spec::clone(&now), records.to_vec());
+        let mut adopted = adopted.map_err(|error| unfit(error.to_string()))?;
+        // A question that is open is answered under the rules that asked it: no rules make it a yes.
+        let mut open = outstanding(&folded.compiled, &folded.state).into_iter();
+        let dropped = |effect: &Effect| awaited(&adopted.compiled, &adopted.state, effect.id()).is_none();
+        if let Some(person) = open.find(|effect| matches!(effect, Effect::AskHuman { .. }) && dropped(effect))
+        {
+            return Err(unfit(format!("{} waits for a person, and they do not ask one", person.id())));
+        }
         // What the run no longer waits for is asked anew, should it come to it again.
         let Folded { compiled, state, ledger, .. } = &mut adopted;
         ledger.pending.retain(|pending| awaited(compiled, state, pending.effect).is_some());

@@ -187,6 +187,12 @@ pub enum Stopped {
         /// The first difference.
         difference: String,
     },
+    /// What has happened does not fit the rules that were to be adopted.
+    #[error("what has happened does not fit the agent's rules: {problem}")]
+    Unfit {
+        /// What does not fit.
+        problem: String,
+    },
     /// The thread waits for a person, so it takes no new message.
     #[error("the thread waits for an answer to: {question}")]
     Waiting {

@@ -41,6 +41,26 @@ fn key_in_what_is_asked_and_said_is_in_nothing_that_is_kept() {
 }
 
 #[test]
+fn key_in_the_place_of_another_value_is_not_said_back() {
+    let home = Home::new();
+    home.write("config.toml", &format!("{KEY} = 1\n"));
+    home.write("mine.toml", &format!("prompt = \"{KEY}\" oops\n"));
+    for (args, code) in [
+        (&["run", "--max-cost", KEY, "1+1?"][..], 2),
+        (&["threads", "show", KEY], 2),
+        (&["run", "--docs", KEY, "1+1?"], 2),
+        (&["run", "--config", "config.toml", "1+1?"], 2),
+        (&["verify", "--agent", "mine.toml"], 2),
+        (&["run", "--base-url", "http://127.0.0.1:9", "--model", KEY, "--journal", "run.jsonl", "1+1?"], 3),
+    ] {
+        let said = with_key(&home, args, code);
+        assert!(!said.stderr.contains(KEY) && !said.stdout.contains(KEY), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains("[redacted]"), "{args:?}: {}", said.stderr);
+    }
+    assert!(!String::from_utf8_lossy(&std::fs::read(home.path("run.jsonl")).unwrap()).contains(KEY));
+}
+
+#[test]
 fn what_cannot_be_said_without_the_key_is_refused() {
     let home = Home::new();
     waits(&home, "보고서");

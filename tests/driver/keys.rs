@@ -284,6 +284,25 @@ fn spec_that_holds_a_key_is_refused_before_anything_is_asked_or_written() {
 }
 
 #[test]
+fn key_in_the_place_of_a_models_name_is_in_no_header() {
+    struct Named(Arc<ScriptedModel>);
+    impl Model for Named {
+        fn name(&self) -> &str {
+            LIVE_KEY
+        }
+        fn ask(&self, request: &ModelRequest, sink: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
+            self.0.ask(request, sink)
+        }
+    }
+    let script = model([plan(&[("find", "하나")]), answer("답")]);
+    let builder = echoing(spec("plan-then-execute"), &script, &Calls::default());
+    let agent = builder.model(Named(script)).secret(Secret::new(LIVE_KEY)).build().unwrap();
+    let run = agent.run("질문?").unwrap();
+    let Record::Header(header) = &run.records()[0] else { panic!("{:?}", run.records()[0]) };
+    assert_eq!((header.model.as_str(), run.answer()), ("[redacted]", Some("답")));
+}
+
+#[test]
 fn spec_that_holds_a_key_is_not_adopted() {
     let script = model([plan(&[("find", "하나")]), answer("답")]);
     let run = with_key(spec("plan-then-execute"), &script, &Calls::default()).run("질문?").unwrap();

@@ -97,6 +97,18 @@ fn every_other_mode_records_where_there_is_no_fixture() {
 }
 
 #[test]
+fn no_mode_writes_over_what_is_no_fixture() {
+    for mode in [RecordMode::None, RecordMode::Once, RecordMode::NewEpisodes, RecordMode::All] {
+        let (_folder, path) = place();
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "내 소중한 메모\n").unwrap();
+        let (run, Cost(models, tools)) = validated(whole(), &path, mode);
+        assert!(matches!(run.unwrap_err(), Stopped::Fixture(_)), "{mode:?}");
+        assert_eq!((read(&path).as_str(), models, tools), ("내 소중한 메모\n", 0, 0), "{mode:?}");
+    }
+}
+
+#[test]
 fn every_mode_but_all_replays_a_fixture_and_leaves_it_as_it_is() {
     let (_folder, path) = place();
     validated(whole(), &path, RecordMode::All).0.unwrap();

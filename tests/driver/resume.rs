@@ -7,7 +7,7 @@ use planwright::driver::{Agent, Changed, Stopped};
 use planwright::journal::{Fixture, Journal, JournalError, MemoryJournal, Record, fold};
 use planwright::machine::{ErrorCode, Event};
 use planwright::ports::ScriptedModel;
-use planwright::spec::{Execution, Spec};
+use planwright::spec::{Approval, Execution, Spec};
 use std::sync::Arc;
 
 use stage::{Calls, accepted, answer, asked, echoing, model, parallel, plan, rejected, spec};
@@ -111,6 +111,23 @@ fn run_goes_on_under_its_own_rules_or_the_changed_ones_where_it_is_asked_to() {
     assert_eq!(run.error().unwrap().code, ErrorCode::ValidationFailedMaxReplans);
     let folded = fold(journal.records().unwrap()).unwrap();
     assert_eq!((folded.compiled.spec(), folded.state), (&stricter(), run.state().clone()));
+}
+
+#[test]
+fn rules_that_drop_an_open_question_are_not_adopted() {
+    let mut asks = spec("validated");
+    asks.policy.approval = Approval { plan: true, ..Approval::default() };
+    let waits = agent(asks, &model(replies()), &Calls::default()).run("q").unwrap();
+    assert!(waits.is_waiting());
+    for other in ["validated", "react"] {
+        let mut journal = journal_of(waits.records());
+        let (script, calls) = (model([""; 0]), Calls::default());
+        let changed = agent(spec(other), &script, &calls);
+        let stopped = changed.resume(&mut journal).changed(Changed::Adopt).run().unwrap_err();
+        assert!(matches!(stopped, Stopped::Unfit { .. }), "{other}: {stopped:?}");
+        assert!(stopped.to_string().contains("approve.1 waits for a person"), "{stopped}");
+        assert_eq!(journal.records().unwrap(), waits.records());
+    }
 }
 
 /// The records of a run that was cut when `tool` had been asked for.

@@ -17,3 +17,8 @@ pub use pending::{Pending, RunLocation};
 pub use report::{RunInfo, drift_json, ended_run, last_state, plan_json, result_text};
 pub use settings::{IndexProgress, Overrides, Settings, configured_keys};
 pub use store::{StorePlace, StoredThread, shell_word};
+
+/// The values of all configured keys: those of the usual variables where the configuration file cannot be used.
+pub fn known_keys() -> Vec<planwright::ports::Secret> {
+    settings::ConfigFile::find(None).unwrap_or_default().keys()
+}

@@ -204,6 +204,10 @@ impl RunInfo<'_> {
                 let hint = "--adopt goes on under those of --spec, --keep under those it began with";
                 return Some(Error::unusable(problem).hint(hint));
             }
+            Stopped::Unfit { problem } => {
+                let problem = format!("what has happened does not fit the rules of --spec: {problem}");
+                return Some(Error::unusable(problem).hint("--keep goes on under those it began with"));
+            }
             Stopped::Drifted(_) => {
                 let problem = format!("the replay differs from its recording\n{stopped}");
                 let hint = "if the change is meant, `planwright replay --update FILE` records anew what asks \

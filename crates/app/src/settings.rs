@@ -276,7 +276,7 @@ impl ConfigFile {
     }
 
     /// The values of all keys. A variable that is not set or is not UTF-8 holds none.
-    fn keys(&self) -> Vec<Secret> {
+    pub(crate) fn keys(&self) -> Vec<Secret> {
         let value = |name: &str| variable(name).ok().flatten();
         let named = [&self.api_key_env, &self.search_key_env, &self.embeddings.api_key_env];
         let names = named.into_iter().flatten().map(String::as_str).chain([KEY, SEARCH_KEY]);

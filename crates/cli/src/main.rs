@@ -22,6 +22,7 @@ mod text;
 mod threads;
 mod trace;
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
@@ -36,8 +37,13 @@ fn main() -> ExitCode {
     let exit = match Cli::try_parse() {
         Ok(cli) => run_command(cli),
         Err(error) => {
+            let text = error.render();
+            let shown = text.to_string();
             // Where the help cannot be written, nobody reads it.
-            let _ = error.print();
+            let _ = match out::without_keys(&shown) {
+                Cow::Owned(clean) => Ok(out::complain(&clean)),
+                Cow::Borrowed(_) => error.print(),
+            };
             error.use_stderr().then_some(Class::Unusable)
         }
     };

@@ -1,7 +1,9 @@
 //! Exit codes, and writing to stdout and stderr, in colour where it is wanted. A reader that has gone away is no
 //! error and never a panic.
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ColorChoice;
@@ -10,7 +12,8 @@ use serde::Serialize;
 use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::text;
-use planwright_app::{Class, Error, Result};
+use planwright::driver::Redactor;
+use planwright_app::{Class, Error, Result, known_keys};
 
 /// How a command ended: `None` where all is well, else the class of what was shown already.
 pub type Exit = Option<Class>;
@@ -90,9 +93,18 @@ fn columns(terminal: Option<(Width, Height)>) -> Option<usize> {
 /// Whether stdout holds something already.
 pub static PRINTED: AtomicBool = AtomicBool::new(false);
 
-/// Writes a text to stdout, as it is.
+/// What stands in the variables of the keys, which nothing shows: a key may be typed in the place of a name.
+static KEYS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(known_keys()));
+
+/// A text without the configured keys.
+pub fn without_keys(text: &str) -> Cow<'_, str> {
+    if KEYS.finds(text) { Cow::Owned(KEYS.text(text.to_owned())) } else { Cow::Borrowed(text) }
+}
+
+/// Writes a text to stdout, without keys.
 pub fn print(text: &str) -> Result<()> {
     PRINTED.store(true, Ordering::Relaxed);
+    let text = without_keys(text);
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -127,7 +139,7 @@ fn print_json_as(json: serde_json::Result<String>) -> Result<()> {
 
 /// Writes a line to stderr. A stderr that cannot be written is ignored.
 pub fn complain(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", without_keys(line));
 }
 
 /// Writes a remark of the program to stderr, on one line.

@@ -238,10 +238,12 @@ impl Observer for Screen {
                 };
                 self.say(look, &phase.to_string());
             }
-            Signal::Asked { request: RequestBody::Model { role, .. }, .. } => {
+            Signal::Asked { span, request: RequestBody::Model { role, .. } } => {
                 self.printed.take();
-                self.spin(None, &format!("asking the {role}"));
+                self.spin(span.effect.step(), &format!("asking the {role}"));
             }
+            // The question is shown where the person is asked, and nothing moves there.
+            Signal::Asked { request: RequestBody::Human { .. }, .. } => self.clear(),
             Signal::Asked { span, request: RequestBody::Tool { step, tool, input, .. } } => {
                 let step = span.effect.step().unwrap_or(*step);
                 let message = format!("{} {tool}  {}", u64::from(step) + 1, value_line(input));
@@ -272,7 +274,7 @@ impl Observer for Screen {
                     false => self.detail(Look::Dim, &message, ""),
                 }
             }
-            // The question is shown where the person is asked; sources and tokens are results.
+            // Sources and tokens are results.
             _ => {}
         }
     }

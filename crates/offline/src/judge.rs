@@ -16,6 +16,8 @@ use planwright::spec::RequestFrame;
 
 const MAX_NAMED: usize = 6;
 const MAX_NEAREST: usize = 300;
+/// What an answer says that is none.
+const DECLINES: [&str; 3] = ["no_material", "nothing_was_found_about", "not_said_about"];
 
 pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Value {
     let results = Results::parse(&payload.records());
@@ -51,13 +53,17 @@ fn judge_answer(question: &Question, answer: &str) -> Verdict {
     let terms = question.terms();
     let calculated = !question.expressions.is_empty() && answer.contains(|c: char| c.is_ascii_digit());
     let speaks = calculated || terms.is_empty() || Vocabulary::of(&answer).weight(terms.iter().copied()) > 0;
+    let says = |key: &&str| question.say(key).split("{}").all(|piece| answer.contains(piece));
+    let declines = !answer.contains(question.say("sources")) && DECLINES.iter().any(says);
     let key = match answer.trim().is_empty() {
         true => "the_answer_is_empty",
-        false if speaks => return accepted(question.say("answer_speaks_of_it")),
+        false if speaks && !declines => return accepted(question.say("answer_speaks_of_it")),
         false => "answer_does_not_speak_of_it",
     };
     let fix_hint = question.tell("write_about", &quote(question, terms));
-    Verdict { ok: false, reason: question.say(key).to_owned(), fix_hint }
+    // A decline says by itself what was not found.
+    let reason = if declines { line(&answer, MAX_NEAREST) } else { question.say(key).to_owned() };
+    Verdict { ok: false, reason, fix_hint }
 }
 
 pub(super) fn judge(question: &Question, results: &Results) -> Verdict {

@@ -24,6 +24,17 @@ fn check_lasting(answer: Answer, cause: Cause, tries: u32, says: &str) {
 }
 
 #[test]
+fn a_time_that_no_clock_counts_is_as_good_as_none() {
+    let server = Server::answering([Answer::reply("답")]);
+    let asker = Asker::with(&server, |config| {
+        config.call_timeout = Duration::MAX;
+        config.connect_timeout = Duration::MAX;
+        config.idle_timeout = Duration::MAX;
+    });
+    assert_eq!(asker.ask().unwrap().text, "답");
+}
+
+#[test]
 fn every_status_class_has_its_cause_and_only_passing_ones_are_tried_again() {
     let causes: [(Cause, u32, &[u16]); 7] = [
         (Cause::Authentication, 1, &[401, 403]),

@@ -58,6 +58,9 @@ pub(crate) struct Client {
     pub(crate) max_response_bytes: usize,
 }
 
+/// The longest that a request is given: what is longer than any clock counts is as good as that.
+const MAX_TIME: Duration = Duration::from_secs(365 * 86_400);
+
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub(crate) uri: &'a Uri,
@@ -149,6 +152,7 @@ impl Client {
         whole: Duration,
     ) -> Result<Response, AttemptError> {
         let begun = Instant::now();
+        let [left, whole] = [left, whole].map(|time| time.min(MAX_TIME));
         let max_bytes = self.max_response_bytes as u64;
         let mut here = Cow::Borrowed(request.uri);
         for _ in 0..=MAX_REDIRECTS {
