@@ -65,7 +65,7 @@ impl PlanContract {
 
     /// Parses a plan out of a model's reply and checks it whole.
     pub fn parse(&self, before: Before<'_>, text: &str, max_bytes: usize) -> Result<ReadPlan, ContractError> {
-        let (plan, ignored) = parse_object::<WrittenPlan>(text, max_bytes)?.into_plan()?;
+        let (plan, ignored) = parse_object::<WrittenPlan>(text, max_bytes)?.into_plan(self.doer())?;
         let links = self.check(before, &plan)?;
         Ok(ReadPlan { plan, links, ignored, refused: Vec::new() })
     }
@@ -129,11 +129,16 @@ impl PlanContract {
         link(before, steps, self.policy.max_depth.unwrap_or(u32::MAX))
     }
 
+    /// The key under which a step names who does it.
+    fn doer(&self) -> &'static str {
+        if self.tool_count == 0 && !self.tools.is_empty() { "agent" } else { "tool" }
+    }
+
     fn check_step(&self, step: &PlanStep, last: bool) -> Result<(), ContractError> {
         let ends = self.policy.final_step == FinalStep::Required;
         if ends && last && !step.is_final() {
             let problem = format!("expected {FINAL_ANSWER:?} as the last step, found {:?}", step.tool);
-            return refuse("tool", problem);
+            return refuse(self.doer(), problem);
         }
         let PlanStep { task, description, hitl_question, .. } = step;
         for (field, text) in [("task", task), ("description", description), ("hitl_question", hitl_question)]
@@ -141,13 +146,13 @@ impl PlanContract {
             self.check_bytes(field, text.as_ref().map_or(0, String::len))?;
         }
         if ends && step.is_final() && !last {
-            return refuse("tool", format!("{FINAL_ANSWER:?} must be the last step, and only the last"));
+            return refuse(self.doer(), format!("{FINAL_ANSWER:?} must be the last step, and only the last"));
         }
         if (ends && step.is_final()) || (self.hitl && step.is_hitl()) {
             return self.check_input_size("input", step.input.as_ref());
         }
         let Some(at) = self.position(&step.tool) else {
-            return refuse("tool", self.unknown_tool(&step.tool));
+            return refuse(self.doer(), self.unknown_tool(&step.tool));
         };
         if let Some(field) = self.policy.required.iter().find(|field| !step.has(**field)) {
             return refuse(field.to_string(), "needed, and missing");
@@ -243,16 +248,15 @@ impl PlanContract {
     }
 
     fn step_schema(&self, names: Vec<&str>, input: &Value) -> Value {
-        let agents_alone = self.tool_count == 0 && !self.tools.is_empty();
         let offers = |field: StepField| self.policy.fields.contains(&field);
         let (text, optional) = (json!({"type": "string"}), json!({"type": ["string", "null"]}));
-        let input = match offers(StepField::InputFrom) || agents_alone {
+        let input = match offers(StepField::InputFrom) || self.doer() == "agent" {
             true => json!({"anyOf": [input, {"type": "null"}]}),
             false => input.clone(),
         };
         let properties = [
             ("id", offers(StepField::Id), text.clone()),
-            (if agents_alone { "agent" } else { "tool" }, true, json!({"type": "string", "enum": names})),
+            (self.doer(), true, json!({"type": "string", "enum": names})),
             ("with", offers(StepField::With), optional.clone()),
             ("task", offers(StepField::Task), optional.clone()),
             ("input", true, input),

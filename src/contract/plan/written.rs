@@ -40,7 +40,6 @@ enum Field {
 const NAMES: &str = "id tool agent with input input_from depends_on task description hitl_question status result \
     output error hitl_response answered";
 
-const NO_TOOL: &str = "missing field `tool`";
 const MAX_NOTES: usize = 20;
 
 /// The steps of a plan as models write it.
@@ -130,7 +129,7 @@ impl<'de> Deserialize<'de> for PlanStep {
         let mut written = WrittenSteps::default();
         OneMore(&mut written).deserialize(source)?;
         let step = written.steps.pop().filter(|_| written.without_tool.is_none());
-        step.ok_or_else(|| D::Error::custom(NO_TOOL))
+        step.ok_or_else(|| D::Error::missing_field("tool"))
     }
 }
 
@@ -166,10 +165,11 @@ pub(super) struct WrittenPlan {
 
 impl WrittenPlan {
     /// The plan, and the places where the reply says what only the run may say.
-    pub(super) fn into_plan(self) -> Result<(Plan, Vec<String>), ContractError> {
+    /// `doer` is the key under which a step names who does it.
+    pub(super) fn into_plan(self, doer: &str) -> Result<(Plan, Vec<String>), ContractError> {
         let WrittenPlan { goal, reasoning, strategy, steps: written } = self;
         match written.without_tool {
-            Some(at) => Err(ContractError::at(format!("$.steps[{at}]"), NO_TOOL)),
+            Some(at) => Err(ContractError::at(format!("$.steps[{at}]"), format!("missing field `{doer}`"))),
             None => Ok((Plan { goal, reasoning, strategy, steps: written.steps }, written.ignored)),
         }
     }

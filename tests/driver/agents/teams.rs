@@ -51,7 +51,7 @@ const SUPERVISED: &str = "supervised";
 fn recorded_runs_of_supervised_end_as_they_should_with_their_calls() {
     replays(SUPERVISED, "left_waiting", 5, 0, Waits("검색된 데이터가 맞나요?"));
     replays(SUPERVISED, "rejected", 3, 0, Error("REJECTED: step_2: These are the year before last."));
-    let said = "PLAN_ERROR: contract: $.steps[0].tool: expected one of search, validation, analysis, comparison, \
+    let said = "PLAN_ERROR: contract: $.steps[0].agent: expected one of search, validation, analysis, comparison, \
                 document, hitl, found \"legal\"";
     replays(SUPERVISED, "no_plan", 3, 0, Error(said));
     replays(SUPERVISED, "report", 9, 0, Done("Step 1: 최근 3개월 매출 데이터 검색 - completed\nStep 2: "));
