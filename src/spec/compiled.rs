@@ -15,7 +15,7 @@ use super::{
 };
 use crate::contract::{
     AnswerForm, Before, ContractError, Decision, Intent, PlanContract, PlanSays, PreviousContext, Scope,
-    ToolContract, ToolEffect, Trust, schema,
+    ToolContract, ToolEffect, Trust, excerpt, schema,
 };
 
 /// How deep agents may nest: an agent's agents may have agents of their own, and that is all.
@@ -50,6 +50,7 @@ pub struct CompiledSpec {
     frames: BTreeMap<RoleName, Arc<RequestFrame>>,
     agents: Vec<CompiledAgent>,
     suggestions: Vec<(Suggestion, Regex)>,
+    placeholders: Vec<Regex>,
     pub(super) bounds: OnceLock<Bounds>,
 }
 
@@ -96,8 +97,12 @@ impl CompiledSpec {
             let pattern = pattern.map_err(|error| error.under(&format!("policy.suggestions[{at}]")))?;
             suggestions.push((suggestion.clone(), pattern));
         }
-        let bounds = OnceLock::new();
-        let compiled = CompiledSpec { spec: Arc::new(spec), plan, form, frames, agents, suggestions, bounds };
+        let placeholders = spec.policy.placeholders.iter().map(|pattern| Regex::new(pattern)).collect();
+        let placeholders: Result<_, _> = placeholders;
+        let placeholders =
+            placeholders.map_err(|error| SpecError::at("policy.placeholders", error.to_string()))?;
+        let (spec, bounds) = (Arc::new(spec), OnceLock::new());
+        let compiled = CompiledSpec { spec, plan, form, frames, agents, suggestions, placeholders, bounds };
         compiled.check_fallbacks()?;
         compiled.check_on_cut()?;
         Ok(compiled)
@@ -191,6 +196,15 @@ impl CompiledSpec {
                 RoleName::Planner => policy.planner == Planner::ToolCalls && policy.write == Write::Planner,
                 _ => false,
             }
+    }
+
+    /// Checks that an answer holds no placeholder.
+    pub fn check_answer(&self, answer: &str) -> Result<(), ContractError> {
+        let Some(found) = self.placeholders.iter().find_map(|pattern| pattern.find(answer)) else {
+            return Ok(());
+        };
+        let found = excerpt(found.as_str().trim(), 60);
+        Err(ContractError::at("$", format!("expected the answer itself, found the placeholder {found:?}")))
     }
 
     /// The calls that are proposed to the planner for a question: every match of every suggestion, in order,

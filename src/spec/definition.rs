@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::tools::deserialize_tools;
+use super::tools::{SHIPPED, Shipped, deserialize_list};
 use super::{
     Horizon, Limits, OnExhausted, Orchestrate, Planner, Policy, Price, Role, RoleName, Validate, ValidateAt,
 };
@@ -30,10 +30,10 @@ pub struct Spec {
     /// for it. The planner stands in for a missing replanner, the writer for a missing conversation role.
     pub roles: BTreeMap<RoleName, Role>,
     /// The tools that plans may name. An entry may be the name of a shipped tool.
-    #[serde(default, deserialize_with = "deserialize_tools")]
+    #[serde(default, deserialize_with = "deserialize_list")]
     pub tools: Vec<ToolContract>,
-    /// The agents that plans may name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The agents that plans may name. An entry may be the name of a shipped one: `summarize`.
+    #[serde(default, deserialize_with = "deserialize_list", skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<SubAgent>,
     /// What models cost, by the name they are asked under.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -164,6 +164,24 @@ pub struct SubAgent {
     /// A whole agent: its run hangs under the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<Box<Spec>>,
+}
+
+impl Shipped for SubAgent {
+    const EXPECTED: &'static str = "an agent";
+
+    fn all() -> Vec<Self> {
+        #[derive(Deserialize)]
+        struct AgentsFile {
+            agents: Vec<SubAgent>,
+        }
+        let file: AgentsFile =
+            toml::from_str(SHIPPED).expect("the test `summary_is_a_step_by_its_name` reads it");
+        file.agents
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 /// A contradiction or a value out of range in a spec. Its `Debug` equals its `Display`, so that a failed

@@ -67,6 +67,10 @@ pub struct Policy {
     /// Calls that must have been made before there may be an answer. Default: none.
     #[serde(skip_serializing_if = "is_default")]
     pub required_calls: Vec<RequiredCall>,
+    /// Regular expressions of what no answer may hold: an answer in which one matches is a bad reply. Default:
+    /// none.
+    #[serde(skip_serializing_if = "is_default")]
+    pub placeholders: Vec<String>,
     /// Where a person is asked.
     #[serde(skip_serializing_if = "is_default")]
     pub approval: Approval,

@@ -1,12 +1,15 @@
-//! The contracts of the shipped tools, by which a spec may name a tool instead of declaring it.
+//! The shipped tools and step agents, which a spec may name instead of declaring them.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, Visitor};
 
 use crate::contract::ToolContract;
+
+/// The file of what is shipped.
+pub(super) const SHIPPED: &str = include_str!("../agents/tools.toml");
 
 /// The contract of a shipped tool.
 pub fn tool(name: &str) -> Option<ToolContract> {
@@ -15,45 +18,64 @@ pub fn tool(name: &str) -> Option<ToolContract> {
 
 /// The contracts of the shipped tools.
 pub fn tools() -> Vec<ToolContract> {
-    #[derive(Deserialize)]
+    #[derive(serde::Deserialize)]
     struct ToolsFile {
         tools: Vec<ToolContract>,
     }
-    let file: ToolsFile = toml::from_str(include_str!("../agents/tools.toml"))
-        .expect("the test `every_shipped_tool_contract_is_sound` reads it");
+    let file: ToolsFile =
+        toml::from_str(SHIPPED).expect("the test `every_shipped_tool_contract_is_sound` reads it");
     file.tools
 }
 
-/// Reads a list of tool contracts and names of shipped tools.
-pub(super) fn deserialize_tools<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<ToolContract>, D::Error> {
-    Ok(Vec::deserialize(source)?.into_iter().map(|ToolEntry(tool)| tool).collect())
+/// What a spec may name instead of declaring it.
+pub(super) trait Shipped: DeserializeOwned {
+    const EXPECTED: &'static str;
+    fn all() -> Vec<Self>;
+    fn name(&self) -> &str;
 }
 
-struct ToolEntry(ToolContract);
+impl Shipped for ToolContract {
+    const EXPECTED: &'static str = "a contract";
 
-impl<'de> Deserialize<'de> for ToolEntry {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        source.deserialize_any(ToolEntryVisitor).map(ToolEntry)
+    fn all() -> Vec<Self> {
+        tools()
+    }
+
+    fn name(&self) -> &str {
+        &self.name
     }
 }
 
-struct ToolEntryVisitor;
+/// Deserializes a list of what is declared and of the names of what is shipped.
+pub(super) fn deserialize_list<'de, D: Deserializer<'de>, T: Shipped>(source: D) -> Result<Vec<T>, D::Error> {
+    Ok(Vec::deserialize(source)?.into_iter().map(|ListEntry(entry)| entry).collect())
+}
 
-impl<'de> Visitor<'de> for ToolEntryVisitor {
-    type Value = ToolContract;
+struct ListEntry<T>(T);
+
+impl<'de, T: Shipped> Deserialize<'de> for ListEntry<T> {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        source.deserialize_any(EntryVisitor(PhantomData)).map(ListEntry)
+    }
+}
+
+struct EntryVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Shipped> Visitor<'de> for EntryVisitor<T> {
+    type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a shipped tool or a tool contract")
+        write!(f, "the name of what is shipped or {}", T::EXPECTED)
     }
 
-    fn visit_str<E: Error>(self, name: &str) -> Result<ToolContract, E> {
-        tool(name).ok_or_else(|| {
-            let known: Vec<String> = tools().into_iter().map(|tool| tool.name).collect();
-            E::custom(format!("expected a contract or one of {}, found {name:?}", known.join(", ")))
-        })
+    fn visit_str<E: Error>(self, name: &str) -> Result<T, E> {
+        let shipped = T::all();
+        let known: Vec<&str> = shipped.iter().map(T::name).collect();
+        let problem = format!("expected {} or one of {}, found {name:?}", T::EXPECTED, known.join(", "));
+        shipped.into_iter().find(|known| known.name() == name).ok_or_else(|| E::custom(problem))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, contract: A) -> Result<ToolContract, A::Error> {
-        ToolContract::deserialize(MapAccessDeserializer::new(contract))
+    fn visit_map<A: MapAccess<'de>>(self, declared: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(declared))
     }
 }

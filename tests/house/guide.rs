@@ -22,7 +22,7 @@ fn every_agent_in_the_guide_loads() {
         .iter()
         .map(|text| Spec::from_toml(text).unwrap_or_else(|error| panic!("{error}:\n{text}")).name)
         .collect();
-    assert_eq!(names, ["mine", "careful", "signed-off"]);
+    assert_eq!(names, ["mine", "condensing", "careful", "signed-off"]);
 }
 
 /// The fields of a type, as it names them when it is given another.

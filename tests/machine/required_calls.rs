@@ -1,5 +1,6 @@
 //! Calls that must come before an answer: an answer before that many is a bad reply.
 
+use planwright::agents;
 use planwright::spec::Spec;
 use serde_json::json;
 
@@ -74,4 +75,44 @@ fn an_answer_in_text_needs_them_too() {
     let mut told = Told::run(spec(&react), [text("Final Answer: 몰라도 답")]);
     assert_eq!(told.waits(), ["plan.1.2"]);
     told.ends([text("Action: find\nAction Input: a"), found("A"), text("Final Answer: 답")], "답");
+}
+
+#[test]
+fn self_ask_takes_neither_a_placeholder_nor_a_repeated_search() {
+    let follow_up = |number: u32, point: &str| {
+        format!("Follow-up {number}: 언제?\nIntermediate answer {number}:\n- {point}\nSources: 연감\n\n")
+    };
+    let ended = |text: String| format!("{text}Final answer: 1949년");
+    let shipped = || agents::shipped("self-ask").expect("it is shipped");
+    let good = ended(follow_up(1, "1949년이다 [1] …"));
+    for empty in ["...", "…", "[answer]", "<point>"] {
+        let bad = ended(follow_up(1, empty));
+        let mut told = Told::run(shipped(), [asks(&[("search", "a")]), found("A"), text(bad)]);
+        let said = format!("$: expected the answer itself, found the placeholder \"- {empty}\"");
+        assert_eq!(told.line("REPAIR")["error"], json!(said));
+        told.ends([text(&good)], &good);
+    }
+    let two = ended(follow_up(1, "1949년") + &follow_up(2, "서울"));
+    let searches = asks(&[("search", "a"), ("search", "a")]);
+    let mut told = Told::run(shipped(), [searches, found("A"), text(&two)]);
+    let said = "$: \"search\" must be called 2 times before the answer; so far it was called 1 times";
+    assert_eq!((told.line("REPAIR")["error"].clone(), told.lines("SKIP").len()), (json!(said), 1));
+    told.ends([asks(&[("search", "b")]), found("B"), text(&two)], &two);
+}
+
+#[test]
+fn placeholder_of_a_writer_is_a_bad_reply_too() {
+    let refusing = spec("placeholders = ['TODO']\n[limits]\nmax_repairs = 1");
+    let mut told = Told::run(refusing, [plan("find a"), found("A"), text("답: TODO")]);
+    assert_eq!(told.waits(), ["write.1.2"]);
+    told.ends([text("답")], "답");
+    let error = spec_error("placeholders = ['(']");
+    assert!(error.starts_with("policy.placeholders: "), "{error}");
+}
+
+fn spec_error(policy: &str) -> String {
+    let text = format!(
+        "name = 'a'\n[policy]\nvalidate = 'off'\n{policy}\n[roles]\nplanner.prompt = 'P'\nwriter.prompt = 'W'"
+    );
+    Spec::from_toml(&text).unwrap_err().to_string()
 }

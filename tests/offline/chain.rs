@@ -3,9 +3,13 @@
 use crate::offline_specs;
 
 use offline_specs::{CHAIN, ask, compiled, frame};
+use planwright::agents;
 use planwright::contract::Before;
 use planwright::contract::{Plan, PlanStep};
-use planwright::spec::RoleName;
+use planwright::driver::Agent;
+use planwright::ports::FnTool;
+use planwright::spec::{RoleName, Spec};
+use planwright_offline::Offline;
 use serde_json::{Value, json};
 
 fn plan(role: RoleName, payload: &Value, before: &[PlanStep]) -> Plan {
@@ -69,4 +73,28 @@ fn a_new_plan_keeps_what_was_done_and_numbers_on() {
     assert!(!found.steps.is_empty() && steps(&found) != ["wiki: 픽스처"], "{:?}", found.steps);
     assert!(!steps(&found).contains(&"wiki: 저널".to_owned()), "{:?}", found.steps);
     assert_eq!(found.steps[0].id.as_deref(), Some("step_3"));
+}
+
+#[test]
+fn summary_is_a_step_by_its_name() {
+    let source = agents::source("intent-first").unwrap();
+    let named = source.replacen("\ntools = ", "\nagents = [\"summarize\"]\ntools = ", 1);
+    let spec = Spec::from_toml(&named).unwrap().with_tools(|tool| tool.name == "docs");
+    let passage = "Solar power turns sunlight into electricity.";
+    let passages = json!([{"source": "solar.md", "text": passage}]).to_string();
+    let docs = FnTool::new(agents::tool("docs").unwrap(), move |_| Ok(passages.clone().into()));
+    let agent = Agent::builder(spec).model(Offline::new()).tool(docs).build().unwrap();
+    let run = agent.run("Search for solar power and summarise it").unwrap();
+    assert_eq!(run.error(), None);
+    let steps: Vec<_> = run
+        .state()
+        .steps()
+        .map(|step| (&*step.step.tool, step.step.input_from.as_deref(), step.status))
+        .collect();
+    assert_eq!(steps, [("docs", None, "completed"), ("summarize", Some("step_1"), "completed")]);
+    assert!(run.state().steps().last().unwrap().output.unwrap().contains(passage));
+    assert!(run.answer().unwrap().contains(passage), "{:?}", run.answer());
+
+    let error = Spec::from_toml(&named.replace("summarize", "summarise")).unwrap_err().to_string();
+    assert!(error.contains("expected an agent or one of summarize, found \"summarise\""), "{error}");
 }

@@ -252,6 +252,9 @@ fn read_draft(
     if plan.is_none() && compiled.policy().horizon == Horizon::Whole && task.draft > 1 {
         return Err(ContractError::at("$.steps", "expected at least 1 step in a new plan, found none"));
     }
+    if plan.is_none() && compiled.policy().write == Write::Planner {
+        compiled.check_answer(&said)?;
+    }
     check_required_calls(compiled, task, &said, plan.as_ref().map(|read| read.plan.steps.as_slice()))?;
     if plan.is_some() {
         said = excerpt(&said, KEPT_CHARS);

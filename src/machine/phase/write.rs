@@ -34,7 +34,8 @@ impl Run<'_> {
         let writes = writer(writing.gate, self.compiled) == RoleName::Writer;
         let form = if writes { self.compiled.form() } else { AnswerForm::Text };
         let read = self.read_reply(&mut writing.asking, |compiled, _, reply| {
-            form.parse(&reply.text, compiled.max_reply_bytes())
+            let answer = form.parse(&reply.text, compiled.max_reply_bytes())?;
+            compiled.check_answer(&answer).map(|()| answer)
         });
         if let Some((answer, _)) = read {
             self.written(answer);
