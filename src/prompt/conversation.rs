@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
+use super::repeats::Shown;
 use super::{Call, Message};
 use crate::machine::{Draft, Progress, State, StepRun, Task};
 use crate::spec::{CompiledSpec, Planner};
@@ -17,7 +18,7 @@ pub(super) fn note(content: &Value) -> Message {
 /// The messages since the first.
 pub(super) fn messages(compiled: &CompiledSpec, state: &State) -> Vec<Message> {
     let (task, policy) = (&state.task, compiled.policy());
-    let mut messages = Vec::new();
+    let (mut messages, mut shown) = (Vec::new(), Shown::default());
     if policy.planner == Planner::Json || !policy.keeps_steps() {
         return messages;
     }
@@ -25,7 +26,7 @@ pub(super) fn messages(compiled: &CompiledSpec, state: &State) -> Vec<Message> {
     for (at, draft) in earlier.iter().enumerate() {
         let first = draft.first_step as usize;
         let steps = first..task.drafts.get(at + 1).map_or(first, |next| next.first_step as usize);
-        push_round(compiled, task, draft, steps, &mut messages);
+        push_round(compiled, task, draft, steps, &mut shown, &mut messages);
         messages.extend(verdict(task, draft, at + 1 == earlier.len()));
     }
     messages
@@ -37,18 +38,21 @@ fn push_round(
     task: &Task,
     draft: &Draft,
     steps: Range<usize>,
+    shown: &mut Shown,
     messages: &mut Vec<Message>,
 ) {
     let as_text = compiled.policy().planner == Planner::ReactText;
     let slots = task.progress.iter().flat_map(|progress| {
         let slots = progress.slots().take(steps.end).skip(steps.start);
-        slots.map(|(at, planned, run)| {
-            let input = planned.input.clone().unwrap_or_else(|| planned.instruction().into());
-            let tool = compiled.tool(&planned.tool).filter(|_| !run.is_refused_call());
-            let arguments = tool.map_or(input.clone(), |tool| tool.arguments(&input));
-            let (id, name) = (format!("call_{}", at + 1), planned.tool.clone());
-            (Call { id, name, arguments }, result(progress, run))
-        })
+        slots.map(move |(at, planned, run)| (at, planned, progress, run))
+    });
+    let slots = slots.map(|(at, planned, progress, run)| {
+        let input = planned.input.clone().unwrap_or_else(|| planned.instruction().into());
+        let tool = compiled.tool(&planned.tool).filter(|_| !run.is_refused_call());
+        let arguments = tool.map_or(input.clone(), |tool| tool.arguments(&input));
+        let (id, name) = (format!("call_{}", at + 1), planned.tool.clone());
+        let result = result(progress, run, |output| shown.add(output, &planned.name(at)));
+        (Call { id, name, arguments }, result)
     });
     let slots: Vec<(Call, Value)> = slots.collect();
     if slots.is_empty() && draft.said.is_empty() && !as_text {
@@ -62,9 +66,13 @@ fn push_round(
     }));
 }
 
-fn result(progress: &Progress, run: &StepRun) -> Value {
+fn result<'a>(
+    progress: &Progress,
+    run: &'a StepRun,
+    mut show: impl FnMut(Cow<'a, str>) -> Cow<'a, str>,
+) -> Value {
     // A step that was left out has a result too, so that its call has one.
-    let output = output(progress, run).unwrap_or_else(|| match run {
+    let output = output(progress, run).map(&mut show).unwrap_or_else(|| match run {
         StepRun::Skipped { .. } => "(left out)".into(),
         _ => "(not run)".into(),
     });

@@ -9,6 +9,7 @@
 mod conversation;
 mod payload;
 mod question;
+mod repeats;
 mod request;
 
 pub(crate) use question::subject;

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::ModelRequest;
 use super::conversation::{self, output, parts};
+use super::repeats::Shown;
 use crate::contract::{Decision, PlanStep, first_chars};
 use crate::machine::{Phase, Progress, State, StepRun, Task, Turn, known_by};
 use crate::spec::{CompiledAgent, CompiledSpec, Horizon, Intake, Memory, Planner, RoleName, ValidateAt};
@@ -186,7 +187,11 @@ impl Payload {
         is_shown: impl Fn(usize, &StepRun) -> bool,
     ) {
         let results = progress.slots().filter(|(at, _, run)| is_shown(*at, run));
-        let results = results.filter_map(|(at, step, run)| Some((at, step, run, output(progress, run)?)));
+        let mut shown = Shown::default();
+        let results = results.filter_map(|(at, step, run)| {
+            let output = shown.add(output(progress, run)?, &step.name(at));
+            Some((at, step, run, output))
+        });
         self.add_records(key, results, |record, (at, step, run, output)| {
             record.add("step_index", at);
             record.add_some("id", (key == PAST_STEPS).then(|| step.name(at)));

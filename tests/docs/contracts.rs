@@ -3,8 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use planwright::agents;
 use planwright::contract::{Source, ToolEffect};
-use planwright::ports::{Embedder, Secret, Tool, ToolError, ToolOutput};
+use planwright::driver::Agent;
+use planwright::machine::ModelReply;
+use planwright::ports::{Embedder, ScriptedModel, Secret, Tool, ToolError, ToolOutput};
 use planwright_docs::{Articles, ContractTools};
 use serde_json::{Value, json};
 
@@ -339,5 +342,39 @@ fn no_input_is_a_panic() {
         for input in [json!(null), json!([5]), json!({"input": 5}), json!(-1), json!(1.5)] {
             assert_eq!(ask_with(&contracts, name, input, 16_000).unwrap_err().kind, "input");
         }
+    }
+}
+
+#[test]
+fn article_that_is_found_in_three_ways_is_shown_to_a_model_once() {
+    let calls = ModelReply::calls([
+        ("get_article_by_index", json!({"input": "제6조"})),
+        ("get_article_by_title", json!({"input": "해지"})),
+        ("hybrid_search", json!({"input": "30일 전에 알리고 끝낼 수 있다"})),
+    ]);
+    let verdict = r#"{"sufficient": true, "missing_info": "", "reason": "충분하다"}"#;
+    let scope = r#"{"in_scope": true, "reason": "계약", "refusal": ""}"#;
+    let texts = [scope, verdict, "30일 전이다."].map(ModelReply::text);
+    let [scope, verdict, answer] = texts;
+    let contracts = contracts(None);
+    let agent = Agent::builder(agents::shipped("evaluate-loop").unwrap())
+        .model(ScriptedModel::says([scope, calls, verdict, answer]));
+    let agent = contracts.tools().into_iter().fold(agent, |agent, tool| agent.tool(tool)).build().unwrap();
+    let run = agent.run("해지하려면?").unwrap();
+    assert_eq!((run.answer(), run.error()), (Some("30일 전이다."), None));
+    let fixture = serde_json::to_value(run.fixture().unwrap()).unwrap();
+    let request = |role: &str| {
+        let exchanges = fixture["exchanges"].as_array().unwrap();
+        let model = exchanges.iter().find(|exchange| exchange["model"]["role"] == role);
+        model.unwrap()["model"]["request"].to_string()
+    };
+    for role in ["validator", "writer"] {
+        let shown = request(role);
+        assert_eq!(
+            shown.matches("30일 전에 알리고 끝낼 수 있다").count(),
+            2,
+            "once as found, once as asked: {shown}"
+        );
+        assert_eq!(shown.matches("same_as").count(), 2, "{shown}");
     }
 }

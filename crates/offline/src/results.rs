@@ -16,6 +16,8 @@ const MAX_OUTPUT_CHARS: usize = 64_000;
 const MAX_PASSAGES: usize = 120;
 const MAX_PASSAGE_CHARS: usize = 12_000;
 const MAX_SOURCE_CHARS: usize = 200;
+/// How the output of a step begins that had nothing to work on.
+const NOTHING_FOUND: &str = "ERROR: nothing_found:";
 const TEXTS: [&str; 4] = ["text", "content", "summary", "snippet"];
 const SOURCES: [&str; 2] = ["\nSources:\n", "\n출처:\n"];
 
@@ -61,8 +63,9 @@ impl Results {
         !self.calculations.is_empty() || self.failures.iter().any(|failure| failure.tool == CALC)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.passages.is_empty() && self.calculations.is_empty() && self.failures.is_empty()
+    /// Whether there is nothing to work on.
+    pub(super) fn have_nothing(&self) -> bool {
+        self.passages.is_empty() && self.calculations.is_empty()
     }
 
     /// Whether articles were asked for, found or not.
@@ -73,10 +76,13 @@ impl Results {
     }
 
     fn add(&mut self, tool: String, input: String, failed: bool, output: &str) {
-        if failed {
+        if failed && !output.starts_with(NOTHING_FOUND) {
             return self.failures.push(Failure { tool, why: line(output, 160) });
         }
         self.asked = true;
+        if failed {
+            return;
+        }
         if tool == CALC {
             let equation = format!("{input} = {}", line(output, 300));
             let new = !self.calculations.contains(&equation);
@@ -121,7 +127,9 @@ fn records(output: &str) -> Option<Vec<(String, String)>> {
         let names = [document.clone(), part, source].into_iter().filter(|name| !name.is_empty());
         Some((names.collect::<Vec<String>>().join(", "), text.to_owned()))
     };
-    records.iter().take(MAX_PASSAGES).map(passage).collect()
+    // A record that an earlier result holds is there already.
+    let records = records.iter().filter(|record| record.get("same_as").is_none());
+    records.take(MAX_PASSAGES).map(passage).collect()
 }
 
 /// The complete records at the beginning of a JSON list that was cut short.
