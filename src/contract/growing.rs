@@ -1,8 +1,10 @@
 //! A reply while it grows: which of its words are an answer so far, as far as that can be known. What comes later
 //! may say otherwise: that a text was a thought, or stood beside a call.
 
+use std::borrow::Cow;
+
 use super::plan::find_labelled;
-use super::read::{cut_thoughts, may_begin_tag, strip_thoughts};
+use super::read::{cut_thoughts, may_begin_tag, strip_thoughts, thought_tag};
 
 /// Words beside a call are mostly fewer, in characters. An answer that is longer is shown as it comes.
 const BESIDE_A_CALL: usize = 200;
@@ -40,6 +42,27 @@ impl WordsIn {
     }
 }
 
+/// The thoughts of a whole reply, and its words. A thought stands between the tags of one or, in a reply with
+/// thought and action, after `Thought:`.
+pub(crate) fn split_thoughts(text: &str) -> (String, Cow<'_, str>) {
+    let words = strip_thoughts(text);
+    let labelled = find_labelled(&words, "Thought:", &["Action:", "Final Answer:", "Observation:"]);
+    let (mut thoughts, mut from, mut is_open) = (Vec::new(), 0, false);
+    let tags = text.match_indices('<').filter_map(|(at, _)| Some((at, thought_tag(text, at)?)));
+    for (at, (opens, length)) in tags.filter(|_| words.len() < text.trim().len()) {
+        if !opens {
+            thoughts.push(text[from..at].trim());
+        }
+        (from, is_open) = (at + length, opens);
+    }
+    if is_open {
+        thoughts.push(text[from..].trim());
+    }
+    thoughts.extend(labelled.as_deref());
+    thoughts.retain(|thought| !thought.is_empty());
+    (thoughts.join("\n"), words)
+}
+
 /// The text `final` of the object that a reply begins, as far as it has come.
 fn find_final(text: &str) -> Option<String> {
     let mut signs = ["{", "\"final\"", ":", "\""].into_iter();
@@ -71,7 +94,7 @@ fn come_length(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::WordsIn;
+    use super::{WordsIn, split_thoughts};
 
     /// A reply that grows by characters shows these words in the end, and none that it takes back.
     #[track_caller]
@@ -119,5 +142,21 @@ mod tests {
         assert_eq!(WordsIn::ReplyWithoutCalls.find("찾아보겠습니다.", false), "");
         check(WordsIn::ReplyWithoutCalls, "짧다.", "짧다.");
         check(WordsIn::ReplyWithoutCalls, &long, long.trim());
+    }
+
+    #[test]
+    fn thoughts_are_told_apart_from_words() {
+        for (text, thoughts, words) in [
+            ("둘", "", "둘"),
+            ("<think>음</think> 둘", "음", "둘"),
+            ("음</think>둘", "음", "둘"),
+            ("<think>a</think>x<thinking>b</thinking>y", "a\nb", "xy"),
+            ("<think>끝나지 않는", "끝나지 않는", ""),
+            ("태그 `<think>` 는 글", "", "태그 `<think>` 는 글"),
+        ] {
+            assert_eq!(split_thoughts(text), (thoughts.to_owned(), words.into()), "{text}");
+        }
+        let react = "Thought: 찾자\nAction: search\nAction Input: 서울";
+        assert_eq!(split_thoughts(react).0, "찾자");
     }
 }

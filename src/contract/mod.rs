@@ -16,7 +16,7 @@ pub mod schema;
 mod text;
 mod tool;
 
-pub(crate) use growing::WordsIn;
+pub(crate) use growing::{WordsIn, split_thoughts};
 pub use plan::{AskedCall, FinalStep, Plan, PlanPolicy, PlanStep};
 pub(crate) use plan::{Links, is_default};
 pub use read::ContractError;

@@ -87,7 +87,7 @@ const THOUGHT_TAGS: [&str; 3] = ["think", "thinking", "reasoning"];
 const MAX_TAG_BYTES: usize = 16;
 
 /// Whether a tag opens a thought, and its length. A tag in backticks is spoken of.
-fn thought_tag(text: &str, at: usize) -> Option<(bool, usize)> {
+pub(super) fn thought_tag(text: &str, at: usize) -> Option<(bool, usize)> {
     if text[..at].ends_with('`') { None } else { parse_tag(&text[at..]) }
 }
 

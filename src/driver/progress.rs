@@ -3,7 +3,9 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -26,7 +28,8 @@ pub enum ProgressKind {
     /// The run entered a phase; `step` is its name.
     Phase,
     /// The run works on the answer; `step` says how: `planning`, `tool_selected`, `tool_result`,
-    /// `evaluation_result`, `generating`, or the name of the role that is asked.
+    /// `evaluation_result`, `generating`, or the name of the role that is asked; `answered` and `said` tell of
+    /// a model's reply.
     Thinking,
     /// A piece of the answer.
     Token,
@@ -42,7 +45,7 @@ pub enum ProgressKind {
     Error,
 }
 
-/// One thing that happened in a run: `{"type": …, "step": …, "content": …}`.
+/// One thing that happened in a run: `{"type": …, "step": …, "content": …, "time": …, "agent": …}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// The kind.
@@ -50,13 +53,33 @@ pub struct Progress {
     pub kind: ProgressKind,
     /// The kind within the kind.
     pub step: String,
-    /// The content: a text, or a JSON value.
+    /// The content: a text, or a JSON value. What took time says so under `duration`, in seconds.
     pub content: Value,
+    /// When it was seen, in UTC: `2026-11-20T00:30:00.123Z`. Empty before it is [stamped](Progress::stamped).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub time: String,
+    /// The agent whose run it is. Empty before it is [stamped](Progress::stamped).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub agent: String,
 }
 
 impl Progress {
     fn new(kind: ProgressKind, step: impl Into<String>, content: impl Into<Value>) -> Self {
-        Progress { kind, step: step.into(), content: content.into() }
+        Progress {
+            kind,
+            step: step.into(),
+            content: content.into(),
+            time: String::new(),
+            agent: String::new(),
+        }
+    }
+
+    /// With the time, in milliseconds since 1970, and the name of the agent.
+    #[must_use]
+    pub fn stamped(self, now_ms: u64, agent: &str) -> Self {
+        let time = i64::try_from(now_ms).ok().and_then(|now| Timestamp::from_millisecond(now).ok());
+        let time = time.map_or_else(String::new, |time| format!("{time:.3}"));
+        Progress { time, agent: agent.to_owned(), ..self }
     }
 
     fn question(kind: &str, effect: EffectId, step: u32, question: &str) -> Self {
@@ -64,19 +87,33 @@ impl Progress {
         Progress::new(ProgressKind::Question, kind, content)
     }
 
-    /// A signal as a value. Most answers have none: a result, a trace line or a phase follows from them.
+    /// A signal as a value. An answer of a tool or a person has none: its result follows.
     pub fn of(signal: &Signal<'_>) -> Option<Self> {
         use ProgressKind::{Phase, Sources, Thinking, Token, Trace};
         Some(match signal {
             Signal::Entered(phase) => Progress::new(Phase, phase.to_string(), phase.to_string()),
             Signal::Asked { span, request } => Progress::of_request(span, request),
-            Signal::Answered { span, answer } if answer.cached => {
-                Progress::new(Thinking, "cached", json!({"effect": span.effect}))
+            Signal::Answered { span, answer } if answer.usage.is_some() => {
+                let step = if answer.cached { "cached" } else { "answered" };
+                let content = json!({
+                    "effect": span.effect, "asked": span.asked, "duration": seconds(answer.duration),
+                    "usage": answer.usage, "failure": answer.failure,
+                });
+                Progress::new(Thinking, step, content)
             }
-            Signal::Finished { step, tool, failed, output } => Progress::new(
+            Signal::Said { span, thoughts, words } => {
+                let content = json!({
+                    "effect": span.effect, "asked": span.asked, "thoughts": thoughts, "words": words,
+                });
+                Progress::new(Thinking, "said", content)
+            }
+            Signal::Finished { step, tool, failed, output, duration } => Progress::new(
                 Thinking,
                 "tool_result",
-                json!({"step": step, "tool": tool, "failed": failed, "output": output}),
+                json!({
+                    "step": step, "tool": tool, "failed": failed, "output": output,
+                    "duration": duration.map(seconds),
+                }),
             ),
             Signal::Traced(TraceLine::Validate { verdict: Some(verdict), .. }) => {
                 Progress::new(Thinking, "evaluation_result", json!(verdict))
@@ -148,6 +185,11 @@ impl Progress {
     }
 }
 
+/// Seconds, to the millisecond.
+fn seconds(duration: Duration) -> f64 {
+    duration.as_millis() as f64 / 1_000.0
+}
+
 /// What happens in a run, while it happens: an iterator whose last item is [`Progress::ended`], unless a port
 /// panics or no thread can be started, which [`finish`](Stream::finish) tells. Dropping it stops the run at its
 /// next answer.
@@ -180,7 +222,7 @@ impl Agent {
         let cancel = CancelToken::new();
         let (agent, input, token) = (self.clone(), self.input(question), cancel.clone());
         let run = move || {
-            let relay = Relay { sender, token };
+            let relay = Relay { sender, token, agent: agent.clone() };
             let result = agent.job(input).observer(&relay).cancel(relay.token.clone()).run();
             relay.send(Progress::ended(&result));
             result
@@ -232,10 +274,13 @@ impl Drop for Stream {
 struct Relay {
     sender: SyncSender<Progress>,
     token: CancelToken,
+    agent: Agent,
 }
 
 impl Relay {
     fn send(&self, progress: Progress) {
+        let Agent { environment, compiled, .. } = &self.agent;
+        let progress = progress.stamped(environment.clock.now_ms(), &compiled.spec().name);
         if self.sender.send(progress).is_err() {
             self.token.cancel();
         }

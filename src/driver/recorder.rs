@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use super::drive::{Drive, OpenEffect};
 use super::run::{Run, Stopped};
 use super::words::Words;
-use crate::contract::{AnswerForm, WordsIn};
+use crate::contract::{AnswerForm, WordsIn, split_thoughts};
 use crate::journal::{JournalError, Record, RunStatus};
 use crate::machine::{
-    EffectId, EffectKind, Effects, Event, PhaseName, Place, State, Step, StepRun, ToolOutcome, admit,
-    transition,
+    EffectId, EffectKind, Effects, Event, ModelReply, PhaseName, Place, State, Step, StepRun, ToolOutcome,
+    admit, transition,
 };
 use crate::ports::{Answer, Signal, Span, Unanswered};
 use crate::prompt::{Request, RequestBody};
@@ -62,7 +62,7 @@ impl<'a> Drive<'a> {
         // What is written down together has one time: looking at the clock is felt.
         let at = self.agent.environment.clock.now_ms();
         self.note(&state, Record::of_event(event.clone(), Some(at)));
-        self.show_answer(&event);
+        let duration = self.show_answer(&event);
         let mut step = transition(self.compiled, state, event).expect("admitted above");
         let effects = std::mem::take(&mut step.effects);
         let first = self.queue.len();
@@ -72,7 +72,7 @@ impl<'a> Drive<'a> {
         self.is_noted = step.state.phase.name().is_terminal();
         let status = self.is_noted.then(|| RunStatus::at(self.compiled, &step.state, &self.ledger));
         self.append(status.as_ref())?;
-        self.show_step(&step, answered, lines);
+        self.show_step(&step, answered, duration, lines);
         self.show_requests(first);
         Ok(step.state)
     }
@@ -118,10 +118,11 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Tells that an effect was answered, before the machine takes the answer.
-    fn show_answer(&mut self, event: &Event) {
-        let Some(open) = event.effect().and_then(|effect| self.take_open(effect)) else { return };
+    /// Tells that an effect was answered, before the machine takes the answer. Returns how long that took.
+    fn show_answer(&mut self, event: &Event) -> Option<Duration> {
+        let open = self.take_open(event.effect()?)?;
         let mut answer = open.answer(None);
+        let duration = Some(answer.duration);
         let failure_class;
         match event {
             Event::ModelReplied { reply, .. } => {
@@ -138,6 +139,9 @@ impl<'a> Drive<'a> {
             _ => {}
         }
         self.tell_answer(&open, answer);
+        if let Event::ModelReplied { reply, .. } = event {
+            self.show_words(&open, reply);
+        }
         // The steps of the outermost run do not show what a tool of a nested run returned.
         if let (Event::ToolReturned { outcome, .. }, Some((_, tool))) = (event, open.asked.rsplit_once('/')) {
             let step = open.effect.step().unwrap_or_default();
@@ -145,7 +149,18 @@ impl<'a> Drive<'a> {
                 ToolOutcome::Returned { output, .. } => (false, output.clone()),
                 ToolOutcome::Failed { kind, message } => (true, format!("ERROR: {kind}: {message}")),
             };
-            self.observer.notice(Signal::Finished { step, tool, failed, output: &output });
+            self.observer.notice(Signal::Finished { step, tool, failed, output: &output, duration });
+        }
+        duration
+    }
+
+    /// Tells what a model thought, and what it said beside its calls.
+    fn show_words(&self, open: &OpenEffect, reply: &ModelReply) {
+        let (thoughts, words) = split_thoughts(&reply.text);
+        let words = if reply.tool_calls.is_empty() { "" } else { &*words };
+        if !thoughts.is_empty() || !words.is_empty() {
+            let span = Span { run: &self.run, thread: &self.thread, effect: open.effect, asked: &open.asked };
+            self.observer.notice(Signal::Said { span, thoughts: &thoughts, words });
         }
     }
 
@@ -174,8 +189,8 @@ impl<'a> Drive<'a> {
         self.observer.notice(Signal::Answered { span, answer });
     }
 
-    /// Tells what an answer has changed. `lines` is the number of trace lines before it.
-    fn show_step(&self, step: &Step, answered: Option<EffectId>, lines: usize) {
+    /// Tells what an answer has changed, which took so long. `lines` is the number of trace lines before it.
+    fn show_step(&self, step: &Step, answered: Option<EffectId>, duration: Option<Duration>, lines: usize) {
         if !self.observer.is_watching() {
             return;
         }
@@ -186,27 +201,41 @@ impl<'a> Drive<'a> {
             }
             _ => id.path.places().next(),
         });
-        place.and_then(|place| self.show_result(step, place));
-        for line in step.state.task.trace.iter().skip(lines) {
-            self.observer.notice(Signal::Traced(line));
-        }
-        for taken in &step.moves {
+        let is_own = answered.is_some_and(|id| id.path.is_empty());
+        place.and_then(|place| self.show_result(step, place, duration.filter(|_| is_own)));
+        let mut moves = step.moves.iter().map(|taken| (taken.from, taken.to)).peekable();
+        let show = |phase: PhaseName| {
             let sources = &step.state.task.artifacts.sources;
-            if taken.to == PhaseName::Done && !sources.is_empty() {
+            if phase == PhaseName::Done && !sources.is_empty() {
                 self.observer.notice(Signal::Sources(sources));
             }
-            self.observer.notice(Signal::Entered(taken.to));
+            self.observer.notice(Signal::Entered(phase));
+        };
+        for line in step.state.task.trace.iter().skip(lines) {
+            // A phase that was passed through is entered before its own lines.
+            while let Some((_, to)) =
+                moves.next_if(|(from, _)| line.within().is_some_and(|phase| phase != *from))
+            {
+                show(to);
+            }
+            self.observer.notice(Signal::Traced(line));
         }
+        moves.for_each(|(_, to)| show(to));
     }
 
     /// Tells a step's result, once it has one.
-    fn show_result(&self, step: &Step, Place { draft, step: at, .. }: Place) -> Option<()> {
+    fn show_result(
+        &self,
+        step: &Step,
+        Place { draft, step: at, .. }: Place,
+        duration: Option<Duration>,
+    ) -> Option<()> {
         let task = &step.state.task;
         let current = task.progress.as_ref();
         let progress = if draft == task.draft { current } else { task.artifacts.past.last().or(current) }?;
         let (tool, run) = (&progress.plan.steps.get(at as usize)?.tool, progress.steps.get(at as usize)?);
         let (output, failed) = (run.output()?, matches!(run, StepRun::Failed { .. }));
-        self.observer.notice(Signal::Finished { step: at, tool, failed, output });
+        self.observer.notice(Signal::Finished { step: at, tool, failed, output, duration });
         Some(())
     }
 

@@ -30,6 +30,15 @@ pub enum Signal<'a> {
         /// How.
         answer: Answer<'a>,
     },
+    /// What a model thought, and what it said beside its calls.
+    Said {
+        /// Which effect of which run.
+        span: Span<'a>,
+        /// Its thoughts; empty if it shows none.
+        thoughts: &'a str,
+        /// Its words beside calls; empty where it made none.
+        words: &'a str,
+    },
     /// A request got no answer and will be made again: what was streamed of its answer is void.
     Retrying {
         /// Which effect of which run.
@@ -51,6 +60,8 @@ pub enum Signal<'a> {
         failed: bool,
         /// What it returned, or how it failed.
         output: &'a str,
+        /// How long its last try took; nothing where the step was a whole run.
+        duration: Option<Duration>,
     },
     /// The run left a trace line.
     Traced(&'a TraceLine),

@@ -23,6 +23,7 @@ mod one_writer;
 mod private;
 mod replay;
 mod run;
+mod shown;
 mod stored;
 mod terminal;
 mod threads;

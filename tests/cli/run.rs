@@ -100,7 +100,7 @@ fn events_are_json_lines_and_the_last_is_the_answer() {
     let events: Vec<Value> = said.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for event in &events {
         let keys: Vec<&String> = event.as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["type", "step", "content"]);
+        assert_eq!(keys, ["type", "step", "content", "time", "agent"]);
     }
     let of = |at: usize| (events[at]["type"].as_str().unwrap(), events[at]["step"].as_str().unwrap());
     assert_eq!((of(0), of(1)), (("phase", "PLAN"), ("thinking", "planning")));

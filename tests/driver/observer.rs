@@ -91,6 +91,42 @@ fn observer_sees_the_run_go_by() {
 }
 
 #[test]
+fn phase_that_is_passed_through_is_entered_before_its_lines() {
+    let plan = plan(&[]);
+    let seen = watched("validated", &[plan, accepted(), "답".to_owned()], false);
+    let marks = seen.iter().filter(|line| line.starts_with("entered") || line.starts_with("traced"));
+    let wanted = [
+        "entered PLAN",
+        "traced PLAN",
+        "entered EXECUTE",
+        "traced EXECUTE",
+        "entered VALIDATE",
+        "traced VALIDATE",
+        "entered WRITE",
+        "traced WRITE",
+        "entered DONE",
+    ];
+    assert_eq!(marks.collect::<Vec<_>>(), wanted);
+}
+
+#[test]
+fn stream_carries_the_time_of_the_agents_clock_and_its_name() {
+    struct Still;
+    impl Clock for Still {
+        fn now_ms(&self) -> u64 {
+            1_763_800_000_123
+        }
+    }
+    let replies = [plan(&[]), accepted(), "답".to_owned()];
+    let agent = echoing(spec("validated"), &model(replies), &Calls::default()).clock(Still).build().unwrap();
+    let events: Vec<_> = agent.stream("q").collect();
+    assert!(events.len() > 5);
+    for event in events {
+        assert_eq!((&*event.time, &*event.agent), ("2025-11-22T08:26:40.123Z", "validated"));
+    }
+}
+
+#[test]
 fn answer_streams_only_to_who_wants_it() {
     let token = |line: &String| line.starts_with("token");
     let replies = [plan(&[]), accepted(), "두 낱말".to_owned()];

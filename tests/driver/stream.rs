@@ -40,6 +40,7 @@ fn stream_tells_the_run_from_its_first_phase_to_its_answer() {
     let wanted = [
         "phase PLAN",
         "thinking planning",
+        "thinking answered",
         "trace PLAN",
         "phase EXECUTE",
         "thinking tool_selected",
@@ -47,11 +48,13 @@ fn stream_tells_the_run_from_its_first_phase_to_its_answer() {
         "trace EXECUTE",
         "phase VALIDATE",
         "thinking validator",
+        "thinking answered",
         "thinking evaluation_result",
         "phase WRITE",
         "thinking generating",
         "token token",
         "token token",
+        "thinking answered",
         "trace WRITE",
         "phase DONE",
         "answer answer",
@@ -64,14 +67,14 @@ fn stream_tells_the_run_from_its_first_phase_to_its_answer() {
 }
 
 #[test]
-fn each_item_has_type_step_and_content_and_reads_back() {
+fn each_item_has_type_step_content_time_and_agent_and_reads_back() {
     let script = model([plan(&[("find", "서울")]), rejected("모자라다", ""), plan(&[])]);
     let agent = echoing(spec("validated"), &script, &Calls::default()).build().unwrap();
     let (said, _) = all(&agent, "q");
     for progress in &said {
         let value = serde_json::to_value(progress).unwrap();
         let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["type", "step", "content"]);
+        assert_eq!(keys, ["type", "step", "content", "time", "agent"]);
         assert_eq!(&serde_json::from_value::<Progress>(value).unwrap(), progress);
     }
     let of = |step: &str| &said.iter().find(|progress| progress.step == step).unwrap().content;

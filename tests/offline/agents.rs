@@ -2,9 +2,13 @@
 
 use crate::offline_specs;
 
-use offline_specs::{RESEARCH, WORKERS, agent_frame, ask, compiled, frame};
+use offline_specs::{RESEARCH, WORKERS, agent_frame, ask, compiled, frame, result};
 use planwright::contract::{Action, Before, Decision, Plan, schema};
+use planwright::machine::FailureClass;
+use planwright::ports::{Model, ModelError};
+use planwright::prompt::ModelRequest;
 use planwright::spec::RoleName;
+use planwright_offline::Offline;
 use serde_json::{Value, json};
 
 fn plan(spec: &str, payload: &Value) -> Plan {
@@ -151,14 +155,19 @@ fn docs(text: &str) -> Value {
 }
 
 #[test]
-fn an_agent_without_material_says_so() {
+fn an_agent_without_material_has_no_result() {
+    #[track_caller]
+    fn check(agent: &str, payload: Value, said: &str) {
+        let frame = agent_frame(&compiled(WORKERS), agent);
+        let request = ModelRequest { frame, payload: payload.to_string(), conversation: Vec::new() };
+        let error = Offline::new().ask(&request, None).unwrap_err();
+        assert_eq!(error, ModelError::failed(FailureClass::NothingFound, said));
+    }
     let payload = json!({"user_question": "강남 시세 분석", "task": "강남 시세 분석", "tool_results": []});
-    assert_eq!(work("analysis_team", &payload), "이 작업에 쓸 자료가 없습니다: 강남 시세 분석");
-    let payload = json!({"user_question": "sales", "task": "Search for sales"});
-    assert_eq!(
-        work("search_team", &payload),
-        "There is no material to work on for this task: Search for sales"
-    );
+    check("analysis_team", payload, "이 작업에 쓸 자료가 없습니다: 강남 시세 분석");
+    let failed = result("search_team", "sales", "failed", "ERROR: timeout: no answer in 10 s");
+    let payload = json!({"user_question": "sales", "task": "Search for sales", "tool_results": [failed]});
+    check("search_team", payload, "There is no material to work on for this task: Search for sales");
 }
 
 #[test]

@@ -8,14 +8,16 @@ mod error;
 mod pending;
 mod report;
 mod settings;
+mod steps;
 mod store;
 mod toolbox;
 
 pub use agent::{AgentChoice, PreparedAgent, load_spec, spec_for_fixture, spec_source, with_tools_of};
 pub use error::{Class, Error, Result, read_text};
 pub use pending::{Pending, RunLocation};
-pub use report::{RunInfo, drift_json, ended_run, last_state, plan_json, result_text};
+pub use report::{RunInfo, drift_json, ended_run, last_state, result_text};
 pub use settings::{IndexProgress, Overrides, Settings, configured_keys};
+pub use steps::{plan_json, report_text, results_text, step_text};
 pub use store::{StorePlace, StoredThread, shell_word};
 
 /// The values of all configured keys: those of the usual variables where the configuration file cannot be used.

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::error::{Class, Error};
+use crate::steps::results_text;
 use crate::store::{StoredThread, shell_word};
 use planwright::driver::{Stopped, Waiting, open_question, token};
 use planwright::journal::system::now_ms;
@@ -27,6 +28,9 @@ pub struct Pending {
     /// Whether it is over: the run goes on without an answer.
     pub expired: bool,
     question: Option<String>,
+    /// What was found by then.
+    #[serde(skip)]
+    pub results: String,
     pub(crate) in_doubt: Option<DoubtedCall>,
     /// The commands that answer or resolve it, the usual one first. What has expired cannot be answered; the run
     /// goes on.
@@ -59,6 +63,7 @@ impl Pending {
             (since, question) = (Some(asked).filter(|asked| *asked > 0), Some(open.question));
             (open.effect, answer_flags(open.effect))
         };
+        let results = results_text(state, effect);
         let (token, expired) = (token(folded)?, expires.is_some_and(|end| now_ms() >= end));
         let answers = if in_doubt.is_some() { "resolve" } else { "answer" };
         let command = location.command(if expired { "resume" } else { answers });
@@ -67,7 +72,7 @@ impl Pending {
             true => command.iter().cloned().collect(),
             false => flags.iter().filter_map(with).collect(),
         };
-        Some(Pending { effect, token, since, expires, expired, question, in_doubt, commands })
+        Some(Pending { effect, token, since, expires, expired, question, results, in_doubt, commands })
     }
 
     /// Whether this is a write in doubt.

@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 use crate::agent::PreparedAgent;
 use crate::error::{Class, Error};
 use crate::pending::{Pending, RunLocation};
+use crate::steps::{report_text, step_json};
 use crate::store::{StoredThread, shell_word};
 use planwright::contract::sanitize;
 use planwright::driver::{Interrupted, Run, Stopped};
 use planwright::journal::{Drift, Fixture, Outcome};
-use planwright::machine::{EffectId, ErrorCode, RunError, State, StepRecord, Usage};
+use planwright::machine::{EffectId, ErrorCode, RunError, State, Usage};
 use planwright::ports::Cause;
 
 /// A run as it was asked for.
@@ -27,33 +28,6 @@ pub struct RunInfo<'a> {
     pub fixture: Option<&'a Path>,
     /// Whether the caller shows each transition.
     pub shows_trace: bool,
-}
-
-/// A step of any plan, with its name and what came of it.
-fn step_json(record: StepRecord<'_>) -> Value {
-    let StepRecord { plan, step_index: at, step, status, output, .. } = record;
-    let mut object = json!({"draft": plan + 1, "step": at + 1, "id": step.name(at)});
-    for (field, value) in json!(step).as_object().into_iter().flatten() {
-        object[field] = value.clone();
-    }
-    (object["status"], object["output"]) = (json!(status), json!(output));
-    object
-}
-
-/// The plan that a run is at, a step an object: what was planned, its `status`, its `result` or `error`, and
-/// what a person answered.
-pub fn plan_json(state: &State) -> Vec<Value> {
-    let view = |record: StepRecord<'_>| {
-        let (step, status, output) = (record.step, record.status, json!(record.output));
-        let mut object = step_json(record);
-        let nothing = || Value::Null;
-        object["hitl_response"] =
-            if step.is_hitl() && status == "completed" { output.clone() } else { nothing() };
-        (object["result"], object["error"]) =
-            if status == "failed" { (nothing(), output) } else { (output, nothing()) };
-        object
-    };
-    state.current_steps().map(view).collect()
 }
 
 /// What the user is told at the end: the answer, or that the run was stopped and why, in the language of the
@@ -123,6 +97,7 @@ impl RunInfo<'_> {
         Some(json!({
             "answer": state.and_then(State::answer),
             "result": state.and_then(result_text),
+            "report": state.and_then(|state| report_text(self.prepared.agent.compiled(), state)),
             "error": state.and_then(State::error),
             "cut_reply": state.and_then(State::cut_reply),
             "interrupted": interrupted,
@@ -147,6 +122,12 @@ impl RunInfo<'_> {
             "steps": state.into_iter().flat_map(State::steps).map(step_json).collect::<Vec<_>>(),
             "trace": state.map_or(&[][..], State::trace),
         }))
+    }
+
+    /// The answer for people: after the work, where the answer alone only says how each step stands.
+    pub fn answer_text(&self, state: &State) -> Option<String> {
+        let (answer, report) = (state.answer()?, report_text(self.prepared.agent.compiled(), state));
+        Some(report.map_or_else(|| answer.to_owned(), |report| format!("{report}\n\n{answer}")))
     }
 
     fn has_prices(&self) -> bool {

@@ -154,6 +154,9 @@ pub struct ShowArgs {
     /// Say nothing on stderr but errors, and what a person is asked
     #[arg(long, short)]
     pub quiet: bool,
+    /// Show more on stderr: what the model thinks, what it says beside its calls, and longer results
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub verbose: bool,
 }
 
 /// Where threads are kept.
@@ -266,6 +269,9 @@ pub struct ChatArgs {
     /// Say nothing on stderr but errors
     #[arg(long, short)]
     pub quiet: bool,
+    /// Show more on stderr: what the model thinks, what it says beside its calls, and longer results
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub verbose: bool,
 }
 
 #[derive(Args)]

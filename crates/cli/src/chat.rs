@@ -11,7 +11,9 @@ use crate::{out, text};
 use planwright::driver::{Agent, Resolution, Run, Stopped, ThreadHandle, history, time_for};
 use planwright::journal::{Folded, RunStatus, StoreError, ThreadId};
 use planwright::machine::{EffectKind, Input};
-use planwright_app::{Class, Error, Pending, PreparedAgent, Result, RunLocation, Settings, StoredThread};
+use planwright_app::{
+    Class, Error, Pending, PreparedAgent, Result, RunLocation, Settings, StoredThread, results_text,
+};
 
 const HELP: &str = include_str!("help/chat_commands.txt").trim_ascii_end();
 const WAITS: Exit = Some(Class::Waiting);
@@ -121,7 +123,8 @@ struct Chat<'a> {
 }
 
 pub fn chat(args: &ChatArgs, color: ColorChoice) -> Result<Exit> {
-    let show = ShowArgs { json: false, events: false, trace: args.trace, quiet: args.quiet };
+    let show =
+        ShowArgs { json: false, events: false, trace: args.trace, quiet: args.quiet, verbose: args.verbose };
     let session = Session::new(&show, color);
     let settings = resolve_settings(&args.settings, args.store.config.as_deref())?;
     let prepared = args.choice.prepare(&settings, None, None)?;
@@ -165,7 +168,7 @@ impl Chat<'_> {
 
     fn show_pending(&self, refused: Option<&str>) {
         if let Some(waiting) = self.talk.waiting() {
-            show_question(&waiting.text(), refused, self.session.style);
+            show_question(&waiting.results, &waiting.text(), refused, self.session.style);
         }
     }
 
@@ -174,7 +177,7 @@ impl Chat<'_> {
             "" => self.show_pending(None),
             "/help" => out::complain(HELP),
             "/trace" => match &self.last {
-                Some(run) => self.session.show_trace(run.trace()),
+                Some(run) => self.session.show_trace(run.state()),
                 None => out::complain("nothing was asked yet"),
             },
             "/history" => self.show_history()?,
@@ -267,13 +270,14 @@ impl Chat<'_> {
 
     fn conclude(&mut self, line: &str, result: &Result<Run, Stopped>) -> Result<Exit> {
         if let Err(Stopped::Refused { question, refusal }) = result {
-            show_question(question, Some(refusal), self.session.style);
+            show_question("", question, Some(refusal), self.session.style);
             return Ok(WAITS);
         }
         if let Ok(run) = result {
             self.last = Some(run.clone());
             if let Some(waiting) = run.waiting() {
-                show_question(&waiting.question, waiting.refused.as_deref(), self.session.style);
+                let results = results_text(run.state(), waiting.effect);
+                show_question(&results, &waiting.question, waiting.refused.as_deref(), self.session.style);
                 self.shown = Some(waiting.token.clone());
                 return Ok(WAITS);
             }

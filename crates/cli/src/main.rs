@@ -11,6 +11,7 @@ mod agents;
 mod args;
 mod chat;
 mod drift;
+mod indexing;
 mod out;
 mod person;
 mod replay;

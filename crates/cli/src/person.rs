@@ -12,7 +12,7 @@ use crate::{out, text};
 use planwright::driver::Resolution;
 use planwright::machine::{EffectKind, HumanAnswer};
 use planwright::ports::{Human, Question};
-use planwright_app::{Class, Error, Pending, Result, RunLocation, read_text};
+use planwright_app::{Class, Error, Pending, Result, RunLocation, read_text, results_text};
 
 /// How often a line that says nothing is asked again before the run is left waiting.
 const MOST_UNREAD: u32 = 5;
@@ -30,7 +30,8 @@ pub fn at_terminal(style: Style) -> Option<Arc<dyn Human>> {
 
 impl Human for Person {
     fn ask(&self, question: &Question<'_>) -> Option<HumanAnswer> {
-        show_question(question.text, question.refused, self.style);
+        let results = results_text(question.state, question.effect);
+        show_question(&results, question.text, question.refused, self.style);
         for _ in 0..MOST_UNREAD {
             // If stdin cannot be read the run waits, and its journal can be resumed.
             let line = read_line(&prompt_for(question.effect.kind)).ok().flatten()?;
@@ -44,10 +45,20 @@ impl Human for Person {
     }
 }
 
-/// Shows what a person is asked, and why their last answer was refused.
-pub fn show_question(question: &str, refused: Option<&str>, style: Style) {
-    refused.into_iter().for_each(|problem| show_refusal(problem, style));
+/// Shows what was found so far and what a person is asked; or why their last answer was refused, and the question.
+pub fn show_question(results: &str, question: &str, refused: Option<&str>, style: Style) {
+    match refused {
+        Some(problem) => show_refusal(problem, style),
+        None => show_results(results),
+    }
     out::complain(&style.paint(Look::Heading, &text::clean(question)));
+}
+
+/// Shows what was found so far, whole.
+pub fn show_results(results: &str) {
+    if !results.is_empty() {
+        out::complain(&text::clean(results));
+    }
 }
 
 fn show_refusal(problem: &str, style: Style) {
@@ -119,7 +130,7 @@ pub fn confirm_token(pending: &Pending, location: RunLocation<'_>, style: Style)
     if !is_typed() || pending.expired {
         return Err(location.missing_token(pending));
     }
-    show_question(&pending.text(), None, style);
+    show_question(&pending.results, &pending.text(), None, style);
     if confirm("is this what is meant")? {
         return Ok(pending.token.clone());
     }

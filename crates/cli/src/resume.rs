@@ -70,7 +70,7 @@ pub fn answer_thread(
                 Some(answer) => (answer, confirm_token(&pending, location, session.style)?),
                 None if !is_typed() => return Err(location.missing_token(&pending)),
                 None => {
-                    show_question(&pending.text(), None, session.style);
+                    show_question(&pending.results, &pending.text(), None, session.style);
                     let silent = || Error::new(Class::Waiting, "nothing was said, and the run waits on");
                     (read_answer(pending.effect.kind)?.ok_or_else(silent)?, pending.token)
                 }

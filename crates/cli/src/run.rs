@@ -131,7 +131,8 @@ fn ask_in_thread(session: &Session<'_>, mut talk: Conversation, input: Input) ->
             None => break,
             Some(Ok(run)) => {
                 session.screen.begin();
-                run.answer().into_iter().for_each(|answer| out::complain(&text::clean(answer)));
+                let info = session.info(&talk.prepared, &input.question, talk.location());
+                info.answer_text(run.state()).iter().for_each(|answer| out::complain(&text::clean(answer)));
                 talk.refresh()?;
             }
             Some(stopped) => {
@@ -148,7 +149,7 @@ fn ask_in_thread(session: &Session<'_>, mut talk: Conversation, input: Input) ->
 /// Puts what is pending in a thread to the person at the terminal; nothing where nothing is, or they say nothing.
 fn catch_up(talk: &Conversation, session: &Session<'_>) -> Result<Option<Result<Run, Stopped>>> {
     if let Some(waiting) = talk.waiting() {
-        show_question(&waiting.text(), None, session.style);
+        show_question(&waiting.results, &waiting.text(), None, session.style);
         let Some(answer) = read_answer(waiting.effect.kind)? else { return Ok(None) };
         let answered = talk.go_on(session, |handle, agent| handle.token(waiting.token).answer(agent, answer));
         return answered.map(Some);

@@ -4,25 +4,27 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io::{IsTerminal, stderr};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::ColorChoice;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Value;
 
 use crate::out::{Look, Style, is_screen, stderr_columns};
 use crate::trace::{step_input, value_line};
 use crate::{out, text};
+use planwright::contract::excerpt;
 use planwright::driver::{Progress, Run, Stopped};
+use planwright::journal::system::now_ms;
 use planwright::machine::{PhaseName, TraceLine};
 use planwright::ports::{Observer, Signal};
 use planwright::prompt::RequestBody;
-use planwright_app::{IndexProgress, Result};
+use planwright_app::Result;
 
 /// Columns of a line where there is no terminal to measure.
 const PLAIN: usize = 100;
-/// An index that is built faster than this is not worth a word.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// How much of a result is shown where more is wanted, in characters.
+const RESULT_CHARS: usize = 1_000;
 
 /// What stdout is for while a run goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,6 +40,12 @@ pub enum Stdout {
 pub struct Screen {
     pub voice: Voice,
     style: Style,
+    /// Whether thoughts, words beside calls and longer results are shown.
+    pub verbose: bool,
+    /// The agent that runs, by name.
+    pub agent: RefCell<String>,
+    /// What models thought and said beside their calls, for JSON.
+    pub said: RefCell<Vec<Value>>,
     /// How wide a line may be.
     pub columns: usize,
     pub stdout: Cell<Stdout>,
@@ -74,6 +82,9 @@ impl Screen {
         Screen {
             voice: Voice { quiet, live: MultiProgress::with_draw_target(target) },
             style,
+            verbose: false,
+            agent: RefCell::default(),
+            said: RefCell::default(),
             columns: stderr_columns().unwrap_or(PLAIN).max(20),
             stdout: Cell::new(stdout),
             spinners: RefCell::default(),
@@ -91,6 +102,7 @@ impl Screen {
     pub fn begin(&self) {
         self.clear();
         self.printed.take();
+        self.said.take();
     }
 
     /// Ends what is under way, and the JSON lines with what came of the run.
@@ -98,7 +110,7 @@ impl Screen {
         self.clear();
         self.end_line();
         if self.stdout.get() == Stdout::Events {
-            print_event(&Progress::ended(result));
+            self.print_event(Progress::ended(result));
         }
     }
 
@@ -123,6 +135,26 @@ impl Screen {
         let rest = text::cut(&text::line(rest), self.columns.saturating_sub(text::width(mark) + 4));
         let line = format!("  {}  {rest}", self.style.paint(look, mark));
         self.voice.say(line.trim_end());
+    }
+
+    fn print_event(&self, progress: Progress) {
+        // A reader that has gone away is printed nothing more.
+        let _ = out::print_json_line(&progress.stamped(now_ms(), &self.agent.borrow()));
+    }
+
+    /// The lines of a text under a mark, none of them cut.
+    fn paragraph(&self, look: Look, mark: &str, text: &str) {
+        let lines: Vec<String> = text::clean(text).lines().map(|line| format!("\n     {line}")).collect();
+        self.voice.say(&format!("  {}{}", self.style.paint(look, &text::clean(mark)), lines.concat()));
+    }
+
+    /// What a model thought, and what it said beside its calls.
+    fn show_words(&self, asked: &str, thoughts: &str, words: &str) {
+        for (what, text) in [("thinks", thoughts), ("says", words)] {
+            if self.verbose && !text.is_empty() {
+                self.paragraph(Look::Dim, &format!("{asked} {what}"), text);
+            }
+        }
     }
 
     fn is_live(&self) -> bool {
@@ -154,7 +186,11 @@ impl Screen {
             (false, true) => format!("{number} {tool} failed"),
             (false, false) => format!("{number} {tool} ok"),
         };
-        self.detail(if failed { Look::Bad } else { Look::Good }, &mark, output);
+        let look = if failed { Look::Bad } else { Look::Good };
+        match self.verbose {
+            true => self.paragraph(look, &mark, &excerpt(output, RESULT_CHARS)),
+            false => self.detail(look, &mark, output),
+        }
     }
 
     fn traced(&self, line: &TraceLine) {
@@ -214,11 +250,6 @@ impl Screen {
     }
 }
 
-fn print_event(progress: &Progress) {
-    // A reader that has gone away is printed nothing more.
-    let _ = out::print_json_line(progress);
-}
-
 impl Observer for Screen {
     fn notice(&self, signal: Signal<'_>) {
         if let (Signal::Token(piece), true) = (signal, self.shows_tokens()) {
@@ -226,7 +257,7 @@ impl Observer for Screen {
         }
         self.end_line();
         if self.stdout.get() == Stdout::Events {
-            Progress::of(&signal).iter().for_each(print_event);
+            Progress::of(&signal).into_iter().for_each(|progress| self.print_event(progress));
         }
         match signal {
             Signal::Entered(phase) => {
@@ -261,7 +292,14 @@ impl Observer for Screen {
                 self.printed.take();
                 self.detail(Look::Dim, "the answer begins anew", "");
             }
-            Signal::Finished { step, tool, failed, output } => self.finished(step, tool, failed, output),
+            Signal::Said { span, thoughts, words } => {
+                self.stop(None);
+                self.said.borrow_mut().extend(Progress::of(&signal).map(|progress| progress.content));
+                self.show_words(span.asked, thoughts, words);
+            }
+            Signal::Finished { step, tool, failed, output, .. } => {
+                self.finished(step, tool, failed, output);
+            }
             Signal::Traced(line) => self.traced(line),
             Signal::Answered { answer, .. } if answer.cached => {
                 self.detail(Look::Dim, "cached", "answered before")
@@ -284,7 +322,7 @@ impl Observer for Screen {
     }
 }
 
-fn style_of(template: &str) -> ProgressStyle {
+pub fn style_of(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
 }
 
@@ -295,27 +333,4 @@ pub fn while_waiting<T>(message: &str, work: impl FnOnce() -> T) -> T {
     let done = work();
     screen.clear();
     done
-}
-
-/// Shows how far the index of a folder of documents is: a bar on a terminal, one line elsewhere.
-pub fn show_index_progress() -> IndexProgress {
-    let (begun, bar) = (OnceLock::new(), OnceLock::new());
-    Arc::new(move |folder, done, total| {
-        if begun.get_or_init(Instant::now).elapsed() < PATIENCE {
-            return;
-        }
-        let bar: &ProgressBar = bar.get_or_init(|| {
-            let folder = text::line(&folder.display().to_string());
-            if !stderr().is_terminal() {
-                out::complain(&format!("planwright: indexing {total} documents of {folder}"));
-                return ProgressBar::hidden();
-            }
-            let bar = ProgressBar::new(total as u64).with_message(folder);
-            bar.with_style(style_of("  indexing {msg}  {bar:30} {pos}/{len}"))
-        });
-        bar.set_position(done as u64);
-        if done == total {
-            bar.finish_and_clear();
-        }
-    })
 }

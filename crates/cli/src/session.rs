@@ -8,13 +8,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::ColorChoice;
 
 use crate::args::ShowArgs;
+use crate::indexing::show_index_progress;
 use crate::out::{Exit, Style};
-use crate::screen::{Screen, Stdout, show_index_progress};
+use crate::person::is_typed;
+use crate::screen::{Screen, Stdout};
 use crate::{out, text, trace};
 use planwright::driver::{CancelToken, Run, Stopped};
-use planwright::machine::TraceLine;
+use planwright::machine::State;
 use planwright_app::{
     Class, Overrides, PreparedAgent, Result, RunInfo, RunLocation, Settings, ended_run, last_state,
+    results_text,
 };
 
 pub fn resolve_settings(overrides: &Overrides, config: Option<&Path>) -> Result<Settings> {
@@ -51,11 +54,13 @@ impl<'a> Session<'a> {
             (false, true) => Stdout::Result,
             (false, false) => Stdout::Answer,
         };
-        let screen = Screen::new(show.quiet, style, stdout);
+        let mut screen = Screen::new(show.quiet, style, stdout);
+        screen.verbose = show.verbose;
         Session { screen, show, style, running: Running::default(), listens: Cell::new(false) }
     }
 
     pub fn introduce(&self, prepared: &PreparedAgent) {
+        self.screen.agent.replace(prepared.agent.compiled().spec().name.clone());
         prepared.warnings.iter().for_each(|warning| out::remark(warning));
         prepared.notes.iter().for_each(|note| self.screen.note(note));
     }
@@ -114,6 +119,7 @@ impl<'a> Session<'a> {
         info: &RunInfo<'_>,
         go: impl FnOnce(&Screen, CancelToken) -> Result<Run, Stopped>,
     ) -> Result<Exit> {
+        self.screen.agent.replace(info.prepared.agent.compiled().spec().name.clone());
         let result = go(&self.screen, self.begin(info.location, info.fixture));
         self.conclude(info, &result)
     }
@@ -122,17 +128,23 @@ impl<'a> Session<'a> {
     pub fn conclude(&self, info: &RunInfo<'_>, result: &Result<Run, Stopped>) -> Result<Exit> {
         self.screen.end(result);
         if let Some(state) = last_state(result).filter(|_| self.show.trace) {
-            self.show_trace(state.trace());
+            self.show_trace(state);
         }
         let run = ended_run(result);
         if let Some(line) = run.and_then(|run| info.spent_line(run.state())) {
             self.screen.note(&line);
         }
-        if let Some(report) = self.show.json.then(|| info.report(result)).flatten() {
+        if let Some(mut report) = self.show.json.then(|| info.report(result)).flatten() {
+            report["said"] = self.screen.said.take().into();
             out::print_json(&report)?;
         }
-        if let Some(waiting) = run.and_then(Run::waiting) {
+        if let Some((run, waiting)) = run.and_then(|run| Some((run, run.waiting()?))) {
             let question = text::clean(&waiting.question);
+            // A person at the terminal has seen it with the question, and JSON has it.
+            let results = results_text(run.state(), waiting.effect);
+            if !results.is_empty() && !is_typed() && self.screen.stdout.get() == Stdout::Answer {
+                self.screen.voice.say(&text::clean(&results));
+            }
             out::complain(&format!("planwright: the run waits for a person: {question}"));
             if let Some(refused) = &waiting.refused {
                 out::complain(&format!("  the last answer was refused: {}", text::line(refused)));
@@ -141,13 +153,13 @@ impl<'a> Session<'a> {
             return Ok(Some(Class::Waiting));
         }
         if let Some(run) = run.filter(|run| !self.show.json && run.error().is_none()) {
-            self.screen.print_answer(run.answer().unwrap_or_default())?;
+            self.screen.print_answer(&info.answer_text(run.state()).unwrap_or_default())?;
         }
         info.error(result).map_or(Ok(None), Err)
     }
 
-    pub fn show_trace(&self, trace: &[TraceLine]) {
-        let lines = trace::table(trace, None, Some(self.screen.columns));
+    pub fn show_trace(&self, state: &State) {
+        let lines = trace::table(state.trace(), state.intent(), None, Some(self.screen.columns));
         lines.iter().for_each(|line| out::complain(line));
     }
 }

@@ -2,21 +2,21 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::args::TraceArgs;
 use crate::out::stdout_columns;
 use crate::{out, text};
-use planwright::contract::PlanStep;
+use planwright::contract::{Intent, PlanStep};
 use planwright::journal::{FileJournal, Fixture, Folded, Outcome, fold};
 use planwright::machine::{HumanAnswer, TraceLine};
 use planwright_app::{Error, Result};
 
-/// The trace of a run, and how it ended as phase, result and details.
-type Story = (Vec<TraceLine>, [String; 3]);
+/// The trace of a run, what the user was found to want, and how it ended as phase, result and details.
+type Story = (Vec<TraceLine>, Option<Intent>, [String; 3]);
 
 pub fn trace(args: &TraceArgs) -> Result<()> {
-    let (lines, ending) = match (&args.file, &args.thread) {
+    let (lines, intent, ending) = match (&args.file, &args.thread) {
         (Some(file), _) => load(file)?,
         (None, Some(thread)) => {
             let stored = args.store.place()?.thread(thread)?;
@@ -25,8 +25,8 @@ pub fn trace(args: &TraceArgs) -> Result<()> {
         (None, None) => return Err(Error::unusable("expected a file or a thread, found neither")),
     };
     match args.json {
-        true => lines.iter().try_for_each(out::print_json_line),
-        false => out::print_lines(&table(&lines, Some(ending), stdout_columns())),
+        true => lines.iter().try_for_each(|line| out::print_json_line(&line_json(line, intent.as_ref()))),
+        false => out::print_lines(&table(&lines, intent.as_ref(), Some(ending), stdout_columns())),
     }
 }
 
@@ -41,7 +41,7 @@ fn load(path: &Path) -> Result<Story> {
     } else {
         let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned());
         let fixture = text.and_then(|text| Fixture::parse(&text));
-        fixture.map(|fixture| (fixture.trace, ending(fixture.outcome)))
+        fixture.map(|fixture| (fixture.trace, None, ending(fixture.outcome)))
     };
     let hint = "expected a fixture (`run --record`) or a journal (`run --journal`)";
     story.map_err(|problem| Error::at(place)(problem).hint(hint))
@@ -53,7 +53,21 @@ fn of_folded(folded: Folded, resume: &str) -> Story {
         [phase, "unfinished".to_owned(), format!("`{resume}` goes on")]
     };
     let ending = Outcome::of(&folded.compiled, &folded.state).map_or_else(goes_on, ending);
-    (folded.state.trace().to_vec(), ending)
+    (folded.state.trace().to_vec(), folded.state.intent().cloned(), ending)
+}
+
+/// A trace line in JSON. That of the intent says how the question was understood, which the trace itself leaves to
+/// the state.
+fn line_json(line: &TraceLine, intent: Option<&Intent>) -> Value {
+    let mut object = json!(line);
+    if let (TraceLine::Intent { .. }, Some(intent)) = (line, intent) {
+        let fields = [("rewritten_query", &intent.rewritten_query), ("constraints", &intent.constraints)];
+        fields
+            .into_iter()
+            .filter(|(_, text)| text.is_some())
+            .for_each(|(key, text)| object[key] = json!(text));
+    }
+    object
 }
 
 /// Whether a file's first line begins with its seal, or, where another version wrote it, with a header.
@@ -73,12 +87,26 @@ fn ending(outcome: Outcome) -> [String; 3] {
 }
 
 /// The trace as a table, a line each, cut to `most` columns.
-pub fn table(lines: &[TraceLine], ending: Option<[String; 3]>, most: Option<usize>) -> Vec<String> {
-    let rows = lines.iter().map(row_of).map(|(phase, result, details)| [phase.to_owned(), result, details]);
-    let rows = rows.chain(ending).enumerate().map(|(at, [phase, result, details])| {
-        let number = if at < lines.len() { (at + 1).to_string() } else { String::new() };
-        [number, phase, text::line(&result), text::line(&details)]
-    });
+pub fn table(
+    lines: &[TraceLine],
+    intent: Option<&Intent>,
+    ending: Option<[String; 3]>,
+    most: Option<usize>,
+) -> Vec<String> {
+    let row = |(at, line): (usize, &TraceLine)| {
+        let (phase, result, details) = row_of(line);
+        let intent = intent.filter(|_| matches!(line, TraceLine::Intent { .. }));
+        let told = intent.into_iter().flat_map(|intent| {
+            [("asked as", intent.rewritten_query.clone()), ("constraints", intent.constraints.clone())]
+        });
+        let told =
+            told.filter_map(|(what, text)| Some([String::new(), String::new(), what.to_owned(), text?]));
+        std::iter::once([(at + 1).to_string(), phase.to_owned(), result, details]).chain(told)
+    };
+    let ending = ending.map(|[phase, result, details]| [String::new(), phase, result, details]);
+    let rows = lines.iter().enumerate().flat_map(row).chain(ending);
+    let rows = rows
+        .map(|[number, phase, result, details]| [number, phase, text::line(&result), text::line(&details)]);
     text::table(["n", "phase", "result", "details"], rows, most)
 }
 

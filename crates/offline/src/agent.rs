@@ -20,24 +20,25 @@ use planwright::spec::RequestFrame;
 
 const MAX_TASK_CHARS: usize = 120;
 
-pub(super) fn work(payload: &Payload<'_>) -> String {
+/// What comes of the work; or that there was nothing to work on, which is no result.
+pub(super) fn work(payload: &Payload<'_>) -> Result<String, String> {
     let task = clean(payload.text("task").unwrap_or(payload.question), 2_000);
     let results = Results::parse(&material(payload));
     let question = subject(&task, payload, &results);
     let shown = line(&task, MAX_TASK_CHARS);
-    if results.is_empty() {
-        return question.tell("no_material", &shown);
+    if results.have_nothing() {
+        return Err(question.tell("no_material", &shown));
     }
     let text = write(&question, &results, payload.repair);
     let asked = Duty::asked(&task);
     if asked.contains(&Duty::Document) && !payload.repair {
-        return format!("# {shown}\n\n{text}");
+        return Ok(format!("# {shown}\n\n{text}"));
     }
     if asked.iter().any(|duty| matches!(duty, Duty::Validation | Duty::Critique)) && !payload.repair {
         let label = question.say("checked_by_words");
-        return format!("{label}: {}\n\n{text}", judge(&question, &results).reason);
+        return Ok(format!("{label}: {}\n\n{text}", judge(&question, &results).reason));
     }
-    text
+    Ok(text)
 }
 
 /// The results so far, and the input if it is none of them. What a person said comes last.

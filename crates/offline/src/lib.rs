@@ -105,7 +105,9 @@ fn reply(request: &ModelRequest) -> Result<ModelReply, ModelError> {
         RoleName::Orchestrator => agent::orchestrate(frame, &payload).to_string(),
         RoleName::Validator => judge::reply(frame, &payload).to_string(),
         RoleName::Writer | RoleName::Conversation => answer(frame, &payload),
-        RoleName::Agent => agent::work(&payload),
+        RoleName::Agent => {
+            agent::work(&payload).map_err(|why| ModelError::failed(FailureClass::NothingFound, why))?
+        }
     };
     Ok(ModelReply::text(text))
 }

@@ -99,7 +99,7 @@ impl Ahead<'_> {
         }
         // Material that answers the task makes a search needless.
         if self.payload.text("material").is_some() && judge(self.planner.question, &self.results).ok {
-            return Next::Say(agent::work(self.payload));
+            return Next::Say(agent::work(self.payload).unwrap_or_else(|nothing| nothing));
         }
         let mut steps = self.planner.rung(0);
         steps.retain(|step| self.is_new(step));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::contract::{Links, Plan, PlanStep, Source};
-use crate::machine::vocabulary::TraceLine;
+use crate::machine::vocabulary::{FailureClass, TraceLine};
 
 /// A plan being carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -264,6 +264,12 @@ impl StepRun {
 
     pub(crate) fn has_failed(&self) -> bool {
         matches!(self, StepRun::Failed { .. })
+    }
+
+    /// Whether it failed for want of anything to work on, which another try would not find either.
+    pub(crate) fn found_nothing(&self) -> bool {
+        let nothing = FailureClass::NothingFound.to_string();
+        matches!(self, StepRun::Failed { failure, .. } if failure.kind == nothing)
     }
 }
 

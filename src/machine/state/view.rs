@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::phase::{ExecuteStage, Phase, PlanStage};
 use super::steps::{Progress, StepRun};
-use super::task::{State, Task};
+use super::task::{Draft, State, Task};
 use crate::contract::PlanStep;
+use crate::machine::vocabulary::EffectId;
 use crate::spec::{CompiledSpec, Execution};
 
 /// The plan as a to-do list, with where the run is in it.
@@ -51,14 +52,21 @@ impl State {
 
     /// Every step of every plan of the run, oldest first.
     pub fn steps(&self) -> impl Iterator<Item = StepRecord<'_>> {
-        let plans = self.task.artifacts.past.iter().chain(&self.task.progress).enumerate();
-        plans.flat_map(|(plan, progress)| StepRecord::of(plan, progress))
+        let plans = self.task.artifacts.past.iter().enumerate();
+        plans.flat_map(|(plan, past)| StepRecord::of(plan, past, &[])).chain(self.current_steps())
     }
 
     /// The steps of the current plan.
     pub fn current_steps(&self) -> impl Iterator<Item = StepRecord<'_>> {
         let plan = self.task.artifacts.past.len();
-        self.task.progress.iter().flat_map(move |progress| StepRecord::of(plan, progress))
+        let records = move |progress| StepRecord::of(plan, progress, &self.task.drafts);
+        self.task.progress.iter().flat_map(records)
+    }
+
+    /// The run that an effect belongs to: this one, or one that is nested in its steps now.
+    #[doc(hidden)]
+    pub fn run_of(&self, effect: EffectId) -> Option<&State> {
+        effect.path.places().try_fold(self, |run, place| run.task.nested.get(&place.step))
     }
 }
 
@@ -67,7 +75,7 @@ impl State {
 pub struct StepRecord<'a> {
     /// Which of the run's plans it is in, from 0.
     pub plan: usize,
-    /// The draft whose plan that is, from 1.
+    /// The draft that planned it, from 1: a step that is kept stays that of its own draft.
     pub draft: u32,
     /// Its position in that plan, from 0.
     pub step_index: usize,
@@ -80,10 +88,14 @@ pub struct StepRecord<'a> {
 }
 
 impl<'a> StepRecord<'a> {
-    fn of(plan: usize, progress: &'a Progress) -> impl Iterator<Item = Self> {
+    /// The steps of a plan; of the current one with all drafts of the run, of which some may have added to it.
+    fn of(plan: usize, progress: &'a Progress, drafts: &'a [Draft]) -> impl Iterator<Item = Self> {
+        let later = drafts.get(progress.draft as usize..).unwrap_or_default();
         progress.slots().map(move |(step_index, step, run)| {
             let (status, output) = (run.status(), run.output());
-            StepRecord { plan, draft: progress.draft, step_index, step, status, output }
+            let added = later.iter().take_while(|draft| draft.first_step as usize <= step_index).count();
+            let draft = progress.draft + added as u32;
+            StepRecord { plan, draft, step_index, step, status, output }
         })
     }
 }

@@ -197,17 +197,20 @@ pub enum FailureClass {
     BadRequest,
     /// The reply is over the size limit and was not read.
     TooLarge,
+    /// There was nothing to work on. A step that ends so is not tried again: nothing more would be there.
+    NothingFound,
 }
 
 impl FailureClass {
     /// Every class.
-    pub const ALL: [FailureClass; 6] = [
+    pub const ALL: [FailureClass; 7] = [
         FailureClass::Refusal,
         FailureClass::Length,
         FailureClass::ContentFilter,
         FailureClass::ContextLength,
         FailureClass::BadRequest,
         FailureClass::TooLarge,
+        FailureClass::NothingFound,
     ];
 }
 

@@ -166,6 +166,25 @@ pub enum TraceLine {
     },
 }
 
+impl TraceLine {
+    /// The phase that leaves the line; nothing where more than one may.
+    pub(crate) fn within(&self) -> Option<PhaseName> {
+        Some(match self {
+            TraceLine::Plan { .. }
+            | TraceLine::Scope { .. }
+            | TraceLine::PreviousContext { .. }
+            | TraceLine::Intent { .. } => PhaseName::Plan,
+            TraceLine::Execute { .. } | TraceLine::Skip { .. } | TraceLine::Decision { .. } => {
+                PhaseName::Execute
+            }
+            TraceLine::Validate { .. } => PhaseName::Validate,
+            TraceLine::Write { .. } => PhaseName::Write,
+            TraceLine::Repair { of, .. } => *of,
+            _ => return None,
+        })
+    }
+}
+
 /// What a person is asked to do.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use planwright::contract::excerpt;
 use planwright::journal::{Folded, Record, ResolvedAs, RunStatus, StoreError, Unknown, fold};
 use planwright::machine::{EffectId, Event, ToolOutcome, awaited, transition};
 use planwright::prompt::{Request, RequestBody};
-use planwright_app::{Class, Pending, Result, RunLocation, StoredThread, plan_json, result_text};
+use planwright_app::{Class, Pending, Result, RunLocation, StoredThread, plan_json, result_text, step_text};
 
 /// How much of a record's text is shown, in characters.
 const CHARS: usize = 120;
@@ -178,21 +178,6 @@ impl Shown {
 
 fn most_chars(full: bool) -> usize {
     if full { usize::MAX } else { CHARS }
-}
-
-/// A step with its status, and below it what came of it.
-fn step_text(step: &Value, full: bool) -> String {
-    let text = |field: &str| step[field].as_str().filter(|text| !text.is_empty());
-    let told = ["hitl_question", "task", "description"].iter().find_map(|field| text(field));
-    let input = || step["input"].as_str().map_or_else(|| step["input"].to_string(), str::to_owned);
-    let told = told.map_or_else(input, str::to_owned);
-    let told = text::line(&excerpt(&told, CHARS));
-    let came = text("error").or(text("result"));
-    let came = came.map(|came| if full { came.to_owned() } else { text::line(&excerpt(came, CHARS)) });
-    let came = came.map_or_else(String::new, |came| format!("\n   → {}", came.replace('\n', "\n     ")));
-    let (at, who, status) =
-        (&step["step"], text("tool").unwrap_or_default(), text("status").unwrap_or_default());
-    format!("{at}. {status}  {}: {told}{came}", text::line(who))
 }
 
 /// The records, a line each. What follows a record that does not fit is shown without the request.

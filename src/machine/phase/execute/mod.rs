@@ -200,7 +200,7 @@ impl Run<'_> {
     /// Puts what came of a try into its step's slot, or tries again; then goes on.
     fn finish_try(&mut self, stage: &mut ExecuteStage, step: u32, result: StepRun) {
         let failed = result.has_failed();
-        if failed && self.tries_again(step, result.attempts()) {
+        if failed && !result.found_nothing() && self.tries_again(step, result.attempts()) {
             return;
         }
         let Some(progress) = self.task.progress.as_mut() else { return };

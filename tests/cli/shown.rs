@@ -1,0 +1,106 @@
+//! What a run shows of itself: the work before a question and at the end, thoughts and words beside calls, when
+//! things happened and how long they took.
+
+use crate::cli_support::{Home, Said};
+use serde_json::Value;
+
+/// Replays a shipped fixture.
+#[track_caller]
+fn replays(name: &str, args: &[&str], code: i32) -> Said {
+    let path = format!("{}/../../fixtures/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    Home::new().check(&[&["run", "--replay", &path], args].concat(), code)
+}
+
+fn lines_of(said: &Said) -> Vec<Value> {
+    said.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn person_who_is_asked_sees_what_was_found_so_far_whole() {
+    let said = replays("supervised/left_waiting", &[], 5);
+    let found = "1. completed  search: 최근 3개월 매출 데이터 검색\n   → - 8월 120, 9월 110, 10월 95 (단위: 백만 원)\n2. ";
+    let asked = "3. completed  validation: 데이터 완전성 검증\n   → 여섯 달의 값이 모두 있고 단위가 같다.\n\
+                 planwright: the run waits for a person: 검색된 데이터가 맞나요?";
+    said.complains(&[found, asked]);
+    let said = replays("supervised/left_waiting", &["--quiet"], 5);
+    assert!(!said.stderr.contains("8월"), "{}", said.stderr);
+}
+
+#[test]
+fn run_whose_answer_is_a_list_of_steps_ends_with_its_work_too() {
+    let report = "# 매출 보고서\n\n## 현황\n120 → 95\n\n## 문제\n재구매 감소\n\n## 방안\n쿠폰, 재고";
+    let said = replays("supervised/report", &[], 0);
+    let wanted = format!("{report}\n\nStep 1: 최근 3개월 매출 데이터 검색 - completed\n");
+    assert!(said.stdout.starts_with(&wanted), "{}", said.stdout);
+    let object = replays("supervised/report", &["--json"], 0).json();
+    assert_eq!(object["report"], report);
+    assert!(object["answer"].as_str().unwrap().starts_with("Step 1: "));
+    assert_eq!(replays("react/one_round", &["--json"], 0).json()["report"], Value::Null);
+}
+
+#[test]
+fn step_without_material_is_not_completed_and_not_tried_again() {
+    let home = Home::new();
+    let ask = ["run", "--offline", "--agent", "supervised", "--journal", "run.jsonl"];
+    let said = home.check(&[&ask[..], &["지난 분기 매출을 분석해줘. 각 단계마다 확인할게."]].concat(), 5);
+    said.complains(&["search failed  ERROR: nothing_found: 이 작업에 쓸 자료가 없습니다"]);
+    assert!(!said.stderr.contains(" ok  "), "{}", said.stderr);
+    let object = home.check(&["resume", "--offline", "--json", "run.jsonl"], 5).json();
+    let steps = object["steps"].as_array().unwrap();
+    let count = |status: &str| steps.iter().filter(|step| step["status"] == status).count();
+    assert_eq!(count("completed"), 0);
+    assert_eq!(object["counters"]["model_calls"], 2 + count("failed"), "intent, plan, and each step once");
+}
+
+#[test]
+fn words_beside_a_call_are_in_events_in_json_and_on_the_screen_if_wanted() {
+    let words = "두 산의 높이가 필요하다.";
+    let said = replays("react/two_rounds", &["--events"], 0);
+    let told = lines_of(&said).into_iter().find(|event| event["step"] == "said").unwrap();
+    assert_eq!((&told["content"]["words"], &told["content"]["thoughts"]), (&words.into(), &"".into()));
+    assert_eq!(
+        (&told["content"]["asked"], &told["content"]["effect"]),
+        (&"planner".into(), &"plan.1.1".into())
+    );
+
+    let object = replays("react/two_rounds", &["--json"], 0).json();
+    assert_eq!(object["said"], serde_json::json!([told["content"]]));
+    replays("react/two_rounds", &["-v"], 0).complains(&[&*format!("  planner says\n     {words}\n")]);
+    assert!(!replays("react/two_rounds", &[], 0).stderr.contains(words));
+}
+
+#[test]
+fn events_carry_time_duration_and_the_agent_and_a_phase_before_its_lines() {
+    let said = replays("validated/failing_tool", &["--events"], 0);
+    let events = lines_of(&said);
+    let times: Vec<&str> = events.iter().map(|event| event["time"].as_str().unwrap()).collect();
+    assert!(times.is_sorted() && times[0].ends_with('Z') && times[0].len() == 24, "{times:?}");
+    assert!(events.iter().all(|event| event["agent"] == "validated"));
+    for step in ["answered", "tool_result"] {
+        let told = events.iter().find(|event| event["step"] == step).unwrap();
+        assert!(told["content"]["duration"].is_f64(), "{told}");
+    }
+    let mut phase = Value::Null;
+    for event in &events {
+        match event["type"].as_str().unwrap() {
+            "phase" => phase = event["step"].clone(),
+            "trace" if event["step"] != "REPLAN_TRIGGER" => assert_eq!(event["step"], phase),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn shown_trace_says_how_the_question_was_understood() {
+    let said = replays("intent-first/follow_up", &["--trace"], 0);
+    said.complains(&[
+        "follow_up, asked as: 영등포 견과류 알레르기 안전한 다른 맛집 추천",
+        "constraints: 위치(영등포)",
+    ]);
+    let home = Home::new();
+    let path = format!("{}/../../fixtures/intent-first/follow_up.json", env!("CARGO_MANIFEST_DIR"));
+    home.check(&["run", "--replay", &path, "--journal", "run.jsonl"], 0);
+    let line = lines_of(&home.check(&["trace", "--json", "run.jsonl"], 0)).remove(0);
+    assert_eq!(line["rewritten_query"], "영등포 견과류 알레르기 안전한 다른 맛집 추천");
+    assert_eq!(line["constraints"], "위치(영등포), 제약사항(견과류 알레르기)");
+}
