@@ -283,7 +283,8 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Waits for what still runs on other threads, so that no answer is lost. Waits for time to pass end.
+    /// Waits for what still runs on other threads, so that no answer is lost that anybody waits for. Waits for time to
+    /// pass end.
     fn drain(&mut self, mut state: State, workers: Option<&mut Workers<'_, '_>>) -> Result<State, Stopped> {
         let Some(workers) = workers else { return Ok(state) };
         workers.stops_waiting.store(true, Ordering::Relaxed);
@@ -321,7 +322,9 @@ impl<'env> Workers<'_, 'env> {
         let (agent, run, deadline) = (self.agent, self.run, self.deadline);
         let (sender, stops_waiting) = (self.sender.clone(), Arc::clone(&self.stops_waiting));
         let perform = move |request: &Request<'env>| {
-            let stop = || stops_waiting.load(Ordering::Relaxed) || deadline.has_passed();
+            // A wait holds nothing that could be lost.
+            let is_wait = matches!(request.body, RequestBody::Wait { .. });
+            let stop = || (is_wait && stops_waiting.load(Ordering::Relaxed)) || deadline.has_passed();
             let effect = request.effect;
             let retrying = |error: &Unanswered, most, delay| {
                 let _ = sender.send(Said::Retrying(effect, error.clone(), most, delay));

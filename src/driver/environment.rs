@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,8 @@ pub(super) struct Registered {
 }
 
 impl Environment {
-    /// Performs an effect once. `None` for a wait that `stop` ended before its time.
+    /// Performs an effect once. `None` for a wait that `stop` ended before its time, and for a call that can be made
+    /// again and that is left behind.
     pub fn perform(
         &self,
         run: &str,
@@ -81,7 +82,9 @@ impl Environment {
                 let (Some(Registered { tool, .. }), Some(contract)) = (self.tools.get(tool), contract) else {
                     return unavailable(format!("the tool {tool:?} is not registered"));
                 };
-                let result = call_tool(tool, contract, run, effect, input);
+                let Some(result) = call_tool(tool, contract, run, effect, input, stop) else {
+                    return Ok(None);
+                };
                 let outcome = self.take_result(result, contract)?;
                 Ok(Some(Event::ToolReturned { effect, outcome }))
             }
@@ -119,37 +122,56 @@ impl Environment {
     }
 }
 
-/// Calls a tool within its contract's time. A panic is a failure like others.
+/// Calls a tool within its contract's time. A panic is a failure like others. `None` once `stop` says so, unless the
+/// call may not be made again.
 fn call_tool(
     tool: &Arc<dyn Tool>,
     contract: &ToolContract,
     run: &str,
     effect: EffectId,
     input: &Value,
-) -> Result<ToolOutput, ToolError> {
+    stop: &dyn Fn() -> bool,
+) -> Option<Result<ToolOutput, ToolError>> {
     // All tries of a write have one key for the server: what ran out of time may have happened.
     let keyed = if contract.effect == ToolEffect::Write { effect.first_try() } else { effect };
     let key = format!("{run}/{keyed}");
     let timeout = contract.timeout_ms.map(Duration::from_millis);
     let (max_output_bytes, once) = (contract.max_output_bytes as usize, contract.happens_once());
-    let call = move |tool: &dyn Tool, input: &Value| {
-        let call = ToolCall { input, idempotency_key: &key, timeout, max_output_bytes, once };
+    let call = move |tool: &dyn Tool, input: &Value, abandoned: &AtomicBool| {
+        let call = ToolCall { input, idempotency_key: &key, timeout, max_output_bytes, once, abandoned };
         catch_unwind(AssertUnwindSafe(|| tool.call(&call))).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
             Err(ToolError::new(ToolErrorKind::Panic, text.unwrap_or_else(|| "the tool panicked".to_owned())))
         })
     };
-    let Some(timeout) = timeout else { return call(&**tool, input) };
+    let Some(timeout) = timeout else { return Some(call(&**tool, input, &AtomicBool::new(false))) };
     // The call gets a thread of its own that can be left behind: nothing else ends a blocking call.
     let (sender, receiver) = channel();
     let (tool, input) = (Arc::clone(tool), input.clone());
+    let (began, abandoned) = (Instant::now(), Arc::new(AtomicBool::new(false)));
+    let left_behind = Arc::clone(&abandoned);
     let thread = std::thread::Builder::new().name(format!("tool {}", contract.name));
     let spawned = thread.spawn(move || {
-        let _ = sender.send(call(&*tool, &input));
+        let _ = sender.send(call(&*tool, &input, &left_behind));
     });
-    match spawned.map(|_| receiver.recv_timeout(timeout)) {
+    let wait = || {
+        let mut grace = GRACE;
+        loop {
+            let left = timeout.saturating_sub(began.elapsed());
+            match receiver.recv_timeout(left.min(SLICE)) {
+                Err(RecvTimeoutError::Timeout) if !left.is_zero() && (once || grace > 0) => {
+                    grace -= u32::from(grace > 0 && stop());
+                }
+                received => return received,
+            }
+        }
+    };
+    let received = spawned.map(|_| wait());
+    abandoned.store(true, Ordering::Relaxed);
+    Some(match received {
         Ok(Ok(result)) => result,
+        Ok(Err(RecvTimeoutError::Timeout)) if began.elapsed() < timeout => return None,
         Ok(Err(RecvTimeoutError::Timeout)) => {
             let message = format!("no answer within {} ms", timeout.as_millis());
             Err(ToolError::new(ToolErrorKind::Timeout, message))
@@ -161,7 +183,7 @@ fn call_tool(
             let message = format!("no thread for the call: {error}");
             Err(ToolError::new(ToolErrorKind::Resources, message).did_not_happen())
         }
-    }
+    })
 }
 
 /// Cuts a text to the bytes that a tool's contract allows, between characters, and marks the cut.
@@ -177,6 +199,8 @@ pub(super) fn shorten(mut text: String, contract: &ToolContract) -> String {
 
 /// How often a sleeping run looks whether it is to stop.
 const SLICE: Duration = Duration::from_millis(20);
+/// For how many slices more an answer is waited for, which may be about to come.
+const GRACE: u32 = 12;
 
 /// What an agent's models are told of the time, with the machine's time zone (RFC 9557). To the second, such
 /// as `2026-11-20T09:30:00+09:00[Asia/Seoul]`; the day alone if replies are cached, so that the requests of
@@ -221,7 +245,8 @@ struct SystemClock;
 
 impl Clock for SystemClock {}
 
-/// Stops runs from another thread, at their next answer. Waits and tries end at once.
+/// Stops runs from another thread. What may not be done twice is waited for; what can be asked again is left behind,
+/// where the port can do that, and waits and tries end at once.
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken(Arc<AtomicU8>);
 

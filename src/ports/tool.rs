@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::de::IntoDeserializer;
@@ -122,9 +123,24 @@ pub struct ToolCall<'a> {
     /// Whether it changes something and may not do so twice. A tool that repeats unanswered requests sends
     /// such a one only once.
     pub once: bool,
+    /// Becomes true once nobody waits for the answer any more: no other try begins then, and a wait ends.
+    pub abandoned: &'a AtomicBool,
 }
 
+static WAITED_FOR: AtomicBool = AtomicBool::new(false);
+
 impl<'a> ToolCall<'a> {
+    /// A call that may take its time and be made again, for at most 24,000 bytes.
+    pub fn new(input: &'a Value, idempotency_key: &'a str) -> Self {
+        let (timeout, max_output_bytes, once, abandoned) = (None, 24_000, false, &WAITED_FOR);
+        ToolCall { input, idempotency_key, timeout, max_output_bytes, once, abandoned }
+    }
+
+    /// Whether nobody waits for the answer any more.
+    pub fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed)
+    }
+
     /// The input as a text.
     ///
     /// # Errors
@@ -268,6 +284,16 @@ pub trait Embedder: Send + Sync {
     /// # Errors
     /// If there is no whole answer, or one that does not fit the texts.
     fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError>;
+
+    /// Embeds like [`embed`](Embedder::embed), which is what an embedder does that has no method of its own. Once
+    /// `stop` says so no other try begins and a wait ends.
+    ///
+    /// # Errors
+    /// Those of [`embed`](Embedder::embed).
+    fn embed_until(&self, texts: &[String], stop: &dyn Fn() -> bool) -> Result<Vec<Vec<f32>>, ToolError> {
+        let _ = stop;
+        self.embed(texts)
+    }
 
     /// The keys this embedder is configured with.
     fn secrets(&self) -> Vec<Secret> {

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Lines, Read};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-use crate::cli_support::Home;
+use crate::cli_support::{Home, check};
 use crate::support::{Answer, Server};
 use crate::world::*;
 
@@ -25,14 +25,13 @@ fn until(lines: &mut Lines<BufReader<ChildStderr>>, text: &str) {
     assert!(found.is_some(), "the program never said {text:?}");
 }
 
-/// Presses once while the model is asked. Waits until the program has said this and ended.
+/// Presses once while the model is asked, which never answers. Waits until the program has said this and ended.
 fn press_once(home: &Home, more: &[&str], texts: &[&str]) {
-    let (server, was_asked, answer) = Server::pausing(Answer::reply(PLAN));
+    let (server, was_asked, _answer) = Server::pausing(Answer::reply(PLAN));
     let (mut child, mut lines) = start(home, &server, more);
     was_asked.recv().unwrap();
     press(&child);
-    until(&mut lines, "stopping at the next answer");
-    answer.send(()).unwrap();
+    until(&mut lines, "planwright: stopping; press Ctrl-C again");
     texts.iter().for_each(|text| until(&mut lines, text));
     let mut stdout = String::new();
     child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
@@ -73,15 +72,30 @@ fn wait_for_another_try_is_seen_and_cut_and_none_follows() {
 }
 
 #[test]
-fn second_ends_the_program_at_once_and_the_journal_goes_on() {
+fn second_leaves_a_journal_that_goes_on() {
     let home = Home::new();
     let (server, was_asked, _answer) = Server::pausing(Answer::reply(PLAN));
     let (mut child, mut lines) = start(&home, &server, &["--journal", "run.jsonl"]);
     was_asked.recv().unwrap();
     press(&child);
-    until(&mut lines, "stopping at the next answer");
     press(&child);
-    until(&mut lines, "stopped at once; `planwright resume run.jsonl` goes on");
+    until(&mut lines, "planwright resume run.jsonl");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(home.check(&["resume", "--offline", "run.jsonl"], 0).stdout.contains("300840"));
+}
+
+#[test]
+fn longest_wait_is_a_setting_of_the_environment() {
+    let home = Home::new();
+    let server = Server::answering([Answer::error(429, "busy").header("retry-after", "15")]);
+    let run = |seconds: &str, code| {
+        let mut program = home.program();
+        program.env("PLANWRIGHT_MAX_WAIT_SECONDS", seconds);
+        program.args(["run", "--base-url", &server.url(), "--model", "m", SUM]);
+        check(&mut program, "", code)
+    };
+    run("5", 3).complains(&["rate limit"]);
+    assert_eq!(server.count(), 1);
+    run("soon", 2)
+        .complains(&["PLANWRIGHT_MAX_WAIT_SECONDS: expected a whole number of seconds, found \"soon\""]);
 }

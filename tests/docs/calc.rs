@@ -9,8 +9,7 @@ use serde_json::json;
 
 fn calc_within(expression: &str, timeout: Duration, max_output_bytes: usize) -> Result<String, ToolError> {
     let input = json!(expression);
-    let (idempotency_key, timeout) = ("run/1", Some(timeout));
-    let call = ToolCall { input: &input, idempotency_key, timeout, max_output_bytes, once: false };
+    let call = ToolCall { timeout: Some(timeout), max_output_bytes, ..ToolCall::new(&input, "run/1") };
     Calc::new().call(&call).map(|output| output.text)
 }
 

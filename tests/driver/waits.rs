@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use planwright::contract::FinalStep;
 use planwright::driver::{Agent, CancelToken, Clock};
@@ -235,4 +235,31 @@ fn wait_that_an_interruption_cuts_short_is_waited_again_on_resume() {
     let mut journal = MemoryJournal::from(records[..=cut].to_vec());
     assert_eq!(agent.resume(&mut journal).run().unwrap().answer(), Some("끝"));
     assert_eq!(*slept.lock().unwrap(), [1_000, 1_000]);
+}
+
+/// Two tools that stop the run, each in one call of it, and say whether they were waited for.
+#[test]
+fn call_that_may_be_made_again_is_left_behind_and_a_write_is_waited_for() {
+    for (spec, tool) in [(spec(PTE), 1), (parallel(PTE, 2), 1), (spec(PTE), 2), (parallel(PTE, 2), 2)] {
+        let (calls, token, first) = (Calls::default(), CancelToken::new(), AtomicUsize::new(0));
+        let (stop, contract) = (token.clone(), stage::contracts().remove(tool));
+        let (name, is_write) = (contract.name.clone(), contract.happens_once());
+        let hangs = calls.tool(contract, move |call| {
+            if first.fetch_add(1, Ordering::SeqCst) == 0 {
+                stop.interrupt();
+                let until = Instant::now() + Duration::from_millis(if is_write { 200 } else { 10_000 });
+                while !call.is_abandoned() && Instant::now() < until {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                assert_eq!(call.is_abandoned(), !is_write);
+            }
+            Ok("fertig".to_owned())
+        });
+        let script = model([plan(&[(&name, "a")]), answer("끝")]);
+        let agent = echoing(spec, &script, &calls).tool(hangs).build().unwrap();
+        let mut journal = MemoryJournal::new();
+        agent.job(asked("q")).journal(&mut journal).cancel(token).run().unwrap_err();
+        assert_eq!(agent.resume(&mut journal).run().unwrap().answer(), Some("끝"));
+        assert_eq!(calls.count(), if is_write { 1 } else { 2 }, "{name}");
+    }
 }

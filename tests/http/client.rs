@@ -1,6 +1,7 @@
 //! Promises of the client that every door stands on, shown on `search` and `wiki`.
 
-use std::time::{Duration, SystemTime};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
 use planwright::ports::{Secret, Tool, ToolCall, ToolError};
 use planwright_http::{MediaWiki, Retry, Search, Wiki};
@@ -317,4 +318,26 @@ fn keys_and_addresses_that_cannot_be_are_refused() {
     }
     assert_eq!(Search::new(Secret::new("key\n")).unwrap().secrets(), [Secret::new("key")]);
     assert_eq!(format!("{:?}", Retry::default()), "6 tries, waits of 500ms to 60s");
+}
+
+#[test]
+fn call_that_nobody_waits_for_is_not_tried_again_and_its_wait_ends() {
+    let (input, abandoned) = (json!("plans"), AtomicBool::new(true));
+    let busy = || answer(503, "");
+    let server = Server::answering([busy(), busy()]);
+    let called = ToolCall { abandoned: &abandoned, ..call(&input) };
+    search(&server.url()).0.call(&called).unwrap_err();
+    assert!(server.count() <= 1);
+
+    let server = Server::answering([Answer::silence()]);
+    let (begun, abandoned) = (Instant::now(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(200));
+            abandoned.store(true, Ordering::Relaxed);
+        });
+        let called = ToolCall { abandoned: &abandoned, ..call(&input) };
+        search(&server.url()).0.call(&called).unwrap_err();
+    });
+    assert!(begun.elapsed() < Duration::from_secs(10), "its time is a minute");
 }

@@ -4,6 +4,7 @@
 use planwright::ports::{Embedder, Secret};
 use planwright_http::Embeddings;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::time::Duration;
 
 use super::support::{Answer, Seen, Server};
@@ -181,4 +182,22 @@ fn request_is_bounded_in_time() {
     client.timeout = Duration::from_millis(300);
     let error = client.embed(&texts(["a"])).unwrap_err();
     assert_eq!(error.kind, "timeout", "{error}");
+}
+
+#[test]
+fn further_headers_are_sent_and_a_stop_ends_the_tries() {
+    let server = Server::start(backwards);
+    let header = |client: Embeddings| client.header("api-key", &Secret::new("geheim")).unwrap();
+    header(client(&server).0).embed(&texts(["a"])).unwrap();
+    assert_eq!(server.seen()[0].header("api-key"), Some("geheim"));
+    assert!(
+        header(client(&server).0).secrets().contains(&Secret::new("geheim")),
+        "nothing that is kept holds it"
+    );
+    assert!(client(&server).0.trust(Path::new("no such file")).is_err());
+
+    let server = Server::answering([Answer::error(503, "busy"), Answer::error(503, "busy")]);
+    let asked = || server.count() > 0;
+    client(&server).0.embed_until(&texts(["a"]), &asked).unwrap_err();
+    assert_eq!(server.count(), 1);
 }

@@ -29,5 +29,5 @@ fn noting() -> (Retry, Waits) {
 /// A call of a tool with a minute's time.
 fn call(input: &Value) -> ToolCall<'_> {
     let timeout = Some(Duration::from_secs(60));
-    ToolCall { input, idempotency_key: "run/1", timeout, max_output_bytes: 24_000, once: false }
+    ToolCall { timeout, ..ToolCall::new(input, "run/1") }
 }

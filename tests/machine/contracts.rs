@@ -224,3 +224,60 @@ fn a_tool_schema_with_an_unknown_keyword_is_refused() {
     tool.input = json!({"type": "strng"});
     assert!(tool.check().is_err());
 }
+
+#[test]
+fn keywords_hold_at_the_top_and_inside_items_and_anyof() {
+    let number = json!({"type": "number", "minimum": 1.5, "maximum": 3});
+    for (schema, good, bad, problem) in [
+        (json!({"const": "eur"}), json!("eur"), json!("usd"), "$: expected \"eur\", found \"usd\""),
+        (json!({"const": null}), json!(null), json!(0), "$: expected null, found 0"),
+        (number.clone(), json!(1.5), json!(1.49), "$: expected at least 1.5, found 1.49"),
+        (number.clone(), json!(3), json!(4), "$: expected at most 3, found 4"),
+        (
+            json!({"type": "array", "items": {"type": "integer", "minimum": 0}}),
+            json!([0, 7]),
+            json!([0, -1]),
+            "$[1]: expected at least 0, found -1",
+        ),
+        (
+            json!({"items": {"properties": {"unit": {"const": "m"}}}}),
+            json!([{"unit": "m"}, {}]),
+            json!([{"unit": "km"}]),
+            "$[0].unit: expected \"m\", found \"km\"",
+        ),
+        (
+            json!({"anyOf": [{"type": "string", "minLength": 2}, number]}),
+            json!("가나"),
+            json!("가"),
+            "$: expected one of 2 forms, found \"가\"",
+        ),
+        (
+            json!({"anyOf": [{"const": 1}, {"const": 2}]}),
+            json!(2),
+            json!(3),
+            "$: expected one of 2 forms, found 3",
+        ),
+    ] {
+        schema::check_supported(&schema).expect("supported");
+        assert_eq!(schema::check(&schema, &good), Ok(()), "{schema}");
+        assert_eq!(schema::check(&schema, &bad).expect_err("bad").to_string(), problem);
+    }
+    for inside in [json!({"items": {"pattern": "x"}}), json!({"anyOf": [{"type": "string"}, {"not": {}}]})] {
+        assert!(schema::check_supported(&inside).is_err(), "{inside}");
+    }
+    for ill in [json!({"minimum": "1"}), json!({"anyOf": []}), json!({"anyOf": {}}), json!({"items": 7})] {
+        assert!(schema::check_supported(&ill).is_err(), "{ill}");
+    }
+}
+
+#[test]
+fn names_have_1_to_64_characters_of_the_kind_that_servers_take() {
+    let check = |name: &str| ToolContract::text(name, "d", ToolEffect::Pure).check();
+    let (longest, longer) = ("a".repeat(64), "a".repeat(65));
+    for good in ["a", "get_article-2", &longest] {
+        assert_eq!(check(good), Ok(()), "{good}");
+    }
+    for bad in ["", "a b", "a.b", "도구", &longer, "final_answer", "hitl"] {
+        assert!(check(bad).expect_err(bad).to_string().starts_with("name: "), "{bad}");
+    }
+}

@@ -236,6 +236,17 @@ fn bad_calls_are_bounded_by_the_rounds_and_the_steps() {
 }
 
 #[test]
+fn thought_and_action_over_the_largest_reply_are_a_bad_reply() {
+    let limited = REACT.replace("'tool_calls'", "'react_text'") + "\nmax_reply_bytes = 60";
+    for (thought, waits) in [("x", "step.1.1.1"), (&*"가".repeat(20), "plan.1.2")] {
+        let reply = format!("Thought: {thought}\nAction: find\nAction Input: 서울");
+        assert_eq!(Told::run(spec(&limited), [text(reply)]).waits(), [waits]);
+    }
+    let answer = format!("Final Answer: {}", "가".repeat(20));
+    assert_eq!(Told::run(spec(&limited), [text(answer)]).waits(), ["plan.1.2"]);
+}
+
+#[test]
 fn after_the_last_round_the_run_ends_as_the_policy_says() {
     let rounds = |count: usize| (0..count).flat_map(|_| [asks(&[("calc", "1")]), found("1")]);
     let error = "MAX_ITERATIONS_EXCEEDED: the planner was asked 4 times and gave no answer";

@@ -37,6 +37,7 @@ required_calls = [{ tool = 'rm', least = 1 }] => policy.required_calls[0]: there
 required_calls = [{ tool = 'calc' }] => policy.required_calls[0]: expected `least` or `per_line`, found neither
 required_calls = [{ tool = 'calc', per_line = ' ' }] => policy.required_calls[0].per_line: expected how a line begins, found nothing
 required_calls = [{ tool = 'calc', per_line = 'Q:' }] => policy.required_calls[0].per_line: the lines counted are the planner's; expected `write = "planner"`
+write = 'planner' | planner = 'tool_calls' | horizon = 'next' | plan = { min_steps = 0 } | validate = 'verdict' | [limits] | max_iterations = 2 => policy.validate_at: what was collected is judged on the way to WRITE, and the planner's own words come in PLAN; expected "answer"
 validate_at = 'answer' => policy.validate_at: nothing is judged: `validate` is "off"
 write = 'planner' => policy.write: a plan in JSON has no final words; expected `planner = "tool_calls"` or "react_text"
 write = 'planner' | planner = 'tool_calls' => policy.write: the planner's final words come after its calls; expected `horizon = "next"`

@@ -94,9 +94,7 @@ const NO_EXPRESSIONS: &str = "What happened on 2024-05-01? | Is 12/25/2024 a hol
 
 fn has_value(expression: &str) {
     let input = json!(expression);
-    let call =
-        ToolCall { input: &input, idempotency_key: "k", timeout: None, max_output_bytes: 999, once: false };
-    assert!(Calc::new().call(&call).is_ok(), "{expression}");
+    assert!(Calc::new().call(&ToolCall::new(&input, "k")).is_ok(), "{expression}");
 }
 
 #[test]

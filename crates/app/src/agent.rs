@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use strsim::jaro;
 
+use crate::config::is_spec_file;
 use crate::error::{Error, Result, read_text};
-use crate::settings::{Settings, is_spec_file};
+use crate::settings::Settings;
 use crate::toolbox::{open_model, open_tools};
 use planwright::agents;
 use planwright::contract::ToolContract;

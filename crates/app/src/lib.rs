@@ -4,6 +4,7 @@
 //! **Invariant:** nothing here reads a terminal or writes to one, and nothing knows an exit code.
 
 mod agent;
+mod config;
 mod error;
 mod pending;
 mod report;
@@ -22,5 +23,5 @@ pub use store::{StorePlace, StoredThread, shell_word};
 
 /// The values of all configured keys: those of the usual variables where the configuration file cannot be used.
 pub fn known_keys() -> Vec<planwright::ports::Secret> {
-    settings::ConfigFile::find(None).unwrap_or_default().keys()
+    config::ConfigFile::find(None).unwrap_or_default().keys()
 }

@@ -3,8 +3,8 @@
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::sync::Arc;
 
+use crate::config::{ConfigFile, Mode, user_folder, variable};
 use crate::error::{Error, Result};
-use crate::settings::{ConfigFile, Mode, user_folder, variable};
 use planwright::driver::Threads;
 use planwright::journal::system::{create_private_folder, random_id};
 use planwright::journal::{Durability, Folded, MemoryStore, Record, StoreError, ThreadId};

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::user_cache_folder;
 use crate::error::{Error, Result};
-use crate::settings::{Server, Settings, user_cache_folder};
+use crate::settings::{Server, Settings};
 use planwright::driver::Cached;
 use planwright::ports::{Embedder, Model, Secret, Tool};
 use planwright::spec::Spec;
@@ -159,7 +160,14 @@ fn open_contract(settings: &Settings) -> Result<ContractTools> {
         let client = Embeddings::new(&server.base_url, &server.model, &key);
         // A search by words alone is better than a long wait.
         let retry = Retry { tries: 2, ..Retry::default() };
-        Ok(Arc::new(client.map_err(Error::at("[embeddings]"))?.retry(retry)))
+        let mut client = client.map_err(Error::at("[embeddings]"))?.retry(retry);
+        for (name, value) in &server.headers {
+            client = client.header(name, value).map_err(Error::at("[embeddings]"))?;
+        }
+        if let Some(file) = &settings.file.ca_file {
+            client = client.trust(file).map_err(Error::at("ca_file"))?;
+        }
+        Ok(Arc::new(client))
     };
     let embedder = settings.embeddings.as_ref().map(open_embedder).transpose()?;
     Ok(ContractTools::new(user, standard, embedder))

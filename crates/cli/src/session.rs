@@ -87,7 +87,7 @@ impl<'a> Session<'a> {
         token
     }
 
-    /// Has the first Ctrl-C stop what runs at its next answer, and the second the program, at once. Where nothing
+    /// Has the first Ctrl-C stop what runs, and the second the program, at once. Where nothing
     /// runs the first already ends the program, with `farewell`.
     fn listen(&self, farewell: Option<String>) {
         let (voice, running) = (self.screen.voice.clone(), Arc::clone(&self.running));
@@ -99,7 +99,7 @@ impl<'a> Session<'a> {
                 } else {
                     token.cancel()
                 };
-                voice.say("planwright: stopping at the next answer; press Ctrl-C again to stop at once");
+                voice.say("planwright: stopping; press Ctrl-C again to stop at once");
                 return;
             }
             let _ = voice.live.clear();

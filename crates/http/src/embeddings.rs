@@ -4,6 +4,7 @@
 //! **Invariant:** there is one finite vector for each text, in the order of the texts, all of one
 //! length; anything else that a server says is an error.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -59,6 +60,24 @@ impl Embeddings {
         Ok(Embeddings { endpoint, model: model.into(), client, timeout: Duration::from_secs(60), batch: 32 })
     }
 
+    /// Sends one more header with every request: `api-key` for Azure. No error shows its value.
+    ///
+    /// # Errors
+    /// If no header can carry the name or the value.
+    pub fn header(mut self, name: &str, value: &Secret) -> Result<Self, ToolError> {
+        self.client.add_header(name, value.expose()).map_err(ToolError::input)?;
+        Ok(self)
+    }
+
+    /// Trusts the certificates of a file, in PEM, instead of the usual ones.
+    ///
+    /// # Errors
+    /// If the file holds none.
+    pub fn trust(mut self, file: &Path) -> Result<Self, ToolError> {
+        self.client.trust(file).map_err(ToolError::input)?;
+        Ok(self)
+    }
+
     /// Sets how often and how patiently a failed request is made again.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
@@ -69,6 +88,10 @@ impl Embeddings {
 
 impl Embedder for Embeddings {
     fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError> {
+        self.embed_until(texts, &|| false)
+    }
+
+    fn embed_until(&self, texts: &[String], stop: &dyn Fn() -> bool) -> Result<Vec<Vec<f32>>, ToolError> {
         check_texts(texts).map_err(ToolError::input)?;
         let mut vectors = Vec::with_capacity(texts.len());
         let mut rest = texts;
@@ -83,7 +106,7 @@ impl Embedder for Embeddings {
             let body = json!({"model": self.model, "input": batch}).to_string();
             let body = Some(body.as_bytes());
             let request = Request { uri: &self.endpoint.0, body, idempotency_key: None };
-            let answer = self.client.ask_json(request, self.timeout, false)?;
+            let answer = self.client.ask_json(request, self.timeout, false, stop)?;
             vectors.extend(parse_vectors(&answer, batch.len()).map_err(unfit)?);
         }
         check_vectors(&vectors).map_err(unfit)?;

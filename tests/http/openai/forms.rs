@@ -1,9 +1,11 @@
 //! How a reply's form is asked for, and what a server was found not to take.
 
+use std::cell::RefCell;
 use std::sync::Barrier;
+use std::time::Duration;
 
 use planwright::machine::FailureClass;
-use planwright::ports::Model;
+use planwright::ports::{Model, Unanswered};
 use planwright::prompt::ModelRequest;
 use planwright::spec::RequestFrame;
 use planwright_http::{OpenAi, StructuredOutput};
@@ -247,4 +249,27 @@ fn what_two_requests_find_out_at_the_same_time_is_put_together() {
     let before = server.count();
     asker.ask_with(&both).unwrap();
     assert_eq!(server.count(), before + 1);
+}
+
+#[test]
+fn what_the_server_refuses_is_told_once_with_what_is_asked_for_instead() {
+    let server =
+        refusing(&["json_schema", "json_object"], Answer::error(400, "response_format: not supported"));
+    let asker = Asker::of(&server);
+    let told = RefCell::new(Vec::new());
+    let tell = |error: &Unanswered, _, delay: Duration| {
+        assert!(delay.is_zero());
+        told.borrow_mut().push(error.message.rsplit(": ").next().unwrap().to_owned());
+    };
+    for _ in 0..2 {
+        asker.client.ask_until(&with_schema(), None, &tell, &|| false).unwrap();
+    }
+    let expected = [
+        "json_schema is refused here; asking for json_object",
+        "json_object is refused here; asking in words",
+    ];
+    assert_eq!(*told.borrow(), expected);
+    let asker = Asker::with(&server, |config| config.structured_output = StructuredOutput::Prompt);
+    asker.client.ask_until(&with_schema(), None, &tell, &|| false).unwrap();
+    assert_eq!(told.borrow().len(), 2, "what is set is not found out");
 }

@@ -174,6 +174,25 @@ fn stop_ends_the_wait_and_no_other_try_begins() {
 }
 
 #[test]
+fn stop_leaves_behind_a_request_that_was_sent_wherever_it_hangs() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n";
+    for hangs in [
+        Answer::silence(),
+        Answer::raw(head).hanging(),
+        Answer::raw(format!("{head}{{")).hanging(),
+        Answer::broken_chunks([event("가")]).hanging(),
+    ] {
+        let server = Server::answering([hangs]);
+        let client = OpenAi::new(super::config(&server)).unwrap();
+        let begun = Instant::now();
+        let stop = || begun.elapsed() > Duration::from_millis(300);
+        let answer = client.ask_until(&plain(), Some(&mut |_: &str| {}), &|_, _, _| {}, &stop);
+        assert_eq!((unanswered(answer, Cause::Stopped).tries, server.count()), (1, 1));
+        assert!(begun.elapsed() < Duration::from_secs(10), "the time of a try is 300 s");
+    }
+}
+
+#[test]
 fn stream_that_broke_before_its_first_piece_is_tried_again() {
     let role = format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"role": "assistant"}}]}));
     let error = format!("data: {}\n\n", json!({"error": {"message": "overloaded", "code": 529}}));

@@ -141,9 +141,15 @@ impl Meaning {
     }
 
     /// The places of the parts nearest to a question, nearest first, equally near ones in their order.
-    pub fn nearest(&self, articles: &Articles, question: &str, most: usize) -> Result<Vec<usize>, ToolError> {
-        let vectors = self.vectors(articles.parts())?;
-        let asked = self.embed(&[first_chars(question, MAX_EMBEDDED_CHARS).to_owned()])?;
+    pub fn nearest(
+        &self,
+        articles: &Articles,
+        question: &str,
+        most: usize,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<usize>, ToolError> {
+        let vectors = self.vectors(articles.parts(), stop)?;
+        let asked = self.embed(&[first_chars(question, MAX_EMBEDDED_CHARS).to_owned()], stop)?;
         check_lengths(asked.iter().chain(vectors.first()))?;
         let near = asked.iter().flat_map(|asked| vectors.iter().map(|vector| cosine(asked, vector)));
         let mut near: Vec<(usize, f64)> = near.enumerate().filter(|(_, near)| *near > 0.0).collect();
@@ -152,7 +158,7 @@ impl Meaning {
     }
 
     /// The vectors of the parts. Searches that run side by side wait for the one that asks.
-    fn vectors(&self, parts: &[Article]) -> Result<Arc<Vec<Vec<f32>>>, ToolError> {
+    fn vectors(&self, parts: &[Article], stop: &dyn Fn() -> bool) -> Result<Arc<Vec<Vec<f32>>>, ToolError> {
         let mut kept = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(vectors) = &*kept {
             return Ok(Arc::clone(vectors));
@@ -168,14 +174,14 @@ impl Meaning {
         let texts: Vec<String> = parts.iter().map(text).collect();
         let mut vectors = Vec::with_capacity(parts.len());
         for batch in texts.chunks(BATCH) {
-            vectors.extend(self.embed(batch)?);
+            vectors.extend(self.embed(batch, stop)?);
         }
         check_lengths(vectors.iter())?;
         Ok(Arc::clone(kept.insert(Arc::new(vectors))))
     }
 
-    fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ToolError> {
-        let vectors = self.embedder.embed(texts)?;
+    fn embed(&self, texts: &[String], stop: &dyn Fn() -> bool) -> Result<Vec<Vec<f32>>, ToolError> {
+        let vectors = self.embedder.embed_until(texts, stop)?;
         if vectors.len() != texts.len() {
             return refuse(format!("expected {} vectors, found {}", texts.len(), vectors.len()));
         }

@@ -26,7 +26,7 @@ const MAX_REASON_CHARS: usize = 200;
 ///
 /// let contracts = ContractTools::new(Articles::example(), Articles::example_standard(), None);
 /// let input = json!("제1조");
-/// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 16_000, once: false };
+/// let call = ToolCall::new(&input, "run/1");
 /// let tools = contracts.tools();
 /// let by_index = tools.iter().find(|tool| tool.contract().name == "get_article_by_index").unwrap();
 /// let found = by_index.call(&call)?;
@@ -113,7 +113,9 @@ impl ContractTool {
         let query = call.nonempty_text("words to look for")?;
         let mut notes = Vec::new();
         let by_words = self.contract.search(query, MAX_RANKED)?;
-        let nearest = |meaning: &Arc<Meaning>| meaning.nearest(&self.contract.articles, query, MAX_RANKED);
+        let stop = || call.is_abandoned();
+        let nearest =
+            |meaning: &Arc<Meaning>| meaning.nearest(&self.contract.articles, query, MAX_RANKED, &stop);
         let by_meaning = self.meaning.as_ref().map_or(Ok(Vec::new()), nearest).unwrap_or_else(|error| {
             let reason = error.to_string();
             notes.push(format!("searched by words alone: {}", first_chars(&reason, MAX_REASON_CHARS)));

@@ -43,8 +43,7 @@ const STACK_BYTES: usize = 64 << 20;
 /// use serde_json::json;
 ///
 /// let input = json!("12/4+9");
-/// let call = ToolCall { input: &input, idempotency_key: "run/1", timeout: None, max_output_bytes: 4000, once: false };
-/// assert_eq!(Calc::new().call(&call).unwrap().text, "12");
+/// assert_eq!(Calc::new().call(&ToolCall::new(&input, "run/1")).unwrap().text, "12");
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Calc;

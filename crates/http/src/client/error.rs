@@ -85,6 +85,11 @@ impl AttemptError {
         AttemptError::new(Cause::BadResponse, false, Stage::Failed(Box::new(failure)), "")
     }
 
+    /// Nobody waits for an answer any more.
+    pub(crate) fn stopped() -> Self {
+        AttemptError::new(Cause::Stopped, false, Stage::Sent, "the wait for an answer was ended")
+    }
+
     /// The time between two pieces of an answer is up.
     pub(crate) fn idle(patience: Duration) -> Self {
         let message = format!("nothing more of the answer within {patience:?}");

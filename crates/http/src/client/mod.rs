@@ -5,6 +5,7 @@
 //! key, whatever a server echoes, and nothing is read beyond its limit, compressed or not.
 
 mod address;
+mod certificates;
 mod error;
 mod response;
 mod retry;
@@ -14,6 +15,7 @@ pub(crate) use address::{Endpoint, parse_address, parse_endpoint};
 pub(crate) use error::{AttemptError, ServerError, Stage};
 pub(crate) use response::{Event, Response, parse_json};
 pub use retry::Retry;
+pub(crate) use retry::{detach, wait};
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,9 +28,10 @@ use ureq::http::header::{
     AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION,
 };
 use ureq::http::{Request as HttpRequest, Response as HttpResponse, Uri};
-use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::tls::RootCerts;
 use ureq::{Agent, AsSendBody, Body, Proxy};
 
+use self::certificates::{open_agent, read_certificates};
 use self::error::Bounds;
 use planwright::contract::excerpt;
 use planwright::driver::redact;
@@ -144,8 +147,24 @@ impl Client {
         redact(text, &self.hidden)
     }
 
-    /// Sends a request once and follows its redirects. Any status but a redirect is a response.
+    /// Sends a request once and follows its redirects. Any status but a redirect is a response. Once `stop` says so,
+    /// the request is left behind.
     pub(crate) fn send(
+        &self,
+        request: Request<'_>,
+        left: Duration,
+        whole: Duration,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Response, AttemptError> {
+        let (client, uri) = (self.clone(), request.uri.clone());
+        let (body, key) = (request.body.map(<[u8]>::to_vec), request.idempotency_key.map(str::to_owned));
+        detach(stop, move || {
+            let (body, idempotency_key) = (body.as_deref(), key.as_deref());
+            client.follow(Request { uri: &uri, body, idempotency_key }, left, whole)
+        })?
+    }
+
+    fn follow(
         &self,
         request: Request<'_>,
         left: Duration,
@@ -261,18 +280,19 @@ impl Client {
         request: Request<'_>,
         budget: Duration,
         once: bool,
+        stop: &dyn Fn() -> bool,
     ) -> Result<Value, ToolError> {
         let tries = if once { 1 } else { self.retry.tries };
         let answer = Retry { tries, ..self.retry.clone() }.run(
             budget,
             |_, _, _| {},
-            &|| false,
+            stop,
             |left| {
-                let mut response = self.send(request, left, budget)?;
+                let mut response = self.send(request, left, budget, stop)?;
                 if !response.is_success() {
                     return Err(self.read_error(response));
                 }
-                let bytes = response.read_all()?;
+                let bytes = detach(stop, move || response.read_all())??;
                 parse_json(&bytes).map_err(|_| self.explain_unreadable("JSON", &bytes))
             },
         );
@@ -291,7 +311,7 @@ impl Client {
     ) -> Result<Value, ToolError> {
         let idempotency_key = body.map(|_| call.idempotency_key);
         let budget = call.timeout.unwrap_or(DEFAULT_TIMEOUT);
-        self.ask_json(Request { uri, body, idempotency_key }, budget, call.once)
+        self.ask_json(Request { uri, body, idempotency_key }, budget, call.once, &|| call.is_abandoned())
     }
 }
 
@@ -307,30 +327,6 @@ pub fn credentials(value: &str) -> Vec<Secret> {
 pub fn is_credential(header: &str) -> bool {
     let name = header.to_ascii_lowercase();
     ["key", "auth", "token", "secret", "cookie"].iter().any(|part| name.contains(part))
-}
-
-fn open_agent(roots: RootCerts) -> Agent {
-    let config = Agent::config_builder()
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        .tls_config(TlsConfig::builder().root_certs(roots).build())
-        .user_agent(concat!("planwright/", env!("CARGO_PKG_VERSION")));
-    config.build().new_agent()
-}
-
-fn read_certificates(file: &Path) -> Result<RootCerts, String> {
-    let place = file.display();
-    let text = std::fs::read(file).map_err(|error| format!("{place}: {error}"))?;
-    let certificates = parse_pem(&text).filter_map(|item| match item {
-        Ok(PemItem::Certificate(certificate)) => Some(certificate),
-        Ok(_) | Err(_) => None,
-    });
-    let certificates: Vec<_> = certificates.collect();
-    match certificates.is_empty() {
-        true => Err(format!("{place}: expected certificates in PEM, found none")),
-        false => Ok(RootCerts::new_with_certs(&certificates)),
-    }
 }
 
 /// Without the agent: the address of a proxy may hold a password.

@@ -3,12 +3,46 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use planwright::ports::Cause;
 use ureq::http::HeaderMap;
 
 use super::error::AttemptError;
+
+/// How often a wait looks whether it is to end.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// Does blocking work on a thread of its own, which is left behind once `stop` says so.
+pub(crate) fn detach<T: Send + 'static>(
+    stop: &dyn Fn() -> bool,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, AttemptError> {
+    let (sender, receiver) = channel();
+    let thread = std::thread::Builder::new().name("planwright-request".to_owned());
+    let spawned = thread.spawn(move || {
+        let _ = sender.send(work());
+    });
+    spawned.map_err(|error| AttemptError::set_up(&format!("no thread for the request: {error}")))?;
+    wait(&receiver, Duration::MAX, stop).map_err(|_| AttemptError::stopped())
+}
+
+/// Waits for what comes next, so long and no longer than until `stop` says so.
+pub(crate) fn wait<T>(
+    receiver: &Receiver<T>,
+    patience: Duration,
+    stop: &dyn Fn() -> bool,
+) -> Result<T, RecvTimeoutError> {
+    let begun = Instant::now();
+    loop {
+        let left = patience.saturating_sub(begun.elapsed());
+        match receiver.recv_timeout(left.min(SLICE)) {
+            Err(RecvTimeoutError::Timeout) if !left.is_zero() && !stop() => {}
+            received => return received,
+        }
+    }
+}
 
 /// Answers that cannot be read and hosts that are not there are mostly a wrong address.
 const MAX_DOUBTFUL: u32 = 2;

@@ -57,6 +57,26 @@ impl Dialect {
         }
     }
 
+    /// What was refused, and what is asked for instead.
+    pub(super) fn describe_change(self, to: Self) -> String {
+        let output = |output| match output {
+            StructuredOutput::JsonObject => "json_object",
+            StructuredOutput::Auto | StructuredOutput::JsonSchema | StructuredOutput::Prompt => "json_schema",
+        };
+        let (refused, instead) = match to.output {
+            new if new == self.output && to.completion_tokens != self.completion_tokens => {
+                ("max_tokens", "asking with max_completion_tokens")
+            }
+            new if new == self.output && to.stream_options != self.stream_options => {
+                ("stream_options", "asking without it")
+            }
+            new if new == self.output => ("temperature", "asking without it"),
+            StructuredOutput::Prompt => (output(self.output), "asking in words"),
+            _ => (output(self.output), "asking for json_object"),
+        };
+        format!("{refused} is refused here; {instead}")
+    }
+
     /// The dialect without what the server has just refused; `None` if the refusal is about something else.
     pub(super) fn without_refused(
         self,

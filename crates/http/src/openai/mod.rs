@@ -29,6 +29,9 @@ use planwright::machine::{FailureClass, ModelFailure, ModelReply, Usage};
 use planwright::ports::{Cause, Model, ModelError, RetrySink, Secret, TokenSink, Unanswered};
 use planwright::prompt::ModelRequest;
 
+/// In how many forms one request may be put.
+const MAX_FORMS: u32 = 6;
+
 /// The settings of an [`OpenAi`] client.
 #[derive(Clone)]
 pub struct OpenAiConfig {
@@ -141,16 +144,18 @@ impl OpenAi {
         dialect: &mut Dialect,
         sink: &mut Option<impl FnMut(&str)>,
         has_streamed: &Cell<bool>,
+        tell: &dyn Fn(&AttemptError, u32, Duration),
+        stop: &dyn Fn() -> bool,
     ) -> Result<ModelReply, AttemptError> {
-        let (streams, time) = (sink.is_some(), self.config.call_timeout);
+        let (streams, time, mut forms) = (sink.is_some(), self.config.call_timeout, 0);
         loop {
             let body = render_body(request, model, *dialect, streams);
             let asked = Request { uri: &self.endpoint.0, body: Some(&body), idempotency_key: None };
             let answer =
-                self.client.send(asked, time, time).and_then(|response| match response.is_success() {
+                self.client.send(asked, time, time, stop).and_then(|response| match response.is_success() {
                     true => {
                         let sink = sink.as_mut().map(|sink| sink as _);
-                        let reply = read_reply(&self.client, response, self.config.idle_timeout, sink);
+                        let reply = read_reply(&self.client, response, self.config.idle_timeout, sink, stop);
                         reply.map(|reply| with_usage(reply, &body))
                     }
                     false => Err(self.client.read_error(response)),
@@ -171,6 +176,9 @@ impl OpenAi {
             let Some(simpler) = simpler.filter(|_| !has_streamed.get()) else {
                 return conclude(error, request.frame.native_calls).unwrap_or(answer);
             };
+            forms += 1;
+            let change = AttemptError::bad_response(dialect.describe_change(simpler), true);
+            tell(&AttemptError { tries: forms, ..change }, MAX_FORMS, Duration::ZERO);
             *dialect = simpler;
         }
     }
@@ -209,8 +217,8 @@ impl OpenAi {
             has_streamed.set(false);
             retrying.iter().for_each(|retrying| retrying(&self.unanswered(error), most, delay));
         };
-        let answer = self.client.retry.run(Duration::MAX, tell, stop, |_| {
-            let asked = self.attempt(request, model, &mut dialect, &mut sink, &has_streamed);
+        let answer = self.client.retry.run(Duration::MAX, &tell, stop, |_| {
+            let asked = self.attempt(request, model, &mut dialect, &mut sink, &has_streamed, &tell, stop);
             asked.map_err(|mut error| {
                 error.transient &= retrying.is_some() || !has_streamed.get();
                 error

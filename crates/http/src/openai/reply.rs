@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::calls::Calls;
-use crate::client::{AttemptError, Client, Event, Response, ServerError, parse_json};
+use crate::client::{AttemptError, Client, Event, Response, ServerError, detach, parse_json, wait};
 use planwright::machine::{FailureClass, ModelFailure, ModelReply, Usage};
 use planwright::ports::{Cause, TokenSink};
 
@@ -24,14 +24,16 @@ pub(super) fn read_reply(
     mut response: Response,
     idle: Duration,
     mut sink: Option<TokenSink<'_>>,
+    stop: &dyn Fn() -> bool,
 ) -> Result<ModelReply, AttemptError> {
     let unreadable = |bytes: &[u8]| client.explain_unreadable("a chat completion", bytes);
-    let start = response.peek()?;
+    let (start, mut response) = detach(stop, move || (response.peek(), response))?;
+    let start = start?;
     // `data:`, `event:`, `id:`, `retry:`, a comment, or a byte-order mark before them.
     let is_stream = matches!(start.first(), Some(b'd' | b'e' | b'i' | b'r' | b':' | 0xEF));
     let mut draft = Draft { is_stream, ..Draft::default() };
     if !is_stream {
-        let bytes = response.read_all()?;
+        let bytes = detach(stop, move || response.read_all())??;
         let value: Value = parse_json(&bytes).map_err(|_| unreadable(&bytes))?;
         draft.add(client, &value, &mut sink)?;
         return if draft.has_choice { draft.finish() } else { Err(unreadable(&bytes)) };
@@ -45,7 +47,7 @@ pub(super) fn read_reply(
             }
             None => idle,
         };
-        match events.recv_timeout(patience) {
+        match wait(&events, patience, stop) {
             Ok(Ok(Event::Json(value))) => {
                 farewell = None;
                 draft.add(client, &value, &mut sink)?;
@@ -56,6 +58,7 @@ pub(super) fn read_reply(
             _ if draft.finish.is_some() => break true,
             Ok(Ok(Event::Unreadable(data))) => return Err(unreadable(&data)),
             Ok(Err(error)) => return Err(error),
+            Err(RecvTimeoutError::Timeout) if stop() => return Err(AttemptError::stopped()),
             Err(RecvTimeoutError::Timeout) => return Err(AttemptError::idle(idle)),
             Err(RecvTimeoutError::Disconnected) => break false,
         }
