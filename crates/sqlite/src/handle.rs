@@ -74,17 +74,20 @@ impl Handle {
         let done = match jobs.len() {
             ..2 => None,
             _ => match self.perform_all(jobs) {
-                Ok(done) => Some(done),
+                Ok(done) => {
+                    Some(done.into_iter().map(|done| done.map_err(|fault| fault.at(place))).collect())
+                }
                 // Another process is writing, and each would wait for it as long again.
                 Err(fault) if fault.has_code(&[DatabaseBusy, DatabaseLocked]) => {
                     let error = fault.at(place);
-                    return self.settle(jobs, jobs.iter().map(|_| Err(error.clone())).collect());
+                    Some(jobs.iter().map(|_| Err(error.clone())).collect())
                 }
                 Err(_) => None,
             },
         };
-        let done = done.unwrap_or_else(|| jobs.iter().map(|job| self.perform(job)).collect());
-        self.settle(jobs, done.into_iter().map(|done| done.map_err(|fault| fault.at(place))).collect())
+        let alone = |job| self.perform(job).map_err(|fault| fault.at(place));
+        let done = done.unwrap_or_else(|| jobs.iter().map(alone).collect());
+        self.settle(jobs, done)
     }
 
     /// Does a group in one transaction. Of a job that fails nothing is left, and the others are done.
