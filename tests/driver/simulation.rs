@@ -7,13 +7,17 @@
 use crate::simulated;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use planwright::driver::{Agent, Resolution, Run, Stopped, Threads, token};
-use planwright::journal::{Record, RunStatus, Store, StoreError, ThreadId, fold};
+use planwright::journal::{
+    Durability, MemoryStore, Query, Record, RunStatus, Store, StoreError, ThreadId, fold,
+};
 use planwright::machine::{EffectId, HumanAnswer, State};
 
+use planwright_sqlite::SqliteStore;
 use simulated::Dice;
 use simulated::store::Faulty;
 use simulated::world::{Straight, Word, World};
@@ -174,13 +178,14 @@ impl Schedule<'_> {
     }
 }
 
-fn play(seed: u64, met: &Met) {
+fn play(seed: u64, met: &Met, kept: Arc<dyn Store>) {
     let straight = Straight::of(seed);
     let mut dice = Dice::of(!seed);
-    let store = Arc::new(Faulty::new(Dice::of(dice.next()), (dice.next() % u64::from(MOST_FAULTS)) as u32));
+    let (faults, most) = (Dice::of(dice.next()), (dice.next() % u64::from(MOST_FAULTS)) as u32);
+    let store = Arc::new(Faulty::new(kept, faults, most));
     let (done, now_ms) = (Mutex::default(), AtomicU64::new(1_000_000));
     let world = Arc::new(World { straight, store: store.clone(), done, now_ms });
-    let (agent, thread) = (world.agent(), "모의".parse().expect("a name"));
+    let (agent, thread) = (world.agent(), format!("모의 {seed}").parse().expect("a name"));
     let threads = Threads::new(store);
     let mut schedule = Schedule { world, agent, threads, thread, dice, met, spent: Vec::new() };
     let over = |schedule: &Schedule<'_>| schedule.standing().is_some_and(|standing| standing.has_ended());
@@ -227,24 +232,21 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}: expected a number")))
 }
 
-#[test]
-fn every_schedule_of_faults_comes_to_the_end_of_the_straight_run() {
-    let seeds = match number("PLANWRIGHT_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("PLANWRIGHT_SCHEDULES").unwrap_or(SCHEDULES),
-    };
+/// Plays schedules, so many at a time, each in what `kept` gives it.
+fn play_all(seeds: Range<u64>, at_once: usize, kept: &(dyn Fn() -> Arc<dyn Store> + Sync)) -> Met {
     let met = Met::default();
     let (next, failed) = (AtomicU64::new(seeds.start), Mutex::new(Vec::new()));
     let played = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+        for _ in 0..at_once {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= seeds.end || failed.lock().unwrap().len() > 5 {
                         return;
                     }
-                    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play(seed, &met)));
+                    let caught =
+                        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play(seed, &met, kept())));
                     if caught.is_err() {
                         failed.lock().unwrap().push(seed);
                     }
@@ -256,6 +258,17 @@ fn every_schedule_of_faults_comes_to_the_end_of_the_straight_run() {
     let failed = failed.into_inner().unwrap();
     assert!(failed.is_empty(), "PLANWRIGHT_SEED={} plays the first of {failed:?} again", failed[0]);
     assert_eq!(played.into_inner() as u64, seeds.end - seeds.start);
+    met
+}
+
+#[test]
+fn every_schedule_of_faults_comes_to_the_end_of_the_straight_run() {
+    let seeds = match number("PLANWRIGHT_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("PLANWRIGHT_SCHEDULES").unwrap_or(SCHEDULES),
+    };
+    let at_once = std::thread::available_parallelism().map_or(2, usize::from);
+    let met = play_all(seeds.clone(), at_once, &|| Arc::new(MemoryStore::new()));
     let met = met.0.into_inner().unwrap();
     println!("{met:#?}");
     if seeds.end - seeds.start >= SCHEDULES {
@@ -278,4 +291,15 @@ fn every_schedule_of_faults_comes_to_the_end_of_the_straight_run() {
             assert!(met.get(what).is_some_and(|times| *times >= 100), "{what} is hardly ever met: {met:?}");
         }
     }
+}
+
+#[test]
+fn schedules_at_once_over_one_database_come_to_the_end_of_the_straight_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("threads.db"), Durability::Normal).unwrap();
+    let store: Arc<dyn Store> = Arc::new(store);
+    play_all(0..400, 16, &|| store.clone());
+    let waiting = Query { statuses: vec!["waiting".to_owned()], ..Query::default() };
+    assert_eq!(store.list(&waiting).unwrap(), []);
+    assert_eq!(store.check().unwrap(), [""; 0]);
 }

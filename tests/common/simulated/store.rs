@@ -1,9 +1,9 @@
 //! A store in which writes get lost, torn or unconfirmed, reads fail, and whose process dies.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use planwright::journal::{
-    Claim, JournalError, Lease, Listed, MemoryStore, Query, Record, RunStatus, Store, StoreError, ThreadId,
+    Claim, JournalError, Lease, Listed, Query, Record, RunStatus, Store, StoreError, ThreadId,
 };
 
 use super::Dice;
@@ -23,7 +23,7 @@ pub enum Fault {
 
 #[derive(Debug)]
 pub struct Faulty {
-    kept: MemoryStore,
+    kept: Arc<dyn Store>,
     now: Mutex<Now>,
 }
 
@@ -40,9 +40,9 @@ struct Now {
 }
 
 impl Faulty {
-    pub fn new(dice: Dice, most_faults: u32) -> Self {
+    pub fn new(kept: Arc<dyn Store>, dice: Dice, most_faults: u32) -> Self {
         let now = Now { dice, left: most_faults, dead: false, left_behind: Vec::new(), seen: Vec::new() };
-        Faulty { kept: MemoryStore::new(), now: Mutex::new(now) }
+        Faulty { kept, now: Mutex::new(now) }
     }
 
     fn now(&self) -> MutexGuard<'_, Now> {
@@ -50,8 +50,8 @@ impl Faulty {
     }
 
     /// What there is, for whoever looks from outside.
-    pub fn kept(&self) -> &MemoryStore {
-        &self.kept
+    pub fn kept(&self) -> &dyn Store {
+        &*self.kept
     }
 
     /// Whether chance has it that something breaks here.
@@ -76,7 +76,7 @@ impl Faulty {
         let mut now = self.now();
         now.dead = false;
         for lease in now.left_behind.drain(..) {
-            self.kept.release(lease).expect("a store in memory");
+            self.kept.release(lease).expect("what is kept can be written");
         }
     }
 
