@@ -94,8 +94,8 @@ fn events_carry_time_duration_and_the_agent_and_a_phase_before_its_lines() {
 fn shown_trace_says_how_the_question_was_understood() {
     let said = replays("intent-first/follow_up", &["--trace"], 0);
     said.complains(&[
-        "follow_up, asked as: 영등포 견과류 알레르기 안전한 다른 맛집 추천",
-        "constraints: 위치(영등포)",
+        "  asked as       영등포 견과류 알레르기 안전한 다른 맛집 추천\n",
+        "  constraints    위치(영등포), 제약사항(견과류 알레르기)\n",
     ]);
     let home = Home::new();
     let path = format!("{}/../../fixtures/intent-first/follow_up.json", env!("CARGO_MANIFEST_DIR"));
