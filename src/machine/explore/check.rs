@@ -1,15 +1,19 @@
 //! The checks: the invariants as claims over every state and every step of a walk.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::claims;
 use super::key::Key;
 use super::letters::Letter;
 use super::report::{Check, Taken};
+use super::seen::Seen;
+use super::spent::Spent;
 use crate::machine::{
-    Counters, Effect, ErrorCode, Event, Exit, Move, Phase, PhaseName, Refusal, Refused, State, Step,
-    WriteReason, admit, outstanding, transition,
+    Effect, ErrorCode, Event, Exit, Move, Phase, PhaseName, Refusal, Refused, State, Step, WriteReason,
+    admit, outstanding, transition,
 };
-use crate::spec::{Bounds, CompiledSpec, Horizon, OnExhausted, Validate, ValidateAt, Write};
+use crate::spec::{Bounds, CompiledSpec, Horizon, OnExhausted, RoleName, Validate, ValidateAt, Write};
 
 /// Violations kept of one invariant; more would only repeat them.
 const MAX_VIOLATIONS: usize = 10;
@@ -23,7 +27,7 @@ const CLAIMS: [(&str, &str); 8] = [
     ),
     ("gated", "WRITE is entered only after an accepted verdict, or where the policy says why not"),
     ("answered once", "an answer fits exactly once; unknown, repeated and late ones change nothing"),
-    ("terminal", "DONE and ERROR ask for nothing and take nothing"),
+    ("terminal", "DONE has an answer and ERROR an error; both ask for nothing and take nothing"),
     ("faithful", "written, read and stepped is the same as stepped"),
     ("abstraction", "states that are told to be the same do the same"),
 ];
@@ -58,44 +62,24 @@ pub(super) struct Edge {
     pub lines: Vec<String>,
 }
 
-/// A budget that is used up before the event comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spent {
-    Nothing,
-    ModelCalls,
-    ToolCalls,
-    Transitions,
-}
-
-impl Spent {
-    pub const ALL: [Spent; 4] = [Spent::Nothing, Spent::ModelCalls, Spent::ToolCalls, Spent::Transitions];
-
-    /// The state with the budget used up.
-    pub fn apply(self, compiled: &CompiledSpec, state: &State) -> State {
-        let mut state = state.clone();
-        let (bounds, Counters { model_calls, tool_calls, transitions, .. }) =
-            (compiled.bounds(), &mut state.task.counters);
-        match self {
-            Spent::Nothing => {}
-            Spent::ModelCalls => *model_calls = bounds.model_calls,
-            Spent::ToolCalls => *tool_calls = bounds.tool_calls,
-            // The event itself is the last transition.
-            Spent::Transitions => *transitions = bounds.transitions.saturating_sub(1),
-        }
-        state
-    }
-}
-
 pub(super) struct Checks<'a> {
     machine: &'a dyn Machine,
     compiled: &'a CompiledSpec,
+    /// What a run could do if the spec set no budget: the walk goes on beyond budgets.
+    unbudgeted: Bounds,
     checks: Vec<Check>,
 }
 
 impl<'a> Checks<'a> {
     pub fn new(machine: &'a dyn Machine, compiled: &'a CompiledSpec) -> Self {
         let check = |(invariant, claim)| Check { invariant, claim, cases: 0, violations: Vec::new() };
-        Checks { machine, compiled, checks: CLAIMS.map(check).into() }
+        let of_steps = claims::CLAIMS.map(|claim| (claim.name, claim.says));
+        let checks = CLAIMS.into_iter().chain(of_steps).map(check).collect();
+        let mut spec = compiled.spec().clone();
+        let limits = &mut spec.limits;
+        (limits.max_model_calls, limits.max_tool_calls, limits.max_transitions) = (None, None, None);
+        let unbudgeted = spec.check().map_or(compiled.bounds(), |open| open.bounds());
+        Checks { machine, compiled, unbudgeted, checks }
     }
 
     pub fn finish(self) -> Vec<Check> {
@@ -147,7 +131,8 @@ impl<'a> Checks<'a> {
         let phase = before.phase.name();
         let case = |what: &str| format!("{} in {phase} ({:?}): {what}", letter.name, letter.event.effect());
         self.claim("total", !matches!(outcome, Outcome::Broken), || case("a panic or a changed state"));
-        let admitted = self.machine.admit(self.compiled, before, &letter.event).is_ok();
+        let admit = || self.machine.admit(self.compiled, before, &letter.event).is_ok();
+        let admitted = catch_unwind(AssertUnwindSafe(admit)).unwrap_or_default();
         let stepped = matches!(outcome, Outcome::Stepped(_));
         self.claim("total", admitted == stepped, || case(&format!("admitted {admitted}, stepped {stepped}")));
         if phase.is_terminal() {
@@ -155,7 +140,10 @@ impl<'a> Checks<'a> {
         } else if letter.fits {
             self.claim("total", stepped, || case("refused, though it fits"));
         } else {
-            self.claim("answered once", !stepped, || case("taken, though nothing asked for it"));
+            // What a person may not say, or is not asked.
+            let is_persons = matches!(letter.event, Event::HumanAnswered { .. });
+            let claim = if is_persons { "people" } else { "answered once" };
+            self.claim(claim, !stepped, || case("taken, though nothing asked for it"));
         }
         if let Outcome::Stepped(step) = outcome {
             self.check_stepped(before, letter, step);
@@ -166,12 +154,16 @@ impl<'a> Checks<'a> {
         let (from, to) = (before.phase.name(), step.state.phase.name());
         let case = |what: String| format!("{} from {from} to {to}: {what}", letter.name);
         if let Some(effect) = letter.event.effect() {
-            let again = self.machine.admit(self.compiled, &step.state, &letter.event).is_err();
+            let admit = || self.machine.admit(self.compiled, &step.state, &letter.event).is_err();
+            let again = catch_unwind(AssertUnwindSafe(admit)).unwrap_or_default();
             self.claim("answered once", again, || case(format!("{effect} may be answered again")));
         }
         if to.is_terminal() {
             let asks = || case(format!("asks for {:?}", step.effects));
             self.claim("terminal", step.effects.is_empty(), asks);
+            let (answered, failed) = (step.state.answer().is_some(), step.state.error().is_some());
+            let ended = (answered, failed) == (to == PhaseName::Done, to == PhaseName::Error);
+            self.claim("terminal", ended, || case(format!("an answer: {answered}, an error: {failed}")));
         }
         let (waited, waits) = (outstanding(self.compiled, before), outstanding(self.compiled, &step.state));
         let asked = step.effects.iter().all(|effect| waits.contains(effect));
@@ -181,8 +173,27 @@ impl<'a> Checks<'a> {
         for taken in &step.moves {
             self.check_move(before, taken, &step.state);
         }
-        let entered = step.moves.last().map_or(from, |taken| taken.to);
-        self.claim("total", entered == to, || case(format!("the moves say {entered}")));
+        self.check_claims(before, letter, step, &waited);
+    }
+
+    /// The claims about one step. They are made of every state that stands for another: what a broken
+    /// machine wrote into one, the abstraction may not show.
+    fn check_claims(&mut self, before: &State, letter: &Letter, step: &Step, waited: &[Effect]) {
+        let seen = Seen { compiled: self.compiled, before, event: &letter.event, step, waited };
+        for claim in &claims::CLAIMS {
+            let checked = (claim.check)(&seen);
+            let (from, to) = (before.phase.name(), step.state.phase.name());
+            let holds = checked.is_ok();
+            let case =
+                || format!("{} from {from} to {to}: {}", letter.name, checked.err().unwrap_or_default());
+            self.claim(claim.name, holds, case);
+        }
+    }
+
+    pub fn check_claims_again(&mut self, before: &State, letter: &Letter, outcome: &Outcome) {
+        if let Outcome::Stepped(step) = outcome {
+            self.check_claims(before, letter, step, &outstanding(self.compiled, before));
+        }
     }
 
     fn check_move(&mut self, before: &State, taken: &Move, after: &State) {
@@ -223,17 +234,35 @@ impl<'a> Checks<'a> {
             };
             self.claim("gated", holds, || format!("WRITE entered by {taken:?}"));
         }
+        let at_answer = policy.validate_at == ValidateAt::Answer;
+        let holds = match (taken.to, taken.exit) {
+            (PhaseName::Execute, exit) => exit == Exit::Planned,
+            (PhaseName::Validate, Exit::Executed) => judges,
+            (PhaseName::Validate, Exit::Answered | Exit::Written) => at_answer,
+            (PhaseName::Validate, _) => false,
+            (PhaseName::Done, Exit::OutOfScope) => true,
+            (PhaseName::Done, Exit::Answered | Exit::Written) => !at_answer,
+            (PhaseName::Done, Exit::Accepted) => at_answer,
+            (PhaseName::Done, exit) => exit == Exit::Rejected && at_answer && !left,
+            _ => true,
+        };
+        self.claim("gated", holds, || format!("{} entered by {taken:?}", taken.to));
     }
 
     /// With a budget used up, nothing more is asked on it. (A plan's tool calls are set aside when
     /// EXECUTE is entered, so there they count as spent already.)
     pub fn check_budget(&mut self, spent: Spent, letter: &Letter, step: &Step) {
         let begins_plan = step.moves.iter().any(|taken| taken.to == PhaseName::Execute);
-        let over = step.effects.iter().any(|effect| match spent {
-            Spent::Nothing => false,
-            Spent::ModelCalls => matches!(effect, Effect::AskModel { .. }),
-            Spent::ToolCalls => begins_plan && matches!(effect, Effect::CallTool { .. }),
-            Spent::Transitions => true,
+        let beside = self.compiled.policy().execution.width() > 1;
+        let over = step.effects.iter().any(|effect| match (spent, effect) {
+            (Spent::Nothing, _) => false,
+            // What a nested run may need was set aside before it began.
+            _ if letter.event.effect().is_some_and(|id| !id.path.is_empty()) => false,
+            // Steps side by side spend in the order of arrival, so nothing is judged between them.
+            (Spent::Tokens, Effect::AskModel { role: RoleName::Agent, .. }) => begins_plan || !beside,
+            (Spent::ModelCalls | Spent::Tokens, effect) => matches!(effect, Effect::AskModel { .. }),
+            (Spent::ToolCalls, effect) => begins_plan && matches!(effect, Effect::CallTool { .. }),
+            (Spent::Transitions, _) => true,
         });
         let asks = || format!("{} with {spent:?} used up: asks for {:?}", letter.name, step.effects);
         self.claim("bounded", !over, asks);
@@ -267,6 +296,13 @@ impl<'a> Checks<'a> {
     }
 
     /// What only the whole graph can tell.
+    /// No run is longer than the bounds. Returns whether a walk may go on so deep.
+    pub fn check_depth(&mut self, depth: u32) -> bool {
+        let most = self.unbudgeted.transitions;
+        self.claim("bounded", depth <= most, || format!("a run of more than {most} transitions"));
+        depth <= most
+    }
+
     pub fn check_graph(
         &mut self,
         keys: &BTreeMap<Key, usize>,
@@ -276,14 +312,17 @@ impl<'a> Checks<'a> {
     ) {
         self.claim("bounded", longest.is_some(), || "the graph has a cycle".into());
         let (bounds, limits) = (self.compiled.bounds(), &self.compiled.spec().limits);
-        // A limit that the spec sets below what its graph allows ends runs earlier than the graph: then
-        // the budget is the bound, and `check_budget` is the proof.
-        let budgeted = limits.max_model_calls.or(limits.max_tool_calls).or(limits.max_transitions).is_some();
+        // A limit that the spec sets below what its graph allows ends runs earlier than the graph: that
+        // is proved by `check_budget`.
+        let budgeted = limits.max_model_calls.or(limits.max_tool_calls).or(limits.max_transitions).is_some()
+            || limits.max_tokens.is_some()
+            || limits.max_cost.is_some();
         if let Some(longest) = longest {
-            let within = longest.model_calls <= bounds.model_calls.max(1)
-                && longest.tool_calls <= bounds.tool_calls
-                && longest.transitions <= bounds.transitions;
-            self.claim("bounded", within || budgeted, || format!("longest {longest:?}, bounds {bounds:?}"));
+            let most = self.unbudgeted;
+            let within = longest.model_calls <= most.model_calls.max(1)
+                && longest.tool_calls <= most.tool_calls
+                && longest.transitions <= most.transitions;
+            self.claim("bounded", within, || format!("longest {longest:?}, bounds {most:?}"));
         }
         let is_to = |edge: &Taken, phase| matches!(edge, Taken::Move(Move { to, .. }) if *to == phase);
         for phase in [PhaseName::Execute, PhaseName::Write, PhaseName::Done] {

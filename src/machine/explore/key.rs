@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::sample::sample;
 use crate::contract::PlanStep;
-use crate::machine::awaits::stage_awaits;
+use crate::machine::awaits::{nested_spec, stage_awaits};
 use crate::machine::state::write_key;
 use crate::machine::{ErrorCode, Phase, PhaseName, Progress, State, StepRun, Task, TraceLine, WriteReason};
 use crate::spec::{CompiledSpec, Duplicates, Orchestrate, Planner, Write};
@@ -34,6 +34,8 @@ pub struct Key {
     /// The writes that are not made again.
     written: Vec<String>,
     pub progress: Option<PlanKey>,
+    /// The runs nested in steps, by the steps' positions.
+    nested: Vec<(u32, Key)>,
 }
 
 /// How far a plan is.
@@ -77,6 +79,11 @@ pub fn key(compiled: &CompiledSpec, state: &State) -> Key {
         written: if phase.is_terminal() { Vec::new() } else { written(compiled, task) },
         answered: task.artifacts.final_answer.is_some(),
         progress: progress.map(|progress| plan_key(compiled, task, progress)),
+        nested: task
+            .nested
+            .iter()
+            .filter_map(|(step, inner)| Some((*step, key(nested_spec(compiled, task, *step)?, inner))))
+            .collect(),
     }
 }
 

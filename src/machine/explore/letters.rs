@@ -9,7 +9,7 @@ use super::sample::sample;
 use crate::contract::{FINAL_ANSWER, FinalStep, HITL, PlanStep, schema};
 use crate::machine::{
     Effect, EffectId, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State,
-    ToolOutcome, outstanding,
+    ToolOutcome, Usage, local, outstanding,
 };
 use crate::spec::CompiledSpec;
 
@@ -27,6 +27,9 @@ impl Letter {
     }
 }
 
+/// What every reply costs, so that it can be seen to be counted.
+const USAGE: Usage = Usage { input_tokens: 3, output_tokens: 2, cached_tokens: 1, estimated_tokens: 0 };
+
 /// Every kind of event for a state.
 pub(super) fn letters(compiled: &CompiledSpec, state: &State) -> Vec<Letter> {
     let waiting = outstanding(compiled, state);
@@ -37,7 +40,10 @@ pub(super) fn letters(compiled: &CompiledSpec, state: &State) -> Vec<Letter> {
         Letter { name: "deadline passed".into(), event: Event::DeadlinePassed, fits },
     ];
     for effect in &waiting {
-        add_answers(compiled, state, *effect, &mut letters);
+        // A nested run is answered by its own rules.
+        if let Some(here) = local(compiled, state, effect.id()) {
+            add_answers(here.compiled, here.state, *effect, &mut letters);
+        }
     }
     add_strays(state, &waiting, &mut letters);
     letters
@@ -61,12 +67,15 @@ fn add_answers(compiled: &CompiledSpec, state: &State, asked: Effect, letters: &
             add("nobody answered".into(), Event::Expired { effect }, true);
         }
         Effect::AskModel { role, .. } => {
-            for (name, reply) in replies(compiled, state, role) {
+            let model = compiled.spec().prices.keys().next().cloned().unwrap_or_default();
+            for (name, mut reply) in replies(compiled, state, role) {
+                (reply.usage, reply.model) = (USAGE, model.clone());
                 add(format!("{role}: {name}"), Event::ModelReplied { effect, reply }, true);
             }
             for class in FailureClass::ALL {
                 let text = if class == FailureClass::Length { "an answ".into() } else { String::new() };
-                let failure = ModelFailure { text, ..ModelFailure::new(class, "…") };
+                let (usage, model) = (USAGE, model.clone());
+                let failure = ModelFailure { text, usage, model, ..ModelFailure::new(class, "…") };
                 add(format!("{role}: {class}"), Event::ModelFailed { effect, failure }, true);
             }
         }

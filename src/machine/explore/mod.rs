@@ -6,11 +6,14 @@
 //! ([`Report::longest`]) and the picture ([`mermaid`]), so that picture, proof and code cannot disagree.
 
 mod check;
+mod claims;
 mod key;
 mod letters;
 mod replies;
 mod report;
 mod sample;
+mod seen;
+mod spent;
 mod walk;
 
 #[doc(hidden)]
@@ -41,7 +44,7 @@ pub struct Real;
 
 impl Machine for Real {}
 
-/// Walks every state that a spec can reach.
+/// Walks every state that a spec can reach, and gives up after 50,000: see [`Report::undecided`].
 ///
 /// ```
 /// use planwright::{agents, machine::explore};
@@ -53,7 +56,7 @@ impl Machine for Real {}
 /// # Ok::<(), planwright::spec::SpecError>(())
 /// ```
 pub fn explore(compiled: &CompiledSpec) -> Report {
-    explore_with(&Real, compiled, usize::MAX)
+    explore_with(&Real, compiled, MOST_STATES)
 }
 
 /// Walks any machine, and gives up if there are more states than this. Then nothing is
@@ -62,7 +65,25 @@ pub fn explore(compiled: &CompiledSpec) -> Report {
 pub fn explore_with(machine: &dyn Machine, compiled: &CompiledSpec, most_states: usize) -> Report {
     let mut explored_as = Vec::new();
     let small = compile(reduced(compiled.spec().clone(), &mut explored_as));
-    Report { explored_as, bounds: compiled.bounds(), ..walk(machine, &small, most_states, true) }
+    let mut report = walk(machine, &small, most_states, true);
+    if let Some(nesting) = nesting(compiled.spec()) {
+        report.add(walk(machine, &compile(nesting), most_states, true));
+    }
+    Report { explored_as, bounds: compiled.bounds(), ..report }
+}
+
+/// A spec with the smallest numbers in which whole agents do steps in runs of their own; those that do steps
+/// of theirs are one call each.
+fn nesting(spec: &Spec) -> Option<Spec> {
+    let mut small = smallest(spec.clone());
+    small.policy.plan.max_steps = small.policy.plan.max_steps.min(2);
+    small.policy.plan.min_steps = small.policy.plan.min_steps.min(2);
+    for (agent, whole) in small.agents.iter_mut().zip(&spec.agents) {
+        if let Some(inner) = &whole.spec {
+            (agent.role, agent.spec) = (None, Some(Box::new(smallest((**inner).clone()))));
+        }
+    }
+    small.agents.iter().any(|agent| agent.spec.is_some()).then_some(small)
 }
 
 /// Walks a spec, checking nothing, with the smallest numbers that have every edge of the phase graph.
@@ -117,7 +138,9 @@ pub fn reduced(mut spec: Spec, notes: &mut Vec<String>) -> Spec {
     fit_required_calls(&mut spec, notes);
     for agent in &mut spec.agents {
         if let Some(inner) = agent.spec.take() {
-            notes.push(format!("the agent {} explored as one call; its own runs on their own", agent.name));
+            let name = &agent.name;
+            notes
+                .push(format!("the agent {name} explored as one call, and nested with the smallest numbers"));
             // A role that does a step is not asked again, and has no plan to fall back on.
             let planner = inner.roles.get(&RoleName::Planner).cloned().unwrap_or_default();
             agent.role = Some(Role { on_failure: None, ..planner });

@@ -162,7 +162,15 @@ fn plans(compiled: &CompiledSpec, state: &State) -> Replies {
             4 if policy.execution != Execution::Sequential => {
                 add("a diamond", linked(&[&[], &[0], &[0], &[1, 2]]));
             }
-            3 => add("a chain", linked(&[&[], &[0], &[1]])),
+            3 => {
+                let mut chain: Vec<Value> = linked(&[&[], &[0], &[1]]);
+                // The last step works on what the one before it found.
+                if tool.takes_text() {
+                    chain[2]["input_from"] = chain[2]["depends_on"][0].clone();
+                    chain[2]["input"] = Value::Null;
+                }
+                add("a chain", chain);
+            }
             2 if policy.duplicates == Duplicates::Skip => {
                 add("the same call twice", vec![step(0, tool, &[]), step(0, tool, &[])]);
             }
@@ -177,12 +185,14 @@ fn plans(compiled: &CompiledSpec, state: &State) -> Replies {
     if policy.approval.steps && most > 1 {
         add("only a question", vec![json!({"agent": HITL, "hitl_question": "may I?"})]);
     }
-    let done = |run: &StepRun| matches!(run, StepRun::Completed { .. });
-    let done = kept.and_then(|progress| progress.steps.iter().position(done));
-    if let (Some(tool), Some(done)) = (kinds.first(), done) {
-        let mut next = step(0, tool, &[]);
-        next["depends_on"] = json!([format!("step_{}", done + 1)]);
-        add("what goes on from what was done", vec![next]);
+    let first = |is: fn(&StepRun) -> bool| kept.and_then(|progress| progress.steps.iter().position(is));
+    let done = first(|run| matches!(run, StepRun::Completed { .. }));
+    for (name, from) in [("done", done), ("failed", first(StepRun::has_failed))] {
+        if let (Some(tool), Some(from)) = (kinds.first(), from) {
+            let mut next = step(0, tool, &[]);
+            next["depends_on"] = json!([format!("step_{}", from + 1)]);
+            add(&format!("what goes on from what was {name}"), vec![next]);
+        }
     }
     let last = json!({"tool": FINAL_ANSWER, "input": "x"});
     let unknown = json!({"tool": "no such tool", "input": "x"});

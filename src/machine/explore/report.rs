@@ -58,6 +58,15 @@ impl Report {
         self.whole && self.checks.iter().all(|check| check.violations.is_empty())
     }
 
+    /// Adds what was checked in another walk of the same agent.
+    pub(super) fn add(&mut self, other: Report) {
+        self.whole &= other.whole;
+        for (check, other) in self.checks.iter_mut().zip(other.checks) {
+            check.cases += other.cases;
+            check.violations.extend(other.violations.into_iter().map(|found| format!("nested: {found}")));
+        }
+    }
+
     /// Why the walk decides nothing: it was given up, or it merged states that differ and may have
     /// passed some over. A violation of a claim about the agent is always decided.
     pub fn undecided(&self) -> Option<String> {

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::check::{Checks, Edge, Machine, Outcome, Spent};
+use super::check::{Checks, Edge, Machine, Outcome};
 use super::key::{Key, key, line_key};
 use super::letters::{Letter, letters};
 use super::report::{Report, Taken, taken};
-use crate::machine::{Effect, Event, Input, Speaker, State, Step, Turn};
+use super::spent::Spent;
+use crate::machine::{Counters, Effect, Event, Input, Speaker, State, Step, TraceLine, Turn};
 use crate::spec::{Bounds, CompiledSpec, Memory};
 
 /// How many concrete states stand for one abstract state, and must do the same.
@@ -38,10 +39,10 @@ pub(super) fn walk(
     let begun = crate::machine::start(compiled, input);
     let first = count_calls(&begun);
     walk.checks.check_start(&begun);
-    walk.arrive(begun.state);
+    walk.arrive(begun.state, 0);
     let mut whole = true;
     while let Some((number, state)) = walk.queue.pop_front().filter(|_| whole) {
-        whole = walk.numbers.len() <= most_states;
+        whole = walk.numbers.len() <= most_states && walk.checks.check_depth(walk.reached[number].depth);
         if whole {
             walk.leave(number, &state);
         }
@@ -49,9 +50,27 @@ pub(super) fn walk(
     walk.report(first, whole)
 }
 
+/// Stands for the trace before a step, which the step may only add to.
+const EARLIER: TraceLine = TraceLine::Scope { in_scope: true };
+
+/// Drops what only grows and no branch reads: calls, tokens and the trace. What they spend is fed as a letter
+/// of its own.
+fn forget(state: &mut State) {
+    let task = &mut *state.task;
+    let Counters { replans, added_steps, .. } = task.counters;
+    task.counters = Counters { replans, added_steps, ..Counters::default() };
+    task.usage_by_role.clear();
+    task.usage_by_agent.clear();
+    task.trace.clear();
+    task.trace.push(EARLIER);
+    task.nested.values_mut().for_each(forget);
+}
+
 /// An abstract state that was reached: the concrete states that stand for it, and what the first does.
 #[derive(Default)]
 struct Reached {
+    /// The fewest steps from the start.
+    depth: u32,
     states: Vec<State>,
     edges: Option<BTreeSet<Edge>>,
 }
@@ -69,15 +88,12 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Numbers a state, and lines it up unless enough others stand for it.
-    fn arrive(&mut self, mut state: State) -> usize {
-        // The counters only grow; what they spend is fed as a letter of its own.
-        let counters = &mut state.task.counters;
-        (counters.model_calls, counters.tool_calls, counters.transitions) = (0, 0, 0);
-        state.task.trace.clear();
+    fn arrive(&mut self, mut state: State, depth: u32) -> usize {
+        forget(&mut state);
         let next = self.numbers.len();
         let number = *self.numbers.entry(key(self.compiled, &state)).or_insert(next);
         if number == next {
-            self.reached.push(Reached::default());
+            self.reached.push(Reached { depth, ..Reached::default() });
         }
         let known = &mut self.reached[number].states;
         if known.len() < REPRESENTATIVES && !known.contains(&state) {
@@ -91,6 +107,7 @@ impl Walk<'_> {
     fn leave(&mut self, number: usize, state: &State) {
         let letters = letters(self.compiled, state);
         let first = self.proves && self.reached[number].edges.is_none();
+        let depth = self.reached[number].depth;
         let mut read = None;
         if first {
             self.checks.check_state(state, &letters);
@@ -99,7 +116,7 @@ impl Walk<'_> {
         }
         let mut edges = BTreeSet::new();
         for letter in letters.iter().filter(|letter| letter.fits) {
-            for spent in Spent::ALL {
+            for spent in Spent::all(self.compiled) {
                 if spent != Spent::Nothing && (letter.needs_room() || !self.proves) {
                     continue;
                 }
@@ -107,13 +124,15 @@ impl Walk<'_> {
                 let outcome = self.step(&before, before.clone(), &letter.event);
                 if first {
                     self.checks.check_step(&before, letter, &outcome);
+                } else if self.proves && spent == Spent::Nothing {
+                    self.checks.check_claims_again(&before, letter, &outcome);
                 }
                 if let Some(read) = read.as_ref().filter(|_| spent == Spent::Nothing) {
                     let again = self.step(read, read.clone(), &letter.event);
                     self.checks.check_faithful(letter, &outcome, &again);
                 }
                 if let Outcome::Stepped(step) = outcome {
-                    edges.insert(self.follow(letter, spent, step));
+                    edges.insert(self.follow(letter, spent, step, depth + 1));
                 }
             }
         }
@@ -137,15 +156,15 @@ impl Walk<'_> {
     }
 
     /// Notes what a step does and goes on to where it leads.
-    fn follow(&mut self, letter: &Letter, spent: Spent, step: Step) -> Edge {
+    fn follow(&mut self, letter: &Letter, spent: Spent, step: Step, depth: u32) -> Edge {
         self.checks.check_budget(spent, letter, &step);
         if spent == Spent::Nothing {
-            self.taken.extend(taken(&step, 0));
+            self.taken.extend(taken(&step, 1));
         }
-        let lines = step.state.task.trace.iter().map(line_key).collect();
+        let lines = step.state.task.trace.iter().skip(1).map(line_key).collect();
         let (model_calls, tool_calls) = count_calls(&step);
         let on = format!("{} {spent:?}", letter.name);
-        Edge { on, to: self.arrive(step.state), model_calls, tool_calls, lines }
+        Edge { on, to: self.arrive(step.state, depth), model_calls, tool_calls, lines }
     }
 
     /// One transition, of a copy of a state. A panic is a violation to report, not an end to the walk.
@@ -163,7 +182,7 @@ impl Walk<'_> {
     fn report(mut self, first: (u32, u32), whole: bool) -> Report {
         let edges: Vec<BTreeSet<Edge>> =
             self.reached.into_iter().map(|reached| reached.edges.unwrap_or_default()).collect();
-        let longest = longest(&edges, 0, &mut vec![None; edges.len()]).map(|rest| Bounds {
+        let longest = longest(&edges).map(|rest| Bounds {
             model_calls: rest.model_calls + first.0,
             tool_calls: rest.tool_calls + first.1,
             ..rest
@@ -196,20 +215,31 @@ fn count_calls(step: &Step) -> (u32, u32) {
     )
 }
 
-/// The longest path on from a state; `None` if there is a cycle. What is `known` of a state that is on the
-/// path that leads here is that: none.
-fn longest(edges: &[BTreeSet<Edge>], from: usize, known: &mut [Option<Option<Bounds>>]) -> Option<Bounds> {
-    if let Some(known) = known[from] {
-        return known;
+/// The longest path from the start, from which all states are reached; `None` if there is a cycle.
+fn longest(edges: &[BTreeSet<Edge>]) -> Option<Bounds> {
+    let mut incoming = vec![0_usize; edges.len()];
+    edges.iter().flatten().for_each(|edge| incoming[edge.to] += 1);
+    let none = Bounds { model_calls: 0, tool_calls: 0, transitions: 0 };
+    let (mut most, mut left) = (vec![none; edges.len()], edges.len());
+    let mut ready: Vec<usize> = (0..1).filter(|start| incoming[*start] == 0).collect();
+    while let Some(from) = ready.pop() {
+        left -= 1;
+        let here = most[from];
+        for edge in &edges[from] {
+            let there = &mut most[edge.to];
+            there.model_calls = there.model_calls.max(here.model_calls + edge.model_calls);
+            there.tool_calls = there.tool_calls.max(here.tool_calls + edge.tool_calls);
+            there.transitions = there.transitions.max(here.transitions + 1);
+            incoming[edge.to] -= 1;
+            if incoming[edge.to] == 0 {
+                ready.push(edge.to);
+            }
+        }
     }
-    known[from] = Some(None);
-    let mut best = Bounds { model_calls: 0, tool_calls: 0, transitions: 0 };
-    for edge in &edges[from] {
-        let after = longest(edges, edge.to, known)?;
-        best.model_calls = best.model_calls.max(after.model_calls + edge.model_calls);
-        best.tool_calls = best.tool_calls.max(after.tool_calls + edge.tool_calls);
-        best.transitions = best.transitions.max(after.transitions + 1);
-    }
-    known[from] = Some(Some(best));
-    Some(best)
+    let longest = most.into_iter().reduce(|one, other| Bounds {
+        model_calls: one.model_calls.max(other.model_calls),
+        tool_calls: one.tool_calls.max(other.tool_calls),
+        transitions: one.transitions.max(other.transitions),
+    });
+    longest.filter(|_| left == 0)
 }

@@ -1,0 +1,130 @@
+//! What a person says is what happens: no yes without one, nothing beside a question, an edit as written.
+
+use crate::contract::PlanStep;
+use crate::machine::explore::seen::{Claimed, Seen, ensure};
+use crate::machine::state::{ExecuteStage, StepOutput, StepRun};
+use crate::machine::{Effect, EffectKind, ErrorCode, Event, Exit, HumanAnswer, Phase, Progress};
+use crate::spec::{OnExpiry, OnRejection};
+
+pub(super) fn check(seen: &Seen<'_>) -> Claimed {
+    check_answer(seen)?;
+    check_barrier(seen)?;
+    check_approvals(seen)
+}
+
+fn check_answer(seen: &Seen<'_>) -> Claimed {
+    let Some(asked @ Effect::AskHuman { .. }) = seen.answered() else { return Ok(()) };
+    match seen.event {
+        Event::Expired { .. } => check_no(seen, asked.id().kind, true),
+        Event::HumanAnswered { answer: HumanAnswer::Reject { .. }, .. } => {
+            check_no(seen, asked.id().kind, false)
+        }
+        Event::HumanAnswered { answer, .. } => check_yes(seen, asked.id().kind, answer),
+        _ => Ok(()),
+    }
+}
+
+/// Nothing of the plan goes on, and the run ends where the policy says so.
+fn check_no(seen: &Seen<'_>, asked: EffectKind, expired: bool) -> Claimed {
+    let policy = seen.compiled.policy();
+    let code = match (expired && policy.on_expiry == OnExpiry::Stop, policy.on_rejection) {
+        (true, _) => Some(ErrorCode::Expired),
+        (false, OnRejection::Stop) => Some(ErrorCode::Rejected),
+        (false, OnRejection::Replan) => None,
+    };
+    let exit = seen.exit();
+    let found = seen.step.state.error().map(|error| error.code);
+    let ended = exit == Some(Exit::Failed) && found == code;
+    let fits = if code.is_some() { ended } else { exit == Some(Exit::Declined) };
+    ensure(fits, || format!("a person's no ends in {exit:?} with {found:?}, expected {code:?}"))?;
+    let begun = seen.begun();
+    ensure(begun.is_empty(), || format!("after a person's no, {begun:?} begin"))?;
+    let refused = asked.step().is_none_or(|step| seen.slot(step).is_some_and(StepRun::has_failed));
+    ensure(refused, || "the step that a person said no to has not failed".into())
+}
+
+fn check_yes(seen: &Seen<'_>, asked: EffectKind, answer: &HumanAnswer) -> Claimed {
+    let (plan, old) = (seen.plan(), seen.before.task.progress.as_ref());
+    let steps = |plan: Option<&Progress>| plan.map_or(Vec::new(), |plan| plan.plan.steps.clone());
+    let edited = |kept: usize, edit: &[PlanStep]| {
+        let now = steps(plan);
+        now.len() == kept + edit.len() && now.ends_with(edit)
+    };
+    let completed = |step: u32, output: &StepOutput| matches!(seen.slot(step), Some(StepRun::Completed { output: found, .. }) if found == output);
+    // A write that was made already stands for the call.
+    let called = |step: u32| {
+        let stands = matches!(seen.slot(step), Some(StepRun::Completed { made_by: Some(_), .. }));
+        stands || seen.begun().contains(&(step, 1)) || seen.has_ended()
+    };
+    let begun = old.map_or(0, Progress::begun);
+    let fits = match (asked, answer) {
+        (EffectKind::ApprovePlan { .. }, _) if seen.exit() != Some(Exit::Planned) => false,
+        (EffectKind::ApprovePlan { .. }, HumanAnswer::Edit { steps: edit }) => {
+            edited(seen.first_step(), edit)
+        }
+        (EffectKind::ApprovePlan { .. }, _) => steps(plan) == steps(old),
+        (EffectKind::ApproveCall { step, .. }, HumanAnswer::Respond { text }) => {
+            completed(step, &StepOutput::Text(text.clone()))
+        }
+        (EffectKind::ApproveCall { step, .. }, HumanAnswer::EditInput { input }) => {
+            let given = plan.and_then(|plan| plan.input(step));
+            called(step) && given.is_some_and(|given| *given == *input)
+        }
+        (EffectKind::ApproveCall { step, .. }, _) => called(step),
+        (EffectKind::Human { step, .. }, HumanAnswer::Edit { steps: edit }) => {
+            completed(step, &StepOutput::Edited) && edited(begun, edit)
+        }
+        (EffectKind::Human { step, .. }, HumanAnswer::Respond { text }) => {
+            completed(step, &StepOutput::Text(text.clone()))
+        }
+        (EffectKind::Human { step, .. }, _) => completed(step, &StepOutput::Approved),
+        _ => false,
+    };
+    ensure(fits, || format!("a person said {answer:?} to {asked}, and {:?} follows", seen.step.moves))
+}
+
+/// While a person is asked in EXECUTE, no step runs but theirs.
+fn check_barrier(seen: &Seen<'_>) -> Claimed {
+    let state = &seen.step.state;
+    let asks = matches!(
+        state.phase,
+        Phase::Execute(ExecuteStage::AwaitingHuman { .. } | ExecuteStage::AwaitingCallApproval { .. })
+    );
+    let runs = state.task.progress.iter().flat_map(|plan| &plan.steps).filter(|run| run.is_running());
+    let running = runs.count();
+    ensure(!asks || running == 1, || format!("{running} steps run beside a question to a person"))
+}
+
+/// What a person must say yes to has their yes: plans, calls, and the steps behind a step of theirs.
+fn check_approvals(seen: &Seen<'_>) -> Claimed {
+    let (policy, Some(plan)) = (seen.compiled.policy(), seen.plan()) else { return Ok(()) };
+    let approval = policy.approval;
+    if approval.is_never() {
+        return Ok(());
+    }
+    let asked = seen.answered().map(|effect| effect.id().kind);
+    let yes = matches!(
+        seen.event,
+        Event::HumanAnswered {
+            answer: HumanAnswer::Approve | HumanAnswer::Edit { .. } | HumanAnswer::EditInput { .. },
+            ..
+        }
+    );
+    let runs = plan.plan.steps.iter().skip(seen.first_step()).any(|planned| !planned.is_final());
+    let planned = seen.step.moves.iter().any(|taken| taken.exit == Exit::Planned);
+    let approved = yes && matches!(asked, Some(EffectKind::ApprovePlan { .. }));
+    ensure(!(approval.plan && runs && planned) || approved, || "a plan runs that no person approved".into())?;
+    let theirs = |planned: &PlanStep| approval.steps && planned.is_hitl();
+    let risky = |planned: &PlanStep| seen.compiled.needs_approval(&planned.tool);
+    for (step, attempt) in seen.begun() {
+        let Some(planned) = plan.plan.steps.get(step as usize) else { continue };
+        let allowed = yes && matches!(asked, Some(EffectKind::ApproveCall { step: of, .. }) if of == step);
+        let fits = !theirs(planned) && (attempt > 1 || allowed || !risky(planned));
+        ensure(fits, || format!("{} is called without a person's yes", planned.tool))?;
+        let open = |run: &StepRun| matches!(run, StepRun::Pending | StepRun::WaitingHuman);
+        let mut before = plan.slots().take(step as usize);
+        let passed = before.find(|(_, planned, run)| (theirs(planned) || risky(planned)) && open(run));
+        ensure(passed.is_none(), || format!("step {step} begins before a person's: {passed:?}"))?;
+    }
+    Ok(())
+}

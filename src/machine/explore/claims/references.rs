@@ -1,0 +1,71 @@
+//! What a step refers to is there before it starts, and is what it is given.
+
+use crate::contract::PlanStep;
+use crate::machine::Progress;
+use crate::machine::explore::seen::{Claimed, Seen, ensure};
+use crate::machine::state::StepRun;
+use crate::spec::Write;
+
+pub(super) fn check(seen: &Seen<'_>) -> Claimed {
+    check_answer(seen)?;
+    let Some(plan) = seen.after().progress.as_ref() else { return Ok(()) };
+    for (step, _) in seen.begun() {
+        let Some(planned) = plan.plan.steps.get(step as usize) else { continue };
+        for name in references(planned) {
+            let found = find(plan, step, name);
+            let has_output = found.is_some_and(|at| plan.is_done(at) || is_left_out(plan, at));
+            ensure(has_output, || {
+                format!("{} starts, and {name} has no output", planned.name(step as usize))
+            })?;
+        }
+        check_input(seen, plan, step, planned)?;
+    }
+    // A plan is taken only where what it refers to in earlier plans is done.
+    let first = seen.after().first_step();
+    for (at, planned, _) in plan.slots().skip(first).filter(|(_, _, run)| **run == StepRun::Pending) {
+        let earlier = |name: &&String| {
+            find(plan, at as u32, name).is_none_or(|found| found < first && !plan.is_done(found))
+        };
+        let broken = references(planned).find(earlier);
+        ensure(broken.is_none(), || format!("a plan refers to {broken:?} of an earlier one"))?;
+    }
+    Ok(())
+}
+
+fn references(planned: &PlanStep) -> impl Iterator<Item = &String> {
+    planned.depends_on.iter().chain(&planned.input_from)
+}
+
+/// The nearest earlier step of a name: one that failed may have given its name away.
+fn find(plan: &Progress, step: u32, name: &str) -> Option<usize> {
+    let earlier = &plan.plan.steps[..step as usize];
+    (0..earlier.len()).rev().find(|at| earlier[*at].name(*at) == name)
+}
+
+fn is_left_out(plan: &Progress, at: usize) -> bool {
+    plan.steps.get(at) == Some(&StepRun::Skipped { same_as: None })
+}
+
+fn check_input(seen: &Seen<'_>, plan: &Progress, step: u32, planned: &PlanStep) -> Claimed {
+    let Some(source) = planned.input_from.as_ref().and_then(|name| find(plan, step, name)) else {
+        return Ok(());
+    };
+    let taken = plan.source(step).map(|at| at as usize);
+    ensure(taken == Some(source), || format!("step {step} takes what {taken:?} found, and not {source}"))?;
+    let output = plan.output(source as u32);
+    let given = match seen.after().nested.get(&step) {
+        Some(nested) => nested.task.input.material.clone(),
+        None if seen.compiled.agent(&planned.tool).is_some() => return Ok(()),
+        None => plan.input(step).and_then(|input| input.as_str().map(str::to_owned)),
+    };
+    ensure(given.as_deref() == output, || format!("step {step} is given {given:?} and not {output:?}"))
+}
+
+/// An answer by rule never rests on a failed step.
+fn check_answer(seen: &Seen<'_>) -> Claimed {
+    let (Some(plan), Some(answer)) = (seen.plan(), seen.step.state.answer()) else { return Ok(()) };
+    let failed = plan.steps.iter().filter(|run| run.has_failed()).filter_map(StepRun::output);
+    let rests =
+        seen.compiled.policy().write == Write::LastResult && failed.into_iter().any(|shown| shown == answer);
+    ensure(!rests, || format!("the answer is what a failed step said: {answer}"))
+}
