@@ -134,3 +134,54 @@ fn prices_of_a_spec_go_first_and_money_is_limited_only_where_a_price_is_known_an
     let unread = home(&talkative(), "[prices.m]\ninput = 'cheap'\noutput = 1\n");
     unread.check(&["run", SUM], 2).complains(&["config.toml:", "amount"]);
 }
+
+#[test]
+fn spending_of_stored_runs_is_added_up_by_day_agent_thread_model_and_role() {
+    let plan = r#"{"goal": "g", "steps": [{"agent": "search", "task": "a"}]}"#;
+    let replies = [PLAN, GOOD, "It is 300840.", plan, "답", PLAN, GOOD, "It is 300840."];
+    let server = Server::answering(replies.map(Answer::reply));
+    let home = home(&server, PRICES);
+    home.check(&["cost"], 0).prints_nothing().complains(&["no model was asked in a run that is kept"]);
+    home.write("staff.toml", STAFF);
+    home.check(&["run", "--thread", "환불-보고서", SUM], 0);
+    home.check(&["run", "--thread", "staff", "--agent", "staff.toml", SUM], 0);
+    home.check(&["threads", "fork", "환불-보고서", "--to", "copy"], 0);
+
+    let by_thread = home.check(&["cost", "--by", "thread"], 0).stdout;
+    let lines: Vec<&str> = by_thread.lines().collect();
+    let expected = [
+        "thread       runs  calls  tokens read  written  cost",
+        "환불-보고서  1     3      33           15       0.0002325 USD",
+        "staff        1     2      22           10       0.000155 USD",
+        "all          2     5      55           25       0.0003875 USD",
+    ];
+    assert_eq!(lines, expected, "wide letters take two columns, and a fork is not counted twice");
+    home.check(&["cost", "--by", "role"], 0).prints(&[
+        "planner       2",
+        "agent:search  1",
+        "all           2",
+    ]);
+    home.check(&["cost", "--by", "agent", "--since", "7d"], 0).prints(&["validated  1", "staff      1"]);
+    home.check(&["cost", "--since", "2099-01-01"], 0).prints_nothing().complains(&["since 2099-01-01 00:00"]);
+    home.refuses(&["cost", "--since", "lately"], &["expected an age such as 7d or 12h, or a date"]);
+
+    let by_model = home.check(&["cost", "--by", "model", "--json"], 0).json();
+    assert_eq!(
+        (&by_model["lines"][0]["name"], &by_model["lines"][0]["cost"]),
+        (&json!("m"), &json!("0.0003875"))
+    );
+    let by_day = home.check(&["cost", "--json"], 0).json();
+    assert_eq!(by_day["total"]["tokens"]["input_tokens"], 55, "{by_day}");
+    let day = by_day["lines"][0]["name"].as_str().unwrap();
+    assert!(day.starts_with("20") && day.len() == 10, "{day}");
+
+    // Without prices calls and tokens are shown.
+    home.write("config/planwright/config.toml", &format!("base_url = '{}'\nmodel = 'm'\n", server.url()));
+    home.check(&["run", "--journal", "run.jsonl", SUM], 0);
+    let said = home.check(&["cost", "run.jsonl", "--by", "thread"], 0);
+    said.prints(&[
+        "thread     runs  calls  tokens read  written\n",
+        "run.jsonl  1     3      33           15\n",
+    ]);
+    said.complains(&["the price of 3 calls is not known"]);
+}

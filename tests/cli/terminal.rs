@@ -28,8 +28,12 @@ fn text(bytes: &str) -> String {
 
 impl Terminal {
     fn run(home: &Home, args: &[&str]) -> Self {
+        Terminal::of_columns(80, home, args)
+    }
+
+    fn of_columns(columns: usize, home: &Home, args: &[&str]) -> Self {
         let mut program = home.program();
-        program.args(args).env("TERM", "xterm");
+        program.args(args).env("TERM", "xterm").env("COLUMNS", columns.to_string());
         let options = Options::new().timeout_ms(Some(PATIENCE)).strip_ansi_escape_codes(true);
         Terminal(spawn_with_options(program, options).unwrap())
     }
@@ -260,4 +264,62 @@ fn chat_answers_asks_and_ends_with_the_input() {
     assert!(!rest.contains("42"), "an answer that was streamed is not printed again: {rest}");
     terminal.presses_control('d');
     terminal.ends(0);
+}
+
+#[test]
+fn line_of_the_chat_is_edited_and_recalled_and_ctrl_c_clears_it() {
+    let home = Home::new();
+    let mut terminal = Terminal::run(&home, &["chat", "--offline", "--tools", "calc"]);
+    terminal.sees("> ");
+    terminal.types("6*7은?");
+    terminal.sees("6*7 = 42");
+    terminal.sees("> ");
+    // Up recalls the question; end of line, back over `7은?`, and another number.
+    terminal.0.send("\u{1b}[A\u{7f}\u{7f}\u{7f}8은?").unwrap();
+    terminal.types("");
+    terminal.sees("6*8 = 48");
+    terminal.sees("> ");
+    // What is typed is taken away, and the next line is read as if it had not been.
+    terminal.0.send("이것은 지운다").unwrap();
+    terminal.presses_control('c');
+    terminal.types("6*9은?");
+    terminal.sees("6*9 = 54");
+    terminal.sees("> ");
+    terminal.presses_control('c');
+    terminal.sees("exit or Ctrl-D ends the chat; so does Ctrl-C once more");
+    terminal.types("6*10은?");
+    terminal.sees("6*10 = 60");
+    terminal.sees("> ");
+    terminal.presses_control('c');
+    terminal.sees("so does Ctrl-C once more");
+    terminal.presses_control('c');
+    let last = terminal.ends(130);
+    assert!(!last.contains("goes on"), "there is nothing to go on with: {last}");
+
+    for end in ["exit", "quit"] {
+        let mut terminal = Terminal::run(&home, &["chat", "--offline"]);
+        terminal.sees("exit ends");
+        terminal.sees("> ");
+        terminal.types(end);
+        terminal.ends(0);
+    }
+}
+
+#[test]
+fn answer_is_broken_between_words_at_the_width_of_the_terminal() {
+    let answer =
+        "환불은 삼십일 안에 신청한다.\n\n```\nlet the_answer_of_all = 42;\n```\n- one two three four five";
+    let reply = serde_json::json!({"final": answer}).to_string();
+    for replies in [
+        [Answer::reply(PLAN), Answer::chunks([event(&reply), finish("stop")])],
+        [Answer::reply(PLAN), Answer::reply(&reply)],
+    ] {
+        let (home, server) = (Home::new(), Server::answering(replies));
+        let args = ["run", "--agent", "plan-then-execute", "--tools", "calc", "--model", "m", "--base-url"];
+        let mut terminal = Terminal::of_columns(20, &home, &[&args[..], &[&server.url(), "6*7은?"]].concat());
+        terminal.sees("WRITE");
+        terminal.sees("환불은 삼십일 안에\r\n신청한다.\r\n\r\n```\r\nlet the_answer_of_all = 42;\r\n```\r\n");
+        terminal.sees("- one two three four\r\n  five\r\n");
+        terminal.ends(0);
+    }
 }

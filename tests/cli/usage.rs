@@ -159,3 +159,49 @@ fn agents_are_listed_and_shown() {
     let spec: planwright::spec::Spec = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(spec, planwright::agents::shipped("validated").unwrap());
 }
+
+/// The words of all commands, by their help.
+fn commands(home: &Home, above: &[&str]) -> Vec<Vec<String>> {
+    let help = home.check(&[above, &["--help"]].concat(), 0).stdout;
+    let listed =
+        help.split("Commands:\n").nth(1).unwrap_or_default().split("\n\n").next().unwrap_or_default();
+    let names = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let below = names.filter(|name| !name.is_empty() && *name != "help").flat_map(|name| {
+        let words = [above, &[name]].concat();
+        [vec![words.iter().map(|word| (*word).to_owned()).collect()], commands(home, &words)].concat()
+    });
+    below.collect()
+}
+
+#[test]
+fn help_is_wrapped_once_at_any_width() {
+    let home = Home::new();
+    let all = commands(&home, &[]);
+    assert!(all.len() > 25, "{all:?}");
+    for words in all {
+        for columns in [60, 80, 120] {
+            let mut program = home.program();
+            let help =
+                check(program.args(&words).arg("--help").env("COLUMNS", columns.to_string()), "", 0).stdout;
+            let lines: Vec<&str> = help.lines().collect();
+            let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+            for pair in lines.windows(2).filter(|pair| is_prose(pair[0]) && is_prose(pair[1])) {
+                let word = pair[1].split(' ').next().unwrap();
+                let would_fit = pair[0].chars().count() + 1 + word.chars().count() <= columns.min(100);
+                assert!(!would_fit, "{words:?} at {columns} columns: broken too early: {pair:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn shells_and_manuals_are_told_about_every_command() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        home.check(&["completions", shell], 0).prints(&["planwright", "threads", "record-mode"]);
+    }
+    home.refuses(&["completions", "csh"], &["csh", "bash"]);
+    home.check(&["man"], 0).prints(&[".TH planwright 1", "Exit codes:", "planwright\\-run"]);
+    home.check(&["man", "threads", "list"], 0).prints(&["planwright\\-threads\\-list", "\\-\\-status"]);
+    home.refuses(&["man", "walk"], &["there is no command \"walk\""]);
+}

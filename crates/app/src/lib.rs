@@ -9,6 +9,7 @@ mod error;
 mod pending;
 mod report;
 mod settings;
+mod spending;
 mod steps;
 mod store;
 mod toolbox;
@@ -18,6 +19,7 @@ pub use error::{Class, Error, Result, read_text};
 pub use pending::{Pending, RunLocation};
 pub use report::{RunInfo, drift_json, ended_run, last_state, result_text};
 pub use settings::{IndexProgress, Overrides, Settings, configured_keys};
+pub use spending::{Spending, SpendingBy, Spent};
 pub use steps::{plan_json, report_text, results_text, step_text};
 pub use store::{StorePlace, StoredThread, shell_word};
 

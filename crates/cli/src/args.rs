@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 use planwright::driver::RecordMode;
 use planwright::journal::{Durability, ThreadId};
@@ -56,6 +57,9 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Show what the stored runs have spent
+    #[command(after_help = include_str!("help/cost.txt"))]
+    Cost(CostArgs),
     /// Check fixtures: does each replay the same under the present rules?
     #[command(after_help = include_str!("help/replay.txt"))]
     Replay(ReplayArgs),
@@ -111,6 +115,24 @@ pub enum Command {
         /// Print one JSON object
         #[arg(long)]
         json: bool,
+    },
+    /// Print the completions of a shell
+    #[command(
+        after_help = "Example:\n  planwright completions bash > ~/.local/share/bash-completion/completions/planwright"
+    )]
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Print a page of the manual
+    #[command(
+        after_help = "Examples:\n  planwright man | man -l -\n  planwright man threads list | man -l -"
+    )]
+    Man {
+        /// The command that it is about; the program where none is named
+        #[arg(value_name = "COMMAND")]
+        command: Vec<String>,
     },
 }
 

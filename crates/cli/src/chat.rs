@@ -4,9 +4,11 @@
 use clap::ColorChoice;
 
 use crate::args::{ChatArgs, ShowArgs, StoreArgs};
+use crate::editor::{LineEditor, Typed};
 use crate::out::Exit;
-use crate::person::{is_typed, parse_answer, read_line, show_question};
+use crate::person::{is_typed, parse_answer, show_question};
 use crate::session::{Session, resolve_settings};
+use crate::wrap::wrap;
 use crate::{out, text};
 use planwright::driver::{Agent, Resolution, Run, Stopped, ThreadHandle, history, time_for};
 use planwright::journal::{Folded, RunStatus, StoreError, ThreadId};
@@ -16,6 +18,7 @@ use planwright_app::{
 };
 
 const HELP: &str = include_str!("help/chat_commands.txt").trim_ascii_end();
+const ENDS: [&str; 4] = ["exit", "quit", "/exit", "/quit"];
 const WAITS: Exit = Some(Class::Waiting);
 
 /// Opens the thread that a new run is a turn of: the named one, or a new one where every run is stored.
@@ -126,33 +129,44 @@ pub fn chat(args: &ChatArgs, color: ColorChoice) -> Result<Exit> {
     let show =
         ShowArgs { json: false, events: false, trace: args.trace, quiet: args.quiet, verbose: args.verbose };
     let session = Session::new(&show, color);
+    session.listen();
     let settings = resolve_settings(&args.settings, args.store.config.as_deref())?;
     let prepared = args.choice.prepare(&settings, None, None)?;
     session.introduce(&prepared);
     if is_typed() {
-        session.screen.note("/help shows the commands, /quit ends");
+        session.screen.note("/help shows the commands, exit ends");
     }
-    session.begin(RunLocation::Nowhere, None);
-    session.end();
     let stored = open_thread(&args.store, args.thread.as_ref(), &session)?;
     let talk = Conversation::open(stored, prepared, settings)?;
     if let Some(question) = talk.unfinished().map(text::line) {
         let rest = "was stopped before its answer: /resume goes on with it, /cancel ends it";
         session.screen.note(&format!("{question:?} {rest}"));
     }
+    let mut lines = LineEditor::new();
+    history(talk.stored.threads.store(), &talk.stored.thread)?
+        .iter()
+        .for_each(|(line, _)| lines.remember(line));
     let mut chat = Chat { session: &session, talk, last: None, exit: None, shown: None };
     chat.show_new_question();
+    let mut was_interrupted = false;
     loop {
         let waits = chat.talk.waiting().is_some();
-        match read_line(if waits { "answer> " } else { "> " })? {
-            Some(line) if line != "/quit" && line != "/exit" => chat.take(&line)?,
+        match lines.read(if waits { "answer> " } else { "> " })? {
+            Typed::Interrupted if was_interrupted => return Ok(Some(Class::Cancelled)),
+            Typed::Interrupted => {
+                out::complain("exit or Ctrl-D ends the chat; so does Ctrl-C once more");
+                was_interrupted = true;
+                continue;
+            }
+            Typed::Line(line) if !ENDS.contains(&&*line) => chat.take(&line)?,
             end => {
-                if end.is_none() && is_typed() {
+                if matches!(end, Typed::End) && is_typed() {
                     out::complain("");
                 }
                 return Ok(if waits { WAITS } else { chat.exit });
             }
         }
+        was_interrupted = false;
     }
 }
 
@@ -175,7 +189,7 @@ impl Chat<'_> {
     fn take(&mut self, line: &str) -> Result<()> {
         match line {
             "" => self.show_pending(None),
-            "/help" => out::complain(HELP),
+            "/help" => self.complain_wrapped(HELP),
             "/trace" => match &self.last {
                 Some(run) => self.session.show_trace(run.state()),
                 None => out::complain("nothing was asked yet"),
@@ -184,7 +198,7 @@ impl Chat<'_> {
             "/resume" => self.resume()?,
             "/cancel" => self.cancel()?,
             command if command.starts_with('/') => {
-                out::complain(&format!("{} is no command\n{HELP}", text::line(command)));
+                self.complain_wrapped(&format!("{} is no command\n{HELP}", text::line(command)));
             }
             line => self.exit = self.answer(line)?,
         }
@@ -246,6 +260,10 @@ impl Chat<'_> {
         self.talk.refresh()?;
         self.show_new_question();
         Ok(())
+    }
+
+    fn complain_wrapped(&self, text: &str) {
+        out::complain(&wrap(text, self.session.screen.columns));
     }
 
     fn complain_of(&self, error: &Error) -> Exit {

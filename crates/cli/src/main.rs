@@ -10,8 +10,11 @@
 mod agents;
 mod args;
 mod chat;
+mod cost;
 mod drift;
+mod editor;
 mod indexing;
+mod manual;
 mod out;
 mod person;
 mod replay;
@@ -22,6 +25,7 @@ mod session;
 mod text;
 mod threads;
 mod trace;
+mod wrap;
 
 use std::borrow::Cow;
 use std::process::ExitCode;
@@ -71,6 +75,7 @@ fn dispatch(cli: Cli) -> Result<Exit> {
         Command::Resume(args) => return resume::resume_journal(&args, cli.color),
         Command::Threads { store, command } => return threads::threads(&store, command, cli.color),
         Command::Waiting { store, page, json } => threads::list_waiting(&store, &page, json)?,
+        Command::Cost(args) => cost::cost(&args)?,
         Command::Replay(args) => return replay::replay(&args, cli.color),
         Command::Fixture { store, command: FixtureCommand::From(args) } => {
             threads::make_fixture(&store, &args)?;
@@ -81,6 +86,8 @@ fn dispatch(cli: Cli) -> Result<Exit> {
         Command::Verify { agent, max_states, json } => {
             return agents::verify(agent.as_deref(), max_states, json);
         }
+        Command::Completions { shell } => manual::print_completions(shell)?,
+        Command::Man { command } => manual::print_man(&command)?,
         Command::Coverage { paths, all, json } => return agents::coverage(&paths, all, json),
     }
     Ok(None)

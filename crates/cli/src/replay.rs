@@ -60,7 +60,7 @@ pub fn replay(args: &ReplayArgs, color: ColorChoice) -> Result<Exit> {
         out::print_json(&object)?;
     } else {
         let all: usize = counts.iter().sum();
-        let s = if all == 1 { "" } else { "s" };
+        let counted = |thing| text::count(all as u64, thing);
         let others: String = WORDS
             .iter()
             .zip(counts)
@@ -70,8 +70,8 @@ pub fn replay(args: &ReplayArgs, color: ColorChoice) -> Result<Exit> {
             .collect();
         let bad = if unreadable > 0 { format!(", {unreadable} unreadable") } else { String::new() };
         out::print_lines(&[match args.all_stored {
-            true => format!("{all} stored turn{s}: {same} the same, {different} on another path{bad}"),
-            false => format!("{all} fixture{s}: {same} ok{others}"),
+            true => format!("{}: {same} the same, {different} on another path{bad}", counted("stored turn")),
+            false => format!("{}: {same} ok{others}", counted("fixture")),
         }])?;
     }
     let fails = different > 0 || args.strict && as_recorded + unfinished > 0;

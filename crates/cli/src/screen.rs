@@ -10,8 +10,9 @@ use clap::ColorChoice;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
-use crate::out::{Look, Style, is_screen, stderr_columns};
+use crate::out::{Look, Style, is_screen, stderr_columns, stdout_columns};
 use crate::trace::{step_input, value_line};
+use crate::wrap::{Wrap, wrap};
 use crate::{out, text};
 use planwright::contract::excerpt;
 use planwright::driver::{Progress, Run, Stopped};
@@ -53,8 +54,8 @@ pub struct Screen {
     spinners: RefCell<HashMap<Option<u32>, ProgressBar>>,
     /// What of the answer is on stdout already.
     printed: RefCell<String>,
-    /// Whether the line on stdout is unfinished.
-    open: Cell<bool>,
+    /// The answer on stdout whose line is unfinished.
+    open: RefCell<Option<Wrap>>,
 }
 
 /// Where lines about a run go.
@@ -89,7 +90,7 @@ impl Screen {
             stdout: Cell::new(stdout),
             spinners: RefCell::default(),
             printed: RefCell::default(),
-            open: Cell::new(false),
+            open: RefCell::default(),
         }
     }
 
@@ -117,7 +118,11 @@ impl Screen {
     /// Prints the answer, unless it stands there already.
     pub fn print_answer(&self, answer: &str) -> Result<()> {
         let stands_there = !answer.is_empty() && self.printed.borrow().trim() == answer.trim();
-        if stands_there || self.stdout.get() == Stdout::Events { Ok(()) } else { out::print_text(answer) }
+        match stdout_columns().filter(|_| std::io::stdout().is_terminal()) {
+            _ if stands_there || self.stdout.get() == Stdout::Events => Ok(()),
+            Some(columns) => out::print_text(&wrap(&text::clean(answer), columns)),
+            None => out::print_text(answer),
+        }
     }
 
     /// Ends what moves. What was printed stands.
@@ -231,8 +236,9 @@ impl Screen {
 
     fn token(&self, piece: &str) {
         self.clear();
-        self.open.set(true);
-        match out::print(&text::clean(piece)) {
+        let wrap = || Wrap::new(stdout_columns().unwrap_or(usize::MAX));
+        let shown = self.open.borrow_mut().get_or_insert_with(wrap).push(&text::clean(piece));
+        match out::print(&shown) {
             Ok(()) => self.printed.borrow_mut().push_str(piece),
             // The whole answer is printed at the end where this did not get through.
             Err(_) => drop(self.printed.take()),
@@ -244,8 +250,8 @@ impl Screen {
     }
 
     fn end_line(&self) {
-        if self.open.replace(false) {
-            let _ = out::print("\n");
+        if let Some(mut wrap) = self.open.take() {
+            let _ = out::print(&(wrap.finish() + "\n"));
         }
     }
 }

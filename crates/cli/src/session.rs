@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::ColorChoice;
 
@@ -34,16 +34,19 @@ pub struct Session<'a> {
 }
 
 /// What Ctrl-C stops at the moment.
-type Running = Arc<Mutex<Option<Stops>>>;
+type Running = Arc<Mutex<Stops>>;
 
-/// What has a run stop: to be gone on with where its records are kept, else for good.
+/// What has a run stop, until it is told to: to be gone on with where its records are kept, else for good.
+#[derive(Default)]
 struct Stops {
-    token: CancelToken,
+    token: Option<CancelToken>,
     is_kept: bool,
+    /// The command that goes on with what runs, or is being stopped.
+    resume: Option<String>,
 }
 
-fn replace(running: &Running, token: Option<Stops>) -> Option<Stops> {
-    std::mem::replace(&mut *running.lock().unwrap_or_else(PoisonError::into_inner), token)
+fn lock(running: &Running) -> MutexGuard<'_, Stops> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> Session<'a> {
@@ -77,24 +80,26 @@ impl<'a> Session<'a> {
 
     /// What stops the run that begins now. Ctrl-C is listened for from the first call on.
     pub fn begin(&self, location: RunLocation<'_>, fixture: Option<&Path>) -> CancelToken {
-        if !self.listens.replace(true) {
-            self.listen(location.resume_command().map(|command| format!("; `{command}` goes on")));
-        }
+        self.listen();
         self.screen.begin();
-        let token = CancelToken::new();
-        let is_kept = fixture.is_some() || location.resume_command().is_some();
-        replace(&self.running, Some(Stops { token: token.clone(), is_kept }));
+        let (token, resume) = (CancelToken::new(), location.resume_command());
+        let is_kept = fixture.is_some() || resume.is_some();
+        *lock(&self.running) = Stops { token: Some(token.clone()), is_kept, resume };
         token
     }
 
     /// Has the first Ctrl-C stop what runs, and the second the program, at once. Where nothing
-    /// runs the first already ends the program, with `farewell`.
-    fn listen(&self, farewell: Option<String>) {
+    /// runs the first already ends the program.
+    pub fn listen(&self) {
+        if self.listens.replace(true) {
+            return;
+        }
         let (voice, running) = (self.screen.voice.clone(), Arc::clone(&self.running));
         // Where no handler can be set, Ctrl-C ends the program, as it always does.
         let _ = ctrlc::set_handler(move || {
-            if let Some(Stops { token, is_kept }) = replace(&running, None) {
-                if is_kept {
+            let mut stops = lock(&running);
+            if let Some(token) = stops.token.take() {
+                if stops.is_kept {
                     token.interrupt()
                 } else {
                     token.cancel()
@@ -103,14 +108,15 @@ impl<'a> Session<'a> {
                 return;
             }
             let _ = voice.live.clear();
-            out::complain(&format!("planwright: stopped at once{}", farewell.as_deref().unwrap_or_default()));
+            let goes_on = stops.resume.as_ref().map(|command| format!("; `{command}` goes on"));
+            out::complain(&format!("planwright: stopped at once{}", goes_on.unwrap_or_default()));
             std::process::exit(out::exit_code(Some(Class::Cancelled)).into());
         });
     }
 
     /// Nothing runs any more.
     pub fn end(&self) {
-        replace(&self.running, None);
+        *lock(&self.running) = Stops::default();
         self.screen.clear();
     }
 

@@ -57,6 +57,11 @@ pub fn align<const N: usize>(rows: Vec<[String; N]>, most: Option<usize>) -> Vec
     rows.iter().map(render).collect()
 }
 
+/// So many of a thing: `1 call`, `2 calls`.
+pub fn count(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
 /// How long ago, or how long, in the largest unit that fits: `3d`, `2h`, `5m`, `40s`.
 pub fn span(milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;

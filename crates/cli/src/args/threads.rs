@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use clap::builder::PossibleValue;
 use clap::{ArgGroup, Args, Subcommand};
-use jiff::SpanRelativeTo;
+use jiff::{SpanRelativeTo, Timestamp};
 
 use super::{AnswerArgs, DoubtArgs, ShowArgs, StoreArgs, turn, values};
 use planwright::driver::Changed;
 use planwright::journal::ThreadId;
 use planwright::machine::EffectId;
-use planwright_app::Overrides;
+use planwright_app::{Overrides, SpendingBy};
 
 #[derive(Subcommand)]
 pub enum ThreadsCommand {
@@ -211,6 +211,35 @@ fn parse_age(text: &str) -> Result<Duration, String> {
         text.parse::<jiff::Span>().and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()));
     let age = span.and_then(Duration::try_from);
     age.map_err(|_| "expected a number with s, m, h, d or w, such as 30d".to_owned())
+}
+
+#[derive(Args)]
+pub struct CostArgs {
+    /// Journal files to add up, instead of the threads of the store
+    #[arg(value_name = "FILE")]
+    pub journals: Vec<PathBuf>,
+    /// What was spent since then: 7d, 12h, or a date such as 2026-11-20
+    #[arg(long, value_name = "AGE|DATE", value_parser = parse_since)]
+    pub since: Option<u64>,
+    /// What one line adds up
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub by: SpendingBy,
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A time in milliseconds since 1970: so long ago, or the beginning of a day here.
+fn parse_since(text: &str) -> Result<u64, String> {
+    let day = || text.parse::<jiff::civil::Date>().ok()?.to_zoned(jiff::tz::TimeZone::system()).ok();
+    let since = match parse_age(text) {
+        Ok(age) => Timestamp::now().checked_sub(age).ok(),
+        Err(_) => day().map(|day| day.timestamp()),
+    };
+    let since = since.and_then(|since| u64::try_from(since.as_millisecond()).ok());
+    since.ok_or_else(|| "expected an age such as 7d or 12h, or a date such as 2026-11-20".to_owned())
 }
 
 #[derive(Subcommand)]

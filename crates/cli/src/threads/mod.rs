@@ -163,13 +163,13 @@ fn prune(store: &StoreArgs, older_than: Duration, status: Option<&str>, dry_run:
     for listed in &gone {
         out::print_text(&format!("{}  {}", text::time(listed.updated), text::line(listed.thread.as_str())))?;
     }
-    let done = match (gone.len(), dry_run) {
-        (1, true) => "1 thread would be".to_owned(),
-        (1, false) => "1 thread is".to_owned(),
-        (count, true) => format!("{count} threads would be"),
-        (count, false) => format!("{count} threads are"),
+    let done = text::count(gone.len() as u64, "thread");
+    let verb = match (dry_run, gone.len()) {
+        (true, _) => "would be",
+        (false, 1) => "is",
+        (false, _) => "are",
     };
-    out::remark(&format!("{done} deleted"));
+    out::remark(&format!("{done} {verb} deleted"));
     Ok(())
 }
 

@@ -1,0 +1,77 @@
+//! `cost`: what the stored runs have spent, by day, agent, thread, model or role.
+
+use std::cmp::Reverse;
+
+use serde_json::{Value, json};
+
+use crate::args::CostArgs;
+use crate::out::stdout_columns;
+use crate::{out, text};
+use planwright::machine::Usage;
+use planwright_app::{Result, Spending, SpendingBy, Spent};
+
+pub fn cost(args: &CostArgs) -> Result<()> {
+    let mut spending = Spending::new(args.by, args.since.unwrap_or(0), args.store.config.as_deref())?;
+    if args.journals.is_empty() {
+        spending.add_threads(&args.store.place()?.threads()?)?;
+    }
+    args.journals.iter().try_for_each(|path| spending.add_journal(path))?;
+    let mut total = Spent::default();
+    spending.lines.values().for_each(|spent| total.add(spent));
+    // A run that asked two models is one run.
+    total.runs = spending.runs;
+    let mut lines: Vec<(&String, &Spent)> = spending.lines.iter().collect();
+    if args.by != SpendingBy::Day {
+        lines.sort_by_key(|(_, spent)| {
+            Reverse((spent.cost, spent.tokens.input_tokens + spent.tokens.output_tokens))
+        });
+    }
+    spending.problems.iter().for_each(|problem| out::remark(&format!("left out: {problem}")));
+    let by = text::variant(&args.by);
+    if args.json {
+        let object = |(name, spent): &(&String, &Spent)| {
+            let mut object = json!({"name": name});
+            let spent = json!(spent);
+            spent.as_object().into_iter().flatten().for_each(|(field, value)| object[field] = value.clone());
+            object
+        };
+        let objects: Value = lines.iter().map(object).collect();
+        return out::print_json(&json!({
+            "by": by, "since": args.since, "currency": spending.currency, "lines": objects, "total": total,
+            "unreadable": spending.problems,
+        }));
+    }
+    if lines.is_empty() {
+        let since = args.since.map_or_else(String::new, |since| format!(" since {}", text::time(since)));
+        out::remark(&format!("no model was asked{since} in a run that is kept; --thread NAME keeps one"));
+        return Ok(());
+    }
+    let has_cost = total.cost.is_some();
+    let currency = spending.currency.as_deref().map(text::line).unwrap_or_default();
+    let row = |name: &str, spent: &Spent| {
+        let Usage { input_tokens, output_tokens, .. } = spent.tokens;
+        let cost = match spent.cost {
+            Some(cost) => format!("{cost} {currency}").trim_end().to_owned(),
+            None if has_cost && spent.unpriced_calls > 0 => "?".to_owned(),
+            None => String::new(),
+        };
+        let [runs, calls] = [spent.runs, spent.calls].map(|count| count.to_string());
+        [text::line(name), runs, calls, input_tokens.to_string(), output_tokens.to_string(), cost]
+    };
+    let rows = lines.iter().map(|(name, spent)| row(name, spent)).chain([row("all", &total)]);
+    let head = [&*by, "runs", "calls", "tokens read", "written", if has_cost { "cost" } else { "" }];
+    out::print_lines(&text::table(head, rows, stdout_columns()))?;
+    if total.unpriced_calls > 0 {
+        let calls = text::count(total.unpriced_calls, "call");
+        out::remark(&format!(
+            "the price of {calls} is not known: [prices.\"MODEL\"] in the configuration file names it"
+        ));
+    }
+    if total.tokens.estimated_tokens > 0 {
+        out::remark(&format!(
+            "{} tokens are estimated: the server does not count",
+            total.tokens.estimated_tokens
+        ));
+    }
+    Ok(())
+}
