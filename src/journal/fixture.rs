@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::fold::{compile, find_question, render_awaited, split, walk};
+use super::json_path::describe_error;
 use super::{Exchange, JournalError, JournalErrorKind, Record, system::random_id};
 use crate::machine::explore::{Taken, taken};
 use crate::machine::{EffectId, Input, PhaseName, RunError, State, TraceLine, start, transition};
@@ -211,12 +212,8 @@ impl Fixture {
             }
             Err(error) => return Err(format!("is not JSON: {error}")),
         }
-        let mut source = serde_json::Deserializer::from_str(text);
-        let fixture: Fixture = serde_path_to_error::deserialize(&mut source).map_err(|error| {
-            let path = error.path().to_string();
-            let path = if path == "." { String::new() } else { format!(".{path}") };
-            format!("${path}: {}", error.inner())
-        })?;
+        let fixture: Fixture =
+            serde_json::from_slice(text.as_bytes()).map_err(|error| describe_error(text, &error))?;
         fixture.check_exchanges()?;
         Ok(fixture)
     }

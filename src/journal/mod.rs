@@ -18,6 +18,7 @@ mod exchange;
 mod file;
 mod fixture;
 mod fold;
+mod json_path;
 mod list;
 mod memory;
 mod record;
