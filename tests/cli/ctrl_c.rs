@@ -40,8 +40,12 @@ fn press_once(home: &Home, more: &[&str], texts: &[&str]) {
 }
 
 #[test]
-fn first_stops_a_run_without_records_for_good() {
-    press_once(&Home::new(), &[], &["CANCELLED"]);
+fn first_leaves_a_run_that_nobody_asked_to_keep_to_be_gone_on_with() {
+    let home = Home::new();
+    press_once(&home, &[], &["stopped: by the user", ".jsonl  goes on"]);
+    let kept = std::fs::read_dir(home.path("state/planwright/runs")).unwrap().next().unwrap().unwrap().path();
+    let resume = ["resume", "--offline", kept.to_str().unwrap()];
+    assert!(home.check(&resume, 0).stdout.contains("300840"));
 }
 
 #[test]

@@ -160,6 +160,21 @@ fn agents_are_listed_and_shown() {
     assert_eq!(spec, planwright::agents::shipped("validated").unwrap());
 }
 
+#[test]
+fn hint_of_a_store_that_cannot_be_opened_is_about_what_is_wrong() {
+    let home = Home::new();
+    home.write("notes.db", &"no database ".repeat(100));
+    let list = ["threads", "list", "--store", "notes.db"];
+    home.refuses(&list, &["no database", "hint: name another store with --store PATH"]);
+    let path = home.path("data/planwright/threads.db");
+    drop(crate::cli_support::store::store(&home));
+    let conn = rusqlite::Connection::open(&path).unwrap();
+    conn.execute_batch("DROP TABLE record").unwrap();
+    let said = home.check(&["threads", "list"], 2);
+    said.complains(&["its tables are not as this version makes them", "hint: `planwright threads check`"]);
+    assert!(!said.stderr.contains("--store"), "{}", said.stderr);
+}
+
 /// The words of all commands, by their help.
 fn commands(home: &Home, above: &[&str]) -> Vec<Vec<String>> {
     let help = home.check(&[above, &["--help"]].concat(), 0).stdout;

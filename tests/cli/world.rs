@@ -175,9 +175,78 @@ fn journaled_or_recorded_run_goes_on_after_an_interruption_and_another_is_told_h
     home.check(&["run", "--offline", "--record", "run.json", SUM], 0);
     let went_on = Fixture::load(home.path("run.json")).unwrap();
     assert_eq!((&*went_on.spec.name, went_on.spec.limits.max_replans), ("mine", 1));
+}
 
+/// The journals of runs that are kept until they have ended.
+fn spooled(home: &Home) -> Vec<std::path::PathBuf> {
+    let found = std::fs::read_dir(home.path("state/planwright/runs"));
+    found.into_iter().flatten().map(|file| file.unwrap().path()).collect()
+}
+
+#[test]
+fn run_that_nobody_asked_to_keep_can_go_on_after_an_interruption_and_leaves_nothing_at_its_end() {
     let (home, _port) = unreachable();
-    home.check(&["run", SUM], 3).complains(&["connection: ", "with --thread NAME or --journal FILE"]);
+    let said = home.check(&["run", SUM], 3);
+    let kept = spooled(&home);
+    let command = format!("planwright resume {}", kept[0].display());
+    said.complains(&["connection: ", &format!("{command}  goes on where it stopped")]);
+    let path = kept[0].to_str().unwrap();
+    assert!(home.check(&["resume", "--offline", path], 0).stdout.contains("300840"));
+    assert_eq!(spooled(&home).len(), 0, "what has ended is not kept");
+
+    // A question to a person can be answered later.
+    let home = Home::new();
+    let question = "Compare 3 and 4, and ask me before you conclude.";
+    let said = home.check(&["run", "--agent", "supervised", question], 5);
+    said.complains(&[&format!("planwright resume {} --token ", spooled(&home)[0].display())]);
+    let journal = home.check(&["run", "--json", SUM], 0).json()["journal"].clone();
+    assert_eq!((journal, spooled(&home).len()), (serde_json::Value::Null, 1));
+
+    // Where no journal can be made the run goes on without.
+    let home = Home::new();
+    home.write("state", "a file where the folder would be");
+    assert!(home.check(&["run", SUM], 0).stdout.contains("300840"));
+}
+
+#[test]
+fn one_document_is_searched_by_its_name_and_what_is_not_read_is_counted_by_its_kind() {
+    let home = Home::new();
+    home.write("notes/보일러.md", "# 보일러\n보일러는 5월 3일에 점검했다.\n");
+    home.write("notes/refunds.txt", "");
+    let latin = b"La chaudi\xe8re a \xe9t\xe9 r\xe9vis\xe9e par M\xfcller le 3 mai.\n";
+    std::fs::write(home.path("notes/refunds.txt"), latin).unwrap();
+    for name in ["a.pdf", "b.PDF", "c.docx", "LICENSE"] {
+        home.write(&format!("notes/{name}"), "");
+    }
+    let korean = b"\xc8\xaf\xba\xd2\xc0\xba \xbb\xef\xbd\xca\xc0\xcf \xbe\xc8\xbf\xa1 \xbd\xc5\xc3\xbb\xc7\xd1\xb4\xd9.";
+    std::fs::write(home.path("notes/euc-kr.txt"), korean).unwrap();
+    let said = home.check(&["run", "--docs", "notes", "la chaudière par Müller?"], 0);
+    said.prints(&["chaudière a été révisée par Müller"]).complains(&[
+        "not searched: 2 .pdf, 1 .docx, 1 without an ending (documents are .md ",
+        "not searched: euc-kr.txt: expected a text in UTF-8, UTF-16 or Latin-1, found another encoding",
+    ]);
+    let said = home.check(&["run", "--docs", "notes/보일러.md", "보일러는 언제 점검했나?"], 0);
+    said.prints(&["5월 3일", "[1] 보일러.md#보일러"]);
+    assert!(!said.stderr.contains("not searched"), "{}", said.stderr);
+    home.refuses(
+        &["run", "--docs", "notes/a.pdf", "q"],
+        &["a.pdf: expected documents (.md", "not searched: 1 .pdf"],
+    );
+}
+
+#[test]
+fn sums_that_are_not_read_are_declined_with_what_is_not_read() {
+    let home = Home::new();
+    home.check(&["run", "13 divided by 4 plus nine"], 0).prints(&["13 / 4 + 9 = 12.25"]);
+    for question in
+        ["(12/4+9)*3 - 7%2?", "7 % 2", "What is 7 mod 2?", "10 plus thirty", "What is twenty-one plus 4?"]
+    {
+        let said = home.check(&["run", question], 1);
+        said.complains(&["`%` or `mod` between numbers and numbers above twenty in words are not read"]);
+        assert_eq!(said.stdout, "", "{question}");
+    }
+    home.check(&["run", "What is 7% of 200?"], 0).prints(&["14"]);
+    home.check(&["run", "twenty plus 4"], 0).prints(&["24"]);
 }
 
 #[test]

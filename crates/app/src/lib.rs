@@ -10,6 +10,7 @@ mod pending;
 mod report;
 mod settings;
 mod spending;
+mod spool;
 mod steps;
 mod store;
 mod toolbox;
@@ -20,6 +21,7 @@ pub use pending::{Pending, RunLocation};
 pub use report::{RunInfo, drift_json, ended_run, last_state, result_text};
 pub use settings::{IndexProgress, Overrides, Settings, configured_keys};
 pub use spending::{Spending, SpendingBy, Spent};
+pub use spool::Spool;
 pub use steps::{plan_json, report_text, results_text, step_text};
 pub use store::{StorePlace, StoredThread, shell_word};
 

@@ -29,8 +29,8 @@ pub struct Overrides {
     /// Answer with the offline model, whatever is configured
     #[cfg_attr(feature = "clap", arg(long, conflicts_with_all = ["model", "base_url", "api_key_env"]))]
     pub offline: bool,
-    /// The folder that the tool `docs` searches
-    #[cfg_attr(feature = "clap", arg(long, value_name = "DIR"))]
+    /// The folder that the tool `docs` searches, or one document
+    #[cfg_attr(feature = "clap", arg(long, value_name = "DIR|FILE"))]
     pub docs: Option<PathBuf>,
     /// The contract that the contract tools read; a short example where none is named
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
@@ -93,9 +93,9 @@ impl Settings {
         let server = if args.offline { None } else { choose_server(args, &file)? };
         let embeddings = if args.offline { None } else { choose_embeddings(&file, server.as_ref())? };
         file.docs = args.docs.clone().or(file.docs);
-        if let Some(docs) = file.docs.as_ref().filter(|docs| !docs.is_dir()) {
-            let problem = format!("{}: expected a folder of documents, found none", docs.display());
-            return Err(Error::unusable(problem).hint("name an existing folder with --docs DIR"));
+        if let Some(docs) = file.docs.as_ref().filter(|docs| !docs.exists()) {
+            let problem = format!("{}: expected a folder of documents or a document", docs.display());
+            return Err(Error::unusable(problem).hint("name an existing folder or file with --docs"));
         }
         file.contract = args.contract.clone().or(file.contract);
         file.standard = args.standard.clone().or(file.standard);

@@ -7,7 +7,7 @@ use crate::config::{ConfigFile, Mode, user_folder, variable};
 use crate::error::{Error, Result};
 use planwright::driver::Threads;
 use planwright::journal::system::{create_private_folder, random_id};
-use planwright::journal::{Durability, Folded, MemoryStore, Record, StoreError, ThreadId};
+use planwright::journal::{Durability, Folded, JournalErrorKind, MemoryStore, Record, StoreError, ThreadId};
 use planwright_sqlite::SqliteStore;
 
 /// The store of this call.
@@ -107,8 +107,18 @@ impl StorePlace {
     }
 
     fn open(&self) -> Result<Threads> {
-        let store = SqliteStore::open(&self.path, self.durability)
-            .map_err(|error| Error::from(error).hint("name a store with --store PATH"))?;
+        let advise = |error: StoreError| {
+            let kind = if let StoreError::Journal(error) = &error { Some(error.kind()) } else { None };
+            let error = Error::from(error);
+            match kind {
+                Some(JournalErrorKind::Format) => error.hint("name another store with --store PATH"),
+                Some(JournalErrorKind::Io) => {
+                    error.hint("see that its folder can be written and no process holds it, or name another with --store PATH")
+                }
+                _ => error,
+            }
+        };
+        let store = SqliteStore::open(&self.path, self.durability).map_err(advise)?;
         Ok(Threads::new(Arc::new(store)))
     }
 }

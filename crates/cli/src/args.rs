@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
-use clap_complete::Shell;
 
 use planwright::driver::RecordMode;
 use planwright::journal::{Durability, ThreadId};
@@ -118,12 +117,12 @@ pub enum Command {
     },
     /// Print the completions of a shell
     #[command(
-        after_help = "Example:\n  planwright completions bash > ~/.local/share/bash-completion/completions/planwright"
+        after_help = "Example:\n  planwright completions fish > ~/.config/fish/completions/planwright.fish"
     )]
     Completions {
         /// The shell
         #[arg(value_enum)]
-        shell: Shell,
+        shell: clap_complete::Shell,
     },
     /// Print a page of the manual
     #[command(
@@ -131,7 +130,6 @@ pub enum Command {
     )]
     Man {
         /// The command that it is about; the program where none is named
-        #[arg(value_name = "COMMAND")]
         command: Vec<String>,
     },
 }

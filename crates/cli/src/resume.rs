@@ -10,7 +10,9 @@ use crate::screen::Screen;
 use crate::session::{Session, resolve_settings};
 use planwright::driver::{Agent, CancelToken, Changed, Resolution, Run, Stopped, ThreadHandle};
 use planwright::journal::{FileJournal, Folded, Journal, JournalError, JournalErrorKind, fold};
-use planwright_app::{Class, Error, Pending, PreparedAgent, Result, RunLocation, Settings, StoredThread};
+use planwright_app::{
+    Class, Error, Pending, PreparedAgent, Result, RunLocation, Settings, Spool, StoredThread,
+};
 
 /// What is wrong with a journal in a file of its own.
 pub fn journal_error(error: JournalError) -> Error {
@@ -36,12 +38,15 @@ pub fn resume_journal(args: &ResumeArgs, color: ColorChoice) -> Result<Exit> {
         (None, None) => None,
     };
     let settings = || resolve_settings(&args.settings, args.config.as_deref());
-    go_on(&session, &folded, location, settings, None, |agent, screen, cancel| {
+    let exit = go_on(&session, &folded, location, settings, None, |agent, screen, cancel| {
         let mut resume = agent.resume(&mut journal).observer(screen).cancel(cancel);
         resume = answer.into_iter().fold(resume, |resume, answer| resume.answer(answer));
         resume = resolution.into_iter().fold(resume, |resume, resolution| resume.resolve(resolution));
         token.into_iter().fold(resume, |resume, token| resume.token(token)).run()
-    })
+    });
+    drop(journal);
+    Spool::keep_unfinished(&args.journal);
+    exit
 }
 
 pub fn resume_thread(store: &StoreArgs, args: &ResumeThreadArgs, color: ColorChoice) -> Result<Exit> {

@@ -16,7 +16,7 @@ use planwright::driver::{RecordMode, Run, Stopped, time_for};
 use planwright::journal::{FileJournal, Fixture, JournalErrorKind, Outcome};
 use planwright::machine::{Input, Turn};
 use planwright::spec::Memory;
-use planwright_app::{Error, PreparedAgent, Result, RunInfo, RunLocation, spec_for_fixture};
+use planwright_app::{Error, PreparedAgent, Result, RunInfo, RunLocation, Spool, spec_for_fixture};
 
 pub fn run(args: &RunArgs, color: ColorChoice) -> Result<Exit> {
     let session = Session::new(&args.show, color);
@@ -97,12 +97,21 @@ fn ask(args: &RunArgs, session: &Session<'_>, question: &str, recorded: Option<F
     }
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
     let fixture = args.record.as_deref();
-    let info = RunInfo { fixture, ..session.info(&prepared, question, location(args)) };
-    session.run(&info, |screen, cancel| {
-        let job = prepared.agent.job(input).observer(screen).cancel(cancel);
-        let job = journal.iter_mut().fold(job, |job, journal| job.journal(journal));
-        fixture.iter().fold(job, |job, path| job.record(path, args.record_mode)).run()
-    })
+    // What nobody asked to keep is kept until it has ended.
+    let mut spool = if journal.is_none() && fixture.is_none() { Spool::begin() } else { None };
+    let path = spool.as_ref().map(|spool| spool.path().to_owned());
+    let spooled = path.as_deref().map_or(location(args), RunLocation::Journal);
+    let mut info = RunInfo { fixture, ..session.info(&prepared, question, spooled) };
+    let cancel = session.begin(info.location, fixture);
+    let job = prepared.agent.job(input).observer(&session.screen).cancel(cancel);
+    let job = journal.iter_mut().fold(job, |job, journal| job.journal(journal));
+    let job = spool.iter_mut().fold(job, |job, spool| job.journal(spool));
+    let result = fixture.iter().fold(job, |job, path| job.record(path, args.record_mode)).run();
+    drop(spool);
+    if !path.as_deref().is_none_or(Spool::keep_unfinished) {
+        info.location = RunLocation::Nowhere;
+    }
+    session.conclude(&info, &result)
 }
 
 fn input(args: &RunArgs, prepared: &PreparedAgent, question: &str) -> Result<Input> {

@@ -94,6 +94,7 @@ impl Home {
         }
         command.env("HOME", self.0.path()).env("XDG_CONFIG_HOME", self.path("config"));
         command.env("APPDATA", self.path("config")).env("XDG_DATA_HOME", self.path("data"));
+        command.env("XDG_STATE_HOME", self.path("state"));
         command.env("LOCALAPPDATA", self.path("data")).current_dir(self.0.path());
         command
     }

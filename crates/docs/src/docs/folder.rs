@@ -2,6 +2,8 @@
 //! libraries read HTML; the last functions keep hostile pages away from them.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -56,7 +58,14 @@ impl Document {
             Content::File(path) => path,
         };
         let read = read_text(path, MAX_FILE_BYTES).map_err(|error| error.to_string())?;
-        read.map(|(text, _)| Cow::Owned(text)).ok_or_else(too_large)
+        let (text, _) = read.ok_or_else(too_large)?;
+        // Some bytes may be broken; a text of another encoding is nothing but.
+        if text.matches('\u{fffd}').count() * 20 > text.chars().count() {
+            return Err(
+                "expected a text in UTF-8, UTF-16 or Latin-1, found another encoding or no text".to_owned()
+            );
+        }
+        Ok(Cow::Owned(text))
     }
 
     /// The passages of the text by the document's markup, or why it has none.
@@ -86,18 +95,39 @@ pub(super) struct Found {
     pub limits: Vec<String>,
     /// The documents that are too large, with the reason.
     pub too_large: Vec<String>,
+    /// How many files there are of each kind that is not read.
+    pub others: BTreeMap<String, usize>,
 }
 
 pub(super) fn describe_skipped(name: &str, reason: &str) -> String {
     format!("not searched: {name}: {reason}")
 }
 
-pub(super) fn find_documents(root: &Path) -> Result<Found, ToolError> {
-    let fail = |problem: String| ToolError::input(format!("{}: {problem}", root.display()));
-    std::fs::read_dir(root).map_err(|error| fail(format!("the folder cannot be read: {error}")))?;
+/// A sentence on the kinds of files that are not read, the most frequent first; none where all are read.
+pub(super) fn describe_others(others: &BTreeMap<String, usize>) -> Option<String> {
+    const SHOWN: usize = 6;
+    let mut kinds: Vec<(&String, &usize)> = others.iter().collect();
+    kinds.sort_by_key(|(_, count)| Reverse(**count));
+    let rest: usize = kinds.iter().skip(SHOWN).map(|(_, count)| **count).sum();
+    let shown = kinds.iter().take(SHOWN).map(|(kind, count)| format!("{} {kind}", grouped(**count)));
+    let shown: Vec<String> = shown.chain((rest > 0).then(|| format!("{} others", grouped(rest)))).collect();
+    (!shown.is_empty()).then(|| format!("not searched: {} (documents are {})", shown.join(", "), wanted()))
+}
+
+fn wanted() -> String {
+    ENDINGS.map(|ending| format!(".{ending}")).join(" ")
+}
+
+pub(super) fn find_documents(place: &Path) -> Result<Found, ToolError> {
+    let fail = |problem: String| ToolError::input(format!("{}: {problem}", place.display()));
+    // One document has its own name alone.
+    let root = if place.is_file() { place.parent().unwrap_or(place) } else { place };
+    if root == place {
+        std::fs::read_dir(root).map_err(|error| fail(format!("the folder cannot be read: {error}")))?;
+    }
     let mut found = Found::default();
     // The folder's own rules alone: what is found must not depend on the machine around it.
-    let mut walk = WalkBuilder::new(root);
+    let mut walk = WalkBuilder::new(place);
     walk.follow_links(false).require_git(false).parents(false).git_global(false).git_exclude(false);
     for (looked_at, entry) in walk.build().enumerate() {
         if looked_at >= MAX_ENTRIES {
@@ -106,22 +136,31 @@ pub(super) fn find_documents(root: &Path) -> Result<Found, ToolError> {
             break;
         }
         match entry.and_then(|entry| read_entry(root, entry)) {
-            Ok(document) => found.documents.extend(document),
+            Ok(Some(Ok(document))) => found.documents.push(document),
+            Ok(Some(Err(kind))) => *found.others.entry(kind).or_default() += 1,
+            Ok(None) => {}
             Err(error) => found.limits.push(format!("not searched: {error}")),
         }
     }
     if found.documents.is_empty() {
-        let wanted = ENDINGS.map(|ending| format!(".{ending}")).join(" ");
-        return Err(fail(format!("expected documents ({wanted}), found none that can be read")));
+        let others = describe_others(&found.others).map(|others| format!("; {others}")).unwrap_or_default();
+        let problem = format!("expected documents ({}), found none that can be read", wanted());
+        return Err(fail(problem + &others));
     }
     found.documents.sort_by(|one, other| one.name.cmp(&other.name));
     found.leave_out();
     Ok(found)
 }
 
-fn read_entry(root: &Path, entry: DirEntry) -> Result<Option<Document>, ignore::Error> {
-    if !entry.file_type().is_some_and(|kind| kind.is_file()) || ending(entry.path()).is_none() {
+/// The document of an entry, or the kind of file that is none; nothing for a folder.
+fn read_entry(root: &Path, entry: DirEntry) -> Result<Option<Result<Document, String>>, ignore::Error> {
+    if !entry.file_type().is_some_and(|kind| kind.is_file()) {
         return Ok(None);
+    }
+    if ending(entry.path()).is_none() {
+        let kind =
+            entry.path().extension().map(|ending| format!(".{}", ending.to_string_lossy().to_lowercase()));
+        return Ok(Some(Err(kind.unwrap_or_else(|| "without an ending".to_owned()))));
     }
     let metadata = entry.metadata()?;
     let since_1970 = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -129,7 +168,7 @@ fn read_entry(root: &Path, entry: DirEntry) -> Result<Option<Document>, ignore::
     let parts = entry.path().strip_prefix(root).unwrap_or(entry.path()).components();
     let parts: Vec<String> = parts.map(|part| part.as_os_str().to_string_lossy().nfc().collect()).collect();
     let stamp = Stamp { bytes: metadata.len(), modified };
-    Ok(Some(Document { name: parts.join("/"), stamp, content: Content::File(entry.into_path()) }))
+    Ok(Some(Ok(Document { name: parts.join("/"), stamp, content: Content::File(entry.into_path()) })))
 }
 
 impl Found {

@@ -20,7 +20,7 @@ use planwright::ports::{Tool, ToolCall, ToolError, ToolOutput};
 
 pub use crate::index::Passage;
 use crate::index::{self, Index, Indexed, Stamp, is_damage};
-use folder::{Content, Document, Found, describe_skipped};
+use folder::{Content, Document, Found, describe_others, describe_skipped};
 
 const MAX_RESULTS: usize = 5;
 
@@ -66,21 +66,18 @@ impl Passage {
 }
 
 impl Docs {
-    /// The documents in a folder and the folders in it: `.md`, `.markdown`, `.txt`, `.html`, `.htm`,
+    /// The documents in a folder and the folders in it, or one document: `.md`, `.markdown`, `.txt`, `.html`, `.htm`,
     /// `.rst` and `.adoc`, at most 10,000 of at most 2 MiB each and 128 MiB in all. Hidden files and what
     /// a `.gitignore` in the folder names are left out, links are not followed. They are read on the
     /// first search.
     ///
     /// # Errors
-    /// Names the path where it does not exist, is no folder, cannot be read or holds no document.
+    /// Names the path where it does not exist, cannot be read or holds no document.
     pub fn folder(path: impl AsRef<Path>) -> Result<Self, ToolError> {
         let path = path.as_ref();
-        let folder = match path.canonicalize() {
-            Ok(folder) if folder.is_dir() => Ok(folder),
-            Ok(_) => Err("expected a folder, found a file".to_owned()),
-            Err(error) => Err(format!("expected a folder: {error}")),
-        };
-        let folder = folder.map_err(|why| ToolError::input(format!("{}: {why}", path.display())))?;
+        let fail =
+            |error| ToolError::input(format!("{}: expected a folder or a document: {error}", path.display()));
+        let folder = path.canonicalize().map_err(fail)?;
         Ok(Docs::over(folder::find_documents(&folder)?, folder))
     }
 
@@ -131,8 +128,8 @@ impl Docs {
     /// Where the documents cannot be indexed.
     pub fn skipped(&self) -> Result<Vec<String>, ToolError> {
         let unreadable = self.ask(|library| Ok(library.skipped.clone()))?;
-        let Found { limits, too_large, .. } = &self.found;
-        Ok([limits.as_slice(), too_large, &unreadable].concat())
+        let Found { limits, too_large, others, .. } = &self.found;
+        Ok([limits.as_slice(), too_large, &unreadable, describe_others(others).as_slice()].concat())
     }
 
     /// Asks the index in the cache file, emptied and filled again if it is damaged, or else one in memory.
