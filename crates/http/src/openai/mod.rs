@@ -136,17 +136,22 @@ impl OpenAi {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The name that is asked is the one that a price goes by: servers name the dated or the local file behind it.
+    fn model_of<'a>(&'a self, request: &'a ModelRequest) -> &'a str {
+        request.frame.model.as_deref().unwrap_or(&self.config.model)
+    }
+
     /// Asks until the server takes the form of the request, which gets simpler each time.
     fn attempt(
         &self,
         request: &ModelRequest,
-        model: &str,
         dialect: &mut Dialect,
         sink: &mut Option<impl FnMut(&str)>,
         has_streamed: &Cell<bool>,
         tell: &dyn Fn(&AttemptError, u32, Duration),
         stop: &dyn Fn() -> bool,
     ) -> Result<ModelReply, AttemptError> {
+        let model = self.model_of(request);
         let (streams, time, mut forms) = (sink.is_some(), self.config.call_timeout, 0);
         loop {
             let body = render_body(request, model, *dialect, streams);
@@ -201,9 +206,7 @@ impl OpenAi {
         retrying: Option<RetrySink<'_>>,
         stop: &dyn Fn() -> bool,
     ) -> Result<ModelReply, ModelError> {
-        // The name that was asked is the one that a price goes by: servers name the dated or the
-        // local file behind it.
-        let model = request.frame.model.as_deref().unwrap_or(&self.config.model);
+        let model = self.model_of(request);
         let known = self.learned().get(model).copied();
         let mut dialect = known.unwrap_or_else(|| Dialect::first(self.config.structured_output));
         let has_streamed = Cell::new(false);
@@ -217,8 +220,8 @@ impl OpenAi {
             has_streamed.set(false);
             retrying.iter().for_each(|retrying| retrying(&self.unanswered(error), most, delay));
         };
-        let answer = self.client.retry.run(Duration::MAX, &tell, stop, |_| {
-            let asked = self.attempt(request, model, &mut dialect, &mut sink, &has_streamed, &tell, stop);
+        let answer = self.client.retry.run(Duration::MAX, tell, stop, |_| {
+            let asked = self.attempt(request, &mut dialect, &mut sink, &has_streamed, &tell, stop);
             asked.map_err(|mut error| {
                 error.transient &= retrying.is_some() || !has_streamed.get();
                 error
