@@ -82,7 +82,7 @@ fn summary_is_a_step_by_its_name() {
     let spec = Spec::from_toml(&named).unwrap().with_tools(|tool| tool.name == "docs");
     let passage = "Solar power turns sunlight into electricity.";
     let passages = json!([{"source": "solar.md", "text": passage}]).to_string();
-    let docs = FnTool::new(agents::tool("docs").unwrap(), move |_| Ok(passages.clone().into()));
+    let docs = FnTool::new(agents::tool("docs").unwrap(), move |_| Ok(passages.clone()));
     let agent = Agent::builder(spec).model(Offline::new()).tool(docs).build().unwrap();
     let run = agent.run("Search for solar power and summarise it").unwrap();
     assert_eq!(run.error(), None);

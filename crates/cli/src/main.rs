@@ -42,13 +42,12 @@ fn main() -> ExitCode {
     let exit = match Cli::try_parse() {
         Ok(cli) => run_command(cli),
         Err(error) => {
-            let text = error.render();
-            let shown = text.to_string();
-            // Where the help cannot be written, nobody reads it.
-            let _ = match out::without_keys(&shown) {
-                Cow::Owned(clean) => Ok(out::complain(&clean)),
-                Cow::Borrowed(_) => error.print(),
-            };
+            let shown = error.render().to_string();
+            match out::without_keys(&shown) {
+                Cow::Owned(clean) => out::complain(&clean),
+                // Where the help cannot be written, nobody reads it.
+                Cow::Borrowed(_) => drop(error.print()),
+            }
             error.use_stderr().then_some(Class::Unusable)
         }
     };

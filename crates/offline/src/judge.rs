@@ -17,7 +17,7 @@ use planwright::spec::RequestFrame;
 const MAX_NAMED: usize = 6;
 const MAX_NEAREST: usize = 300;
 /// What an answer says that is none.
-const DECLINES: [&str; 3] = ["no_material", "nothing_was_found_about", "not_said_about"];
+const DECLINES: [&str; 2] = ["nothing_was_found_about", "not_said_about"];
 
 pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Value {
     let results = Results::parse(&payload.records());
