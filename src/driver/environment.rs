@@ -149,6 +149,7 @@ fn call_tool(
     // The call gets a thread of its own that can be left behind: nothing else ends a blocking call.
     let (sender, receiver) = channel();
     let (tool, input) = (Arc::clone(tool), input.clone());
+    let waits = contract.effect == ToolEffect::Write;
     let (began, abandoned) = (Instant::now(), Arc::new(AtomicBool::new(false)));
     let left_behind = Arc::clone(&abandoned);
     let thread = std::thread::Builder::new().name(format!("tool {}", contract.name));
@@ -160,7 +161,7 @@ fn call_tool(
         loop {
             let left = timeout.saturating_sub(began.elapsed());
             match receiver.recv_timeout(left.min(SLICE)) {
-                Err(RecvTimeoutError::Timeout) if !left.is_zero() && (once || grace > 0) => {
+                Err(RecvTimeoutError::Timeout) if !left.is_zero() && (waits || grace > 0) => {
                     grace -= u32::from(grace > 0 && stop());
                 }
                 received => return received,

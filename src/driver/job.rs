@@ -224,9 +224,11 @@ impl<'a> Job<'a> {
             RecordMode::All => false,
         };
         if !plays {
-            // What is no fixture is not ours to write over.
-            let holds_something = path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0);
-            if holds_something {
+            // What is no fixture, of this format or another, is not ours to write over.
+            if let Ok(text) = std::fs::read(&path)
+                && !text.is_empty()
+                && !String::from_utf8_lossy(&text).contains("planwright-fixture/")
+            {
                 Fixture::load(&path).map_err(Stopped::Fixture)?;
             }
             return Ok((None, Some(path)));

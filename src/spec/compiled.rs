@@ -200,9 +200,8 @@ impl CompiledSpec {
 
     /// Checks that an answer holds no placeholder.
     pub fn check_answer(&self, answer: &str) -> Result<(), ContractError> {
-        let Some(found) = self.placeholders.iter().find_map(|pattern| pattern.find(answer)) else {
-            return Ok(());
-        };
+        let mut placeholders = self.placeholders.iter().filter_map(|pattern| pattern.find(answer));
+        let Some(found) = placeholders.next() else { return Ok(()) };
         let found = excerpt(found.as_str().trim(), 60);
         Err(ContractError::at("$", format!("expected the answer itself, found the placeholder {found:?}")))
     }
@@ -279,8 +278,8 @@ impl CompiledSpec {
             RoleName::Intent => self.parse_intent(text).map(drop),
             RoleName::Orchestrator => self.parse_decision(text).map(drop),
             RoleName::Validator => self.spec.policy.validate.parse(text, most).map(drop),
-            RoleName::Writer => self.form.parse(text, most).map(drop),
-            RoleName::Conversation => AnswerForm::Text.parse(text, most).map(drop),
+            RoleName::Writer => self.check_answer(&self.form.parse(text, most)?),
+            RoleName::Conversation => self.check_answer(&AnswerForm::Text.parse(text, most)?),
             RoleName::Planner | RoleName::Replanner => match self.spec.policy.planner {
                 Planner::Json => self.plan.parse(Before::NOTHING, text, most).map(drop),
                 Planner::ToolCalls => AnswerForm::Text.parse(text, most).map(drop),
@@ -305,9 +304,8 @@ impl CompiledSpec {
             return Err(SpecError::at("limits.max_cost", problem));
         }
         for (at, agent) in self.agents.iter().enumerate() {
-            if let CompiledAgent::Spec(inner) = agent {
-                inner.check_prices().map_err(|error| error.under(&format!("agents[{at}].spec")))?;
-            }
+            let CompiledAgent::Spec(inner) = agent else { continue };
+            inner.check_prices().map_err(|error| error.under(&format!("agents[{at}].spec")))?;
         }
         Ok(())
     }
@@ -329,9 +327,8 @@ fn compile_agent(spec: &Spec, agent: &SubAgent, depth: usize) -> Result<Compiled
         (None, Some(inner)) => {
             // What it spends is this agent's, so it is priced like this agent unless it says otherwise.
             let mut inner = (**inner).clone();
-            for (model, price) in &spec.prices {
-                inner.prices.entry(model.clone()).or_insert(*price);
-            }
+            let prices = spec.prices.iter().chain(&inner.prices);
+            inner.prices = prices.map(|(model, price)| (model.clone(), *price)).collect();
             let compiled = CompiledSpec::compile(inner, depth + 1).map_err(|error| error.under("spec"))?;
             Ok(CompiledAgent::Spec(Arc::new(compiled)))
         }

@@ -1,12 +1,12 @@
 //! What a run spends: tokens by role, money by the prices of the spec in whole billionths, and the
 //! limits on both.
 
-use planwright::machine::{ModelReply, Usage};
-use planwright::spec::{Money, Spec};
+use planwright::machine::{Event, FailureClass, ModelFailure, ModelReply, Usage};
+use planwright::spec::{Money, OnFailure, Spec};
 use serde_json::json;
 
 use crate::promise::{
-    Say, Told, asks, checked, decision, found, plan, role_agent, spec, team, team_that, text, verdict,
+    Say, Told, asks, checked, decision, found, id, plan, role_agent, spec, team, team_that, text, verdict,
     with_agents,
 };
 
@@ -208,4 +208,32 @@ fn an_added_agent_is_not_begun_without_tokens() {
     let limited = with_agents(spec("orchestrate = 'each_step'\n[limits]\nmax_tokens = 50"), [team("team")]);
     let add = decision(json!({"action": "add_agent", "next_agent": "team", "task": "더"}));
     Told::fails(limited, [plan("@team t"), paid(add, "m", 50, 0, 0)], "MAX_TOKENS_EXCEEDED");
+}
+
+#[test]
+fn agent_that_gives_no_reply_costs_what_it_cost_and_its_fallback_takes_the_place_of_its_words() {
+    let class = FailureClass::Refusal;
+    let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
+    let failure = ModelFailure { usage, model: "big".into(), ..ModelFailure::new(class, "no") };
+    for (on_failure, result) in [
+        (Some(OnFailure::Fallback("대신".into())), "step_1: completed: 대신"),
+        (None, "step_1: failed: ERROR: refusal: no"),
+    ] {
+        let mut critic = role_agent("critic");
+        critic.role.as_mut().expect("a role").on_failure = on_failure;
+        let mut told = Told::run(with_agents(priced(""), [critic]), [plan("@critic 일")]);
+        let effect = id(&told.first());
+        told.take(Event::ModelFailed { effect, failure: failure.clone() });
+        assert_eq!(told.results(), [result]);
+        assert_eq!(told.memory("/usage_by_agent/critic/input_tokens"), 10);
+        assert_eq!(told.spent().usage, usage);
+        assert!(!told.spent().cost.is_zero(), "a reply that failed has its price");
+        // Nor does an empty reply say anything.
+        let mut empty = Told::run(told.compiled.spec().clone(), [plan("@critic 일"), text(" ")]);
+        assert_eq!(
+            empty.results()[0].starts_with("step_1: failed: ERROR: reply: "),
+            result.contains("ERROR")
+        );
+        empty.ends([text("끝")], "끝");
+    }
 }

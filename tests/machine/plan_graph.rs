@@ -329,3 +329,23 @@ fn steps_side_by_side_inside_an_agent_overlap_under_an_outer_run_that_goes_one_b
         |diary, _, _| diary.wait(|notes| notes.len() >= 2),
     );
 }
+
+#[test]
+fn tool_is_not_called_with_an_earlier_output_that_its_schema_does_not_take() {
+    for policy in ["", "execution = { mode = 'parallel', width = 3 }"] {
+        let mut told = Told::run(spec(policy), [plan("a = find x; b = calc < a; c = calc < b"), found("")]);
+        assert_eq!(told.spent().tool_calls, 1, "neither is called");
+        assert_eq!(
+            told.results(),
+            [
+                "a: completed: ".to_owned(),
+                "b: failed: ERROR: input: what a returned does not fit calc: $: expected at least 1 characters, found 0".into(),
+                "c: failed: ERROR: dependency: b failed, so this step was not run".into(),
+            ]
+        );
+        told.ends([text("끝")], "끝");
+    }
+    Told::run(spec(""), [plan("a = find x; b = calc < a"), found("1")])
+        .tell([found("1")])
+        .ends([text("끝")], "끝");
+}

@@ -53,7 +53,7 @@ impl Spool {
         let records = std::fs::read(path).ok().and_then(|bytes| FileJournal::parse(&bytes).ok());
         let goes_on = records.and_then(|records| fold(records).ok());
         let goes_on = goes_on.is_some_and(|folded| !RunStatus::of(&folded).has_ended());
-        goes_on || std::fs::remove_file(path).is_err()
+        goes_on || std::fs::remove_file(path).is_err() && path.exists()
     }
 }
 

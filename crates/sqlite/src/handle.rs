@@ -77,8 +77,11 @@ impl Handle {
                 Ok(done) => {
                     Some(done.into_iter().map(|done| done.map_err(|fault| fault.at(place))).collect())
                 }
-                // Another process is writing, and each would wait for it as long again.
-                Err(fault) if fault.has_code(&[DatabaseBusy, DatabaseLocked]) => {
+                // Another process is writing, and each would wait for it as long again; or the transaction could
+                // not be undone, and what is done in it would not last.
+                Err(fault)
+                    if fault.has_code(&[DatabaseBusy, DatabaseLocked]) || !self.conn.is_autocommit() =>
+                {
                     let error = fault.at(place);
                     Some(jobs.iter().map(|_| Err(error.clone())).collect())
                 }

@@ -24,13 +24,14 @@ pub struct AskedCall {
 
 impl AskedCall {
     /// The step of a call that is refused: as servers take a call that is shown to them, with the arguments as they
-    /// were written if they are a JSON object.
-    fn as_step(&self) -> PlanStep {
+    /// were written if they are a JSON object of at most so many bytes.
+    fn as_step(&self, max_bytes: usize) -> PlanStep {
         let is_legal = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
         let legal = self.name.chars().map(|c| if is_legal(c) { c } else { '_' });
         let tool = if self.name.is_empty() { "_".to_owned() } else { legal.take(64).collect() };
-        let arguments: Map<String, Value> = serde_json::from_str(&self.arguments).unwrap_or_default();
-        PlanStep { tool, input: Some(Value::Object(arguments)), ..PlanStep::default() }
+        let fits = Some(&self.arguments).filter(|arguments| arguments.len() <= max_bytes);
+        let arguments: Option<Map<String, Value>> = fits.and_then(|text| serde_json::from_str(text).ok());
+        PlanStep { tool, input: Some(Value::Object(arguments.unwrap_or_default())), ..PlanStep::default() }
     }
 }
 
@@ -76,7 +77,7 @@ impl PlanContract {
             match self.parse_calls(before, std::slice::from_ref(call), max_bytes) {
                 Ok(read) => steps.extend(read.plan.steps),
                 Err(error) => {
-                    steps.push(call.as_step());
+                    steps.push(call.as_step(max_bytes.min(self.max_input_bytes)));
                     refused.push((at, error.moved("$.tool_calls[0]", &format!("$.tool_calls[{at}]"))));
                 }
             }

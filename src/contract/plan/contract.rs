@@ -18,7 +18,7 @@ pub struct PlanContract {
     tool_count: usize,
     policy: PlanPolicy,
     hitl: bool,
-    max_input_bytes: usize,
+    pub(super) max_input_bytes: usize,
 }
 
 fn refuse<T>(path: impl AsRef<str>, problem: impl AsRef<str>) -> Result<T, ContractError> {

@@ -252,7 +252,7 @@ fn read_draft(
     if plan.is_none() && compiled.policy().horizon == Horizon::Whole && task.draft > 1 {
         return Err(ContractError::at("$.steps", "expected at least 1 step in a new plan, found none"));
     }
-    if plan.is_none() && compiled.policy().write == Write::Planner {
+    if plan.is_none() && compiled.policy().write != Write::Model {
         compiled.check_answer(&said)?;
     }
     check_required_calls(compiled, task, &said, plan.as_ref().map(|read| read.plan.steps.as_slice()))?;

@@ -180,6 +180,7 @@ fn stop_leaves_behind_a_request_that_was_sent_wherever_it_hangs() {
         Answer::silence(),
         Answer::raw(head).hanging(),
         Answer::raw(format!("{head}{{")).hanging(),
+        Answer::raw(format!("{}{{", head.replace("200 OK", "500 Oh"))).hanging(),
         Answer::broken_chunks([event("가")]).hanging(),
     ] {
         let server = Server::answering([hangs]);

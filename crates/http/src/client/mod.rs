@@ -248,10 +248,14 @@ impl Client {
         self.agent.run(if is_loopback { config.proxy(None).build() } else { config.build() })
     }
 
-    pub(crate) fn read_error(&self, mut response: Response) -> AttemptError {
-        let error = ServerError::parse(response.status, &response.read_some(MAX_ERROR_BYTES));
+    pub(crate) fn read_error(&self, mut response: Response, stop: &dyn Fn() -> bool) -> AttemptError {
         let retry_after = retry::parse_retry_after(&response.headers, SystemTime::now());
-        AttemptError { retry_after, ..self.explain_error(error) }
+        let status = response.status;
+        let error = match detach(stop, move || response.read_some(MAX_ERROR_BYTES)) {
+            Ok(body) => self.explain_error(ServerError::parse(status, &body)),
+            Err(stopped) => return stopped,
+        };
+        AttemptError { retry_after, ..error }
     }
 
     /// Says what a server's error means, without the key.
@@ -290,7 +294,7 @@ impl Client {
             |left| {
                 let mut response = self.send(request, left, budget, stop)?;
                 if !response.is_success() {
-                    return Err(self.read_error(response));
+                    return Err(self.read_error(response, stop));
                 }
                 let bytes = detach(stop, move || response.read_all())??;
                 parse_json(&bytes).map_err(|_| self.explain_unreadable("JSON", &bytes))

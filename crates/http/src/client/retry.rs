@@ -2,6 +2,7 @@
 //! server asked for and how much time is left.
 
 use std::fmt;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant, SystemTime};
@@ -14,18 +15,28 @@ use super::error::AttemptError;
 /// How often a wait looks whether it is to end.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// Does blocking work on a thread of its own, which is left behind once `stop` says so.
+/// Does blocking work on a thread of its own, which is left behind once `stop` says so. A panic of it is the caller's.
 pub(crate) fn detach<T: Send + 'static>(
     stop: &dyn Fn() -> bool,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, AttemptError> {
+    if stop() {
+        return Err(AttemptError::stopped());
+    }
     let (sender, receiver) = channel();
     let thread = std::thread::Builder::new().name("planwright-request".to_owned());
     let spawned = thread.spawn(move || {
         let _ = sender.send(work());
     });
-    spawned.map_err(|error| AttemptError::set_up(&format!("no thread for the request: {error}")))?;
-    wait(&receiver, Duration::MAX, stop).map_err(|_| AttemptError::stopped())
+    let thread =
+        spawned.map_err(|error| AttemptError::set_up(&format!("no thread for the request: {error}")))?;
+    wait(&receiver, Duration::MAX, stop).map_err(|error| match error {
+        RecvTimeoutError::Timeout => AttemptError::stopped(),
+        RecvTimeoutError::Disconnected => match thread.join() {
+            Err(panic) => resume_unwind(panic),
+            Ok(()) => AttemptError::stopped(),
+        },
+    })
 }
 
 /// Waits for what comes next, so long and no longer than until `stop` says so.

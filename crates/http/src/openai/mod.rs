@@ -163,7 +163,7 @@ impl OpenAi {
                         let reply = read_reply(&self.client, response, self.config.idle_timeout, sink, stop);
                         reply.map(|reply| with_usage(reply, &body))
                     }
-                    false => Err(self.client.read_error(response)),
+                    false => Err(self.client.read_error(response, stop)),
                 });
             let error = match &answer {
                 Err(AttemptError { stage: Stage::Answered(error), .. }) => error,

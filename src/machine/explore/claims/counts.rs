@@ -2,7 +2,7 @@
 
 use crate::machine::explore::seen::{Claimed, Seen, ensure};
 use crate::machine::state::{StepOutput, StepRun};
-use crate::machine::{Effect, EffectKind, Event, ToolOutcome, Usage, local};
+use crate::machine::{Effect, EffectKind, Event, FailureClass, ToolOutcome, Usage, local};
 use crate::spec::CompiledSpec;
 
 pub(super) fn check(seen: &Seen<'_>) -> Claimed {
@@ -75,7 +75,9 @@ fn check_tries(seen: &Seen<'_>) -> Claimed {
         ensure(attempt == wanted, || format!("try {attempt} of step {step}, expected {wanted}"))?;
     }
     let Some(EffectKind::Step { step, attempt, .. }) = answered else { return Ok(()) };
-    let again = attempt < most_tries(seen, seen.compiled, step);
+    // Who found nothing finds nothing the next time.
+    let nothing = matches!(seen.event, Event::ModelFailed { failure, .. } if failure.class == FailureClass::NothingFound);
+    let again = !nothing && attempt < most_tries(seen, seen.compiled, step);
     let outcome = match seen.event {
         Event::ToolReturned { outcome, .. } => Some(outcome),
         _ => None,
