@@ -46,13 +46,16 @@ impl Question {
         }
         let [beyond, declined] = arithmetic::declines(&text);
         let declined = beyond.or(declined.filter(|_| found.expressions.is_empty()));
+        let is_number = |term: &Term| term.text.bytes().all(|byte| byte.is_ascii_digit());
+        let sum = parts.iter().flat_map(|part| &part.terms).all(is_number);
+        let is_beyond = beyond.is_some() || declined.is_some() && sum;
         Question {
             korean: is_korean(&text),
             text,
             expressions: found.expressions,
             parts,
             declined,
-            is_beyond: beyond.is_some(),
+            is_beyond,
         }
     }
 

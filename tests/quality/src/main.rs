@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use judge::{Judgement, Verdict, judge};
 use question::{Kind, Question};
 
-/// Asks the offline model 176 questions, 68 of them traps, and prints the score.
+/// Asks the offline model 180 questions, 71 of them traps, and prints the score.
 #[derive(Parser)]
 struct Args {
     /// The program; without it the one that was built beside this one
