@@ -97,8 +97,8 @@ impl CompiledSpec {
             let pattern = pattern.map_err(|error| error.under(&format!("policy.suggestions[{at}]")))?;
             suggestions.push((suggestion.clone(), pattern));
         }
-        let placeholders = spec.policy.placeholders.iter().map(|pattern| Regex::new(pattern)).collect();
-        let placeholders: Result<_, _> = placeholders;
+        let placeholders = spec.policy.placeholders.iter().map(|pattern| Regex::new(pattern));
+        let placeholders = placeholders.collect::<Result<_, _>>();
         let placeholders =
             placeholders.map_err(|error| SpecError::at("policy.placeholders", error.to_string()))?;
         let (spec, bounds) = (Arc::new(spec), OnceLock::new());

@@ -7,7 +7,7 @@ use crate::config::user_folder;
 use planwright::journal::system::{create_private_folder, random_id};
 use planwright::journal::{Durability, FileJournal, Journal, JournalError, Record, RunStatus, fold};
 
-/// Nobody goes on with a run that was left this long ago.
+/// How long the journal of an unfinished run is kept.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// A journal in the user's state folder that no run fails because of: where it cannot be written, the run goes on

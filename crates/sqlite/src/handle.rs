@@ -261,7 +261,7 @@ impl Handle {
     }
 }
 
-/// The same lease, for a job that outlives the call.
+/// Copies a lease for a job that outlives the call.
 pub(crate) fn copy(lease: &Lease) -> Lease {
     Lease::new(lease.thread().clone(), lease.epoch(), lease.turns())
 }

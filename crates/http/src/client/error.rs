@@ -85,7 +85,7 @@ impl AttemptError {
         AttemptError::new(Cause::BadResponse, false, Stage::Failed(Box::new(failure)), "")
     }
 
-    /// Nobody waits for an answer any more.
+    /// The caller has stopped waiting for the answer.
     pub(crate) fn stopped() -> Self {
         AttemptError::new(Cause::Stopped, false, Stage::Sent, "the wait for an answer was ended")
     }
