@@ -226,10 +226,14 @@ fn describe_unsealed(nth: usize, line: &[u8]) -> JournalError {
     if let (0, Err(error)) = (nth, Record::check_format(sealed).and(Record::check_format(line))) {
         return error;
     }
-    let mut problem =
-        "the seal does not fit: this line, or one before it, is not as it was written".to_owned();
-    if nth > 0 {
-        problem.push_str(&format!("; `head -n {nth} FILE > NEW` keeps the {nth} lines before it"));
-    }
+    let problem = match nth {
+        0 => {
+            "the seal does not fit: this is no journal, or its first line is not as it was written".to_owned()
+        }
+        _ => format!(
+            "the seal does not fit: this line, or one before it, is not as it was written; `head -n {nth} FILE > \
+             NEW` keeps the {nth} lines before it"
+        ),
+    };
     JournalError::damaged(format!("line {}", nth + 1), problem)
 }

@@ -34,6 +34,9 @@ pub struct Fixture {
     pub input: Input,
     /// How the run ended.
     pub outcome: Outcome,
+    /// The model that answered, in a recording that can be gone on with.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
     /// The trace it left.
     pub trace: Vec<TraceLine>,
     /// All requests with their answers, in the order of the answers.
@@ -143,11 +146,14 @@ impl Fixture {
         });
         let (state, _) = walked.map_err(|(index, problem)| JournalError::at(index, problem))?;
         let unfinished = || Outcome::Interrupted(interrupted.unwrap_or_else(|| "unfinished".to_owned()));
+        let outcome = Outcome::of(&compiled, &state).unwrap_or_else(unfinished);
+        let goes_on = matches!(outcome, Outcome::Interrupted(_));
         Ok(Fixture {
             format: FORMAT.to_owned(),
             notes: Vec::new(),
             input: header.input.clone(),
-            outcome: Outcome::of(&compiled, &state).unwrap_or_else(unfinished),
+            model: if goes_on { header.model.clone() } else { String::new() },
+            outcome,
             trace: state.task.trace,
             exchanges,
             frames,

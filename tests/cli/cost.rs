@@ -1,6 +1,6 @@
 //! What a run costs: tokens and money are told, and limited where that is asked for.
 
-use crate::cli_support::Home;
+use crate::cli_support::{Home, check};
 use crate::support::{Answer, Server, completion};
 use crate::world::{GOOD, PLAN, SUM, talkative};
 use serde_json::json;
@@ -184,4 +184,14 @@ fn spending_of_stored_runs_is_added_up_by_day_agent_thread_model_and_role() {
         "run.jsonl  1     3      33           15\n",
     ]);
     said.complains(&["the price of 3 calls is not known"]);
+
+    // What is named is there, is a journal, and was spent once.
+    let twice = home.check(&["cost", "run.jsonl", "./run.jsonl", "--json"], 0).json();
+    assert_eq!(twice["total"]["calls"], 3, "{twice}");
+    home.write("notes.txt", "bought milk");
+    home.refuses(&["cost", "notes.txt"], &["notes.txt: line 1: ", "this is no journal"]);
+    // Nothing of a sum is cut at the edge of a narrow terminal.
+    let mut narrow = home.program();
+    let said = check(narrow.env("COLUMNS", "20").args(["cost", "--by", "thread"]), "", 0);
+    said.prints(&["환불-보고서  1     3      33           15"]);
 }

@@ -32,7 +32,8 @@ fn press_once(home: &Home, more: &[&str], texts: &[&str]) {
     was_asked.recv().unwrap();
     press(&child);
     until(&mut lines, "planwright: stopping; press Ctrl-C again");
-    texts.iter().for_each(|text| until(&mut lines, text));
+    let flags = format!("--model m --base-url {}", server.url());
+    texts.iter().for_each(|text| until(&mut lines, &text.replace("FLAGS", &flags)));
     let mut stdout = String::new();
     child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
     assert_eq!((child.wait().unwrap().code(), stdout.as_str()), (Some(130), ""));
@@ -42,7 +43,7 @@ fn press_once(home: &Home, more: &[&str], texts: &[&str]) {
 #[test]
 fn first_leaves_a_run_that_nobody_asked_to_keep_to_be_gone_on_with() {
     let home = Home::new();
-    press_once(&home, &[], &["stopped: by the user", ".jsonl  goes on"]);
+    press_once(&home, &[], &["stopped: by the user", ".jsonl FLAGS  goes on"]);
     let kept = std::fs::read_dir(home.path("state/planwright/runs")).unwrap().next().unwrap().unwrap().path();
     let resume = ["resume", "--offline", kept.to_str().unwrap()];
     assert!(home.check(&resume, 0).stdout.contains("300840"));
@@ -52,11 +53,15 @@ fn first_leaves_a_run_that_nobody_asked_to_keep_to_be_gone_on_with() {
 fn first_leaves_a_run_with_records_to_be_gone_on_with_and_says_how() {
     let home = Home::new();
     let stopped = "stopped: by the user";
-    press_once(&home, &["--journal", "run.jsonl"], &[stopped, "planwright resume run.jsonl  goes on"]);
+    press_once(&home, &["--journal", "run.jsonl"], &[stopped, "planwright resume run.jsonl FLAGS  goes on"]);
     assert!(home.check(&["resume", "--offline", "run.jsonl"], 0).stdout.contains("300840"));
-    press_once(&home, &["--thread", "t"], &[stopped, "planwright threads resume t  goes on"]);
+    press_once(&home, &["--thread", "t"], &[stopped, "planwright threads resume t FLAGS  goes on"]);
     assert!(home.check(&["threads", "resume", "--offline", "t"], 0).stdout.contains("300840"));
-    press_once(&home, &["--record", "a.json"], &[stopped, "`planwright run --record a.json` with the same"]);
+    press_once(
+        &home,
+        &["--record", "a.json"],
+        &[stopped, "`planwright run --record a.json FLAGS` with the same"],
+    );
     let again = ["run", "--offline", "--record", "a.json", "--record-mode", "new_episodes", SUM];
     assert!(home.check(&again, 0).stdout.contains("300840"));
 }
@@ -69,7 +74,7 @@ fn wait_for_another_try_is_seen_and_cut_and_none_follows() {
     until(&mut lines, "try 2 of 6 in 15 s  rate limit: ");
     let pressed = std::time::Instant::now();
     press(&child);
-    until(&mut lines, "planwright resume run.jsonl  goes on");
+    until(&mut lines, "planwright resume run.jsonl --model m");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(pressed.elapsed().as_secs() < 12, "{:?}", pressed.elapsed());
     assert_eq!(server.count(), 1);

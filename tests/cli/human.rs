@@ -37,7 +37,7 @@ fn run_that_waits_ends_with_5_says_how_to_go_on_and_goes_on() {
     assert_eq!((&object["waiting"]["question"], &object["waiting"]["step"]), (&ASKED.into(), &2.into()));
     assert_eq!((&object["phase"], &object["answer"]), (&"EXECUTE".into(), &Value::Null));
     let token = object["waiting"]["token"].as_str().unwrap();
-    let command = format!("planwright resume run.jsonl --token {token} --respond TEXT  answers");
+    let command = format!("planwright resume run.jsonl --offline --token {token} --respond TEXT  answers");
     assert!(said.stderr.lines().last().unwrap().contains(&command), "{command:?} in:\n{}", said.stderr);
 
     home.check(&["resume", "--offline", "--token", "0123", "--respond", "네", "run.jsonl"], 6);
@@ -92,7 +92,7 @@ fn approval_is_of_what_was_shown_and_approves_nothing_twice() {
     let plan = token(&home);
     let before = std::fs::read(home.path("run.jsonl")).unwrap();
     let said = home.check(&["resume", "--offline", "--approve", "run.jsonl"], 2);
-    let command = format!("planwright resume run.jsonl --token {plan} --approve");
+    let command = format!("planwright resume run.jsonl --offline --token {plan} --approve");
     said.complains(&["expected the token", "1. calc: 12/4+9", &command]);
     assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
 

@@ -16,6 +16,7 @@ mod ctrl_c;
 mod damage;
 mod file_limits;
 mod golden;
+mod hinted;
 mod human;
 mod keys;
 mod legible;

@@ -178,7 +178,8 @@ fn interrupted() -> Home {
     let home = Home::new();
     let server = Server::answering([Answer::reply(PLAN), Answer::error(401, "go away")]);
     let args = ["run", "--base-url", &server.url(), "--model", "m", "--thread", THREAD, "6*7?"];
-    home.check(&args, 3).complains(&["planwright threads resume 보고서  goes on"]);
+    let flags = format!("--model m --base-url {}", server.url());
+    home.check(&args, 3).complains(&[&format!("planwright threads resume 보고서 {flags}  goes on")]);
     home
 }
 

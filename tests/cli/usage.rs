@@ -1,6 +1,10 @@
 //! Bad input: the program ends with 2 and says what to do. Keys are never repeated.
 
+use std::process::Stdio;
+
 use crate::cli_support::{Home, check};
+use crate::support::{Answer, Server};
+use crate::world::{PLAN, SUM};
 
 #[test]
 fn wrong_usage_is_explained_and_help_shows_examples_and_exit_codes() {
@@ -116,6 +120,46 @@ fn settings_of_the_configuration_file_are_read_strictly_and_its_paths_from_its_f
         home.write(path, text);
         home.refuses(&["run", "q"], &[problem]);
     }
+}
+
+#[test]
+fn setting_that_could_not_work_is_refused_before_anything_is_asked() {
+    let home = Home::new();
+    for setting in ["call_timeout_seconds", "connect_timeout_seconds", "idle_timeout_seconds", "max_tries"] {
+        home.write("config/planwright/config.toml", &format!("{setting} = 0\n"));
+        home.refuses(&["run", "q"], &["config.toml:1:", "expected a nonzero"]);
+    }
+    home.write("config/planwright/config.toml", "");
+    let idle = "PLANWRIGHT_IDLE_TIMEOUT_SECONDS";
+    for wrong in ["0", "soon", "-1"] {
+        let said = check(home.program().env(idle, wrong).args(["run", "q"]), "", 2);
+        said.complains(&[&format!("{idle}: expected a whole number of seconds, found {wrong:?}")]);
+    }
+}
+
+#[test]
+fn what_is_no_journal_or_has_no_turns_is_said_to_be_that() {
+    let home = Home::new();
+    home.write("notes.txt", "bought milk");
+    home.refuses(&["resume", "notes.txt"], &["notes.txt: line 1: ", "this is no journal"]);
+    home.fixture("run.json");
+    home.refuses(&["trace", "run.json", "--turn", "2"], &["--turn <N>", "cannot be used with"]);
+}
+
+#[test]
+fn run_stops_where_the_reader_of_its_events_has_gone_away() {
+    let home = Home::new();
+    let (server, was_asked, answer_now) = Server::pausing(Answer::reply(PLAN));
+    let mut program = home.program();
+    program.args(["run", "--events", "--base-url", &server.url(), "--model", "m", SUM]);
+    let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    was_asked.recv().unwrap();
+    drop(child.stdout.take());
+    answer_now.send(()).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!((ended.status.code(), server.count()), (Some(130), 1), "{stderr}");
+    assert!(stderr.contains("goes on where it stopped"), "{stderr}");
 }
 
 #[test]

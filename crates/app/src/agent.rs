@@ -59,6 +59,8 @@ pub struct PreparedAgent {
     pub warnings: Vec<String>,
     /// What a person may like to know: who answers, and out of which documents.
     pub notes: Vec<String>,
+    /// What was typed to choose the model and the documents: a command that goes on needs it again.
+    pub flags: String,
 }
 
 impl AgentChoice {
@@ -85,6 +87,14 @@ impl AgentChoice {
         human: Option<Arc<dyn Human>>,
     ) -> Result<PreparedAgent> {
         let agent = self.agent.as_deref();
+        let (began, now) = (recorded.map_or("", |fixture| &fixture.model), settings.model_name());
+        if !settings.model_is_chosen && !began.is_empty() && began != now {
+            let problem =
+                format!("the recording began with the model {began:?}, and now {now:?} would answer");
+            let hint = "give the same --base-url and --model as before, choose with --model or --offline, or begin again with \
+                        --record-mode all";
+            return Err(Error::unusable(problem).hint(hint));
+        }
         let spec = match recorded {
             Some(fixture) if self.tools.is_none() => {
                 let is_recorded =
@@ -126,8 +136,8 @@ impl PreparedAgent {
         let builder = human.into_iter().fold(builder, AgentBuilder::human);
         let builder = settings.secrets.iter().cloned().fold(builder, AgentBuilder::secret);
         let agent = builder.build().map_err(Error::at(&name))?;
-        let currency = settings.file.currency.clone();
-        Ok(PreparedAgent { agent, model, currency, outline, warnings, notes })
+        let (currency, flags) = (settings.file.currency.clone(), settings.flags.clone());
+        Ok(PreparedAgent { agent, model, currency, outline, warnings, notes, flags })
     }
 
     /// Builds an agent that only replays a recording, which the screen calls `model`.
@@ -138,7 +148,8 @@ impl PreparedAgent {
         let name = spec.name.clone();
         let agent = Agent::builder(spec).build().map_err(Error::at(name))?;
         let (outline, warnings, notes) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(PreparedAgent { agent, model: model.to_owned(), currency: None, outline, warnings, notes })
+        let (model, flags) = (model.to_owned(), String::new());
+        Ok(PreparedAgent { agent, model, currency: None, outline, warnings, notes, flags })
     }
 
     /// Builds the agent that goes on with a run: under the rules that it began with, or those of the agent `spec`.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::env::VarError;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use serde::de::Error as _;
@@ -58,14 +59,14 @@ pub(crate) struct ConfigFile {
     pub agent: Option<String>,
     pub docs: Option<PathBuf>,
     pub structured_output: Option<StructuredOutput>,
-    pub call_timeout_seconds: Option<u64>,
-    pub connect_timeout_seconds: Option<u64>,
+    pub call_timeout_seconds: Option<NonZeroU64>,
+    pub connect_timeout_seconds: Option<NonZeroU64>,
     pub ca_file: Option<PathBuf>,
     /// The variables that hold the values of further headers, by the names of the headers.
     pub headers: BTreeMap<String, String>,
-    pub idle_timeout_seconds: Option<u64>,
+    pub idle_timeout_seconds: Option<NonZeroU64>,
     pub max_wait_seconds: Option<u64>,
-    pub max_tries: Option<u32>,
+    pub max_tries: Option<NonZeroU32>,
     pub wiki_url: Option<String>,
     pub search_url: Option<String>,
     pub search_key_env: Option<String>,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::error::{Class, Error};
 use crate::steps::results_text;
-use crate::store::{StoredThread, shell_word};
+use crate::store::{StoredThread, flag, shell_word};
 use planwright::driver::{Stopped, Waiting, open_question, token};
 use planwright::journal::system::now_ms;
 use planwright::journal::{FileJournal, Folded, RunStatus, fold};
@@ -105,33 +105,39 @@ fn answer_flags(effect: EffectId) -> &'static [&'static str] {
     }
 }
 
-/// Where the records of a run are.
-#[derive(Clone, Copy)]
-pub enum RunLocation<'a> {
-    /// In this process alone.
-    Nowhere,
-    /// In a journal file.
-    Journal(&'a Path),
-    /// In a thread of a store.
-    Thread(&'a StoredThread),
+/// Where the records of a run are: in a journal file, in a thread of a store, or in this process alone.
+#[derive(Clone, Copy, Default)]
+pub struct RunLocation<'a> {
+    pub(crate) journal: Option<&'a Path>,
+    config: Option<&'a Path>,
+    pub(crate) stored: Option<&'a StoredThread>,
+    /// What a command that goes on with it is given besides.
+    flags: &'a str,
 }
 
 impl<'a> RunLocation<'a> {
-    pub(crate) fn journal(self) -> Option<&'a Path> {
-        if let RunLocation::Journal(path) = self { Some(path) } else { None }
+    /// A journal file, of a call that named this configuration file.
+    pub fn in_journal(path: &'a Path, config: Option<&'a Path>) -> Self {
+        RunLocation { journal: Some(path), config, ..RunLocation::default() }
     }
 
-    pub(crate) fn stored(self) -> Option<&'a StoredThread> {
-        if let RunLocation::Thread(stored) = self { Some(stored) } else { None }
+    /// A thread of a store.
+    pub fn in_thread(stored: &'a StoredThread) -> Self {
+        RunLocation { stored: Some(stored), ..RunLocation::default() }
+    }
+
+    /// The same, whose commands choose the model and the documents by these flags.
+    #[must_use]
+    pub fn with(self, flags: &'a str) -> Self {
+        RunLocation { flags, ..self }
     }
 
     /// A command of `planwright threads` on the run; `planwright resume` does them all on a journal.
     fn command(self, command: &str) -> Option<String> {
-        match self {
-            RunLocation::Nowhere => None,
-            RunLocation::Journal(path) => Some(format!("planwright resume {}", shell_word(path.display()))),
-            RunLocation::Thread(stored) => Some(stored.command(command)),
-        }
+        let config = self.config.map(|path| flag("config", path.display())).unwrap_or_default();
+        let journal = |path: &Path| format!("planwright resume {}{config}", shell_word(path.display()));
+        let command = self.stored.map(|stored| stored.command(command)).or(self.journal.map(journal))?;
+        Some(command + self.flags)
     }
 
     /// The command that goes on with the run.
@@ -145,7 +151,7 @@ impl<'a> RunLocation<'a> {
 
     /// The command that shows a stored run, as a hint.
     pub fn show_hint(self) -> Option<String> {
-        self.stored().map(|stored| format!("{}  says how it stands", stored.command("show")))
+        self.stored.map(|stored| format!("{}  says how it stands", stored.command("show")))
     }
 
     /// The command that answers what the run waits with, and the other flags it takes.
@@ -161,14 +167,11 @@ impl<'a> RunLocation<'a> {
 
     /// What the run waits for, as its records say it.
     pub fn pending(self) -> Option<Pending> {
-        match self {
-            RunLocation::Nowhere => None,
-            RunLocation::Thread(stored) => Pending::of(&stored.fold(None).ok()?, self),
-            RunLocation::Journal(path) => {
-                let records = FileJournal::parse(&std::fs::read(path).ok()?).ok()?;
-                Pending::of(&fold(records).ok()?, self)
-            }
-        }
+        let folded = match self.stored {
+            Some(stored) => stored.fold(None).ok()?,
+            None => fold(FileJournal::parse(&std::fs::read(self.journal?).ok()?).ok()?).ok()?,
+        };
+        Pending::of(&folded, self)
     }
 
     /// The error of an answer without a token: what it would be for, and how it is given.
@@ -178,11 +181,9 @@ impl<'a> RunLocation<'a> {
             let hint = self.resume_hint("goes on without an answer");
             return Error { hint, ..Error::new(Class::Conflict, Stopped::Expired { question }) };
         }
-        let run = match self {
-            RunLocation::Nowhere => "the run".to_owned(),
-            RunLocation::Journal(path) => path.display().to_string(),
-            RunLocation::Thread(stored) => stored.thread.to_string(),
-        };
+        let stored = self.stored.map(|stored| stored.thread.to_string());
+        let run = stored.or(self.journal.map(|path| path.display().to_string()));
+        let run = run.unwrap_or_else(|| "the run".to_owned());
         let problem =
             format!("expected the token of what is answered, found none; {run} waits with: {question}");
         Error::unusable(problem).hint(pending.command_lines())

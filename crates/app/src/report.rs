@@ -110,8 +110,8 @@ impl RunInfo<'_> {
             "now": state.map(|state| &*state.input().now),
             "agent": self.prepared.agent.compiled().spec().name,
             "model": self.prepared.model,
-            "journal": self.location.journal().map(|path| path.display().to_string()),
-            "thread": self.location.stored().map(|stored| &stored.thread),
+            "journal": self.location.journal.map(|path| path.display().to_string()),
+            "thread": self.location.stored.map(|stored| &stored.thread),
             "fixture": self.fixture.map(|path| path.display().to_string()),
             "counters": state.map(State::counters),
             "spent": state.map(|state| self.spent(state)),
@@ -203,10 +203,10 @@ impl RunInfo<'_> {
             Stopped::Waiting { .. } => (Class::Waiting, pending_commands()),
             Stopped::Unfinished => {
                 let hint = |stored: &StoredThread| {
-                    let [resume, cancel] = ["resume", "cancel"].map(|command| stored.command(command));
-                    format!("{resume}  goes on with it; {cancel}  ends it")
+                    let resume = location.resume_hint("goes on with it").unwrap_or_default();
+                    format!("{resume}; {}  ends it", stored.command("cancel"))
                 };
-                (Class::Interrupted, location.stored().map(hint))
+                (Class::Interrupted, location.stored.map(hint))
             }
             Stopped::InDoubt { .. } => {
                 let hint = || "look whether it happened; the journal is left as it is".to_owned();
@@ -233,7 +233,9 @@ impl RunInfo<'_> {
             ErrorCode::ValidationFailedMaxReplans => {
                 // The validator's own words say what was not found.
                 why.clone_from(&error.message);
+                let searches = self.prepared.flags.contains(" --docs ");
                 Some(match self.prepared.model.contains("offline") {
+                    true if searches => "ask in other words",
                     true => "ask in other words, or name the folder to search with --docs DIR",
                     false => "--max-replans N lets the run try more plans",
                 })
@@ -252,21 +254,23 @@ impl RunInfo<'_> {
             let hint = doubt_hint(pending.command_lines());
             return Error::new(Class::InDoubt, interrupted).hint(hint);
         }
-        let hint = match (self.location.resume_hint("goes on where it stopped"), self.fixture) {
-            (Some(resume), _) => resume,
-            (None, Some(path)) => {
-                let shown = shell_word(path.display());
-                let outcome = Fixture::load(path).map(|fixture| fixture.outcome);
-                match matches!(outcome, Ok(Outcome::Interrupted(_))) {
-                    true => format!(
-                        "what was answered is kept in {shown}; `planwright run --record {shown}` with the same \
-                         question goes on (under --record-mode all it begins again)"
-                    ),
-                    false => format!("{shown} holds a whole run and is left as it was"),
-                }
+        let fixture = self.fixture.map(|path| {
+            let shown = shell_word(path.display());
+            let outcome = Fixture::load(path).map(|fixture| fixture.outcome);
+            match matches!(outcome, Ok(Outcome::Interrupted(_))) {
+                true => format!(
+                    "what was answered is kept in {shown}; `planwright run --record {shown}{}` with the same \
+                     question goes on (under --record-mode all it begins again)",
+                    self.prepared.flags
+                ),
+                false => format!("{shown} holds a whole run and is left as it was"),
             }
-            (None, None) => "with --thread NAME or --journal FILE the run could have been resumed".to_owned(),
-        };
+        });
+        let resume = self.location.resume_hint("goes on where it stopped");
+        let hint = resume.into_iter().chain(fixture).reduce(|resume, fixture| format!("{resume}; {fixture}"));
+        let hint = hint.unwrap_or_else(|| {
+            "with --thread NAME or --journal FILE the run could have been resumed".to_owned()
+        });
         let advice = match interrupted.cause.cause {
             Cause::Authentication => {
                 "check the key in OPENAI_API_KEY, or the variable that --api-key-env names; "

@@ -2,11 +2,14 @@
 //! ever read from the environment, and no error here repeats a value that might be one.
 
 use std::collections::BTreeMap;
+use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::config::{ConfigFile, KEY, check_variable_name, key_from, user_cache_folder, variable};
 use crate::error::{Error, Result};
+use crate::store::flag;
 use planwright::journal::Folded;
 use planwright::ports::Secret;
 use planwright_http::show_address;
@@ -43,6 +46,23 @@ pub struct Overrides {
     pub no_cache: bool,
 }
 
+impl Overrides {
+    /// The flags as they can be typed, each with a blank before it.
+    pub fn flags(&self) -> String {
+        let Overrides { model, base_url, api_key_env, offline, docs, contract, standard, no_cache } = self;
+        // An address with a password in it is not said.
+        let base_url = base_url.as_ref().filter(|url| show_address(url) == **url);
+        let texts =
+            [("model", model.as_ref()), ("base-url", base_url), ("api-key-env", api_key_env.as_ref())];
+        let paths = [("docs", docs), ("contract", contract), ("standard", standard)];
+        let texts = texts.into_iter().filter_map(|(name, text)| Some(flag(name, text?)));
+        let paths = paths.iter().filter_map(|(name, path)| Some(flag(name, path.as_ref()?.display())));
+        let switches = [("offline", offline), ("no-cache", no_cache)];
+        let switches = switches.iter().filter(|(_, set)| **set).map(|(name, _)| format!(" --{name}"));
+        texts.chain(paths).chain(switches).collect()
+    }
+}
+
 /// Hears how many of how many documents of a folder are indexed.
 pub type IndexProgress = Arc<dyn Fn(&Path, usize, usize) + Send + Sync>;
 
@@ -60,6 +80,8 @@ pub struct Settings {
     /// Whether the caller chose the model.
     pub(crate) model_is_chosen: bool,
     pub(crate) index_progress: Option<IndexProgress>,
+    /// What was typed, to be typed again.
+    pub(crate) flags: String,
 }
 
 /// A model behind an OpenAI-compatible server.
@@ -83,13 +105,9 @@ impl Settings {
         let mut file = ConfigFile::find(config)?;
         let secrets = file.keys();
         check_variable_name(file.search_key_env(), "search_key_env")?;
-        let seconds = [
-            ("PLANWRIGHT_MAX_WAIT_SECONDS", &mut file.max_wait_seconds),
-            ("PLANWRIGHT_IDLE_TIMEOUT_SECONDS", &mut file.idle_timeout_seconds),
-        ];
-        for (name, setting) in seconds {
-            *setting = seconds_of(name)?.or(*setting);
-        }
+        file.max_wait_seconds = seconds_of("PLANWRIGHT_MAX_WAIT_SECONDS")?.or(file.max_wait_seconds);
+        file.idle_timeout_seconds =
+            seconds_of("PLANWRIGHT_IDLE_TIMEOUT_SECONDS")?.or(file.idle_timeout_seconds);
         let server = if args.offline { None } else { choose_server(args, &file)? };
         let embeddings = if args.offline { None } else { choose_embeddings(&file, server.as_ref())? };
         file.docs = args.docs.clone().or(file.docs);
@@ -104,7 +122,8 @@ impl Settings {
         file.cache.folder = cache.filter(|_| !args.no_cache);
         let search_key = variable(file.search_key_env())?.map(Secret::new);
         let model_is_chosen = args.offline || args.model.is_some() || args.base_url.is_some();
-        Ok(Settings { file, server, embeddings, search_key, secrets, model_is_chosen, index_progress })
+        let flags = args.flags();
+        Ok(Settings { file, server, embeddings, search_key, secrets, model_is_chosen, index_progress, flags })
     }
 
     /// The name of the model that answers.
@@ -149,10 +168,11 @@ fn resolve_headers(headers: &BTreeMap<String, String>) -> Result<Vec<(String, Se
 }
 
 /// A whole number of seconds that a variable holds.
-fn seconds_of(name: &str) -> Result<Option<u64>> {
+fn seconds_of<N: FromStr<Err = ParseIntError>>(name: &str) -> Result<Option<N>> {
     let parse = |text: String| {
-        let problem = format!("{name}: expected a whole number of seconds, found {text:?}");
-        text.trim().parse().map_err(|_| Error::unusable(problem))
+        text.trim().parse().map_err(|error| {
+            Error::unusable(format!("{name}: expected a whole number of seconds, found {text:?}: {error}"))
+        })
     };
     variable(name)?.map(parse).transpose()
 }

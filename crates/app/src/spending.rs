@@ -97,8 +97,10 @@ impl Spending {
                 for turn in 0..listed.turns {
                     let records = threads.store().records(&listed.thread, turn);
                     let records = records.map_err(|error| error.to_string());
-                    let place = format!("{}, turn {}", listed.thread, turn + 1);
-                    self.add_run(records, listed.thread.as_str(), &place, listed.updated);
+                    let add = |records| self.add_run(records, listed.thread.as_str(), listed.updated);
+                    if let Err(problem) = records.and_then(add) {
+                        self.problems.push(format!("{}, turn {}: {problem}", listed.thread, turn + 1));
+                    }
                 }
             }
             match page.last() {
@@ -120,21 +122,18 @@ impl Spending {
         let bytes = std::fs::read(path).map_err(caused)?;
         let written = std::fs::metadata(path).and_then(|file| file.modified()).map_err(caused)?;
         let age = written.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let records = FileJournal::parse(&bytes).map_err(|error| error.to_string());
-        self.add_run(records, &place, &place, u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
-        Ok(())
+        let records = FileJournal::parse(&bytes).map_err(Error::at(&place))?;
+        let written = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+        self.add_run(records, &place, written).map_err(Error::at(&place))
     }
 
-    fn add_run(&mut self, records: Result<Vec<Record>, String>, thread: &str, place: &str, updated: u64) {
-        match records.and_then(|records| self.spent_in(records, thread, updated)) {
-            Ok(lines) => {
-                self.runs += u64::from(!lines.is_empty());
-                for (name, spent) in lines {
-                    self.lines.entry(name).or_default().add(&Spent { runs: 1, ..spent });
-                }
-            }
-            Err(problem) => self.problems.push(format!("{place}: {problem}")),
+    fn add_run(&mut self, records: Vec<Record>, thread: &str, updated: u64) -> Result<(), String> {
+        let lines = self.spent_in(records, thread, updated)?;
+        self.runs += u64::from(!lines.is_empty());
+        for (name, spent) in lines {
+            self.lines.entry(name).or_default().add(&Spent { runs: 1, ..spent });
         }
+        Ok(())
     }
 
     /// What one run has spent. An answer without a time is one of `updated`. What a fork has copied was spent by

@@ -19,8 +19,8 @@ pub struct StorePlace {
     /// Whether somebody named it.
     named: bool,
     keeps_all: bool,
-    /// The flag that names the store in a command, with a blank before it; empty for the usual store.
-    pub flag: String,
+    /// The flags that name the store in a command, each with a blank before it; empty for the usual store.
+    pub flags: String,
 }
 
 impl StorePlace {
@@ -37,7 +37,9 @@ impl StorePlace {
             }
             _ => durability,
         };
-        let flag = store.map(|path| format!(" --store {}", shell_word(path.display()))).unwrap_or_default();
+        let named = [("store", store), ("config", config)];
+        let flags = named.iter().filter_map(|(name, path)| Some(flag(name, path.as_ref()?.display())));
+        let flags = flags.collect();
         let given = store.map(Path::to_owned).or(variable("PLANWRIGHT_STORE")?.map(PathBuf::from));
         let given = given.or(file.path);
         let (named, keeps_all) = (given.is_some(), file.mode == Mode::Sqlite);
@@ -54,7 +56,7 @@ impl StorePlace {
             durability: set.or(file.durability).unwrap_or_default(),
             named,
             keeps_all,
-            flag,
+            flags,
         })
     }
 
@@ -86,7 +88,7 @@ impl StorePlace {
 
     /// A thread of threads that were opened here.
     pub fn thread_of(&self, threads: &Threads, thread: ThreadId) -> StoredThread {
-        StoredThread { threads: threads.clone(), thread, flag: self.flag.clone() }
+        StoredThread { threads: threads.clone(), thread, flags: self.flags.clone() }
     }
 
     /// Opens the thread for a new run: the named one, or a new one where every run is stored. A store is made if
@@ -136,14 +138,14 @@ pub struct StoredThread {
     pub threads: Threads,
     /// Which one.
     pub thread: ThreadId,
-    flag: String,
+    flags: String,
 }
 
 impl StoredThread {
     /// Begins a thread that ends with this process.
     pub fn in_memory() -> Self {
         let threads = Threads::new(Arc::new(MemoryStore::new()));
-        StoredThread { threads, thread: new_thread_id(), flag: String::new() }
+        StoredThread { threads, thread: new_thread_id(), flags: String::new() }
     }
 
     /// Reads the records of a turn that people count from 1; without one, of the last. Gives its number as well.
@@ -166,8 +168,13 @@ impl StoredThread {
 
     /// A command of `planwright threads` on it.
     pub fn command(&self, command: &str) -> String {
-        format!("planwright threads {command} {}{}", shell_word(&self.thread), self.flag)
+        format!("planwright threads {command} {}{}", shell_word(&self.thread), self.flags)
     }
+}
+
+/// A flag as it can be typed, with a blank before it.
+pub(crate) fn flag(name: &str, value: impl std::fmt::Display) -> String {
+    format!(" --{name} {}", shell_word(value))
 }
 
 /// A word as it can be typed in a shell.

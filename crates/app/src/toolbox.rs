@@ -1,5 +1,6 @@
 //! The model that answers and the tools that can be called.
 
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +47,7 @@ pub(crate) fn open_model(settings: &Settings, uses_cache: bool) -> Result<(Arc<d
     let Some(server) = &settings.server else {
         return Ok((Arc::new(Offline::new()), "the offline model (by rule, no language model)".to_owned()));
     };
-    let (file, seconds) = (&settings.file, Duration::from_secs);
+    let (file, seconds) = (&settings.file, |seconds: NonZeroU64| Duration::from_secs(seconds.get()));
     let usual = OpenAiConfig::new(&server.base_url, &server.model);
     let config = OpenAiConfig {
         api_key: server.key.clone().unwrap_or(usual.api_key),
@@ -57,8 +58,8 @@ pub(crate) fn open_model(settings: &Settings, uses_cache: bool) -> Result<(Arc<d
         connect_timeout: file.connect_timeout_seconds.map_or(usual.connect_timeout, seconds),
         idle_timeout: file.idle_timeout_seconds.map_or(usual.idle_timeout, seconds),
         retry: Retry {
-            tries: file.max_tries.unwrap_or(usual.retry.tries),
-            longest_wait: file.max_wait_seconds.map_or(usual.retry.longest_wait, seconds),
+            tries: file.max_tries.map_or(usual.retry.tries, NonZeroU32::get),
+            longest_wait: file.max_wait_seconds.map_or(usual.retry.longest_wait, Duration::from_secs),
             ..usual.retry
         },
         ..usual
@@ -97,6 +98,10 @@ pub(crate) fn open_tools(
                 None => missing.push(name),
             },
         }
+    }
+    if settings.flags.contains(" --docs ") && !spec.all_tools().iter().any(|tool| tool.name == "docs") {
+        warnings
+            .push(format!("--docs is not used: the agent {} has no tool that searches documents", spec.name));
     }
     if missing.is_empty() {
         return Ok((tools, contract.map(|contract| contract.outline()).unwrap_or_default()));

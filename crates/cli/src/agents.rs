@@ -105,7 +105,8 @@ pub fn verify(agent: Option<&str>, max_states: usize, as_json: bool) -> Result<E
 }
 
 fn report_lines(agent: &str, report: &Report) -> Vec<String> {
-    let mut lines = vec![format!("{agent}: {} states, {} edges explored", report.states, report.edges)];
+    let mut lines =
+        vec![format!("{}: {} states, {} edges explored", text::line(agent), report.states, report.edges)];
     lines.extend(report.explored_as.iter().map(|how| format!("  {}", text::line(how))));
     lines.push(String::new());
     let (bounds, longest) = (&report.bounds, &report.longest);

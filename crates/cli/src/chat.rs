@@ -4,10 +4,10 @@
 use clap::ColorChoice;
 
 use crate::args::{ChatArgs, ShowArgs, StoreArgs};
-use crate::editor::{LineEditor, Typed};
+use crate::editor::{LineEditor, Typed, is_typed};
 use crate::out::Exit;
-use crate::person::{is_typed, parse_answer, show_question};
-use crate::session::{Session, resolve_settings};
+use crate::person::{parse_answer, show_question};
+use crate::session::Session;
 use crate::wrap::wrap;
 use crate::{out, text};
 use planwright::driver::{Agent, Resolution, Run, Stopped, ThreadHandle, history, time_for};
@@ -63,7 +63,8 @@ impl Conversation {
     }
 
     pub fn location(&self) -> RunLocation<'_> {
-        if self.in_memory { RunLocation::Nowhere } else { RunLocation::Thread(&self.stored) }
+        let kept = Some(&self.stored).filter(|_| !self.in_memory);
+        kept.map(RunLocation::in_thread).unwrap_or_default().with(&self.prepared.flags)
     }
 
     fn status(&self) -> Option<RunStatus> {
@@ -130,7 +131,7 @@ pub fn chat(args: &ChatArgs, color: ColorChoice) -> Result<Exit> {
         ShowArgs { json: false, events: false, trace: args.trace, quiet: args.quiet, verbose: args.verbose };
     let session = Session::new(&show, color);
     session.listen();
-    let settings = resolve_settings(&args.settings, args.store.config.as_deref())?;
+    let settings = session.resolve_settings(&args.settings, args.store.config.as_deref())?;
     let prepared = args.choice.prepare(&settings, None, None)?;
     session.introduce(&prepared);
     if is_typed() {
@@ -158,7 +159,7 @@ pub fn chat(args: &ChatArgs, color: ColorChoice) -> Result<Exit> {
                 was_interrupted = true;
                 continue;
             }
-            Typed::Line(line) if !ENDS.contains(&&*line) => chat.take(&line)?,
+            Typed::Line(line) if !ENDS.contains(&&*line) && !out::is_closed() => chat.take(&line)?,
             end => {
                 if matches!(end, Typed::End) && is_typed() {
                     out::complain("");

@@ -1,11 +1,12 @@
 //! `cost`: what the stored runs have spent, by day, agent, thread, model or role.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use crate::args::CostArgs;
-use crate::out::stdout_columns;
 use crate::{out, text};
 use planwright::machine::Usage;
 use planwright_app::{Result, Spending, SpendingBy, Spent};
@@ -15,7 +16,10 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     if args.journals.is_empty() {
         spending.add_threads(&args.store.place()?.threads()?)?;
     }
-    args.journals.iter().try_for_each(|path| spending.add_journal(path))?;
+    // A file that is named twice was spent once.
+    let files = args.journals.iter().map(|path| (path.canonicalize().unwrap_or_else(|_| path.clone()), path));
+    let files: BTreeMap<PathBuf, &PathBuf> = files.collect();
+    files.values().try_for_each(|path| spending.add_journal(path))?;
     let mut total = Spent::default();
     spending.lines.values().for_each(|spent| total.add(spent));
     // A run that asked two models is one run.
@@ -60,7 +64,8 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     };
     let rows = lines.iter().map(|(name, spent)| row(name, spent)).chain([row("all", &total)]);
     let head = [&*by, "runs", "calls", "tokens read", "written", if has_cost { "cost" } else { "" }];
-    out::print_lines(&text::table(head, rows, stdout_columns()))?;
+    // No sum is cut.
+    out::print_lines(&text::table(head, rows, None))?;
     if total.unpriced_calls > 0 {
         let calls = text::count(total.unpriced_calls, "call");
         out::remark(&format!(

@@ -1,4 +1,6 @@
-//! The line that a person types in the chat: edited in place, with the earlier ones at hand.
+//! The line that a person types: edited in place, in the chat with the earlier ones at hand.
+
+use std::io::{BufRead, IsTerminal, Read, Write};
 
 use rustyline::config::{Behavior, Builder};
 use rustyline::error::ReadlineError;
@@ -7,7 +9,6 @@ use rustyline::{
 };
 
 use crate::out::is_screen;
-use crate::person::{is_typed, read_line};
 use planwright_app::{Error, Result};
 
 /// What came of a prompt.
@@ -16,6 +17,38 @@ pub enum Typed {
     /// Ctrl-C, where nothing was typed.
     Interrupted,
     End,
+}
+
+/// Longest line that is read, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Whether a person types on stdin and sees what is asked on stderr.
+pub fn is_typed() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Reads a line without its end; `None` at the end, or where Ctrl-C is typed instead of one.
+pub fn read_line(prompt: &str) -> Result<Option<String>> {
+    Ok(match LineEditor::new().read(prompt)? {
+        Typed::Line(line) => Some(line),
+        Typed::Interrupted | Typed::End => None,
+    })
+}
+
+/// Reads the next line of stdin as it is. Only a person who types sees the prompt.
+fn read_plain(prompt: &str) -> Result<Option<String>> {
+    if is_typed() {
+        let mut stderr = std::io::stderr().lock();
+        // Where the prompt cannot be written, the line can still be read.
+        let _ = write!(stderr, "{prompt}").and_then(|()| stderr.flush());
+    }
+    let mut line = String::new();
+    let count = std::io::stdin().lock().take(MAX_BYTES + 1).read_line(&mut line);
+    let count = count.map_err(|error| Error::caused("stdin cannot be read", error))?;
+    if count as u64 > MAX_BYTES {
+        return Err(Error::unusable(format!("a line on stdin is longer than {MAX_BYTES} bytes")));
+    }
+    Ok((count > 0).then(|| line.trim().to_owned()))
 }
 
 /// Reads the lines of a chat. Lines that nobody types are read as they are.
@@ -42,7 +75,7 @@ impl LineEditor {
 
     pub fn read(&mut self, prompt: &str) -> Result<Typed> {
         let Some(editor) = &mut self.0 else {
-            return Ok(read_line(prompt)?.map_or(Typed::End, Typed::Line));
+            return Ok(read_plain(prompt)?.map_or(Typed::End, Typed::Line));
         };
         match editor.readline(prompt) {
             Ok(line) => Ok(Typed::Line(line.trim().to_owned())),

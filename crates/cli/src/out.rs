@@ -93,6 +93,13 @@ fn columns(terminal: Option<(Width, Height)>) -> Option<usize> {
 /// Whether stdout holds something already.
 pub static PRINTED: AtomicBool = AtomicBool::new(false);
 
+/// Whether the reader of stdout has gone away.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+pub fn is_closed() -> bool {
+    CLOSED.load(Ordering::Relaxed)
+}
+
 /// What stands in the variables of the keys, which nothing shows: a key may be typed in the place of a name.
 static KEYS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(known_keys()));
 
@@ -110,7 +117,10 @@ pub fn print(text: &str) -> Result<()> {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Error::caused("stdout cannot be written", error))
         }
-        _ => Ok(()),
+        result => {
+            CLOSED.fetch_or(result.is_err(), Ordering::Relaxed);
+            Ok(())
+        }
     }
 }
 

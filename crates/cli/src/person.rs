@@ -1,12 +1,13 @@
 //! The person at the terminal: is asked on stderr, answers on stdin; and what they say by flags.
 
-use std::io::{BufRead, IsTerminal, Read, Write};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
 use crate::args::{AnswerArgs, DoubtArgs};
+use crate::editor::{is_typed, read_line};
 use crate::out::{Look, Style};
 use crate::{out, text};
 use planwright::driver::Resolution;
@@ -16,7 +17,7 @@ use planwright_app::{Class, Error, Pending, Result, RunLocation, read_text, resu
 
 /// How often a line that says nothing is asked again before the run is left waiting.
 const MOST_UNREAD: u32 = 5;
-/// Longest line, question or JSON file that is read, in bytes.
+/// Longest question or JSON file that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
 struct Person {
@@ -79,25 +80,6 @@ pub fn read_answer(asked: EffectKind) -> Result<Option<HumanAnswer>> {
     line.map(|line| parse_answer(&line, asked).map_err(Error::unusable)).transpose()
 }
 
-/// Whether a person types on stdin and sees what is asked on stderr.
-pub fn is_typed() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
-}
-
-/// Reads the next line of stdin without its end; `None` at the end. Only a person who types sees the prompt.
-pub fn read_line(prompt: &str) -> Result<Option<String>> {
-    if is_typed() {
-        let mut stderr = std::io::stderr().lock();
-        // Where the prompt cannot be written, the line can still be read.
-        let _ = write!(stderr, "{prompt}").and_then(|()| stderr.flush());
-    }
-    let mut line = String::new();
-    let count = std::io::stdin().lock().take(MAX_BYTES + 1).read_line(&mut line);
-    let count = count.map_err(|error| Error::caused("stdin cannot be read", error))?;
-    check_length("a line on stdin", count)?;
-    Ok((count > 0).then(|| line.trim().to_owned()))
-}
-
 /// Reads the question of a run: the argument, or stdin for `-`.
 pub fn read_question(argument: &str) -> Result<String> {
     let mut text = argument.to_owned();
@@ -105,18 +87,15 @@ pub fn read_question(argument: &str) -> Result<String> {
         text.clear();
         let count = std::io::stdin().lock().take(MAX_BYTES + 1).read_to_string(&mut text);
         let count = count.map_err(|error| Error::caused("the question cannot be read from stdin", error))?;
-        check_length("the question on stdin", count)?;
+        if count as u64 > MAX_BYTES {
+            return Err(Error::unusable(format!("the question on stdin is longer than {MAX_BYTES} bytes")));
+        }
     }
     if text.trim().is_empty() {
         let hint = "planwright run \"your question\", or: echo \"your question\" | planwright run -";
         return Err(Error::unusable("the question is empty").hint(hint));
     }
     Ok(text.trim().to_owned())
-}
-
-fn check_length(what: &str, bytes: usize) -> Result<()> {
-    let problem = || Error::unusable(format!("{what} is longer than {MAX_BYTES} bytes"));
-    if bytes as u64 > MAX_BYTES { Err(problem()) } else { Ok(()) }
 }
 
 pub fn confirm(question: &str) -> Result<bool> {

@@ -4,10 +4,11 @@
 use clap::ColorChoice;
 
 use crate::args::{AnswerArgs, ResumeArgs, ResumeThreadArgs, StoreArgs};
+use crate::editor::is_typed;
 use crate::out::Exit;
-use crate::person::{at_terminal, confirm_token, is_typed, read_answer, show_question};
+use crate::person::{at_terminal, confirm_token, read_answer, show_question};
 use crate::screen::Screen;
-use crate::session::{Session, resolve_settings};
+use crate::session::Session;
 use planwright::driver::{Agent, CancelToken, Changed, Resolution, Run, Stopped, ThreadHandle};
 use planwright::journal::{FileJournal, Folded, Journal, JournalError, JournalErrorKind, fold};
 use planwright_app::{
@@ -28,16 +29,20 @@ pub fn resume_journal(args: &ResumeArgs, color: ColorChoice) -> Result<Exit> {
     let mut journal = FileJournal::open(&args.journal).map_err(journal_error)?;
     let records = journal.records().map_err(Error::unusable)?;
     let folded = fold(records).map_err(Error::at(args.journal.display()))?;
-    let location = RunLocation::Journal(&args.journal);
+    let flags = args.settings.flags();
+    let location = RunLocation::in_journal(&args.journal, args.config.as_deref()).with(&flags);
     // An answer that fits nothing is refused by the run.
     let meant = Pending::of(&folded, location)
         .filter(|pending| if pending.is_doubt() { resolution.is_some() } else { answer.is_some() });
+    let settings = || session.resolve_settings(&args.settings, args.config.as_deref());
     let token = match (&args.answer.token, meant) {
         (Some(token), _) => Some(token.clone()),
-        (None, Some(pending)) => Some(confirm_token(&pending, location, session.style)?),
+        (None, Some(pending)) => {
+            check_first(&folded, settings, None)?;
+            Some(confirm_token(&pending, location, session.style)?)
+        }
         (None, None) => None,
     };
-    let settings = || resolve_settings(&args.settings, args.config.as_deref());
     let exit = go_on(&session, &folded, location, settings, None, |agent, screen, cancel| {
         let mut resume = agent.resume(&mut journal).observer(screen).cancel(cancel);
         resume = answer.into_iter().fold(resume, |resume, answer| resume.answer(answer));
@@ -62,15 +67,17 @@ pub fn answer_thread(
 ) -> Result<Exit> {
     let (given, session) = (answer.answer()?, Session::new(&args.show, color));
     let stored = store.place()?.thread(&args.thread)?;
-    let location = RunLocation::Thread(&stored);
+    let flags = args.settings.flags();
+    let location = RunLocation::in_thread(&stored).with(&flags);
     let (answer, token) = match (given, &answer.token) {
         (Some(answer), Some(token)) => (answer, token.clone()),
         (given, _) => {
-            let pending = pending_in(&stored)?;
+            let pending = pending_in(&stored, location)?;
             if pending.is_doubt() {
                 let problem = format!("{} asks nobody: {}", stored.thread, pending.text());
                 return Err(Error::new(Class::InDoubt, problem).hint(pending.command_lines()));
             }
+            check_thread_first(&session, store, args, &stored)?;
             match given {
                 Some(answer) => (answer, confirm_token(&pending, location, session.style)?),
                 None if !is_typed() => return Err(location.missing_token(&pending)),
@@ -93,11 +100,15 @@ pub fn resolve_thread(
     color: ColorChoice,
 ) -> Result<Exit> {
     let (session, stored) = (Session::new(&args.show, color), store.place()?.thread(&args.thread)?);
-    let location = RunLocation::Thread(&stored);
+    let flags = args.settings.flags();
+    let location = RunLocation::in_thread(&stored).with(&flags);
     let token = match token {
         Some(token) => token,
-        None => match pending_in(&stored)? {
-            pending if pending.is_doubt() => confirm_token(&pending, location, session.style)?,
+        None => match pending_in(&stored, location)? {
+            pending if pending.is_doubt() => {
+                check_thread_first(&session, store, args, &stored)?;
+                confirm_token(&pending, location, session.style)?
+            }
             pending => return Err(location.missing_token(&pending)),
         },
     };
@@ -106,8 +117,7 @@ pub fn resolve_thread(
     })
 }
 
-fn pending_in(stored: &StoredThread) -> Result<Pending> {
-    let location = RunLocation::Thread(stored);
+fn pending_in(stored: &StoredThread, location: RunLocation<'_>) -> Result<Pending> {
     Pending::of(&stored.fold(None)?, location).ok_or_else(|| {
         let problem = format!("the thread {} waits for nobody", stored.thread);
         Error { hint: location.show_hint(), ..Error::unusable(problem) }
@@ -122,13 +132,42 @@ fn go_on_in_thread(
     go: impl FnOnce(ThreadHandle<'_>, &Agent) -> Result<Run, Stopped>,
 ) -> Result<Exit> {
     let folded = stored.fold(None)?;
-    let changed = if folded.state.phase().is_terminal() { Changed::Keep } else { args.compiled.changed() };
-    let spec = args.compiled.spec.as_deref().filter(|_| changed != Changed::Keep);
-    let settings = || resolve_settings(&args.settings, store.config.as_deref());
-    go_on(session, &folded, RunLocation::Thread(stored), settings, spec, |agent, screen, cancel| {
+    let (changed, spec) = rules(&folded, args);
+    let settings = || session.resolve_settings(&args.settings, store.config.as_deref());
+    go_on(session, &folded, RunLocation::in_thread(stored), settings, spec, |agent, screen, cancel| {
         let handle = stored.threads.at(&stored.thread).observer(screen).cancelled_by(cancel).changed(changed);
         go(if args.compiled.take_over { handle.take_over() } else { handle }, agent)
     })
+}
+
+/// The rules that a turn goes on under.
+fn rules<'a>(folded: &Folded, args: &'a ResumeThreadArgs) -> (Changed, Option<&'a str>) {
+    let changed = if folded.state.phase().is_terminal() { Changed::Keep } else { args.compiled.changed() };
+    (changed, args.compiled.spec.as_deref().filter(|_| changed != Changed::Keep))
+}
+
+/// Where a person will be asked: builds the agent that goes on with a run, so that what they say is not lost because
+/// of a setting.
+fn check_first(
+    folded: &Folded,
+    settings: impl FnOnce() -> Result<Settings>,
+    spec: Option<&str>,
+) -> Result<()> {
+    if is_typed() {
+        PreparedAgent::resume(folded, &settings()?, spec, None)?;
+    }
+    Ok(())
+}
+
+fn check_thread_first(
+    session: &Session<'_>,
+    store: &StoreArgs,
+    args: &ResumeThreadArgs,
+    stored: &StoredThread,
+) -> Result<()> {
+    let folded = stored.fold(None)?;
+    let settings = || session.resolve_settings(&args.settings, store.config.as_deref());
+    check_first(&folded, settings, rules(&folded, args).1)
 }
 
 /// Builds the agent that goes on with a run, lets it, and shows what comes of it.

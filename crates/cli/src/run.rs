@@ -6,11 +6,12 @@ use clap::ColorChoice;
 
 use crate::args::RunArgs;
 use crate::chat::{Conversation, open_thread};
+use crate::editor::is_typed;
 use crate::out::Exit;
-use crate::person::{at_terminal, confirm, is_typed, read_answer, read_json, read_question, show_question};
+use crate::person::{at_terminal, confirm, read_answer, read_json, read_question, show_question};
 use crate::resume::journal_error;
 use crate::screen::Stdout;
-use crate::session::{Session, resolve_settings};
+use crate::session::Session;
 use crate::{out, text};
 use planwright::driver::{RecordMode, Run, Stopped, time_for};
 use planwright::journal::{FileJournal, Fixture, JournalErrorKind, Outcome};
@@ -73,7 +74,7 @@ fn replay(args: &RunArgs, session: &Session<'_>, path: &Path, fixture: Fixture) 
     let prepared = PreparedAgent::replaying(args.choice.limit(spec), "replay")?;
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
     let input = fixture.input.clone();
-    let info = session.info(&prepared, &input.question, location(args));
+    let info = session.info(&prepared, &input.question, location(args.journal.as_deref(), args));
     session.run(&RunInfo { fixture: Some(path), ..info }, |screen, _| {
         let job = prepared.agent.job(input.clone()).observer(screen).replay(fixture);
         journal.iter_mut().fold(job, |job, journal| job.journal(journal)).run()
@@ -84,7 +85,7 @@ fn ask(args: &RunArgs, session: &Session<'_>, question: &str, recorded: Option<F
     if args.record.is_some() && args.record == args.journal {
         return Err(Error::unusable("--record and --journal name the same file; expected two"));
     }
-    let settings = resolve_settings(&args.settings, args.store.config.as_deref())?;
+    let settings = session.resolve_settings(&args.settings, args.store.config.as_deref())?;
     let prepared = args.choice.prepare(&settings, recorded.as_ref(), at_terminal(session.style))?;
     session.introduce(&prepared);
     let input = input(args, &prepared, question)?;
@@ -100,7 +101,8 @@ fn ask(args: &RunArgs, session: &Session<'_>, question: &str, recorded: Option<F
     // What nobody asked to keep is kept until it has ended.
     let mut spool = if journal.is_none() && fixture.is_none() { Spool::begin() } else { None };
     let path = spool.as_ref().map(|spool| spool.path().to_owned());
-    let spooled = path.as_deref().map_or(location(args), RunLocation::Journal);
+    let spooled = path.as_deref().or(args.journal.as_deref());
+    let spooled = location(spooled, args);
     let mut info = RunInfo { fixture, ..session.info(&prepared, question, spooled) };
     let cancel = session.begin(info.location, fixture);
     let job = prepared.agent.job(input).observer(&session.screen).cancel(cancel);
@@ -109,7 +111,7 @@ fn ask(args: &RunArgs, session: &Session<'_>, question: &str, recorded: Option<F
     let result = fixture.iter().fold(job, |job, path| job.record(path, args.record_mode)).run();
     drop(spool);
     if !path.as_deref().is_none_or(Spool::keep_unfinished) {
-        info.location = RunLocation::Nowhere;
+        info.location = RunLocation::default();
     }
     session.conclude(&info, &result)
 }
@@ -172,8 +174,9 @@ fn catch_up(talk: &Conversation, session: &Session<'_>) -> Result<Option<Result<
     Ok(None)
 }
 
-fn location(args: &RunArgs) -> RunLocation<'_> {
-    args.journal.as_deref().map_or(RunLocation::Nowhere, RunLocation::Journal)
+fn location<'a>(journal: Option<&'a Path>, args: &'a RunArgs) -> RunLocation<'a> {
+    let in_journal = |path| RunLocation::in_journal(path, args.store.config.as_deref());
+    journal.map(in_journal).unwrap_or_default()
 }
 
 fn create_journal(path: &Path) -> Result<FileJournal> {

@@ -15,7 +15,7 @@ use crate::trace::{step_input, value_line};
 use crate::wrap::{Wrap, wrap};
 use crate::{out, text};
 use planwright::contract::excerpt;
-use planwright::driver::{Progress, Run, Stopped};
+use planwright::driver::{CancelToken, Progress, Run, Stopped};
 use planwright::journal::system::now_ms;
 use planwright::machine::{PhaseName, TraceLine};
 use planwright::ports::{Observer, Signal};
@@ -45,6 +45,8 @@ pub struct Screen {
     pub verbose: bool,
     /// The agent that runs, by name.
     pub agent: RefCell<String>,
+    /// What stops the run.
+    pub stop: RefCell<Option<CancelToken>>,
     /// What models thought and said beside their calls, for JSON.
     pub said: RefCell<Vec<Value>>,
     /// How wide a line may be.
@@ -85,6 +87,7 @@ impl Screen {
             style,
             verbose: false,
             agent: RefCell::default(),
+            stop: RefCell::default(),
             said: RefCell::default(),
             columns: stderr_columns().unwrap_or(PLAIN).max(20),
             stdout: Cell::new(stdout),
@@ -143,8 +146,11 @@ impl Screen {
     }
 
     fn print_event(&self, progress: Progress) {
-        // A reader that has gone away is printed nothing more.
         let _ = out::print_json_line(&progress.stamped(now_ms(), &self.agent.borrow()));
+        if out::is_closed() {
+            // Nobody reads what would come.
+            self.stop.borrow().iter().for_each(CancelToken::interrupt);
+        }
     }
 
     /// The lines of a text under a mark, none of them cut.

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use clap::ColorChoice;
 
 use crate::args::ShowArgs;
+use crate::editor::is_typed;
 use crate::indexing::show_index_progress;
 use crate::out::{Exit, Style};
-use crate::person::is_typed;
 use crate::screen::{Screen, Stdout};
 use crate::{out, text, trace};
 use planwright::driver::{CancelToken, Run, Stopped};
@@ -19,10 +19,6 @@ use planwright_app::{
     Class, Overrides, PreparedAgent, Result, RunInfo, RunLocation, Settings, ended_run, last_state,
     results_text,
 };
-
-pub fn resolve_settings(overrides: &Overrides, config: Option<&Path>) -> Result<Settings> {
-    Settings::resolve(overrides, config, Some(show_index_progress()))
-}
 
 /// The screen of a call that runs an agent, and what stops it.
 pub struct Session<'a> {
@@ -62,6 +58,11 @@ impl<'a> Session<'a> {
         Session { screen, show, style, running: Running::default(), listens: Cell::new(false) }
     }
 
+    pub fn resolve_settings(&self, overrides: &Overrides, config: Option<&Path>) -> Result<Settings> {
+        let progress = Some(()).filter(|()| !self.show.quiet).map(|()| show_index_progress());
+        Settings::resolve(overrides, config, progress)
+    }
+
     pub fn introduce(&self, prepared: &PreparedAgent) {
         self.screen.agent.replace(prepared.agent.compiled().spec().name.clone());
         prepared.warnings.iter().for_each(|warning| out::remark(warning));
@@ -75,7 +76,7 @@ impl<'a> Session<'a> {
         location: RunLocation<'i>,
     ) -> RunInfo<'i> {
         let shows_trace = self.show.trace || self.show.json;
-        RunInfo { question, prepared, location, fixture: None, shows_trace }
+        RunInfo { question, prepared, location: location.with(&prepared.flags), fixture: None, shows_trace }
     }
 
     /// What stops the run that begins now. Ctrl-C is listened for from the first call on.
@@ -84,6 +85,7 @@ impl<'a> Session<'a> {
         self.screen.begin();
         let (token, resume) = (CancelToken::new(), location.resume_command());
         let is_kept = fixture.is_some() || resume.is_some();
+        self.screen.stop.replace(Some(token.clone()));
         *lock(&self.running) = Stops { token: Some(token.clone()), is_kept, resume };
         token
     }

@@ -210,7 +210,9 @@ fn parse_age(text: &str) -> Result<Duration, String> {
     let span =
         text.parse::<jiff::Span>().and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()));
     let age = span.and_then(Duration::try_from);
-    age.map_err(|_| "expected a number with s, m, h, d or w, such as 30d".to_owned())
+    age.map_err(|_| {
+        "expected a number with s, m, h, d or w, such as 30d, and at most 19,998 years".to_owned()
+    })
 }
 
 #[derive(Args)]
@@ -304,7 +306,7 @@ pub struct TraceArgs {
     #[arg(long, conflicts_with = "file")]
     pub thread: Option<ThreadId>,
     /// The turn of the thread, from 1
-    #[arg(long, value_name = "N", requires = "thread", value_parser = turn())]
+    #[arg(long, value_name = "N", conflicts_with = "file", value_parser = turn())]
     pub turn: Option<u32>,
     #[command(flatten)]
     pub store: StoreArgs,

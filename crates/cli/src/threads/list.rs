@@ -39,7 +39,7 @@ pub fn list(store: &StoreArgs, args: &ListArgs) -> Result<()> {
     };
     let head = ["thread", "status", "turns", "updated", "first question"];
     out::print_lines(&text::table(head, listed.iter().map(row), most))?;
-    let mut command = format!("planwright threads list{}", place.flag);
+    let mut command = format!("planwright threads list{}", place.flags);
     args.status.iter().for_each(|status| command.push_str(&format!(" --status {status}")));
     if !args.prefix.is_empty() {
         command.push_str(&format!(" --prefix {}", shell_word(&args.prefix)));
@@ -112,7 +112,7 @@ pub fn list_waiting(store: &StoreArgs, page: &PageArgs, as_json: bool) -> Result
     if waiting.is_empty() {
         out::remark("nobody is waited for");
     }
-    name_next_page(&format!("planwright waiting{}", place.flag), page, next);
+    name_next_page(&format!("planwright waiting{}", place.flags), page, next);
     Ok(())
 }
 
@@ -120,7 +120,7 @@ pub fn list_waiting(store: &StoreArgs, page: &PageArgs, as_json: bool) -> Result
 /// be read hides no other.
 fn load_pending(stored: &StoredThread) -> Result<Option<Pending>> {
     match stored.fold(None) {
-        Ok(folded) => Ok(Pending::of(&folded, RunLocation::Thread(stored))),
+        Ok(folded) => Ok(Pending::of(&folded, RunLocation::in_thread(stored))),
         Err(StoreError::NoThread { .. }) => Ok(None),
         Err(StoreError::Journal(error)) if error.kind() != JournalErrorKind::Io => {
             out::remark(&format!("{} does not read: {error}", stored.thread));

@@ -9,8 +9,9 @@ use clap::ColorChoice;
 use serde_json::json;
 
 use crate::args::{ForkArgs, FromArgs, StoreArgs, ThreadsCommand};
+use crate::editor::is_typed;
 use crate::out::Exit;
-use crate::person::{confirm, is_typed};
+use crate::person::confirm;
 use crate::resume::{answer_thread, resolve_thread, resume_thread};
 use crate::{out, text};
 pub use list::list_waiting;
@@ -45,7 +46,7 @@ pub fn threads(store: &StoreArgs, command: ThreadsCommand, color: ColorChoice) -
 
 fn cancel(store: &StoreArgs, thread: &ThreadId, reason: &str) -> Result<()> {
     let stored = store.place()?.thread(thread)?;
-    let location = RunLocation::Thread(&stored);
+    let location = RunLocation::in_thread(&stored);
     if let Some(doubt) = Pending::of(&stored.fold(None)?, location).filter(Pending::is_doubt) {
         let problem = format!("{thread} is not ended without a word on what is {}", doubt.text());
         return Err(Error::new(Class::InDoubt, problem).hint(doubt.command_lines()));
@@ -89,7 +90,7 @@ fn fork(store: &StoreArgs, args: &ForkArgs) -> Result<()> {
             format!("{}  says what it waits for", fork.command("show"))
         }
         _ => {
-            let (thread, flag) = (shell_word(&fork.thread), &place.flag);
+            let (thread, flag) = (shell_word(&fork.thread), &place.flags);
             format!("planwright chat --thread {thread}{flag}  goes on with it")
         }
     };
@@ -121,7 +122,7 @@ pub fn make_fixture(store: &StoreArgs, args: &FromArgs) -> Result<()> {
     let (turn, records) = stored.records(args.turn)?;
     let records = Redactor::new(configured_keys(store.config.as_deref())?).records(records);
     let fixture = fold(records.iter().cloned()).and_then(|folded| {
-        let open = Pending::of(&folded, RunLocation::Nowhere);
+        let open = Pending::of(&folded, RunLocation::default());
         let open = open.map(|pending| format!("waits for a person: {}", pending.text()));
         Fixture::of_records(&records, open)
     });

@@ -105,7 +105,7 @@ fn load_turn(stored: &StoredThread, turn: u32, running: bool, args: &ShowThreadA
             (shown.plan, shown.result) = (plan_json(state), result_text(state));
             (shown.current_step, shown.is_waiting_human) =
                 (state.plan().current_step, state.waits_for_person());
-            shown.open = Pending::of(&folded, RunLocation::Thread(stored)).filter(|_| !running);
+            shown.open = Pending::of(&folded, RunLocation::in_thread(stored)).filter(|_| !running);
             match status {
                 RunStatus::Done { answer } => shown.answer = Some(answer),
                 RunStatus::Failed { error, unknown } => {
