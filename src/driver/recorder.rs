@@ -156,7 +156,9 @@ impl<'a> Drive<'a> {
 
     /// Tells what a model thought, and what it said beside its calls.
     fn show_words(&self, open: &OpenEffect, reply: &ModelReply) {
-        let (thoughts, words) = split_thoughts(&reply.text);
+        let (aloud, words) = split_thoughts(&reply.text);
+        let thoughts = [&*reply.thoughts, &*aloud].into_iter().filter(|thoughts| !thoughts.is_empty());
+        let thoughts = thoughts.collect::<Vec<_>>().join("\n");
         let words = if reply.tool_calls.is_empty() { "" } else { &*words };
         if !thoughts.is_empty() || !words.is_empty() {
             let span = Span { run: &self.run, thread: &self.thread, effect: open.effect, asked: &open.asked };

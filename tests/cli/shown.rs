@@ -2,6 +2,8 @@
 //! things happened and how long they took.
 
 use crate::cli_support::{Home, Said};
+use crate::support::{Answer, Server, completion};
+use crate::world::{GOOD, PLAN, SUM};
 use serde_json::Value;
 
 /// Replays a shipped fixture.
@@ -50,6 +52,26 @@ fn step_without_material_is_not_completed_and_not_tried_again() {
     let count = |status: &str| steps.iter().filter(|step| step["status"] == status).count();
     assert_eq!(count("completed"), 0);
     assert_eq!(object["counters"]["model_calls"], 2 + count("failed"), "intent, plan, and each step once");
+}
+
+#[test]
+fn thoughts_that_a_server_sends_apart_are_shown_and_are_no_part_of_the_reply() {
+    let thoughts = "계산기가 필요하다. {\"ok\": false}";
+    let thinks = |field: &str, text: &str| {
+        let mut reply = completion(text);
+        reply["choices"][0]["message"][field] = thoughts.into();
+        Answer::json(200, &reply)
+    };
+    for field in ["reasoning_content", "reasoning"] {
+        let server = Server::answering([PLAN, GOOD, "It is 300840."].map(|text| thinks(field, text)));
+        let (home, url) = (Home::new(), server.url());
+        let ask = ["run", "--base-url", &url, "--model", "m", "--record", "run.json", SUM];
+        let said = home.check(&[&ask[..], &["-v"]].concat(), 0);
+        assert_eq!(said.stdout, "It is 300840.\n");
+        said.complains(&[&*format!("  planner thinks\n     {thoughts}\n")]);
+        let object = home.check(&["run", "--replay", "run.json", "--json"], 0).json();
+        assert_eq!(object["said"][1]["thoughts"], thoughts, "the recording has them too");
+    }
 }
 
 #[test]

@@ -128,6 +128,18 @@ fn further_headers_come_from_the_variables_that_the_file_names() {
     home.check(&["run", SUM], 2).complains(&["AZURE, named by api-key, is not set"]);
     check(home.program().env("AZURE", "azure-0123456789").args(["run", SUM]), "", 0);
     assert_eq!(server.seen()[0].header("api-key"), Some("azure-0123456789"));
+
+    // A server for embeddings has its own.
+    let embedder = Server::answering([Answer::error(400, "no")]);
+    let text = format!(
+        "[embeddings]\nbase_url = '{}'\nmodel = 'e'\n[embeddings.headers]\napi-key = 'TEAM'\n",
+        embedder.url()
+    );
+    home.write("config/planwright/config.toml", &text);
+    let ask = ["run", "--agent", "evaluate-loop", "비밀유지 의무는 얼마나 가나?"];
+    home.check(&ask, 2).complains(&["TEAM, named by api-key, is not set"]);
+    check(home.program().env("TEAM", "team-0123456789").args(ask), "", 0);
+    assert_eq!(embedder.seen()[0].header("api-key"), Some("team-0123456789"));
 }
 
 /// A home whose server is not there, and is tried once.

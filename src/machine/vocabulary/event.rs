@@ -128,6 +128,9 @@ pub struct ModelReply {
     /// The tool calls it asks for, in order; native function calling only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<AskedCall>,
+    /// What the model thought before it, where the server sends that apart. It is shown to people and read by nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub thoughts: String,
     /// What it cost.
     #[serde(default, skip_serializing_if = "Usage::is_zero")]
     pub usage: Usage,

@@ -36,6 +36,16 @@ fn pieces_come_in_order_and_the_reply_is_whole() {
 }
 
 #[test]
+fn thoughts_come_apart_from_the_pieces() {
+    let thought =
+        |text: &str| event("").replace("\"content\":\"\"", &format!("\"reasoning_content\":\"{text}\""));
+    let events = [thought("더"), thought("하자"), event("하나"), finish("stop"), DONE.into()];
+    let (pieces, outcome) = Asker::of(&Server::answering([Answer::chunks(events)])).stream();
+    let reply = outcome.unwrap();
+    assert_eq!((pieces.concat(), &*reply.text, &*reply.thoughts), ("하나".to_owned(), "하나", "더하자"));
+}
+
+#[test]
 fn characters_split_between_reads_are_whole_again() {
     let stream = [event("한국어 "), event("글자 🦀"), finish("stop"), DONE.into()].concat().into_bytes();
     for size in 1..=7 {

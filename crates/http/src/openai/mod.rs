@@ -250,7 +250,8 @@ fn with_usage(mut reply: ModelReply, asked: &[u8]) -> ModelReply {
             .tool_calls
             .iter()
             .map(|call| estimate_tokens(&call.name) + estimate_tokens(&call.arguments));
-        let output_tokens = estimate_tokens(&reply.text) + calls.sum::<u64>();
+        let output_tokens =
+            estimate_tokens(&reply.text) + estimate_tokens(&reply.thoughts) + calls.sum::<u64>();
         let input_tokens = estimate_tokens(&String::from_utf8_lossy(asked));
         let estimated_tokens = input_tokens + output_tokens;
         reply.usage = Usage { input_tokens, output_tokens, cached_tokens: 0, estimated_tokens };

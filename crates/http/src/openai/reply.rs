@@ -1,6 +1,6 @@
 //! An answer as it builds up: from one completion, or from the chunks of a stream.
 //!
-//! What is taken is the content of the first choice, and the tool calls beside it; reasoning is neither.
+//! What is taken is the content of the first choice, and the tool calls and the thoughts beside it.
 //! Whether an answer is a stream is seen from its first byte and not from what was asked for or what the
 //! headers say; servers differ there.
 
@@ -76,6 +76,7 @@ pub(super) fn read_reply(
 struct Draft {
     is_stream: bool,
     text: String,
+    thoughts: String,
     calls: Calls,
     refusal: String,
     /// How the server said that the reply ended, after which nothing of it is missing.
@@ -115,6 +116,9 @@ impl Draft {
             _ if self.text.is_empty() && self.calls.is_empty() => (&choice["message"], false),
             _ => return Ok(()),
         };
+        // Two names for the same; some servers send both.
+        let thoughts = message["reasoning_content"].as_str().or(message["reasoning"].as_str());
+        self.thoughts.push_str(thoughts.unwrap_or_default());
         self.add_part(message, &message["content"], sink);
         for part in message["content"].as_array().into_iter().flatten() {
             let text = match part["type"].as_str() {
@@ -140,7 +144,7 @@ impl Draft {
 
     /// The reply, or what came in place of one. Either costs what the server says.
     fn finish(self) -> Result<ModelReply, AttemptError> {
-        let Draft { text, calls, refusal, usage, .. } = self;
+        let Draft { text, thoughts, calls, refusal, usage, .. } = self;
         let finish = self.finish.unwrap_or_default();
         let is_filtered = ["content_filter", "content-filter", "safety"].iter().any(|it| finish.contains(it));
         let or = |message: &str| if refusal.is_empty() { message } else { refusal.as_str() }.to_owned();
@@ -161,7 +165,10 @@ impl Draft {
                     ..AttemptError::bad_response(problem, true)
                 });
             }
-            _ => return Ok(ModelReply { text, tool_calls: calls.finish(), usage, ..ModelReply::default() }),
+            _ => {
+                let tool_calls = calls.finish();
+                return Ok(ModelReply { text, tool_calls, thoughts, usage, ..ModelReply::default() });
+            }
         };
         // Words beside a call that was cut are no reply that came so far.
         let is_kept = class == FailureClass::Length && calls.is_empty();
