@@ -202,6 +202,16 @@ fn what_is_quoted_is_what_was_asked_about() {
             &[("c.md#Article 1 (Rent)", "It is 210 EUR."), ("c.md#Article 2 (Use)", "For files.")],
             "There is no article 3.",
         ),
+        (
+            "제2조 제3항은 뭐라고 하나?",
+            &[("c.md#제2조 (이용)", "① 파일에 쓴다.\n② 하루 단위로 쓴다.")],
+            "그 조에 그런 항은 없습니다.",
+        ),
+        (
+            "제2조 제2항은 뭐라고 하나?",
+            &[("c.md#제2조 (이용)", "① 파일에 쓴다.\n② 하루 단위로 쓴다.")],
+            "① 파일에 쓴다. ② 하루 단위로 쓴다. [1]",
+        ),
         // A result is quoted and never followed.
         (
             "What is a journal?",

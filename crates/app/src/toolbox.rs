@@ -9,7 +9,7 @@ use crate::config::user_cache_folder;
 use crate::error::{Error, Result};
 use crate::settings::{Server, Settings};
 use planwright::driver::Cached;
-use planwright::ports::{Embedder, Model, Secret, Tool};
+use planwright::ports::{Embedder, Model, ModelError, Secret, Tool, ToolError};
 use planwright::spec::Spec;
 use planwright_docs::{Articles, Calc, ContractTools, Docs};
 use planwright_http::{
@@ -64,12 +64,22 @@ pub(crate) fn open_model(settings: &Settings, uses_cache: bool) -> Result<(Arc<d
         },
         ..usual
     };
-    let mut model: Arc<dyn Model> = Arc::new(OpenAi::new(config).map_err(Error::unusable)?);
+    let mut model: Arc<dyn Model> = Arc::new(OpenAi::new(config).map_err(|error| match error {
+        ModelError::Unanswered(refused) => {
+            Error::unusable(format!("the model's server: {}", refused.message))
+        }
+        other => Error::unusable(other),
+    })?);
     if let Some(folder) = file.cache.folder.as_ref().filter(|_| uses_cache) {
         let cached = set(Cached::new(model, folder), file.cache.entries, Cached::max_entries);
         model = Arc::new(set(cached, file.cache.bytes, Cached::max_bytes));
     }
     Ok((model, format!("{} at {}", server.model, show_address(&server.base_url))))
+}
+
+/// The error of a setting that a tool's client does not take. Nothing was asked yet.
+fn refused(place: &str) -> impl Fn(ToolError) -> Error {
+    move |error| Error::at(place)(error.message)
 }
 
 type Tools = Vec<Arc<dyn Tool>>;
@@ -141,13 +151,13 @@ fn open_docs(settings: &Settings, warnings: &mut Vec<String>) -> Result<Docs> {
 
 fn open_wiki(settings: &Settings) -> Result<MediaWiki> {
     let opened = settings.file.wiki_url.as_deref().map_or_else(|| Ok(MediaWiki::default()), MediaWiki::at);
-    opened.map_err(Error::at("wiki_url"))
+    opened.map_err(refused("wiki_url"))
 }
 
 fn open_search(settings: &Settings, key: &Secret) -> Result<Search> {
-    let search = Search::new(key.clone()).map_err(Error::at("search_key_env"))?;
+    let search = Search::new(key.clone()).map_err(refused("search_key_env"))?;
     match &settings.file.search_url {
-        Some(url) => search.at(url).map_err(Error::at("search_url")),
+        Some(url) => search.at(url).map_err(refused("search_url")),
         None => Ok(search),
     }
 }
@@ -165,12 +175,12 @@ fn open_contract(settings: &Settings) -> Result<ContractTools> {
         let client = Embeddings::new(&server.base_url, &server.model, &key);
         // A search by words alone is better than a long wait.
         let retry = Retry { tries: 2, ..Retry::default() };
-        let mut client = client.map_err(Error::at("[embeddings]"))?.retry(retry);
+        let mut client = client.map_err(refused("[embeddings]"))?.retry(retry);
         for (name, value) in &server.headers {
-            client = client.header(name, value).map_err(Error::at("[embeddings]"))?;
+            client = client.header(name, value).map_err(refused("[embeddings]"))?;
         }
         if let Some(file) = &settings.file.ca_file {
-            client = client.trust(file).map_err(Error::at("ca_file"))?;
+            client = client.trust(file).map_err(refused("ca_file"))?;
         }
         Ok(Arc::new(client))
     };

@@ -12,7 +12,7 @@ use super::markdown::{UnitKind, units};
 use super::question::{Part, Question};
 use super::reading::{Line, Pick, Reading, goes_on};
 use super::results::Passage;
-use super::talk::articles;
+use super::talk::{articles, paragraph};
 use super::terms::Term;
 
 const MAX_PICKS: usize = 5;
@@ -118,7 +118,13 @@ fn best_lines<'q>(part: &'q Part, shelf: &[Reading<'_>]) -> (Vec<(usize, usize)>
 /// The articles that a question names by their numbers, whole.
 fn quote_articles(question: &Question, passages: &[Passage]) -> Vec<Pick> {
     let asked = articles(&question.text);
-    let is_asked = |passage: &Passage| articles(&passage.source).iter().any(|own| asked.contains(own));
+    let lacks = |passage: &Passage| {
+        let paragraph = paragraph(&question.text).filter(|_| passage.text.contains('①'));
+        paragraph.is_some_and(|mark| !passage.text.contains(mark))
+    };
+    let is_asked = |passage: &Passage| {
+        articles(&passage.source).iter().any(|own| asked.contains(own)) && !lacks(passage)
+    };
     let found = passages.iter().enumerate().filter(|(_, passage)| is_asked(passage)).take(MAX_PICKS);
     let units = found
         .flat_map(|(at, passage)| units(&passage.text).into_iter().enumerate().map(move |unit| (at, unit)));

@@ -8,7 +8,7 @@ use super::planner::CALC;
 use super::question::Question;
 use super::reading::Pick;
 use super::results::{Failure, Results};
-use super::talk::articles;
+use super::talk::{articles, paragraph};
 use super::terms::{Term, Vocabulary};
 use super::text::{clean, line};
 use planwright::contract::Verdict;
@@ -112,6 +112,9 @@ pub(super) fn say_nothing_found(question: &Question, results: &Results, evidence
     let asked = articles(&question.text);
     let lacks_article = !asked.is_empty() && results.are_of_articles();
     let said = match results.failures.first() {
+        _ if lacks_article && paragraph(&question.text).is_some() => {
+            return question.say("there_is_no_paragraph").to_owned();
+        }
         _ if lacks_article => return question.tell("there_is_no_article", &asked.join(", ")),
         Some(Failure { tool, why, .. }) if results.passages.is_empty() => {
             question.tell("the_steps_failed", &format!("{tool}: {why}"))

@@ -175,6 +175,10 @@ static ARTICLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("the pattern is compiled by every test")
 });
 
+static PARAGRAPH: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)조[^\d?]*(\d+) *항|\bparagraph *(\d+)").expect("the pattern is compiled by every test")
+});
+
 /// The numbers of the articles that a text names: `5` for 제5조, article 5 and § 5, `5-2` for 제5조의2.
 pub(super) fn articles(text: &str) -> Vec<String> {
     let number = |found: Captures<'_>| {
@@ -182,6 +186,12 @@ pub(super) fn articles(text: &str) -> Vec<String> {
         groups.collect::<Vec<&str>>().join("-")
     };
     ARTICLE.captures_iter(text).map(number).collect()
+}
+
+/// The mark of the paragraph that a text names beside an article: ③ for 제3항 and paragraph 3.
+pub(super) fn paragraph(text: &str) -> Option<char> {
+    let number: u32 = PARAGRAPH.captures(text)?.iter().skip(1).flatten().next()?.as_str().parse().ok()?;
+    char::from_u32(0x245f + number).filter(|mark| ('①'..='⑳').contains(mark))
 }
 
 pub(super) fn asks(sentence: &str) -> bool {
