@@ -6,6 +6,7 @@ use std::fmt::Write;
 use allocation_counter::{AllocationInfo, measure};
 use planwright::agents;
 use planwright::contract::{ToolContract, ToolEffect};
+use planwright::machine::explore;
 use planwright::machine::{
     Effect, EffectId, Event, Input, ModelReply, PhaseName, State, Step, ToolOutcome, start, transition,
 };
@@ -131,4 +132,18 @@ fn written_state_is_proportional_to_its_steps() {
     let early = (more - few) / (MORE - FEW);
     let late = (many - more) / (MANY - MORE);
     assert_eq!(early, late);
+}
+
+/// What is walked is copied no oftener than it is fed, and what has been refused is not copied at all.
+#[test]
+fn a_walk_takes_few_allocations_an_edge_and_little_memory_a_state() {
+    let compiled = agents::shipped("self-ask").expect("shipped").check().expect("checks");
+    let mut report = None;
+    let walk = measure(|| report = Some(explore::explore(&compiled)));
+    let report = report.expect("walked");
+    let edges = report.edges as u64;
+    let (calls, bytes) = (walk.count_total / edges, walk.bytes_total / edges);
+    let held = walk.bytes_max / report.states as u64;
+    assert!(calls <= 150 && bytes <= 25_000, "{calls} allocations and {bytes} bytes an edge");
+    assert!(held <= 12_000, "{held} bytes a state");
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 use super::claims;
 use super::key::Key;
@@ -47,7 +48,7 @@ pub trait Machine {
 /// What one letter does to a state. Broken is a panic, or a refusal that changes something.
 #[derive(PartialEq)]
 pub(super) enum Outcome {
-    Refused(State),
+    Refused,
     Stepped(Step),
     Broken,
 }
@@ -55,7 +56,7 @@ pub(super) enum Outcome {
 /// One step from an abstract state to another, without words.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Edge {
-    pub on: String,
+    pub on: (Rc<str>, Spent),
     pub to: usize,
     pub model_calls: u32,
     pub tool_calls: u32,
@@ -129,9 +130,12 @@ impl<'a> Checks<'a> {
 
     pub fn check_step(&mut self, before: &State, letter: &Letter, outcome: &Outcome) {
         let phase = before.phase.name();
-        let case = |what: &str| format!("{} in {phase} ({:?}): {what}", letter.name, letter.event.effect());
+        let event = &letter.event;
+        let case = |what: &str| {
+            format!("{} ({} of {:?}) in {phase}: {what}", letter.name, event.kind(), event.effect())
+        };
         self.claim("total", !matches!(outcome, Outcome::Broken), || case("a panic or a changed state"));
-        let admit = || self.machine.admit(self.compiled, before, &letter.event).is_ok();
+        let admit = || self.machine.admit(self.compiled, before, event).is_ok();
         let admitted = catch_unwind(AssertUnwindSafe(admit)).unwrap_or_default();
         let stepped = matches!(outcome, Outcome::Stepped(_));
         self.claim("total", admitted == stepped, || case(&format!("admitted {admitted}, stepped {stepped}")));
@@ -141,7 +145,7 @@ impl<'a> Checks<'a> {
             self.claim("total", stepped, || case("refused, though it fits"));
         } else {
             // What a person may not say, or is not asked.
-            let is_persons = matches!(letter.event, Event::HumanAnswered { .. });
+            let is_persons = matches!(event, Event::HumanAnswered { .. });
             let claim = if is_persons { "people" } else { "answered once" };
             self.claim(claim, !stepped, || case("taken, though nothing asked for it"));
         }

@@ -13,7 +13,7 @@ use crate::spec::{CompiledSpec, Duplicates, Orchestrate, Planner, Write};
 
 /// An abstract state. Ordered, so that reports are the same every time.
 #[doc(hidden)]
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     pub phase: PhaseName,
     /// What is waited for, unless it is steps.
@@ -39,7 +39,7 @@ pub struct Key {
 }
 
 /// How far a plan is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlanKey {
     /// What branches read of the steps of earlier drafts, counted no further than anything counts.
     kept: BTreeMap<(String, &'static str), usize>,

@@ -1,6 +1,7 @@
 //! The alphabet: every kind of event that a state can be fed, fitting or not.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ use crate::machine::{
 use crate::spec::CompiledSpec;
 
 pub(super) struct Letter {
-    pub name: String,
+    pub name: Rc<str>,
     pub event: Event,
     /// Whether it answers something outstanding, or may come at any time.
     pub fits: bool,
@@ -23,60 +24,58 @@ pub(super) struct Letter {
 impl Letter {
     /// Whether it fits only if the budgets leave room for it.
     pub fn needs_room(&self) -> bool {
-        self.name == SAME_PLAN
+        &*self.name == SAME_PLAN
     }
 }
 
 /// What every reply costs, so that it can be seen to be counted.
 const USAGE: Usage = Usage { input_tokens: 3, output_tokens: 2, cached_tokens: 1, estimated_tokens: 0 };
 
-/// Every kind of event for a state.
+/// Every kind of event that a state can be fed but for the [`strays`].
 pub(super) fn letters(compiled: &CompiledSpec, state: &State) -> Vec<Letter> {
-    let waiting = outstanding(compiled, state);
     let fits = !state.phase.name().is_terminal();
     let cancelled = Event::Cancelled { reason: "…".into() };
     let mut letters = vec![
         Letter { name: "cancelled".into(), event: cancelled, fits },
         Letter { name: "deadline passed".into(), event: Event::DeadlinePassed, fits },
     ];
-    for effect in &waiting {
+    for effect in outstanding(compiled, state) {
         // A nested run is answered by its own rules.
         if let Some(here) = local(compiled, state, effect.id()) {
-            add_answers(here.compiled, here.state, *effect, &mut letters);
+            add_answers(here.compiled, here.state, effect, &mut letters);
         }
     }
-    add_strays(state, &waiting, &mut letters);
     letters
 }
 
 fn add_answers(compiled: &CompiledSpec, state: &State, asked: Effect, letters: &mut Vec<Letter>) {
     let effect = asked.id();
-    let mut add = |name: String, event, fits| letters.push(Letter { name, event, fits });
+    let mut add = |name: &str, event, fits| letters.push(Letter { name: name.into(), event, fits });
     match asked {
         Effect::CallTool { .. } => {
             let failed = ToolOutcome::Failed { kind: "timeout".into(), message: "…".into() };
             let outcome = ToolOutcome::returned("found");
-            add("step returned".into(), Event::ToolReturned { effect, outcome }, true);
-            add("step failed".into(), Event::ToolReturned { effect, outcome: failed }, true);
+            add("step returned", Event::ToolReturned { effect, outcome }, true);
+            add("step failed", Event::ToolReturned { effect, outcome: failed }, true);
         }
-        Effect::Wait { .. } => add("time passed".into(), Event::TimePassed { effect }, true),
+        Effect::Wait { .. } => add("time passed", Event::TimePassed { effect }, true),
         Effect::AskHuman { .. } => {
             for (name, answer, fits) in human_answers(compiled, state, effect.kind) {
-                add(name.into(), Event::HumanAnswered { effect, answer }, fits);
+                add(name, Event::HumanAnswered { effect, answer }, fits);
             }
-            add("nobody answered".into(), Event::Expired { effect }, true);
+            add("nobody answered", Event::Expired { effect }, true);
         }
         Effect::AskModel { role, .. } => {
             let model = compiled.spec().prices.keys().next().cloned().unwrap_or_default();
             for (name, mut reply) in replies(compiled, state, role) {
                 (reply.usage, reply.model) = (USAGE, model.clone());
-                add(format!("{role}: {name}"), Event::ModelReplied { effect, reply }, true);
+                add(&format!("{role}: {name}"), Event::ModelReplied { effect, reply }, true);
             }
             for class in FailureClass::ALL {
                 let text = if class == FailureClass::Length { "an answ".into() } else { String::new() };
                 let (usage, model) = (USAGE, model.clone());
                 let failure = ModelFailure { text, usage, model, ..ModelFailure::new(class, "…") };
-                add(format!("{role}: {class}"), Event::ModelFailed { effect, failure }, true);
+                add(&format!("{role}: {class}"), Event::ModelFailed { effect, failure }, true);
             }
         }
     }
@@ -132,8 +131,10 @@ fn human_answers(
 }
 
 /// Events that answer nothing outstanding: late, repeated, foreign, of the wrong kind.
-fn add_strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
-    let task = &state.task;
+pub(super) fn strays(compiled: &CompiledSpec, state: &State) -> Vec<Letter> {
+    let (task, waiting) = (&state.task, outstanding(compiled, state));
+    let name: Rc<str> = "a stray".into();
+    let mut letters = Vec::new();
     let mut ids = BTreeSet::new();
     for draft in [0, 1, task.draft, task.draft + 1] {
         for ask in [0, 1, 2, u32::MAX] {
@@ -170,10 +171,7 @@ fn add_strays(state: &State, waiting: &[Effect], letters: &mut Vec<Letter>) {
         let kinds = if asked.is_some() { strays.len() } else { 2 };
         let strays = strays.into_iter().take(kinds);
         let strays = strays.filter(|event| !asked.is_some_and(|asked| event.is_answer_to(asked)));
-        letters.extend(strays.map(|event| Letter {
-            name: format!("stray {}", event.kind()),
-            event,
-            fits: false,
-        }));
+        letters.extend(strays.map(|event| Letter { name: Rc::clone(&name), event, fits: false }));
     }
+    letters
 }

@@ -36,7 +36,7 @@ use crate::spec::{CompiledSpec, Execution, Horizon, Orchestrate, Role, RoleName,
 pub const MOST_STATES: usize = 50_000;
 
 /// Replies are explored as if the limit were this, so that one over it stays small.
-const MOST_REPLY_BYTES: u32 = 32_768;
+const MOST_REPLY_BYTES: u32 = 4_096;
 
 /// The machine that this crate runs.
 #[doc(hidden)]

@@ -4,7 +4,7 @@ use crate::machine::{Counters, State};
 use crate::spec::{CompiledSpec, RoleName};
 
 /// A budget that is used up before the event comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Spent {
     Nothing,
     ModelCalls,

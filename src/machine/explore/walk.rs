@@ -1,14 +1,15 @@
 //! The walk: breadth first over abstract states, each with concrete states that stand for it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 use super::check::{Checks, Edge, Machine, Outcome};
 use super::key::{Key, key, line_key};
-use super::letters::{Letter, letters};
+use super::letters::{Letter, letters, strays};
 use super::report::{Report, Taken, taken};
 use super::spent::Spent;
-use crate::machine::{Counters, Effect, Event, Input, Speaker, State, Step, TraceLine, Turn};
+use crate::machine::{Counters, Effect, Event, Input, Refused, Speaker, State, Step, TraceLine, Turn};
 use crate::spec::{Bounds, CompiledSpec, Memory};
 
 /// How many concrete states stand for one abstract state, and must do the same.
@@ -25,7 +26,7 @@ pub(super) fn walk(
         proves,
         machine,
         compiled,
-        numbers: BTreeMap::new(),
+        numbers: HashMap::new(),
         reached: Vec::new(),
         taken: BTreeSet::new(),
         checks: Checks::new(machine, compiled),
@@ -71,7 +72,7 @@ fn forget(state: &mut State) {
 struct Reached {
     /// The fewest steps from the start.
     depth: u32,
-    states: Vec<State>,
+    states: Vec<Rc<State>>,
     edges: Option<BTreeSet<Edge>>,
 }
 
@@ -79,11 +80,11 @@ struct Walk<'a> {
     proves: bool,
     machine: &'a dyn Machine,
     compiled: &'a CompiledSpec,
-    numbers: BTreeMap<Key, usize>,
+    numbers: HashMap<Key, usize>,
     reached: Vec<Reached>,
     taken: BTreeSet<Taken>,
     checks: Checks<'a>,
-    queue: VecDeque<(usize, State)>,
+    queue: VecDeque<(usize, Rc<State>)>,
 }
 
 impl Walk<'_> {
@@ -96,8 +97,9 @@ impl Walk<'_> {
             self.reached.push(Reached { depth, ..Reached::default() });
         }
         let known = &mut self.reached[number].states;
-        if known.len() < REPRESENTATIVES && !known.contains(&state) {
-            known.push(state.clone());
+        if known.len() < REPRESENTATIVES && !known.iter().any(|known| **known == state) {
+            let state = Rc::new(state);
+            known.push(Rc::clone(&state));
             self.queue.push_back((number, state));
         }
         number
@@ -114,21 +116,23 @@ impl Walk<'_> {
             self.feed_strays(state, &letters);
             read = self.checks.read_back(state);
         }
+        let met_with = Spent::all(self.compiled).filter(|spent| self.proves || *spent == Spent::Nothing);
+        let met_with: Vec<_> = met_with.map(|spent| (spent, spent.apply(self.compiled, state))).collect();
         let mut edges = BTreeSet::new();
         for letter in letters.iter().filter(|letter| letter.fits) {
-            for spent in Spent::all(self.compiled) {
-                if spent != Spent::Nothing && (letter.needs_room() || !self.proves) {
+            for (spent, before) in &met_with {
+                let spent = *spent;
+                if spent != Spent::Nothing && letter.needs_room() {
                     continue;
                 }
-                let before = spent.apply(self.compiled, state);
-                let outcome = self.step(&before, before.clone(), &letter.event);
+                let outcome = self.step(before, &letter.event);
                 if first {
-                    self.checks.check_step(&before, letter, &outcome);
+                    self.checks.check_step(before, letter, &outcome);
                 } else if self.proves && spent == Spent::Nothing {
-                    self.checks.check_claims_again(&before, letter, &outcome);
+                    self.checks.check_claims_again(before, letter, &outcome);
                 }
                 if let Some(read) = read.as_ref().filter(|_| spent == Spent::Nothing) {
-                    let again = self.step(read, read.clone(), &letter.event);
+                    let again = self.step(read, &letter.event);
                     self.checks.check_faithful(letter, &outcome, &again);
                 }
                 if let Outcome::Stepped(step) = outcome {
@@ -142,17 +146,23 @@ impl Walk<'_> {
         }
     }
 
-    /// Feeds what must be refused. A refusal hands the state back, so one copy serves for all.
+    /// Feeds what must be refused. A refusal hands the state back, so one copy serves for all and is compared
+    /// once; only where it does not come back as it was is each letter fed to a copy of its own.
     fn feed_strays(&mut self, state: &State, letters: &[Letter]) {
-        let mut copy = Some(state.clone());
-        for letter in letters.iter().filter(|letter| !letter.fits) {
-            let given = copy.take().unwrap_or_else(|| state.clone());
-            let outcome = self.step(state, given, &letter.event);
+        let strays = strays(self.compiled, state);
+        let refused = || letters.iter().filter(|letter| !letter.fits).chain(&strays);
+        let back = refused().try_fold(state.clone(), |copy, letter| self.refuse(copy, &letter.event));
+        let unchanged = back.as_ref() == Some(state);
+        for letter in refused() {
+            let outcome = if unchanged { Outcome::Refused } else { self.step(state, &letter.event) };
             self.checks.check_step(state, letter, &outcome);
-            if let Outcome::Refused(back) = outcome {
-                copy = Some(back);
-            }
         }
+    }
+
+    /// The state as a refusal hands it back; `None` where the event is taken.
+    fn refuse(&self, copy: State, event: &Event) -> Option<State> {
+        let refused = self.transition(copy, event)?.err()?;
+        (refused.event == *event).then_some(refused.state)
     }
 
     /// Notes what a step does and goes on to where it leads.
@@ -163,20 +173,23 @@ impl Walk<'_> {
         }
         let lines = step.state.task.trace.iter().skip(1).map(line_key).collect();
         let (model_calls, tool_calls) = count_calls(&step);
-        let on = format!("{} {spent:?}", letter.name);
+        let on = (Rc::clone(&letter.name), spent);
         Edge { on, to: self.arrive(step.state, depth), model_calls, tool_calls, lines }
     }
 
-    /// One transition, of a copy of a state. A panic is a violation to report, not an end to the walk.
-    fn step(&self, before: &State, copy: State, event: &Event) -> Outcome {
-        let transition = || self.machine.transition(self.compiled, copy, event.clone());
-        match catch_unwind(AssertUnwindSafe(transition)) {
-            Ok(Ok(step)) => Outcome::Stepped(step),
-            Ok(Err(refused)) if refused.state == *before && refused.event == *event => {
-                Outcome::Refused(refused.state)
-            }
-            Ok(Err(_)) | Err(_) => Outcome::Broken,
+    /// One transition, of a copy of a state.
+    fn step(&self, before: &State, event: &Event) -> Outcome {
+        match self.transition(before.clone(), event) {
+            Some(Ok(step)) => Outcome::Stepped(step),
+            Some(Err(refused)) if refused.state == *before && refused.event == *event => Outcome::Refused,
+            Some(Err(_)) | None => Outcome::Broken,
         }
+    }
+
+    /// What the machine does. A panic is a violation to report, not an end to the walk: then it is `None`.
+    fn transition(&self, state: State, event: &Event) -> Option<Result<Step, Box<Refused>>> {
+        let transition = || self.machine.transition(self.compiled, state, event.clone());
+        catch_unwind(AssertUnwindSafe(transition)).ok()
     }
 
     fn report(mut self, first: (u32, u32), whole: bool) -> Report {
@@ -187,10 +200,11 @@ impl Walk<'_> {
             tool_calls: rest.tool_calls + first.1,
             ..rest
         });
+        let numbers: BTreeMap<Key, usize> = self.numbers.into_iter().collect();
         // From a graph that was not walked to its end, or that merged states that differ, nothing
         // follows for the whole.
         if whole && !self.checks.merged_different_states() {
-            self.checks.check_graph(&self.numbers, &edges, &self.taken, longest);
+            self.checks.check_graph(&numbers, &edges, &self.taken, longest);
         }
         let unbounded = Bounds { model_calls: u32::MAX, tool_calls: u32::MAX, transitions: u32::MAX };
         Report {
@@ -201,7 +215,7 @@ impl Walk<'_> {
             checks: self.checks.finish(),
             whole,
             explored_as: Vec::new(),
-            keys: self.numbers.into_keys().collect(),
+            keys: numbers.into_keys().collect(),
             taken: self.taken,
         }
     }

@@ -45,6 +45,26 @@ fn a_machine_that_panics_or_starts_a_step_without_asking_is_not_total() {
     caught_by("total", &*bent(asks_nothing));
 }
 
+/// Refusals are looked at together first, and one by one where something was changed.
+#[test]
+fn a_machine_that_changes_what_it_refuses_is_caught_at_that_very_event() {
+    let changes = |compiled: &CompiledSpec, state, event: Event| {
+        let is_outcome = matches!(event, Event::ToolReturned { .. });
+        transition(compiled, state, event).map_err(|mut refused| {
+            if is_outcome {
+                refused.state = altered(&refused.state, |state| state["task"]["tainted"] = json!(true));
+            }
+            refused
+        })
+    };
+    let compiled = agents::shipped("react").expect("shipped").check().expect("checks");
+    let report = explore::explore_with(&Broken(changes), &compiled, usize::MAX);
+    let total = report.checks.iter().find(|check| check.invariant == "total").expect("a check of this name");
+    assert!(!total.violations.is_empty());
+    let named = total.violations.iter().all(|violation| violation.contains("(tool_returned of"));
+    assert!(named, "{:?}", total.violations);
+}
+
 #[test]
 fn a_machine_that_forgets_to_count_replans_or_asks_twice_is_not_bounded() {
     let forgets = |_: &State, step: &mut Step| {
