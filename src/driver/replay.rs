@@ -205,11 +205,15 @@ impl Playback {
             }
             _ => None,
         };
-        Some(difference.unwrap_or_else(|| Difference {
-            // The texts are the same: what differs is what the file does not spell out.
-            path: "the digest alone (the tools' contracts, or the file was edited)".to_owned(),
-            recorded: format!("digest {digest}"),
-            now: format!("digest {}", request.digest),
+        Some(difference.unwrap_or_else(|| {
+            Difference {
+                // The texts are the same: what differs is what the file does not spell out.
+                path:
+                    "the digest alone (the tools' contracts, the order of the keys, or the file was edited)"
+                        .to_owned(),
+                recorded: format!("digest {digest}"),
+                now: format!("digest {}", request.digest),
+            }
         }))
     }
 

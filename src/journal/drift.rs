@@ -5,9 +5,11 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::fold::{compile, render_awaited, split, walk};
+use super::record::FIRST_COMPARED;
 use super::{JournalError, Record};
 use crate::contract::{ToolContract, excerpt};
 use crate::machine::{EffectId, State, outstanding};
+use crate::prompt::RequestBody;
 use crate::spec::{CompiledSpec, Spec};
 
 /// One way in which a replay differs from its recording. Exchanges are counted from 1.
@@ -235,9 +237,11 @@ impl Divergence {
         let walked =
             walk(&compiled, header.input.clone(), records.iter().cloned(), |index, state, record| {
                 let Record::Requested { effect, digest, .. } = record else { return Ok(()) };
+                let is_older = header.format < FIRST_COMPARED;
                 match render_awaited(&compiled, state, *effect) {
                     _ if index < changed => Ok(()),
                     Some(now) if now.digest == *digest => Ok(()),
+                    Some(now) if is_older && matches!(now.body, RequestBody::Model { .. }) => Ok(()),
                     Some(now) => {
                         let tools = tool_changes(spec, compiled.spec()).join(", ");
                         let why = if tools.is_empty() { tools } else { format!(": {tools}") };

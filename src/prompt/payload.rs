@@ -1,4 +1,8 @@
 //! The user message of each role: one JSON object whose keys stand in the order in which they are added.
+//!
+//! What stays the same stands first, so that a server that caches beginnings can take up a request where an earlier
+//! one parts from it: what holds for a whole thread, what was done so far, the question, and last what one role
+//! alone is told. So a turn's request begins like that of the turn before, and a writer's like its validator's.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -6,7 +10,7 @@ use serde_json::{Value, json};
 use super::ModelRequest;
 use super::conversation::{self, output, parts};
 use super::repeats::Shown;
-use crate::contract::{Decision, PlanStep, first_chars};
+use crate::contract::{Decision, Plan, PlanStep, first_chars};
 use crate::machine::{Phase, Progress, State, StepRun, Task, Turn, known_by};
 use crate::spec::{CompiledAgent, CompiledSpec, Horizon, Intake, Memory, Planner, RoleName, ValidateAt};
 
@@ -24,6 +28,12 @@ pub(super) fn render(compiled: &CompiledSpec, state: &State, role: RoleName) -> 
     let mut payload = Payload::new(compiled, task, role);
     let mut conversation = Vec::new();
     match role {
+        RoleName::Planner | RoleName::Replanner => payload.add_past(compiled, task),
+        RoleName::Validator | RoleName::Writer | RoleName::Conversation => payload.add_work(compiled, task),
+        _ => {}
+    }
+    payload.add_question(task);
+    match role {
         RoleName::Scope | RoleName::PreviousContext | RoleName::Intent => {}
         RoleName::Planner | RoleName::Replanner => {
             payload.add_planning(compiled, task);
@@ -31,7 +41,7 @@ pub(super) fn render(compiled: &CompiledSpec, state: &State, role: RoleName) -> 
         }
         RoleName::Orchestrator => payload.add_situation(compiled, task),
         RoleName::Validator => payload.add_judging(compiled, task),
-        RoleName::Writer | RoleName::Conversation => payload.add_writing(compiled, task),
+        RoleName::Writer | RoleName::Conversation => payload.add_list("sources", &task.sources()),
         RoleName::Agent => return None,
     }
     if let Some(repair) = repair(&state.phase) {
@@ -51,14 +61,15 @@ pub(super) fn render_step(compiled: &CompiledSpec, state: &State, step: u32) -> 
     let CompiledAgent::Role(frame) = compiled.agent(&planned.tool)? else { return None };
     let input = progress.source(step).and_then(|source| progress.output(source));
     let mut payload = Payload::new(compiled, &state.task, RoleName::Agent);
+    let known = known_by(compiled, &state.task, step);
+    if !known.is_empty() {
+        let is_known = |at: usize, _: &PlanStep, _: &StepRun| known.binary_search(&(at as u32)).is_ok();
+        payload.add_results("tool_results", compiled, progress, is_known);
+    }
+    payload.add_question(&state.task);
     payload.add_text("task", planned.instruction());
     payload.add_some("input", input.or(planned.material()));
     payload.add_some("tool", planned.with.as_deref());
-    let known = known_by(compiled, &state.task, step);
-    if !known.is_empty() {
-        let is_known = |at: usize, _: &StepRun| known.binary_search(&(at as u32)).is_ok();
-        payload.add_results("tool_results", compiled, progress, is_known);
-    }
     Some(ModelRequest { frame: frame.clone(), payload: payload.into_text(), conversation: Vec::new() })
 }
 
@@ -66,50 +77,63 @@ pub(super) fn render_step(compiled: &CompiledSpec, state: &State, step: u32) -> 
 struct Payload(Vec<u8>);
 
 impl Payload {
-    /// What every role is shown, as far as it is known.
+    /// What holds for a whole thread and grows at its end, and what a nested run is given.
     fn new(compiled: &CompiledSpec, task: &Task, role: RoleName) -> Self {
-        let (input, intent) = (&task.input, task.understanding.intent.as_ref());
+        let input = &task.input;
         let mut payload = Payload(Vec::with_capacity(PAYLOAD_BYTES));
         payload.0.push(b'{');
-        payload.add("user_question", &input.question);
-        if let Some(intent) = intent {
-            payload.add_some("rewritten_query", intent.rewritten_query.as_ref());
-            payload.add_some("constraints", intent.constraints.as_ref());
-            payload.add("intent", &intent.intent);
-            let confidence = intent.confidence.map(|confidence| format!("{}%", confidence.percent()));
-            payload.add_some("intent_confidence", confidence);
+        if role == RoleName::Scope || role.plans() {
+            payload.add_list("outline", &input.outline);
         }
+        payload.add_list("history", history(compiled, task, role));
         // A nested run is shown whom it works for, the output it works on and what was found before it.
         payload.add_some("on_behalf_of", input.on_behalf_of.as_ref());
         payload.add_some("material", input.material.as_ref());
         payload.add_list("findings", &input.findings);
-        payload.add_text("now", &input.now);
-        payload.add_list("history", history(compiled, task, role));
-        if role == RoleName::Scope || role.plans() {
-            payload.add_list("outline", &input.outline);
-        }
         payload
+    }
+
+    /// The question as it was asked, how it was understood, and the time.
+    fn add_question(&mut self, task: &Task) {
+        self.add("user_question", &task.input.question);
+        if let Some(intent) = &task.understanding.intent {
+            self.add_some("rewritten_query", intent.rewritten_query.as_ref());
+            self.add_some("constraints", intent.constraints.as_ref());
+            self.add("intent", &intent.intent);
+            let confidence = intent.confidence.map(|confidence| format!("{}%", confidence.percent()));
+            self.add_some("intent_confidence", confidence);
+        }
+        self.add_text("now", &task.input.now);
+    }
+
+    /// The steps that a planner in JSON keeps.
+    fn add_past(&mut self, compiled: &CompiledSpec, task: &Task) {
+        let policy = compiled.policy();
+        let kept = task.progress.as_ref().filter(|_| policy.keeps_steps() && policy.planner == Planner::Json);
+        if let Some(progress) = kept {
+            self.add_results(PAST_STEPS, compiled, progress, |_, _, _| true);
+        }
     }
 
     fn add_planning(&mut self, compiled: &CompiledSpec, task: &Task) {
         let policy = compiled.policy();
-        if task.draft == 1 && !policy.suggestions.is_empty() {
+        let goes_on = policy.horizon == Horizon::Next && policy.planner != Planner::Json;
+        // The first message of a conversation stays what it was.
+        if !policy.suggestions.is_empty() && (goes_on || task.draft == 1) {
             self.add_list("suggested_calls", &compiled.suggested(task.query()));
         }
-        let in_json = policy.planner == Planner::Json;
-        if policy.horizon == Horizon::Next && !in_json {
+        if goes_on {
             return;
         }
         let kept = task.progress.as_ref().filter(|_| policy.keeps_steps());
-        if let Some(progress) = kept.filter(|_| in_json) {
-            self.add_results(PAST_STEPS, compiled, progress, |_, _| true);
+        if kept.is_some() && policy.planner == Planner::Json {
             self.add_parts(task);
         }
         let Some(feedback) = &task.feedback else { return };
         let past = task.artifacts.past.last().filter(|_| kept.is_none());
         self.add_some("rejected_plan", past.map(|past| &past.plan));
         if let Some(progress) = past.or(kept).filter(|_| feedback.step_failed) {
-            self.add_results("failed_steps", compiled, progress, |_, run| run.has_failed());
+            self.add_results("failed_steps", compiled, progress, |_, _, run| run.has_failed());
         }
         self.add_list("dropped_steps", &feedback.dropped);
         self.add_some("rejected_answer", feedback.answer.as_ref());
@@ -124,7 +148,6 @@ impl Payload {
         let by_agents = || progress.slots().filter(|(_, planned, _)| is_agent(planned));
         let is_completed = |run: &StepRun| matches!(run, StepRun::Completed { .. });
         let completed = by_agents().filter(|(_, _, run)| is_completed(run));
-        self.add("completed_teams", completed.map(|(_, planned, _)| &planned.tool).collect::<Vec<_>>());
         // A step that was left out has no output.
         let finished = by_agents().filter_map(|(_, planned, run)| Some((planned, run, run.output()?)));
         self.add_records("situation_summary", finished, |record, (planned, run, output)| {
@@ -134,6 +157,9 @@ impl Payload {
             record.add("results", results);
             record.add_text("output_begins", first_chars(output, BEGINNING_CHARS));
         });
+        let decisions: Vec<&Decision> = task.decisions.iter().map(|decided| &decided.decision).collect();
+        self.add_list("decisions", &decisions);
+        self.add("completed_teams", completed.map(|(_, planned, _)| &planned.tool).collect::<Vec<_>>());
         let remaining =
             progress.slots().filter(|(_, planned, run)| **run == StepRun::Pending && !planned.is_final());
         self.add_records("remaining_steps", remaining, |record, (_, planned, _)| {
@@ -141,21 +167,28 @@ impl Payload {
             record.add_some("task", planned.task.as_ref());
             record.add_some("description", planned.description.as_ref());
         });
-        let decisions: Vec<&Decision> = task.decisions.iter().map(|decided| &decided.decision).collect();
-        self.add_list("decisions", &decisions);
     }
 
-    /// The results of the run, and its plan if that is a whole one.
+    /// What the run has done: of a whole plan the goal and the steps without a result, then the steps with theirs.
     fn add_work(&mut self, compiled: &CompiledSpec, task: &Task) {
         let Some(progress) = &task.progress else { return };
+        let has_result =
+            |planned: &PlanStep, run: &StepRun| !planned.is_final() && output(progress, run).is_some();
         if compiled.policy().horizon == Horizon::Whole {
-            self.add("plan", &progress.plan);
+            let Plan { goal, reasoning, strategy, .. } = &*progress.plan;
+            self.begin("plan");
+            self.0.push(b'{');
+            self.add_some("goal", goal.as_ref());
+            self.add_some("reasoning", reasoning.as_ref());
+            self.add_some("strategy", strategy.as_ref());
+            let others = progress.slots().filter(|(_, planned, run)| !has_result(planned, run));
+            self.add("steps", others.map(|(_, planned, _)| planned).collect::<Vec<_>>());
+            self.0.push(b'}');
         }
-        self.add_results("tool_results", compiled, progress, |_, _| true);
+        self.add_results("tool_results", compiled, progress, |_, planned, run| has_result(planned, run));
     }
 
     fn add_judging(&mut self, compiled: &CompiledSpec, task: &Task) {
-        self.add_work(compiled, task);
         self.add_parts(task);
         if let Some(most) = compiled.spec().limits.max_iterations {
             self.add("round", task.draft);
@@ -164,11 +197,6 @@ impl Payload {
         if compiled.policy().validate_at == ValidateAt::Answer {
             self.add_some("answer", task.artifacts.final_answer.as_ref());
         }
-    }
-
-    fn add_writing(&mut self, compiled: &CompiledSpec, task: &Task) {
-        self.add_work(compiled, task);
-        self.add_list("sources", &task.sources());
     }
 
     /// The parts of the outline that were read, and those that were not.
@@ -184,9 +212,9 @@ impl Payload {
         key: &str,
         compiled: &CompiledSpec,
         progress: &Progress,
-        is_shown: impl Fn(usize, &StepRun) -> bool,
+        is_shown: impl Fn(usize, &PlanStep, &StepRun) -> bool,
     ) {
-        let results = progress.slots().filter(|(at, _, run)| is_shown(*at, run));
+        let results = progress.slots().filter(|(at, step, run)| is_shown(*at, step, run));
         let mut shown = Shown::default();
         let results = results.filter_map(|(at, step, run)| {
             let output = shown.add(output(progress, run)?, &step.name(at));
@@ -194,11 +222,14 @@ impl Payload {
         });
         self.add_records(key, results, |record, (at, step, run, output)| {
             record.add("step_index", at);
-            record.add_some("id", (key == PAST_STEPS).then(|| step.name(at)));
+            record.add_some("id", (key == PAST_STEPS || step.id.is_some()).then(|| step.name(at)));
             record.add("tool", &step.tool);
+            record.add_some("with", step.with.as_deref());
             record.add_some("input", step.input.as_ref());
             record.add_some("input_from", step.input_from.as_ref());
+            record.add_list("depends_on", &step.depends_on);
             record.add_some("task", step.task.as_ref());
+            record.add_some("description", step.description.as_ref().filter(|_| !step.is_hitl()));
             record.add_some("question", step.is_hitl().then(|| step.question()));
             record.add("status", run.status());
             record.add_some("trust", compiled.tool(&step.tool).map(|tool| tool.trust));

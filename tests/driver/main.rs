@@ -20,6 +20,7 @@ mod model_cache;
 mod model_scripted;
 mod observer;
 mod probe;
+mod prompt_beginnings;
 mod record;
 mod replay;
 mod resume;

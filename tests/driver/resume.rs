@@ -256,5 +256,5 @@ fn journal_of_another_format_is_refused() {
     let Record::Header(header) = &mut records[0] else { panic!("a journal begins with a header") };
     header.format += 1;
     let said = fold(records).unwrap_err().to_string();
-    assert_eq!(said, "journal record 0: expected journal format 4, found 5");
+    assert_eq!(said, "journal record 0: expected journal format 5, found 6");
 }

@@ -78,8 +78,9 @@ fn what_is_remembered_is_bounded_in_turns_and_bytes_and_cut_between_characters()
     for nth in 0..most {
         talk.ask(&format!("질문 {nth}")).unwrap();
     }
-    assert_eq!(talk.history().len(), MAX_TURNS);
-    assert_eq!(talk.history()[0], ("질문 3".to_owned(), "답 3".to_owned()));
+    // The oldest are forgotten five at a time.
+    assert_eq!(talk.history().len(), MAX_TURNS - 2);
+    assert_eq!(talk.history()[0], ("질문 5".to_owned(), "답 5".to_owned()));
     let long = "가".repeat(MAX_MESSAGE_BYTES);
     let count = 2 + MAX_HISTORY_BYTES / MAX_MESSAGE_BYTES;
     let script = model(replies(std::iter::repeat_n(long.clone(), count)));

@@ -17,8 +17,10 @@ use crate::machine::{HumanAnswer, Input, Speaker, Turn};
 use crate::ports::{Observer, Secret};
 use crate::spec::Memory;
 
-/// Most turns, question and answer together, that a thread remembers. The oldest go first.
+/// Most turns, question and answer together, that a thread remembers. The oldest go first, five at a time.
 pub const MAX_TURNS: usize = 20;
+/// How many turns are forgotten at a time, so that what is remembered begins alike for as many turns.
+const FORGOTTEN: u32 = 5;
 /// Most bytes of what a thread remembers.
 pub const MAX_HISTORY_BYTES: usize = 32 << 10;
 /// Most bytes of one question or answer that is remembered. A longer one is cut, and marked as cut.
@@ -217,19 +219,23 @@ pub fn history(store: &dyn Store, thread: &ThreadId) -> Result<Vec<(String, Stri
         Err(StoreError::NoThread { .. }) => 0,
         turns => turns?,
     };
+    let first = turns.saturating_sub(MAX_TURNS as u32).next_multiple_of(FORGOTTEN);
     let (mut answered, mut bytes) = (Vec::new(), 0);
-    for turn in (turns.saturating_sub(MAX_TURNS as u32)..turns).rev() {
+    for turn in (first..turns).rev() {
         let folded = fold(store.records(thread, turn)?)?;
         let RunStatus::Done { answer } = RunStatus::of(&folded) else { continue };
-        let turn = (shorten(folded.state.task.input.question), shorten(answer));
-        bytes += turn.0.len() + turn.1.len();
+        let said = (shorten(folded.state.task.input.question), shorten(answer));
+        bytes += said.0.len() + said.1.len();
         if bytes > MAX_HISTORY_BYTES {
+            // The rest of these five goes with it, unless that is most of what there is.
+            let next = (turn + 1).next_multiple_of(FORGOTTEN);
+            let kept = answered.iter().filter(|(of, _)| *of >= next).count();
+            answered.truncate(if kept * 2 < answered.len() { answered.len() } else { kept });
             break;
         }
-        answered.push(turn);
+        answered.push((turn, said));
     }
-    answered.reverse();
-    Ok(answered)
+    Ok(answered.into_iter().rev().map(|(_, said)| said).collect())
 }
 
 /// A message as it is remembered: cut between characters, with a mark.
