@@ -4,9 +4,12 @@ use crate::cli_support::{Home, check, ended_journal, interrupted_journal, replan
 use planwright::journal::Fixture;
 use unicode_width::UnicodeWidthStr;
 
+/// How the instructions of the planner begin.
+const PLANS: &str = "The user message is a JSON object: plan how an agent answers its `user_question`.";
+
 /// A fixture whose planner had other instructions.
 fn bent() -> Fixture {
-    let text = replanned().to_json().replace("You are the planner of an agent.", "You are a planner.");
+    let text = replanned().to_json().replace(PLANS, "You are a planner.");
     let digest = replanned().exchanges[0].key().unwrap().1.to_string();
     Fixture::parse(&text.replace(&digest, "00000000000000000000000000000001")).unwrap()
 }
@@ -20,7 +23,7 @@ fn changed_prompt_is_drift_and_shown_as_a_diff() {
         "request drift: plan.1.1 asks planner",
         "--- planner, recorded\n",
         "    -You are a planner.",
-        "    +You are the planner of an agent.",
+        "    +The user message is a JSON object: plan how",
         "1 fixture: 0 ok, 1 drift\n",
     ]);
     assert_eq!(home.check(&["replay", "--as-recorded", "bent.json"], 1).stderr, "");
@@ -67,7 +70,7 @@ fn own_agent(home: &Home, name: &str, change: (&str, &str)) {
 fn fixture_of_an_unknown_agent_is_as_recorded_and_agents_are_found_in_a_folder() {
     let home = Home::new();
     own_agent(&home, "점원", ("", ""));
-    own_agent(&home, "guard", ("You are the planner of an agent.", "You are a planner."));
+    own_agent(&home, "guard", (PLANS, "You are a planner."));
     home.fixture("all/shipped.json");
     let said = home.check(&["replay", "all"], 0);
     said.prints(&[
