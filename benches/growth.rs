@@ -8,7 +8,10 @@ use std::fmt::Write;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
+use planwright::contract::ToolContract;
+use planwright::driver::Agent;
 use planwright::machine::{Effect, Effects, Input, PhaseName, State, start};
+use planwright::ports::{FnTool, ScriptedModel};
 use planwright::spec::{CompiledSpec, Execution, RoleName};
 
 const SIZES: [usize; 4] = [10, 100, 1_000, 10_000];
@@ -148,6 +151,29 @@ mod whole_run {
     fn chain(bencher: Bencher<'_, '_>, steps: usize) {
         bench_whole(bencher, Shape::Chain, steps);
     }
+}
+
+/// A hundred steps through the driver, with a tool that answers at once: called in place, within its time on a thread
+/// that stays, and three side by side.
+#[divan::bench(args = [(None, 1), (Some(10_000), 1), (None, 3), (Some(10_000), 3)])]
+fn driver_steps(bencher: Bencher<'_, '_>, (timeout_ms, width): (Option<u64>, u32)) {
+    const STEPS: usize = 100;
+    let mut spec = support::spec();
+    spec.policy.plan.max_steps = 1_000;
+    if width > 1 {
+        spec.policy.execution = Execution::Parallel { width };
+    }
+    spec.tools.iter_mut().for_each(|tool| tool.timeout_ms = timeout_ms);
+    let plan = Shape::Sequential.plan(STEPS);
+    let agent = || {
+        let replies = [&*plan, r#"{"ok": true, "reason": "", "fix_hint": ""}"#, "All was found."];
+        let agent = Agent::builder(spec.clone()).model(ScriptedModel::replies(replies));
+        let tool =
+            |contract: &ToolContract| FnTool::new(contract.clone(), |_| Ok("what was found".to_owned()));
+        spec.tools.iter().map(tool).fold(agent, |agent, tool| agent.tool(tool)).build().expect("builds")
+    };
+    let run = |agent: Agent| agent.run(support::QUESTION).expect("runs");
+    bencher.counter(ItemsCount::new(STEPS)).with_inputs(agent).bench_values(run);
 }
 
 /// The cost per step at 10,000 steps against that at 100.

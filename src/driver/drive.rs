@@ -4,19 +4,17 @@
 //! requested ──▶ journal ──▶ performed (recording or environment) ──▶ admitted ──▶ journal ──▶ transition ──▶ …
 //! ```
 
-use std::any::Any;
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::Scope;
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use super::agent::Agent;
 use super::environment::{CancelToken, Deadline};
 use super::replay::Playback;
 use super::run::{Interrupted, Run, Stopped, Waiting};
+use super::workers::{Performed, Said, Workers};
 use crate::journal::{Journal, JournalError, Ledger, Record};
 use crate::machine::{Effect, EffectId, Effects, Event, State, outstanding};
 use crate::ports::{Cause, Observer, Unanswered};
@@ -33,16 +31,6 @@ pub(super) enum Next {
     Unanswered(EffectId, Unanswered),
     /// Stops: a person has to answer.
     Waiting(Waiting),
-}
-
-/// What came of an effect: an event, or nothing after a wait that was cut short.
-type Performed = (EffectId, Result<Option<Event>, Unanswered>);
-
-/// What a worker thread says.
-enum Said {
-    Performed(Performed),
-    Retrying(EffectId, Unanswered, u32, Duration),
-    Panicked(Box<dyn Any + Send>),
 }
 
 impl From<Performed> for Next {
@@ -126,10 +114,8 @@ impl<'a> Drive<'a> {
         }
         let (agent, run, deadline) = (self.agent, self.run.clone(), Arc::clone(&self.deadline));
         std::thread::scope(|scope| {
-            let ((sender, receiver), in_flight, stops_waiting) = (channel(), 0, Arc::default());
             let (run, deadline) = (&*run, &*deadline);
-            let workers = Workers { agent, run, deadline, scope, sender, receiver, in_flight, stops_waiting };
-            self.run_loop(state, Some(workers))
+            self.run_loop(state, Some(Workers::new(agent, run, deadline, scope)))
         })
     }
 
@@ -300,46 +286,4 @@ impl<'a> Drive<'a> {
 fn interrupted(effect: EffectId, cause: Unanswered, state: State) -> Stopped {
     let (state, records) = (Box::new(state), Vec::new());
     Stopped::Interrupted(Box::new(Interrupted { effect, cause, state, records }))
-}
-
-/// The worker threads of one run: as many as the machine asks for at once, which the policy's width bounds. A
-/// wait before another try has one too, so that it holds nothing up.
-struct Workers<'scope, 'env> {
-    agent: &'env Agent,
-    run: &'env str,
-    deadline: &'env Deadline,
-    scope: &'scope Scope<'scope, 'env>,
-    sender: Sender<Said>,
-    receiver: Receiver<Said>,
-    in_flight: usize,
-    stops_waiting: Arc<AtomicBool>,
-}
-
-impl<'env> Workers<'_, 'env> {
-    /// Performs an effect on a thread of its own; here and now if the system has none to give.
-    fn perform(&mut self, request: Request<'env>) {
-        self.in_flight += 1;
-        let (agent, run, deadline) = (self.agent, self.run, self.deadline);
-        let (sender, stops_waiting) = (self.sender.clone(), Arc::clone(&self.stops_waiting));
-        let perform = move |request: &Request<'env>| {
-            // A wait holds nothing that could be lost.
-            let is_wait = matches!(request.body, RequestBody::Wait { .. });
-            let stop = || (is_wait && stops_waiting.load(Ordering::Relaxed)) || deadline.has_passed();
-            let effect = request.effect;
-            let retrying = |error: &Unanswered, most, delay| {
-                let _ = sender.send(Said::Retrying(effect, error.clone(), most, delay));
-            };
-            let perform = || agent.environment.perform(run, request, None, &retrying, &stop);
-            // A panic of a port is the run's, and not a wait without an end.
-            let said = catch_unwind(AssertUnwindSafe(perform));
-            let said = said.map_or_else(Said::Panicked, |performed| Said::Performed((effect, performed)));
-            let _ = sender.send(said);
-        };
-        let request = Arc::new(request);
-        let (there, theirs) = (perform.clone(), Arc::clone(&request));
-        let spawned = std::thread::Builder::new().spawn_scoped(self.scope, move || there(&theirs));
-        if spawned.is_err() {
-            perform(&request);
-        }
-    }
 }

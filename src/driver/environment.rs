@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::left_behind::Call;
 use super::redact::Redactor;
 use crate::contract::{ToolContract, ToolEffect};
 use crate::journal::system;
@@ -138,52 +138,48 @@ fn call_tool(
     let timeout = contract.timeout_ms.map(Duration::from_millis);
     let (max_output_bytes, once) = (contract.max_output_bytes as usize, contract.happens_once());
     let call = move |tool: &dyn Tool, input: &Value, abandoned: &AtomicBool| {
-        let call = ToolCall { input, idempotency_key: &key, timeout, max_output_bytes, once, abandoned };
-        catch_unwind(AssertUnwindSafe(|| tool.call(&call))).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            Err(ToolError::new(ToolErrorKind::Panic, text.unwrap_or_else(|| "the tool panicked".to_owned())))
-        })
+        tool.call(&ToolCall { input, idempotency_key: &key, timeout, max_output_bytes, once, abandoned })
     };
-    let Some(timeout) = timeout else { return Some(call(&**tool, input, &AtomicBool::new(false))) };
-    // The call gets a thread of its own that can be left behind: nothing else ends a blocking call.
-    let (sender, receiver) = channel();
+    let Some(timeout) = timeout else {
+        let call = || call(&**tool, input, &AtomicBool::new(false));
+        return Some(result_of(catch_unwind(AssertUnwindSafe(call))));
+    };
     let (tool, input) = (Arc::clone(tool), input.clone());
-    let waits = contract.effect == ToolEffect::Write;
-    let (began, abandoned) = (Instant::now(), Arc::new(AtomicBool::new(false)));
-    let left_behind = Arc::clone(&abandoned);
-    let thread = std::thread::Builder::new().name(format!("tool {}", contract.name));
-    let spawned = thread.spawn(move || {
-        let _ = sender.send(call(&*tool, &input, &left_behind));
-    });
-    let wait = || {
-        let mut grace = GRACE;
-        loop {
-            let left = timeout.saturating_sub(began.elapsed());
-            match receiver.recv_timeout(left.min(SLICE)) {
-                Err(RecvTimeoutError::Timeout) if !left.is_zero() && (waits || grace > 0) => {
-                    grace -= u32::from(grace > 0 && stop());
-                }
-                received => return received,
-            }
-        }
-    };
-    let received = spawned.map(|_| wait());
-    abandoned.store(true, Ordering::Relaxed);
-    Some(match received {
-        Ok(Ok(result)) => result,
-        Ok(Err(RecvTimeoutError::Timeout)) if began.elapsed() < timeout => return None,
-        Ok(Err(RecvTimeoutError::Timeout)) => {
-            let message = format!("no answer within {} ms", timeout.as_millis());
-            Err(ToolError::new(ToolErrorKind::Timeout, message))
-        }
-        Ok(Err(RecvTimeoutError::Disconnected)) => {
-            Err(ToolError::new(ToolErrorKind::Panic, "the tool panicked"))
-        }
+    let begun = match Call::begin(move |abandoned| call(&*tool, &input, abandoned)) {
+        Ok(begun) => begun,
         Err(error) => {
             let message = format!("no thread for the call: {error}");
-            Err(ToolError::new(ToolErrorKind::Resources, message).did_not_happen())
+            return Some(Err(ToolError::new(ToolErrorKind::Resources, message).did_not_happen()));
         }
+    };
+    let (began, mut grace) = (Instant::now(), GRACE);
+    let waits = contract.effect == ToolEffect::Write;
+    let came = loop {
+        let left = timeout.saturating_sub(began.elapsed());
+        if let Some(result) = begun.wait(left.min(SLICE)) {
+            break Some(result);
+        }
+        if left.is_zero() || (!waits && grace == 0) {
+            break begun.leave();
+        }
+        grace -= u32::from(grace > 0 && stop());
+    };
+    match came {
+        Some(result) => Some(result_of(result)),
+        None if began.elapsed() < timeout => None,
+        None => {
+            let message = format!("no answer within {} ms", timeout.as_millis());
+            Some(Err(ToolError::new(ToolErrorKind::Timeout, message)))
+        }
+    }
+}
+
+/// The result of a call, which may be a panic.
+fn result_of(called: std::thread::Result<Result<ToolOutput, ToolError>>) -> Result<ToolOutput, ToolError> {
+    called.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        Err(ToolError::new(ToolErrorKind::Panic, text.unwrap_or_else(|| "the tool panicked".to_owned())))
     })
 }
 

@@ -14,6 +14,7 @@ mod drive;
 mod environment;
 mod human_input;
 mod job;
+mod left_behind;
 mod progress;
 mod recorder;
 mod redact;
@@ -22,6 +23,7 @@ mod resume;
 mod run;
 mod threads;
 mod words;
+mod workers;
 
 pub use agent::{Agent, AgentBuilder};
 pub use cached::Cached;

@@ -28,6 +28,7 @@ mod runs;
 mod simulation;
 mod stream;
 mod thread;
+mod tool_threads;
 mod tools;
 mod update;
 mod waits;
