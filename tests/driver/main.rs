@@ -10,6 +10,7 @@ mod stage;
 mod stories;
 
 mod agents;
+mod doubts;
 mod durable;
 mod fixture_file;
 mod human;

@@ -3,7 +3,7 @@
 
 use crate::stage;
 
-use planwright::driver::{Agent, Changed, Stopped};
+use planwright::driver::{Agent, CancelToken, Changed, Stopped};
 use planwright::journal::{Fixture, Journal, JournalError, MemoryJournal, Record, fold};
 use planwright::machine::{ErrorCode, Event};
 use planwright::ports::ScriptedModel;
@@ -131,7 +131,7 @@ fn rules_that_drop_an_open_question_are_not_adopted() {
 }
 
 /// The records of a run that was cut when `tool` had been asked for.
-fn cut_at_call(tool: &str) -> Vec<Record> {
+pub fn cut_at_call(tool: &str) -> Vec<Record> {
     let script = model([plan(&[("find", "x"), (tool, "y")]), answer("끝")]);
     let run = agent(spec("plan-then-execute"), &script, &Calls::default()).run("q").unwrap();
     let requested = |record: &Record| matches!(record, Record::Requested { effect, .. } if effect.to_string() == "step.1.2.1");
@@ -218,6 +218,17 @@ fn write_that_would_be_another_now_is_not_made_under_the_key_of_the_first() {
     assert_eq!((calls.count(), journal.records().unwrap()), (0, records));
     let run = agent.resume(&mut journal).changed(Changed::Keep).run().unwrap();
     assert_eq!((run.answer(), calls.names()), (Some("끝"), vec!["store:y".to_owned()]));
+}
+
+#[test]
+fn token_stops_a_run_that_is_gone_on_with() {
+    let whole = recorded(spec("validated"));
+    let (script, calls, token) = (model(replies()), Calls::default(), CancelToken::new());
+    token.cancel();
+    let mut journal = journal_of(&whole[..3]);
+    let run = agent(spec("validated"), &script, &calls).resume(&mut journal).cancel(token).run().unwrap();
+    assert_eq!(run.error().unwrap().to_string(), "CANCELLED: stopped by the user");
+    assert_eq!((script.asked(), calls.count()), (0, 0));
 }
 
 /// A journal that takes so many records and no more.
