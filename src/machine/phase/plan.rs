@@ -87,10 +87,8 @@ impl Run<'_> {
                     Scope::parse(&reply.text, compiled.max_reply_bytes())
                 })?;
                 self.line(TraceLine::Scope { in_scope: scope.in_scope });
-                let refusal = (!scope.in_scope).then(|| scope.refusal.trim().to_owned());
-                self.task.understanding.scope = Some(scope);
-                if refusal.is_some() {
-                    self.task.artifacts.final_answer = refusal;
+                if !scope.in_scope {
+                    self.task.artifacts.final_answer = Some(scope.refusal.trim().to_owned());
                     return self.leave_without_plan(Exit::OutOfScope);
                 }
                 Intake::Scope

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::input::Input;
 use super::phase::{ExecuteStage, Phase, PlanStage};
 use super::steps::{Progress, StepRun, Writes};
-use crate::contract::{Decision, Intent, PlanStep, PreviousContext, Scope, Source, Verdict};
+use crate::contract::{Decision, Intent, PlanStep, PreviousContext, Source, Verdict};
 use crate::machine::vocabulary::{Counters, Failure, PhaseName, RunError, TraceLine, Usage};
 use crate::spec::RoleName;
 
@@ -247,7 +247,6 @@ impl Task {
 /// What intake found out about the question.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Understanding {
-    pub(crate) scope: Option<Scope>,
     pub(crate) previous_context: Option<PreviousContext>,
     pub(crate) intent: Option<Box<Intent>>,
 }
