@@ -45,6 +45,7 @@ mod limits_spend;
 mod nested_agents;
 mod one_reply;
 mod orchestration;
+mod order_free;
 mod phases;
 mod plan_graph;
 mod prompt_contracts;
