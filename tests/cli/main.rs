@@ -24,6 +24,7 @@ mod one_writer;
 mod private;
 mod replay;
 mod run;
+mod serve;
 mod shown;
 mod stored;
 mod terminal;

@@ -14,6 +14,7 @@ mod spool;
 mod steps;
 mod store;
 mod toolbox;
+mod turn;
 
 pub use agent::{AgentChoice, PreparedAgent, load_spec, spec_for_fixture, spec_source, with_tools_of};
 pub use error::{Class, Error, Result, read_text};
@@ -23,7 +24,8 @@ pub use settings::{IndexProgress, Overrides, Settings, configured_keys};
 pub use spending::{Spending, SpendingBy, Spent};
 pub use spool::Spool;
 pub use steps::{plan_json, report_text, results_text, step_text};
-pub use store::{StorePlace, StoredThread, shell_word};
+pub use store::{StorePlace, StoredThread, list_page, new_thread_id, shell_word};
+pub use turn::{RecordLine, ShownTurn, answer_line};
 
 /// The values of all configured keys: those of the usual variables where the configuration file cannot be used.
 pub fn known_keys() -> Vec<planwright::ports::Secret> {

@@ -26,6 +26,7 @@ pub fn plan_json(state: &State) -> Vec<Value> {
     let view = |record: StepRecord<'_>| {
         let (step, status, output) = (record.step, record.status, json!(record.output));
         let mut object = step_json(record);
+        object["step_id"] = object["step"].clone();
         let nothing = || Value::Null;
         object["hitl_response"] =
             if step.is_hitl() && status == "completed" { output.clone() } else { nothing() };

@@ -7,7 +7,9 @@ use crate::config::{ConfigFile, Mode, user_folder, variable};
 use crate::error::{Error, Result};
 use planwright::driver::Threads;
 use planwright::journal::system::{create_private_folder, random_id};
-use planwright::journal::{Durability, Folded, JournalErrorKind, MemoryStore, Record, StoreError, ThreadId};
+use planwright::journal::{
+    Cursor, Durability, Folded, JournalErrorKind, Listed, MemoryStore, Query, Record, StoreError, ThreadId,
+};
 use planwright_sqlite::SqliteStore;
 
 /// The store of this call.
@@ -100,12 +102,20 @@ impl StorePlace {
         if named.is_none() && !self.keeps_all {
             return Ok(None);
         }
+        let thread = named.cloned().unwrap_or_else(new_thread_id);
+        Ok(Some(self.thread_of(&self.make()?, thread)))
+    }
+
+    /// Opens the threads there to be added to. A store is made if there is none.
+    ///
+    /// # Errors
+    /// Where the store cannot be opened or made.
+    pub fn make(&self) -> Result<Threads> {
         if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             create_private_folder(folder)
                 .map_err(|error| Error::caused(format!("{}: cannot be made", folder.display()), error))?;
         }
-        let thread = named.cloned().unwrap_or_else(new_thread_id);
-        Ok(Some(self.thread_of(&self.open()?, thread)))
+        self.open()
     }
 
     fn open(&self) -> Result<Threads> {
@@ -126,10 +136,36 @@ impl StorePlace {
 }
 
 /// A name that no thread has: the time and a random number.
-fn new_thread_id() -> ThreadId {
+pub fn new_thread_id() -> ThreadId {
     let random = random_id() & 0xffff_ffff;
     let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
     format!("run-{now}-{random:08x}").parse().expect("a name of letters, digits and dashes")
+}
+
+/// Lists a page, with the cursor of the next one. One thread more is asked for: it shows whether there is one.
+///
+/// # Errors
+/// Where `after` is no cursor, or the store cannot be read.
+pub fn list_page(
+    threads: &Threads,
+    query: Query,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<(Vec<Listed>, Option<String>)> {
+    let parse = |text: &str| {
+        let (at, thread) = text.split_once(':')?;
+        Some(Cursor { at: at.parse().ok()?, thread: thread.parse().ok()? })
+    };
+    let cursor = after.map(|text| {
+        let problem = format!("after: expected a cursor, such as 1763712000000:보고서, found {text:?}");
+        parse(text).ok_or_else(|| Error::unusable(problem).hint("the page before says it as `next`"))
+    });
+    let order = query.order;
+    let mut listed = threads.list(&Query { after: cursor.transpose()?, limit: limit + 1, ..query })?;
+    let more = listed.len() > limit;
+    listed.truncate(limit);
+    let last = listed.last().filter(|_| more).map(|last| last.cursor(order));
+    Ok((listed, last.map(|Cursor { at, thread }| format!("{at}:{thread}"))))
 }
 
 /// A thread in a store.

@@ -10,8 +10,10 @@ use planwright::driver::RecordMode;
 use planwright::journal::{Durability, ThreadId};
 use planwright_app::{AgentChoice, Overrides, Result, StorePlace};
 
+mod serve;
 mod threads;
 
+pub use serve::ServeArgs;
 pub use threads::*;
 
 /// Runs an LLM agent on a finite state machine, and replays what it did.
@@ -56,6 +58,9 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Answer questions over HTTP
+    #[command(after_help = include_str!("help/serve.txt"))]
+    Serve(Box<ServeArgs>),
     /// Show what the stored runs have spent
     #[command(after_help = include_str!("help/cost.txt"))]
     Cost(CostArgs),

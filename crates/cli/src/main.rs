@@ -21,6 +21,7 @@ mod replay;
 mod resume;
 mod run;
 mod screen;
+mod serve;
 mod session;
 mod text;
 mod threads;
@@ -74,6 +75,7 @@ fn dispatch(cli: Cli) -> Result<Exit> {
         Command::Resume(args) => return resume::resume_journal(&args, cli.color),
         Command::Threads { store, command } => return threads::threads(&store, command, cli.color),
         Command::Waiting { store, page, json } => threads::list_waiting(&store, &page, json)?,
+        Command::Serve(args) => serve::serve(&args)?,
         Command::Cost(args) => cost::cost(&args)?,
         Command::Replay(args) => return replay::replay(&args, cli.color),
         Command::Fixture { store, command: FixtureCommand::From(args) } => {

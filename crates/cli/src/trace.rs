@@ -9,8 +9,8 @@ use crate::out::stdout_columns;
 use crate::{out, text};
 use planwright::contract::{Intent, PlanStep};
 use planwright::journal::{FileJournal, Fixture, Folded, Outcome, fold};
-use planwright::machine::{HumanAnswer, TraceLine};
-use planwright_app::{Error, Result};
+use planwright::machine::TraceLine;
+use planwright_app::{Error, Result, answer_line};
 
 /// The trace of a run, what the user was found to want, and how it ended as phase, result and details.
 type Story = (Vec<TraceLine>, Option<Intent>, [String; 3]);
@@ -185,19 +185,5 @@ pub fn value_line(input: &Value) -> String {
     match input {
         Value::String(text) => format!("\"{}\"", text::line(text)),
         other => other.to_string(),
-    }
-}
-
-/// What a person answered, on one line.
-pub fn answer_line(answer: &HumanAnswer) -> String {
-    match answer {
-        HumanAnswer::Approve => "approved".to_owned(),
-        HumanAnswer::EditInput { input } => format!("approved with another input: {}", value_line(input)),
-        HumanAnswer::Respond { text } => text.clone(),
-        HumanAnswer::Reject { reason } => format!("rejected: {reason}"),
-        HumanAnswer::Edit { steps } => {
-            let tools: Vec<&str> = steps.iter().map(|step| step.tool.as_str()).collect();
-            format!("edited: {}", tools.join(", "))
-        }
     }
 }

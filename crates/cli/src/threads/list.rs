@@ -5,10 +5,9 @@ use serde_json::{Value, json};
 use crate::args::{ListArgs, PageArgs, StoreArgs};
 use crate::out::stdout_columns;
 use crate::{out, text};
-use planwright::driver::Threads;
 use planwright::journal::system::now_ms;
-use planwright::journal::{Cursor, JournalErrorKind, Listed, Order, Query, RunStatus, StoreError};
-use planwright_app::{Error, Pending, Result, RunLocation, StoredThread, shell_word};
+use planwright::journal::{JournalErrorKind, Listed, Order, Query, RunStatus, StoreError};
+use planwright_app::{Pending, Result, RunLocation, StoredThread, list_page, shell_word};
 
 /// Most columns of a thread's name on a terminal.
 const NAME: usize = 40;
@@ -17,7 +16,8 @@ pub fn list(store: &StoreArgs, args: &ListArgs) -> Result<()> {
     let place = store.place()?;
     let (statuses, prefix) = (args.status.clone(), args.prefix.clone());
     let query = Query { statuses, prefix, order: Order::Newest, ..Query::default() };
-    let (listed, next) = list_page(&place.threads()?, query, &args.page)?;
+    let (listed, next) =
+        list_page(&place.threads()?, query, args.page.after.as_deref(), args.page.limit.into())?;
     if args.json {
         return out::print_json(&json!({"threads": listed, "next": next}));
     }
@@ -48,26 +48,6 @@ pub fn list(store: &StoreArgs, args: &ListArgs) -> Result<()> {
     Ok(())
 }
 
-/// Lists a page, with the cursor of the next one. One thread more is asked for: it shows whether there is one.
-fn list_page(threads: &Threads, query: Query, page: &PageArgs) -> Result<(Vec<Listed>, Option<String>)> {
-    let parse = |text: &str| {
-        let (at, thread) = text.split_once(':')?;
-        Some(Cursor { at: at.parse().ok()?, thread: thread.parse().ok()? })
-    };
-    let cursor = page.after.as_deref().map(|text| {
-        let problem = format!("--after: expected a cursor, such as 1763712000000:보고서, found {text:?}");
-        let hint = "the page before says it, on stderr or as `next`";
-        parse(text).ok_or_else(|| Error::unusable(problem).hint(hint))
-    });
-    let (order, most) = (query.order, usize::from(page.limit));
-    let mut listed = threads.list(&Query { after: cursor.transpose()?, limit: most + 1, ..query })?;
-    let more = listed.len() > most;
-    listed.truncate(most);
-    let last = listed.last().filter(|_| more).map(|last| last.cursor(order));
-    let next = last.map(|Cursor { at, thread }| format!("{at}:{thread}"));
-    Ok((listed, next))
-}
-
 fn name_next_page(command: &str, page: &PageArgs, next: Option<String>) {
     if let Some(next) = next.map(shell_word) {
         let limit = page.limit;
@@ -80,7 +60,7 @@ pub fn list_waiting(store: &StoreArgs, page: &PageArgs, as_json: bool) -> Result
     let threads = place.threads()?;
     let statuses = ["waiting", "in_doubt"].map(str::to_owned).to_vec();
     let query = Query { statuses, order: Order::LongestWaiting, ..Query::default() };
-    let (listed, next) = list_page(&threads, query, page)?;
+    let (listed, next) = list_page(&threads, query, page.after.as_deref(), page.limit.into())?;
     let mut waiting = Vec::new();
     for listed in listed {
         let stored = place.thread_of(&threads, listed.thread.clone());

@@ -1,0 +1,269 @@
+//! A conversation: asked, answered, and its plan. The names are those that a supervisor's service usually has:
+//! `/chat`, `/hitl/resume`, `/plan/{thread_id}`.
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::input::{Body, Thread};
+use crate::problem::{Kind, Problem, Result};
+use crate::service::Shared;
+use planwright::driver::{Stopped, history, time_for};
+use planwright::journal::ThreadId;
+use planwright::machine::{EffectKind, HumanAnswer, Input};
+use planwright_app::{Pending, RunLocation, ShownTurn, StoredThread, new_thread_id};
+
+/// A question.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ChatRequest {
+    /// The question.
+    #[schema(example = "What happens when a plan is rejected?")]
+    message: String,
+    /// The thread that it is the next turn of; a new one where none is named.
+    #[serde(default)]
+    #[schema(example = "demo")]
+    thread_id: Option<String>,
+    /// The agent; the configured one where none is named.
+    #[serde(default)]
+    agent: Option<String>,
+}
+
+/// Where a turn stands.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ChatReply {
+    /// `completed`, `waiting_human`, `failed`, `in_doubt`, `unfinished` or `running`.
+    #[schema(example = "completed")]
+    status: String,
+    /// The thread.
+    thread_id: String,
+    /// The turn, from 1.
+    turn: u32,
+    /// The agent.
+    agent: String,
+    /// The answer, or in words why there is none.
+    result: Option<String>,
+    /// Why there is no answer.
+    error: Option<String>,
+    /// What a person is asked.
+    question: Option<String>,
+    /// The token of that question, which an answer to it names.
+    token: Option<String>,
+    /// The conversation: each question and what came of it.
+    messages: Vec<String>,
+}
+
+impl ChatReply {
+    fn of(stored: &StoredThread, turn: ShownTurn) -> Result<Self> {
+        let status = match turn.status {
+            "done" => "completed",
+            "waiting" => "waiting_human",
+            status => status,
+        };
+        let open = turn.open.as_ref().filter(|open| !open.expired);
+        let question = open.map(Pending::text);
+        let mut messages: Vec<String> = history(stored.threads.store(), &stored.thread)?
+            .into_iter()
+            .flat_map(|(question, answer)| [question, answer])
+            .collect();
+        if status != "completed" {
+            messages.push(turn.question);
+            messages.extend(question.clone().or_else(|| turn.result.clone()));
+        }
+        Ok(ChatReply {
+            status: status.to_owned(),
+            thread_id: stored.thread.to_string(),
+            turn: turn.turn,
+            agent: turn.agent,
+            result: turn.result,
+            error: turn.error,
+            token: open.map(|open| open.token.clone()),
+            question,
+            messages,
+        })
+    }
+}
+
+/// Asks as the next turn of a thread, or says what the thread waits for.
+#[utoipa::path(
+    post, path = "/chat", tag = "chat",
+    responses(
+        (status = 200, body = ChatReply), (status = 404, body = Problem), (status = 409, body = Problem),
+        (status = 413, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
+        (status = 503, body = Problem),
+    )
+)]
+pub(crate) async fn chat(
+    State(service): State<Shared>,
+    Body(request): Body<ChatRequest>,
+) -> Result<Json<ChatReply>> {
+    if request.message.trim().is_empty() {
+        return Err(Problem::new(Kind::Input, "$.message: expected a question, found nothing"));
+    }
+    let thread = match &request.thread_id {
+        Some(name) => parse_thread(name)?,
+        None => new_thread_id(),
+    };
+    let pool = service.pool.clone();
+    let turn = pool.run(move |cancel| {
+        let prepared = service.agent(request.agent.as_deref())?;
+        let stored = service.thread(thread);
+        let now = time_for(prepared.agent.compiled().policy());
+        let input =
+            Input { now, outline: prepared.outline.clone(), ..Input::question(request.message.trim()) };
+        let handle = stored.threads.at(&stored.thread).cancelled_by(cancel);
+        match handle.ask_with(&prepared.agent, input) {
+            // What the thread waits for is said instead.
+            Ok(_) | Err(Stopped::Waiting { .. }) => ChatReply::of(&stored, service.last_turn(&stored)?),
+            Err(stopped) => Err(stopped.into()),
+        }
+    });
+    turn.await?.map(Json)
+}
+
+/// What a person says. One of `response`, `approve`, `reject`, `edit` and `edit_input`.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HitlRequest {
+    /// The thread that waits.
+    #[schema(example = "demo")]
+    thread_id: String,
+    /// The answer to a question.
+    #[serde(default)]
+    #[schema(example = "yes, go on")]
+    response: Option<String>,
+    /// Yes to a plan or a call.
+    #[serde(default)]
+    approve: bool,
+    /// No, and why.
+    #[serde(default)]
+    reject: Option<String>,
+    /// Yes, with these steps in the place of those that are left.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<Object>>)]
+    edit: Option<Value>,
+    /// Yes to a call, with this input.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    edit_input: Option<Value>,
+    /// What is answered: the token that came with the question. An approval names it; where a step only asks, it
+    /// may be left out.
+    #[serde(default)]
+    token: Option<String>,
+}
+
+impl HitlRequest {
+    fn answer(&mut self) -> Result<HumanAnswer> {
+        let steps = self.edit.take().map(serde_json::from_value);
+        let steps = steps.transpose().map_err(|error| {
+            Problem::new(Kind::Input, format!("$.edit: expected a list of plan steps: {error}"))
+        })?;
+        let said = [
+            self.response.take().map(HumanAnswer::respond),
+            self.approve.then_some(HumanAnswer::Approve),
+            self.reject.take().map(HumanAnswer::reject),
+            steps.map(|steps| HumanAnswer::Edit { steps }),
+            self.edit_input.take().map(|input| HumanAnswer::EditInput { input }),
+        ];
+        let mut said = said.into_iter().flatten();
+        match (said.next(), said.next()) {
+            (Some(answer), None) => Ok(answer),
+            (first, _) => {
+                let found = if first.is_some() { "more than one" } else { "none" };
+                let expected = "$: expected one of response, approve, reject, edit and edit_input";
+                Err(Problem::new(Kind::Input, format!("{expected}, found {found}")))
+            }
+        }
+    }
+}
+
+/// Answers what a thread waits for, and goes on with it.
+#[utoipa::path(
+    post, path = "/hitl/resume", tag = "chat",
+    responses(
+        (status = 200, body = ChatReply), (status = 404, body = Problem), (status = 409, body = Problem),
+        (status = 413, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
+        (status = 503, body = Problem),
+    )
+)]
+pub(crate) async fn resume(
+    State(service): State<Shared>,
+    Body(mut request): Body<HitlRequest>,
+) -> Result<Json<ChatReply>> {
+    let (answer, thread) = (request.answer()?, parse_thread(&request.thread_id)?);
+    let pool = service.pool.clone();
+    let turn = pool.run(move |cancel| {
+        let stored = service.known_thread(thread)?;
+        let token = match request.token {
+            Some(token) => token,
+            None => token_of(&stored, service.wants_tokens)?,
+        };
+        let turn =
+            service.go_on(&stored, cancel, |handle, agent| handle.token(token).answer(agent, answer))?;
+        ChatReply::of(&stored, turn)
+    });
+    turn.await?.map(Json)
+}
+
+/// The token for an answer that names none. An approval that is sent again would allow what comes next, so it names
+/// its own.
+fn token_of(stored: &StoredThread, wants_tokens: bool) -> Result<String> {
+    let folded = stored.fold(None)?;
+    let Some(pending) = Pending::of(&folded, RunLocation::in_thread(stored)) else {
+        return Err(Stopped::NotWaiting.into());
+    };
+    if pending.is_doubt() {
+        return Err(Problem::new(Kind::InDoubt, pending.text())
+            .hint("POST /threads/{thread_id}/resolve says what became of it"));
+    }
+    match pending.effect.kind {
+        EffectKind::ApprovePlan { .. } | EffectKind::ApproveCall { .. } => {}
+        _ if !wants_tokens => return Ok(pending.token),
+        _ => {}
+    }
+    let problem = format!("$.token: expected the token of what is answered: {}", pending.text());
+    Err(Problem::new(Kind::Input, problem)
+        .hint("GET /threads/{thread_id} shows it, and so does the reply that asked"))
+}
+
+/// The plan of a thread's last turn.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PlanReply {
+    thread_id: String,
+    /// The turn, from 1.
+    turn: u32,
+    /// The steps: each with `step_id`, `tool`, `description`, `status`, `result`, `error`, `hitl_question` and
+    /// `hitl_response`.
+    #[schema(value_type = Vec<Object>)]
+    plan: Vec<Value>,
+    /// The first step that is not finished, from 0.
+    current_step: usize,
+    /// Whether a step waits for a person.
+    is_waiting_human: bool,
+}
+
+/// The plan that a thread is at.
+#[utoipa::path(
+    get, path = "/plan/{thread_id}", tag = "chat", params(("thread_id" = String, Path, description = "The thread")),
+    responses((status = 200, body = PlanReply), (status = 404, body = Problem), (status = 422, body = Problem))
+)]
+pub(crate) async fn plan(State(service): State<Shared>, Thread(thread): Thread) -> Result<Json<PlanReply>> {
+    crate::read(move || {
+        let stored = service.known_thread(thread)?;
+        let turn = service.last_turn(&stored)?;
+        Ok(Json(PlanReply {
+            thread_id: stored.thread.to_string(),
+            turn: turn.turn,
+            plan: turn.plan,
+            current_step: turn.current_step,
+            is_waiting_human: turn.is_waiting_human,
+        }))
+    })
+    .await
+}
+
+pub(crate) fn parse_thread(name: &str) -> Result<ThreadId> {
+    name.parse().map_err(|error| Problem::new(Kind::Input, format!("$.thread_id: {error}")))
+}

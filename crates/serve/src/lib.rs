@@ -1,0 +1,221 @@
+//! Threads over HTTP: `planwright serve`.
+//!
+//! A thin shell over the driver's threads. It decides nothing that the machine decides, and keeps nothing that the
+//! store does not keep: a server that ends amid a run is started again, and the run goes on.
+//!
+//! **Invariant:** no run holds a thread of the runtime; nothing outside this crate knows that there is one. What a
+//! request names never becomes the name of a file.
+
+mod chat;
+mod guard;
+mod input;
+mod pool;
+mod problem;
+mod service;
+mod threads;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::extract::{DefaultBodyLimit, State};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use axum::{Json, Router, middleware};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::pool::Pool;
+use crate::problem::{Kind, Problem};
+use crate::service::{Service, Shared};
+use planwright_app::{AgentChoice, Error, Result, Settings, StorePlace};
+
+/// What a service bears.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where it listens; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Whether anybody may ask who reaches an address that is not loopback.
+    pub allow_anonymous: bool,
+    /// The most runs at once.
+    pub max_runs: u32,
+    /// The most runs that wait in line.
+    pub max_waiting: usize,
+    /// The most bytes of a request's body.
+    pub max_body_bytes: usize,
+    /// Whether every answer must name the token of what it answers, that of a step too.
+    pub require_tokens: bool,
+    /// Whether turns whose process was killed go on at the start.
+    pub resume: bool,
+}
+
+/// Hears what a person at the terminal should know.
+pub trait Announce {
+    /// The service is ready at this address.
+    fn ready(&self, address: SocketAddr);
+    /// Something worth a line.
+    fn note(&self, note: &str);
+}
+
+#[derive(OpenApi)]
+#[openapi(info(
+    title = "planwright",
+    description = "Threads of LLM agents on an explicit state machine: asked, answered, looked at."
+))]
+struct Description;
+
+/// Serves threads until the process is told to stop (SIGTERM, Ctrl-C): then no new work is taken, what runs is
+/// brought to its next record, and this returns.
+///
+/// # Errors
+/// Where the store, the agent, the model or the address cannot be used.
+pub fn serve(
+    options: &Options,
+    place: StorePlace,
+    settings: Settings,
+    choice: AgentChoice,
+    config: Option<&Path>,
+    announce: &dyn Announce,
+) -> Result<()> {
+    let is_loopback = options.listen.ip().is_loopback();
+    if !is_loopback && !options.allow_anonymous {
+        let problem =
+            format!("--listen: {} is reached from other machines, and anybody could ask", options.listen);
+        return Err(Error::unusable(problem).hint("listen on 127.0.0.1, or say --allow-anonymous"));
+    }
+    let pool = Pool::new(options.max_runs, options.max_waiting);
+    let service = Service::new(place, settings, choice, config, Arc::clone(&pool), options.require_tokens)?;
+    let service = Arc::new(service);
+    let (warnings, notes) = service.notes();
+    warnings.iter().chain(&notes).for_each(|note| announce.note(note));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| Error::caused("the service cannot begin", error))?;
+    let served = runtime.block_on(async {
+        let listener = TcpListener::bind(options.listen).await;
+        let listener = listener.map_err(|error| {
+            Error::caused(format!("--listen: {} cannot be used", options.listen), error)
+                .hint("name another address, such as --listen 127.0.0.1:0 for a free port")
+        })?;
+        let address =
+            listener.local_addr().map_err(|error| Error::caused("the address is not known", error))?;
+        if options.resume {
+            go_on_with_what_was_left(&service, announce)?;
+        }
+        let app = router(&service, options, is_loopback);
+        announce.ready(address);
+        let stops = Arc::clone(&pool);
+        let stopped = async move {
+            told_to_stop().await;
+            stops.stop().await;
+        };
+        let served = axum::serve(listener, app).with_graceful_shutdown(stopped).await;
+        served.map_err(|error| Error::caused("the service broke off", error))
+    });
+    // A thread that a stop left behind in a call does not hold the process.
+    runtime.shutdown_background();
+    served
+}
+
+fn router(service: &Shared, options: &Options, is_loopback: bool) -> Router {
+    let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(chat::chat))
+        .routes(routes!(chat::resume))
+        .routes(routes!(chat::plan))
+        .routes(routes!(threads::list))
+        .routes(routes!(threads::show, threads::delete))
+        .routes(routes!(threads::resume))
+        .routes(routes!(threads::cancel))
+        .routes(routes!(threads::resolve))
+        .routes(routes!(threads::fork))
+        .routes(routes!(threads::agents))
+        .routes(routes!(threads::agent))
+        .routes(routes!(lives))
+        .routes(routes!(is_ready))
+        .split_for_parts();
+    let description = Arc::new(json!(description));
+    let router = router
+        .route("/openapi.json", get(move || async move { Json(Value::clone(&description)) }))
+        .fallback(no_such_path)
+        .method_not_allowed_fallback(no_such_method)
+        .layer(DefaultBodyLimit::max(options.max_body_bytes))
+        .with_state(Arc::clone(service));
+    if is_loopback { router.layer(middleware::from_fn(guard::refuse_other_hosts)) } else { router }
+}
+
+/// Whether the process lives.
+#[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = Object)))]
+async fn lives() -> Json<Value> {
+    Json(json!({"status": "ok"}))
+}
+
+/// Whether the store answers.
+#[utoipa::path(get, path = "/readyz", tag = "health", responses((status = 200, body = Object), (status = 503, body = Problem)))]
+async fn is_ready(State(service): State<Shared>) -> problem::Result<Json<Value>> {
+    read(move || {
+        service.threads().list(&planwright::journal::Query { limit: 1, ..Default::default() })?;
+        Ok(Json(json!({"status": "ok", "agent": service.default_agent})))
+    })
+    .await
+}
+
+async fn no_such_path() -> impl IntoResponse {
+    Problem::new(Kind::NoPath, "there is nothing under this path")
+        .hint("GET /openapi.json lists what there is")
+}
+
+async fn no_such_method() -> impl IntoResponse {
+    Problem::new(Kind::NoMethod, "the path does not take this method")
+        .hint("GET /openapi.json lists what there is")
+}
+
+/// Reads on a thread for blocking work.
+async fn read<T: Send + 'static>(
+    work: impl FnOnce() -> problem::Result<T> + Send + 'static,
+) -> problem::Result<T> {
+    let work = tokio::task::spawn_blocking(work);
+    work.await.map_err(|error| Problem::new(Kind::Store, format!("the request broke off: {error}")))?
+}
+
+/// Lets the turns go on whose process was killed. Those in doubt wait for a person.
+fn go_on_with_what_was_left(service: &Shared, announce: &dyn Announce) -> Result<()> {
+    let left = service.left_threads().map_err(|problem| Error::unusable(problem.detail()))?;
+    if !left.is_empty() {
+        announce.note(&format!("{} stopped before their end, and go on", left.len()));
+    }
+    let service = Arc::clone(service);
+    tokio::spawn(async move {
+        for thread in left {
+            let (pool, service) = (Arc::clone(&service.pool), Arc::clone(&service));
+            // What does not go on is as it was, and says so where it is shown.
+            let _ = pool
+                .run_in_turn(move |cancel| {
+                    let stored = service.known_thread(thread)?;
+                    service.go_on(&stored, cancel, |handle, agent| handle.resume(agent)).map(drop)
+                })
+                .await;
+        }
+    });
+    Ok(())
+}
+
+async fn told_to_stop() {
+    let interrupted = async {
+        let _ = tokio::signal::ctrl_c().await;
+    };
+    #[cfg(unix)]
+    let terminated = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    #[cfg(not(unix))]
+    let terminated = std::future::pending::<()>();
+    tokio::select! {
+        () = interrupted => {}
+        () = terminated => {}
+    }
+}

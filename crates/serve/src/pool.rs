@@ -1,0 +1,125 @@
+//! The runs under way: so many at once, so many in line, and none that holds a thread of the runtime.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::problem::{Kind, Problem, Result};
+use planwright::driver::CancelToken;
+
+/// A bounded pool of runs.
+pub(crate) struct Pool {
+    slots: Arc<Semaphore>,
+    size: u32,
+    in_line: AtomicUsize,
+    most_in_line: usize,
+    is_stopping: AtomicBool,
+    /// What stops each run that is under way.
+    tokens: Mutex<HashMap<u64, CancelToken>>,
+    next: AtomicU64,
+}
+
+/// A run that holds its place until it is dropped.
+struct Place {
+    pool: Arc<Pool>,
+    number: u64,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Pool {
+    pub fn new(size: u32, most_in_line: usize) -> Arc<Self> {
+        Arc::new(Pool {
+            slots: Arc::new(Semaphore::new(size as usize)),
+            size,
+            in_line: AtomicUsize::new(0),
+            most_in_line,
+            is_stopping: AtomicBool::new(false),
+            tokens: Mutex::default(),
+            next: AtomicU64::new(0),
+        })
+    }
+
+    /// Performs a run on a thread for blocking work once there is a place for it. It goes on where the caller
+    /// goes away.
+    pub async fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(CancelToken) -> T + Send + 'static,
+    ) -> Result<T> {
+        let stopping = || Problem::new(Kind::Stopping, "no new work is taken").retry_after(1);
+        if self.is_stopping.load(Ordering::SeqCst) {
+            return Err(stopping());
+        }
+        let permit = match Arc::clone(&self.slots).try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => self.wait_in_line().await?,
+        };
+        let token = CancelToken::new();
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.tokens().insert(number, token.clone());
+        let place = Place { pool: Arc::clone(self), number, _permit: permit };
+        if self.is_stopping.load(Ordering::SeqCst) {
+            token.interrupt();
+        }
+        let work = tokio::task::spawn_blocking(move || {
+            let done = work(token);
+            drop(place);
+            done
+        });
+        work.await.map_err(|error| Problem::new(Kind::Store, format!("the run broke off: {error}")))
+    }
+
+    /// As [`run`](Pool::run), in a line of its own that refuses nobody.
+    pub async fn run_in_turn<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(CancelToken) -> T + Send + 'static,
+    ) -> Result<T> {
+        drop(self.slots.acquire().await);
+        self.run(work).await
+    }
+
+    async fn wait_in_line(&self) -> Result<OwnedSemaphorePermit> {
+        let too_many = || {
+            let detail = format!("{} runs are under way and {} wait", self.size, self.most_in_line);
+            Problem::new(Kind::TooMany, detail).hint("try again later").retry_after(1)
+        };
+        if self.in_line.fetch_add(1, Ordering::SeqCst) >= self.most_in_line {
+            self.in_line.fetch_sub(1, Ordering::SeqCst);
+            return Err(too_many());
+        }
+        // A caller who goes away leaves the line.
+        let _in_line = InLine(&self.in_line);
+        let permit = Arc::clone(&self.slots).acquire_owned().await;
+        permit.map_err(|_| Problem::new(Kind::Stopping, "no new work is taken").retry_after(1))
+    }
+
+    fn tokens(&self) -> std::sync::MutexGuard<'_, HashMap<u64, CancelToken>> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes no new work, and brings what runs to its next record. Returns when nothing runs any more.
+    pub async fn stop(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+        self.tokens().values().for_each(|token| {
+            token.interrupt();
+        });
+        let _ = self.slots.acquire_many(self.size).await;
+        self.slots.close();
+    }
+}
+
+/// A place in line.
+struct InLine<'a>(&'a AtomicUsize);
+
+impl Drop for InLine<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.pool.tokens().remove(&self.number);
+    }
+}

@@ -1,0 +1,180 @@
+//! What goes wrong, as RFC 9457 says it: a status, a stable type, and what to do.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use planwright::driver::Stopped;
+use planwright::journal::{JournalErrorKind, StoreError};
+use planwright_app::{Class, Error};
+
+/// A problem, as `application/problem+json`.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Problem {
+    /// The kind: `urn:planwright:` and a word that stays as it is.
+    #[serde(rename = "type")]
+    #[schema(example = "urn:planwright:no-such-thread")]
+    kind: String,
+    /// The kind in words.
+    title: &'static str,
+    /// The status of the response.
+    status: u16,
+    /// What is wrong here.
+    detail: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    /// After how many seconds another try may help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<u64>,
+}
+
+pub(crate) type Result<T, E = Problem> = std::result::Result<T, E>;
+
+impl Problem {
+    /// A problem of a kind: its status, its word and its title.
+    pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
+        let (status, word, title) = kind.parts();
+        let kind = format!("urn:planwright:{word}");
+        Problem { kind, title, status: status.as_u16(), detail: detail.into(), hint: None, retry_after: None }
+    }
+
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Problem { hint: Some(hint.into()), ..self }
+    }
+
+    pub fn retry_after(self, seconds: u64) -> Self {
+        Problem { retry_after: Some(seconds), ..self }
+    }
+}
+
+/// What can go wrong.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// The request does not read, or asks for what cannot be.
+    Input,
+    TooLarge,
+    Forbidden,
+    NoPath,
+    NoMethod,
+    NoThread,
+    NoAgent,
+    /// Another process or request goes on with it.
+    Busy,
+    /// The answer is for something else, came too late, or was given before.
+    Answer,
+    /// The last turn has to be gone on with, or resolved, first.
+    Open,
+    InDoubt,
+    TooMany,
+    /// The model did not answer. The turn is kept and can go on.
+    Interrupted,
+    Stopping,
+    Store,
+}
+
+impl Kind {
+    fn parts(self) -> (StatusCode, &'static str, &'static str) {
+        match self {
+            Kind::Input => (StatusCode::UNPROCESSABLE_ENTITY, "wrong-input", "The request cannot be used"),
+            Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "The request is too large"),
+            Kind::Forbidden => (StatusCode::FORBIDDEN, "forbidden", "The request is not allowed"),
+            Kind::NoPath => (StatusCode::NOT_FOUND, "no-such-path", "There is no such path"),
+            Kind::NoMethod => {
+                (StatusCode::METHOD_NOT_ALLOWED, "no-such-method", "The path does not take this method")
+            }
+            Kind::NoThread => (StatusCode::NOT_FOUND, "no-such-thread", "There is no such thread"),
+            Kind::NoAgent => (StatusCode::NOT_FOUND, "no-such-agent", "There is no such agent"),
+            Kind::Busy => (StatusCode::CONFLICT, "thread-is-running", "Somebody else has the thread"),
+            Kind::Answer => (StatusCode::CONFLICT, "answer-does-not-fit", "The answer is not taken"),
+            Kind::Open => (StatusCode::CONFLICT, "turn-is-open", "The last turn has not ended"),
+            Kind::InDoubt => (StatusCode::CONFLICT, "write-in-doubt", "A write may or may not have happened"),
+            Kind::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too-busy", "Too many runs wait in line"),
+            Kind::Interrupted => (StatusCode::SERVICE_UNAVAILABLE, "interrupted", "The model did not answer"),
+            Kind::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping", "The service is stopping"),
+            Kind::Store => (StatusCode::SERVICE_UNAVAILABLE, "store", "The store cannot be used"),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let retry_after = self.retry_after;
+        let mut response = (status, Json(self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = retry_after {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let kind = match &error {
+            StoreError::NoThread { .. } | StoreError::NoTurn { .. } => Kind::NoThread,
+            StoreError::AlreadyRunning { .. } => Kind::Busy,
+            StoreError::Exists { .. } => Kind::Input,
+            StoreError::Journal(error) => match error.kind() {
+                JournalErrorKind::Fenced | JournalErrorKind::Stale | JournalErrorKind::Locked => Kind::Busy,
+                _ => Kind::Store,
+            },
+            _ => Kind::Store,
+        };
+        Problem::new(kind, error.to_string())
+    }
+}
+
+/// What of the program is wrong before a run begins: a setting, an agent, a contract.
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let kind = match error.class {
+            Class::Conflict => Kind::Busy,
+            Class::Interrupted => Kind::Interrupted,
+            _ => Kind::Input,
+        };
+        Problem::new(kind, error.to_string())
+    }
+}
+
+impl From<Stopped> for Problem {
+    fn from(stopped: Stopped) -> Self {
+        let (kind, hint) = match &stopped {
+            Stopped::Store(error) => return error.clone().into(),
+            Stopped::Journal(error) => return StoreError::from(error.clone()).into(),
+            Stopped::Interrupted(interrupted) => {
+                let hint = "the turn is kept: POST /threads/{thread_id}/resume goes on with it";
+                let problem = Problem::new(Kind::Interrupted, stopped.to_string()).hint(hint);
+                return match interrupted.cause.retry_after {
+                    Some(delay) => problem.retry_after(delay.as_secs().max(1)),
+                    None => problem,
+                };
+            }
+            Stopped::InDoubt { .. } => {
+                (Kind::InDoubt, "POST /threads/{thread_id}/resolve says what became of it")
+            }
+            Stopped::Unfinished => {
+                (Kind::Open, "POST /threads/{thread_id}/resume goes on with it, /cancel ends it")
+            }
+            Stopped::Refused { .. } => (Kind::Input, "the run waits on; give another answer"),
+            Stopped::Expired { .. } => {
+                (Kind::Answer, "POST /threads/{thread_id}/resume goes on without an answer")
+            }
+            Stopped::AlreadyAnswered { .. }
+            | Stopped::WrongToken
+            | Stopped::NotWaiting
+            | Stopped::NotInDoubt
+            | Stopped::Ended => (Kind::Answer, "GET /threads/{thread_id} says how it stands"),
+            _ => return Problem::new(Kind::Input, stopped.to_string()),
+        };
+        Problem::new(kind, stopped.to_string()).hint(hint)
+    }
+}
