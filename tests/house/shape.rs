@@ -11,10 +11,11 @@ const FLOORS: [&[&str]; 7] =
     [&["contract"], &["spec"], &["machine", "agents"], &["prompt"], &["ports"], &["journal"], &["driver"]];
 
 /// The crates of the workspace, lowest first. A crate may name those on lower floors.
-const CRATES: [&[&str]; 4] = [
+const CRATES: [&[&str]; 5] = [
     &["planwright"],
     &["planwright-http", "planwright-docs", "planwright-offline", "planwright-sqlite"],
     &["planwright-app"],
+    &["planwright-serve"],
     &["planwright-cli"],
 ];
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::input::{Body, Thread};
+use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
 use crate::service::Shared;
 use planwright::driver::{Stopped, history, time_for};
@@ -250,7 +251,7 @@ pub(crate) struct PlanReply {
     responses((status = 200, body = PlanReply), (status = 404, body = Problem), (status = 422, body = Problem))
 )]
 pub(crate) async fn plan(State(service): State<Shared>, Thread(thread): Thread) -> Result<Json<PlanReply>> {
-    crate::read(move || {
+    read(move || {
         let stored = service.known_thread(thread)?;
         let turn = service.last_turn(&stored)?;
         Ok(Json(PlanReply {

@@ -28,7 +28,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::pool::Pool;
+use crate::pool::{Pool, read};
 use crate::problem::{Kind, Problem};
 use crate::service::{Service, Shared};
 use planwright_app::{AgentChoice, Error, Result, Settings, StorePlace};
@@ -169,14 +169,6 @@ async fn no_such_path() -> impl IntoResponse {
 async fn no_such_method() -> impl IntoResponse {
     Problem::new(Kind::NoMethod, "the path does not take this method")
         .hint("GET /openapi.json lists what there is")
-}
-
-/// Reads on a thread for blocking work.
-async fn read<T: Send + 'static>(
-    work: impl FnOnce() -> problem::Result<T> + Send + 'static,
-) -> problem::Result<T> {
-    let work = tokio::task::spawn_blocking(work);
-    work.await.map_err(|error| Problem::new(Kind::Store, format!("the request broke off: {error}")))?
 }
 
 /// Lets the turns go on whose process was killed. Those in doubt wait for a person.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -94,7 +94,7 @@ impl Pool {
         permit.map_err(|_| Problem::new(Kind::Stopping, "no new work is taken").retry_after(1))
     }
 
-    fn tokens(&self) -> std::sync::MutexGuard<'_, HashMap<u64, CancelToken>> {
+    fn tokens(&self) -> MutexGuard<'_, HashMap<u64, CancelToken>> {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,4 +122,10 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.pool.tokens().remove(&self.number);
     }
+}
+
+/// Reads on a thread for blocking work.
+pub(crate) async fn read<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let work = tokio::task::spawn_blocking(work);
+    work.await.map_err(|error| Problem::new(Kind::Store, format!("the request broke off: {error}")))?
 }

@@ -1,14 +1,16 @@
 //! What the handlers share: the threads, the agents, and the pool that runs go on in.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::pool::Pool;
 use crate::problem::{Kind, Problem, Result};
 use planwright::agents;
-use planwright::driver::{Agent, CancelToken, Run, Stopped, ThreadHandle};
+use planwright::driver::{Agent, CancelToken, Run, Stopped, ThreadHandle, Threads};
 use planwright::journal::{Query, ThreadId};
 use planwright::ports::Secret;
+use planwright::spec::Spec;
 use planwright_app::{
     AgentChoice, PreparedAgent, Settings, ShownTurn, StorePlace, StoredThread, configured_keys, load_spec,
 };
@@ -18,7 +20,7 @@ pub(crate) type Shared = Arc<Service>;
 pub(crate) struct Service {
     pub pool: Arc<Pool>,
     place: StorePlace,
-    threads: planwright::driver::Threads,
+    threads: Threads,
     settings: Settings,
     choice: AgentChoice,
     /// The name of the agent that answers where none is named.
@@ -34,7 +36,7 @@ impl Service {
         place: StorePlace,
         settings: Settings,
         choice: AgentChoice,
-        config: Option<&std::path::Path>,
+        config: Option<&Path>,
         pool: Arc<Pool>,
         wants_tokens: bool,
     ) -> planwright_app::Result<Self> {
@@ -51,7 +53,7 @@ impl Service {
         agent.map(|agent| (agent.warnings.clone(), agent.notes.clone())).unwrap_or_default()
     }
 
-    pub fn threads(&self) -> &planwright::driver::Threads {
+    pub fn threads(&self) -> &Threads {
         &self.threads
     }
 
@@ -65,7 +67,7 @@ impl Service {
         Ok(self.thread(thread))
     }
 
-    fn agents(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<PreparedAgent>>> {
+    fn agents(&self) -> MutexGuard<'_, HashMap<String, Arc<PreparedAgent>>> {
         self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -138,7 +140,7 @@ impl Service {
     }
 
     /// The spec of an agent as it was written.
-    pub fn spec_of(&self, name: &str) -> Result<planwright::spec::Spec> {
+    pub fn spec_of(&self, name: &str) -> Result<Spec> {
         match self.agents().get(name) {
             Some(known) => Ok(known.agent.compiled().spec().clone()),
             None => Ok(load_spec(name)?),

@@ -9,8 +9,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::chat::parse_thread;
 use crate::input::{Body, Thread};
+use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
-use crate::read;
 use crate::service::Shared;
 use planwright::driver::Resolution;
 use planwright::journal::Query;
