@@ -278,7 +278,7 @@ fn prune_deletes_what_has_ended_and_nothing_else() {
 fn wrong_inputs_are_explained_and_what_is_no_store_is_left_as_it_was() {
     let home = Home::new();
     ask(&home, THREAD, "12/4+9?");
-    home.refuses(&["threads", "list", "--after", "yesterday"], &["--after: expected a cursor", "yesterday"]);
+    home.refuses(&["threads", "list", "--after", "yesterday"], &["after: expected a cursor", "yesterday"]);
     home.refuses(&["threads", "list", "--status", "lost"], &["in_doubt"]);
     home.refuses(&["threads", "list", "--limit", "0"], &["--limit"]);
     home.refuses(&["threads", "show", " x"], &["neither begins nor ends with white space"]);
