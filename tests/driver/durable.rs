@@ -82,8 +82,8 @@ fn one_answer_given_a_hundred_times_is_one_transition_and_one_effect() {
 #[test]
 fn answer_is_void_for_every_other_question() {
     let asks_twice = json!({"goal": "g", "steps": [
-        {"tool": "hitl", "hitl_question": "첫째?"},
-        {"tool": "hitl", "hitl_question": "둘째?"},
+        {"tool": "hitl", "hitl_question": "맞나요?"},
+        {"tool": "hitl", "hitl_question": "맞나요?"},
         {"tool": "final_answer", "input": "a"},
     ]})
     .to_string();
