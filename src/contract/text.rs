@@ -51,7 +51,34 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
 
 /// Writes a JSON value with all keys in alphabetical order, so that equal inputs are equal texts.
 pub(crate) fn canonical(value: &Value) -> String {
-    let mut value = value.clone();
-    value.sort_all_objects();
-    value.to_string()
+    let mut text = Vec::with_capacity(128);
+    write_canonical(value, &mut text).expect("a value has text keys only");
+    String::from_utf8(text).expect("JSON is UTF-8")
+}
+
+fn write_canonical(value: &Value, to: &mut Vec<u8>) -> serde_json::Result<()> {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<(&String, &Value)> = fields.iter().collect();
+            fields.sort_unstable_by_key(|(key, _)| *key);
+            to.push(b'{');
+            for (nth, (key, value)) in fields.into_iter().enumerate() {
+                to.extend((nth > 0).then_some(b','));
+                serde_json::to_writer(&mut *to, key)?;
+                to.push(b':');
+                write_canonical(value, to)?;
+            }
+            to.push(b'}');
+        }
+        Value::Array(items) => {
+            to.push(b'[');
+            for (nth, item) in items.iter().enumerate() {
+                to.extend((nth > 0).then_some(b','));
+                write_canonical(item, to)?;
+            }
+            to.push(b']');
+        }
+        other => serde_json::to_writer(to, other)?,
+    }
+    Ok(())
 }

@@ -18,7 +18,7 @@ use super::workers::{Performed, Said, Workers};
 use crate::journal::{Journal, JournalError, Ledger, Record};
 use crate::machine::{Effect, EffectId, Effects, Event, State, outstanding};
 use crate::ports::{Cause, Observer, Unanswered};
-use crate::prompt::{Request, RequestBody};
+use crate::prompt::{Request, RequestBody, Work};
 use crate::spec::CompiledSpec;
 
 /// What the loop does next.
@@ -64,6 +64,7 @@ pub(super) struct Drive<'a> {
     pub observer: &'a dyn Observer,
     pub deadline: Arc<Deadline>,
     pub playback: Option<Playback>,
+    pub work: Work,
     /// What is on record as requested, and to be performed.
     pub queue: Vec<Request<'a>>,
     pub open: Vec<OpenEffect>,
@@ -92,6 +93,7 @@ impl<'a> Drive<'a> {
             observer,
             deadline: Arc::new(Deadline::new(&agent.compiled, cancel)),
             playback: None,
+            work: Work::default(),
             queue: Vec::new(),
             open: Vec::new(),
             has_streamed: Cell::new(false),

@@ -2,6 +2,7 @@
 //! event, or no answer at all. People are asked in `human_input.rs`, because they look at the whole run.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -134,7 +135,8 @@ fn call_tool(
 ) -> Option<Result<ToolOutput, ToolError>> {
     // All tries of a write have one key for the server: what ran out of time may have happened.
     let keyed = if contract.effect == ToolEffect::Write { effect.first_try() } else { effect };
-    let key = format!("{run}/{keyed}");
+    let mut key = String::with_capacity(run.len() + 24);
+    let _ = write!(key, "{run}/{keyed}");
     let timeout = contract.timeout_ms.map(Duration::from_millis);
     let (max_output_bytes, once) = (contract.max_output_bytes as usize, contract.happens_once());
     let call = move |tool: &dyn Tool, input: &Value, abandoned: &AtomicBool| {

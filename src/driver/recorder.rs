@@ -13,7 +13,7 @@ use crate::contract::{AnswerForm, WordsIn, split_thoughts};
 use crate::journal::{JournalError, Record, RunStatus};
 use crate::machine::{
     EffectId, EffectKind, Effects, Event, ModelReply, PhaseName, Place, State, Step, StepRun, ToolOutcome,
-    admit, transition,
+    admit, transition_admitted,
 };
 use crate::ports::{Answer, Signal, Span, Unanswered};
 use crate::prompt::{Request, RequestBody};
@@ -41,7 +41,7 @@ impl<'a> Drive<'a> {
     /// Renders and queues what is about to be performed, and notes that it is requested. `at` is the time now.
     fn queue_effects(&mut self, state: &State, effects: Effects, at: u64) {
         for effect in effects {
-            let request = Request::of(self.compiled, state, effect)
+            let request = Request::of_with(self.compiled, state, effect, &mut self.work)
                 .expect("the machine asks only for what the state holds");
             let (effect, digest) = (request.effect, request.digest);
             if self.ledger.find_pending(effect).is_none() {
@@ -63,7 +63,7 @@ impl<'a> Drive<'a> {
         let at = self.agent.environment.clock.now_ms();
         self.note(&state, Record::of_event(event.clone(), Some(at)));
         let duration = self.show_answer(&event);
-        let mut step = transition(self.compiled, state, event).expect("admitted above");
+        let mut step = transition_admitted(self.compiled, state, event).expect("admitted above");
         let effects = std::mem::take(&mut step.effects);
         let first = self.queue.len();
         if goes_on {

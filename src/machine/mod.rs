@@ -93,7 +93,7 @@ pub use vocabulary::{
 
 pub(crate) use route::{Exit, Move};
 pub(crate) use state::{Draft, Phase, Progress, StepRun, Task, explored, known_by};
-pub(crate) use vocabulary::{Place, WriteReason};
+pub(crate) use vocabulary::{Path, Place, WriteReason};
 
 use crate::spec::CompiledSpec;
 
@@ -109,7 +109,16 @@ pub fn start(compiled: &CompiledSpec, input: Input) -> Step {
 /// What [`admit`] says.
 pub fn transition(compiled: &CompiledSpec, state: State, event: Event) -> Result<Step, Box<Refused>> {
     match admit(compiled, &state, &event) {
-        Ok(()) => hierarchy::step(compiled, state, event),
+        Ok(()) => transition_admitted(compiled, state, event),
         Err(refusal) => Err(Box::new(Refused { state, event, refusal })),
     }
+}
+
+/// Moves a run by an event that [`admit`](admit()) has let through.
+pub(crate) fn transition_admitted(
+    compiled: &CompiledSpec,
+    state: State,
+    event: Event,
+) -> Result<Step, Box<Refused>> {
+    hierarchy::step(compiled, state, event)
 }

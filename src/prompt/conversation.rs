@@ -51,7 +51,7 @@ fn push_round(
         let tool = compiled.tool(&planned.tool).filter(|_| !run.is_refused_call());
         let arguments = tool.map_or(input.clone(), |tool| tool.arguments(&input));
         let (id, name) = (format!("call_{}", at + 1), planned.tool.clone());
-        let result = result(progress, run, |output| shown.add(output, &planned.name(at)));
+        let result = result(progress, run, |output| shown.add(output, || planned.name(at)));
         (Call { id, name, arguments }, result)
     });
     let slots: Vec<(Call, Value)> = slots.collect();

@@ -7,11 +7,13 @@
 //! **Invariant:** rendering is pure. Equal states give equal bytes, so a digest finds the recording.
 
 mod conversation;
+mod object;
 mod payload;
 mod question;
 mod repeats;
 mod request;
 
+pub(crate) use payload::Work;
 pub(crate) use question::subject;
 #[doc(hidden)]
 pub use request::role_frame;

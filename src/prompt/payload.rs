@@ -4,18 +4,16 @@
 //! one parts from it: what holds for a whole thread, what was done so far, the question, and last what one role
 //! alone is told. So a turn's request begins like that of the turn before, and a writer's like its validator's.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::ModelRequest;
 use super::conversation::{self, output, parts};
+use super::object::Payload;
 use super::repeats::Shown;
 use crate::contract::{Decision, Plan, PlanStep, first_chars};
-use crate::machine::{Phase, Progress, State, StepRun, Task, Turn, known_by};
+use crate::machine::{EffectId, Path, Phase, Progress, State, StepRun, Task, Turn, known_by};
 use crate::spec::{CompiledAgent, CompiledSpec, Horizon, Intake, Memory, Planner, RoleName, ValidateAt};
 
-/// Room for most payloads. Growing into it from nothing takes as long as writing it.
-const PAYLOAD_BYTES: usize = 2_048;
 /// How much of an output an orchestrator is shown, in characters.
 const BEGINNING_CHARS: usize = 600;
 /// Results with their ids, for a plan that may refer to them.
@@ -23,13 +21,21 @@ const PAST_STEPS: &str = "past_steps";
 const REPAIR_INSTRUCTION: &str = "Your reply did not fit the contract. Reply again, with the error mended.";
 
 /// Renders what a state asks of `role`. `None` if the agent does not have the role under its own name.
-pub(super) fn render(compiled: &CompiledSpec, state: &State, role: RoleName) -> Option<ModelRequest> {
+pub(super) fn render(
+    compiled: &CompiledSpec,
+    state: &State,
+    id: EffectId,
+    role: RoleName,
+    work: &mut Work,
+) -> Option<ModelRequest> {
     let (frame, task) = (compiled.frame(role)?.clone(), &state.task);
     let mut payload = Payload::new(compiled, task, role);
     let mut conversation = Vec::new();
     match role {
         RoleName::Planner | RoleName::Replanner => payload.add_past(compiled, task),
-        RoleName::Validator | RoleName::Writer | RoleName::Conversation => payload.add_work(compiled, task),
+        RoleName::Validator | RoleName::Writer | RoleName::Conversation => {
+            payload.add_all(work.write(compiled, task, id));
+        }
         _ => {}
     }
     payload.add_question(task);
@@ -73,15 +79,31 @@ pub(super) fn render_step(compiled: &CompiledSpec, state: &State, step: u32) -> 
     Some(ModelRequest { frame: frame.clone(), payload: payload.into_text(), conversation: Vec::new() })
 }
 
-/// The beginning of a JSON object.
-struct Payload(Vec<u8>);
+/// What the roles behind EXECUTE are shown of a draft. It does not change between them, so it is written once.
+#[derive(Default)]
+pub(crate) struct Work {
+    /// The run and the draft.
+    of: Option<(Path, u32)>,
+    text: Payload,
+}
+
+impl Work {
+    fn write(&mut self, compiled: &CompiledSpec, task: &Task, id: EffectId) -> &Payload {
+        let of = Some((id.path, task.draft));
+        if self.of != of {
+            self.of = of;
+            self.text.begin_anew();
+            self.text.add_work(compiled, task);
+        }
+        &self.text
+    }
+}
 
 impl Payload {
     /// What holds for a whole thread and grows at its end, and what a nested run is given.
     fn new(compiled: &CompiledSpec, task: &Task, role: RoleName) -> Self {
         let input = &task.input;
-        let mut payload = Payload(Vec::with_capacity(PAYLOAD_BYTES));
-        payload.0.push(b'{');
+        let mut payload = Payload::begin();
         if role == RoleName::Scope || role.plans() {
             payload.add_list("outline", &input.outline);
         }
@@ -176,14 +198,16 @@ impl Payload {
             |planned: &PlanStep, run: &StepRun| !planned.is_final() && output(progress, run).is_some();
         if compiled.policy().horizon == Horizon::Whole {
             let Plan { goal, reasoning, strategy, .. } = &*progress.plan;
-            self.begin("plan");
+            self.begin_value("plan");
             self.0.push(b'{');
             self.add_some("goal", goal.as_ref());
             self.add_some("reasoning", reasoning.as_ref());
             self.add_some("strategy", strategy.as_ref());
             let others = progress.slots().filter(|(_, planned, run)| !has_result(planned, run));
-            self.add("steps", others.map(|(_, planned, _)| planned).collect::<Vec<_>>());
-            self.0.push(b'}');
+            self.begin_value("steps");
+            self.0.push(b'[');
+            others.for_each(|(_, planned, _)| self.add_item(planned));
+            self.0.extend(b"]}");
         }
         self.add_results("tool_results", compiled, progress, |_, planned, run| has_result(planned, run));
     }
@@ -217,7 +241,7 @@ impl Payload {
         let results = progress.slots().filter(|(at, step, run)| is_shown(*at, step, run));
         let mut shown = Shown::default();
         let results = results.filter_map(|(at, step, run)| {
-            let output = shown.add(output(progress, run)?, &step.name(at));
+            let output = shown.add(output(progress, run)?, || step.name(at));
             Some((at, step, run, output))
         });
         self.add_records(key, results, |record, (at, step, run, output)| {
@@ -236,59 +260,6 @@ impl Payload {
             record.add("output", output);
             record.add_list("sources", run.sources());
         });
-    }
-
-    fn add(&mut self, key: &str, value: impl Serialize) {
-        self.begin(key);
-        serde_json::to_writer(&mut self.0, &value).expect("a payload has text keys only");
-    }
-
-    fn add_some(&mut self, key: &str, value: Option<impl Serialize>) {
-        if let Some(value) = value {
-            self.add(key, value);
-        }
-    }
-
-    /// Adds a text unless it is empty.
-    fn add_text(&mut self, key: &str, text: &str) {
-        self.add_some(key, Some(text).filter(|text| !text.is_empty()));
-    }
-
-    /// Adds a list unless it is empty.
-    fn add_list(&mut self, key: &str, list: &[impl Serialize]) {
-        self.add_some(key, Some(list).filter(|list| !list.is_empty()));
-    }
-
-    /// Adds a list of objects.
-    fn add_records<T>(&mut self, key: &str, items: impl Iterator<Item = T>, add: impl Fn(&mut Self, T)) {
-        self.begin(key);
-        self.0.push(b'[');
-        for item in items {
-            self.separate();
-            self.0.push(b'{');
-            add(self, item);
-            self.0.push(b'}');
-        }
-        self.0.push(b']');
-    }
-
-    /// Begins a value. A key of ours needs no escapes.
-    fn begin(&mut self, key: &str) {
-        self.separate();
-        self.0.push(b'"');
-        self.0.extend_from_slice(key.as_bytes());
-        self.0.extend_from_slice(b"\":");
-    }
-
-    fn separate(&mut self) {
-        if !self.0.ends_with(b"{") && !self.0.ends_with(b"[") {
-            self.0.push(b',');
-        }
-    }
-
-    fn into_text(mut self) -> String {
-        self.0.push(b'}');
-        String::from_utf8(self.0).expect("JSON is UTF-8")
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Shown(BTreeMap<String, String>);
 impl Shown {
     /// The output of a step as it is shown after those before it. Records are the objects with a text in a JSON list,
     /// or in a list of a JSON object.
-    pub fn add<'a>(&mut self, output: Cow<'a, str>, step: &str) -> Cow<'a, str> {
+    pub fn add<'a>(&mut self, output: Cow<'a, str>, step: impl Fn() -> String) -> Cow<'a, str> {
         if !output.trim_start().starts_with(['[', '{']) {
             return output;
         }
@@ -39,7 +39,7 @@ impl Shown {
                 continue;
             };
             match self.0.entry(whole) {
-                Entry::Vacant(entry) => drop(entry.insert(step.to_owned())),
+                Entry::Vacant(entry) => drop(entry.insert(step())),
                 Entry::Occupied(first) => {
                     fields.shift_remove(key);
                     fields.insert("same_as".to_owned(), first.get().as_str().into());
@@ -62,7 +62,8 @@ mod tests {
     #[test]
     fn record_is_shown_once_whatever_found_it_and_nothing_else_changes() {
         let mut shown = Shown::default();
-        let mut add = |output: &'static str, step| shown.add(output.into(), step).into_owned();
+        let mut add =
+            |output: &'static str, step: &str| shown.add(output.into(), || step.to_owned()).into_owned();
         let five = r#"{"contract":"user","articles":[{"part":"제5조","text":"갑은 을에게 알린다."}]}"#;
         assert_eq!(add(five, "step_1"), five);
         let found = r#"{"articles":[{"part":"제7조","text":"끝난다."},{"part":"제5조","text":"갑은 을에게 알린다."}]}"#;

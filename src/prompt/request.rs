@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::ModelRequest;
-use super::payload::{render, render_step};
+use super::payload::{Work, render, render_step};
 use super::question::{question, tool_call};
 use crate::contract::{ToolContract, canonical};
 use crate::machine::{Effect, EffectId, EffectKind, State, local};
@@ -83,6 +83,16 @@ impl<'r> Request<'r> {
     ///
     /// Returns `None` if the run does not wait for the effect.
     pub fn of(spec: &'r CompiledSpec, state: &State, effect: Effect) -> Option<Self> {
+        Request::of_with(spec, state, effect, &mut Work::default())
+    }
+
+    /// The request of an effect of a run that goes on: what an earlier one shares with it is not written again.
+    pub(crate) fn of_with(
+        spec: &'r CompiledSpec,
+        state: &State,
+        effect: Effect,
+        work: &mut Work,
+    ) -> Option<Self> {
         let here = local(spec, state, effect.id())?;
         let (name, digest, body) = match effect {
             Effect::AskModel { role, .. } => {
@@ -90,7 +100,7 @@ impl<'r> Request<'r> {
                     let agent = &here.state.task.planned(step)?.tool;
                     (format!("agent:{agent}"), render_step(here.compiled, here.state, step)?)
                 } else {
-                    (role.to_string(), render(here.compiled, here.state, role)?)
+                    (role.to_string(), render(here.compiled, here.state, effect.id(), role, work)?)
                 };
                 (name, request.digest(), RequestBody::Model { role, request })
             }
@@ -108,8 +118,7 @@ impl<'r> Request<'r> {
                 ("wait".to_owned(), wait_digest(delay_ms), RequestBody::Wait { delay_ms })
             }
         };
-        let agents = here.agents.iter().flatten().map(|agent| format!("{agent}/"));
-        let asked = agents.chain([name]).collect();
+        let asked = here.agents.iter().flatten().rev().fold(name, |asked, agent| format!("{agent}/{asked}"));
         Some(Request { effect: effect.id(), asked, digest, body })
     }
 

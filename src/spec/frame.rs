@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use twox_hash::XxHash3_128;
+use twox_hash::xxhash3_128::{RawHasher, SecretBuffer};
 
 use super::{Planner, Policy, Role, RoleName};
 use crate::contract::{AnswerForm, Decision, Intent, PlanContract, PreviousContext, Scope, ToolContract};
@@ -120,7 +120,7 @@ impl Digest {
     /// Digests a sequence of parts. Each part is preceded by its length, so that moving a byte from
     /// one part to the next changes the digest.
     pub fn of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut hasher = XxHash3_128::new();
+        let mut hasher = RawHasher::new(SecretBuffer::default());
         for part in parts {
             hasher.write(&(part.len() as u64).to_le_bytes());
             hasher.write(part);

@@ -1,5 +1,7 @@
 //! Runs: recorded, replayed, resumed, streamed; the shipped agents.
 
+#[path = "../../benches/support/mod.rs"]
+mod canned;
 #[path = "../common/repertoire/mod.rs"]
 mod repertoire;
 #[path = "../common/simulated/mod.rs"]
@@ -10,6 +12,7 @@ mod stage;
 mod stories;
 
 mod agents;
+mod allocations;
 mod doubts;
 mod durable;
 mod fixture_file;

@@ -7,7 +7,7 @@ mod outcome;
 mod trace;
 mod usage;
 
-pub use effect::{Effect, EffectId, EffectKind, Place};
+pub use effect::{Effect, EffectId, EffectKind, Path, Place};
 pub use event::{Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, ToolOutcome};
 pub use outcome::{ErrorCode, Failure, PhaseName, Refusal, RunError, WriteReason};
 pub use trace::{Concern, NestedTrace, Steps, TraceLine};
