@@ -1,27 +1,17 @@
 //! The index: documents, their passages and the terms in them, in one SQLite database (FTS5) in memory
 //! or in a file. What a passage is, its tool says: a piece of a document, an article of a contract.
-//!
-//! SQLite splits the indexed text at blanks alone. Words of spaced scripts are one lower-case term each, and
-//! their root another. A run of Hangul, Han, kana or another script whose words are not told apart by spaces
-//! alone gives every pair of neighbouring characters and the whole run, so `상태기계`, `상태 기계는` and `기계를`
-//! share terms without a dictionary. Equal scores are ordered by document and position, so the same documents
+//! SQLite splits the indexed text at blanks alone; `terms.rs` says what the terms are. Equal scores are ordered by document and position, so the same documents
 //! give the same ranking however they came in.
 
-use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Result, Transaction, TransactionBehavior, params};
 
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
+use crate::terms::{push_terms, query_terms};
 
-/// Longer words are cut, so that no text makes a term of any size.
-const MAX_WORD_CHARS: usize = 64;
-/// Longer runs give their pairs alone.
-const MAX_RUN_CHARS: usize = 16;
-const MAX_QUERY_TERMS: usize = 64;
 /// A passage's id holds its document and, in this many bits, its position.
 const POSITION_BITS: u32 = 24;
 /// How long one process waits for another that writes.
@@ -208,121 +198,4 @@ pub(crate) fn remove(connection: &Connection, name: &str) -> Result<()> {
     connection.prepare_cached("DELETE FROM terms WHERE rowid >= ?1 AND rowid < ?2")?.execute(places)?;
     connection.prepare_cached("DELETE FROM passages WHERE id >= ?1 AND id < ?2")?.execute(places)?;
     Ok(())
-}
-
-/// Appends the terms of a text, a blank before each.
-fn push_terms(text: &str, terms: &mut String) {
-    // Compatibility composition: decomposed Hangul and full-width letters become what people type.
-    match is_nfkc_quick(text.chars()) {
-        _ if text.is_ascii() => push_runs(text.chars().map(|c| c.to_ascii_lowercase()), terms),
-        IsNormalized::Yes => push_runs(text.chars().flat_map(char::to_lowercase), terms),
-        _ => push_runs(text.nfkc().flat_map(char::to_lowercase), terms),
-    }
-}
-
-fn push_runs(chars: impl Iterator<Item = char>, terms: &mut String) {
-    let (mut run, mut of) = (String::new(), None);
-    for c in chars {
-        let script = script(c);
-        if script != of {
-            push_run(&run, of, terms);
-            run.clear();
-            of = script;
-        }
-        run.push(c);
-    }
-    push_run(&run, of, terms);
-}
-
-/// Appends the terms of characters of one script.
-fn push_run(run: &str, script: Option<Script>, terms: &mut String) {
-    let mut push = |term: &str| terms.extend([" ", term]);
-    match script {
-        Some(Script::Spaced) => {
-            let end = run.char_indices().nth(MAX_WORD_CHARS).map_or(run.len(), |(at, _)| at);
-            let term = singular(&run[..end]);
-            push(&term);
-            root(&term).into_iter().for_each(push);
-        }
-        Some(Script::Unspaced) => {
-            let bounds: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();
-            bounds.windows(3).for_each(|pair| push(&run[pair[0]..pair[2]]));
-            // A pair is its own whole run.
-            let length = bounds.len() - 1;
-            if length != 2 && length <= MAX_RUN_CHARS {
-                push(run);
-            }
-        }
-        None => {}
-    }
-}
-
-/// How words are told apart: by spaces, or by pairs of characters.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Script {
-    Spaced,
-    Unspaced,
-}
-
-fn script(c: char) -> Option<Script> {
-    let is_unspaced = matches!(c,
-        '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}'
-        | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
-        | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}'
-        | '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}');
-    c.is_alphanumeric().then_some(if is_unspaced { Script::Unspaced } else { Script::Spaced })
-}
-
-/// `plans` and `plan` are one term: the rules of Harman's S-stemmer.
-fn singular(word: &str) -> Cow<'_, str> {
-    let (ending, put, but): (_, _, &[&str]) = match word.ends_with("ies") {
-        true => ("ies", "y", &["eies", "aies"]),
-        false => ("s", "", &["aes", "ees", "oes", "us", "ss"]),
-    };
-    let kept = word.len() <= 3 || !word.is_ascii() || but.iter().any(|but| word.ends_with(but));
-    match word.strip_suffix(ending).filter(|_| !kept) {
-        Some(stem) if put.is_empty() => Cow::Borrowed(stem),
-        Some(stem) => Cow::Owned(format!("{stem}{put}")),
-        None => Cow::Borrowed(word),
-    }
-}
-
-/// What `contribute` and `contribution` have in common: a term beside the word, so that the word counts most.
-fn root(word: &str) -> Option<&str> {
-    if !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        return None;
-    }
-    let ending = |end: &str, least: usize| word.strip_suffix(end).filter(|rest| rest.len() >= least);
-    let base = ending("ation", 5)
-        .or_else(|| ending("ion", 4).filter(|rest| rest.ends_with(['t', 's'])))
-        .or_else(|| ending("ing", 4))
-        .or_else(|| ending("ed", 4))
-        .unwrap_or(word);
-    let base = base.strip_suffix('e').filter(|rest| rest.len() >= 4).unwrap_or(base);
-    let base = base.strip_suffix("at").filter(|rest| rest.len() >= 5).unwrap_or(base);
-    // `planning` and `plan`.
-    let bytes = base.as_bytes();
-    let doubled = matches!(bytes, [.., one, other] if one == other && !b"aeiouls".contains(one));
-    let base = if doubled && base.len() > 4 { &base[..base.len() - 1] } else { base };
-    (base.len() < word.len()).then_some(base)
-}
-
-/// Words of a question that say nothing of what it is about.
-const EMPTY_WORDS: &str =
-    "a about an and are as at be by can could did do does for from had has have how i in is it its me my of on or
-    our should that the their there these this to was we were what when where which who why will with would you
-    your doe";
-
-/// The different terms of a query, without empty words unless there are no others.
-fn query_terms(query: &str) -> Vec<String> {
-    let mut joined = String::new();
-    push_terms(query, &mut joined);
-    let mut terms: Vec<&str> = joined.split_whitespace().collect();
-    let is_empty = |term: &&str| EMPTY_WORDS.split_whitespace().any(|word| word == *term);
-    if !terms.iter().all(is_empty) {
-        terms.retain(|term| !is_empty(term));
-    }
-    let mut seen = HashSet::new();
-    terms.retain(|term| seen.insert(*term));
-    terms.into_iter().take(MAX_QUERY_TERMS).map(str::to_owned).collect()
 }

@@ -5,6 +5,7 @@ mod calc;
 pub mod docs;
 mod index;
 mod read;
+mod terms;
 
 pub use articles::{Articles, ContractTools};
 pub use calc::Calc;

@@ -15,6 +15,7 @@ use planwright::ports::ToolError;
 use super::passages::{Markup, split};
 use crate::index::{Entry, Stamp};
 use crate::read::read_text;
+use crate::terms::needs_a_look;
 
 const MAX_FILES: usize = 10_000;
 /// Most bytes of the documents of one folder, and of one document.
@@ -77,7 +78,7 @@ impl Document {
             _ => (None, Markup::Markdown),
         };
         let text = rendered.as_deref().unwrap_or(text);
-        match is_nfc_quick(text.chars()) {
+        match is_nfc_quick(text.chars().filter(needs_a_look)) {
             IsNormalized::Yes => Ok(split(text, markup)),
             _ => Ok(split(&text.nfc().collect::<String>(), markup)),
         }
